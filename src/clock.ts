@@ -1,0 +1,42 @@
+/**
+ * Time and chance, passed in wherever they matter, so that a test or a simulation can decide them.
+ */
+export interface Clock {
+  /** Milliseconds since 1970-01-01T00:00:00Z. */
+  now(): number
+  /** Calls `callback` once, `ms` milliseconds from now (at least 0). Returns a function that cancels it. */
+  after(ms: number, callback: () => void): () => void
+}
+
+/** A number in [0, 1), as Math.random. Only for spreading load (jitter), never for secrets. */
+export type Random = () => number
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  after(ms, callback) {
+    // setTimeout fires at once for delays over 2^31 - 1 ms (24.8 days): wait in steps.
+    const longest = 2_147_483_647
+    let timer: NodeJS.Timeout
+    const arm = (rest: number): void => {
+      timer = setTimeout(() => (rest > longest ? arm(rest - longest) : callback()), Math.min(rest, longest))
+    }
+    arm(Math.max(0, ms))
+    return () => clearTimeout(timer)
+  },
+}
+
+/** Resolves after `ms` milliseconds of `clock`, or rejects with the signal's reason when it is aborted first. */
+export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason as Error)
+    const cancel = clock.after(ms, () => {
+      signal?.removeEventListener('abort', onAbort)
+      resolve()
+    })
+    const onAbort = (): void => {
+      cancel()
+      reject(signal?.reason as Error)
+    }
+    signal?.addEventListener('abort', onAbort, { once: true })
+  })
+}

@@ -1,0 +1,83 @@
+import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes } from 'node:crypto'
+import { equalBytes } from './tokens.ts'
+
+const version = 1
+const headLength = 1 + 4 + 12
+const tagLength = 16
+
+interface MasterKey {
+  id: Buffer
+  derive(purpose: string): Buffer
+}
+
+/**
+ * The master key (`POSTERN_SECRET`) and what is derived from it. Several keys may be given, newest first: the newest
+ * seals and signs, all of them open and verify, so that a key can be rotated without losing what it protects.
+ */
+export class Keyring {
+  readonly #keys: readonly [MasterKey, ...MasterKey[]]
+
+  /** @param secrets newest first, each of 32 bytes or more. Throws when there is none. */
+  constructor(secrets: readonly string[]) {
+    const [newest, ...older] = secrets.map(masterKey)
+    if (!newest) throw new Error('a keyring needs at least one secret')
+    this.#keys = [newest, ...older]
+  }
+
+  /**
+   * Encrypts with AES-256-GCM. `context` names what is sealed ("subscriber_secrets:3"): a sealed value that was moved
+   * to another row does not open there. Layout: version, key id (4 bytes), nonce (12), ciphertext, tag (16).
+   */
+  seal(plain: string | Uint8Array, context: string): Buffer {
+    const [key] = this.#keys
+    const nonce = randomBytes(12)
+    const cipher = createCipheriv('aes-256-gcm', key.derive('seal'), nonce)
+    cipher.setAAD(Buffer.from(context))
+    const body = Buffer.concat([cipher.update(plain), cipher.final()])
+    return Buffer.concat([Buffer.from([version]), key.id, nonce, body, cipher.getAuthTag()])
+  }
+
+  /** Decrypts what `seal` made with the same context. Throws when the key is unknown or anything was changed. */
+  open(sealed: Uint8Array, context: string): Buffer {
+    const bytes = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength)
+    if (bytes.length < headLength + tagLength || bytes[0] !== version) throw new Error('not a sealed value')
+    const id = bytes.subarray(1, 5)
+    const key = this.#keys.find((candidate) => candidate.id.equals(id))
+    if (!key) {
+      throw new Error('sealed with a master key that POSTERN_SECRET no longer holds: add the old key behind the new one')
+    }
+    const decipher = createDecipheriv('aes-256-gcm', key.derive('seal'), bytes.subarray(5, headLength))
+    decipher.setAAD(Buffer.from(context))
+    decipher.setAuthTag(bytes.subarray(-tagLength))
+    return Buffer.concat([decipher.update(bytes.subarray(headLength, -tagLength)), decipher.final()])
+  }
+
+  /** HMAC-SHA256 of `message` under the newest key; `purpose` keeps the keys of different uses apart. */
+  sign(message: string | Uint8Array, purpose: string): Buffer {
+    return createHmac('sha256', this.#keys[0].derive(purpose)).update(message).digest()
+  }
+
+  /** Whether `mac` (whole, or its first bytes when it was truncated to 16 or more) was made by any of the keys. */
+  verify(message: string | Uint8Array, mac: Uint8Array, purpose: string): boolean {
+    if (mac.length < 16 || mac.length > 32) return false
+    let found = false
+    for (const key of this.#keys) {
+      const expected = createHmac('sha256', key.derive(purpose)).update(message).digest().subarray(0, mac.length)
+      found = equalBytes(expected, mac) || found
+    }
+    return found
+  }
+}
+
+function masterKey(secret: string): MasterKey {
+  const derived = new Map<string, Buffer>()
+  const derive = (purpose: string): Buffer => {
+    let key = derived.get(purpose)
+    if (!key) {
+      key = Buffer.from(hkdfSync('sha256', secret, 'postern', purpose, 32))
+      derived.set(purpose, key)
+    }
+    return key
+  }
+  return { id: createHash('sha256').update(derive('id')).digest().subarray(0, 4), derive }
+}
