@@ -1,0 +1,45 @@
+// node:test's spec output without its summary per process, and a tally of the leaf tests for test/run.ts.
+import { appendFileSync } from 'node:fs'
+import { Readable } from 'node:stream'
+import { spec } from 'node:test/reporters'
+import type { TestEvent } from 'node:test/reporters'
+
+const tally = process.env['TEST_TALLY_FILE']
+
+/** One character per event: p passed, f failed, s skipped or to do, > a test began, . a group ended. */
+function record(mark: string): void {
+  if (tally) appendFileSync(tally, mark)
+}
+
+export default async function* report(source: AsyncIterable<TestEvent>): AsyncGenerator<string> {
+  const output = Readable.from(tallied(source)).pipe(new spec())
+  yield* output as AsyncIterable<string>
+}
+
+async function* tallied(source: AsyncIterable<TestEvent>): AsyncGenerator<TestEvent> {
+  // The deepest nesting reported since the last event at a level: a test that follows its own subtests is no leaf.
+  let previous = 0
+  for await (const event of source) {
+    if (event.type === 'test:dequeue') record('>')
+    if (event.type === 'test:pass' || event.type === 'test:fail') {
+      const { nesting, details, skip, todo } = event.data
+      const isLeaf = details.type !== 'suite' && previous <= nesting
+      const failure = event.type === 'test:fail' && failureType(details) !== 'subtestsFailed'
+      const ignored = (skip !== undefined && skip !== false) || (todo !== undefined && todo !== false)
+      if (ignored) record(isLeaf ? 's' : '.')
+      else if (failure) record('f')
+      else record(isLeaf && event.type === 'test:pass' ? 'p' : '.')
+      previous = nesting
+    }
+    // "ℹ tests 3, suites 1, ..." of every single process would drown the results; the totals come once, at the end.
+    if (event.type === 'test:diagnostic' && event.data.nesting === 0 && SUMMARY.test(event.data.message)) continue
+    yield event
+  }
+}
+
+const SUMMARY = /^(tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) [\d.]+$/
+
+function failureType(details: object): unknown {
+  const error = 'error' in details ? details.error : undefined
+  return typeof error === 'object' && error !== null && 'failureType' in error ? error.failureType : undefined
+}

@@ -1,0 +1,62 @@
+import { readEnvironment, type Environment } from '../../src/config/environment.ts'
+import type { PosternConfig } from '../../src/define-config.ts'
+import { startService, type Service, type ServiceParts } from '../../src/service.ts'
+import { createLog } from '../../src/telemetry/log.ts'
+import type { Engine } from './engines.ts'
+
+export const adminKey = 'pk_test_admin_key_0123456789'
+export const webhookSecret = 'test-webhook-secret'
+
+export interface TestService extends Service {
+  /** fetch on the service's own address; redirects are not followed. */
+  fetch(path: string, init?: RequestInit): Promise<Response>
+  /** The same with the admin's API key, and `json` as the body. */
+  admin(path: string, init?: RequestInit & { json?: unknown }): Promise<Response>
+  databaseUrl: string
+  /** Stops the service and drops its database. */
+  close(): Promise<void>
+}
+
+export interface TestServiceOptions {
+  env?: Environment
+  config?: PosternConfig
+  /** An existing database; then `close` does not drop it. */
+  databaseUrl?: string
+  parts?: Partial<ServiceParts>
+}
+
+/**
+ * A service on a database of its own, listening on a free loopback port. Rate limits are off and lists are closed as in
+ * production unless `env` says otherwise.
+ */
+export async function startTestService(engine: Engine, options: TestServiceOptions = {}): Promise<TestService> {
+  const database = options.databaseUrl === undefined ? await engine.createDatabase() : undefined
+  const databaseUrl = options.databaseUrl ?? database!.url
+  const configuration = readEnvironment({
+    PORT: '0',
+    DATABASE_URL: databaseUrl,
+    POSTERN_SECRET: 'test-master-secret-of-32-bytes-or-more',
+    WEBHOOK_SECRET: webhookSecret,
+    ADMIN_API_KEY: adminKey,
+    RATE_LIMIT: 'off',
+    LOG_LEVEL: process.env['TEST_LOG'] ?? 'fatal',
+    ...options.env,
+  })
+  const service = await startService({ configuration, config: options.config, log: createLog(configuration.logLevel), ...options.parts })
+  const call = (path: string, init: RequestInit = {}): Promise<Response> => fetch(new URL(path, service.baseUrl), { redirect: 'manual', ...init })
+  return {
+    ...service,
+    databaseUrl,
+    fetch: call,
+    admin(path, { json, ...init } = {}) {
+      const headers = new Headers(init.headers)
+      headers.set('authorization', `Bearer ${adminKey}`)
+      if (json !== undefined) headers.set('content-type', 'application/json')
+      return call(path, { ...init, headers, ...(json !== undefined && { body: JSON.stringify(json) }) })
+    },
+    async close() {
+      await service.stop(5_000)
+      await database?.drop()
+    },
+  }
+}
