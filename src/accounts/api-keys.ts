@@ -1,0 +1,91 @@
+import type { Clock } from '../clock.ts'
+import { newId } from '../crypto/ids.ts'
+import { equalBytes, hashToken, newToken } from '../crypto/tokens.ts'
+import { Problem } from '../errors.ts'
+import type { Principal } from '../http/principal.ts'
+import type { Database } from '../storage/database.ts'
+import type { ApiKeysTable, Role } from '../storage/tables.ts'
+
+/** What every key begins with, so that a leaked one can be recognised by scanners. */
+export const keyPrefix = 'pk_'
+/** How precise `last_used_at` is, in milliseconds: at most one write per key in this time. */
+const useResolution = 60_000
+
+export interface NewKey {
+  name: string
+  role: Role
+  /** Milliseconds since 1970. */
+  expiresAt?: number | undefined
+}
+
+/** API keys: shown once, stored as hashes, with a role and an optional end. */
+export class ApiKeys {
+  readonly #database: Database
+  readonly #clock: Clock
+  readonly #adminHash: Buffer | undefined
+
+  /** @param adminKey ADMIN_API_KEY: a key that is in the environment and not in the table. */
+  constructor(database: Database, clock: Clock, adminKey?: string) {
+    this.#database = database
+    this.#clock = clock
+    this.#adminHash = adminKey === undefined ? undefined : hashToken(adminKey)
+  }
+
+  /** The principal of a key. @throws Problem `not-signed-in` for an unknown, expired or revoked one. */
+  async authenticate(key: string): Promise<Principal> {
+    const hash = hashToken(key)
+    if (this.#adminHash && equalBytes(hash, this.#adminHash)) return { kind: 'key', role: 'admin', keyId: 'ADMIN_API_KEY' }
+    const now = this.#clock.now()
+    const row = await this.#database.reader.selectFrom('api_keys').selectAll().where('key_hash', '=', hash).executeTakeFirst()
+    if (!row || row.revoked_at !== null || (row.expires_at !== null && row.expires_at <= now)) {
+      throw new Problem('not-signed-in', { detail: 'The API key is unknown, expired or revoked.' })
+    }
+    if ((row.last_used_at ?? 0) < now - useResolution) this.#noteUse(row.id, now)
+    return { kind: 'key', role: row.role, keyId: row.id }
+  }
+
+  /** Makes a key. The returned text is the only time that it can be seen. */
+  async create({ name, role, expiresAt }: NewKey): Promise<{ id: string; key: string }> {
+    const now = this.#clock.now()
+    const key = newToken(keyPrefix)
+    const id = newId(now)
+    const row: ApiKeysTable = {
+      id,
+      name,
+      role,
+      prefix: key.slice(0, keyPrefix.length + 4),
+      key_hash: hashToken(key),
+      created_at: now,
+      expires_at: expiresAt ?? null,
+      revoked_at: null,
+      last_used_at: null,
+    }
+    await this.#database.transaction((tx) => tx.insertInto('api_keys').values(row).execute())
+    return { id, key }
+  }
+
+  /** The newest thousand keys, without what they are made of. */
+  async list(): Promise<Omit<ApiKeysTable, 'key_hash'>[]> {
+    return this.#database.reader
+      .selectFrom('api_keys')
+      .select(['id', 'name', 'role', 'prefix', 'created_at', 'expires_at', 'revoked_at', 'last_used_at'])
+      .orderBy('id', 'desc')
+      .limit(1000)
+      .execute()
+  }
+
+  /** False when there is no such key, or it was revoked before. */
+  async revoke(id: string): Promise<boolean> {
+    const result = await this.#database.transaction((tx) =>
+      tx.updateTable('api_keys').set({ revoked_at: this.#clock.now() }).where('id', '=', id).where('revoked_at', 'is', null).executeTakeFirst(),
+    )
+    return result.numUpdatedRows > 0n
+  }
+
+  /** Not waited for: a request does not depend on it. */
+  #noteUse(id: string, now: number): void {
+    this.#database
+      .transaction((tx) => tx.updateTable('api_keys').set({ last_used_at: now }).where('id', '=', id).execute(), { lane: 'work' })
+      .catch(() => undefined)
+  }
+}

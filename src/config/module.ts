@@ -1,0 +1,27 @@
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { ConfigurationError } from './environment.ts'
+
+/**
+ * Loads the configuration module: the file that POSTERN_CONFIG names, or postern.config.ts in the working directory
+ * if it is there. `undefined` when there is none.
+ * @throws ConfigurationError when the named file is missing, fails to load or has no default export.
+ */
+export async function loadConfigModule<T extends object>(named: string | undefined, folder = process.cwd()): Promise<T | undefined> {
+  const file = resolve(folder, named ?? 'postern.config.ts')
+  if (!existsSync(file)) {
+    if (named === undefined) return undefined
+    throw new ConfigurationError([`POSTERN_CONFIG names ${named}, which is not there`])
+  }
+  let module: { default?: unknown }
+  try {
+    module = (await import(pathToFileURL(file).href)) as { default?: unknown }
+  } catch (error) {
+    throw new ConfigurationError([`${file} could not be loaded: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`])
+  }
+  if (typeof module.default !== 'object' || module.default === null) {
+    throw new ConfigurationError([`${file} has no default export: write \`export default defineConfig({ … })\``])
+  }
+  return module.default as T
+}

@@ -1,0 +1,85 @@
+/** Reads one setting's text. Throws an Error that says what was expected, never the value: it may be a secret. */
+export type Reader<T> = (text: string) => T
+
+export const text: Reader<string> = (value) => value
+
+export const list: Reader<string[]> = (value) =>
+  value
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '')
+
+export const flag: Reader<boolean> = (value) => {
+  if (/^(true|on|yes|1)$/i.test(value)) return true
+  if (/^(false|off|no|0)$/i.test(value)) return false
+  throw new Error('expected true or false')
+}
+
+export function integer(least: number, most: number): Reader<number> {
+  return (value) => {
+    const number = /^\d{1,15}$/.test(value) ? Number(value) : Number.NaN
+    if (!(number >= least && number <= most)) throw new Error(`expected a whole number from ${least} to ${most}`)
+    return number
+  }
+}
+
+/** Reads seconds, gives milliseconds. */
+export function seconds(least: number, most: number): Reader<number> {
+  return (value) => {
+    const number = /^\d{1,12}(\.\d{1,3})?$/.test(value) ? Number(value) : Number.NaN
+    if (!(number >= least && number <= most)) throw new Error(`expected seconds from ${least} to ${most}`)
+    return Math.round(number * 1000)
+  }
+}
+
+/** Reads `0,5,300` in seconds, gives milliseconds; 1 to 50 entries, each at most 30 days. */
+export const schedule: Reader<number[]> = (value) => {
+  const entries = list(value)
+  if (entries.length === 0 || entries.length > 50) throw new Error('expected 1 to 50 comma-separated numbers of seconds')
+  return entries.map(seconds(0, 30 * 86_400))
+}
+
+export function oneOf<T extends string>(...values: T[]): Reader<T> {
+  return (value) => {
+    const found = values.find((candidate) => candidate === value)
+    if (found === undefined) throw new Error(`expected one of ${values.join(', ')}`)
+    return found
+  }
+}
+
+/** An http or https origin, without path, query or credentials. */
+export const origin: Reader<string> = (value) => {
+  const url = URL.canParse(value) ? new URL(value) : undefined
+  if (!url || !/^https?:$/.test(url.protocol) || url.pathname !== '/' || url.search || url.hash || url.username) {
+    throw new Error('expected an address such as https://gate.example.com, without a path')
+  }
+  return url.origin
+}
+
+export const databaseUrl: Reader<string> = (value) => {
+  if (!/^(sqlite:.|postgres(ql)?:\/\/)/.test(value)) throw new Error('expected sqlite:FILE or postgres://…')
+  return value
+}
+
+export function secret(least: number): Reader<string> {
+  return (value) => {
+    if (Buffer.byteLength(value) < least) throw new Error(`expected ${least} bytes or more`)
+    return value
+  }
+}
+
+/** Comma-separated secrets, newest first. */
+export function secrets(least: number): Reader<string[]> {
+  return (value) => {
+    const found = list(value)
+    if (found.length === 0) throw new Error('expected a secret')
+    return found.map(secret(least))
+  }
+}
+
+export const identities: Reader<{ provider: string; providerId: string }[]> = (value) =>
+  list(value).map((item) => {
+    const colon = item.indexOf(':')
+    if (colon < 1 || colon === item.length - 1) throw new Error('expected provider:providerId, comma-separated')
+    return { provider: item.slice(0, colon).toLowerCase(), providerId: item.slice(colon + 1) }
+  })

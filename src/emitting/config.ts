@@ -1,0 +1,2 @@
+/** The `emitting` part of the configuration module. */
+export interface EmittingConfig {}

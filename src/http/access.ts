@@ -1,0 +1,47 @@
+import type { FastifyInstance, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
+import { Problem } from '../errors.ts'
+import type { Access, Authenticate, Principal } from './principal.ts'
+
+/**
+ * Puts the guard that a route's `config.access` asks for in front of it. A route that declares none is a programming
+ * error that stops the start: access is never open by forgetting.
+ */
+export function guardRoutes(app: FastifyInstance, authenticate: Authenticate, origin: () => string): void {
+  app.decorateRequest('principal', undefined)
+  app.addHook('onRoute', (route) => {
+    const access = route.config?.access
+    if (!access) throw new Error(`${String(route.method)} ${route.url} does not declare its access`)
+    if (access === 'public') return
+    const guard: onRequestAsyncHookHandler = async (request) => {
+      const principal = await authenticate(request)
+      if (!principal) throw new Problem('not-signed-in')
+      // Whether the call came from our own pages is asked before what it may do.
+      if (principal.kind === 'session') refuseForeignWrites(request, origin())
+      allow(access, principal)
+      request.principal = principal
+    }
+    const others = route.onRequest ? [route.onRequest].flat() : []
+    route.onRequest = [guard, ...others] as NonNullable<typeof route.onRequest>
+  })
+}
+
+function allow(access: Access, principal: Principal): void {
+  if (access === 'admin' && principal.role !== 'admin') throw new Problem('forbidden', { detail: 'This call needs the admin role.' })
+  if (access === 'user' && !principal.userId) throw new Problem('forbidden', { detail: 'This call needs a signed-in user; an API key has none.' })
+  if (access === 'session' && principal.kind !== 'session') throw new Problem('forbidden', { detail: 'This call needs a signed-in browser session.' })
+}
+
+const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS'])
+
+/**
+ * Cookies travel with requests that foreign pages make. A call that changes something is refused when the browser says
+ * that another site made it: by Sec-Fetch-Site (https://www.w3.org/TR/fetch-metadata/), or by Origin in browsers
+ * without it. A client that sends neither is no browser, and then no foreign page is behind it.
+ */
+export function refuseForeignWrites(request: FastifyRequest, origin: string): void {
+  if (safeMethods.has(request.method)) return
+  const site = request.headers['sec-fetch-site']
+  if (site !== undefined && site !== 'same-origin' && site !== 'none') throw new Problem('foreign-origin')
+  const from = request.headers.origin
+  if (from !== undefined && from !== origin) throw new Problem('foreign-origin')
+}

@@ -1,0 +1,84 @@
+import cookie from '@fastify/cookie'
+import helmet from '@fastify/helmet'
+import rateLimit from '@fastify/rate-limit'
+import { TypeBoxValidatorCompiler, type TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import { randomUUID } from 'node:crypto'
+import Fastify, { type FastifyBaseLogger, type FastifyInstance, type RawReplyDefaultExpression, type RawRequestDefaultExpression, type RawServerDefault } from 'fastify'
+import type { Configuration } from '../config/environment.ts'
+import { Problem } from '../errors.ts'
+import { guardRoutes } from './access.ts'
+import { answerClientErrors } from './client-errors.ts'
+import { RouteMethods } from './methods.ts'
+import { describeRoutes } from './openapi.ts'
+import type { Authenticate } from './principal.ts'
+import { answerProblems } from './problem-details.ts'
+import { parseQueryString } from './query-string.ts'
+import { clientAddress } from './client-address.ts'
+
+/** The Fastify application that every room declares its routes on. */
+export type App = FastifyInstance<RawServerDefault, RawRequestDefaultExpression, RawReplyDefaultExpression, FastifyBaseLogger, TypeBoxTypeProvider>
+
+export interface AppParts {
+  configuration: Configuration
+  log: FastifyBaseLogger
+  authenticate: Authenticate
+  /** The public origin; known only once the server listens when PORT is 0. */
+  baseUrl: () => string
+}
+
+/** Requests that one address may make in a minute. A route's own `config.rateLimit` replaces it. */
+const requestsPerMinute = 3_000
+
+/** Builds the application with everything that all routes share. Routes are then declared on it. */
+export async function createApp(parts: AppParts): Promise<App> {
+  const { configuration, log, authenticate, baseUrl } = parts
+  const methods = new RouteMethods()
+  const app: App = Fastify({
+    loggerInstance: log,
+    disableRequestLogging: true,
+    genReqId: () => randomUUID(),
+    trustProxy: configuration.trustedProxies.length > 0 ? configuration.trustedProxies : false,
+    bodyLimit: 1024 * 1024,
+    // Slow senders: headers within 10 s, the whole request within 30 s, checked every second.
+    requestTimeout: 30_000,
+    http: { headersTimeout: 10_000, connectionsCheckingInterval: 1_000, maxHeaderSize: 16 * 1024 },
+    keepAliveTimeout: 65_000,
+    forceCloseConnections: 'idle',
+    return503OnClosing: false,
+    routerOptions: { querystringParser: parseQueryString, maxParamLength: 512 },
+    clientErrorHandler: answerClientErrors,
+    frameworkErrors: (error) => {
+      throw error
+    },
+  }).withTypeProvider<TypeBoxTypeProvider>()
+
+  // Bodies and path parameters are checked as they are, without coercion. Query strings never fail a schema: their
+  // rules are to coerce, clamp or name the parameter, which is done by whoever reads them.
+  app.setValidatorCompiler((route) =>
+    route.httpPart === 'querystring' || route.httpPart === 'headers' ? () => true : TypeBoxValidatorCompiler(route as never),
+  )
+  app.addHook('onRoute', (route) => methods.add(route))
+  guardRoutes(app as unknown as FastifyInstance, authenticate, baseUrl)
+  answerProblems(app as unknown as FastifyInstance, (url) => methods.allowedFor(url))
+
+  await app.register(cookie)
+  await app.register(helmet, {
+    contentSecurityPolicy: {
+      useDefaults: false,
+      directives: { defaultSrc: ["'none'"], scriptSrc: ["'self'"], styleSrc: ["'self'"], imgSrc: ["'self'", 'data:'], fontSrc: ["'self'"], connectSrc: ["'self'"], formAction: ["'self'"], frameAncestors: ["'none'"], baseUri: ["'none'"] },
+    },
+    strictTransportSecurity: (configuration.baseUrl ?? '').startsWith('https:'),
+    referrerPolicy: { policy: 'no-referrer' },
+  })
+  if (configuration.rateLimit) {
+    await app.register(rateLimit, {
+      max: requestsPerMinute,
+      timeWindow: 60_000,
+      enableDraftSpec: true,
+      keyGenerator: clientAddress,
+      errorResponseBuilder: (_request, context) => new Problem('too-many-requests', { retryAfter: context.ttl / 1000, detail: `At most ${context.max} calls per minute.` }),
+    })
+  }
+  await describeRoutes(app)
+  return app
+}

@@ -1,0 +1,18 @@
+import type { RouteOptions } from 'fastify'
+
+/** Which methods an address knows, so that a wrong one is answered with 405 and Allow, and not with 404. */
+export class RouteMethods {
+  readonly #routes: { pattern: RegExp; methods: string[] }[] = []
+
+  add(route: RouteOptions): void {
+    const pattern = route.url.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replace(/:[^/]+/g, '[^/]+').replaceAll('\\*', '.*')
+    this.#routes.push({ pattern: new RegExp(`^${pattern}$`), methods: [route.method].flat() })
+  }
+
+  /** The methods of all routes that match a request's path, sorted; none when nothing does. */
+  allowedFor(url: string): string[] {
+    const path = url.split('?', 1)[0]!
+    const found = this.#routes.filter(({ pattern }) => pattern.test(path)).flatMap(({ methods }) => methods)
+    return [...new Set(found)].toSorted()
+  }
+}

@@ -1,0 +1,34 @@
+import type { FastifyRequest } from 'fastify'
+import type { Role } from '../storage/tables.ts'
+
+/** Who makes a request, as far as its credential tells. */
+export interface Principal {
+  /** How they showed it: the session cookie, an API key, or an access token. */
+  kind: 'session' | 'key' | 'token'
+  role: Role
+  /** The user behind a session or an access token; an API key has none. */
+  userId?: string
+  sessionId?: string
+  keyId?: string
+}
+
+/**
+ * Reads the request's credential. `undefined` when it has none.
+ * @throws Problem `not-signed-in` when it has one that is not (or no longer) valid.
+ */
+export type Authenticate = (request: FastifyRequest) => Promise<Principal | undefined>
+
+/**
+ * What a route asks for. `public`: nothing. `user`: any signed-in user (session or access token). `session`: a signed-in
+ * browser, since the call is about its session. `admin`: a session or token of an admin, or an admin's API key.
+ */
+export type Access = 'public' | 'user' | 'session' | 'admin'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    access?: Access
+  }
+  interface FastifyRequest {
+    principal: Principal | undefined
+  }
+}

@@ -1,0 +1,77 @@
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { Problem, problems, type ProblemCode } from '../errors.ts'
+import { StorageUnavailable } from '../storage/unavailable.ts'
+
+export const problemMediaType = 'application/problem+json; charset=utf-8'
+
+/** Fastify's own errors that a client can cause: https://fastify.dev/docs/latest/Reference/Errors/ */
+const fastifyErrors: Record<string, ProblemCode> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: 'body-too-large',
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported-media-type',
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'bad-request',
+  FST_ERR_CTP_EMPTY_JSON_BODY: 'invalid-body',
+  FST_ERR_CTP_INVALID_JSON_BODY: 'invalid-body',
+  FST_ERR_BAD_URL: 'bad-request',
+  FST_ERR_MAX_PARAM_LENGTH: 'uri-too-long',
+}
+
+/** Every error as a problem: known ones as they are, all others as a bare `internal`. */
+export function toProblem(error: unknown): Problem {
+  if (error instanceof Problem) return error
+  if (error instanceof StorageUnavailable) return new Problem('storage-unavailable', { retryAfter: 5, cause: error })
+  const { code, statusCode, validation, message } = error as FastifyError
+  if (validation) {
+    const [first] = validation
+    const pointer = first?.instancePath ?? ''
+    return new Problem('invalid-body', { detail: `${pointer || 'The body'} ${first?.message ?? 'is not of the documented form'}.`, pointer })
+  }
+  const known = code === undefined ? undefined : fastifyErrors[code]
+  if (known) return new Problem(known, { detail: `${message.replace(/\.$/, '')}.`, cause: error })
+  if (statusCode === 429) return new Problem('too-many-requests', { cause: error })
+  // secure-json-parse and the like: an error of parsing that names its status.
+  if (statusCode === 400) return new Problem('bad-request', { detail: `${message.replace(/\.$/, '')}.`, cause: error })
+  return new Problem('internal', { cause: error })
+}
+
+/** The body of a problem answer (RFC 9457, section 3). */
+export function problemBody(problem: Problem, requestId: string): Record<string, unknown> {
+  const [status, title, advice] = problems[problem.code]
+  const { detail, parameter, pointer } = problem.extras
+  return {
+    type: `/problems/${problem.code}`,
+    title,
+    status,
+    code: problem.code,
+    detail: problem.code === 'internal' ? undefined : detail,
+    advice,
+    source: parameter === undefined && pointer === undefined ? undefined : { parameter, pointer },
+    requestId,
+  }
+}
+
+export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply {
+  if (problem.extras.retryAfter !== undefined) reply.header('retry-after', Math.max(1, Math.ceil(problem.extras.retryAfter)))
+  if (problem.status === 401) reply.header('www-authenticate', 'Bearer')
+  reply.code(problem.status).header('content-type', problemMediaType)
+  // The route's response schema does not speak of problems: serialize here.
+  return reply.serializer((body: string) => body).send(JSON.stringify(problemBody(problem, reply.request.id)))
+}
+
+/** The one place where errors become answers. */
+export function answerProblems(app: FastifyInstance, allowedMethods: (url: string) => string[]): void {
+  app.setErrorHandler((error, request, reply) => {
+    const problem = toProblem(error)
+    report(request, problem, error)
+    return sendProblem(reply, problem)
+  })
+  app.setNotFoundHandler((request, reply) => {
+    const allowed = allowedMethods(request.url)
+    if (allowed.length === 0) return sendProblem(reply, new Problem('not-found'))
+    return sendProblem(reply.header('allow', allowed.join(', ')), new Problem('method-not-allowed'))
+  })
+}
+
+function report(request: FastifyRequest, problem: Problem, error: unknown): void {
+  if (problem.code === 'internal') request.log.error({ err: error }, 'request failed')
+  else if (problem.status >= 500) request.log.warn({ code: problem.code, err: problem.extras.cause }, 'request could not be served')
+}

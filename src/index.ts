@@ -1,0 +1,1 @@
+export { defineConfig, type PosternConfig } from './define-config.ts'

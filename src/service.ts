@@ -1,0 +1,98 @@
+import { createAccounts } from './accounts/index.ts'
+import { systemClock, type Clock } from './clock.ts'
+import { ConfigurationError, type Configuration } from './config/environment.ts'
+import { Keyring } from './crypto/keyring.ts'
+import type { PosternConfig } from './define-config.ts'
+import { createApp, type App } from './http/app.ts'
+import { operations } from './http/operations.ts'
+import type { Room } from './http/room.ts'
+import type { Database } from './storage/database.ts'
+import { migrate } from './storage/migrate.ts'
+import { openDatabase } from './storage/open.ts'
+import type { Log } from './telemetry/log.ts'
+import { Metrics } from './telemetry/metrics.ts'
+
+export interface ServiceParts {
+  configuration: Configuration
+  config?: PosternConfig | undefined
+  log: Log
+  clock?: Clock
+  /** Which of the service's roles this process has. Default both. */
+  roles?: { http: boolean; workers: boolean }
+  /** Whether to bring the database to this version first. Default true. */
+  migrate?: boolean
+}
+
+export interface Service {
+  readonly app: App
+  readonly database: Database
+  readonly baseUrl: string
+  /** Stops accepting, lets running work end (at most `limit` milliseconds, default 10,000), closes the database. */
+  stop(limit?: number): Promise<void>
+}
+
+/** Puts the rooms together and starts them. The only place that knows all of them. */
+export async function startService(parts: ServiceParts): Promise<Service> {
+  const { configuration, config = {}, log, clock = systemClock, roles = { http: true, workers: true } } = parts
+  const { masterSecrets } = configuration
+  if (!masterSecrets) throw new ConfigurationError(['POSTERN_SECRET is missing'])
+
+  const database = openDatabase(configuration.databaseUrl, { onError: (error) => log.warn({ err: error }, 'a database connection failed') })
+  try {
+    if (parts.migrate !== false) {
+      const applied = await migrate(database)
+      if (applied.length > 0) log.info({ migrations: applied }, 'database migrated')
+    }
+    const keyring = new Keyring(masterSecrets)
+    const metrics = new Metrics()
+    metrics.collectProcess()
+    let listening = configuration.baseUrl ?? `http://${hostInUrl(configuration.host)}:${configuration.port}`
+    const baseUrl = (): string => listening
+
+    const common = { configuration, database, keyring, clock, log, metrics, baseUrl }
+    const accounts = createAccounts(common)
+    const rooms: Room[] = [accounts]
+    const workers = rooms.flatMap((room) => room.workers)
+
+    const app = await createApp({ configuration, log, authenticate: accounts.authenticate, baseUrl })
+    operations(app, { database, metrics, workers, clock, configuration })
+    for (const room of rooms) await room.routes(app)
+    await app.ready()
+
+    if (roles.http) {
+      const address = await app.listen({ host: configuration.host, port: configuration.port })
+      if (!configuration.baseUrl) listening = `http://${hostInUrl(configuration.host)}:${new URL(address).port || '80'}`
+    }
+    if (roles.workers) for (const worker of workers) worker.start()
+
+    return { app, database, baseUrl: listening, stop: once((limit = 10_000) => stop({ app, database, workers, log }, limit)) }
+  } catch (error) {
+    await database.close().catch(() => undefined)
+    throw error
+  }
+}
+
+interface Running {
+  app: App
+  database: Database
+  workers: readonly { name: string; stop(deadline: AbortSignal): Promise<void> }[]
+  log: Log
+}
+
+async function stop({ app, database, workers, log }: Running, limit: number): Promise<void> {
+  const deadline = AbortSignal.timeout(limit)
+  const results = await Promise.allSettled([app.close(), ...workers.map((worker) => worker.stop(deadline))])
+  for (const result of results) {
+    if (result.status === 'rejected') log.error({ err: result.reason as unknown }, 'a part did not stop cleanly')
+  }
+  await database.close()
+}
+
+function once<A extends unknown[], T>(call: (...args: A) => Promise<T>): (...args: A) => Promise<T> {
+  let result: Promise<T> | undefined
+  return (...args) => (result ??= call(...args))
+}
+
+function hostInUrl(host: string): string {
+  return host.includes(':') ? `[${host}]` : host
+}

@@ -1,0 +1,95 @@
+import type { Database } from './database.ts'
+import { migrations as all } from './migrations/index.ts'
+
+export interface Migration {
+  number: number
+  name: string
+  /** Whether a program that does not know this migration must not run on a database that has it. */
+  breaking: boolean
+  sqlite: string
+  postgres: string
+}
+
+/** The database is newer than this program, in a way that this program would damage. */
+export class NewerDatabase extends Error {
+  constructor(applied: { number: number; name: string }) {
+    super(
+      `the database has migration ${applied.number} (${applied.name}), which this version of Postern does not know and ` +
+        'cannot work with: run the newer version, or restore a backup made before it',
+    )
+    this.name = 'NewerDatabase'
+  }
+}
+
+interface Applied {
+  number: number
+  name: string
+  breaking: number
+}
+
+/** Any constant: all starters of one database wait for each other on it. */
+const lockKey = 7_226_001
+
+const createTable = (integer: string): string =>
+  `create table if not exists migrations (number ${integer} primary key, name text not null, breaking integer not null, applied_at ${integer} not null)`
+const selectApplied = 'select number, name, breaking from migrations order by number'
+
+/**
+ * Brings the database to this version, in one transaction under a lock: of several starters one migrates, the others
+ * wait and then find it done. Returns the names of what was applied.
+ * @throws NewerDatabase when the database has a breaking migration that `migrations` lacks.
+ */
+export async function migrate(database: Database, migrations: readonly Migration[] = all, now = Date.now()): Promise<string[]> {
+  if (database.engine === 'sqlite') {
+    return database.batch('request', (connection) => {
+      connection.exec(`${createTable('integer')} strict`)
+      const pending = pendingAfter(connection.all<Applied>(selectApplied), migrations)
+      for (const { number, name, breaking, sqlite } of pending) {
+        connection.exec(sqlite)
+        connection.run('insert into migrations values (?, ?, ?, ?)', [number, name, breaking ? 1 : 0, now])
+      }
+      return pending.map(({ name }) => name)
+    })
+  }
+  const client = await database.pool.connect()
+  try {
+    await client.query('begin')
+    await client.query('select pg_advisory_xact_lock($1)', [lockKey])
+    await client.query(createTable('bigint'))
+    const { rows } = await client.query<Applied>(selectApplied)
+    const pending = pendingAfter(rows, migrations)
+    for (const { number, name, breaking, postgres } of pending) {
+      await client.query(postgres)
+      await client.query('insert into migrations values ($1, $2, $3, $4)', [number, name, breaking ? 1 : 0, now])
+    }
+    await client.query('commit')
+    client.release()
+    return pending.map(({ name }) => name)
+  } catch (error) {
+    client.release(true)
+    throw error
+  }
+}
+
+/** The migrations that are still to be applied. Reads only. @throws NewerDatabase as `migrate`. */
+export async function pendingMigrations(database: Database, migrations: readonly Migration[] = all): Promise<string[]> {
+  const applied = await appliedMigrations(database)
+  return pendingAfter(applied, migrations).map(({ name }) => name)
+}
+
+async function appliedMigrations(database: Database): Promise<Applied[]> {
+  if (database.engine === 'sqlite') {
+    const exists = database.readConnection.get("select 1 from sqlite_schema where type = 'table' and name = 'migrations'")
+    return exists ? database.readConnection.all<Applied>(selectApplied) : []
+  }
+  const { rows } = await database.pool.query<{ found: string | null }>("select to_regclass('migrations')::text as found")
+  return rows[0]?.found ? (await database.pool.query<Applied>(selectApplied)).rows : []
+}
+
+function pendingAfter(applied: readonly Applied[], known: readonly Migration[]): Migration[] {
+  const numbers = new Set(known.map(({ number }) => number))
+  const foreign = applied.find(({ number, breaking }) => breaking === 1 && !numbers.has(number))
+  if (foreign) throw new NewerDatabase(foreign)
+  const done = new Set(applied.map(({ number }) => number))
+  return known.filter(({ number }) => !done.has(number))
+}

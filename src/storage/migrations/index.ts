@@ -1,0 +1,5 @@
+import type { Migration } from '../migrate.ts'
+import { initial } from './0001-initial.ts'
+
+/** All migrations, in the order in which they are applied. A released one is never changed. */
+export const migrations: readonly Migration[] = [initial]

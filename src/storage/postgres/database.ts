@@ -1,0 +1,90 @@
+import type { CompiledQuery, QueryResult } from 'kysely'
+import pg from 'pg'
+import type { PostgresDatabase, Signal, TransactionOptions, Tx } from '../database.ts'
+import { kyselyOver } from '../query-runner.ts'
+import { translateError } from '../unavailable.ts'
+import { Notifications } from './notifications.ts'
+import { toResult } from './result.ts'
+import { PostgresTransaction } from './transaction.ts'
+
+/** Serialization failure and deadlock: the same transaction may well succeed when it is run again. */
+const retryable = new Set(['40001', '40P01'])
+
+export interface PostgresOptions {
+  /** Connections at most. Default 20. */
+  connections?: number
+  /** Told about errors on idle connections, which nobody else would see. */
+  onError?: (error: Error) => void
+}
+
+/** Opens a pool. Nothing is connected yet: the database may be away now and come back later. */
+export function openPostgres(url: string, options: PostgresOptions = {}): PostgresDatabase {
+  const onError = options.onError ?? (() => undefined)
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: options.connections ?? 20,
+    connectionTimeoutMillis: 3_000,
+    keepAlive: true,
+    application_name: 'postern',
+    types: { getTypeParser },
+  })
+  pool.on('error', onError)
+  // Without a listener an error on a connection that is checked out would end the process.
+  pool.on('connect', (client) => client.on('error', onError))
+  const notifications = new Notifications(pool, url, onError)
+
+  async function run(query: CompiledQuery): Promise<QueryResult<unknown>> {
+    try {
+      return toResult(await pool.query(query.sql, query.parameters as unknown[]))
+    } catch (error) {
+      throw translateError(error)
+    }
+  }
+
+  const begin = (transactionOptions: TransactionOptions = {}) => new PostgresTransaction(pool, transactionOptions)
+
+  async function transaction<T>(work: (tx: Tx) => Promise<T>, transactionOptions?: TransactionOptions): Promise<T> {
+    for (let attempt = 1; ; attempt += 1) {
+      const transaction = begin(transactionOptions)
+      try {
+        const result = await transaction.within(() => work(transaction.tx))
+        await transaction.commit()
+        return result
+      } catch (error) {
+        await transaction.rollback()
+        if (attempt >= 3 || !retryable.has((error as { code?: string } | undefined)?.code ?? '')) throw error
+      }
+    }
+  }
+
+  return {
+    engine: 'postgres',
+    pool,
+    reader: kyselyOver('postgres', run),
+    begin,
+    transaction,
+    signal: (name: Signal) => notifications.send(name),
+    onSignal: (name: Signal, listener: () => void) => notifications.on(name, listener),
+    async ping() {
+      await pool.query('select 1').catch((error: unknown) => {
+        throw translateError(error)
+      })
+    },
+    async close() {
+      await notifications.close()
+      await pool.end()
+    },
+  }
+}
+
+/** bigint columns and count(*) come as text unless asked otherwise; ours fit a number (ids, times, counts). */
+function getTypeParser(oid: number, format?: 'text' | 'binary'): (value: string) => unknown {
+  if (oid === pg.types.builtins.INT8 && format !== 'binary') return toSafeNumber
+  return pg.types.getTypeParser(oid, format as 'text') as (value: string) => unknown
+}
+
+function toSafeNumber(text: string): number {
+  const value = Number(text)
+  if (!Number.isSafeInteger(value)) throw new RangeError(`bigint ${text} does not fit a number`)
+  return value
+}

@@ -1,0 +1,94 @@
+import type { CompiledQuery, QueryResult } from 'kysely'
+import type { Pool, PoolClient } from 'pg'
+import type { LazyTransaction, TransactionOptions, Tx } from '../database.ts'
+import { transactionOver } from '../query-runner.ts'
+import { TransactionOver } from '../transaction-over.ts'
+import { translateError } from '../unavailable.ts'
+import { toResult } from './result.ts'
+
+/** A transaction that takes its connection at its first query, and loses it at its time limit. */
+export class PostgresTransaction implements LazyTransaction {
+  readonly tx: Tx
+  readonly #pool: Pool
+  readonly #timeLimit: number
+  #opening: Promise<PoolClient> | undefined
+  #timer: NodeJS.Timeout | undefined
+  #over: 'committed' | 'rolled back' | 'out of time' | undefined
+
+  constructor(pool: Pool, options: TransactionOptions) {
+    this.#pool = pool
+    this.#timeLimit = options.timeLimit ?? 10_000
+    this.tx = transactionOver('postgres', (query) => this.#run(query))
+  }
+
+  get begun(): boolean {
+    return this.#opening !== undefined
+  }
+
+  /** Connections are many here: nothing to guard against. */
+  within<T>(work: () => T): T {
+    return work()
+  }
+
+  async commit(): Promise<void> {
+    if (this.#over) throw new TransactionOver(this.#over)
+    if (!this.#opening) {
+      this.#over = 'committed'
+      return
+    }
+    const client = await this.#opening
+    if (this.#over) throw new TransactionOver(this.#over)
+    this.#over = 'committed'
+    clearTimeout(this.#timer)
+    try {
+      // A transaction in which a statement failed answers ROLLBACK to COMMIT, without an error.
+      const { command } = await client.query('commit')
+      if (command !== 'COMMIT') throw new Error('a statement in the transaction failed, so it was rolled back')
+      client.release()
+    } catch (error) {
+      client.release(true)
+      throw translateError(error)
+    }
+  }
+
+  async rollback(): Promise<void> {
+    if (this.#over) return
+    this.#over = 'rolled back'
+    clearTimeout(this.#timer)
+    let client: PoolClient | undefined
+    try {
+      client = await this.#opening
+      await client?.query('rollback')
+      client?.release()
+    } catch {
+      // It never began, or its connection broke: the server rolls back by itself, and the error was seen before.
+      client?.release(true)
+    }
+  }
+
+  async #run(query: CompiledQuery): Promise<QueryResult<unknown>> {
+    if (this.#over) throw new TransactionOver(this.#over)
+    const client = await (this.#opening ??= this.#open())
+    if (this.#over) throw new TransactionOver(this.#over)
+    try {
+      return toResult(await client.query(query.sql, query.parameters as unknown[]))
+    } catch (error) {
+      throw translateError(error)
+    }
+  }
+
+  async #open(): Promise<PoolClient> {
+    try {
+      const client = await this.#pool.connect()
+      await client.query('begin')
+      this.#timer = setTimeout(() => {
+        this.#over = 'out of time'
+        // Closing the connection makes the server roll back, whatever statement is running.
+        client.release(true)
+      }, this.#timeLimit)
+      return client
+    } catch (error) {
+      throw translateError(error)
+    }
+  }
+}

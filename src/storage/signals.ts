@@ -1,0 +1,24 @@
+import type { Signal } from './database.ts'
+
+/** Wakes listeners within this process. A listener is called soon after, not within the call that signals. */
+export class LocalSignals {
+  readonly #listeners = new Map<Signal, Set<() => void>>()
+  readonly #pending = new Set<Signal>()
+
+  on(name: Signal, listener: () => void): () => void {
+    let listeners = this.#listeners.get(name)
+    if (!listeners) this.#listeners.set(name, (listeners = new Set()))
+    listeners.add(listener)
+    return () => listeners.delete(listener)
+  }
+
+  /** Many signals in one turn of the loop wake once. */
+  emit(name: Signal): void {
+    if (this.#pending.has(name)) return
+    this.#pending.add(name)
+    setImmediate(() => {
+      this.#pending.delete(name)
+      for (const listener of this.#listeners.get(name) ?? []) listener()
+    })
+  }
+}

@@ -1,0 +1,100 @@
+import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
+import { translateError } from '../unavailable.ts'
+
+/** What may be bound: `undefined` would silently be NULL, so it is no value here. */
+export type SqlValue = null | number | bigint | string | Uint8Array
+export type SqlRow = Record<string, SqlValue>
+
+interface Prepared {
+  statement: StatementSync
+  returnsRows?: boolean
+}
+
+export interface ConnectionOptions {
+  readOnly?: boolean
+  /** Statements kept prepared; the oldest is dropped beyond this. */
+  cache?: number
+}
+
+/**
+ * One connection to an SQLite file, with its prepared statements kept: preparing each time costs twice the statement.
+ * All calls are synchronous. It never waits for a lock (the wait would block the loop): busy is an error here, and
+ * whoever begins a transaction tries again later.
+ */
+export class SqliteConnection {
+  readonly #database: DatabaseSync
+  readonly #statements = new Map<string, Prepared>()
+  readonly #cache: number
+
+  constructor(file: string, options: ConnectionOptions = {}) {
+    this.#cache = options.cache ?? 500
+    this.#database = new DatabaseSync(file, { readOnly: options.readOnly ?? false, timeout: 0, enableForeignKeyConstraints: true })
+    if (!options.readOnly) {
+      // WAL: readers and the writer do not block each other. FULL: a commit is on the disk when it returns.
+      this.#database.exec('pragma journal_mode = wal; pragma synchronous = full; pragma wal_autocheckpoint = 4000')
+    }
+    this.#database.exec('pragma cache_size = -32000; pragma temp_store = memory')
+  }
+
+  /** Runs statements that return nothing, several if need be. */
+  exec(sql: string): void {
+    try {
+      this.#database.exec(sql)
+    } catch (error) {
+      throw translateError(error)
+    }
+  }
+
+  all<Row = SqlRow>(sql: string, parameters: readonly SqlValue[] = []): Row[] {
+    return this.#call(sql, (statement) => statement.all(...(parameters as SQLInputValue[]))) as Row[]
+  }
+
+  get<Row = SqlRow>(sql: string, parameters: readonly SqlValue[] = []): Row | undefined {
+    return this.#call(sql, (statement) => statement.get(...(parameters as SQLInputValue[]))) as Row | undefined
+  }
+
+  /** Returns the number of rows that were changed and the last row id. */
+  run(sql: string, parameters: readonly SqlValue[] = []): { changes: number; lastId: number } {
+    const result = this.#call(sql, (statement) => statement.run(...(parameters as SQLInputValue[])))
+    return { changes: Number(result.changes), lastId: Number(result.lastInsertRowid) }
+  }
+
+  /** Whether a statement gives rows: then it is to be run with `all`. */
+  returnsRows(sql: string): boolean {
+    try {
+      const prepared = this.#prepare(sql)
+      return (prepared.returnsRows ??= prepared.statement.columns().length > 0)
+    } catch (error) {
+      throw translateError(error)
+    }
+  }
+
+  get inTransaction(): boolean {
+    return this.#database.isTransaction
+  }
+
+  close(): void {
+    this.#statements.clear()
+    this.#database.close()
+  }
+
+  #call<T>(sql: string, use: (statement: StatementSync) => T): T {
+    try {
+      return use(this.#prepare(sql).statement)
+    } catch (error) {
+      throw translateError(error)
+    }
+  }
+
+  #prepare(sql: string): Prepared {
+    const kept = this.#statements.get(sql)
+    if (kept) return kept
+    const prepared: Prepared = { statement: this.#database.prepare(sql) }
+    this.#statements.set(sql, prepared)
+    if (this.#statements.size > this.#cache) {
+      const [oldest] = this.#statements.keys()
+      this.#statements.delete(oldest!)
+    }
+    return prepared
+  }
+}

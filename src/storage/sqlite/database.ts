@@ -1,0 +1,122 @@
+import { mkdirSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import type { Lane, Signal, SqliteDatabase, TransactionOptions, Tx } from '../database.ts'
+import { kyselyOver } from '../query-runner.ts'
+import { LocalSignals } from '../signals.ts'
+import { StorageUnavailable } from '../unavailable.ts'
+import { SqliteConnection } from './connection.ts'
+import { execute, rollBack } from './execute.ts'
+import { WriteGate } from './gate.ts'
+import { SqliteTransaction } from './transaction.ts'
+
+/** How long a lock held by another process is waited for, in milliseconds. */
+const busyLimit = 10_000
+
+/**
+ * Opens an SQLite file with three connections: one that reads, one for the service's own writes (synchronous batches)
+ * and one for asynchronous transactions. Batches and transactions never share a connection, since a statement on the
+ * connection of an open transaction joins it; the gate lets one of them write at a time.
+ */
+export function openSqlite(file: string): SqliteDatabase {
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  const batches = new SqliteConnection(file)
+  const transactions = new SqliteConnection(file)
+  const readConnection = new SqliteConnection(file, { readOnly: true })
+  const gate = new WriteGate()
+  const signals = new LocalSignals()
+
+  async function batch<T>(lane: Lane, work: (connection: SqliteConnection) => T): Promise<T> {
+    const release = await gate.acquire(lane)
+    try {
+      await beginImmediate(batches)
+      return finish(batches, work)
+    } finally {
+      release()
+    }
+  }
+
+  function batchNow<T>(work: (connection: SqliteConnection) => T): { value: T } | undefined {
+    const release = gate.acquireNow()
+    if (!release) return undefined
+    try {
+      if (!tryBegin(batches)) return undefined
+      return { value: finish(batches, work) }
+    } finally {
+      release()
+    }
+  }
+
+  const begin = (options: TransactionOptions = {}) =>
+    new SqliteTransaction({ connection: transactions, gate, begin: beginImmediate }, options)
+
+  async function transaction<T>(work: (tx: Tx) => Promise<T>, options?: TransactionOptions): Promise<T> {
+    const transaction = begin(options)
+    try {
+      const result = await transaction.within(() => work(transaction.tx))
+      await transaction.commit()
+      return result
+    } catch (error) {
+      await transaction.rollback()
+      throw error
+    }
+  }
+
+  return {
+    engine: 'sqlite',
+    file,
+    readConnection,
+    reader: kyselyOver('sqlite', async (query) => execute(readConnection, query)),
+    batch,
+    batchNow,
+    begin,
+    transaction,
+    signal: (name: Signal) => signals.emit(name),
+    onSignal: (name: Signal, listener: () => void) => signals.on(name, listener),
+    async ping() {
+      readConnection.get('select 1 as one')
+    },
+    async close() {
+      // The right to write is taken and never given back: whoever holds it now ends first, nobody begins after.
+      await gate.acquire('acknowledge')
+      readConnection.close()
+      transactions.close()
+      batches.close()
+    },
+  }
+}
+
+/** Begins a writing transaction; false when another process holds the file's write lock. */
+function tryBegin(connection: SqliteConnection): boolean {
+  try {
+    connection.exec('begin immediate')
+    return true
+  } catch (error) {
+    if (isBusy(error)) return false
+    throw error
+  }
+}
+
+async function beginImmediate(connection: SqliteConnection): Promise<void> {
+  for (const started = Date.now(); !tryBegin(connection); await wait(5 + Math.random() * 20)) {
+    if (Date.now() - started > busyLimit) {
+      throw new StorageUnavailable(new Error(`another process has held the write lock for ${busyLimit} ms`))
+    }
+  }
+}
+
+function isBusy(error: unknown): boolean {
+  const cause = error instanceof StorageUnavailable ? (error.cause as { errcode?: number }) : undefined
+  return cause?.errcode !== undefined && (cause.errcode & 0xff) === 5
+}
+
+function finish<T>(connection: SqliteConnection, work: (connection: SqliteConnection) => T): T {
+  try {
+    const result = work(connection)
+    connection.exec('commit')
+    return result
+  } catch (error) {
+    rollBack(connection)
+    throw error
+  }
+}

@@ -1,0 +1,65 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type { Lane } from '../database.ts'
+
+/** How many times in a row a less urgent waiter is passed over. */
+const patience = 8
+const lanes: readonly Lane[] = ['acknowledge', 'request', 'work']
+
+/** Set inside a transaction's work, to recognise a wait for the lock that its own transaction holds. */
+const holder = new AsyncLocalStorage<{ held: boolean }>()
+
+/**
+ * Hands out the one right to write to an SQLite file within this process, the most urgent lane first, in each lane in
+ * the order of asking. SQLite's own lock is then free, unless another process has it.
+ */
+export class WriteGate {
+  #held = false
+  #passedOver = 0
+  readonly #waiting: Record<Lane, (() => void)[]> = { acknowledge: [], request: [], work: [] }
+
+  get free(): boolean {
+    return !this.#held
+  }
+
+  /** Resolves with the function that gives the right back. */
+  acquire(lane: Lane): Promise<() => void> {
+    if (holder.getStore()?.held) {
+      return Promise.reject(
+        new Error('a write outside tx was awaited inside the transaction that holds the write lock: use tx for it'),
+      )
+    }
+    if (!this.#held) return Promise.resolve(this.#take())
+    return new Promise((resolve) => this.#waiting[lane].push(() => resolve(this.#take())))
+  }
+
+  /** The right at once, or `undefined` when somebody has it. */
+  acquireNow(): (() => void) | undefined {
+    return this.#held ? undefined : this.#take()
+  }
+
+  #take(): () => void {
+    this.#held = true
+    let released = false
+    return () => {
+      if (released) return
+      released = true
+      this.#held = false
+      this.#next()?.()
+    }
+  }
+
+  /** The most urgent waiter; but a stream of urgent ones lets the least urgent through now and then. */
+  #next(): (() => void) | undefined {
+    const asking = lanes.filter((lane) => this.#waiting[lane].length > 0)
+    if (asking.length > 1 && ++this.#passedOver > patience) {
+      this.#passedOver = 0
+      return this.#waiting[asking.at(-1)!].shift()
+    }
+    return asking[0] && this.#waiting[asking[0]].shift()
+  }
+}
+
+/** Runs a transaction's work so that a deadlock with itself becomes an error. `mark.held` is kept by the caller. */
+export function insideTransaction<T>(mark: { held: boolean }, work: () => T): T {
+  return holder.run(mark, work)
+}

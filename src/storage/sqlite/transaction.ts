@@ -1,0 +1,100 @@
+import type { CompiledQuery, QueryResult } from 'kysely'
+import type { LazyTransaction, TransactionOptions, Tx } from '../database.ts'
+import { transactionOver } from '../query-runner.ts'
+import { TransactionOver } from '../transaction-over.ts'
+import type { SqliteConnection } from './connection.ts'
+import { execute, rollBack } from './execute.ts'
+import { insideTransaction, type WriteGate } from './gate.ts'
+
+interface Parts {
+  connection: SqliteConnection
+  gate: WriteGate
+  begin(connection: SqliteConnection): Promise<void>
+}
+
+/** An asynchronous transaction: takes the right to write at its first query, and loses it at its time limit. */
+export class SqliteTransaction implements LazyTransaction {
+  readonly tx: Tx
+  readonly #parts: Parts
+  readonly #options: Required<TransactionOptions>
+  /** Shared with whoever runs within it: tells that a wait for the gate would be a wait for itself. */
+  readonly #mark = { held: false }
+  #opening: Promise<void> | undefined
+  #release: (() => void) | undefined
+  #over: 'committed' | 'rolled back' | 'out of time' | undefined
+
+  constructor(parts: Parts, options: TransactionOptions) {
+    this.#parts = parts
+    this.#options = { lane: 'request', timeLimit: 10_000, ...options }
+    this.tx = transactionOver('sqlite', (query) => this.#run(query))
+  }
+
+  get begun(): boolean {
+    return this.#opening !== undefined
+  }
+
+  within<T>(work: () => T): T {
+    return insideTransaction(this.#mark, work)
+  }
+
+  async commit(): Promise<void> {
+    if (!this.#opening) return this.#end('committed')
+    await this.#opening
+    if (this.#over) throw new TransactionOver(this.#over)
+    try {
+      this.#parts.connection.exec('commit')
+    } catch (error) {
+      rollBack(this.#parts.connection)
+      this.#end('rolled back')
+      throw error
+    }
+    this.#end('committed')
+  }
+
+  async rollback(): Promise<void> {
+    try {
+      await this.#opening
+    } catch {
+      // It never began: there is nothing to undo, and whoever made the first query has the error.
+    }
+    if (this.#over) return
+    if (this.#release) rollBack(this.#parts.connection)
+    this.#end('rolled back')
+  }
+
+  async #run(query: CompiledQuery): Promise<QueryResult<unknown>> {
+    if (this.#over) throw new TransactionOver(this.#over)
+    await (this.#opening ??= this.#open())
+    if (this.#over) throw new TransactionOver(this.#over)
+    return execute(this.#parts.connection, query)
+  }
+
+  async #open(): Promise<void> {
+    const release = await this.#parts.gate.acquire(this.#options.lane)
+    if (this.#over) return release()
+    try {
+      await this.#parts.begin(this.#parts.connection)
+    } catch (error) {
+      release()
+      throw error
+    }
+    this.#mark.held = true
+    const timer = setTimeout(() => this.#expire(), this.#options.timeLimit)
+    this.#release = () => {
+      clearTimeout(timer)
+      this.#mark.held = false
+      release()
+    }
+  }
+
+  #expire(): void {
+    rollBack(this.#parts.connection)
+    this.#end('out of time')
+  }
+
+  #end(how: 'committed' | 'rolled back' | 'out of time'): void {
+    this.#over = how
+    this.#release?.()
+    this.#release = undefined
+  }
+}

@@ -1,0 +1,312 @@
+import type { ColumnType, Generated } from 'kysely'
+
+/**
+ * The rows of every table, the same on both engines. Times are whole milliseconds since 1970 unless a comment says
+ * otherwise; flags are 0 or 1; JSON is text. See docs/adr for why.
+ */
+export interface Tables {
+  users: UsersTable
+  identities: IdentitiesTable
+  sessions: SessionsTable
+  flows: FlowsTable
+  authorization_codes: AuthorizationCodesTable
+  refresh_tokens: RefreshTokensTable
+  signing_keys: SigningKeysTable
+  api_keys: ApiKeysTable
+  events: EventsTable
+  inbox: InboxTable
+  handler_failures: HandlerFailuresTable
+  outbox: OutboxTable
+  subscribers: SubscribersTable
+  subscriber_secrets: SubscriberSecretsTable
+  deliveries: DeliveriesTable
+  attempts: AttemptsTable
+  jobs: JobsTable
+  products: ProductsTable
+  posts: PostsTable
+  migrations: MigrationsTable
+}
+
+export type Role = 'user' | 'admin'
+
+export interface UsersTable {
+  id: string
+  email: string | null
+  name: string | null
+  /** The identity that the user first signed in with, or another one after that was unlinked. */
+  provider: string
+  provider_id: string
+  role: Role
+  blocked_at: number | null
+  created_at: number
+}
+
+/** The link between a provider's identity and a local user. The key is (provider, provider_id), never an e-mail. */
+export interface IdentitiesTable {
+  provider: string
+  provider_id: string
+  user_id: string
+  email: string | null
+  email_verified: number
+  name: string | null
+  created_at: number
+  last_used_at: number
+}
+
+export interface SessionsTable {
+  id: string
+  /** SHA-256 of the cookie's token. */
+  token_hash: Uint8Array
+  user_id: string
+  provider: string
+  address: string | null
+  user_agent: string | null
+  created_at: number
+  /** Written at most once a minute. */
+  last_seen_at: number
+  /** When the user last proved who they are. */
+  authenticated_at: number
+  /** The absolute end; the idle end is last_seen_at plus the idle time. */
+  expires_at: number
+  revoked_at: number | null
+}
+
+/** A sign-in that was begun: one row per `state`, consumed by one atomic statement. */
+export interface FlowsTable {
+  state_hash: Uint8Array
+  /** SHA-256 of the browser's flow cookie. */
+  browser_hash: Uint8Array
+  provider: string
+  callback_url: string
+  purpose: 'login' | 'link'
+  /** When linking: who began it. */
+  user_id: string | null
+  session_id: string | null
+  return_to: string
+  nonce: string | null
+  /** The sealed PKCE verifier. */
+  verifier: Uint8Array | null
+  /** When an app began it (public client): what it sent. */
+  client_id: string | null
+  client_redirect_uri: string | null
+  client_state: string | null
+  client_challenge: string | null
+  client_scope: string | null
+  expires_at: number
+}
+
+export interface AuthorizationCodesTable {
+  code_hash: Uint8Array
+  client_id: string
+  redirect_uri: string
+  challenge: string
+  user_id: string
+  provider: string
+  authenticated_at: number
+  expires_at: number
+  /** Set when it was exchanged; a second exchange revokes the family that the first one began. */
+  used_at: number | null
+  family_id: string | null
+}
+
+export interface RefreshTokensTable {
+  token_hash: Uint8Array
+  family_id: string
+  user_id: string
+  client_id: string
+  authenticated_at: number
+  created_at: number
+  expires_at: number
+  used_at: number | null
+  revoked_at: number | null
+}
+
+export interface SigningKeysTable {
+  kid: string
+  algorithm: string
+  public_jwk: string
+  /** The sealed private JWK. */
+  private_jwk: Uint8Array
+  created_at: number
+  retired_at: number | null
+}
+
+export interface ApiKeysTable {
+  id: string
+  name: string
+  role: Role
+  /** The first characters, to recognise a key in a list. */
+  prefix: string
+  key_hash: Uint8Array
+  created_at: number
+  expires_at: number | null
+  revoked_at: number | null
+  last_used_at: number | null
+}
+
+/** The log of received and emitted events. Rows are never updated. */
+export interface EventsTable {
+  /** Ever-growing; a reader that follows it misses nothing (docs/adr/0004). */
+  id: Generated<number>
+  /** The stable id of the webhook event. */
+  event_id: string
+  direction: 'received' | 'emitted'
+  /** The name of the source of a received event. */
+  source: string | null
+  type: string
+  content_type: string
+  /** The bytes that came, or the bytes that are sent. */
+  payload: Uint8Array
+  /** JSON: the request's headers, secrets left out. */
+  headers: string | null
+  created_at: number
+}
+
+export type InboxStatus = 'pending' | 'processed' | 'failed'
+
+/**
+ * One row per received event id: the queue's entry while it is pending, and the processed-event marker once
+ * `processed_at` is set, in the transaction of the handler's work.
+ */
+export interface InboxTable {
+  event: number
+  source: string
+  event_id: string
+  type: string
+  status: InboxStatus
+  /** Attempts begun so far. */
+  attempts: number
+  /** Attempts begun before the last reprocessing; the retry schedule counts from here. */
+  attempts_before: number
+  /** When it may be claimed; while it is claimed, when the lease ends. */
+  due_at: number
+  /** Who holds the lease: fences a worker that outlived its lease. */
+  claim: string | null
+  processed_at: number | null
+}
+
+export interface HandlerFailuresTable {
+  event: number
+  number: number
+  at: number
+  duration_ms: number
+  error: string
+}
+
+/** One row per emitted event id: makes the same call twice the same event. */
+export interface OutboxTable {
+  event: number
+  event_id: string
+  /** SHA-256 of type and data. */
+  digest: Uint8Array
+}
+
+export type SubscriberStatus = 'active' | 'paused' | 'disabled'
+export type SigningScheme = 'v1' | 'v1a' | 'both'
+
+export interface SubscribersTable {
+  id: string
+  url: string
+  description: string | null
+  /** JSON: patterns of event types, `*` and `order.*` included. */
+  event_types: string
+  status: SubscriberStatus
+  disabled_reason: string | null
+  /** JSON: seconds before each attempt; null for the service's own. */
+  retry_schedule: string | null
+  timeout_ms: number | null
+  /** Deliveries per second; null for no limit. */
+  rate_limit: number | null
+  concurrency: number | null
+  /** JSON: headers to send along. */
+  headers: string | null
+  ordered: number
+  signing: SigningScheme
+  created_at: number
+  updated_at: number
+}
+
+export interface SubscriberSecretsTable {
+  id: string
+  subscriber_id: string
+  /** v1: a symmetric key (whsec_). v1a: an ed25519 pair (whsk_). */
+  scheme: 'v1' | 'v1a'
+  /** Sealed. */
+  secret: Uint8Array
+  created_at: number
+  /** Null while it is the newest; set by a rotation. */
+  expires_at: number | null
+}
+
+export type DeliveryStatus = 'pending' | 'delivered' | 'dead' | 'cancelled'
+
+export interface DeliveriesTable {
+  id: Generated<number>
+  event: number
+  subscriber_id: string
+  status: DeliveryStatus
+  /** Attempts begun so far. */
+  attempts: number
+  /** Attempts begun before the last replay; the retry schedule counts from here. */
+  attempts_before: number
+  due_at: number
+  claim: string | null
+  created_at: number
+  finished_at: number | null
+}
+
+/** Append-only: one row per attempt of a delivery. */
+export interface AttemptsTable {
+  delivery: number
+  number: number
+  at: number
+  duration_ms: number
+  /** The response's status; null when none came. */
+  status: number | null
+  error: string | null
+  request_headers: string
+  response_headers: string | null
+  response_body: Uint8Array | null
+}
+
+export interface JobsTable {
+  id: string
+  kind: 'replay'
+  subscriber_id: string | null
+  /** JSON: what the job works on. */
+  filter: string
+  status: 'running' | 'done' | 'cancelled' | 'failed'
+  total: number
+  done: number
+  /** The last row that was dealt with, so that a restart goes on from there. */
+  position: number
+  due_at: number
+  claim: string | null
+  created_at: number
+  updated_at: number
+}
+
+export interface ProductsTable {
+  id: string
+  category: string
+  price: number
+  stock: number
+  name: string
+  /** Canonical text: UTC with six digits of fraction, `2026-01-31T08:30:00.000000Z`. Sorts as time does. */
+  created_at: string
+}
+
+export interface PostsTable {
+  id: string
+  title: string
+  body: string
+  /** As in products. */
+  created_at: string
+}
+
+export interface MigrationsTable {
+  number: number
+  name: string
+  breaking: number
+  applied_at: ColumnType<number, number, never>
+}

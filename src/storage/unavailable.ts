@@ -1,0 +1,34 @@
+/**
+ * The database cannot do its work now: gone, full, locked by another program, restarting. Clients get 503 with
+ * Retry-After; workers wait and try again.
+ */
+export class StorageUnavailable extends Error {
+  constructor(cause: unknown) {
+    super(`the database does not answer: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+    this.name = 'StorageUnavailable'
+  }
+}
+
+/** SQLite result codes (https://sqlite.org/rescode.html): busy, locked, read-only, I/O error, full, cannot open. */
+const sqliteCodes = new Set([5, 6, 8, 10, 13, 14])
+/** SQLSTATE classes: connection exception, insufficient resources, operator intervention, system error. */
+const postgresClasses = new Set(['08', '53', '57', '58'])
+const networkCodes = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'ENOENT', 'EAI_AGAIN'])
+const poolMessages = /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Cannot use a pool after calling end/
+
+/** The error as StorageUnavailable when it tells of the database's absence, and unchanged otherwise. */
+export function translateError(error: unknown): unknown {
+  if (error instanceof StorageUnavailable || !(error instanceof Error)) return error
+  const { errcode, code } = error as { errcode?: number; code?: string }
+  const absent =
+    (typeof errcode === 'number' && sqliteCodes.has(errcode & 0xff)) ||
+    (typeof code === 'string' && (networkCodes.has(code) || (code.length === 5 && postgresClasses.has(code.slice(0, 2))))) ||
+    poolMessages.test(error.message)
+  return absent ? new StorageUnavailable(error) : error
+}
+
+/** Whether an error says that a unique key is taken already, on either engine. */
+export function isUniqueViolation(error: unknown): boolean {
+  const { errcode, code } = (error ?? {}) as { errcode?: number; code?: string }
+  return errcode === 2067 || errcode === 1555 || code === '23505'
+}
