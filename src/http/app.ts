@@ -3,7 +3,7 @@ import helmet from '@fastify/helmet'
 import rateLimit from '@fastify/rate-limit'
 import { TypeBoxValidatorCompiler, type TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import { randomUUID } from 'node:crypto'
-import Fastify, { type FastifyBaseLogger, type FastifyInstance, type RawReplyDefaultExpression, type RawRequestDefaultExpression, type RawServerDefault } from 'fastify'
+import Fastify, { LogController, type FastifyBaseLogger, type FastifyInstance, type RawReplyDefaultExpression, type RawRequestDefaultExpression, type RawServerDefault } from 'fastify'
 import type { Configuration } from '../config/environment.ts'
 import { Problem } from '../errors.ts'
 import { guardRoutes } from './access.ts'
@@ -35,7 +35,7 @@ export async function createApp(parts: AppParts): Promise<App> {
   const methods = new RouteMethods()
   const app: App = Fastify({
     loggerInstance: log,
-    disableRequestLogging: true,
+    logController: new LogController({ disableRequestLogging: true }),
     genReqId: () => randomUUID(),
     trustProxy: configuration.trustedProxies.length > 0 ? configuration.trustedProxies : false,
     bodyLimit: 1024 * 1024,

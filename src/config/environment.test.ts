@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ConfigurationError, readEnvironment, redacted } from './environment.ts'
+
+const production = { NODE_ENV: 'production', BASE_URL: 'https://gate.example.com', POSTERN_SECRET: 'x'.repeat(32), WEBHOOK_SECRET: 's3cret' }
+
+const faults = (env: Record<string, string>): readonly string[] => {
+  try {
+    readEnvironment(env)
+    return []
+  } catch (error) {
+    assert.ok(error instanceof ConfigurationError)
+    return error.faults
+  }
+}
+
+test('nothing configured is demo mode, on loopback, with private networks allowed', () => {
+  const configuration = readEnvironment({})
+  assert.equal(configuration.production, false)
+  assert.equal(configuration.host, '127.0.0.1')
+  assert.equal(configuration.port, 3000)
+  assert.equal(configuration.allowPrivateNetwork, true)
+})
+
+test('production names every missing setting at once', () => {
+  const found = faults({ NODE_ENV: 'production' }).map((fault) => fault.split(' ')[0])
+  assert.deepEqual(found, ['BASE_URL', 'POSTERN_SECRET', 'WEBHOOK_SECRET'])
+})
+
+test('production starts with them, and keeps private networks shut', () => {
+  assert.equal(readEnvironment(production).allowPrivateNetwork, false)
+})
+
+test('wrong settings are named together, without their values', () => {
+  const found = faults({ PORT: '80x', POSTERN_SECRET: 'too-short', EMIT_RETRY_SCHEDULE: '0,-5', BASE_URL: 'https://a.example/path', GITHUB_CLIENT_SECRET: 'y' })
+  assert.deepEqual(
+    found.map((fault) => fault.split(' ')[0]),
+    ['PORT', 'BASE_URL', 'POSTERN_SECRET', 'EMIT_RETRY_SCHEDULE', 'GITHUB_CLIENT_ID'],
+  )
+  assert.ok(!found.join().includes('too-short'))
+})
+
+test('demo mode refuses to listen beyond loopback', () => {
+  assert.match(faults({ HOST: '0.0.0.0' }).join(), /NODE_ENV=production/)
+})
+
+test('an empty value counts as absent', () => {
+  assert.equal(readEnvironment({ PORT: '', HOST: ' ' }).port, 3000)
+})
+
+test('schedules and time-outs are read in seconds', () => {
+  const { emitRetrySchedule, emitTimeout } = readEnvironment({ EMIT_RETRY_SCHEDULE: '0, 0.5,5', EMIT_TIMEOUT: '2' })
+  assert.deepEqual(emitRetrySchedule, [0, 500, 5000])
+  assert.equal(emitTimeout, 2000)
+})
+
+test('providers are families of names', () => {
+  const { providers } = readEnvironment({ ACME_CLIENT_ID: 'id', ACME_CLIENT_SECRET: 'secret', ACME_ISSUER: 'https://id.acme.example', SPA_CLIENT_ID: 'public' })
+  assert.deepEqual(providers, [
+    { name: 'acme', clientId: 'id', clientSecret: 'secret', issuer: 'https://id.acme.example' },
+    { name: 'spa', clientId: 'public' },
+  ])
+  assert.match(faults({ SESSIONS_CLIENT_ID: 'x' }).join(), /cannot be the name/)
+})
+
+test('the start-up line shows no secret', () => {
+  const shown = JSON.stringify(redacted(readEnvironment({ ...production, DATABASE_URL: 'postgres://user:pass@db.example/postern?password=also', ADMIN_API_KEY: 'pk_0123456789abcdef', GITHUB_CLIENT_ID: 'id', GITHUB_CLIENT_SECRET: 'hush' })))
+  for (const secret of ['x'.repeat(32), 's3cret', 'user:pass', 'also', 'pk_0123456789abcdef', 'hush']) assert.ok(!shown.includes(secret), secret)
+  assert.match(shown, /db\.example/)
+})

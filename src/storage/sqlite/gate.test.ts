@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Lane } from '../database.ts'
+import { WriteGate, insideTransaction } from './gate.ts'
+
+/** Asks for the gate in each lane, then opens it, and tells the order in which it was handed out. */
+async function order(gate: WriteGate, asked: readonly Lane[]): Promise<Lane[]> {
+  const release = await gate.acquire('work')
+  const served: Lane[] = []
+  const waits = asked.map(async (lane) => {
+    const giveBack = await gate.acquire(lane)
+    served.push(lane)
+    giveBack()
+  })
+  release()
+  await Promise.all(waits)
+  return served
+}
+
+test('the most urgent lane is served first', async () => {
+  assert.deepEqual(await order(new WriteGate(), ['work', 'request', 'acknowledge']), ['acknowledge', 'request', 'work'])
+})
+
+test('a stream of urgent writers lets the least urgent through now and then', async () => {
+  const urgent = Array.from({ length: 30 }, (): Lane => 'acknowledge')
+  const served = await order(new WriteGate(), ['work', ...urgent])
+  assert.ok(served.indexOf('work') < 12, `work was served as number ${served.indexOf('work') + 1}`)
+})
+
+test('giving the right back twice does not open the gate for two', async () => {
+  const gate = new WriteGate()
+  const first = await gate.acquire('work')
+  first()
+  await gate.acquire('work')
+  first()
+  assert.equal(gate.free, false)
+})
+
+test('waiting for a lock that one holds oneself is an error and no deadlock', async () => {
+  const gate = new WriteGate()
+  await gate.acquire('work')
+  await assert.rejects(
+    insideTransaction({ held: true }, () => gate.acquire('work')),
+    /use tx/,
+  )
+})

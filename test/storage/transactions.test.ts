@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { sql } from 'kysely'
+import type { Database } from '../../src/storage/database.ts'
+import { migrate } from '../../src/storage/migrate.ts'
+import { openDatabase } from '../../src/storage/open.ts'
+import { isUniqueViolation, StorageUnavailable } from '../../src/storage/unavailable.ts'
+import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
+
+const key = (name: string) => ({ id: name, name, role: 'user' as const, prefix: 'pk_', key_hash: Buffer.from(name), created_at: 1, expires_at: null, revoked_at: null, last_used_at: null })
+
+onEachEngine('transactions', (engine) => {
+  let home: TestDatabase
+  let database: Database
+
+  before(async () => {
+    home = await engine.createDatabase()
+    database = openDatabase(home.url)
+    await migrate(database)
+  })
+  after(async () => {
+    await database.close()
+    await home.drop()
+  })
+
+  const names = async (): Promise<string[]> => (await database.reader.selectFrom('api_keys').select('id').orderBy('id').execute()).map(({ id }) => id)
+  const insert = (name: string) => database.transaction((tx) => tx.insertInto('api_keys').values(key(name)).execute())
+
+  test('commits when the work resolves, rolls back when it throws', async () => {
+    await insert('kept')
+    await assert.rejects(
+      database.transaction(async (tx) => {
+        await tx.insertInto('api_keys').values(key('dropped')).execute()
+        throw new Error('no')
+      }),
+      /no/,
+    )
+    assert.deepEqual(await names(), ['kept'])
+  })
+
+  test('readers do not see what is not committed, and are not held up by it', async () => {
+    await database.transaction(async (tx) => {
+      await tx.insertInto('api_keys').values(key('unseen')).execute()
+      assert.ok(!(await names()).includes('unseen'))
+    })
+    assert.ok((await names()).includes('unseen'))
+  })
+
+  test('begins at its first query', async () => {
+    const idle = database.begin()
+    assert.equal(idle.begun, false)
+    await insert('meanwhile')
+    await idle.tx.selectFrom('api_keys').select('id').execute()
+    assert.equal(idle.begun, true)
+    await idle.rollback()
+  })
+
+  test('a query after the end is an error, and not a query outside', async () => {
+    const over = database.begin()
+    await over.tx.selectFrom('api_keys').select('id').execute()
+    await over.commit()
+    await assert.rejects(over.tx.selectFrom('api_keys').select('id').execute(), /committed already/)
+  })
+
+  test('is rolled back at its time limit, and others go on', async () => {
+    const slow = database.begin({ timeLimit: 30 })
+    await slow.tx.insertInto('api_keys').values(key('too slow')).execute()
+    await insert('after the limit')
+    // On PostgreSQL the other write does not wait for the limit, so it is awaited here by asking until it is reached.
+    await assert.rejects(async () => {
+      for (;;) await slow.tx.selectFrom('api_keys').select('id').execute()
+    }, /time limit|Connection terminated|does not answer/)
+    await assert.rejects(slow.commit())
+    const found = await names()
+    assert.ok(found.includes('after the limit'))
+    assert.ok(!found.includes('too slow'))
+  })
+
+  test('an error within leaves the database usable', async () => {
+    await insert('once')
+    await assert.rejects(insert('once'), (error) => isUniqueViolation(error))
+    await insert('and on')
+  })
+
+  test('two starters migrate once', async () => {
+    const fresh = await engine.createDatabase()
+    const databases = [openDatabase(fresh.url), openDatabase(fresh.url)]
+    const applied = await Promise.all(databases.map((one) => migrate(one)))
+    assert.deepEqual(applied.map((list) => list.length).toSorted(), [0, 1])
+    await Promise.all(databases.map((one) => one.close()))
+    await fresh.drop()
+  })
+
+  test('an older program refuses a database with a breaking migration that it does not know', async () => {
+    const future = { number: 9_001, name: 'future', breaking: true, sqlite: 'select 1', postgres: 'select 1' }
+    const harmless = { ...future, number: 9_002, name: 'harmless', breaking: false }
+    const fresh = await engine.createDatabase()
+    const one = openDatabase(fresh.url)
+    await migrate(one, [harmless])
+    assert.deepEqual(await migrate(one, []), [], 'one that does not break is no reason to refuse')
+    await migrate(one, [future, harmless])
+    await assert.rejects(migrate(one, [harmless]), /migration 9001 \(future\)/)
+    await one.close()
+    await fresh.drop()
+  })
+
+  test('a migration that fails half-way leaves nothing behind', async () => {
+    const fresh = await engine.createDatabase()
+    const one = openDatabase(fresh.url)
+    const broken = { number: 1, name: 'broken', breaking: true, sqlite: 'create table half (n integer); nonsense', postgres: 'create table half (n integer); nonsense' }
+    await assert.rejects(migrate(one, [broken]))
+    await assert.rejects(sql`select * from half`.execute(one.reader))
+    await one.close()
+    await fresh.drop()
+  })
+})
+
+test('a database that is not there is StorageUnavailable', async () => {
+  const database = openDatabase('postgres://nobody@127.0.0.1:1/none')
+  await assert.rejects(database.ping(), StorageUnavailable)
+  await assert.rejects(database.transaction((tx) => tx.selectFrom('users').selectAll().execute()), StorageUnavailable)
+  await database.close()
+})
