@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { Keyring } from '../crypto/keyring.ts'
+import { Problem } from '../errors.ts'
+import { Cursors, type CursorScope } from './cursor.ts'
+
+const keyring = new Keyring(['a-master-secret-of-32-bytes-or-more'])
+const cursors = new Cursors(keyring)
+const scope: CursorScope = {
+  list: 'posts',
+  keys: [
+    { name: 'createdAt', type: 'text' },
+    { name: '_id', type: 'text' },
+  ],
+  query: { sort: ['-createdAt'] },
+}
+const numbers: CursorScope = {
+  list: 'products',
+  keys: [
+    { name: 'price', type: 'number' },
+    { name: 'n', type: 'integer' },
+  ],
+  query: null,
+}
+const refused = (error: unknown): boolean =>
+  error instanceof Problem &&
+  error.code === 'invalid-cursor' &&
+  error.status === 400 &&
+  error.extras.parameter === 'cursor'
+
+test('values of any script come back, and the cursor is letters and digits alone', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), fc.string({ unit: 'grapheme' }), (first, second) => {
+      const cursor = cursors.encode(scope, [first, second])
+      assert.match(cursor, /^[A-Za-z0-9]+$/)
+      assert.deepEqual(cursors.decode(scope, cursor), [first, second])
+    }),
+  )
+})
+
+test('numbers come back exactly', () => {
+  fc.assert(
+    fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), fc.maxSafeInteger(), (price, n) => {
+      const [first, second] = cursors.decode(numbers, cursors.encode(numbers, [price, n]))
+      // -0 becomes 0, which is equal to it in every database.
+      assert.ok(first === price && second === n)
+    }),
+  )
+})
+
+test('it is base64 of the key values, as the specification says of posts', () => {
+  const cursor = cursors.encode(scope, ['2026-01-31T08:30:00.000137Z', 'p-1'])
+  // atob is strict: the standard alphabet only.
+  const content = JSON.parse(atob(cursor)) as Record<string, unknown>
+  assert.equal(content['createdAt'], '2026-01-31T08:30:00.000137Z')
+  assert.equal(content['_id'], 'p-1')
+})
+
+test('any change of any character is refused', () => {
+  const cursor = cursors.encode(scope, ['2026-01-31T08:30:00.000137Z', 'p-1'])
+  for (let at = 0; at < cursor.length; at += 1) {
+    const other = cursor[at] === 'A' ? 'B' : 'A'
+    assert.throws(() => cursors.decode(scope, cursor.slice(0, at) + other + cursor.slice(at + 1)), refused)
+  }
+})
+
+test('what was not issued here is refused', () => {
+  const cursor = cursors.encode(scope, ['a', 'b'])
+  const json = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64')
+  const foreign = new Cursors(new Keyring(['another-master-secret-of-32-bytes-at-least']))
+  for (const text of [
+    '',
+    ' ',
+    '0',
+    'null',
+    'undefined',
+    'AAAA',
+    `${cursor}AAAA`,
+    `${cursor}=`,
+    ` ${cursor}`,
+    `${cursor}\n`,
+    cursor.slice(0, -4),
+    cursor.repeat(2),
+    'A'.repeat(100_000),
+    '\u0000',
+    '💥',
+    json({ createdAt: 'a', _id: 'b' }),
+    json({ createdAt: 'a', _id: 'b', $sig: `1.${'A'.repeat(16)}.${'A'.repeat(24)}` }),
+    json([1, 2]),
+    foreign.encode(scope, ['a', 'b']),
+  ]) {
+    assert.throws(() => cursors.decode(scope, text), refused, text.slice(0, 40))
+  }
+})
+
+test('a cursor of another list, another query or other keys is refused', () => {
+  const cursor = cursors.encode(scope, ['a', 'b'])
+  const [first, second] = scope.keys
+  for (const other of [
+    { ...scope, list: 'products' },
+    { ...scope, query: { sort: ['createdAt'] } },
+    { ...scope, keys: [first!] },
+    { ...scope, keys: [first!, { ...second!, type: 'number' as const }] },
+    { ...scope, keys: [second!, first!] },
+  ]) {
+    assert.throws(() => cursors.decode(other, cursor), refused)
+  }
+})
+
+test('types are checked even when the signature holds: SQLite would sort a text behind every number', () => {
+  for (const values of [
+    ['1', 1],
+    [Number.NaN, 1],
+    [1, 1.5],
+    [1, null],
+    [1, 2 ** 53],
+  ] as const) {
+    assert.throws(() => cursors.decode(numbers, cursors.encode(numbers, values)), refused)
+  }
+})
+
+test('a nullable key may be null', () => {
+  const nullable: CursorScope = { ...numbers, keys: [{ name: 'price', type: 'number', nullable: true }] }
+  assert.deepEqual(cursors.decode(nullable, cursors.encode(nullable, [null])), [null])
+})
+
+test('after a rotation of the master key old cursors go on working, until the old key is dropped', () => {
+  const newest = 'the-newest-master-secret-of-32-bytes'
+  const rotated = new Cursors(new Keyring([newest, 'a-master-secret-of-32-bytes-or-more']))
+  const old = cursors.encode(scope, ['a', 'b'])
+  assert.deepEqual(rotated.decode(scope, old), ['a', 'b'])
+  assert.throws(() => cursors.decode(scope, rotated.encode(scope, ['a', 'b'])), refused)
+  assert.throws(() => new Cursors(new Keyring([newest])).decode(scope, old), refused)
+})

@@ -1,0 +1,136 @@
+import { hash } from 'node:crypto'
+import type { Keyring } from '../crypto/keyring.ts'
+import { Problem } from '../errors.ts'
+
+/** What a cursor carries of a row: values as the database gave them. Times are carried as text, never as a Date. */
+export type KeyValue = string | number | null
+
+export interface CursorKey {
+  /** The field's name in the list's items. */
+  name: string
+  /** `number` is any finite number, `integer` one that a double holds exactly. */
+  type: 'text' | 'number' | 'integer'
+  nullable?: boolean
+}
+
+/** What a cursor belongs to. It is of no use anywhere else. */
+export interface CursorScope {
+  /** The list's name. */
+  list: string
+  /** The keys of the order, the unique one last. */
+  keys: readonly CursorKey[]
+  /**
+   * All that decides which rows come and in which order: sort, filters, whose rows may be seen. Hashed as JSON, so equal
+   * queries must be written equally. The page size stays out: it may change in mid-walk.
+   */
+  query: unknown
+}
+
+const version = 1
+const purpose = 'cursor'
+/** Bytes of the scope's hash and of the truncated HMAC-SHA256 (RFC 2104, section 5, asks for at least 16). */
+const hashLength = 12
+const macLength = 18
+/** Longest cursor that is looked at, in characters. Keys of a few hundred characters of any script fit. */
+const longest = 8_192
+
+/** Standard base64 that happens to be free of `+`, `/` and `=`; see `toBase64`. */
+const alphabet = /^[A-Za-z0-9]+$/
+const signed = /^(\{.+),"\$sig":"1\.([\w-]{16})\.([\w-]{24})"\} {0,2}$/
+
+/**
+ * Compound cursors: the last row's key values, bound to their query and authenticated with the master key.
+ *
+ * The form is base64 of a JSON object: the keys by name, in the order of the sort, and `$sig`, which is
+ * `version.scope hash.HMAC`, the last two in base64url: `{"createdAt":"…","_id":"…","$sig":"1.….…"}`. The HMAC covers
+ * version, hash and the text of the keys. The text is chosen so that its base64 has letters and digits only.
+ */
+export class Cursors {
+  readonly #keyring: Keyring
+
+  constructor(keyring: Keyring) {
+    this.#keyring = keyring
+  }
+
+  /** @param values one for each of the scope's keys, in their order. */
+  encode(scope: CursorScope, values: readonly KeyValue[]): string {
+    const fields = scope.keys.map(
+      ({ name }, index) => `${JSON.stringify(name)}:${JSON.stringify(values[index])}`,
+    )
+    const keys = toAscii(`{${fields.join(',')}`)
+    const scopeHash = hashOf(scope)
+    const mac = this.#keyring
+      .sign(message(scopeHash, keys), purpose)
+      .subarray(0, macLength)
+      .toString('base64url')
+    return toBase64(`${keys},"$sig":"${version}.${scopeHash}.${mac}"}`)
+  }
+
+  /**
+   * The key values of a cursor that was made for the same scope, under any of the master keys.
+   * @throws Problem `invalid-cursor` for everything else.
+   */
+  decode(scope: CursorScope, cursor: string): KeyValue[] {
+    if (cursor.length > longest || cursor.length % 4 !== 0 || !alphabet.test(cursor)) throw notIssuedHere()
+    const parts = signed.exec(Buffer.from(cursor, 'base64').toString('latin1'))
+    if (!parts) throw notIssuedHere()
+    const [, keys, scopeHash, mac] = parts as unknown as [string, string, string, string]
+    if (!this.#keyring.verify(message(scopeHash, keys), Buffer.from(mac, 'base64url'), purpose))
+      throw notIssuedHere()
+    if (scopeHash !== hashOf(scope)) throw otherQuery()
+    // What is signed was made here, but perhaps by a version whose list had other keys or types.
+    const values = JSON.parse(`${keys}}`) as Record<string, unknown>
+    if (Object.keys(values).length !== scope.keys.length) throw otherQuery()
+    return scope.keys.map((key) => {
+      const value = values[key.name]
+      if (!isOfType(value, key)) throw otherQuery()
+      return value
+    })
+  }
+}
+
+function message(scopeHash: string, keys: string): string {
+  return `${version}.${scopeHash}.${keys}`
+}
+
+function hashOf({ list, keys, query }: CursorScope): string {
+  const types = keys.map(({ name, type, nullable = false }) => [name, type, nullable])
+  const digest = hash('sha256', JSON.stringify([list, types, query]), 'buffer')
+  return digest.subarray(0, hashLength).toString('base64url')
+}
+
+function isOfType(value: unknown, { type, nullable }: CursorKey): value is KeyValue {
+  if (value === null) return nullable === true
+  if (type === 'text') return typeof value === 'string'
+  return type === 'integer' ? Number.isSafeInteger(value) : Number.isFinite(value)
+}
+
+/**
+ * JSON may write any character as an escape. `>`, `?`, `~` and DEL are the only ASCII characters whose base64 can hold a
+ * `+` or a `/`: as escapes, like all that is not ASCII, they leave a text whose base64 survives unescaped in an address.
+ */
+function toAscii(json: string): string {
+  return json.replace(
+    /[^ -=@-}]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+}
+
+/** Spaces behind the JSON make the length a multiple of three, so that no `=` is needed. */
+function toBase64(ascii: string): string {
+  return Buffer.from(ascii.padEnd(Math.ceil(ascii.length / 3) * 3), 'latin1').toString('base64')
+}
+
+function notIssuedHere(): Problem {
+  return new Problem('invalid-cursor', {
+    parameter: 'cursor',
+    detail: 'The parameter `cursor` is not one that this service issued.',
+  })
+}
+
+function otherQuery(): Problem {
+  return new Problem('invalid-cursor', {
+    parameter: 'cursor',
+    detail: 'The parameter `cursor` was issued for another list, or for other filters or another sort.',
+  })
+}
