@@ -71,8 +71,11 @@ function isAlive(pid) {
 
 /** The lock lies outside node_modules because `npm ci` empties that folder. */
 async function lockInstall() {
-  const path = join(tmpdir(), `postern-install-${createHash('sha256').update(root).digest('hex').slice(0, 16)}`)
-  for (let told = false; ; ) {
+  const path = join(
+    tmpdir(),
+    `postern-install-${createHash('sha256').update(root).digest('hex').slice(0, 16)}`,
+  )
+  for (let told = false; ;) {
     try {
       mkdirSync(path)
       writeFileSync(join(path, 'pid'), String(process.pid))
@@ -130,7 +133,10 @@ async function install(withDev) {
     if (error || code !== 0 || !satisfies(installed(), withDev)) {
       say('the dependencies could not be installed.')
       if (error) say(`npm could not be run: ${error.message}`)
-      else say('See npm\'s message above: usually the network, a proxy, or a package.json that package-lock.json does not match.')
+      else
+        say(
+          "See npm's message above: usually the network, a proxy, or a package.json that package-lock.json does not match.",
+        )
       process.exit(code || 1)
     }
     say(`dependencies installed in ${((Date.now() - started) / 1000).toFixed(1)} s`)
@@ -161,7 +167,7 @@ function waitFor(child) {
   return new Promise((done) => {
     const handlers = ['SIGTERM', 'SIGINT', 'SIGHUP'].map((signal) => {
       // Ctrl-C reaches the whole process group already: a second SIGINT would tell the child to skip its drain.
-      const handler = () => signal === 'SIGINT' && process.stdin.isTTY ? undefined : child.kill(signal)
+      const handler = () => (signal === 'SIGINT' && process.stdin.isTTY ? undefined : child.kill(signal))
       process.on(signal, handler)
       return () => process.off(signal, handler)
     })

@@ -30,7 +30,7 @@ let interrupted: NodeJS.Signals | undefined
 
 function find(pattern: string, exclude: string[] = []): string[] {
   const files = globSync(pattern, { cwd: root, exclude })
-  return files.filter((file) => filters.length === 0 || filters.some((part) => file.includes(part))).sort()
+  return files.filter((file) => filters.length === 0 || filters.some((part) => file.includes(part))).toSorted()
 }
 
 /** Runs one process of tests; prints its output at once when it is alone, else when it has ended. */
@@ -38,11 +38,20 @@ async function runProcess(files: string[], tallyFile: string, alone: boolean): P
   writeFileSync(tallyFile, '')
   const reporter = join(import.meta.dirname, 'harness', 'reporter.ts')
   const several = files.length > 1 ? ['--test', '--test-isolation=none'] : []
-  const options = [...several, `--test-timeout=${TEST_TIMEOUT}`, `--test-reporter=${reporter}`, ...nodeOptions]
+  const options = [
+    ...several,
+    `--test-timeout=${TEST_TIMEOUT}`,
+    `--test-reporter=${reporter}`,
+    ...nodeOptions,
+  ]
   const child = spawn(process.execPath, [...options, ...files], {
     cwd: root,
     stdio: ['ignore', alone ? 'inherit' : 'pipe', alone ? 'inherit' : 'pipe'],
-    env: { ...process.env, TEST_TALLY_FILE: tallyFile, ...(process.stdout.isTTY ? { FORCE_COLOR: '1' } : {}) },
+    env: {
+      ...process.env,
+      TEST_TALLY_FILE: tallyFile,
+      ...(process.stdout.isTTY ? { FORCE_COLOR: '1' } : {}),
+    },
   })
   running.add(child)
   const output: Buffer[] = []
@@ -75,7 +84,9 @@ async function runProcess(files: string[], tallyFile: string, alone: boolean): P
   if (!alone) process.stdout.write(`\n${files.join(' ')}\n`)
   for (const chunk of output) process.stdout.write(chunk)
   if (verdict || (code !== 0 && tally.failed === 0)) {
-    process.stdout.write(`✖ ${files.length > 1 ? 'unit tests' : files[0]}: ${verdict || `ended with code ${code}`}\n`)
+    process.stdout.write(
+      `✖ ${files.length > 1 ? 'unit tests' : files[0]}: ${verdict || `ended with code ${code}`}\n`,
+    )
   }
   return { passed, failed, skipped }
 }
@@ -133,7 +144,8 @@ if (unit.length + blackBox.length > 0) {
   }
 }
 const ran = total.passed + total.failed > 0
-if (!ran) console.log(filters.length > 0 ? `No test ran: no test file matches ${filters.join(', ')}` : 'No test ran')
+if (!ran)
+  console.log(filters.length > 0 ? `No test ran: no test file matches ${filters.join(', ')}` : 'No test ran')
 const files = `${unit.length + blackBox.length} files`
 console.log(`\n${files} in ${((performance.now() - started) / 1000).toFixed(1)} s, ${total.skipped} skipped`)
 console.log(`${total.passed} passed, ${total.failed} failed`)

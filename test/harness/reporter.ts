@@ -32,7 +32,8 @@ async function* tallied(source: AsyncIterable<TestEvent>): AsyncGenerator<TestEv
       previous = nesting
     }
     // "ℹ tests 3, suites 1, ..." of every single process would drown the results; the totals come once, at the end.
-    if (event.type === 'test:diagnostic' && event.data.nesting === 0 && SUMMARY.test(event.data.message)) continue
+    if (event.type === 'test:diagnostic' && event.data.nesting === 0 && SUMMARY.test(event.data.message))
+      continue
     yield event
   }
 }
