@@ -7,12 +7,15 @@ import Fastify, { LogController, type FastifyBaseLogger, type FastifyInstance, t
 import type { Configuration } from '../config/environment.ts'
 import { Problem } from '../errors.ts'
 import { guardRoutes } from './access.ts'
+import { serveAssets } from './assets.ts'
 import { answerClientErrors } from './client-errors.ts'
 import { RouteMethods } from './methods.ts'
+import { serveDashboard } from './dashboard.ts'
 import { describeRoutes } from './openapi.ts'
 import type { Authenticate } from './principal.ts'
 import { answerProblems } from './problem-details.ts'
 import { parseQueryString } from './query-string.ts'
+import { logRequests } from './request-log.ts'
 import { clientAddress } from './client-address.ts'
 
 /** The Fastify application that every room declares its routes on. */
@@ -79,6 +82,9 @@ export async function createApp(parts: AppParts): Promise<App> {
       errorResponseBuilder: (_request, context) => new Problem('too-many-requests', { retryAfter: context.ttl / 1000, detail: `At most ${context.max} calls per minute.` }),
     })
   }
+  logRequests(app)
   await describeRoutes(app)
+  await serveAssets(app)
+  serveDashboard(app, authenticate)
   return app
 }

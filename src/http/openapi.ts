@@ -1,15 +1,57 @@
 import swagger from '@fastify/swagger'
 import { readFileSync } from 'node:fs'
 import type { App } from './app.ts'
+import type { Access } from './principal.ts'
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }
+export { version }
 
-/** Collects every route's schema; GET /openapi.json and /docs (operations) show them. */
+const problem = {
+  description: 'A problem (RFC 9457); GET /problems/{code} explains its code.',
+  content: {
+    'application/problem+json': {
+      schema: {
+        type: 'object',
+        required: ['type', 'title', 'status', 'code', 'requestId'],
+        properties: {
+          type: { type: 'string' },
+          title: { type: 'string' },
+          status: { type: 'integer' },
+          code: { type: 'string' },
+          detail: { type: 'string' },
+          advice: { type: 'string' },
+          source: { type: 'object', properties: { parameter: { type: 'string' }, pointer: { type: 'string' } } },
+          requestId: { type: 'string' },
+        },
+      },
+    },
+  },
+}
+
+const credentials: Record<Access, readonly Record<string, string[]>[]> = {
+  public: [],
+  user: [{ bearer: [] }, { session: [] }],
+  session: [{ session: [] }],
+  admin: [{ bearer: [] }, { session: [] }],
+}
+
+/**
+ * Collects the description of every route from its schema; what holds for all of them (who may call, what problems look
+ * like) is added here, from the same `config.access` that the guard reads.
+ */
 export async function describeRoutes(app: App): Promise<void> {
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
       info: { title: 'Postern', version, description: 'Sign-in, webhooks in, webhooks out, lists.', license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
+      tags: [
+        { name: 'sign-in', description: 'Identity providers, sessions, tokens' },
+        { name: 'receiving', description: 'Webhooks in' },
+        { name: 'events', description: 'The log of received and emitted events' },
+        { name: 'emitting', description: 'Webhooks out' },
+        { name: 'lists', description: 'Bounded pages' },
+        { name: 'operations', description: 'Health, metrics, this document' },
+      ],
       components: {
         securitySchemes: {
           bearer: { type: 'http', scheme: 'bearer', description: 'An API key or an access token.' },
@@ -17,7 +59,12 @@ export async function describeRoutes(app: App): Promise<void> {
         },
       },
     },
+    transform: ({ schema, url, route }) => {
+      const access = route.config?.access ?? 'admin'
+      const described = { ...schema } as Record<string, unknown>
+      described['security'] = credentials[access]
+      described['response'] = { ...(schema?.response as object | undefined), default: problem }
+      return { schema: described as typeof schema, url }
+    },
   })
 }
-
-export { version }

@@ -66,7 +66,8 @@ export function answerProblems(app: FastifyInstance, allowedMethods: (url: strin
   })
   app.setNotFoundHandler((request, reply) => {
     const allowed = allowedMethods(request.url)
-    if (allowed.length === 0) return sendProblem(reply, new Problem('not-found'))
+    // A route of this method that called itself not found is not a wrong method.
+    if (allowed.length === 0 || allowed.includes(request.method)) return sendProblem(reply, new Problem('not-found'))
     return sendProblem(reply.header('allow', allowed.join(', ')), new Problem('method-not-allowed'))
   })
 }

@@ -1,0 +1,57 @@
+import fastifyStatic from '@fastify/static'
+import Fastify from 'fastify'
+import { join } from 'node:path'
+import type { App } from './app.ts'
+
+const assets = join(import.meta.dirname, 'assets')
+const names = new Set(['style.css', 'dashboard.js', 'docs.js', 'icon.svg'])
+
+/** Serves the pages' files and the API reference. Plain files, no inline script or style: see the CSP in app.ts. */
+export async function serveAssets(app: App): Promise<void> {
+  await app.register(fastifyStatic, { root: assets, serve: false })
+
+  app.get<{ Params: { name: string } }>('/assets/:name', { config: { access: 'public' }, schema: { hide: true } }, async ({ params: { name } }, reply) => {
+    if (!names.has(name)) return reply.callNotFound()
+    return reply.sendFile(name, assets, { maxAge: 3_600_000 })
+  })
+
+  app.get('/docs', { config: { access: 'public' }, schema: { hide: true } }, async (_request, reply) =>
+    // The reference sets styles from its script, which the strict policy of the other pages forbids.
+    reply
+      .header('content-security-policy', "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; connect-src 'self'; base-uri 'none'; frame-ancestors 'none'")
+      .type('text/html; charset=utf-8')
+      .send(docsPage),
+  )
+  let script: Promise<Buffer> | undefined
+  app.get('/docs/reference.js', { config: { access: 'public' }, schema: { hide: true } }, async (_request, reply) =>
+    reply
+      .header('cache-control', 'public, max-age=86400')
+      .type('text/javascript; charset=utf-8')
+      .send(await (script ??= referenceScript())),
+  )
+}
+
+/**
+ * The API reference's own script: 4 MB that only a plugin holds, so it is loaded when somebody first asks, and the
+ * plugin's page, which needs inline scripts, is not used.
+ */
+async function referenceScript(): Promise<Buffer> {
+  const { default: reference } = await import('@scalar/fastify-api-reference')
+  const holder = Fastify()
+  await holder.register(reference, { routePrefix: '/', configuration: { url: '/openapi.json' } })
+  const { statusCode, rawPayload } = await holder.inject('/js/scalar.js')
+  if (statusCode !== 200) throw new Error(`the API reference did not give its script: ${statusCode}`)
+  return rawPayload
+}
+
+const docsPage = `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Postern API</title>
+<link rel="icon" href="/assets/icon.svg">
+<div id="reference"></div>
+<script src="/docs/reference.js"></script>
+<script src="/assets/docs.js"></script>
+</html>
+`

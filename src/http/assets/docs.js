@@ -1,0 +1,1 @@
+Scalar.createApiReference('#reference', { url: '/openapi.json', withDefaultFonts: false, telemetry: false })
