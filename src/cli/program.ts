@@ -13,6 +13,25 @@ export async function runCommandLine(argv: readonly string[]): Promise<void> {
     .option('--no-migrate', 'leave the database as it is; see `postern migrate`')
     .action(async (options: { only?: string; migrate: boolean }) => (await import('./serve.ts')).serve(options))
 
+  program
+    .command('migrate')
+    .description('bring the database to this version')
+    .option('--dry-run', 'only say what would be done')
+    .action(async (options: { dryRun?: boolean }) => (await import('./migrate.ts')).migrateCommand(options))
+
+  const keys = program.command('keys').description('API keys: shown once, stored as hashes')
+  keys
+    .command('create <name>')
+    .description('make a key and show it, this once')
+    .option('--role <role>', 'user or admin', 'admin')
+    .option('--expires <when>', '12h, 90d, 4w or a date')
+    .action(async (name: string, options: { role: string; expires?: string }) => (await import('./keys.ts')).createKey(name, options))
+  keys.command('list').description('show all keys, newest first').action(async () => (await import('./keys.ts')).listKeys())
+  keys
+    .command('revoke <id>')
+    .description('end a key at once')
+    .action(async (id: string) => (await import('./keys.ts')).revokeKey(id))
+
   try {
     await program.parseAsync(argv)
   } catch (error) {

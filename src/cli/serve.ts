@@ -1,6 +1,8 @@
 import { ConfigurationError, redacted } from '../config/environment.ts'
-import { createLog } from '../telemetry/log.ts'
+import { banner } from '../demo/banner.ts'
 import { startService } from '../service.ts'
+import { createLog } from '../telemetry/log.ts'
+import { readableLines } from '../telemetry/readable.ts'
 import { readConfiguration } from './configuration.ts'
 
 /** Runs the service until SIGTERM or SIGINT. */
@@ -8,14 +10,23 @@ export async function serve(options: { only?: string; migrate: boolean }): Promi
   if (options.only !== undefined && options.only !== 'http' && options.only !== 'workers') {
     throw new ConfigurationError([`--only takes http or workers, not ${options.only}`])
   }
-  const { configuration, config } = await readConfiguration()
-  const log = createLog(configuration.logLevel)
+  const read = await readConfiguration()
+  const { configuration, config } = read
+  const { production, databaseUrl } = configuration
+  if (options.only !== undefined && databaseUrl.startsWith('sqlite:')) {
+    throw new ConfigurationError(['--only needs PostgreSQL: one SQLite file belongs to one process'])
+  }
+  const person = !production && process.stdout.isTTY
+  const log = createLog(configuration.logLevel, person ? readableLines(process.stdout) : undefined)
   log.info({ settings: redacted(configuration) }, 'starting')
   const roles = { http: options.only !== 'workers', workers: options.only !== 'http' }
   const service = await startService({ configuration, config, log, roles, migrate: options.migrate })
   log.info({ address: service.baseUrl, ms: Math.round(performance.now()) }, 'ready')
+  if (!production && roles.http) process.stdout.write(`${banner({ ...read, baseUrl: service.baseUrl })}\n`)
+
   let stopping = false
-  const stop = (signal: string): void => {
+  const stop = (signal: NodeJS.Signals): void => {
+    // Asked twice, a person wants it now. What was acknowledged is stored in any case.
     if (stopping) process.exit(1)
     stopping = true
     log.info({ signal }, 'stopping')
@@ -27,6 +38,6 @@ export async function serve(options: { only?: string; migrate: boolean }): Promi
       },
     )
   }
-  process.on('SIGTERM', () => stop('SIGTERM'))
-  process.on('SIGINT', () => stop('SIGINT'))
+  process.on('SIGTERM', stop)
+  process.on('SIGINT', stop)
 }

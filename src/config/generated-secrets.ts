@@ -3,28 +3,39 @@ import { dirname, join } from 'node:path'
 import { newToken } from '../crypto/tokens.ts'
 import type { Configuration } from './environment.ts'
 
-interface Kept {
-  POSTERN_SECRET: string
-  WEBHOOK_SECRET: string
-  ADMIN_API_KEY: string
+export type SecretName = 'POSTERN_SECRET' | 'WEBHOOK_SECRET' | 'ADMIN_API_KEY'
+
+export interface CompletedConfiguration {
+  configuration: Configuration
+  /** The secrets that came from the file and not from the environment. */
+  kept: SecretName[]
+  /** Whether the file was made just now. */
+  fresh: boolean
 }
 
 /**
  * In demo mode, the secrets that the environment lacks: generated at the first start and kept in a file beside the
- * database, readable by its owner only. Production gets none. `generated` holds the names that were made just now.
+ * database, readable by its owner only. Production gets none.
  */
-export function withGeneratedSecrets(configuration: Configuration): { configuration: Configuration; generated: string[] } {
+export function withGeneratedSecrets(configuration: Configuration): CompletedConfiguration {
   const { production, masterSecrets, webhookSecrets, adminApiKey } = configuration
-  if (production || (masterSecrets && webhookSecrets && adminApiKey)) return { configuration, generated: [] }
-  const { kept, fresh } = readOrMake(secretsFile(configuration.databaseUrl))
+  if (production || (masterSecrets && webhookSecrets && adminApiKey)) return { configuration, kept: [], fresh: false }
+  const { values, fresh } = readOrMake(secretsFile(configuration.databaseUrl))
+  const kept: SecretName[] = []
+  const complete = <T>(given: T | undefined, name: SecretName, wrap: (value: string) => T): T => {
+    if (given !== undefined) return given
+    kept.push(name)
+    return wrap(values[name])
+  }
   return {
     configuration: {
       ...configuration,
-      masterSecrets: masterSecrets ?? [kept.POSTERN_SECRET],
-      webhookSecrets: webhookSecrets ?? [kept.WEBHOOK_SECRET],
-      adminApiKey: adminApiKey ?? kept.ADMIN_API_KEY,
+      masterSecrets: complete(masterSecrets, 'POSTERN_SECRET', (value) => [value]),
+      webhookSecrets: complete(webhookSecrets, 'WEBHOOK_SECRET', (value) => [value]),
+      adminApiKey: complete(adminApiKey, 'ADMIN_API_KEY', (value) => value),
     },
-    generated: fresh ? Object.keys(kept) : [],
+    kept,
+    fresh,
   }
 }
 
@@ -34,10 +45,10 @@ export function secretsFile(databaseUrl: string): string {
   return join(file ? dirname(file) : 'data', 'demo-secrets.json')
 }
 
-function readOrMake(file: string): { kept: Kept; fresh: boolean } {
-  if (existsSync(file)) return { kept: JSON.parse(readFileSync(file, 'utf8')) as Kept, fresh: false }
-  const kept: Kept = { POSTERN_SECRET: newToken(), WEBHOOK_SECRET: newToken('demo_'), ADMIN_API_KEY: newToken('pk_') }
+function readOrMake(file: string): { values: Record<SecretName, string>; fresh: boolean } {
+  if (existsSync(file)) return { values: JSON.parse(readFileSync(file, 'utf8')) as Record<SecretName, string>, fresh: false }
+  const values = { POSTERN_SECRET: newToken(), WEBHOOK_SECRET: newToken('demo_'), ADMIN_API_KEY: newToken('pk_') }
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
-  writeFileSync(file, `${JSON.stringify(kept, null, 2)}\n`, { mode: 0o600 })
-  return { kept, fresh: true }
+  writeFileSync(file, `${JSON.stringify(values, null, 2)}\n`, { mode: 0o600 })
+  return { values, fresh: true }
 }

@@ -1,0 +1,51 @@
+import { createHmac } from 'node:crypto'
+import type { CompletedConfiguration } from '../config/generated-secrets.ts'
+
+export interface BannerParts extends CompletedConfiguration {
+  baseUrl: string
+  /** The file of the generated secrets, absolute. */
+  secretsFile: string
+}
+
+/** What demo mode prints when it is ready: what to click, and three commands that work when pasted. */
+export function banner({ configuration, kept, fresh, baseUrl, secretsFile }: BannerParts): string {
+  const { webhookSecrets = [], adminApiKey = '' } = configuration
+  const body = '{"id":"evt_1","type":"order.paid","amount":4200}'
+  const signature = createHmac('sha256', webhookSecrets[0] ?? '').update(body).digest('hex')
+  const lines = [
+    '',
+    '  Postern is running in demo mode: loopback only, lists open, a built-in identity provider, sample data.',
+    '  For production set NODE_ENV=production; what is missing will be named.',
+    '',
+    `  Sign in      ${baseUrl}/login`,
+    `  Dashboard    ${baseUrl}/dashboard`,
+    `  API          ${baseUrl}/docs`,
+    '',
+    '  Send a signed webhook, and see it arrive below and on the dashboard:',
+    '',
+    `    curl -s -X POST ${baseUrl}/webhooks/provider -H 'content-type: application/json' -H 'x-signature: ${signature}' -d '${body}'`,
+    '',
+    '  Emit an event of your own: the built-in sample subscriber verifies it and prints it below:',
+    '',
+    `    curl -s -X POST ${baseUrl}/events -H "authorization: Bearer ${keyInShell()}" -H 'content-type: application/json' -d '{"type":"order.shipped","data":{"order":1}}'`,
+    '',
+    '  List what came and went, or the sample products:',
+    '',
+    `    curl -s '${baseUrl}/events?limit=5'`,
+    `    curl -s '${baseUrl}/products?category=lighting&sort=-price&limit=3'`,
+    '',
+  ]
+  if (fresh) {
+    lines.push(`  Secrets were generated, are kept in ${secretsFile}, and are shown this once:`, '')
+    if (kept.includes('WEBHOOK_SECRET')) lines.push(`    WEBHOOK_SECRET=${webhookSecrets[0]}`)
+    if (kept.includes('ADMIN_API_KEY')) lines.push(`    ADMIN_API_KEY=${adminApiKey}`)
+    lines.push('')
+  }
+  return lines.join('\n')
+
+  /** Shown once; at later starts the command reads it from where it is kept, or from the reader's own environment. */
+  function keyInShell(): string {
+    if (!kept.includes('ADMIN_API_KEY')) return '$ADMIN_API_KEY'
+    return fresh ? adminApiKey : `$(sed -n 's/.*"ADMIN_API_KEY": "\\(.*\\)".*/\\1/p' '${secretsFile}')`
+  }
+}
