@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { canonicalTime, InvalidTime, showTime, timeOf } from './time.ts'
+
+const taken: [text: string, canonical: string][] = [
+  ['2026-01-31T08:30:00Z', '2026-01-31T08:30:00.000000Z'],
+  ['2026-01-31T08:30:00.5Z', '2026-01-31T08:30:00.500000Z'],
+  ['2026-01-31T08:30:00.000137Z', '2026-01-31T08:30:00.000137Z'],
+  ['2026-01-31T08:30:00,000137Z', '2026-01-31T08:30:00.000137Z'],
+  ['2026-01-31T08:30:00.123456000Z', '2026-01-31T08:30:00.123456Z'],
+  ['2026-01-31 08:30:00.123456+00', '2026-01-31T08:30:00.123456Z'],
+  ['2026-01-31t08:30z', '2026-01-31T08:30:00.000000Z'],
+  ['2026-01-31T23:30:00.000001-02:30', '2026-02-01T02:00:00.000001Z'],
+  ['2026-03-01T00:15:00+0530', '2026-02-28T18:45:00.000000Z'],
+  ['2024-02-29T12:00:00-08', '2024-02-29T20:00:00.000000Z'],
+  ['2026-01-31', '2026-01-31T00:00:00.000000Z'],
+  ['0001-01-01T00:00:00Z', '0001-01-01T00:00:00.000000Z'],
+  ['0099-12-31T23:59:59Z', '0099-12-31T23:59:59.000000Z'],
+  ['9999-12-31T23:59:59.999999Z', '9999-12-31T23:59:59.999999Z'],
+]
+
+test('times of ISO 8601 with any offset become UTC with six digits', () => {
+  for (const [text, canonical] of taken) assert.equal(canonicalTime(text), canonical, text)
+})
+
+test('what cannot be kept exactly is refused with the reason', () => {
+  for (const [text, why] of [
+    ['', /ISO 8601/],
+    ['yesterday', /ISO 8601/],
+    ['1769848200000', /ISO 8601/],
+    ['2026-1-31', /ISO 8601/],
+    ['2026-01-31T08:30:00.Z', /ISO 8601/],
+    ['2026-01-31T08:30:00Z\n', /ISO 8601/],
+    [`2026-01-31T08:30:00.${'0'.repeat(60)}Z`, /ISO 8601/],
+    ['+12026-01-31T08:30:00Z', /ISO 8601/],
+    ['infinity', /ISO 8601/],
+    ['2026-01-31T08:30:00', /offset/],
+    ['2026-01-31T08:30:00.1234567Z', /microsecond/],
+    ['2026-02-29T08:30:00Z', /day/],
+    ['2026-04-31', /day/],
+    ['2026-13-01', /day/],
+    ['2026-00-10', /day/],
+    ['2026-01-00', /day/],
+    ['2016-12-31T23:59:60Z', /leap second/],
+    ['2026-01-31T24:00:00Z', /hour/],
+    ['2026-01-31T23:60:00Z', /hour/],
+    ['2026-01-31T23:00:00+24:00', /offset/],
+    ['0000-06-01T00:00:00Z', /years/],
+    ['0001-01-01T00:00:00+01:00', /years/],
+    ['9999-12-31T23:59:59-01:00', /years/],
+  ] as const) {
+    assert.throws(
+      () => canonicalTime(text),
+      (error) => error instanceof InvalidTime && why.test(error.message),
+      text,
+    )
+  }
+})
+
+const times = fc.date({
+  min: new Date('0001-01-02T00:00:00Z'),
+  max: new Date('9999-12-30T00:00:00Z'),
+  noInvalidDate: true,
+})
+
+test('for whole milliseconds it agrees with JavaScript, there and back', () => {
+  fc.assert(
+    fc.property(times, (date) => {
+      assert.equal(canonicalTime(date.toISOString()), timeOf(date.getTime()))
+      assert.equal(showTime(timeOf(date.getTime())), date.toISOString())
+    }),
+  )
+})
+
+test('an offset moves the time by exactly that much', () => {
+  fc.assert(
+    fc.property(times, fc.integer({ min: -1439, max: 1439 }), (date, minutes) => {
+      const digits = (n: number): string => String(Math.trunc(Math.abs(n))).padStart(2, '0')
+      const offset = `${minutes < 0 ? '-' : '+'}${digits(minutes / 60)}:${digits(minutes % 60)}`
+      const local = new Date(date.getTime() + minutes * 60_000).toISOString().replace('Z', offset)
+      if (!/^\d{4}-/.test(local) || local.startsWith('0000')) return
+      assert.equal(canonicalTime(local), timeOf(date.getTime()))
+    }),
+  )
+})
+
+test('microseconds are shown only where there are some', () => {
+  assert.equal(showTime('2026-01-31T08:30:00.120000Z'), '2026-01-31T08:30:00.120Z')
+  assert.equal(showTime('2026-01-31T08:30:00.000137Z'), '2026-01-31T08:30:00.000137Z')
+})
