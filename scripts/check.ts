@@ -12,6 +12,7 @@ const CHECKS: [title: string, command: string[]][] = [
   ['format', bin('oxfmt', '--check')],
   ['dead code', bin('knip', '--no-config-hints', '--no-progress')],
   ['documentation', script('scripts/check-docs.ts')],
+  ['generated documentation', script('scripts/generate-docs.ts', '--check')],
 ]
 
 let failed = 0

@@ -10,7 +10,8 @@ export interface BannerParts extends CompletedConfiguration {
 /** What demo mode prints when it is ready: what to click, and three commands that work when pasted. */
 export function banner({ configuration, kept, fresh, baseUrl, secretsFile }: BannerParts): string {
   const { webhookSecrets = [], adminApiKey = '' } = configuration
-  const body = '{"id":"evt_1","type":"order.paid","amount":4200}'
+  // An id of its own at every start: pasted twice it is a duplicate, which is processed once.
+  const body = `{"id":"evt_${Date.now().toString(36)}","type":"order.paid","amount":4200}`
   const signature = createHmac('sha256', webhookSecrets[0] ?? '').update(body).digest('hex')
   const lines = [
     '',
