@@ -6,6 +6,7 @@ import type { PosternConfig } from './define-config.ts'
 import { createApp, type App } from './http/app.ts'
 import { operations } from './http/operations.ts'
 import type { Room } from './http/room.ts'
+import { createListing } from './listing/index.ts'
 import type { Database } from './storage/database.ts'
 import { migrate } from './storage/migrate.ts'
 import { openDatabase } from './storage/open.ts'
@@ -33,11 +34,19 @@ export interface Service {
 
 /** Puts the rooms together and starts them. The only place that knows all of them. */
 export async function startService(parts: ServiceParts): Promise<Service> {
-  const { configuration, config = {}, log, clock = systemClock, roles = { http: true, workers: true } } = parts
+  const {
+    configuration,
+    config = {},
+    log,
+    clock = systemClock,
+    roles = { http: true, workers: true },
+  } = parts
   const { masterSecrets } = configuration
   if (!masterSecrets) throw new ConfigurationError(['POSTERN_SECRET is missing'])
 
-  const database = openDatabase(configuration.databaseUrl, { onError: (error) => log.warn({ err: error }, 'a database connection failed') })
+  const database = openDatabase(configuration.databaseUrl, {
+    onError: (error) => log.warn({ err: error }, 'a database connection failed'),
+  })
   try {
     if (parts.migrate !== false) {
       const applied = await migrate(database)
@@ -51,7 +60,7 @@ export async function startService(parts: ServiceParts): Promise<Service> {
 
     const common = { configuration, database, keyring, clock, log, metrics, baseUrl }
     const accounts = createAccounts(common)
-    const rooms: Room[] = [accounts]
+    const rooms: Room[] = [accounts, createListing(common)]
     const workers = rooms.flatMap((room) => room.workers)
 
     const app = await createApp({ configuration, log, authenticate: accounts.authenticate, baseUrl })
@@ -61,11 +70,17 @@ export async function startService(parts: ServiceParts): Promise<Service> {
 
     if (roles.http) {
       const address = await app.listen({ host: configuration.host, port: configuration.port })
-      if (!configuration.baseUrl) listening = `http://${hostInUrl(configuration.host)}:${new URL(address).port || '80'}`
+      if (!configuration.baseUrl)
+        listening = `http://${hostInUrl(configuration.host)}:${new URL(address).port || '80'}`
     }
     if (roles.workers) for (const worker of workers) worker.start()
 
-    return { app, database, baseUrl: listening, stop: once((limit = 10_000) => stop({ app, database, workers, log }, limit)) }
+    return {
+      app,
+      database,
+      baseUrl: listening,
+      stop: once((limit = 10_000) => stop({ app, database, workers, log }, limit)),
+    }
   } catch (error) {
     await database.close().catch(() => undefined)
     throw error
@@ -83,7 +98,8 @@ async function stop({ app, database, workers, log }: Running, limit: number): Pr
   const deadline = AbortSignal.timeout(limit)
   const results = await Promise.allSettled([app.close(), ...workers.map((worker) => worker.stop(deadline))])
   for (const result of results) {
-    if (result.status === 'rejected') log.error({ err: result.reason as unknown }, 'a part did not stop cleanly')
+    if (result.status === 'rejected')
+      log.error({ err: result.reason as unknown }, 'a part did not stop cleanly')
   }
   await database.close()
 }

@@ -1,0 +1,38 @@
+import { fieldOf, type ListDeclaration, type SortKey } from './list.ts'
+
+/**
+ * The order that a query string asks for: comma-separated fields, descending with `-` in front. Fields that the list does
+ * not allow are dropped, a repeated one counts where it comes first; when nothing is left, the list's own order holds.
+ * The unique key is always last, so that every order is total; it goes the way of the key before it, so that one index
+ * serves an order and its reverse.
+ */
+export function readOrder(list: ListDeclaration, sort: string | undefined): SortKey[] {
+  const asked = list.sort.length === 0 || sort === undefined ? [] : readKeys(list, sort)
+  const keys = asked.length > 0 ? asked : list.order.map((text) => keyOf(list, text))
+  if (keys.some(({ name }) => name === list.key)) return keys
+  return [
+    ...keys,
+    { name: list.key, field: fieldOf(list, list.key), descending: keys.at(-1)?.descending ?? false },
+  ]
+}
+
+/** The order as a list of field names, descending with `-` in front: what a cursor is bound to. */
+export function writeOrder(order: readonly SortKey[]): string[] {
+  return order.map(({ name, descending }) => (descending ? `-${name}` : name))
+}
+
+function readKeys(list: ListDeclaration, sort: string): SortKey[] {
+  const keys: SortKey[] = []
+  for (const part of sort.split(',')) {
+    const text = part.trim()
+    const name = text.startsWith('-') ? text.slice(1) : text
+    if (list.sort.includes(name) && !keys.some((key) => key.name === name)) keys.push(keyOf(list, text))
+  }
+  return keys
+}
+
+function keyOf(list: ListDeclaration, text: string): SortKey {
+  const descending = text.startsWith('-')
+  const name = descending ? text.slice(1) : text
+  return { name, field: fieldOf(list, name), descending }
+}

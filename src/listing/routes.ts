@@ -1,0 +1,29 @@
+import type { App } from '../http/app.ts'
+import type { Access } from '../http/principal.ts'
+import { cursorAnswer, offsetAnswer } from './envelope.ts'
+import { itemWriter } from './items.ts'
+import type { ListDeclaration } from './list.ts'
+import type { Pages, Parameters } from './page.ts'
+import { answerSchema, querySchema } from './schema.ts'
+
+/** Declares `GET` of one list. */
+export function listRoute(app: App, list: ListDeclaration, pages: Pages, access: Access): void {
+  const write = itemWriter(list)
+  const schema = {
+    tags: ['lists'],
+    summary: list.summary,
+    querystring: querySchema(list),
+    response: { 200: answerSchema(list) },
+  }
+  app.get(list.path, { config: { access }, schema }, async (request, reply) => {
+    const parameters = request.query as Parameters
+    const { body, link } =
+      list.paging === 'offset'
+        ? offsetAnswer(list, parameters, await pages.byOffset(list, parameters), write)
+        : cursorAnswer(list, parameters, await pages.byCursor(list, parameters), write)
+    if (link) reply.header('link', link)
+    if (list.access !== 'public') reply.header('cache-control', 'no-store')
+    // The body is JSON text already; as a string of this type it passes the response serializer by.
+    return reply.header('content-type', 'application/json; charset=utf-8').send(body)
+  })
+}

@@ -1,0 +1,43 @@
+import { Type, type Static } from 'typebox'
+import type { ProductsTable } from '../../storage/tables.ts'
+import { boundedText, idField, readTime, timeField } from './fields.ts'
+
+/** What may be changed of a product. */
+const fields = {
+  category: boundedText(0, 200, 'Category'),
+  price: Type.Number({ description: 'Price' }),
+  stock: Type.Integer({
+    minimum: Number.MIN_SAFE_INTEGER,
+    maximum: Number.MAX_SAFE_INTEGER,
+    description: 'Pieces in stock',
+  }),
+  name: boundedText(0, 300, 'Name'),
+}
+
+export const NewProduct = Type.Object(
+  { id: Type.Optional(idField), ...fields, createdAt: Type.Optional(timeField) },
+  { additionalProperties: false },
+)
+export type NewProduct = Static<typeof NewProduct>
+
+export const ProductChange = Type.Partial(Type.Object({ ...fields, createdAt: timeField }), {
+  additionalProperties: false,
+})
+export type ProductChange = Static<typeof ProductChange>
+
+/** The row of a product. `id` and `createdAt` stand in for those that it does not bring. */
+export function productRow(product: NewProduct, id: string, createdAt: string): ProductsTable {
+  return {
+    id: product.id ?? id,
+    category: product.category,
+    // -0 is equal to 0 and shown as 0: it is kept as 0.
+    price: product.price + 0,
+    stock: product.stock + 0,
+    name: product.name,
+    created_at: product.createdAt === undefined ? createdAt : readTime(product.createdAt),
+  }
+}
+
+export function productUpdate({ createdAt, ...change }: ProductChange): Partial<ProductsTable> {
+  return createdAt === undefined ? change : { ...change, created_at: readTime(createdAt) }
+}
