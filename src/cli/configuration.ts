@@ -1,6 +1,10 @@
 import { resolve } from 'node:path'
 import { readEnvironment } from '../config/environment.ts'
-import { secretsFile, withGeneratedSecrets, type CompletedConfiguration } from '../config/generated-secrets.ts'
+import {
+  secretsFile,
+  withGeneratedSecrets,
+  type CompletedConfiguration,
+} from '../config/generated-secrets.ts'
 import { loadConfigModule } from '../config/module.ts'
 import type { PosternConfig } from '../define-config.ts'
 

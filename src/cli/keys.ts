@@ -14,19 +14,31 @@ export interface CreateOptions {
 
 /** Makes a key and shows it, this once. */
 export async function createKey(name: string, options: CreateOptions): Promise<void> {
-  if (options.role !== 'user' && options.role !== 'admin') throw new ConfigurationError([`--role takes user or admin, not ${options.role}`])
+  if (options.role !== 'user' && options.role !== 'admin')
+    throw new ConfigurationError([`--role takes user or admin, not ${options.role}`])
   const role: Role = options.role
   const expiresAt = options.expires === undefined ? undefined : readEnd(options.expires, systemClock.now())
   await withKeys(async (keys) => {
     const { id, key } = await keys.create({ name, role, expiresAt })
     process.stdout.write(`${key}\n`)
-    process.stderr.write(`Key ${id} (${role}) was made. It is stored as a hash: this is the only time it is shown.\n`)
+    process.stderr.write(
+      `Key ${id} (${role}) was made. It is stored as a hash: this is the only time it is shown.\n`,
+    )
   })
 }
 
 export async function listKeys(): Promise<void> {
   await withKeys(async (keys) => {
-    const rows = (await keys.list()).map((key) => [key.id, key.name, key.role, `${key.prefix}…`, day(key.created_at), day(key.expires_at), day(key.last_used_at), key.revoked_at === null ? '' : 'revoked'])
+    const rows = (await keys.list()).map((key) => [
+      key.id,
+      key.name,
+      key.role,
+      `${key.prefix}…`,
+      day(key.created_at),
+      day(key.expires_at),
+      day(key.last_used_at),
+      key.revoked_at === null ? '' : 'revoked',
+    ])
     process.stdout.write(table(['id', 'name', 'role', 'begins', 'created', 'expires', 'last used', ''], rows))
   })
 }
@@ -55,8 +67,10 @@ const units: Record<string, number> = { h: 3_600_000, d: 86_400_000, w: 604_800_
 function readEnd(text: string, now: number): number {
   const [, count, unit] = /^(\d{1,5})([hdw])$/.exec(text) ?? []
   const end = count && unit ? now + Number(count) * units[unit]! : Date.parse(text)
-  if (!(end > now)) throw new ConfigurationError([`--expires takes 12h, 90d, 4w or a date to come, not ${text}`])
+  if (!(end > now))
+    throw new ConfigurationError([`--expires takes 12h, 90d, 4w or a date to come, not ${text}`])
   return end
 }
 
-const day = (time: number | null): string => (time === null ? '' : new Date(time).toISOString().slice(0, 16).replace('T', ' '))
+const day = (time: number | null): string =>
+  time === null ? '' : new Date(time).toISOString().slice(0, 16).replace('T', ' ')

@@ -9,7 +9,9 @@ export async function migrateCommand({ dryRun }: { dryRun?: boolean }): Promise<
   try {
     const names = dryRun ? await pendingMigrations(database) : await migrate(database)
     const done = dryRun ? 'would be applied' : 'applied'
-    process.stdout.write(names.length === 0 ? 'the database is up to date\n' : names.map((name) => `${name} ${done}\n`).join(''))
+    process.stdout.write(
+      names.length === 0 ? 'the database is up to date\n' : names.map((name) => `${name} ${done}\n`).join(''),
+    )
   } finally {
     await database.close()
   }

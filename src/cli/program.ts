@@ -1,17 +1,23 @@
 import { Command } from 'commander'
 import { ConfigurationError } from '../config/environment.ts'
 import { version } from '../http/openapi.ts'
+import type { ListenOptions } from './listen.ts'
+import type { SendOptions } from './send.ts'
 
 /** Commands are loaded when they are called: starting the server does not pay for the others. */
 export async function runCommandLine(argv: readonly string[]): Promise<void> {
-  const program = new Command('postern').description('The gate of a product: sign-in, webhooks in, webhooks out, lists.').version(version)
+  const program = new Command('postern')
+    .description('The gate of a product: sign-in, webhooks in, webhooks out, lists.')
+    .version(version)
 
   program
     .command('serve')
     .description('run the service')
     .option('--only <role>', 'http or workers: one role of several on one PostgreSQL')
     .option('--no-migrate', 'leave the database as it is; see `postern migrate`')
-    .action(async (options: { only?: string; migrate: boolean }) => (await import('./serve.ts')).serve(options))
+    .action(async (options: { only?: string; migrate: boolean }) =>
+      (await import('./serve.ts')).serve(options),
+    )
 
   program
     .command('migrate')
@@ -25,12 +31,42 @@ export async function runCommandLine(argv: readonly string[]): Promise<void> {
     .description('make a key and show it, this once')
     .option('--role <role>', 'user or admin', 'admin')
     .option('--expires <when>', '12h, 90d, 4w or a date')
-    .action(async (name: string, options: { role: string; expires?: string }) => (await import('./keys.ts')).createKey(name, options))
-  keys.command('list').description('show all keys, newest first').action(async () => (await import('./keys.ts')).listKeys())
+    .action(async (name: string, options: { role: string; expires?: string }) =>
+      (await import('./keys.ts')).createKey(name, options),
+    )
+  keys
+    .command('list')
+    .description('show all keys, newest first')
+    .action(async () => (await import('./keys.ts')).listKeys())
   keys
     .command('revoke <id>')
     .description('end a key at once')
     .action(async (id: string) => (await import('./keys.ts')).revokeKey(id))
+
+  program
+    .command('send <url>')
+    .description('sign and send a sample webhook')
+    .option('--source <name>', 'provider, stripe, github or standard-webhooks', 'provider')
+    .option('--type <type>', 'the type of the event', 'order.paid')
+    .option('--secret <secret>', 'default WEBHOOK_SECRET')
+    .option('--id <id>', 'the id of the event; default a new one')
+    .option('--data <json>', 'its fields, or @FILE')
+    .action(async (url: string, options: SendOptions) => (await import('./send.ts')).send(url, options))
+
+  program
+    .command('listen')
+    .description('receive what a subscriber gets, verify and print it')
+    .option('--port <port>', 'on 127.0.0.1', '4400')
+    .option('--secret <whsec>', 'the secret of a subscriber that is registered already')
+    .option('--url <url>', 'the Postern to register at; default BASE_URL')
+    .option('--key <key>', 'an admin API key for that; default ADMIN_API_KEY')
+    .option('--types <patterns>', 'event types, comma-separated; default all')
+    .action(async (options: ListenOptions) => (await import('./listen.ts')).listen(options))
+
+  program
+    .command('doctor')
+    .description('check settings, database, clock and providers')
+    .action(async () => (await import('./doctor.ts')).doctor())
 
   try {
     await program.parseAsync(argv)

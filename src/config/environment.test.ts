@@ -2,7 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ConfigurationError, readEnvironment, redacted } from './environment.ts'
 
-const production = { NODE_ENV: 'production', BASE_URL: 'https://gate.example.com', POSTERN_SECRET: 'x'.repeat(32), WEBHOOK_SECRET: 's3cret' }
+const production = {
+  NODE_ENV: 'production',
+  BASE_URL: 'https://gate.example.com',
+  POSTERN_SECRET: 'x'.repeat(32),
+  WEBHOOK_SECRET: 's3cret',
+}
 
 const faults = (env: Record<string, string>): readonly string[] => {
   try {
@@ -32,7 +37,13 @@ test('production starts with them, and keeps private networks shut', () => {
 })
 
 test('wrong settings are named together, without their values', () => {
-  const found = faults({ PORT: '80x', POSTERN_SECRET: 'too-short', EMIT_RETRY_SCHEDULE: '0,-5', BASE_URL: 'https://a.example/path', GITHUB_CLIENT_SECRET: 'y' })
+  const found = faults({
+    PORT: '80x',
+    POSTERN_SECRET: 'too-short',
+    EMIT_RETRY_SCHEDULE: '0,-5',
+    BASE_URL: 'https://a.example/path',
+    GITHUB_CLIENT_SECRET: 'y',
+  })
   assert.deepEqual(
     found.map((fault) => fault.split(' ')[0]),
     ['PORT', 'BASE_URL', 'POSTERN_SECRET', 'EMIT_RETRY_SCHEDULE', 'GITHUB_CLIENT_ID'],
@@ -49,13 +60,21 @@ test('an empty value counts as absent', () => {
 })
 
 test('schedules and time-outs are read in seconds', () => {
-  const { emitRetrySchedule, emitTimeout } = readEnvironment({ EMIT_RETRY_SCHEDULE: '0, 0.5,5', EMIT_TIMEOUT: '2' })
+  const { emitRetrySchedule, emitTimeout } = readEnvironment({
+    EMIT_RETRY_SCHEDULE: '0, 0.5,5',
+    EMIT_TIMEOUT: '2',
+  })
   assert.deepEqual(emitRetrySchedule, [0, 500, 5000])
   assert.equal(emitTimeout, 2000)
 })
 
 test('providers are families of names', () => {
-  const { providers } = readEnvironment({ ACME_CLIENT_ID: 'id', ACME_CLIENT_SECRET: 'secret', ACME_ISSUER: 'https://id.acme.example', SPA_CLIENT_ID: 'public' })
+  const { providers } = readEnvironment({
+    ACME_CLIENT_ID: 'id',
+    ACME_CLIENT_SECRET: 'secret',
+    ACME_ISSUER: 'https://id.acme.example',
+    SPA_CLIENT_ID: 'public',
+  })
   assert.deepEqual(providers, [
     { name: 'acme', clientId: 'id', clientSecret: 'secret', issuer: 'https://id.acme.example' },
     { name: 'spa', clientId: 'public' },
@@ -64,7 +83,18 @@ test('providers are families of names', () => {
 })
 
 test('the start-up line shows no secret', () => {
-  const shown = JSON.stringify(redacted(readEnvironment({ ...production, DATABASE_URL: 'postgres://user:pass@db.example/postern?password=also', ADMIN_API_KEY: 'pk_0123456789abcdef', GITHUB_CLIENT_ID: 'id', GITHUB_CLIENT_SECRET: 'hush' })))
-  for (const secret of ['x'.repeat(32), 's3cret', 'user:pass', 'also', 'pk_0123456789abcdef', 'hush']) assert.ok(!shown.includes(secret), secret)
+  const shown = JSON.stringify(
+    redacted(
+      readEnvironment({
+        ...production,
+        DATABASE_URL: 'postgres://user:pass@db.example/postern?password=also',
+        ADMIN_API_KEY: 'pk_0123456789abcdef',
+        GITHUB_CLIENT_ID: 'id',
+        GITHUB_CLIENT_SECRET: 'hush',
+      }),
+    ),
+  )
+  for (const secret of ['x'.repeat(32), 's3cret', 'user:pass', 'also', 'pk_0123456789abcdef', 'hush'])
+    assert.ok(!shown.includes(secret), secret)
   assert.match(shown, /db\.example/)
 })

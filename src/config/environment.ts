@@ -27,10 +27,13 @@ export function readEnvironment(env: Environment): Configuration {
   const production = env['NODE_ENV'] === 'production'
   for (const [key, setting] of Object.entries(settings)) {
     const given = env[setting.env]?.trim()
-    const fallback = (production ? undefined : 'demoDefault' in setting ? setting.demoDefault : undefined) ?? ('default' in setting ? setting.default : undefined)
+    const fallback =
+      (production ? undefined : 'demoDefault' in setting ? setting.demoDefault : undefined) ??
+      ('default' in setting ? setting.default : undefined)
     const value = given || fallback
     if (value === undefined) {
-      if (production && 'requiredInProduction' in setting) faults.push(`${setting.env} is missing. ${setting.description}`)
+      if (production && 'requiredInProduction' in setting)
+        faults.push(`${setting.env} is missing. ${setting.description}`)
       continue
     }
     try {
@@ -52,7 +55,9 @@ const loopback = /^(127\.\d+\.\d+\.\d+|::1|localhost)$/
 function checkTogether(configuration: Configuration, faults: string[]): void {
   const { production, host } = configuration
   if (!production && !loopback.test(host)) {
-    faults.push('HOST must be a loopback address in demo mode, since its lists are open and its secrets generated; set NODE_ENV=production to listen elsewhere')
+    faults.push(
+      'HOST must be a loopback address in demo mode, since its lists are open and its secrets generated; set NODE_ENV=production to listen elsewhere',
+    )
   }
 }
 
@@ -69,6 +74,9 @@ export function redacted(configuration: Configuration): Record<string, unknown> 
 }
 
 function describeSecret(env: string, value: unknown): string {
-  if (env === 'DATABASE_URL') return String(value).replace(/\/\/[^@/]*@/, '//[redacted]@').replace(/\?.*$/, '')
+  if (env === 'DATABASE_URL')
+    return String(value)
+      .replace(/\/\/[^@/]*@/, '//[redacted]@')
+      .replace(/\?.*$/, '')
   return Array.isArray(value) && value.length > 1 ? `[${value.length} redacted]` : '[redacted]'
 }

@@ -19,7 +19,8 @@ export interface CompletedConfiguration {
  */
 export function withGeneratedSecrets(configuration: Configuration): CompletedConfiguration {
   const { production, masterSecrets, webhookSecrets, adminApiKey } = configuration
-  if (production || (masterSecrets && webhookSecrets && adminApiKey)) return { configuration, kept: [], fresh: false }
+  if (production || (masterSecrets && webhookSecrets && adminApiKey))
+    return { configuration, kept: [], fresh: false }
   const { values, fresh } = readOrMake(secretsFile(configuration.databaseUrl))
   const kept: SecretName[] = []
   const complete = <T>(given: T | undefined, name: SecretName, wrap: (value: string) => T): T => {
@@ -46,8 +47,13 @@ export function secretsFile(databaseUrl: string): string {
 }
 
 function readOrMake(file: string): { values: Record<SecretName, string>; fresh: boolean } {
-  if (existsSync(file)) return { values: JSON.parse(readFileSync(file, 'utf8')) as Record<SecretName, string>, fresh: false }
-  const values = { POSTERN_SECRET: newToken(), WEBHOOK_SECRET: newToken('demo_'), ADMIN_API_KEY: newToken('pk_') }
+  if (existsSync(file))
+    return { values: JSON.parse(readFileSync(file, 'utf8')) as Record<SecretName, string>, fresh: false }
+  const values = {
+    POSTERN_SECRET: newToken(),
+    WEBHOOK_SECRET: newToken('demo_'),
+    ADMIN_API_KEY: newToken('pk_'),
+  }
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
   writeFileSync(file, `${JSON.stringify(values, null, 2)}\n`, { mode: 0o600 })
   return { values, fresh: true }

@@ -8,7 +8,10 @@ import { ConfigurationError } from './environment.ts'
  * if it is there. `undefined` when there is none.
  * @throws ConfigurationError when the named file is missing, fails to load or has no default export.
  */
-export async function loadConfigModule<T extends object>(named: string | undefined, folder = process.cwd()): Promise<T | undefined> {
+export async function loadConfigModule<T extends object>(
+  named: string | undefined,
+  folder = process.cwd(),
+): Promise<T | undefined> {
   const file = resolve(folder, named ?? 'postern.config.ts')
   if (!existsSync(file)) {
     if (named === undefined) return undefined
@@ -18,10 +21,14 @@ export async function loadConfigModule<T extends object>(named: string | undefin
   try {
     module = (await import(pathToFileURL(file).href)) as { default?: unknown }
   } catch (error) {
-    throw new ConfigurationError([`${file} could not be loaded: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`])
+    throw new ConfigurationError([
+      `${file} could not be loaded: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`,
+    ])
   }
   if (typeof module.default !== 'object' || module.default === null) {
-    throw new ConfigurationError([`${file} has no default export: write \`export default defineConfig({ … })\``])
+    throw new ConfigurationError([
+      `${file} has no default export: write \`export default defineConfig({ … })\``,
+    ])
   }
   return module.default as T
 }

@@ -18,7 +18,8 @@ export const flag: Reader<boolean> = (value) => {
 export function integer(least: number, most: number): Reader<number> {
   return (value) => {
     const number = /^\d{1,15}$/.test(value) ? Number(value) : Number.NaN
-    if (!(number >= least && number <= most)) throw new Error(`expected a whole number from ${least} to ${most}`)
+    if (!(number >= least && number <= most))
+      throw new Error(`expected a whole number from ${least} to ${most}`)
     return number
   }
 }
@@ -35,7 +36,8 @@ export function seconds(least: number, most: number): Reader<number> {
 /** Reads `0,5,300` in seconds, gives milliseconds; 1 to 50 entries, each at most 30 days. */
 export const schedule: Reader<number[]> = (value) => {
   const entries = list(value)
-  if (entries.length === 0 || entries.length > 50) throw new Error('expected 1 to 50 comma-separated numbers of seconds')
+  if (entries.length === 0 || entries.length > 50)
+    throw new Error('expected 1 to 50 comma-separated numbers of seconds')
   return entries.map(seconds(0, 30 * 86_400))
 }
 
@@ -50,7 +52,14 @@ export function oneOf<T extends string>(...values: T[]): Reader<T> {
 /** An http or https origin, without path, query or credentials. */
 export const origin: Reader<string> = (value) => {
   const url = URL.canParse(value) ? new URL(value) : undefined
-  if (!url || !/^https?:$/.test(url.protocol) || url.pathname !== '/' || url.search || url.hash || url.username) {
+  if (
+    !url ||
+    !/^https?:$/.test(url.protocol) ||
+    url.pathname !== '/' ||
+    url.search ||
+    url.hash ||
+    url.username
+  ) {
     throw new Error('expected an address such as https://gate.example.com, without a path')
   }
   return url.origin
@@ -80,6 +89,7 @@ export function secrets(least: number): Reader<string[]> {
 export const identities: Reader<{ provider: string; providerId: string }[]> = (value) =>
   list(value).map((item) => {
     const colon = item.indexOf(':')
-    if (colon < 1 || colon === item.length - 1) throw new Error('expected provider:providerId, comma-separated')
+    if (colon < 1 || colon === item.length - 1)
+      throw new Error('expected provider:providerId, comma-separated')
     return { provider: item.slice(0, colon).toLowerCase(), providerId: item.slice(colon + 1) }
   })

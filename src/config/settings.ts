@@ -25,27 +25,143 @@ const retrySchedule = '0,5,300,1800,7200,18000,36000,50400,72000,86400'
  * and have their own reader (providers.ts).
  */
 export const settings = {
-  production: setting({ env: 'NODE_ENV', read: (text) => text === 'production', default: 'development', description: '`production` turns demo mode off: no demo provider, no open lists, no generated secrets.' }),
-  host: setting({ env: 'HOST', read: read.text, default: '127.0.0.1', description: 'The address to listen on. Demo mode listens on loopback only.' }),
-  port: setting({ env: 'PORT', read: read.integer(0, 65_535), default: '3000', description: 'The port to listen on; 0 takes a free one.' }),
-  baseUrl: setting({ env: 'BASE_URL', read: read.origin, requiredInProduction: true, description: 'The public address, such as `https://gate.example.com`, without a path. Redirect URIs are built from it. Default: `http://HOST:PORT`.' }),
-  databaseUrl: setting({ env: 'DATABASE_URL', read: read.databaseUrl, default: 'sqlite:data/postern.db', secret: true, description: '`sqlite:FILE` or `postgres://…`.' }),
-  masterSecrets: setting({ env: 'POSTERN_SECRET', read: read.secrets(32), requiredInProduction: true, secret: true, description: 'The master key, 32 bytes or more (`openssl rand -base64 32`): encrypts secrets at rest, signs cursors. Comma-separated to rotate, newest first.' }),
-  webhookSecrets: setting({ env: 'WEBHOOK_SECRET', read: read.secrets(1), requiredInProduction: true, secret: true, description: 'Secret of the source `provider` (`POST /webhooks/provider`, header `x-signature`). Comma-separated to rotate, newest first.' }),
-  adminApiKey: setting({ env: 'ADMIN_API_KEY', read: read.secret(16), secret: true, description: 'An API key with admin rights, for the first steps; 16 characters or more.' }),
-  adminIdentities: setting({ env: 'ADMIN_IDENTITIES', read: read.identities, default: '', description: '`provider:providerId`, comma-separated: identities that get the admin role.' }),
-  emitRetrySchedule: setting({ env: 'EMIT_RETRY_SCHEDULE', read: read.schedule, default: retrySchedule, description: 'Seconds before each attempt of a delivery, the first included; after the last it is dead-lettered.' }),
-  emitTimeout: setting({ env: 'EMIT_TIMEOUT', read: read.seconds(0.1, 300), default: '15', description: 'Seconds for the whole exchange of one attempt, body included.' }),
-  handlerRetrySchedule: setting({ env: 'HANDLER_RETRY_SCHEDULE', read: read.schedule, default: retrySchedule, description: 'Seconds before each attempt of a handler of received events, the first included; after the last the event is shown as failed.' }),
-  handlerTimeout: setting({ env: 'HANDLER_TIMEOUT', read: read.seconds(0.1, 3_600), default: '30', description: 'Seconds that a handler may take; then its signal is aborted and its work rolled back.' }),
-  bodyLimit: setting({ env: 'WEBHOOK_BODY_LIMIT', read: read.integer(1, 100 * 1024 * 1024), default: '1048576', description: 'The largest body of a received webhook, in bytes.' }),
-  allowPrivateNetwork: setting({ env: 'ALLOW_PRIVATE_NETWORK', read: read.flag, default: 'false', demoDefault: 'true', description: '`true` lets subscribers and issuers be on private or loopback addresses, and lets them use http.' }),
-  rateLimit: setting({ env: 'RATE_LIMIT', read: read.flag, default: 'on', description: '`off` turns the limits per address and per credential off.' }),
-  trustedProxies: setting({ env: 'TRUSTED_PROXIES', read: read.list, default: '', description: 'Addresses or CIDR ranges of reverse proxies whose X-Forwarded-For is believed, comma-separated.' }),
-  sessionIdle: setting({ env: 'SESSION_IDLE', read: read.seconds(60, 31_536_000), default: '604800', description: 'Seconds without use after which a session ends.' }),
-  sessionLifetime: setting({ env: 'SESSION_LIFETIME', read: read.seconds(60, 31_536_000), default: '2592000', description: 'Seconds after which a session ends in any case.' }),
-  logLevel: setting({ env: 'LOG_LEVEL', read: read.oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'), default: 'info', description: 'The least level that is logged.' }),
-  configFile: setting({ env: 'POSTERN_CONFIG', read: read.text, description: 'Path of the configuration module; default `postern.config.ts` in the working directory, if there.' }),
+  production: setting({
+    env: 'NODE_ENV',
+    read: (text) => text === 'production',
+    default: 'development',
+    description: '`production` turns demo mode off: no demo provider, no open lists, no generated secrets.',
+  }),
+  host: setting({
+    env: 'HOST',
+    read: read.text,
+    default: '127.0.0.1',
+    description: 'The address to listen on. Demo mode listens on loopback only.',
+  }),
+  port: setting({
+    env: 'PORT',
+    read: read.integer(0, 65_535),
+    default: '3000',
+    description: 'The port to listen on; 0 takes a free one.',
+  }),
+  baseUrl: setting({
+    env: 'BASE_URL',
+    read: read.origin,
+    requiredInProduction: true,
+    description:
+      'The public address, such as `https://gate.example.com`, without a path. Redirect URIs are built from it. Default: `http://HOST:PORT`.',
+  }),
+  databaseUrl: setting({
+    env: 'DATABASE_URL',
+    read: read.databaseUrl,
+    default: 'sqlite:data/postern.db',
+    secret: true,
+    description: '`sqlite:FILE` or `postgres://…`.',
+  }),
+  masterSecrets: setting({
+    env: 'POSTERN_SECRET',
+    read: read.secrets(32),
+    requiredInProduction: true,
+    secret: true,
+    description:
+      'The master key, 32 bytes or more (`openssl rand -base64 32`): encrypts secrets at rest, signs cursors. Comma-separated to rotate, newest first.',
+  }),
+  webhookSecrets: setting({
+    env: 'WEBHOOK_SECRET',
+    read: read.secrets(1),
+    requiredInProduction: true,
+    secret: true,
+    description:
+      'Secret of the source `provider` (`POST /webhooks/provider`, header `x-signature`). Comma-separated to rotate, newest first.',
+  }),
+  adminApiKey: setting({
+    env: 'ADMIN_API_KEY',
+    read: read.secret(16),
+    secret: true,
+    description: 'An API key with admin rights, for the first steps; 16 characters or more.',
+  }),
+  adminIdentities: setting({
+    env: 'ADMIN_IDENTITIES',
+    read: read.identities,
+    default: '',
+    description: '`provider:providerId`, comma-separated: identities that get the admin role.',
+  }),
+  emitRetrySchedule: setting({
+    env: 'EMIT_RETRY_SCHEDULE',
+    read: read.schedule,
+    default: retrySchedule,
+    description:
+      'Seconds before each attempt of a delivery, the first included; after the last it is dead-lettered.',
+  }),
+  emitTimeout: setting({
+    env: 'EMIT_TIMEOUT',
+    read: read.seconds(0.1, 300),
+    default: '15',
+    description: 'Seconds for the whole exchange of one attempt, body included.',
+  }),
+  handlerRetrySchedule: setting({
+    env: 'HANDLER_RETRY_SCHEDULE',
+    read: read.schedule,
+    default: retrySchedule,
+    description:
+      'Seconds before each attempt of a handler of received events, the first included; after the last the event is shown as failed.',
+  }),
+  handlerTimeout: setting({
+    env: 'HANDLER_TIMEOUT',
+    read: read.seconds(0.1, 3_600),
+    default: '30',
+    description: 'Seconds that a handler may take; then its signal is aborted and its work rolled back.',
+  }),
+  bodyLimit: setting({
+    env: 'WEBHOOK_BODY_LIMIT',
+    read: read.integer(1, 100 * 1024 * 1024),
+    default: '1048576',
+    description: 'The largest body of a received webhook, in bytes.',
+  }),
+  allowPrivateNetwork: setting({
+    env: 'ALLOW_PRIVATE_NETWORK',
+    read: read.flag,
+    default: 'false',
+    demoDefault: 'true',
+    description:
+      '`true` lets subscribers and issuers be on private or loopback addresses, and lets them use http.',
+  }),
+  rateLimit: setting({
+    env: 'RATE_LIMIT',
+    read: read.flag,
+    default: 'on',
+    description: '`off` turns the limits per address and per credential off.',
+  }),
+  trustedProxies: setting({
+    env: 'TRUSTED_PROXIES',
+    read: read.list,
+    default: '',
+    description:
+      'Addresses or CIDR ranges of reverse proxies whose X-Forwarded-For is believed, comma-separated.',
+  }),
+  sessionIdle: setting({
+    env: 'SESSION_IDLE',
+    read: read.seconds(60, 31_536_000),
+    default: '604800',
+    description: 'Seconds without use after which a session ends.',
+  }),
+  sessionLifetime: setting({
+    env: 'SESSION_LIFETIME',
+    read: read.seconds(60, 31_536_000),
+    default: '2592000',
+    description: 'Seconds after which a session ends in any case.',
+  }),
+  logLevel: setting({
+    env: 'LOG_LEVEL',
+    read: read.oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
+    default: 'info',
+    description: 'The least level that is logged.',
+  }),
+  configFile: setting({
+    env: 'POSTERN_CONFIG',
+    read: read.text,
+    description:
+      'Path of the configuration module; default `postern.config.ts` in the working directory, if there.',
+  }),
 } as const
 
 type Optional = 'baseUrl' | 'masterSecrets' | 'webhookSecrets' | 'adminApiKey' | 'configFile'

@@ -44,7 +44,9 @@ export class Keyring {
     const id = bytes.subarray(1, 5)
     const key = this.#keys.find((candidate) => candidate.id.equals(id))
     if (!key) {
-      throw new Error('sealed with a master key that POSTERN_SECRET no longer holds: add the old key behind the new one')
+      throw new Error(
+        'sealed with a master key that POSTERN_SECRET no longer holds: add the old key behind the new one',
+      )
     }
     const decipher = createDecipheriv('aes-256-gcm', key.derive('seal'), bytes.subarray(5, headLength))
     decipher.setAAD(Buffer.from(context))
@@ -62,7 +64,10 @@ export class Keyring {
     if (mac.length < 16 || mac.length > 32) return false
     let found = false
     for (const key of this.#keys) {
-      const expected = createHmac('sha256', key.derive(purpose)).update(message).digest().subarray(0, mac.length)
+      const expected = createHmac('sha256', key.derive(purpose))
+        .update(message)
+        .digest()
+        .subarray(0, mac.length)
       found = equalBytes(expected, mac) || found
     }
     return found

@@ -12,7 +12,9 @@ export function banner({ configuration, kept, fresh, baseUrl, secretsFile }: Ban
   const { webhookSecrets = [], adminApiKey = '' } = configuration
   // An id of its own at every start: pasted twice it is a duplicate, which is processed once.
   const body = `{"id":"evt_${Date.now().toString(36)}","type":"order.paid","amount":4200}`
-  const signature = createHmac('sha256', webhookSecrets[0] ?? '').update(body).digest('hex')
+  const signature = createHmac('sha256', webhookSecrets[0] ?? '')
+    .update(body)
+    .digest('hex')
   const lines = [
     '',
     '  Postern is running in demo mode: loopback only, lists open, a built-in identity provider, sample data.',

@@ -26,9 +26,12 @@ export function guardRoutes(app: FastifyInstance, authenticate: Authenticate, or
 }
 
 function allow(access: Access, principal: Principal): void {
-  if (access === 'admin' && principal.role !== 'admin') throw new Problem('forbidden', { detail: 'This call needs the admin role.' })
-  if (access === 'user' && !principal.userId) throw new Problem('forbidden', { detail: 'This call needs a signed-in user; an API key has none.' })
-  if (access === 'session' && principal.kind !== 'session') throw new Problem('forbidden', { detail: 'This call needs a signed-in browser session.' })
+  if (access === 'admin' && principal.role !== 'admin')
+    throw new Problem('forbidden', { detail: 'This call needs the admin role.' })
+  if (access === 'user' && !principal.userId)
+    throw new Problem('forbidden', { detail: 'This call needs a signed-in user; an API key has none.' })
+  if (access === 'session' && principal.kind !== 'session')
+    throw new Problem('forbidden', { detail: 'This call needs a signed-in browser session.' })
 }
 
 const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS'])

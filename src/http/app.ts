@@ -3,7 +3,14 @@ import helmet from '@fastify/helmet'
 import rateLimit from '@fastify/rate-limit'
 import { TypeBoxValidatorCompiler, type TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import { randomUUID } from 'node:crypto'
-import Fastify, { LogController, type FastifyBaseLogger, type FastifyInstance, type RawReplyDefaultExpression, type RawRequestDefaultExpression, type RawServerDefault } from 'fastify'
+import Fastify, {
+  LogController,
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type RawReplyDefaultExpression,
+  type RawRequestDefaultExpression,
+  type RawServerDefault,
+} from 'fastify'
 import type { Configuration } from '../config/environment.ts'
 import { Problem } from '../errors.ts'
 import { guardRoutes } from './access.ts'
@@ -19,7 +26,13 @@ import { logRequests } from './request-log.ts'
 import { clientAddress } from './client-address.ts'
 
 /** The Fastify application that every room declares its routes on. */
-export type App = FastifyInstance<RawServerDefault, RawRequestDefaultExpression, RawReplyDefaultExpression, FastifyBaseLogger, TypeBoxTypeProvider>
+export type App = FastifyInstance<
+  RawServerDefault,
+  RawRequestDefaultExpression,
+  RawReplyDefaultExpression,
+  FastifyBaseLogger,
+  TypeBoxTypeProvider
+>
 
 export interface AppParts {
   configuration: Configuration
@@ -58,17 +71,29 @@ export async function createApp(parts: AppParts): Promise<App> {
   // Bodies and path parameters are checked as they are, without coercion. Query strings never fail a schema: their
   // rules are to coerce, clamp or name the parameter, which is done by whoever reads them.
   app.setValidatorCompiler((route) =>
-    route.httpPart === 'querystring' || route.httpPart === 'headers' ? () => true : TypeBoxValidatorCompiler(route as never),
+    route.httpPart === 'querystring' || route.httpPart === 'headers'
+      ? () => true
+      : TypeBoxValidatorCompiler(route as never),
   )
   app.addHook('onRoute', (route) => methods.add(route))
-  guardRoutes(app as unknown as FastifyInstance, authenticate, baseUrl)
-  answerProblems(app as unknown as FastifyInstance, (url) => methods.allowedFor(url))
+  guardRoutes(app, authenticate, baseUrl)
+  answerProblems(app, (url) => methods.allowedFor(url))
 
   await app.register(cookie)
   await app.register(helmet, {
     contentSecurityPolicy: {
       useDefaults: false,
-      directives: { defaultSrc: ["'none'"], scriptSrc: ["'self'"], styleSrc: ["'self'"], imgSrc: ["'self'", 'data:'], fontSrc: ["'self'"], connectSrc: ["'self'"], formAction: ["'self'"], frameAncestors: ["'none'"], baseUri: ["'none'"] },
+      directives: {
+        defaultSrc: ["'none'"],
+        scriptSrc: ["'self'"],
+        styleSrc: ["'self'"],
+        imgSrc: ["'self'", 'data:'],
+        fontSrc: ["'self'"],
+        connectSrc: ["'self'"],
+        formAction: ["'self'"],
+        frameAncestors: ["'none'"],
+        baseUri: ["'none'"],
+      },
     },
     strictTransportSecurity: (configuration.baseUrl ?? '').startsWith('https:'),
     referrerPolicy: { policy: 'no-referrer' },
@@ -79,7 +104,11 @@ export async function createApp(parts: AppParts): Promise<App> {
       timeWindow: 60_000,
       enableDraftSpec: true,
       keyGenerator: clientAddress,
-      errorResponseBuilder: (_request, context) => new Problem('too-many-requests', { retryAfter: context.ttl / 1000, detail: `At most ${context.max} calls per minute.` }),
+      errorResponseBuilder: (_request, context) =>
+        new Problem('too-many-requests', {
+          retryAfter: context.ttl / 1000,
+          detail: `At most ${context.max} calls per minute.`,
+        }),
     })
   }
   logRequests(app)

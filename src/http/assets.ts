@@ -10,24 +10,34 @@ const names = new Set(['style.css', 'dashboard.js', 'docs.js', 'icon.svg'])
 export async function serveAssets(app: App): Promise<void> {
   await app.register(fastifyStatic, { root: assets, serve: false })
 
-  app.get<{ Params: { name: string } }>('/assets/:name', { config: { access: 'public' }, schema: { hide: true } }, async ({ params: { name } }, reply) => {
-    if (!names.has(name)) return reply.callNotFound()
-    return reply.sendFile(name, assets, { maxAge: 3_600_000 })
-  })
+  app.get<{ Params: { name: string } }>(
+    '/assets/:name',
+    { config: { access: 'public' }, schema: { hide: true } },
+    async ({ params: { name } }, reply) => {
+      if (!names.has(name)) return reply.callNotFound()
+      return reply.sendFile(name, assets, { maxAge: 3_600_000 })
+    },
+  )
 
   app.get('/docs', { config: { access: 'public' }, schema: { hide: true } }, async (_request, reply) =>
     // The reference sets styles from its script, which the strict policy of the other pages forbids.
     reply
-      .header('content-security-policy', "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; connect-src 'self'; base-uri 'none'; frame-ancestors 'none'")
+      .header(
+        'content-security-policy',
+        "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; connect-src 'self'; base-uri 'none'; frame-ancestors 'none'",
+      )
       .type('text/html; charset=utf-8')
       .send(docsPage),
   )
   let script: Promise<Buffer> | undefined
-  app.get('/docs/reference.js', { config: { access: 'public' }, schema: { hide: true } }, async (_request, reply) =>
-    reply
-      .header('cache-control', 'public, max-age=86400')
-      .type('text/javascript; charset=utf-8')
-      .send(await (script ??= referenceScript())),
+  app.get(
+    '/docs/reference.js',
+    { config: { access: 'public' }, schema: { hide: true } },
+    async (_request, reply) =>
+      reply
+        .header('cache-control', 'public, max-age=86400')
+        .type('text/javascript; charset=utf-8')
+        .send(await (script ??= referenceScript())),
   )
 }
 

@@ -4,16 +4,32 @@ import type { Authenticate } from './principal.ts'
 
 /** GET /dashboard: for signed-in browsers; everybody else is sent to /login. Its script fills it from the API. */
 export function serveDashboard(app: App, authenticate: Authenticate): void {
-  app.get('/', { config: { access: 'public' }, schema: { hide: true } }, async (_request, reply) => reply.redirect('/dashboard', 303))
+  app.get('/', { config: { access: 'public' }, schema: { hide: true } }, async (_request, reply) =>
+    reply.redirect('/dashboard', 303),
+  )
 
-  app.get('/dashboard', { config: { access: 'public' }, schema: { tags: ['sign-in'], summary: 'The dashboard; without a session a redirect to /login', produces: ['text/html'] } }, async (request, reply) => {
-    reply.header('cache-control', 'no-store')
-    if (!(await isSignedIn(request, authenticate))) return reply.redirect('/login', 303)
-    return reply.type('text/html; charset=utf-8').send(page)
-  })
+  app.get(
+    '/dashboard',
+    {
+      config: { access: 'public' },
+      schema: {
+        tags: ['sign-in'],
+        summary: 'The dashboard; without a session a redirect to /login',
+        produces: ['text/html'],
+      },
+    },
+    async (request, reply) => {
+      reply.header('cache-control', 'no-store')
+      if (!(await isSignedIn(request, authenticate))) return reply.redirect('/login', 303)
+      return reply.type('text/html; charset=utf-8').send(page)
+    },
+  )
 }
 
-async function isSignedIn(request: Parameters<Authenticate>[0], authenticate: Authenticate): Promise<boolean> {
+async function isSignedIn(
+  request: Parameters<Authenticate>[0],
+  authenticate: Authenticate,
+): Promise<boolean> {
   try {
     return (await authenticate(request)) !== undefined
   } catch (error) {

@@ -5,7 +5,10 @@ export class RouteMethods {
   readonly #routes: { pattern: RegExp; methods: string[] }[] = []
 
   add(route: RouteOptions): void {
-    const pattern = route.url.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replace(/:[^/]+/g, '[^/]+').replaceAll('\\*', '.*')
+    const pattern = route.url
+      .replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+      .replace(/:[^/]+/g, '[^/]+')
+      .replaceAll('\\*', '.*')
     this.#routes.push({ pattern: new RegExp(`^${pattern}$`), methods: [route.method].flat() })
   }
 

@@ -3,7 +3,9 @@ import { readFileSync } from 'node:fs'
 import type { App } from './app.ts'
 import type { Access } from './principal.ts'
 
-const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }
+const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+  version: string
+}
 export { version }
 
 const problem = {
@@ -20,7 +22,10 @@ const problem = {
           code: { type: 'string' },
           detail: { type: 'string' },
           advice: { type: 'string' },
-          source: { type: 'object', properties: { parameter: { type: 'string' }, pointer: { type: 'string' } } },
+          source: {
+            type: 'object',
+            properties: { parameter: { type: 'string' }, pointer: { type: 'string' } },
+          },
           requestId: { type: 'string' },
         },
       },
@@ -43,7 +48,12 @@ export async function describeRoutes(app: App): Promise<void> {
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
-      info: { title: 'Postern', version, description: 'Sign-in, webhooks in, webhooks out, lists.', license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
+      info: {
+        title: 'Postern',
+        version,
+        description: 'Sign-in, webhooks in, webhooks out, lists.',
+        license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+      },
       tags: [
         { name: 'sign-in', description: 'Identity providers, sessions, tokens' },
         { name: 'receiving', description: 'Webhooks in' },
@@ -55,7 +65,12 @@ export async function describeRoutes(app: App): Promise<void> {
       components: {
         securitySchemes: {
           bearer: { type: 'http', scheme: 'bearer', description: 'An API key or an access token.' },
-          session: { type: 'apiKey', in: 'cookie', name: 'postern_session', description: 'The cookie that signing in sets.' },
+          session: {
+            type: 'apiKey',
+            in: 'cookie',
+            name: 'postern_session',
+            description: 'The cookie that signing in sets.',
+          },
         },
       },
     },
@@ -64,7 +79,7 @@ export async function describeRoutes(app: App): Promise<void> {
       const described = { ...schema } as Record<string, unknown>
       described['security'] = credentials[access]
       described['response'] = { ...(schema?.response as object | undefined), default: problem }
-      return { schema: described as typeof schema, url }
+      return { schema: described, url }
     },
   })
 }

@@ -18,18 +18,23 @@ const fastifyErrors: Record<string, ProblemCode> = {
 /** Every error as a problem: known ones as they are, all others as a bare `internal`. */
 export function toProblem(error: unknown): Problem {
   if (error instanceof Problem) return error
-  if (error instanceof StorageUnavailable) return new Problem('storage-unavailable', { retryAfter: 5, cause: error })
+  if (error instanceof StorageUnavailable)
+    return new Problem('storage-unavailable', { retryAfter: 5, cause: error })
   const { code, statusCode, validation, message } = error as FastifyError
   if (validation) {
     const [first] = validation
     const pointer = first?.instancePath ?? ''
-    return new Problem('invalid-body', { detail: `${pointer || 'The body'} ${first?.message ?? 'is not of the documented form'}.`, pointer })
+    return new Problem('invalid-body', {
+      detail: `${pointer || 'The body'} ${first?.message ?? 'is not of the documented form'}.`,
+      pointer,
+    })
   }
   const known = code === undefined ? undefined : fastifyErrors[code]
   if (known) return new Problem(known, { detail: `${message.replace(/\.$/, '')}.`, cause: error })
   if (statusCode === 429) return new Problem('too-many-requests', { cause: error })
   // secure-json-parse and the like: an error of parsing that names its status.
-  if (statusCode === 400) return new Problem('bad-request', { detail: `${message.replace(/\.$/, '')}.`, cause: error })
+  if (statusCode === 400)
+    return new Problem('bad-request', { detail: `${message.replace(/\.$/, '')}.`, cause: error })
   return new Problem('internal', { cause: error })
 }
 
@@ -50,7 +55,8 @@ export function problemBody(problem: Problem, requestId: string): Record<string,
 }
 
 export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply {
-  if (problem.extras.retryAfter !== undefined) reply.header('retry-after', Math.max(1, Math.ceil(problem.extras.retryAfter)))
+  if (problem.extras.retryAfter !== undefined)
+    reply.header('retry-after', Math.max(1, Math.ceil(problem.extras.retryAfter)))
   if (problem.status === 401) reply.header('www-authenticate', 'Bearer')
   reply.code(problem.status).header('content-type', problemMediaType)
   // The route's response schema does not speak of problems: serialize here.
@@ -67,12 +73,14 @@ export function answerProblems(app: FastifyInstance, allowedMethods: (url: strin
   app.setNotFoundHandler((request, reply) => {
     const allowed = allowedMethods(request.url)
     // A route of this method that called itself not found is not a wrong method.
-    if (allowed.length === 0 || allowed.includes(request.method)) return sendProblem(reply, new Problem('not-found'))
+    if (allowed.length === 0 || allowed.includes(request.method))
+      return sendProblem(reply, new Problem('not-found'))
     return sendProblem(reply.header('allow', allowed.join(', ')), new Problem('method-not-allowed'))
   })
 }
 
 function report(request: FastifyRequest, problem: Problem, error: unknown): void {
   if (problem.code === 'internal') request.log.error({ err: error }, 'request failed')
-  else if (problem.status >= 500) request.log.warn({ code: problem.code, err: problem.extras.cause }, 'request could not be served')
+  else if (problem.status >= 500)
+    request.log.warn({ code: problem.code, err: problem.extras.cause }, 'request could not be served')
 }

@@ -16,7 +16,8 @@ const cases: [string, Record<string, string>][] = [
   ['&&a=1&', { a: '1' }],
 ]
 for (const [text, expected] of cases) {
-  test(`reads ${JSON.stringify(text)}`, () => assert.deepEqual(Object.entries(parseQueryString(text)), Object.entries(expected)))
+  test(`reads ${JSON.stringify(text)}`, () =>
+    assert.deepEqual(Object.entries(parseQueryString(text)), Object.entries(expected)))
 }
 
 test('thousands of parameters are cut', () => {

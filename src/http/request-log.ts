@@ -9,7 +9,12 @@ export function logRequests(app: App): void {
     const quiet = request.routeOptions.config.quiet === true && reply.statusCode < 400
     if (!request.log.isLevelEnabled?.(quiet ? 'debug' : 'info')) return
     request.log[quiet ? 'debug' : 'info'](
-      { method: request.method, route: request.routeOptions.url, status: reply.statusCode, ms: Math.round(reply.elapsedTime) },
+      {
+        method: request.method,
+        route: request.routeOptions.url,
+        status: reply.statusCode,
+        ms: Math.round(reply.elapsedTime),
+      },
       'request',
     )
   })

@@ -39,7 +39,11 @@ const selectApplied = 'select number, name, breaking from migrations order by nu
  * wait and then find it done. Returns the names of what was applied.
  * @throws NewerDatabase when the database has a breaking migration that `migrations` lacks.
  */
-export async function migrate(database: Database, migrations: readonly Migration[] = all, now = Date.now()): Promise<string[]> {
+export async function migrate(
+  database: Database,
+  migrations: readonly Migration[] = all,
+  now = Date.now(),
+): Promise<string[]> {
   if (database.engine === 'sqlite') {
     return database.batch('request', (connection) => {
       connection.exec(`${createTable('integer')} strict`)
@@ -60,7 +64,12 @@ export async function migrate(database: Database, migrations: readonly Migration
     const pending = pendingAfter(rows, migrations)
     for (const { number, name, breaking, postgres } of pending) {
       await client.query(postgres)
-      await client.query('insert into migrations values ($1, $2, $3, $4)', [number, name, breaking ? 1 : 0, now])
+      await client.query('insert into migrations values ($1, $2, $3, $4)', [
+        number,
+        name,
+        breaking ? 1 : 0,
+        now,
+      ])
     }
     await client.query('commit')
     client.release()
@@ -72,17 +81,24 @@ export async function migrate(database: Database, migrations: readonly Migration
 }
 
 /** The migrations that are still to be applied. Reads only. @throws NewerDatabase as `migrate`. */
-export async function pendingMigrations(database: Database, migrations: readonly Migration[] = all): Promise<string[]> {
+export async function pendingMigrations(
+  database: Database,
+  migrations: readonly Migration[] = all,
+): Promise<string[]> {
   const applied = await appliedMigrations(database)
   return pendingAfter(applied, migrations).map(({ name }) => name)
 }
 
 async function appliedMigrations(database: Database): Promise<Applied[]> {
   if (database.engine === 'sqlite') {
-    const exists = database.readConnection.get("select 1 from sqlite_schema where type = 'table' and name = 'migrations'")
+    const exists = database.readConnection.get(
+      "select 1 from sqlite_schema where type = 'table' and name = 'migrations'",
+    )
     return exists ? database.readConnection.all<Applied>(selectApplied) : []
   }
-  const { rows } = await database.pool.query<{ found: string | null }>("select to_regclass('migrations')::text as found")
+  const { rows } = await database.pool.query<{ found: string | null }>(
+    "select to_regclass('migrations')::text as found",
+  )
   return rows[0]?.found ? (await database.pool.query<Applied>(selectApplied)).rows : []
 }
 

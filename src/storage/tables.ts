@@ -212,14 +212,14 @@ export interface SubscribersTable {
   event_types: string
   status: SubscriberStatus
   disabled_reason: string | null
-  /** JSON: seconds before each attempt; null for the service's own. */
+  /** JSON: milliseconds before each attempt; null for the service's own. */
   retry_schedule: string | null
   timeout_ms: number | null
   /** Deliveries per second; null for no limit. */
   rate_limit: number | null
   concurrency: number | null
-  /** JSON: headers to send along. */
-  headers: string | null
+  /** Sealed JSON: headers to send along; they may hold credentials. */
+  headers: Uint8Array | null
   ordered: number
   signing: SigningScheme
   created_at: number

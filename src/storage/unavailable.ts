@@ -4,7 +4,9 @@
  */
 export class StorageUnavailable extends Error {
   constructor(cause: unknown) {
-    super(`the database does not answer: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+    super(`the database does not answer: ${cause instanceof Error ? cause.message : String(cause)}`, {
+      cause,
+    })
     this.name = 'StorageUnavailable'
   }
 }
@@ -13,8 +15,17 @@ export class StorageUnavailable extends Error {
 const sqliteCodes = new Set([5, 6, 8, 10, 13, 14])
 /** SQLSTATE classes: connection exception, insufficient resources, operator intervention, system error. */
 const postgresClasses = new Set(['08', '53', '57', '58'])
-const networkCodes = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'ENOENT', 'EAI_AGAIN'])
-const poolMessages = /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Cannot use a pool after calling end/
+const networkCodes = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ENOTFOUND',
+  'ENOENT',
+  'EAI_AGAIN',
+])
+const poolMessages =
+  /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Cannot use a pool after calling end/
 
 /** The error as StorageUnavailable when it tells of the database's absence, and unchanged otherwise. */
 export function translateError(error: unknown): unknown {
@@ -22,7 +33,8 @@ export function translateError(error: unknown): unknown {
   const { errcode, code } = error as { errcode?: number; code?: string }
   const absent =
     (typeof errcode === 'number' && sqliteCodes.has(errcode & 0xff)) ||
-    (typeof code === 'string' && (networkCodes.has(code) || (code.length === 5 && postgresClasses.has(code.slice(0, 2))))) ||
+    (typeof code === 'string' &&
+      (networkCodes.has(code) || (code.length === 5 && postgresClasses.has(code.slice(0, 2))))) ||
     poolMessages.test(error.message)
   return absent ? new StorageUnavailable(error) : error
 }

@@ -9,7 +9,12 @@ export class Metrics {
     return new Counter({ name, help, labelNames: [...labelNames], registers: [this.registry] })
   }
 
-  gauge<L extends string>(name: string, help: string, labelNames: readonly L[] = [], collect?: (gauge: Gauge<L>) => void | Promise<void>): Gauge<L> {
+  gauge<L extends string>(
+    name: string,
+    help: string,
+    labelNames: readonly L[] = [],
+    collect?: (gauge: Gauge<L>) => void | Promise<void>,
+  ): Gauge<L> {
     return new Gauge<L>({
       name,
       help,
@@ -23,7 +28,12 @@ export class Metrics {
     })
   }
 
-  histogram<L extends string>(name: string, help: string, labelNames: readonly L[], buckets: number[]): Histogram<L> {
+  histogram<L extends string>(
+    name: string,
+    help: string,
+    labelNames: readonly L[],
+    buckets: number[],
+  ): Histogram<L> {
     return new Histogram({ name, help, labelNames: [...labelNames], buckets, registers: [this.registry] })
   }
 

@@ -29,7 +29,10 @@ export interface TestServiceOptions {
  * A service on a database of its own, listening on a free loopback port. Rate limits are off and lists are closed as in
  * production unless `env` says otherwise.
  */
-export async function startTestService(engine: Engine, options: TestServiceOptions = {}): Promise<TestService> {
+export async function startTestService(
+  engine: Engine,
+  options: TestServiceOptions = {},
+): Promise<TestService> {
   const database = options.databaseUrl === undefined ? await engine.createDatabase() : undefined
   const databaseUrl = options.databaseUrl ?? database!.url
   const configuration = readEnvironment({
@@ -42,8 +45,14 @@ export async function startTestService(engine: Engine, options: TestServiceOptio
     LOG_LEVEL: process.env['TEST_LOG'] ?? 'fatal',
     ...options.env,
   })
-  const service = await startService({ configuration, config: options.config, log: createLog(configuration.logLevel), ...options.parts })
-  const call = (path: string, init: RequestInit = {}): Promise<Response> => fetch(new URL(path, service.baseUrl), { redirect: 'manual', ...init })
+  const service = await startService({
+    configuration,
+    config: options.config,
+    log: createLog(configuration.logLevel),
+    ...options.parts,
+  })
+  const call = (path: string, init: RequestInit = {}): Promise<Response> =>
+    fetch(new URL(path, service.baseUrl), { redirect: 'manual', ...init })
   return {
     ...service,
     databaseUrl,

@@ -7,7 +7,17 @@ import { openDatabase } from '../../src/storage/open.ts'
 import { isUniqueViolation, StorageUnavailable } from '../../src/storage/unavailable.ts'
 import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
 
-const key = (name: string) => ({ id: name, name, role: 'user' as const, prefix: 'pk_', key_hash: Buffer.from(name), created_at: 1, expires_at: null, revoked_at: null, last_used_at: null })
+const key = (name: string) => ({
+  id: name,
+  name,
+  role: 'user' as const,
+  prefix: 'pk_',
+  key_hash: Buffer.from(name),
+  created_at: 1,
+  expires_at: null,
+  revoked_at: null,
+  last_used_at: null,
+})
 
 onEachEngine('transactions', (engine) => {
   let home: TestDatabase
@@ -23,8 +33,10 @@ onEachEngine('transactions', (engine) => {
     await home.drop()
   })
 
-  const names = async (): Promise<string[]> => (await database.reader.selectFrom('api_keys').select('id').orderBy('id').execute()).map(({ id }) => id)
-  const insert = (name: string) => database.transaction((tx) => tx.insertInto('api_keys').values(key(name)).execute())
+  const names = async (): Promise<string[]> =>
+    (await database.reader.selectFrom('api_keys').select('id').orderBy('id').execute()).map(({ id }) => id)
+  const insert = (name: string) =>
+    database.transaction((tx) => tx.insertInto('api_keys').values(key(name)).execute())
 
   test('commits when the work resolves, rolls back when it throws', async () => {
     await insert('kept')
@@ -86,7 +98,10 @@ onEachEngine('transactions', (engine) => {
     const fresh = await engine.createDatabase()
     const databases = [openDatabase(fresh.url), openDatabase(fresh.url)]
     const applied = await Promise.all(databases.map((one) => migrate(one)))
-    assert.deepEqual(applied.map((list) => list.length).toSorted(), [0, 1])
+    assert.deepEqual(
+      applied.map((list) => list.length).toSorted((a, b) => a - b),
+      [0, 1],
+    )
     await Promise.all(databases.map((one) => one.close()))
     await fresh.drop()
   })
@@ -107,7 +122,13 @@ onEachEngine('transactions', (engine) => {
   test('a migration that fails half-way leaves nothing behind', async () => {
     const fresh = await engine.createDatabase()
     const one = openDatabase(fresh.url)
-    const broken = { number: 1, name: 'broken', breaking: true, sqlite: 'create table half (n integer); nonsense', postgres: 'create table half (n integer); nonsense' }
+    const broken = {
+      number: 1,
+      name: 'broken',
+      breaking: true,
+      sqlite: 'create table half (n integer); nonsense',
+      postgres: 'create table half (n integer); nonsense',
+    }
     await assert.rejects(migrate(one, [broken]))
     await assert.rejects(sql`select * from half`.execute(one.reader))
     await one.close()
@@ -118,6 +139,9 @@ onEachEngine('transactions', (engine) => {
 test('a database that is not there is StorageUnavailable', async () => {
   const database = openDatabase('postgres://nobody@127.0.0.1:1/none')
   await assert.rejects(database.ping(), StorageUnavailable)
-  await assert.rejects(database.transaction((tx) => tx.selectFrom('users').selectAll().execute()), StorageUnavailable)
+  await assert.rejects(
+    database.transaction((tx) => tx.selectFrom('users').selectAll().execute()),
+    StorageUnavailable,
+  )
   await database.close()
 })

@@ -25,12 +25,30 @@ describe('the write gate of SQLite', { skip: !engine && 'TEST_ENGINE leaves SQLi
     await home.drop()
   })
 
-  const notes = (): string[] => database.readConnection.all<{ text: string }>('select text from notes order by rowid').map(({ text }) => text)
-  const note = (text: string) => (connection: { run(sql: string, values: string[]): unknown }) => connection.run('insert into notes values (?)', [text])
+  const notes = (): string[] =>
+    database.readConnection
+      .all<{ text: string }>('select text from notes order by rowid')
+      .map(({ text }) => text)
+  const note = (text: string) => (connection: { run(sql: string, values: string[]): unknown }) =>
+    connection.run('insert into notes values (?)', [text])
 
   test('a batch does not join a foreign transaction, and does not roll back with it', async () => {
     const handler = database.begin({ lane: 'work' })
-    await handler.tx.insertInto('jobs' as never).values({ id: 'j', kind: 'replay', filter: '', status: 'running', total: 0, done: 0, position: 0, due_at: 0, created_at: 0, updated_at: 0 } as never).execute()
+    await handler.tx
+      .insertInto('jobs')
+      .values({
+        id: 'j',
+        kind: 'replay',
+        filter: '',
+        status: 'running',
+        total: 0,
+        done: 0,
+        position: 0,
+        due_at: 0,
+        created_at: 0,
+        updated_at: 0,
+      } as never)
+      .execute()
     const waiting = database.batch('acknowledge', note('from the batch'))
     await handler.rollback()
     await waiting
@@ -43,7 +61,8 @@ describe('the write gate of SQLite', { skip: !engine && 'TEST_ENGINE leaves SQLi
     await handler.tx.selectFrom('users').selectAll().execute()
     assert.equal(database.batchNow(note('never')), undefined)
     let turns = 0
-    for (let turn = 0; turn < 100; turn += 1) await new Promise((resolve) => setImmediate(() => resolve((turns += 1))))
+    for (let turn = 0; turn < 100; turn += 1)
+      await new Promise((resolve) => setImmediate(() => resolve((turns += 1))))
     assert.equal(turns, 100)
     await handler.commit()
     assert.ok(database.batchNow(note('now')))

@@ -21,7 +21,18 @@ function show(error) {
   $('problems').replaceChildren(line)
 }
 
-const guarded = (work) => (...args) => Promise.resolve(work(...args)).catch(show)
+/** Runs work whose failure is shown on the page. */
+const guarded = (work) => async () => {
+  try {
+    await work()
+  } catch (error) {
+    show(error)
+  }
+}
+
+function onClick(element, work) {
+  element.addEventListener('click', () => void guarded(work)())
+}
 
 /** A table row of texts and elements; texts are never taken as HTML. */
 function row(...cells) {
@@ -45,18 +56,29 @@ function state(text) {
 function button(label, work) {
   const element = document.createElement('button')
   element.textContent = label
-  element.addEventListener('click', guarded(work))
+  onClick(element, work)
   return element
 }
 
 let cursor
 const shown = new Map()
-const cells = ({ id, createdAt, direction, source, type, eventId, status }) => [String(id), time(createdAt), direction, source, type, eventId, state(status)]
+const cells = ({ id, createdAt, direction, source, type, eventId, status }) => [
+  String(id),
+  time(createdAt),
+  direction,
+  source,
+  type,
+  eventId,
+  state(status),
+]
 
 /** Follows the log from its beginning, at most the last 100 lines on the page. */
 async function followEvents() {
   for (;;) {
-    const query = new URLSearchParams({ limit: '100', ...(cursor !== undefined && { cursor: String(cursor) }) })
+    const query = new URLSearchParams({
+      limit: '100',
+      ...(cursor !== undefined && { cursor: String(cursor) }),
+    })
     const { data } = await call(`/events?${query}`)
     for (const event of data) {
       const line = row(...cells(event))
@@ -86,7 +108,12 @@ async function showSubscribers() {
   const { data } = await call('/subscribers')
   $('subscribers').replaceChildren(
     ...data.map((subscriber) =>
-      row(subscriber.url, subscriber.eventTypes.join(', '), state(subscriber.status), button('Deliveries', () => showDeliveries(subscriber))),
+      row(
+        subscriber.url,
+        subscriber.eventTypes.join(', '),
+        state(subscriber.status),
+        button('Deliveries', () => showDeliveries(subscriber)),
+      ),
     ),
   )
 }
@@ -96,7 +123,12 @@ async function showDeliveries(subscriber) {
   $('deliveries-title').textContent = `Deliveries to ${subscriber.description ?? subscriber.url}`
   $('deliveries').replaceChildren(
     ...data.map((delivery) =>
-      row(String(delivery.id), time(delivery.createdAt), delivery.eventType, state(delivery.status), String(delivery.attempts),
+      row(
+        String(delivery.id),
+        time(delivery.createdAt),
+        delivery.eventType,
+        state(delivery.status),
+        String(delivery.attempts),
         button('Replay', async () => {
           await call(`/deliveries/${delivery.id}/replay`, { method: 'POST' })
           await showDeliveries(subscriber)
@@ -111,11 +143,17 @@ async function showSessions() {
   const { data } = await call('/auth/sessions')
   $('sessions').replaceChildren(
     ...data.map((session) =>
-      row(session.userAgent ?? 'unknown', session.address, time(session.createdAt), time(session.lastSeenAt),
-        session.current ? 'this one' : button('Sign out', async () => {
-          await call(`/auth/sessions/${session.id}`, { method: 'DELETE' })
-          await showSessions()
-        }),
+      row(
+        session.userAgent ?? 'unknown',
+        session.address,
+        time(session.createdAt),
+        time(session.lastSeenAt),
+        session.current
+          ? 'this one'
+          : button('Sign out', async () => {
+              await call(`/auth/sessions/${session.id}`, { method: 'DELETE' })
+              await showSessions()
+            }),
       ),
     ),
   )
@@ -125,23 +163,30 @@ async function showIdentities() {
   const { data } = await call('/auth/identities')
   $('identities').replaceChildren(
     ...data.map((identity) =>
-      row(identity.provider, identity.email ?? '', time(identity.createdAt),
-        data.length > 1 ? button('Unlink', async () => {
-          await call(`/auth/identities/${identity.provider}`, { method: 'DELETE' })
-          await showIdentities()
-        }) : '',
+      row(
+        identity.provider,
+        identity.email ?? '',
+        time(identity.createdAt),
+        data.length > 1
+          ? button('Unlink', async () => {
+              await call(`/auth/identities/${identity.provider}`, { method: 'DELETE' })
+              await showIdentities()
+            })
+          : '',
       ),
     ),
   )
 }
 
-$('sign-out').addEventListener('click', guarded(async () => {
+onClick($('sign-out'), async () => {
   await call('/auth/logout', { method: 'POST' })
   location.assign('/login')
-}))
+})
 
 const { user } = await call('/auth/session')
-$('who').textContent = [user.name ?? user.email ?? user.id, user.role === 'admin' ? '(admin)' : ''].join(' ').trim()
+$('who').textContent = [user.name ?? user.email ?? user.id, user.role === 'admin' ? '(admin)' : '']
+  .join(' ')
+  .trim()
 await Promise.all([guarded(showSessions)(), guarded(showIdentities)()])
 if (user.role === 'admin') {
   $('subscribers-section').hidden = false

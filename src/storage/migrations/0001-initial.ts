@@ -77,7 +77,7 @@ export const initial: Migration = {
 
     create table subscribers (
       id text primary key, url text not null, description text, event_types text not null, status text not null,
-      disabled_reason text, retry_schedule text, timeout_ms integer, rate_limit real, concurrency integer, headers text,
+      disabled_reason text, retry_schedule text, timeout_ms integer, rate_limit real, concurrency integer, headers blob,
       ordered integer not null, signing text not null, created_at integer not null, updated_at integer not null
     ) strict;
     create table subscriber_secrets (
@@ -92,11 +92,11 @@ export const initial: Migration = {
       due_at integer not null, claim text, created_at integer not null, finished_at integer
     ) strict;
     create index deliveries_due on deliveries (subscriber_id, due_at) where status = 'pending';
-    create index deliveries_oldest on deliveries (due_at) where status = 'pending';
+    create index deliveries_in_order on deliveries (subscriber_id, id) where status = 'pending';
     create index deliveries_of_subscriber on deliveries (subscriber_id, id);
     create index deliveries_of_event on deliveries (event, status);
     create table attempts (
-      delivery integer not null references deliveries (id) on delete cascade, number integer not null, at integer not null,
+      delivery integer not null, number integer not null, at integer not null,
       duration_ms integer not null, status integer, error text, request_headers text not null, response_headers text,
       response_body blob, primary key (delivery, number)
     ) strict, without rowid;
@@ -219,7 +219,7 @@ export const initial: Migration = {
     create table subscribers (
       id text collate "C" primary key, url text not null, description text, event_types text not null,
       status text not null, disabled_reason text, retry_schedule text, timeout_ms integer,
-      rate_limit double precision, concurrency integer, headers text, ordered integer not null, signing text not null,
+      rate_limit double precision, concurrency integer, headers bytea, ordered integer not null, signing text not null,
       created_at bigint not null, updated_at bigint not null
     );
     create table subscriber_secrets (
@@ -235,11 +235,11 @@ export const initial: Migration = {
       due_at bigint not null, claim text, created_at bigint not null, finished_at bigint
     );
     create index deliveries_due on deliveries (subscriber_id, due_at) where status = 'pending';
-    create index deliveries_oldest on deliveries (due_at) where status = 'pending';
+    create index deliveries_in_order on deliveries (subscriber_id, id) where status = 'pending';
     create index deliveries_of_subscriber on deliveries (subscriber_id, id);
     create index deliveries_of_event on deliveries (event, status);
     create table attempts (
-      delivery bigint not null references deliveries (id) on delete cascade, number integer not null, at bigint not null,
+      delivery bigint not null, number integer not null, at bigint not null,
       duration_ms integer not null, status integer, error text, request_headers text not null, response_headers text,
       response_body bytea, primary key (delivery, number)
     );

@@ -41,9 +41,13 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
     }
   }
 
-  const begin = (transactionOptions: TransactionOptions = {}) => new PostgresTransaction(pool, transactionOptions)
+  const begin = (transactionOptions: TransactionOptions = {}) =>
+    new PostgresTransaction(pool, transactionOptions)
 
-  async function transaction<T>(work: (tx: Tx) => Promise<T>, transactionOptions?: TransactionOptions): Promise<T> {
+  async function transaction<T>(
+    work: (tx: Tx) => Promise<T>,
+    transactionOptions?: TransactionOptions,
+  ): Promise<T> {
     for (let attempt = 1; ; attempt += 1) {
       const transaction = begin(transactionOptions)
       try {
@@ -80,7 +84,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
 /** bigint columns and count(*) come as text unless asked otherwise; ours fit a number (ids, times, counts). */
 function getTypeParser(oid: number, format?: 'text' | 'binary'): (value: string) => unknown {
   if (oid === pg.types.builtins.INT8 && format !== 'binary') return toSafeNumber
-  return pg.types.getTypeParser(oid, format as 'text') as (value: string) => unknown
+  return pg.types.getTypeParser(oid, format) as (value: string) => unknown
 }
 
 function toSafeNumber(text: string): number {

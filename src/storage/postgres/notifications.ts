@@ -57,7 +57,11 @@ export class Notifications {
 
   async #listen(): Promise<void> {
     if (this.#closed) return
-    const client = new pg.Client({ connectionString: this.#url, keepAlive: true, application_name: 'postern-listen' })
+    const client = new pg.Client({
+      connectionString: this.#url,
+      keepAlive: true,
+      application_name: 'postern-listen',
+    })
     let ended = false
     const again = (error?: Error): void => {
       if (ended) return

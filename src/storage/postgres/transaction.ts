@@ -43,7 +43,8 @@ export class PostgresTransaction implements LazyTransaction {
     try {
       // A transaction in which a statement failed answers ROLLBACK to COMMIT, without an error.
       const { command } = await client.query('commit')
-      if (command !== 'COMMIT') throw new Error('a statement in the transaction failed, so it was rolled back')
+      if (command !== 'COMMIT')
+        throw new Error('a statement in the transaction failed, so it was rolled back')
       client.release()
     } catch (error) {
       client.release(true)

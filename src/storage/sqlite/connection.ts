@@ -28,10 +28,16 @@ export class SqliteConnection {
 
   constructor(file: string, options: ConnectionOptions = {}) {
     this.#cache = options.cache ?? 500
-    this.#database = new DatabaseSync(file, { readOnly: options.readOnly ?? false, timeout: 0, enableForeignKeyConstraints: true })
+    this.#database = new DatabaseSync(file, {
+      readOnly: options.readOnly ?? false,
+      timeout: 0,
+      enableForeignKeyConstraints: true,
+    })
     if (!options.readOnly) {
       // WAL: readers and the writer do not block each other. FULL: a commit is on the disk when it returns.
-      this.#database.exec('pragma journal_mode = wal; pragma synchronous = full; pragma wal_autocheckpoint = 4000')
+      this.#database.exec(
+        'pragma journal_mode = wal; pragma synchronous = full; pragma wal_autocheckpoint = 4000',
+      )
     }
     this.#database.exec('pragma cache_size = -32000; pragma temp_store = memory')
   }
@@ -50,7 +56,9 @@ export class SqliteConnection {
   }
 
   get<Row = SqlRow>(sql: string, parameters: readonly SqlValue[] = []): Row | undefined {
-    return this.#call(sql, (statement) => statement.get(...(parameters as SQLInputValue[]))) as Row | undefined
+    return this.#call(sql, (statement) => statement.get(...(parameters as SQLInputValue[]))) as
+      | Row
+      | undefined
   }
 
   /** Returns the number of rows that were changed and the last row id. */

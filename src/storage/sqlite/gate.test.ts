@@ -18,7 +18,11 @@ async function order(gate: WriteGate, asked: readonly Lane[]): Promise<Lane[]> {
 }
 
 test('the most urgent lane is served first', async () => {
-  assert.deepEqual(await order(new WriteGate(), ['work', 'request', 'acknowledge']), ['acknowledge', 'request', 'work'])
+  assert.deepEqual(await order(new WriteGate(), ['work', 'request', 'acknowledge']), [
+    'acknowledge',
+    'request',
+    'work',
+  ])
 })
 
 test('a stream of urgent writers lets the least urgent through now and then', async () => {

@@ -25,7 +25,9 @@ export class WriteGate {
   acquire(lane: Lane): Promise<() => void> {
     if (holder.getStore()?.held) {
       return Promise.reject(
-        new Error('a write outside tx was awaited inside the transaction that holds the write lock: use tx for it'),
+        new Error(
+          'a write outside tx was awaited inside the transaction that holds the write lock: use tx for it',
+        ),
       )
     }
     if (!this.#held) return Promise.resolve(this.#take())
