@@ -30,9 +30,8 @@ export function productRow(product: NewProduct, id: string, createdAt: string): 
   return {
     id: product.id ?? id,
     category: product.category,
-    // -0 is equal to 0 and shown as 0: it is kept as 0.
-    price: product.price + 0,
-    stock: product.stock + 0,
+    price: product.price,
+    stock: product.stock,
     name: product.name,
     created_at: product.createdAt === undefined ? createdAt : readTime(product.createdAt),
   }

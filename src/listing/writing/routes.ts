@@ -25,8 +25,8 @@ interface Writable<T extends WritableTable, New extends TSchema, Change extends 
   New: New
   Change: Change
   /** `id` and `createdAt` are for those that the body does not bring. */
-  toRow(body: Static<New>, id: string, createdAt: string): RowOf<T>
-  toUpdate(body: Static<Change>): Partial<RowOf<T>>
+  toRow: (body: Static<New>, id: string, createdAt: string) => RowOf<T>
+  toUpdate: (body: Static<Change>) => Partial<RowOf<T>>
 }
 
 /** Declares `POST`, `PATCH` and `DELETE` of products and posts. */
@@ -81,7 +81,7 @@ function declare<T extends WritableTable, New extends TSchema, Change extends TS
       return reply
         .code(201)
         .header('content-type', json)
-        .send(write(row as unknown as Row) as never)
+        .send(write(row as unknown as Row))
     },
   )
 
@@ -89,11 +89,11 @@ function declare<T extends WritableTable, New extends TSchema, Change extends TS
     `${list.path}/:id`,
     { config, schema: { tags, summary: `Change a ${noun}`, params, body: Change, response: { 200: item } } },
     async (request, reply) => {
-      const { id } = request.params as Static<typeof params>
+      const { id } = request.params
       const change = toUpdate(request.body as Static<Change>)
       const row = isStorableText(id) ? await store.update(id, change) : undefined
       if (!row) throw absent(id)
-      return reply.header('content-type', json).send(write(row as unknown as Row) as never)
+      return reply.header('content-type', json).send(write(row as unknown as Row))
     },
   )
 
@@ -101,9 +101,9 @@ function declare<T extends WritableTable, New extends TSchema, Change extends TS
     `${list.path}/:id`,
     { config, schema: { tags, summary: `Delete a ${noun}`, params, response: { 204: Type.Null() } } },
     async (request, reply) => {
-      const { id } = request.params as Static<typeof params>
+      const { id } = request.params
       if (!isStorableText(id) || !(await store.remove(id))) throw absent(id)
-      return reply.code(204).send()
+      return reply.code(204).send(null)
     },
   )
 }
