@@ -1,5 +1,68 @@
+import type { Transaction } from 'kysely'
+import type { Scheme } from './schemes/scheme.ts'
+
+/** Any tables with any columns: what `tx` knows of a user's tables unless it is told by `tx.withTables<…>()`. */
+export type AnyTables = Record<string, Record<string, unknown>>
+
+/** A received event, as a handler gets it. */
+export interface ReceivedEvent {
+  /** The sender's id of the event. */
+  readonly id: string
+  readonly type: string
+  /** The name of the source in the configuration. */
+  readonly source: string
+  /** The parsed body; numbers beyond 2^53 lose digits here and are whole in `raw`. Parsed at its first use. */
+  readonly payload: unknown
+  /** The bytes that came. */
+  readonly raw: Buffer
+  /** The request's headers, without credentials and signatures. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly receivedAt: Date
+  /** 1 at the first attempt. */
+  readonly attempt: number
+}
+
+/** An event to send to subscribers. */
+export interface EmittedEvent {
+  type: string
+  /** Any JSON. */
+  data: unknown
+  /** The stable id; made up when it is left out. */
+  id?: string
+}
+
+/** The part of a pino logger that handlers are promised. */
+export type HandlerLog = Record<
+  'debug' | 'info' | 'warn' | 'error',
+  (first: object | string, message?: string) => void
+>
+
+export interface HandlerContext<DB = AnyTables> {
+  /**
+   * The transaction that also holds the processed-event marker: its writes happen exactly once. It begins at its first
+   * use; do slow work before that. Of your own tables it knows nothing: `tx.withTables<{ orders: OrderTable }>()`.
+   */
+  readonly tx: Transaction<DB>
+  /** Sends an event to subscribers, if and only if this handler's work commits. */
+  emit(event: EmittedEvent): void
+  /** Aborted when the handler's time is over or the service stops; its work is then rolled back. */
+  readonly signal: AbortSignal
+  readonly log: HandlerLog
+}
+
+/** Does the work for one event. When it throws, its work is rolled back and it is tried again later. */
+export type Handler<DB = AnyTables> = (
+  event: ReceivedEvent,
+  context: HandlerContext<DB>,
+) => Promise<void> | void
+
 /** The `receiving` part of the configuration module. */
-export interface ReceivingConfig {
-  sources?: Record<string, unknown>
-  handlers?: Record<string, unknown>
+export interface ReceivingConfig<DB = AnyTables> {
+  /** By name: `POST /webhooks/{name}`. `provider` is always there. */
+  sources?: Readonly<Record<string, Scheme>>
+  /**
+   * By type: `order.paid`, `order.*` (all that begins with `order.`) or `*`. All that match an event run, the most
+   * particular first, in one transaction.
+   */
+  handlers?: Readonly<Record<string, Handler<DB>>>
 }

@@ -25,7 +25,7 @@ const networkCodes = new Set([
   'EAI_AGAIN',
 ])
 const poolMessages =
-  /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Cannot use a pool after calling end/
+  /Connection terminated|Query read timeout|timeout exceeded when trying to connect|Client has encountered a connection error|Cannot use a pool after calling end/
 
 /** The error as StorageUnavailable when it tells of the database's absence, and unchanged otherwise. */
 export function translateError(error: unknown): unknown {

@@ -1,0 +1,131 @@
+import { Problem } from '../errors.ts'
+import { StorageUnavailable } from '../storage/unavailable.ts'
+import type { IncomingEvent } from './incoming.ts'
+
+/** Stores events durably, each at most once per (source, event id). Returning, or resolving, means committed. */
+export type Keep = (events: readonly IncomingEvent[]) => void | Promise<void>
+
+export interface AcceptorLimits {
+  /** Commits that may be under way at once. */
+  commits: number
+  /** Events and bytes of payload in one commit. */
+  batch: number
+  batchBytes: number
+  /** Events and bytes of payload that may wait; above it, requests are refused. */
+  waiting: number
+  waitingBytes: number
+}
+
+const defaults: AcceptorLimits = {
+  commits: 2,
+  batch: 500,
+  batchBytes: 8 * 1024 * 1024,
+  waiting: 20_000,
+  waitingBytes: 64 * 1024 * 1024,
+}
+
+interface Waiting {
+  readonly event: IncomingEvent
+  readonly resolve: () => void
+  readonly reject: (error: unknown) => void
+}
+
+/**
+ * Lets requests that come together share one durable commit: what arrives in one turn of the loop is stored at its end,
+ * and what arrives while all commits are under way is stored by the next one.
+ */
+export class Acceptor {
+  readonly #keep: Keep
+  readonly #limits: AcceptorLimits
+  readonly #onError: (error: unknown) => void
+  #queue: Waiting[] = []
+  #bytes = 0
+  #commits = 0
+  #scheduled = false
+  #closed = false
+  #idle: (() => void) | undefined
+
+  /** @param onError told of failures that are not the database's absence. */
+  constructor(keep: Keep, onError: (error: unknown) => void, limits: Partial<AcceptorLimits> = {}) {
+    this.#keep = keep
+    this.#onError = onError
+    this.#limits = { ...defaults, ...limits }
+  }
+
+  /**
+   * Resolves once the event is on the disk.
+   * @throws Problem `overloaded` when too much waits already, `stopping` after close; StorageUnavailable.
+   */
+  accept(event: IncomingEvent): Promise<void> {
+    const { waiting, waitingBytes } = this.#limits
+    if (this.#closed) return Promise.reject(new Problem('stopping', { retryAfter: 1 }))
+    if (this.#queue.length >= waiting || this.#bytes + event.payload.length > waitingBytes) {
+      return Promise.reject(new Problem('overloaded', { retryAfter: 1 }))
+    }
+    this.#bytes += event.payload.length
+    return new Promise((resolve, reject) => {
+      this.#queue.push({ event, resolve, reject })
+      this.#schedule()
+    })
+  }
+
+  /** Refuses new events and resolves when those that wait are stored. */
+  async close(): Promise<void> {
+    this.#closed = true
+    if (this.#queue.length > 0 || this.#commits > 0)
+      await new Promise<void>((resolve) => (this.#idle = resolve))
+  }
+
+  #schedule(): void {
+    if (this.#scheduled || this.#commits >= this.#limits.commits) return
+    this.#scheduled = true
+    setImmediate(() => {
+      this.#scheduled = false
+      while (this.#queue.length > 0 && this.#commits < this.#limits.commits)
+        void this.#commit(this.#takeBatch())
+    })
+  }
+
+  async #commit(batch: readonly Waiting[]): Promise<void> {
+    this.#commits += 1
+    try {
+      await this.#store(batch)
+    } finally {
+      this.#commits -= 1
+    }
+    if (this.#queue.length > 0) this.#schedule()
+    else if (this.#commits === 0) this.#idle?.()
+  }
+
+  async #store(batch: readonly Waiting[]): Promise<void> {
+    try {
+      await this.#keep(batch.map(({ event }) => event))
+    } catch (error) {
+      if (!(error instanceof StorageUnavailable)) this.#onError(error)
+      // One event that the database refuses must not take those with it that merely came at the same time.
+      if (batch.length > 1 && !(error instanceof StorageUnavailable)) {
+        for (const one of batch) await this.#store([one])
+        return
+      }
+      for (const { reject } of batch) reject(error)
+      return
+    }
+    for (const { resolve } of batch) resolve()
+  }
+
+  #takeBatch(): Waiting[] {
+    const { batch, batchBytes } = this.#limits
+    let bytes = 0
+    let count = 0
+    while (count < this.#queue.length && count < batch) {
+      const { length } = this.#queue[count]!.event.payload
+      if (count > 0 && bytes + length > batchBytes) break
+      bytes += length
+      count += 1
+    }
+    const taken = this.#queue.slice(0, count)
+    this.#queue = this.#queue.slice(count)
+    this.#bytes -= bytes
+    return taken
+  }
+}

@@ -1,0 +1,102 @@
+import { inspect } from 'node:util'
+import type { Random } from '../clock.ts'
+import type { Database } from '../storage/database.ts'
+import type { ClaimedEvent } from './store.ts'
+
+/** Bytes of an error's text that are kept. */
+const longestError = 8 * 1024
+/** Retries are spread over this part of their delay, to either side. */
+const spread = 0.2
+
+export interface Failure {
+  claimed: ClaimedEvent
+  claim: string
+  error: unknown
+  startedAt: number
+  now: number
+}
+
+/**
+ * Records a failed attempt and sets when the next one is due; after the last entry of the schedule the event is failed
+ * for good and shown so. What counts are recorded failures, not attempts begun: a process that was killed takes none of
+ * an event's chances. `lost` when somebody else holds the event: then nothing is written.
+ */
+export async function recordFailure(
+  database: Database,
+  { claimed, claim, error, startedAt, now }: Failure,
+  schedule: readonly number[],
+  random: Random,
+): Promise<'retry' | 'failed' | 'lost'> {
+  const { event, attempts, attemptsBefore } = claimed
+  return database.transaction(
+    async (tx) => {
+      const held = await tx
+        .updateTable('inbox')
+        .set({ claim: null })
+        .where('event', '=', event)
+        .where('claim', '=', claim)
+        .where('status', '=', 'pending')
+        .executeTakeFirst()
+      if (held.numUpdatedRows === 0n) return 'lost'
+      await tx
+        .insertInto('handler_failures')
+        .values({
+          event,
+          number: attempts,
+          at: startedAt,
+          duration_ms: Math.max(0, now - startedAt),
+          error: describeError(error),
+        })
+        .execute()
+      const { failures } = await tx
+        .selectFrom('handler_failures')
+        .select((eb) => eb.fn.countAll<number>().as('failures'))
+        .where('event', '=', event)
+        .where('number', '>', attemptsBefore)
+        .executeTakeFirstOrThrow()
+      const delay = schedule[failures]
+      const next =
+        delay === undefined ? ({ status: 'failed' } as const) : { due_at: now + withJitter(delay, random) }
+      await tx.updateTable('inbox').set(next).where('event', '=', event).execute()
+      return delay === undefined ? 'failed' : 'retry'
+    },
+    { lane: 'work' },
+  )
+}
+
+/** Gives a claimed event back untouched: the attempt does not count, and it is due again at `dueAt`. */
+export async function giveBack(
+  database: Database,
+  events: readonly number[],
+  claim: string,
+  dueAt: number,
+): Promise<void> {
+  if (events.length === 0) return
+  await database.transaction(
+    (tx) =>
+      tx
+        .updateTable('inbox')
+        .set((eb) => ({ claim: null, due_at: dueAt, attempts: eb('attempts', '-', 1) }))
+        .where('event', 'in', events)
+        .where('claim', '=', claim)
+        .where('status', '=', 'pending')
+        .execute(),
+    { lane: 'work' },
+  )
+}
+
+function withJitter(delay: number, random: Random): number {
+  return Math.round(delay * (1 - spread + 2 * spread * random()))
+}
+
+/** The error with its stack and causes, as a text that both engines can store. */
+export function describeError(error: unknown): string {
+  const text = inspect(error, { depth: 4, breakLength: 110, maxStringLength: longestError })
+    .replaceAll('\0', '')
+    .toWellFormed()
+  if (Buffer.byteLength(text) <= longestError) return text
+  // Cutting may split a character: what is left of it is dropped.
+  return (
+    new TextDecoder().decode(Buffer.from(text).subarray(0, longestError - 4)).replace(/\uFFFD$/, '') + '…'
+  )
+}

@@ -1,0 +1,16 @@
+import type { InboxStatus } from '../storage/tables.ts'
+
+/** A verified event on its way into the inbox. Times are milliseconds since 1970. */
+export interface IncomingEvent {
+  readonly source: string
+  readonly eventId: string
+  readonly type: string
+  readonly contentType: string
+  readonly payload: Uint8Array
+  /** JSON. */
+  readonly headers: string
+  readonly receivedAt: number
+  /** `processed` from the start when nobody handles its type: recording it is all there is to do. */
+  readonly status: Extract<InboxStatus, 'pending' | 'processed'>
+  readonly dueAt: number
+}

@@ -1,0 +1,97 @@
+import { once } from 'node:events'
+import type { Clock, Random } from '../clock.ts'
+import type { Configuration } from '../config/environment.ts'
+import type { App } from '../http/app.ts'
+import type { Room, Worker } from '../http/room.ts'
+import type { Database } from '../storage/database.ts'
+import type { Log } from '../telemetry/log.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import { Acceptor } from './acceptor.ts'
+import type { EmitWithin } from './attempt.ts'
+import type { Handler, ReceivingConfig } from './config.ts'
+import { forwardTo, sendByFetch, type Send } from './forward.ts'
+import { Handlers } from './handlers.ts'
+import { reprocessRoutes } from './reprocess.ts'
+import { webhookRoutes } from './routes.ts'
+import { readSources } from './sources.ts'
+import { openInbox } from './inbox.ts'
+import { HandlerWorker } from './worker.ts'
+
+export interface ReceivingParts {
+  configuration: Configuration
+  config?: ReceivingConfig | undefined
+  database: Database
+  clock: Clock
+  random?: Random
+  log: Log
+  metrics: Metrics
+  /** Emits events in a handler's transaction. */
+  emitWithin: EmitWithin
+  /** How a forwarding source sends; by default over the network. */
+  send?: Send
+}
+
+/**
+ * Webhooks in: verified, stored durably, acknowledged, processed once.
+ * @throws ConfigurationError when the configuration module's sources or handlers cannot be used.
+ */
+export function createReceiving(parts: ReceivingParts): Room {
+  const {
+    configuration,
+    config = {},
+    database,
+    clock,
+    random = Math.random,
+    log,
+    metrics,
+    emitWithin,
+    send = sendByFetch,
+  } = parts
+  const sources = readSources(config.sources, configuration)
+  const handlers = new Handlers(config.handlers)
+  const forwards = new Map<string, readonly Handler[]>()
+  for (const [name, { forwardTo: url }] of sources)
+    if (url !== undefined) forwards.set(name, [forwardTo(url, send)])
+  const handlersOf = (source: string, type: string): readonly Handler[] =>
+    forwards.get(source) ?? handlers.of(type, sources.get(source)?.typesHaveActions)
+
+  const onError = (error: unknown): void =>
+    log.warn({ err: error }, 'received events could not be stored at once')
+  const store = openInbox({ database, clock, onError })
+  const acceptor = new Acceptor((events) => store.keep(events), onError)
+  const { handlerTimeout, handlerRetrySchedule } = configuration
+  const worker = new HandlerWorker({
+    database,
+    store,
+    clock,
+    random,
+    log,
+    metrics,
+    emitWithin,
+    timeout: handlerTimeout,
+    schedule: handlerRetrySchedule,
+    handlersOf,
+  })
+
+  let app: App | undefined
+  /** Stores what was received until the last request has been answered. */
+  const inbox: Worker = {
+    name: 'inbox',
+    start: () => undefined,
+    async stop(deadline) {
+      const { server } = app ?? {}
+      if (server?.listening) await once(server, 'close', { signal: deadline }).catch(() => undefined)
+      await acceptor.close()
+      await store.close()
+    },
+  }
+  return {
+    workers: [inbox, worker],
+    async routes(given) {
+      app = given
+      const isHandled = (source: string, type: string): boolean => handlersOf(source, type).length > 0
+      await webhookRoutes(given, { sources, acceptor, isHandled, configuration, clock, metrics })
+      reprocessRoutes(given, { database, clock })
+    },
+  }
+}

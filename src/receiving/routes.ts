@@ -1,0 +1,113 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import type { Clock } from '../clock.ts'
+import type { Configuration } from '../config/environment.ts'
+import { Problem } from '../errors.ts'
+import type { App } from '../http/app.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import type { Acceptor } from './acceptor.ts'
+import type { IncomingEvent } from './incoming.ts'
+import { keptHeaders } from './kept-headers.ts'
+import type { Scheme } from './schemes/scheme.ts'
+
+export interface WebhookParts {
+  sources: ReadonlyMap<string, Scheme>
+  acceptor: Acceptor
+  /** Whether anybody handles events of this source and type. */
+  isHandled: (source: string, type: string) => boolean
+  configuration: Configuration
+  clock: Clock
+  metrics: Metrics
+}
+
+/** Requests that one address may make in a minute: senders deliver in bursts, and each is verified anyway. */
+const requestsPerMinute = 60_000
+const jsonMediaType = /^application\/(?:json|[\w.!#$&^-]+\+json)\s*(?:;|$)/i
+const received = { received: true } as const
+const Received = Type.Object(
+  { received: Type.Literal(true) },
+  { description: 'The event is stored durably; it is processed once, however often it comes.' },
+)
+
+/** `POST /webhooks/{source}` for every source, in a scope whose bodies stay the bytes that came. */
+export async function webhookRoutes(app: App, parts: WebhookParts): Promise<void> {
+  const { configuration, metrics } = parts
+  const bodyLimit = configuration.bodyLimit
+  const outcomes = metrics.counter(
+    'postern_webhooks_total',
+    'Webhooks by source and outcome: accepted, signature, malformed, media-type',
+    ['source', 'outcome'],
+  )
+
+  await app.register(async (scope) => {
+    scope.removeAllContentTypeParsers()
+    // Every media type is read, so that a body that is too large is told so before its type matters.
+    scope.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit }, (_request, body, done) =>
+      done(null, body),
+    )
+    for (const [source, scheme] of parts.sources) {
+      const accept = createAccept(source, scheme, parts, (outcome) => outcomes.inc({ source, outcome }))
+      scope.post(
+        `/webhooks/${source}`,
+        {
+          bodyLimit,
+          config: { access: 'public', rateLimit: { max: requestsPerMinute } },
+          helmet: false,
+          schema: {
+            tags: ['receiving'],
+            summary: `Receive a webhook of the source ${source} (${scheme.name})`,
+            description:
+              'The signature is checked over the raw body. A missing or wrong one is answered with 401 and the text `invalid signature`.',
+            response: { 200: Received },
+          },
+        },
+        accept,
+      )
+    }
+  })
+}
+
+type Outcome = 'accepted' | 'signature' | 'malformed' | 'media-type'
+
+function createAccept(
+  source: string,
+  scheme: Scheme,
+  parts: WebhookParts,
+  count: (outcome: Outcome) => void,
+) {
+  const { acceptor, isHandled, clock, configuration } = parts
+  const firstDelay = configuration.handlerRetrySchedule[0] ?? 0
+
+  return async (request: FastifyRequest, reply: FastifyReply) => {
+    const { headers } = request
+    const contentType = headers['content-type']
+    if (contentType === undefined || !jsonMediaType.test(contentType)) {
+      count('media-type')
+      throw new Problem('unsupported-media-type')
+    }
+    const now = clock.now()
+    const rawBody = (request.body as Buffer | undefined) ?? Buffer.alloc(0)
+    const verdict = scheme.verify({ rawBody, headers, now })
+    if ('rejected' in verdict) {
+      count(verdict.rejected)
+      request.log.debug({ source, reason: verdict.detail }, 'webhook rejected')
+      if (verdict.rejected === 'malformed') throw new Problem('malformed-event', { detail: verdict.detail })
+      return reply.code(401).type('text/plain; charset=utf-8').send('invalid signature')
+    }
+    const handled = isHandled(source, verdict.type)
+    const event: IncomingEvent = {
+      source,
+      eventId: verdict.id,
+      type: verdict.type,
+      contentType,
+      payload: rawBody,
+      headers: keptHeaders(headers),
+      receivedAt: now,
+      status: handled ? 'pending' : 'processed',
+      dueAt: handled ? now + firstDelay : now,
+    }
+    await acceptor.accept(event)
+    count('accepted')
+    return received
+  }
+}

@@ -1,0 +1,56 @@
+import type { Configuration } from '../config/environment.ts'
+import { ConfigurationError } from '../config/environment.ts'
+import type { ReceivingConfig } from './config.ts'
+import { hmac } from './schemes/hmac.ts'
+import type { Scheme } from './schemes/scheme.ts'
+
+/** The source that is always there, with the secret of the environment unless the module gives it another. */
+const standing = 'provider'
+const nameForm = /^[a-z0-9][a-z0-9_-]{0,63}$/i
+
+/**
+ * The sources by name.
+ * @throws ConfigurationError that names every source that cannot be used.
+ */
+export function readSources(
+  configured: ReceivingConfig['sources'],
+  { webhookSecrets = [] }: Configuration,
+): ReadonlyMap<string, Scheme> {
+  const faults: string[] = []
+  const sources = new Map<string, Scheme>([
+    [standing, hmac({ header: 'x-signature', secret: webhookSecrets })],
+  ])
+  for (const [name, given] of Object.entries(configured ?? {})) {
+    const fault = faultOf(given)
+    if (!nameForm.test(name))
+      faults.push(
+        `receiving.sources: ${JSON.stringify(name)} is no name for a source: letters, digits, _ and -, at most 64`,
+      )
+    else if (fault) faults.push(`receiving.sources.${name} ${fault}`)
+    // A spread scheme may hold more than it was made with, such as forwardTo: keep that.
+    else
+      sources.set(
+        name,
+        name === standing && !given.hasSecret ? { ...given, ...given.withSecrets(webhookSecrets) } : given,
+      )
+  }
+  for (const [name, { hasSecret }] of sources) {
+    if (!hasSecret)
+      faults.push(
+        name === standing
+          ? 'WEBHOOK_SECRET is missing'
+          : `receiving.sources.${name} has no secret: is its environment variable set?`,
+      )
+  }
+  if (faults.length > 0) throw new ConfigurationError(faults)
+  return sources
+}
+
+function faultOf(given: unknown): string | undefined {
+  const { verify, withSecrets, forwardTo } = (given ?? {}) as Partial<Record<keyof Scheme, unknown>>
+  if (typeof verify !== 'function' || typeof withSecrets !== 'function')
+    return 'is no scheme: use hmac(), stripe(), github() or standardWebhooks()'
+  if (forwardTo === undefined) return undefined
+  const url = typeof forwardTo === 'string' && URL.canParse(forwardTo) ? new URL(forwardTo) : undefined
+  return url && /^https?:$/.test(url.protocol) ? undefined : 'has a forwardTo that is no http address'
+}

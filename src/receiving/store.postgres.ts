@@ -1,0 +1,107 @@
+import { CompiledQuery } from 'kysely'
+import type { QueryConfig } from 'pg'
+import type { PostgresDatabase, Tx } from '../storage/database.ts'
+import { translateError } from '../storage/unavailable.ts'
+import type { IncomingEvent } from './incoming.ts'
+import type { Claim, ClaimedEvent, InboxStore } from './store.ts'
+
+/** Milliseconds that a batch may take; a database that hangs is answered like one that is gone. */
+const keepTimeout = 10_000
+
+/**
+ * One statement, one round trip, one commit. Ids are given out in the order of arrival; the inbox is inserted in the
+ * order of its key, so that two batches with the same events wait for each other and never deadlock. `events` is the
+ * statement's main target, whose BEFORE trigger runs before any of this: it publishes the floor that readers of the log
+ * go by, and only then nextval is called.
+ */
+const keepStatement = `
+  with numbered as materialized (
+    select nextval('events_id_seq') as id, incoming.* from (
+      select * from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bytea[], $6::text[], $7::bigint[], $8::text[], $9::bigint[])
+        with ordinality as t (source, event_id, type, content_type, payload, headers, received_at, status, due_at, place)
+      order by place
+    ) incoming
+  ), kept as (
+    insert into inbox (event, source, event_id, type, status, due_at, processed_at)
+    select id, source, event_id, type, status, due_at, case when status = 'processed' then received_at end
+    from numbered order by source, event_id
+    on conflict (source, event_id) do nothing
+    returning event
+  )
+  insert into events (id, event_id, direction, source, type, content_type, payload, headers, created_at)
+  select id, event_id, 'received', source, type, content_type, payload, headers, received_at
+  from numbered join kept on kept.event = numbered.id`
+
+const claimStatement = `
+  with due as (
+    select event from inbox where status = 'pending' and due_at <= $1 order by due_at limit $2 for update skip locked
+  ), claimed as (
+    update inbox set claim = $3, due_at = $4, attempts = attempts + 1 from due where inbox.event = due.event
+    returning inbox.event, inbox.source, inbox.event_id, inbox.type, inbox.attempts, inbox.attempts_before
+  )
+  select claimed.event, claimed.source, claimed.event_id as "eventId", claimed.type, events.payload, events.headers,
+    events.created_at as "receivedAt", claimed.attempts, claimed.attempts_before as "attemptsBefore"
+  from claimed join events on events.id = claimed.event order by claimed.event`
+
+const markStatement = `
+  update inbox set status = 'processed', processed_at = $1, claim = null
+  where event = $2 and claim = $3 and status = 'pending'`
+
+/** PostgreSQL's side of the inbox. */
+export function postgresInbox(database: PostgresDatabase): InboxStore {
+  const { pool } = database
+  return {
+    async keep(events) {
+      try {
+        await pool.query(keepQuery(events))
+      } catch (error) {
+        throw translateError(error)
+      }
+    },
+    async claim({ claim, now, until, limit }: Claim) {
+      try {
+        const { rows } = await pool.query<ClaimedEvent>({
+          name: 'inbox_claim',
+          text: claimStatement,
+          values: [now, limit, claim, until],
+        })
+        return rows
+      } catch (error) {
+        throw translateError(error)
+      }
+    },
+    async markProcessed(tx: Tx, event, claim, now) {
+      const { numAffectedRows } = await tx.executeQuery(CompiledQuery.raw(markStatement, [now, event, claim]))
+      return numAffectedRows === 1n
+    },
+    // Other processes may be alive, and a lease tells nothing of its holder: leases end by themselves.
+    recover: () => Promise.resolve(),
+    close: () => Promise.resolve(),
+  }
+}
+
+/** `query_timeout` is a setting of pg that its types know of for whole connections only. */
+function keepQuery(events: readonly IncomingEvent[]): QueryConfig & { query_timeout: number } {
+  return { name: 'inbox_keep', text: keepStatement, values: columnsOf(events), query_timeout: keepTimeout }
+}
+
+function columnsOf(events: readonly IncomingEvent[]): unknown[] {
+  const columns: unknown[][] = Array.from({ length: 9 }, () => [])
+  for (const event of events) {
+    const { source, eventId, type, contentType, payload, headers, receivedAt, status, dueAt } = event
+    for (const [index, value] of [
+      source,
+      eventId,
+      type,
+      contentType,
+      payload,
+      headers,
+      receivedAt,
+      status,
+      dueAt,
+    ].entries()) {
+      columns[index]!.push(value)
+    }
+  }
+  return columns
+}
