@@ -7,6 +7,7 @@ import { createApp, type App } from './http/app.ts'
 import { operations } from './http/operations.ts'
 import type { Room } from './http/room.ts'
 import { createListing } from './listing/index.ts'
+import { createEvents } from './events/index.ts'
 import { createReceiving } from './receiving/index.ts'
 import type { Database } from './storage/database.ts'
 import { migrate } from './storage/migrate.ts'
@@ -62,7 +63,7 @@ export async function startService(parts: ServiceParts): Promise<Service> {
     const common = { configuration, database, keyring, clock, log, metrics, baseUrl }
     const accounts = createAccounts(common)
     const receiving = createReceiving({ ...common, config: config.receiving, emitWithin: () => Promise.reject(new Error('nothing emits yet')) })
-    const rooms: Room[] = [accounts, receiving, createListing(common)]
+    const rooms: Room[] = [accounts, receiving, createEvents(common), createListing(common)]
     const workers = rooms.flatMap((room) => room.workers)
 
     const app = await createApp({ configuration, log, authenticate: accounts.authenticate, baseUrl })

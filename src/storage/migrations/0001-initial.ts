@@ -58,7 +58,7 @@ export const initial: Migration = {
 
     create table events (
       id integer primary key autoincrement, event_id text not null, direction text not null, source text,
-      type text not null, content_type text not null, payload blob not null, headers text, created_at integer not null
+      type text not null, content_type text not null, created_at integer not null, headers text, payload blob not null
     ) strict;
     create table inbox (
       event integer primary key, source text not null, event_id text not null, type text not null, status text not null,
@@ -174,7 +174,7 @@ export const initial: Migration = {
 
     create table events (
       id bigserial primary key, event_id text not null, direction text not null, source text,
-      type text not null, content_type text not null, payload bytea not null, headers text, created_at bigint not null
+      type text not null, content_type text not null, created_at bigint not null, headers text, payload bytea not null
     );
 
     -- Ids are given out before commit, so a lower id can become visible after a higher one. Every statement that

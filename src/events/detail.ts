@@ -1,0 +1,116 @@
+import { isUtf8 } from 'node:buffer'
+import { sql } from 'kysely'
+import { Problem } from '../errors.ts'
+import type { Database, Queryable } from '../storage/database.ts'
+import { presentEvent } from './present.ts'
+import { statusOf, type EventStatus } from './store.ts'
+
+/** Failures and deliveries that one answer shows: the newest failures, the first deliveries. */
+const mostShown = 100
+
+/**
+ * One event with its payload and what became of it, as the JSON text of the answer. The payload is put in as the bytes
+ * that came: read and written again, numbers beyond 2^53 would change.
+ * @throws Problem `not-found`
+ */
+export async function describeEvent({ reader }: Database, id: number): Promise<Buffer> {
+  const event = await reader
+    .selectFrom('events as e')
+    .select([
+      'e.id',
+      'e.event_id',
+      'e.type',
+      'e.direction',
+      'e.source',
+      'e.created_at',
+      'e.content_type',
+      'e.headers',
+      'e.payload',
+    ])
+    .select(sql<EventStatus>`${sql.raw(statusOf.replace(/ as status$/, ''))}`.as('status'))
+    .where('e.id', '=', id)
+    .executeTakeFirst()
+  if (!event) throw new Problem('not-found')
+  const { payload, headers, content_type: contentType, ...row } = event
+  const shown = {
+    ...presentEvent(row),
+    contentType,
+    headers: headers === null ? null : (JSON.parse(headers) as Record<string, string>),
+    processing: await describeProcessing(reader, id),
+    deliveries: await describeDeliveries(reader, id),
+  }
+  const bytes = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength)
+  const [name, value] = isJson(bytes)
+    ? ['payload', bytes]
+    : ['payloadBase64', Buffer.from(`"${bytes.toString('base64')}"`)]
+  return Buffer.concat([
+    Buffer.from(`${JSON.stringify(shown).slice(0, -1)},"${name}":`),
+    value,
+    Buffer.from('}'),
+  ])
+}
+
+async function describeProcessing(reader: Queryable, event: number) {
+  const inbox = await reader
+    .selectFrom('inbox')
+    .select(['status', 'attempts', 'due_at', 'claim', 'processed_at'])
+    .where('event', '=', event)
+    .executeTakeFirst()
+  if (!inbox) return null
+  const failures = await reader
+    .selectFrom('handler_failures')
+    .select(['number', 'at', 'duration_ms', 'error'])
+    .where('event', '=', event)
+    .orderBy('number', 'desc')
+    .limit(mostShown)
+    .execute()
+  const waiting = inbox.status === 'pending' && inbox.claim === null
+  return {
+    attempts: inbox.attempts,
+    processedAt: isoTime(inbox.processed_at),
+    nextAttemptAt: waiting ? isoTime(inbox.due_at) : null,
+    failures: failures
+      .toReversed()
+      .map(({ number, at, duration_ms, error }) => ({
+        number,
+        at: isoTime(at),
+        durationMs: duration_ms,
+        error,
+      })),
+  }
+}
+
+async function describeDeliveries(reader: Queryable, event: number) {
+  const deliveries = await reader
+    .selectFrom('deliveries')
+    .select(['id', 'subscriber_id', 'status', 'attempts', 'due_at', 'created_at', 'finished_at'])
+    .where('event', '=', event)
+    .orderBy('id')
+    .limit(mostShown)
+    .execute()
+  return deliveries.map((delivery) => ({
+    id: delivery.id,
+    subscriberId: delivery.subscriber_id,
+    status: delivery.status,
+    attempts: delivery.attempts,
+    nextAttemptAt: delivery.status === 'pending' ? isoTime(delivery.due_at) : null,
+    createdAt: isoTime(delivery.created_at),
+    finishedAt: isoTime(delivery.finished_at),
+  }))
+}
+
+function isoTime(time: number | null): string | null {
+  return time === null ? null : new Date(time).toISOString()
+}
+
+/** Whether the bytes can stand in a JSON text as they are. */
+function isJson(bytes: Buffer): boolean {
+  if (!isUtf8(bytes)) return false
+  try {
+    JSON.parse(bytes.toString('utf8'))
+    return true
+  } catch {
+    // That is the answer.
+    return false
+  }
+}

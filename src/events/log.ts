@@ -1,0 +1,33 @@
+import type { Database } from '../storage/database.ts'
+import { postgresEvents } from './store.postgres.ts'
+import { sqliteEvents } from './store.sqlite.ts'
+import type { EventRow, EventStore } from './store.ts'
+
+/**
+ * The log in the order of its numbers, for readers that follow it. A page never holds a number above the horizon, below
+ * which nothing can appear late: who goes on from the last number that they have misses no event, however many writers
+ * commit at once.
+ */
+export class EventLog {
+  readonly #store: EventStore
+  /** The highest horizon seen. It only rises, so pages below it need no new one. */
+  #known = 0
+
+  constructor(store: EventStore) {
+    this.#store = store
+  }
+
+  async page(after: number, limit: number): Promise<{ rows: EventRow[]; hasNext: boolean }> {
+    let rows = after < this.#known ? await this.#store.read(after, this.#known, limit + 1) : []
+    if (rows.length <= limit) {
+      // The horizon comes before the rows, in a statement of its own: the rows then are of a later snapshot.
+      this.#known = Math.max(this.#known, await this.#store.horizon())
+      if (after < this.#known) rows = await this.#store.read(after, this.#known, limit + 1)
+    }
+    return { rows: rows.slice(0, limit), hasNext: rows.length > limit }
+  }
+}
+
+export function openEventLog(database: Database): EventLog {
+  return new EventLog(database.engine === 'sqlite' ? sqliteEvents(database) : postgresEvents(database))
+}

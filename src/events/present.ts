@@ -1,0 +1,30 @@
+import { Type } from 'typebox'
+import type { EventRow } from './store.ts'
+
+/** An event as lists show it. */
+export const EventItem = Type.Object({
+  id: Type.Integer({ description: 'The number in the log; it only grows.' }),
+  eventId: Type.String({ description: 'The stable id of the webhook event.' }),
+  type: Type.String(),
+  direction: Type.Union([Type.Literal('received'), Type.Literal('emitted')]),
+  source: Type.Union([Type.String(), Type.Null()], {
+    description: 'The source that a received event came from.',
+  }),
+  status: Type.String({
+    description:
+      'Received: pending, processed, failed. Emitted: pending, delivered, failed, cancelled, or unsubscribed when nobody was to get it.',
+  }),
+  createdAt: Type.String({ format: 'date-time' }),
+})
+
+export function presentEvent(row: EventRow) {
+  return {
+    id: row.id,
+    eventId: row.event_id,
+    type: row.type,
+    direction: row.direction,
+    source: row.source,
+    status: row.status,
+    createdAt: new Date(row.created_at).toISOString(),
+  }
+}

@@ -1,0 +1,110 @@
+import { Type, type TProperties } from 'typebox'
+import type { App } from '../http/app.ts'
+import type { Access } from '../http/principal.ts'
+import { readLimit } from '../paging/limit.ts'
+import type { Database } from '../storage/database.ts'
+import { readEventCursor } from './cursor.ts'
+import { describeEvent } from './detail.ts'
+import { readEventNumber } from './event-number.ts'
+import type { EventLog } from './log.ts'
+import { EventItem, presentEvent } from './present.ts'
+
+export interface EventRouteParts {
+  database: Database
+  log: EventLog
+  access: Access
+}
+
+const tags = ['events']
+const limits = { default: 20, max: 100 }
+
+const Page = Type.Object({
+  data: Type.Array(EventItem),
+  nextCursor: Type.Union([Type.Integer(), Type.Null()], {
+    description:
+      'Pass it back as `cursor` for the next page. Null when there is none now; later events are above the last id.',
+  }),
+})
+
+const time = Type.Union([Type.String({ format: 'date-time' }), Type.Null()])
+const object = <P extends TProperties>(properties: P) => Type.Object(properties)
+
+const EventDetail = Type.Object({
+  ...EventItem.properties,
+  contentType: Type.String(),
+  headers: Type.Union([Type.Record(Type.String(), Type.String()), Type.Null()], {
+    description: 'Of the request that brought a received event, without credentials and signatures.',
+  }),
+  processing: Type.Union(
+    [
+      object({
+        attempts: Type.Integer(),
+        processedAt: time,
+        nextAttemptAt: time,
+        failures: Type.Array(
+          object({ number: Type.Integer(), at: time, durationMs: Type.Integer(), error: Type.String() }),
+        ),
+      }),
+      Type.Null(),
+    ],
+    { description: 'Of a received event.' },
+  ),
+  deliveries: Type.Array(
+    object({
+      id: Type.Integer(),
+      subscriberId: Type.String(),
+      status: Type.String(),
+      attempts: Type.Integer(),
+      nextAttemptAt: time,
+      createdAt: time,
+      finishedAt: time,
+    }),
+    { description: 'Of an emitted event: the first hundred.' },
+  ),
+  payload: Type.Optional(Type.Unknown({ description: 'The JSON that came or is sent, digit for digit.' })),
+  payloadBase64: Type.Optional(
+    Type.String({ description: 'Instead of `payload` when the bytes are no JSON.' }),
+  ),
+})
+
+export function eventRoutes(app: App, { database, log, access }: EventRouteParts): void {
+  app.get(
+    '/events',
+    {
+      config: { access },
+      schema: {
+        tags,
+        summary: 'The log of received and emitted events, in ascending order',
+        description:
+          'A reader that goes on from the last id that it has misses no event, however many writers commit at once.',
+        querystring: Type.Object({
+          limit: Type.Optional(Type.String({ description: 'Default 20, at most 100.' })),
+          cursor: Type.Optional(Type.String({ description: 'Only events above this id.' })),
+        }),
+        response: { 200: Page },
+      },
+    },
+    async ({ query }) => {
+      const { rows, hasNext } = await log.page(readEventCursor(query.cursor), readLimit(query.limit, limits))
+      return { data: rows.map(presentEvent), nextCursor: hasNext ? rows.at(-1)!.id : null }
+    },
+  )
+
+  app.get(
+    '/events/:id',
+    {
+      config: { access },
+      schema: {
+        tags,
+        summary: 'One event with its payload, processing history and deliveries',
+        params: Type.Object({ id: Type.String() }),
+        response: { 200: EventDetail },
+      },
+    },
+    async ({ params }, reply) => {
+      const text = await describeEvent(database, readEventNumber(params.id))
+      // Bytes are sent as they are: serializing would parse the payload.
+      return reply.type('application/json; charset=utf-8').send(text as never)
+    },
+  )
+}

@@ -1,0 +1,31 @@
+import type { QueryResultRow } from 'pg'
+import type { PostgresDatabase } from '../storage/database.ts'
+import { translateError } from '../storage/unavailable.ts'
+import { columns, type EventRow, type EventStore } from './store.ts'
+
+const page = `select ${columns} from events e where e.id > $1 and e.id <= $2 order by e.id limit $3`
+
+/** Here numbers are given out before commit: events_horizon() of migration 0001 tells up to where all is visible. */
+export function postgresEvents({ pool }: PostgresDatabase): EventStore {
+  async function query<Row extends QueryResultRow>(
+    name: string,
+    text: string,
+    values: unknown[] = [],
+  ): Promise<Row[]> {
+    try {
+      return (await pool.query<Row>({ name, text, values })).rows
+    } catch (error) {
+      throw translateError(error)
+    }
+  }
+  return {
+    read: (after, upTo, limit) => query<EventRow & QueryResultRow>('events_page', page, [after, upTo, limit]),
+    async horizon() {
+      const [row] = await query<{ horizon: number | null }>(
+        'events_horizon',
+        'select events_horizon() as horizon',
+      )
+      return row?.horizon ?? 0
+    },
+  }
+}

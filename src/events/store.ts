@@ -1,0 +1,36 @@
+import type { InboxStatus } from '../storage/tables.ts'
+
+/**
+ * What became of an event. Received: `pending`, `processed` or `failed`. Emitted: `failed` when a delivery was given up,
+ * else `pending` while one is not done, else `delivered`, else `cancelled`; `unsubscribed` when nobody was to get it.
+ */
+export type EventStatus = InboxStatus | 'delivered' | 'cancelled' | 'unsubscribed'
+
+export interface EventRow {
+  id: number
+  event_id: string
+  type: string
+  direction: 'received' | 'emitted'
+  source: string | null
+  created_at: number
+  status: EventStatus
+}
+
+/** The statements of the event log that are hot, written for each engine. */
+export interface EventStore {
+  /** Events above `after` and up to `upTo`, in ascending order. */
+  read(after: number, upTo: number, limit: number): Promise<EventRow[]>
+  /** The number up to which no event can appear any more: what is not there now never will be. */
+  horizon(): Promise<number>
+}
+
+/** The status as SQL that both engines understand. Each look-up is one step into an index. */
+export const statusOf = `case
+  when e.direction = 'received' then (select i.status from inbox i where i.event = e.id)
+  when exists (select 1 from deliveries d where d.event = e.id and d.status = 'dead') then 'failed'
+  when exists (select 1 from deliveries d where d.event = e.id and d.status = 'pending') then 'pending'
+  when exists (select 1 from deliveries d where d.event = e.id and d.status = 'delivered') then 'delivered'
+  when exists (select 1 from deliveries d where d.event = e.id) then 'cancelled'
+  else 'unsubscribed' end as status`
+
+export const columns = `e.id, e.event_id, e.type, e.direction, e.source, e.created_at, ${statusOf}`
