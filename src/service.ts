@@ -3,7 +3,7 @@ import { systemClock, type Clock } from './clock.ts'
 import { ConfigurationError, type Configuration } from './config/environment.ts'
 import { Keyring } from './crypto/keyring.ts'
 import type { PosternConfig } from './define-config.ts'
-import { createApp, type App } from './http/app.ts'
+import { createApp, type App, type Timeouts } from './http/app.ts'
 import { operations } from './http/operations.ts'
 import type { Room } from './http/room.ts'
 import { createListing } from './listing/index.ts'
@@ -24,6 +24,8 @@ export interface ServiceParts {
   roles?: { http: boolean; workers: boolean }
   /** Whether to bring the database to this version first. Default true. */
   migrate?: boolean
+  /** How long a sender may take for a request. */
+  timeouts?: Timeouts
 }
 
 export interface Service {
@@ -62,11 +64,21 @@ export async function startService(parts: ServiceParts): Promise<Service> {
 
     const common = { configuration, database, keyring, clock, log, metrics, baseUrl }
     const accounts = createAccounts(common)
-    const receiving = createReceiving({ ...common, config: config.receiving, emitWithin: () => Promise.reject(new Error('nothing emits yet')) })
+    const receiving = createReceiving({
+      ...common,
+      config: config.receiving,
+      emitWithin: () => Promise.reject(new Error('nothing emits yet')),
+    })
     const rooms: Room[] = [accounts, receiving, createEvents(common), createListing(common)]
     const workers = rooms.flatMap((room) => room.workers)
 
-    const app = await createApp({ configuration, log, authenticate: accounts.authenticate, baseUrl })
+    const app = await createApp({
+      configuration,
+      log,
+      authenticate: accounts.authenticate,
+      baseUrl,
+      timeouts: parts.timeouts,
+    })
     operations(app, { database, metrics, workers, clock, configuration })
     for (const room of rooms) await room.routes(app)
     await app.ready()

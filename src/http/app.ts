@@ -20,7 +20,7 @@ import { RouteMethods } from './methods.ts'
 import { serveDashboard } from './dashboard.ts'
 import { describeRoutes } from './openapi.ts'
 import type { Authenticate } from './principal.ts'
-import { answerProblems } from './problem-details.ts'
+import { answerProblems, sendProblem, toProblem } from './problem-details.ts'
 import { parseQueryString } from './query-string.ts'
 import { logRequests } from './request-log.ts'
 import { clientAddress } from './client-address.ts'
@@ -40,14 +40,30 @@ export interface AppParts {
   authenticate: Authenticate
   /** The public origin; known only once the server listens when PORT is 0. */
   baseUrl: () => string
+  timeouts?: Timeouts | undefined
 }
+
+/** How long a sender may take, in milliseconds: for its headers, for the whole request; and how often it is checked. */
+export interface Timeouts {
+  headers: number
+  request: number
+  check: number
+}
+
+const defaultTimeouts: Timeouts = { headers: 10_000, request: 30_000, check: 1_000 }
 
 /** Requests that one address may make in a minute. A route's own `config.rateLimit` replaces it. */
 const requestsPerMinute = 3_000
 
+declare module 'fastify' {
+  interface FastifyInstance {
+    routeMethods: RouteMethods
+  }
+}
+
 /** Builds the application with everything that all routes share. Routes are then declared on it. */
 export async function createApp(parts: AppParts): Promise<App> {
-  const { configuration, log, authenticate, baseUrl } = parts
+  const { configuration, log, authenticate, baseUrl, timeouts = defaultTimeouts } = parts
   const methods = new RouteMethods()
   const app: App = Fastify({
     loggerInstance: log,
@@ -55,17 +71,18 @@ export async function createApp(parts: AppParts): Promise<App> {
     genReqId: () => randomUUID(),
     trustProxy: configuration.trustedProxies.length > 0 ? configuration.trustedProxies : false,
     bodyLimit: 1024 * 1024,
-    // Slow senders: headers within 10 s, the whole request within 30 s, checked every second.
-    requestTimeout: 30_000,
-    http: { headersTimeout: 10_000, connectionsCheckingInterval: 1_000, maxHeaderSize: 16 * 1024 },
+    requestTimeout: timeouts.request,
+    http: {
+      headersTimeout: timeouts.headers,
+      connectionsCheckingInterval: timeouts.check,
+      maxHeaderSize: 16 * 1024,
+    },
     keepAliveTimeout: 65_000,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     routerOptions: { querystringParser: parseQueryString, maxParamLength: 512 },
     clientErrorHandler: answerClientErrors,
-    frameworkErrors: (error) => {
-      throw error
-    },
+    frameworkErrors: (error, _request, reply) => void sendProblem(reply, toProblem(error)),
   }).withTypeProvider<TypeBoxTypeProvider>()
 
   // Bodies and path parameters are checked as they are, without coercion. Query strings never fail a schema: their
@@ -76,6 +93,7 @@ export async function createApp(parts: AppParts): Promise<App> {
       : TypeBoxValidatorCompiler(route as never),
   )
   app.addHook('onRoute', (route) => methods.add(route))
+  app.decorate('routeMethods', methods)
   guardRoutes(app, authenticate, baseUrl)
   answerProblems(app, (url) => methods.allowedFor(url))
 

@@ -2,14 +2,19 @@ import type { RouteOptions } from 'fastify'
 
 /** Which methods an address knows, so that a wrong one is answered with 405 and Allow, and not with 404. */
 export class RouteMethods {
-  readonly #routes: { pattern: RegExp; methods: string[] }[] = []
+  readonly #routes: { url: string; pattern: RegExp; methods: string[] }[] = []
 
   add(route: RouteOptions): void {
     const pattern = route.url
       .replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
       .replace(/:[^/]+/g, '[^/]+')
       .replaceAll('\\*', '.*')
-    this.#routes.push({ pattern: new RegExp(`^${pattern}$`), methods: [route.method].flat() })
+    this.#routes.push({ url: route.url, pattern: new RegExp(`^${pattern}$`), methods: [route.method].flat() })
+  }
+
+  /** Every declared route, as `GET /users`. */
+  all(): string[] {
+    return this.#routes.flatMap(({ url, methods }) => methods.map((method) => `${method} ${url}`))
   }
 
   /** The methods of all routes that match a request's path, sorted; none when nothing does. */

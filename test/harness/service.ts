@@ -26,8 +26,8 @@ export interface TestServiceOptions {
 }
 
 /**
- * A service on a database of its own, listening on a free loopback port. Rate limits are off and lists are closed as in
- * production unless `env` says otherwise.
+ * A service on a database of its own, listening on a free loopback port. It is in demo mode (lists
+ * open, loopback receivers allowed), with rate limits off, unless `env` says otherwise.
  */
 export async function startTestService(
   engine: Engine,

@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict'
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+
+const main = resolve(import.meta.dirname, '../../src/main.ts')
+
+interface Run {
+  process: ChildProcess
+  output(): string
+  /** Resolves when the output holds the text. */
+  shows(text: string): Promise<void>
+  /** Resolves with the exit code. */
+  ended: Promise<number | null>
+}
+
+describe('postern serve', () => {
+  let home: string
+  const running = new Set<ChildProcess>()
+
+  before(async () => {
+    home = await mkdtemp(join(tmpdir(), 'postern-serve-'))
+  })
+  after(async () => {
+    for (const child of running) child.kill('SIGKILL')
+    await rm(home, { recursive: true, force: true })
+  })
+
+  function run(args: string[], env: Record<string, string> = {}): Run {
+    const child = spawn(process.execPath, [main, ...args], {
+      cwd: home,
+      env: { PATH: process.env['PATH'], HOME: home, PORT: '0', ...env },
+    })
+    running.add(child)
+    let text = ''
+    const listeners = new Set<() => void>()
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (chunk: string) => {
+        text += chunk
+        for (const listener of listeners) listener()
+      })
+    }
+    const ended = once(child, 'close').then(([code]) => {
+      running.delete(child)
+      return code as number | null
+    })
+    const shows = (wanted: string): Promise<void> =>
+      new Promise((found, reject) => {
+        const look = (): void => {
+          if (text.includes(wanted)) found()
+        }
+        listeners.add(look)
+        look()
+        void ended.then(() => reject(new Error(`ended without showing ${wanted}:\n${text}`)))
+      })
+    return { process: child, output: () => text, shows, ended }
+  }
+
+  const address = (output: string): string => /http:\/\/127\.0\.0\.1:\d+/.exec(output)![0]
+
+  test('with nothing configured runs in demo mode, says so, and stops cleanly on SIGTERM', async () => {
+    const first = run(['serve'])
+    await first.shows('demo mode')
+    await first.shows('/products')
+    assert.match(first.output(), /shown this once/)
+    const response = await fetch(`${address(first.output())}/readyz`)
+    assert.equal(response.status, 200)
+    first.process.kill('SIGTERM')
+    assert.equal(await first.ended, 0)
+
+    const secrets = await readFile(join(home, 'data/demo-secrets.json'), 'utf8')
+    const second = run(['serve'])
+    await second.shows('/products')
+    second.process.kill('SIGINT')
+    assert.equal(await second.ended, 0)
+    assert.equal(await readFile(join(home, 'data/demo-secrets.json'), 'utf8'), secrets, 'kept over restarts')
+    const { ADMIN_API_KEY, POSTERN_SECRET } = JSON.parse(secrets) as Record<string, string>
+    assert.ok(!second.output().includes(ADMIN_API_KEY!), 'printed once')
+    assert.ok(!`${first.output()}${second.output()}`.includes(POSTERN_SECRET!), 'never printed')
+    assert.equal((await stat(join(home, 'data/demo-secrets.json'))).mode & 0o077, 0, 'for its owner only')
+  })
+
+  test('production refuses to start half-configured, and names everything that is missing', async () => {
+    const refused = run(['serve'], { NODE_ENV: 'production', PORT: '99999' })
+    assert.equal(await refused.ended, 1)
+    for (const name of ['POSTERN_SECRET', 'WEBHOOK_SECRET', 'BASE_URL', 'PORT'])
+      assert.match(refused.output(), new RegExp(name))
+  })
+
+  test('production has no demo provider, no open lists and no banner', async () => {
+    const service = run(['serve'], {
+      NODE_ENV: 'production',
+      BASE_URL: 'https://gate.example.com',
+      POSTERN_SECRET: 'a-master-secret-of-32-bytes-or-more',
+      WEBHOOK_SECRET: 'secret',
+      DATABASE_URL: `sqlite:${join(home, 'production.db')}`,
+    })
+    await service.shows('"ready"')
+    const port = /Server listening at http:\/\/127\.0\.0\.1:(\d+)/.exec(service.output())![1]
+    const status = async (path: string): Promise<number> =>
+      (await fetch(`http://127.0.0.1:${port}${path}`, { redirect: 'manual' })).status
+    assert.equal(await status('/auth/demo'), 404)
+    assert.equal(await status('/demo-idp/.well-known/openid-configuration'), 404)
+    assert.equal(await status('/users'), 401)
+    assert.equal(await status('/events'), 401)
+    assert.equal(await status('/products'), 200)
+    assert.doesNotMatch(service.output(), /demo mode|a-master-secret/)
+    service.process.kill('SIGTERM')
+    assert.equal(await service.ended, 0)
+  })
+
+  test('a port that is taken is told in words', async () => {
+    const taken = createServer().listen(0, '127.0.0.1')
+    await once(taken, 'listening')
+    const refused = run(['serve'], { PORT: String((taken.address() as { port: number }).port) })
+    assert.equal(await refused.ended, 1)
+    assert.match(refused.output(), /The port is taken/)
+    assert.doesNotMatch(refused.output(), /at .*\.ts:/)
+    taken.close()
+  })
+
+  test('a configuration module that does not load is told with its file', async () => {
+    const refused = run(['serve'], { POSTERN_CONFIG: 'missing.ts' })
+    assert.equal(await refused.ended, 1)
+    assert.match(refused.output(), /POSTERN_CONFIG names missing\.ts/)
+  })
+})

@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { engines } from '../harness/engines.ts'
+import { startTestService, type TestService } from '../harness/service.ts'
+
+/** Pages, files and what only demo mode has: they are no part of the interface. */
+const hidden = [/^\/$/, /^\/assets\//, /^\/docs/, /^\/demo/]
+
+interface Document {
+  openapi: string
+  paths: Record<
+    string,
+    Record<string, { summary?: string; tags?: string[]; responses?: Record<string, unknown> }>
+  >
+}
+
+describe('the OpenAPI document', () => {
+  let service: TestService
+  let document: Document
+
+  before(async () => {
+    service = await startTestService(engines[0]!)
+    document = (await (await service.fetch('/openapi.json')).json()) as Document
+  })
+  after(() => service.close())
+
+  test('is OpenAPI 3.1', () => assert.match(document.openapi, /^3\.1\./))
+
+  test('describes every route, and none that is not there', () => {
+    const declared = service.app.routeMethods
+      .all()
+      .filter((route) => !/^(HEAD|OPTIONS) /.test(route))
+      .map((route) => route.replace(/:(\w+)/g, '{$1}'))
+      .filter((route) => !hidden.some((pattern) => pattern.test(route.split(' ')[1]!)))
+    const described = Object.entries(document.paths).flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+    )
+    assert.deepEqual(described.toSorted(), [...new Set(declared)].toSorted())
+  })
+
+  test('every call has a summary, a tag and a described success', () => {
+    for (const [path, methods] of Object.entries(document.paths)) {
+      for (const [method, { summary, tags, responses = {} }] of Object.entries(methods)) {
+        const name = `${method} ${path}`
+        assert.ok(summary, `${name} has no summary`)
+        assert.ok(tags?.length, `${name} has no tag`)
+        assert.ok(
+          Object.keys(responses).some((status) => /^[23]/.test(status)),
+          `${name} describes no success: ${Object.keys(responses).join()}`,
+        )
+      }
+    }
+  })
+})

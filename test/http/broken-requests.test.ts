@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict'
+import { connect } from 'node:net'
+import { after, before, describe, test } from 'node:test'
+import { ApiKeys } from '../../src/accounts/api-keys.ts'
+import { systemClock } from '../../src/clock.ts'
+import { engines } from '../harness/engines.ts'
+import { startTestService, type TestService } from '../harness/service.ts'
+
+/** What never becomes a request, or should not: each gets a clear answer, none a 5xx, and the service goes on. */
+describe('broken requests', () => {
+  let service: TestService
+
+  before(async () => {
+    service = await startTestService(engines[0]!, {
+      parts: { timeouts: { headers: 100, request: 200, check: 20 } },
+    })
+  })
+  after(() => service.close())
+
+  /** Sends bytes and gives what comes back until the connection ends. */
+  function raw(...parts: string[]): Promise<string> {
+    return new Promise((resolve, reject) => {
+      const { hostname, port } = new URL(service.baseUrl)
+      const socket = connect(Number(port), hostname, () => {
+        for (const part of parts) socket.write(part)
+      })
+      let answer = ''
+      socket.setEncoding('utf8')
+      socket.on('data', (text: string) => (answer += text))
+      socket.on('close', () => resolve(answer))
+      socket.on('error', reject)
+    })
+  }
+
+  const scenarios: [name: string, parts: string[], status: number, code: string][] = [
+    ['what is no HTTP', ['hello\r\n\r\n'], 400, 'bad-request'],
+    ['a broken header', ['GET / HTTP/1.1\r\nhost: a\r\nbroken header\r\n\r\n'], 400, 'bad-request'],
+    [
+      'headers over 16 KiB',
+      [`GET / HTTP/1.1\r\nhost: a\r\nx: ${'a'.repeat(20_000)}\r\n\r\n`],
+      431,
+      'headers-too-large',
+    ],
+    ['headers that never end', ['GET / HTTP/1.1\r\nhost: a\r\n'], 408, 'request-timeout'],
+    [
+      'a body that never ends',
+      [
+        'POST /webhooks/provider HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: 10\r\n\r\n{',
+      ],
+      408,
+      'request-timeout',
+    ],
+    [
+      'two lengths',
+      [
+        'POST /webhooks/provider HTTP/1.1\r\nhost: a\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n',
+      ],
+      400,
+      'bad-request',
+    ],
+  ]
+  for (const [name, parts, status, code] of scenarios) {
+    test(`${name}: ${status} ${code}`, async () => {
+      const answer = await raw(...parts)
+      assert.match(answer, new RegExp(`^HTTP/1.1 ${status} `))
+      assert.match(answer, /content-type: application\/problem\+json/i)
+      assert.equal((JSON.parse(answer.slice(answer.indexOf('\r\n\r\n'))) as { code: string }).code, code)
+    })
+  }
+
+  const requests: [name: string, path: string, init: RequestInit, status: number, code: string][] = [
+    ['an unknown address', '/nothing', {}, 404, 'not-found'],
+    ['a wrong method', '/healthz', { method: 'DELETE' }, 405, 'method-not-allowed'],
+    ['an unknown problem', '/problems/toString', {}, 404, 'not-found'],
+    ['a lone percent sign in the path', '/problems/%', {}, 400, 'bad-request'],
+    ['a path parameter of 1,000 characters', `/problems/${'a'.repeat(1000)}`, {}, 414, 'uri-too-long'],
+    [
+      'a malformed credential',
+      '/subscribers',
+      { headers: { authorization: 'Basic eDp5' } },
+      401,
+      'not-signed-in',
+    ],
+    [
+      'an unknown API key',
+      '/subscribers',
+      { headers: { authorization: 'Bearer pk_nobody' } },
+      401,
+      'not-signed-in',
+    ],
+  ]
+  for (const [name, path, init, status, code] of requests) {
+    test(`${name}: ${status} ${code}`, async () => {
+      const response = await service.fetch(path, init)
+      assert.equal(response.status, status)
+      assert.equal(response.headers.get('content-type'), 'application/problem+json; charset=utf-8')
+      const body = (await response.json()) as Record<string, unknown>
+      assert.equal(body['code'], code)
+      assert.equal(body['status'], status)
+      assert.equal(typeof body['requestId'], 'string')
+    })
+  }
+
+  test('a wrong method is told which are right', async () => {
+    assert.equal((await service.fetch('/healthz', { method: 'POST' })).headers.get('allow'), 'GET, HEAD')
+  })
+
+  test('every code is explained at its address', async () => {
+    const problem = (await (await service.fetch('/nothing')).json()) as { type: string }
+    const response = await service.fetch(problem.type)
+    assert.equal(response.status, 200)
+    assert.equal(((await response.json()) as { code: string }).code, 'not-found')
+  })
+
+  test('no credential is 401, one without the right is 403', async () => {
+    assert.equal((await service.fetch('/subscribers')).status, 401)
+    const keys = new ApiKeys(service.database, systemClock)
+    const { key } = await keys.create({ name: 'reader', role: 'user' })
+    const response = await service.fetch('/subscribers', { headers: { authorization: `Bearer ${key}` } })
+    assert.equal(response.status, 403)
+  })
+
+  test('a key that was revoked or has ended is no key', async () => {
+    const keys = new ApiKeys(service.database, systemClock)
+    const revoked = await keys.create({ name: 'revoked', role: 'admin' })
+    await keys.revoke(revoked.id)
+    const ended = await keys.create({ name: 'ended', role: 'admin', expiresAt: 1 })
+    for (const { key } of [revoked, ended]) {
+      const response = await service.fetch('/subscribers', { headers: { authorization: `Bearer ${key}` } })
+      assert.equal(response.status, 401)
+    }
+  })
+})
