@@ -3,6 +3,7 @@ import { systemClock, type Clock } from './clock.ts'
 import { ConfigurationError, type Configuration } from './config/environment.ts'
 import { Keyring } from './crypto/keyring.ts'
 import type { PosternConfig } from './define-config.ts'
+import { createEmitting } from './emitting/index.ts'
 import { createApp, type App, type Timeouts } from './http/app.ts'
 import { operations } from './http/operations.ts'
 import type { Room } from './http/room.ts'
@@ -64,12 +65,13 @@ export async function startService(parts: ServiceParts): Promise<Service> {
 
     const common = { configuration, database, keyring, clock, log, metrics, baseUrl }
     const accounts = createAccounts(common)
+    const emitting = createEmitting(common)
     const receiving = createReceiving({
       ...common,
       config: config.receiving,
-      emitWithin: () => Promise.reject(new Error('nothing emits yet')),
+      emitWithin: emitting.emitWithin,
     })
-    const rooms: Room[] = [accounts, receiving, createEvents(common), createListing(common)]
+    const rooms: Room[] = [accounts, receiving, emitting, createEvents(common), createListing(common)]
     const workers = rooms.flatMap((room) => room.workers)
 
     const app = await createApp({

@@ -1,0 +1,70 @@
+import { Problem } from '../errors.ts'
+
+const most = 20
+const longestValue = 4096
+/** A token (RFC 9110, section 5.6.2). */
+const name = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$/
+/** Visible ASCII and inner spaces: nothing that could end the header or the request. */
+const value = /^[!-~]([\t -~]*[!-~])?$/
+
+/** Those that belong to the connection, the body or the signature. */
+const ours = new Set([
+  'host',
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'transfer-encoding',
+  'te',
+  'trailer',
+  'upgrade',
+  'expect',
+  'date',
+  'user-agent',
+  'accept-encoding',
+  'http2-settings',
+])
+const ourPrefixes = ['content-', 'webhook-', 'proxy-', 'sec-', ':']
+
+/** What stands for a value that is not shown again. */
+export const redactedValue = '[redacted]'
+const sensitive = /auth|token|key|secret|cookie|signature|password|credential/
+
+/**
+ * Checks the headers that a subscriber wants to be sent along; names become lowercase. A value `[redacted]` stands for
+ * the one that is kept in `before`, so that what was read can be written back.
+ * @throws Problem `invalid-body`
+ */
+export function readCustomHeaders(
+  given: Readonly<Record<string, string>>,
+  before: Readonly<Record<string, string>> = {},
+): Record<string, string> {
+  const entries = Object.entries(given)
+  if (entries.length > most) throw invalid(`At most ${most} headers can be sent along.`)
+  const headers: Record<string, string> = {}
+  for (const [given, text] of entries) {
+    const header = given.toLowerCase()
+    if (!name.test(header) || header === '__proto__')
+      throw invalid('A header has a name that HTTP does not allow.')
+    if (ours.has(header) || ourPrefixes.some((prefix) => header.startsWith(prefix)))
+      throw invalid(`The header ${header} cannot be set: it belongs to the request itself.`)
+    if (Object.hasOwn(headers, header)) throw invalid(`The header ${header} is given twice.`)
+    const kept = text === redactedValue && Object.hasOwn(before, header) ? before[header]! : text
+    if (!value.test(kept) || kept.length > longestValue)
+      throw invalid(
+        `The value of the header ${header} must be 1 to ${longestValue} visible ASCII characters.`,
+      )
+    headers[header] = kept
+  }
+  return headers
+}
+
+/** As they are shown: names that look like credentials keep their values to themselves. */
+export function showCustomHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers).map(([header, text]) => [header, sensitive.test(header) ? redactedValue : text]),
+  )
+}
+
+function invalid(detail: string): Problem {
+  return new Problem('invalid-body', { detail, pointer: '/headers' })
+}

@@ -1,0 +1,60 @@
+import { Problem } from '../errors.ts'
+import { canonicalTime, InvalidTime } from '../paging/time.ts'
+import type { DeliveryStatus } from '../storage/tables.ts'
+
+/** Which deliveries of a subscriber are meant. */
+export interface DeliveryFilter {
+  status?: DeliveryStatus
+  eventType?: string
+  /** Created at this time or later, in milliseconds since 1970. */
+  since?: number
+  /** Created before this time. */
+  until?: number
+}
+
+export const deliveryStatuses = [
+  'pending',
+  'delivered',
+  'dead',
+  'cancelled',
+] as const satisfies readonly DeliveryStatus[]
+
+export interface FilterTexts {
+  status?: string | undefined
+  eventType?: string | undefined
+  since?: string | undefined
+  until?: string | undefined
+}
+
+/** Reads the filters of a query string; empty ones do not count. @throws Problem `invalid-parameter` that names the one at fault. */
+export function readDeliveryFilter(texts: FilterTexts): DeliveryFilter {
+  const filter: DeliveryFilter = {}
+  if (texts.status) {
+    const status = deliveryStatuses.find((known) => known === texts.status)
+    if (!status) throw invalid('status', `must be one of ${deliveryStatuses.join(', ')}`)
+    filter.status = status
+  }
+  if (texts.eventType) {
+    if (texts.eventType.includes('\0') || texts.eventType.length > 256)
+      throw invalid('eventType', 'is no event type')
+    filter.eventType = texts.eventType
+  }
+  if (texts.since) filter.since = readTime(texts.since, 'since')
+  if (texts.until) filter.until = readTime(texts.until, 'until')
+  return filter
+}
+
+function readTime(text: string, parameter: string): number {
+  // In a query string an unencoded plus is a space: the sign of an offset comes back.
+  const signed = text.replace(/(:\d\d(?:\.\d+)?) (\d\d(?::?\d\d)?)$/, '$1+$2')
+  try {
+    return Math.ceil(Date.parse(canonicalTime(signed)))
+  } catch (error) {
+    if (error instanceof InvalidTime) throw invalid(parameter, error.message)
+    throw error
+  }
+}
+
+function invalid(parameter: string, rule: string): Problem {
+  return new Problem('invalid-parameter', { parameter, detail: `The parameter \`${parameter}\` ${rule}.` })
+}

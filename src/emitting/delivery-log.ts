@@ -1,0 +1,110 @@
+import { Problem } from '../errors.ts'
+import type { Cursors, CursorScope } from '../paging/cursor.ts'
+import type { Database, Queryable } from '../storage/database.ts'
+import type { AttemptsTable, DeliveryStatus } from '../storage/tables.ts'
+import type { DeliveryFilter } from './delivery-filter.ts'
+
+/** Attempts that one answer shows: the newest. Each can hold 64 KiB. */
+const mostAttempts = 100
+
+export interface DeliveryEntry {
+  id: number
+  event: number
+  event_id: string
+  type: string
+  subscriber_id: string
+  status: DeliveryStatus
+  attempts: number
+  due_at: number
+  claim: string | null
+  created_at: number
+  finished_at: number | null
+  /** Of the newest attempt that ended. */
+  last_status: number | null
+  last_error: string | null
+}
+
+/** What was sent to whom, and what became of it. */
+export class DeliveryLog {
+  readonly #database: Database
+  readonly #cursors: Cursors
+
+  constructor(database: Database, cursors: Cursors) {
+    this.#database = database
+    this.#cursors = cursors
+  }
+
+  /** A subscriber's deliveries, newest first. @throws Problem `invalid-cursor` */
+  async list(
+    subscriberId: string,
+    filter: DeliveryFilter,
+    limit: number,
+    cursor: string | undefined,
+  ): Promise<{ rows: DeliveryEntry[]; nextCursor: string | null }> {
+    const scope = scopeOf(subscriberId, filter)
+    let query = entries(this.#database.reader).where('deliveries.subscriber_id', '=', subscriberId)
+    if (filter.status) query = query.where('deliveries.status', '=', filter.status)
+    if (filter.eventType) query = query.where('events.type', '=', filter.eventType)
+    if (filter.since !== undefined) query = query.where('deliveries.created_at', '>=', filter.since)
+    if (filter.until !== undefined) query = query.where('deliveries.created_at', '<', filter.until)
+    if (cursor) query = query.where('deliveries.id', '<', this.#cursors.decode(scope, cursor)[0] as number)
+    const rows = await query
+      .orderBy('deliveries.id', 'desc')
+      .limit(limit + 1)
+      .execute()
+    const page = rows.slice(0, limit)
+    return {
+      rows: page,
+      nextCursor: rows.length > limit ? this.#cursors.encode(scope, [page.at(-1)!.id]) : null,
+    }
+  }
+
+  /** One delivery with its newest attempts, oldest of them first. @throws Problem `not-found` */
+  async get(id: number): Promise<{ entry: DeliveryEntry; attempts: AttemptsTable[] }> {
+    const db = this.#database.reader
+    const entry = await entries(db).where('deliveries.id', '=', id).executeTakeFirst()
+    if (!entry) throw new Problem('not-found', { detail: 'There is no such delivery.' })
+    const attempts = await db
+      .selectFrom('attempts')
+      .selectAll()
+      .where('delivery', '=', id)
+      .orderBy('number', 'desc')
+      .limit(mostAttempts)
+      .execute()
+    return { entry, attempts: attempts.toReversed() }
+  }
+}
+
+function entries(db: Queryable) {
+  return db
+    .selectFrom('deliveries')
+    .innerJoin('events', 'events.id', 'deliveries.event')
+    .leftJoin('attempts', (join) =>
+      join
+        .onRef('attempts.delivery', '=', 'deliveries.id')
+        .onRef('attempts.number', '=', 'deliveries.attempts'),
+    )
+    .select([
+      'deliveries.id',
+      'deliveries.event',
+      'events.event_id',
+      'events.type',
+      'deliveries.subscriber_id',
+      'deliveries.status',
+      'deliveries.attempts',
+      'deliveries.due_at',
+      'deliveries.claim',
+      'deliveries.created_at',
+      'deliveries.finished_at',
+      'attempts.status as last_status',
+      'attempts.error as last_error',
+    ])
+}
+
+function scopeOf(subscriberId: string, { status, eventType, since, until }: DeliveryFilter): CursorScope {
+  return {
+    list: 'deliveries',
+    keys: [{ name: 'id', type: 'integer' }],
+    query: [subscriberId, status ?? null, eventType ?? null, since ?? null, until ?? null],
+  }
+}

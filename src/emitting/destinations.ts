@@ -1,0 +1,94 @@
+import type { Database } from '../storage/database.ts'
+import type { Keyring } from '../crypto/keyring.ts'
+import type { SubscribersTable } from '../storage/tables.ts'
+import type { LiveKey, SubscriberSecrets } from './secrets.ts'
+import { schemesOf } from './secrets.ts'
+import type { SigningKey } from './signature.ts'
+
+/** What the dispatcher needs of a subscriber, read and opened. */
+export interface Destination {
+  id: string
+  url: string
+  timeout: number
+  /** Attempts at the same time. */
+  concurrency: number
+  /** Attempts per second; `undefined` for no limit. */
+  rate: number | undefined
+  ordered: boolean
+  /** Milliseconds before each attempt. */
+  schedule: readonly number[]
+  customHeaders: Readonly<Record<string, string>>
+  /** The keys that sign at a time, in milliseconds since 1970. */
+  keysAt(now: number): SigningKey[]
+}
+
+export const defaultConcurrency = 10
+const most = 10_000
+
+export interface DestinationsParts {
+  database: Database
+  keyring: Keyring
+  secrets: SubscriberSecrets
+  defaults: { timeout: number; schedule: readonly number[] }
+}
+
+/**
+ * Opened subscribers, kept while their rows do not change: every change of a subscriber or of its secrets moves
+ * `updated_at` on.
+ */
+export class Destinations {
+  readonly #parts: DestinationsParts
+  readonly #kept = new Map<string, { updatedAt: number; destination: Destination }>()
+
+  constructor(parts: DestinationsParts) {
+    this.#parts = parts
+  }
+
+  async open(row: SubscribersTable): Promise<Destination> {
+    const kept = this.#kept.get(row.id)
+    if (kept?.updatedAt === row.updated_at) return kept.destination
+    const { database, keyring, secrets, defaults } = this.#parts
+    const keys = await secrets.load(database.reader, row.id, schemesOf(row.signing))
+    const destination: Destination = {
+      id: row.id,
+      url: row.url,
+      timeout: row.timeout_ms ?? defaults.timeout,
+      concurrency: row.ordered === 1 ? 1 : (row.concurrency ?? defaultConcurrency),
+      rate: row.rate_limit ?? undefined,
+      ordered: row.ordered === 1,
+      schedule:
+        row.retry_schedule === null ? defaults.schedule : (JSON.parse(row.retry_schedule) as number[]),
+      customHeaders: openHeaders(keyring, row),
+      keysAt: (now) => keys.filter((key) => signsAt(key, now)).map(({ signing }) => signing),
+    }
+    if (this.#kept.size >= most) this.#kept.clear()
+    this.#kept.set(row.id, { updatedAt: row.updated_at, destination })
+    return destination
+  }
+}
+
+function signsAt({ expiresAt }: LiveKey, now: number): boolean {
+  return expiresAt === null || expiresAt > now
+}
+
+/** Custom headers are sealed, since they may hold credentials. */
+export function openHeaders(
+  keyring: Keyring,
+  row: Pick<SubscribersTable, 'id' | 'headers'>,
+): Record<string, string> {
+  if (!row.headers) return {}
+  return JSON.parse(keyring.open(row.headers, `subscribers.headers:${row.id}`).toString()) as Record<
+    string,
+    string
+  >
+}
+
+export function sealHeaders(
+  keyring: Keyring,
+  id: string,
+  headers: Readonly<Record<string, string>>,
+): Buffer | null {
+  return Object.keys(headers).length === 0
+    ? null
+    : keyring.seal(JSON.stringify(headers), `subscribers.headers:${id}`)
+}

@@ -1,0 +1,67 @@
+import { createHash } from 'node:crypto'
+import { newId } from '../crypto/ids.ts'
+import { Problem } from '../errors.ts'
+
+/** An event as a caller emits it. */
+export interface NewEvent {
+  type: string
+  /** Any JSON value. Numbers may be JSON.rawJSON, which is sent as it is written. */
+  data: unknown
+  /** Makes the same call twice the same event. Default: a new one. */
+  id?: string | undefined
+}
+
+/** Letters, digits and `. _ - : /`, 1 to 256 of them. */
+export const eventTypePattern = '^[A-Za-z0-9._:/-]{1,256}$'
+/**
+ * Visible ASCII, 1 to 256 characters: it is sent as a header. A full stop does not make the signed text ambiguous
+ * (`id.timestamp.body`), since the timestamp is digits and the body begins with a brace.
+ */
+export const eventIdPattern = '^[!-~]{1,256}$'
+
+const type = new RegExp(eventTypePattern)
+const id = new RegExp(eventIdPattern)
+
+export interface PreparedEvent {
+  eventId: string
+  type: string
+  /** The very bytes that every subscriber gets, and that are signed. */
+  payload: Buffer
+  /** SHA-256 of what the caller decided: type and data. */
+  digest: Buffer
+}
+
+/**
+ * Checks an event and writes its payload: `{"id","type","timestamp","data"}`.
+ * @throws Problem `invalid-body` when the type, the id or the data is not of the documented form.
+ */
+export function prepareEvent(event: NewEvent, now: number): PreparedEvent {
+  if (!type.test(event.type)) throw invalid('type', 'must be 1 to 256 letters, digits or . _ - : /')
+  if (event.id !== undefined && !id.test(event.id))
+    throw invalid('id', 'must be 1 to 256 visible ASCII characters')
+  const data = writeJson(event.data)
+  const eventId = event.id ?? `msg_${newId(now).replaceAll('-', '')}`
+  const head = JSON.stringify({ id: eventId, type: event.type, timestamp: new Date(now).toISOString() })
+  return {
+    eventId,
+    type: event.type,
+    payload: Buffer.from(`${head.slice(0, -1)},"data":${data}}`),
+    digest: createHash('sha256').update(`${event.type}\n${data}`).digest(),
+  }
+}
+
+/** Nesting of some thousand levels overflows the stack; cycles and bigints are no JSON. */
+function writeJson(data: unknown): string {
+  let text: string | undefined
+  try {
+    text = JSON.stringify(data)
+  } catch (error) {
+    throw invalid('data', `cannot be written as JSON: ${(error as Error).message.split('\n', 1)[0]}`)
+  }
+  if (text === undefined) throw invalid('data', 'is required; it may be any JSON value')
+  return text
+}
+
+function invalid(field: string, rule: string): Problem {
+  return new Problem('invalid-body', { detail: `The event's ${field} ${rule}.`, pointer: `/${field}` })
+}

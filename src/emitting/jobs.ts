@@ -1,0 +1,39 @@
+import type { Clock } from '../clock.ts'
+import { Problem } from '../errors.ts'
+import type { Database } from '../storage/database.ts'
+import type { JobsTable } from '../storage/tables.ts'
+
+/** Reading and cancelling of jobs. */
+export class Jobs {
+  readonly #database: Database
+  readonly #clock: Clock
+
+  constructor(database: Database, clock: Clock) {
+    this.#database = database
+    this.#clock = clock
+  }
+
+  /** @throws Problem `not-found` */
+  async get(id: string): Promise<JobsTable> {
+    const row = await this.#database.reader
+      .selectFrom('jobs')
+      .selectAll()
+      .where('id', '=', id)
+      .executeTakeFirst()
+    if (!row) throw new Problem('not-found', { detail: 'There is no such job.' })
+    return row
+  }
+
+  /** Stops a job behind its current step; what it did stays done. A job that has ended stays as it is. @throws Problem `not-found` */
+  async cancel(id: string): Promise<JobsTable> {
+    await this.#database.transaction((tx) =>
+      tx
+        .updateTable('jobs')
+        .set({ status: 'cancelled', updated_at: this.#clock.now() })
+        .where('id', '=', id)
+        .where('status', '=', 'running')
+        .execute(),
+    )
+    return this.get(id)
+  }
+}

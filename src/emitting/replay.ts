@@ -1,0 +1,137 @@
+import { sql, type Expression, type ExpressionBuilder, type SqlBool } from 'kysely'
+import type { Clock } from '../clock.ts'
+import { newId } from '../crypto/ids.ts'
+import { Problem } from '../errors.ts'
+import type { Database, Queryable, Tx } from '../storage/database.ts'
+import type { JobsTable, Tables } from '../storage/tables.ts'
+import type { DeliveryFilter } from './delivery-filter.ts'
+
+/** What a replay job works on: deliveries that were there when it began. */
+export interface ReplayFilter extends DeliveryFilter {
+  /** The newest delivery that belongs to it. */
+  upTo: number
+}
+
+/** Sends again what was sent or given up before: the same delivery, the same event id. */
+export class Replay {
+  readonly #database: Database
+  readonly #clock: Clock
+
+  constructor(database: Database, clock: Clock) {
+    this.#database = database
+    this.#clock = clock
+  }
+
+  /**
+   * Makes one delivery due now. Its schedule begins again, unless it is still being retried: then only its wait ends.
+   * One that is being attempted at this moment is left alone.
+   * @throws Problem `not-found`; `conflict` when its subscriber is disabled
+   */
+  async one(id: number): Promise<void> {
+    await this.#database.transaction(async (tx) => {
+      const row = await tx
+        .selectFrom('deliveries')
+        .innerJoin('subscribers', 'subscribers.id', 'deliveries.subscriber_id')
+        .select(['subscribers.status'])
+        .where('deliveries.id', '=', id)
+        .executeTakeFirst()
+      if (!row) throw new Problem('not-found', { detail: 'There is no such delivery.' })
+      if (row.status === 'disabled')
+        throw new Problem('conflict', {
+          detail: 'The subscriber is disabled: set its status to active first.',
+        })
+      await tx
+        .updateTable('deliveries')
+        .set({ due_at: this.#clock.now() })
+        .where('id', '=', id)
+        .where('status', '=', 'pending')
+        .where('claim', 'is', null)
+        .execute()
+      await reopen(tx, [id], this.#clock.now())
+    })
+    this.#database.signal('deliveries')
+  }
+
+  /** How many deliveries a bulk replay would send again. */
+  async count(subscriberId: string, filter: DeliveryFilter): Promise<number> {
+    return (await measure(this.#database.reader, subscriberId, filter)).total
+  }
+
+  /** Begins a bulk replay, which a worker carries out in steps. */
+  async begin(subscriberId: string, filter: DeliveryFilter): Promise<JobsTable> {
+    const now = this.#clock.now()
+    const job = await this.#database.transaction(async (tx) => {
+      const { total, upTo } = await measure(tx, subscriberId, filter)
+      const row: JobsTable = {
+        id: newId(now),
+        kind: 'replay',
+        subscriber_id: subscriberId,
+        filter: JSON.stringify({ ...filter, upTo } satisfies ReplayFilter),
+        status: total === 0 ? 'done' : 'running',
+        total,
+        done: 0,
+        position: 0,
+        due_at: now,
+        claim: null,
+        created_at: now,
+        updated_at: now,
+      }
+      await tx.insertInto('jobs').values(row).execute()
+      return row
+    })
+    this.#database.signal('jobs')
+    return job
+  }
+}
+
+async function measure(
+  db: Queryable,
+  subscriberId: string,
+  filter: DeliveryFilter,
+): Promise<{ total: number; upTo: number }> {
+  const row = await db
+    .selectFrom('deliveries')
+    .innerJoin('events', 'events.id', 'deliveries.event')
+    .select((eb) => [
+      eb.fn.countAll<number>().as('total'),
+      eb.fn.max<number | null>('deliveries.id').as('upTo'),
+    ])
+    .where((eb) => replayable(eb, subscriberId, filter))
+    .executeTakeFirstOrThrow()
+  return { total: row.total, upTo: row.upTo ?? 0 }
+}
+
+/** Finished deliveries that the filter means; without a status the dead ones. */
+export function replayable(
+  eb: ExpressionBuilder<Tables, 'deliveries' | 'events'>,
+  subscriberId: string,
+  filter: DeliveryFilter,
+): Expression<SqlBool> {
+  const conditions = [
+    eb('deliveries.subscriber_id', '=', subscriberId),
+    eb('deliveries.status', '=', filter.status ?? 'dead'),
+    eb('deliveries.status', '!=', 'pending'),
+  ]
+  if (filter.eventType) conditions.push(eb('events.type', '=', filter.eventType))
+  if (filter.since !== undefined) conditions.push(eb('deliveries.created_at', '>=', filter.since))
+  if (filter.until !== undefined) conditions.push(eb('deliveries.created_at', '<', filter.until))
+  return eb.and(conditions)
+}
+
+/** Makes finished deliveries due now, with their whole schedule before them. Returns how many were finished. */
+export async function reopen(tx: Tx, ids: readonly number[], now: number): Promise<number> {
+  if (ids.length === 0) return 0
+  const { numUpdatedRows } = await tx
+    .updateTable('deliveries')
+    .set({
+      status: 'pending',
+      attempts_before: sql<number>`attempts`,
+      due_at: now,
+      claim: null,
+      finished_at: null,
+    })
+    .where('id', 'in', [...ids])
+    .where('status', '!=', 'pending')
+    .executeTakeFirst()
+  return Number(numUpdatedRows)
+}

@@ -1,0 +1,147 @@
+import { Type } from 'typebox'
+import { Problem } from '../../errors.ts'
+import type { App } from '../../http/app.ts'
+import { readLimit } from '../../paging/limit.ts'
+import { deliveryStatuses, readDeliveryFilter } from '../delivery-filter.ts'
+import type { DeliveryLog } from '../delivery-log.ts'
+import type { Replay } from '../replay.ts'
+import type { Subscribers } from '../subscribers.ts'
+import {
+  AttemptView,
+  DeliveryView,
+  JobView,
+  PageInfoView,
+  viewAttempt,
+  viewDelivery,
+  viewJob,
+  viewPage,
+} from '../views.ts'
+import { readSubscriberId } from './subscribers.ts'
+
+export interface DeliveryRouteParts {
+  deliveryLog: DeliveryLog
+  replay: Replay
+  subscribers: Subscribers
+}
+
+const tags = ['deliveries']
+const config = { access: 'admin' } as const
+const params = Type.Object({ id: Type.String() })
+
+const filters = {
+  status: Type.Optional(Type.String({ description: deliveryStatuses.join(', ') })),
+  eventType: Type.Optional(Type.String({ description: 'One exact type' })),
+  since: Type.Optional(Type.String({ description: 'Created at this time or later, ISO 8601' })),
+  until: Type.Optional(Type.String({ description: 'Created before this time, ISO 8601' })),
+}
+const querystring = Type.Object({
+  ...filters,
+  limit: Type.Optional(Type.String({ description: '1 to 100, default 20' })),
+  cursor: Type.Optional(Type.String()),
+})
+const ListView = Type.Object(
+  { data: Type.Array(DeliveryView), pageInfo: PageInfoView },
+  { additionalProperties: false },
+)
+const DetailView = Type.Object(
+  { ...DeliveryView.properties, attempts: Type.Array(AttemptView, { description: 'The newest hundred' }) },
+  { additionalProperties: false },
+)
+const ReplayBody = Type.Object(
+  { ...filters, dryRun: Type.Optional(Type.Boolean({ description: 'Only tell how many' })) },
+  { additionalProperties: false },
+)
+
+export function deliveryRoutes(app: App, { deliveryLog, replay, subscribers }: DeliveryRouteParts): void {
+  app.get(
+    '/subscribers/:id/deliveries',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'The delivery log of a subscriber, newest first',
+        params,
+        querystring,
+        response: { 200: ListView },
+      },
+    },
+    async ({ params: { id }, query }) => {
+      const filter = readDeliveryFilter(query)
+      const { id: subscriberId } = await subscribers.get(readSubscriberId(id))
+      const { rows, nextCursor } = await deliveryLog.list(
+        subscriberId,
+        filter,
+        readLimit(query.limit, { default: 20, max: 100 }),
+        query.cursor,
+      )
+      return viewPage(rows.map(viewDelivery), nextCursor)
+    },
+  )
+
+  app.get(
+    '/deliveries/:id',
+    {
+      config,
+      schema: { tags, summary: 'One delivery with its attempts', params, response: { 200: DetailView } },
+    },
+    async ({ params: { id } }) => {
+      const { entry, attempts } = await deliveryLog.get(readDeliveryId(id))
+      return { ...viewDelivery(entry), attempts: attempts.map(viewAttempt) }
+    },
+  )
+
+  app.post(
+    '/deliveries/:id/replay',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Send again, with the same event id',
+        params,
+        response: { 202: DeliveryView },
+      },
+    },
+    async ({ params: { id } }, reply) => {
+      const deliveryId = readDeliveryId(id)
+      await replay.one(deliveryId)
+      return reply.code(202).send(viewDelivery((await deliveryLog.get(deliveryId)).entry))
+    },
+  )
+
+  const Total = Type.Object({ total: Type.Integer() }, { additionalProperties: false })
+  app.post(
+    '/subscribers/:id/replay',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Send many again; without a status the dead ones. Answers with a job',
+        params,
+        body: ReplayBody,
+        response: { 200: Total, 202: JobView },
+      },
+    },
+    async ({ params: { id }, body }, reply) => {
+      const filter = readDeliveryFilter(body)
+      if (filter.status === 'pending')
+        throw new Problem('invalid-parameter', {
+          parameter: 'status',
+          detail: 'Pending deliveries are still to be sent: there is nothing to replay.',
+        })
+      const { id: subscriberId, status } = await subscribers.get(readSubscriberId(id))
+      if (body.dryRun) return reply.code(200).send({ total: await replay.count(subscriberId, filter) })
+      if (status === 'disabled')
+        throw new Problem('conflict', {
+          detail: 'The subscriber is disabled: set its status to active first.',
+        })
+      return reply.code(202).send(viewJob(await replay.begin(subscriberId, filter)))
+    },
+  )
+}
+
+/** @throws Problem `not-found` when it is no number that a delivery could have. */
+function readDeliveryId(text: string): number {
+  const number = /^[1-9]\d{0,15}$/.test(text) ? Number(text) : Number.NaN
+  if (!Number.isSafeInteger(number)) throw new Problem('not-found', { detail: 'There is no such delivery.' })
+  return number
+}

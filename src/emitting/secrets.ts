@@ -1,0 +1,151 @@
+import type { Keyring } from '../crypto/keyring.ts'
+import { newId } from '../crypto/ids.ts'
+import type { Queryable, Tx } from '../storage/database.ts'
+import type { SigningScheme, SubscriberSecretsTable } from '../storage/tables.ts'
+import {
+  asymmetricKey,
+  newAsymmetricSeed,
+  newSymmetricKey,
+  readSymmetricKey,
+  writePublicKey,
+  writeSymmetricKey,
+  type SigningKey,
+} from './signature.ts'
+
+type Scheme = SubscriberSecretsTable['scheme']
+
+/** Keys of one scheme that sign at the same time, at most: a rotation beyond that ends the oldest. */
+const mostKeys = 10
+
+export interface LiveKey {
+  signing: SigningKey
+  /** Milliseconds since 1970; null while it is the newest of its scheme. */
+  expiresAt: number | null
+}
+
+/** What is shown of keys that were just made. */
+export interface ShownKeys {
+  secret?: string
+  publicKey?: string
+}
+
+/** The keys that sign for subscribers: sealed at rest, shown once. */
+export class SubscriberSecrets {
+  readonly #keyring: Keyring
+
+  constructor(keyring: Keyring) {
+    this.#keyring = keyring
+  }
+
+  /**
+   * Makes new keys of the schemes; older ones go on signing until `overlap` milliseconds from now.
+   * @param given a symmetric secret chosen by the caller
+   */
+  async rotate(
+    tx: Tx,
+    subscriberId: string,
+    schemes: readonly Scheme[],
+    now: number,
+    overlap: number,
+    given?: string,
+  ): Promise<ShownKeys> {
+    const shown: ShownKeys = {}
+    for (const scheme of schemes) {
+      const older = await tx
+        .selectFrom('subscriber_secrets')
+        .select(['id', 'expires_at'])
+        .where('subscriber_id', '=', subscriberId)
+        .where('scheme', '=', scheme)
+        .orderBy('id', 'desc')
+        .execute()
+      const end = now + overlap
+      for (const [age, { id, expires_at }] of older.entries()) {
+        const over = (expires_at ?? end) <= now || overlap === 0 || age >= mostKeys - 1
+        if (over) await tx.deleteFrom('subscriber_secrets').where('id', '=', id).execute()
+        else if (expires_at === null || expires_at > end)
+          await tx.updateTable('subscriber_secrets').set({ expires_at: end }).where('id', '=', id).execute()
+      }
+      Object.assign(shown, await this.#add(tx, subscriberId, scheme, now, given))
+    }
+    return shown
+  }
+
+  /** Makes the keys that the schemes need and that are not there. */
+  async ensure(tx: Tx, subscriberId: string, schemes: readonly Scheme[], now: number): Promise<ShownKeys> {
+    const rows = await tx
+      .selectFrom('subscriber_secrets')
+      .select('scheme')
+      .where('subscriber_id', '=', subscriberId)
+      .where('expires_at', 'is', null)
+      .execute()
+    const shown: ShownKeys = {}
+    for (const scheme of schemes) {
+      if (!rows.some((row) => row.scheme === scheme))
+        Object.assign(shown, await this.#add(tx, subscriberId, scheme, now))
+    }
+    return shown
+  }
+
+  /** The keys of the schemes, newest first, expired ones included: whoever signs looks at the time. */
+  async load(db: Queryable, subscriberId: string, schemes: readonly Scheme[]): Promise<LiveKey[]> {
+    const rows = await this.#rows(db, subscriberId, schemes)
+    return rows.map((row) => {
+      const bytes = this.#open(row)
+      const signing: SigningKey =
+        row.scheme === 'v1' ? { scheme: 'v1', key: bytes } : { scheme: 'v1a', key: asymmetricKey(bytes) }
+      return { signing, expiresAt: row.expires_at }
+    })
+  }
+
+  /** The public halves of the ed25519 keys that sign now, newest first. */
+  async publicKeys(db: Queryable, subscriberId: string, now: number): Promise<string[]> {
+    const rows = await this.#rows(db, subscriberId, ['v1a'])
+    return rows
+      .filter(({ expires_at }) => expires_at === null || expires_at > now)
+      .map((row) => writePublicKey(this.#open(row)))
+  }
+
+  async #add(tx: Tx, subscriberId: string, scheme: Scheme, now: number, given?: string): Promise<ShownKeys> {
+    const id = newId(now)
+    const bytes =
+      scheme === 'v1a'
+        ? newAsymmetricSeed()
+        : given === undefined
+          ? newSymmetricKey()
+          : readSymmetricKey(given)
+    await tx
+      .insertInto('subscriber_secrets')
+      .values({
+        id,
+        subscriber_id: subscriberId,
+        scheme,
+        secret: this.#keyring.seal(bytes, contextOf(id)),
+        created_at: now,
+        expires_at: null,
+      })
+      .execute()
+    return scheme === 'v1' ? { secret: writeSymmetricKey(bytes) } : { publicKey: writePublicKey(bytes) }
+  }
+
+  #rows(db: Queryable, subscriberId: string, schemes: readonly Scheme[]): Promise<SubscriberSecretsTable[]> {
+    return db
+      .selectFrom('subscriber_secrets')
+      .selectAll()
+      .where('subscriber_id', '=', subscriberId)
+      .where('scheme', 'in', [...schemes])
+      .orderBy('id', 'desc')
+      .execute()
+  }
+
+  #open(row: SubscriberSecretsTable): Buffer {
+    return this.#keyring.open(row.secret, contextOf(row.id))
+  }
+}
+
+function contextOf(id: string): string {
+  return `subscriber_secrets:${id}`
+}
+
+export function schemesOf(signing: SigningScheme): Scheme[] {
+  return signing === 'both' ? ['v1', 'v1a'] : [signing]
+}

@@ -1,0 +1,84 @@
+import { Type, type Static } from 'typebox'
+import { eventTypesPattern } from './event-types.ts'
+import type { SubscriberChange } from './subscribers.ts'
+
+/** No NUL, which PostgreSQL does not store in a text. */
+const Description = Type.String({ maxLength: 1000, pattern: '^[^\\u0000]*$' })
+const orDefault = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T, description: string) =>
+  Type.Optional(Type.Union([schema, Type.Null()], { description }))
+
+const settings = {
+  description: orDefault(Description, 'A note for people'),
+  eventTypes: Type.Optional(
+    Type.Array(Type.String({ pattern: eventTypesPattern }), {
+      minItems: 1,
+      maxItems: 100,
+      description: 'Event types; `*` matches all, `order.*` those that begin with `order.`. Default: all.',
+    }),
+  ),
+  retrySchedule: orDefault(
+    Type.Array(Type.Number({ minimum: 0, maximum: 2_592_000 }), { minItems: 1, maxItems: 50 }),
+    'Seconds before each attempt, the first included',
+  ),
+  timeout: orDefault(
+    Type.Number({ minimum: 0.1, maximum: 300 }),
+    'Seconds for the whole exchange of one attempt',
+  ),
+  rateLimit: orDefault(
+    Type.Number({ minimum: 0.01, maximum: 10_000 }),
+    'Attempts per second, in each process',
+  ),
+  concurrency: orDefault(
+    Type.Integer({ minimum: 1, maximum: 100 }),
+    'Attempts at the same time, in each process',
+  ),
+  headers: orDefault(
+    Type.Record(Type.String({ maxLength: 128 }), Type.String({ maxLength: 4096 })),
+    'Headers to send along. `[redacted]` keeps the value that is there.',
+  ),
+  ordered: Type.Optional(Type.Boolean({ description: 'One at a time, in the order of emitting' })),
+  signing: Type.Optional(
+    Type.Union([Type.Literal('v1'), Type.Literal('v1a'), Type.Literal('both')], {
+      description: 'v1: HMAC-SHA256. v1a: ed25519.',
+    }),
+  ),
+}
+
+const Url = Type.String({
+  minLength: 1,
+  maxLength: 2048,
+  description: 'https; http with ALLOW_PRIVATE_NETWORK only',
+})
+export const Secret = Type.Optional(
+  Type.String({
+    maxLength: 256,
+    description: 'A secret of your own: whsec_ and the base64 of 16 to 64 bytes. Default: a new one.',
+  }),
+)
+
+export const NewSubscriberBody = Type.Object(
+  { url: Url, secret: Secret, ...settings },
+  { additionalProperties: false },
+)
+
+export const SubscriberChangeBody = Type.Object(
+  {
+    url: Type.Optional(Url),
+    status: Type.Optional(
+      Type.Union([Type.Literal('active'), Type.Literal('paused'), Type.Literal('disabled')], {
+        description: 'What is emitted while paused waits; what is emitted while disabled is not delivered',
+      }),
+    ),
+    ...settings,
+  },
+  { additionalProperties: false },
+)
+
+/** From the units of the interface (seconds) to those within (milliseconds). */
+export function readSettings(body: Static<typeof SubscriberChangeBody>): SubscriberChange {
+  return {
+    ...body,
+    retrySchedule: body.retrySchedule?.map((seconds) => Math.round(seconds * 1000)) ?? body.retrySchedule,
+    timeout: typeof body.timeout === 'number' ? Math.round(body.timeout * 1000) : body.timeout,
+  }
+}

@@ -1,0 +1,227 @@
+import { sql } from 'kysely'
+import type { Clock } from '../clock.ts'
+import { newId } from '../crypto/ids.ts'
+import type { Keyring } from '../crypto/keyring.ts'
+import { Problem } from '../errors.ts'
+import { faultOfDestination } from '../network/destination.ts'
+import type { Cursors, CursorScope } from '../paging/cursor.ts'
+import type { Database, Queryable, Tx } from '../storage/database.ts'
+import type { SigningScheme, SubscribersTable, SubscriberStatus } from '../storage/tables.ts'
+import { readCustomHeaders } from './custom-headers.ts'
+import { openHeaders, sealHeaders } from './destinations.ts'
+import { schemesOf, type ShownKeys, type SubscriberSecrets } from './secrets.ts'
+
+/** What a subscriber can be given. `null` takes the service's default. Times in milliseconds. */
+export interface SubscriberSettings {
+  url: string
+  description: string | null
+  eventTypes: readonly string[]
+  retrySchedule: readonly number[] | null
+  timeout: number | null
+  rateLimit: number | null
+  concurrency: number | null
+  headers: Readonly<Record<string, string>> | null
+  ordered: boolean
+  signing: SigningScheme
+}
+
+export type Given<T> = { [K in keyof T]?: T[K] | undefined }
+export type NewSubscriber = Given<SubscriberSettings> & {
+  url: string
+  /** A symmetric secret of the caller's choice. */
+  secret?: string | undefined
+  /** Default: a new one. */
+  id?: string
+}
+export type SubscriberChange = Given<SubscriberSettings> & { status?: SubscriberStatus | undefined }
+
+export interface SubscribersParts {
+  database: Database
+  keyring: Keyring
+  secrets: SubscriberSecrets
+  cursors: Cursors
+  clock: Clock
+  allowPrivateNetwork: boolean
+}
+
+const scope: CursorScope = { list: 'subscribers', keys: [{ name: 'id', type: 'text' }], query: {} }
+
+/** Who gets the emitted webhooks, and how. */
+export class Subscribers {
+  readonly #parts: SubscribersParts
+
+  constructor(parts: SubscribersParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Registers a subscriber. What it signs with is in the answer and is never shown again.
+   * @throws Problem `invalid-body`, also for an address that may not be called
+   */
+  async create(given: NewSubscriber): Promise<{ row: SubscribersTable; keys: ShownKeys }> {
+    const { database, secrets, clock } = this.#parts
+    const now = clock.now()
+    const id = given.id ?? newId(now)
+    const row: SubscribersTable = {
+      id,
+      url: given.url,
+      description: null,
+      event_types: '["*"]',
+      status: 'active',
+      disabled_reason: null,
+      retry_schedule: null,
+      timeout_ms: null,
+      rate_limit: null,
+      concurrency: null,
+      headers: null,
+      ordered: 0,
+      signing: 'v1',
+      created_at: now,
+      updated_at: now,
+      ...this.#columns(id, given, {}),
+    }
+    return database.transaction(async (tx) => {
+      await tx.insertInto('subscribers').values(row).execute()
+      return { row, keys: await secrets.rotate(tx, id, schemesOf(row.signing), now, 0, given.secret) }
+    })
+  }
+
+  /** @throws Problem `not-found` */
+  async get(id: string, db: Queryable = this.#parts.database.reader): Promise<SubscribersTable> {
+    const row = await db.selectFrom('subscribers').selectAll().where('id', '=', id).executeTakeFirst()
+    if (!row) throw new Problem('not-found', { detail: 'There is no such subscriber.' })
+    return row
+  }
+
+  /** Newest first. */
+  async list(
+    limit: number,
+    cursor: string | undefined,
+  ): Promise<{ rows: SubscribersTable[]; nextCursor: string | null }> {
+    const { database, cursors } = this.#parts
+    let query = database.reader
+      .selectFrom('subscribers')
+      .selectAll()
+      .orderBy('id', 'desc')
+      .limit(limit + 1)
+    if (cursor) query = query.where('id', '<', cursors.decode(scope, cursor)[0] as string)
+    const rows = await query.execute()
+    const page = rows.slice(0, limit)
+    return { rows: page, nextCursor: rows.length > limit ? cursors.encode(scope, [page.at(-1)!.id]) : null }
+  }
+
+  /**
+   * Changes what is given. Resumed subscribers get what waited for them.
+   * @throws Problem as `create`, and `not-found`
+   */
+  async change(id: string, given: SubscriberChange): Promise<{ row: SubscribersTable; keys: ShownKeys }> {
+    const { database, secrets, clock, keyring } = this.#parts
+    const result = await database.transaction(async (tx) => {
+      const before = await this.#lock(tx, id)
+      const columns = this.#columns(id, given, openHeaders(keyring, before))
+      const status =
+        given.status === undefined
+          ? {}
+          : {
+              status: given.status,
+              disabled_reason: given.status === 'disabled' ? 'Disabled by a call of the API.' : null,
+            }
+      const row = await this.#update(tx, id, { ...columns, ...status })
+      return { row, keys: await secrets.ensure(tx, id, schemesOf(row.signing), clock.now()) }
+    })
+    database.signal('deliveries')
+    return result
+  }
+
+  /** Removes it with its secrets and its delivery log. @throws Problem `not-found` */
+  async remove(id: string): Promise<void> {
+    await this.#parts.database.transaction(async (tx) => {
+      await this.#lock(tx, id)
+      const deliveries = tx.selectFrom('deliveries').select('id').where('subscriber_id', '=', id)
+      await tx.deleteFrom('attempts').where('delivery', 'in', deliveries).execute()
+      await tx.deleteFrom('subscribers').where('id', '=', id).execute()
+    })
+  }
+
+  /**
+   * New keys; the old ones sign as well for `overlap` milliseconds.
+   * @throws Problem `not-found`; `invalid-body` for a secret that is none
+   */
+  async rotate(id: string, overlap: number, secret?: string): Promise<ShownKeys> {
+    const { database, secrets, clock } = this.#parts
+    return database.transaction(async (tx) => {
+      await this.#lock(tx, id)
+      const row = await this.#update(tx, id, {})
+      return secrets.rotate(tx, id, schemesOf(row.signing), clock.now(), overlap, secret)
+    })
+  }
+
+  /** Disables it by itself, if it is active and still at that address. */
+  async disable(id: string, url: string, reason: string): Promise<void> {
+    await this.#parts.database.transaction(
+      (tx) =>
+        tx
+          .updateTable('subscribers')
+          .set({ status: 'disabled', disabled_reason: reason, updated_at: this.#later() })
+          .where('id', '=', id)
+          .where('url', '=', url)
+          .where('status', '=', 'active')
+          .execute(),
+      { lane: 'work' },
+    )
+  }
+
+  async #lock(tx: Tx, id: string): Promise<SubscribersTable> {
+    if (this.#parts.database.engine === 'sqlite') return this.get(id, tx)
+    await tx.selectFrom('subscribers').select('id').where('id', '=', id).forNoKeyUpdate().execute()
+    return this.get(id, tx)
+  }
+
+  #update(tx: Tx, id: string, columns: Partial<SubscribersTable>): Promise<SubscribersTable> {
+    return tx
+      .updateTable('subscribers')
+      .set({ ...columns, updated_at: this.#later() })
+      .where('id', '=', id)
+      .returningAll()
+      .executeTakeFirstOrThrow()
+  }
+
+  /** Always moves on, also within a millisecond: opened subscribers are kept by it. */
+  #later() {
+    const now = this.#parts.clock.now()
+    return sql<number>`case when updated_at >= ${now} then updated_at + 1 else ${now} end`
+  }
+
+  /** The columns of what was given, checked. */
+  #columns(
+    id: string,
+    given: SubscriberChange,
+    headersBefore: Readonly<Record<string, string>>,
+  ): Partial<SubscribersTable> {
+    const columns: Partial<SubscribersTable> = {}
+    if (given.url !== undefined) columns.url = this.#checkUrl(given.url)
+    if (given.description !== undefined) columns.description = given.description
+    if (given.eventTypes !== undefined) columns.event_types = JSON.stringify([...new Set(given.eventTypes)])
+    if (given.retrySchedule !== undefined)
+      columns.retry_schedule = given.retrySchedule && JSON.stringify(given.retrySchedule)
+    if (given.timeout !== undefined) columns.timeout_ms = given.timeout
+    if (given.rateLimit !== undefined) columns.rate_limit = given.rateLimit
+    if (given.concurrency !== undefined) columns.concurrency = given.concurrency
+    if (given.headers !== undefined)
+      columns.headers = sealHeaders(
+        this.#parts.keyring,
+        id,
+        readCustomHeaders(given.headers ?? {}, headersBefore),
+      )
+    if (given.ordered !== undefined) columns.ordered = given.ordered ? 1 : 0
+    if (given.signing !== undefined) columns.signing = given.signing
+    return columns
+  }
+
+  #checkUrl(url: string): string {
+    const fault = faultOfDestination(url, this.#parts.allowPrivateNetwork)
+    if (fault) throw new Problem('invalid-body', { detail: fault, pointer: '/url' })
+    // Kept as it was given, unless it holds what an address may hold only in encoded form.
+    return /^[!-~]+$/.test(url) ? url : new URL(url).href
+  }
+}

@@ -1,0 +1,34 @@
+import { Problem } from '../errors.ts'
+import type { Database } from '../storage/database.ts'
+import type { Emitted, Emitter } from './emitter.ts'
+import type { Subscribers } from './subscribers.ts'
+
+export const testEventType = 'postern.test'
+
+/** Signed events that show a subscriber that it is reached, through the same queue as all others. */
+export class TestEvents {
+  readonly #database: Database
+  readonly #emitter: Emitter
+  readonly #subscribers: Subscribers
+
+  constructor(database: Database, emitter: Emitter, subscribers: Subscribers) {
+    this.#database = database
+    this.#emitter = emitter
+    this.#subscribers = subscribers
+  }
+
+  /** @throws Problem `not-found`; `conflict` when the subscriber is disabled */
+  async send(subscriberId: string): Promise<Emitted & { deliveryId: number }> {
+    const sent = await this.#database.transaction(async (tx) => {
+      const { status } = await this.#subscribers.get(subscriberId, tx)
+      if (status === 'disabled')
+        throw new Problem('conflict', {
+          detail: 'The subscriber is disabled: set its status to active first.',
+        })
+      const data = { message: 'A test event: if its signature verifies, everything is set up.', subscriberId }
+      return this.#emitter.toOne(tx, { type: testEventType, data }, subscriberId)
+    })
+    this.#database.signal('deliveries')
+    return sent
+  }
+}

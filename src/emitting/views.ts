@@ -1,0 +1,177 @@
+import { Type, type Static } from 'typebox'
+import type { AttemptsTable, JobsTable, SubscribersTable } from '../storage/tables.ts'
+import { redactedValue, showCustomHeaders } from './custom-headers.ts'
+import { deliveryStatuses } from './delivery-filter.ts'
+import type { DeliveryEntry } from './delivery-log.ts'
+
+const Nullable = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) =>
+  Type.Union([schema, Type.Null()])
+const Time = Type.String({ format: 'date-time' })
+
+export const SubscriberView = Type.Object(
+  {
+    id: Type.String(),
+    url: Type.String(),
+    description: Nullable(Type.String()),
+    eventTypes: Type.Array(Type.String()),
+    status: Type.Union([Type.Literal('active'), Type.Literal('paused'), Type.Literal('disabled')]),
+    disabledReason: Nullable(Type.String()),
+    retrySchedule: Nullable(
+      Type.Array(Type.Number(), { description: 'Seconds before each attempt; null: the service’s own' }),
+    ),
+    timeout: Nullable(Type.Number({ description: 'Seconds for one attempt; null: the service’s own' })),
+    rateLimit: Nullable(Type.Number({ description: 'Attempts per second; null: no limit' })),
+    concurrency: Nullable(Type.Integer({ description: 'Attempts at the same time; null: 10' })),
+    headers: Type.Record(Type.String(), Type.String(), {
+      description: `Headers that are sent along; credentials are shown as ${redactedValue}`,
+    }),
+    ordered: Type.Boolean(),
+    signing: Type.Union([Type.Literal('v1'), Type.Literal('v1a'), Type.Literal('both')]),
+    createdAt: Time,
+    updatedAt: Time,
+  },
+  { additionalProperties: false },
+)
+
+/** What is shown once, when it was just made. */
+export const NewKeysView = {
+  secret: Type.Optional(Type.String({ description: 'whsec_…: verifies `v1` signatures. Shown this once.' })),
+  publicKey: Type.Optional(Type.String({ description: 'whpk_…: verifies `v1a` signatures.' })),
+}
+
+export function viewSubscriber(
+  row: SubscribersTable,
+  headers: Readonly<Record<string, string>>,
+): Static<typeof SubscriberView> {
+  return {
+    id: row.id,
+    url: row.url,
+    description: row.description,
+    eventTypes: JSON.parse(row.event_types) as string[],
+    status: row.status,
+    disabledReason: row.disabled_reason,
+    retrySchedule:
+      row.retry_schedule === null
+        ? null
+        : (JSON.parse(row.retry_schedule) as number[]).map((ms) => ms / 1000),
+    timeout: row.timeout_ms === null ? null : row.timeout_ms / 1000,
+    rateLimit: row.rate_limit,
+    concurrency: row.concurrency,
+    headers: showCustomHeaders(headers),
+    ordered: row.ordered === 1,
+    signing: row.signing,
+    createdAt: iso(row.created_at),
+    updatedAt: iso(row.updated_at),
+  }
+}
+
+export const DeliveryView = Type.Object(
+  {
+    id: Type.Integer(),
+    event: Type.Integer({ description: 'The event’s place in the log: GET /events/{id}' }),
+    eventId: Type.String({ description: 'The stable id, sent as webhook-id' }),
+    eventType: Type.String(),
+    subscriberId: Type.String(),
+    status: Type.Enum(deliveryStatuses, { description: 'dead: given up after the last attempt' }),
+    attemptCount: Type.Integer(),
+    lastStatus: Nullable(Type.Integer({ description: 'HTTP status of the newest attempt' })),
+    lastError: Nullable(Type.String()),
+    nextAttemptAt: Nullable(Time),
+    createdAt: Time,
+    finishedAt: Nullable(Time),
+  },
+  { additionalProperties: false },
+)
+
+export function viewDelivery(entry: DeliveryEntry): Static<typeof DeliveryView> {
+  return {
+    id: entry.id,
+    event: entry.event,
+    eventId: entry.event_id,
+    eventType: entry.type,
+    subscriberId: entry.subscriber_id,
+    status: entry.status,
+    attemptCount: entry.attempts,
+    lastStatus: entry.last_status,
+    lastError: entry.last_error,
+    // While it is claimed, due_at is the end of the lease and says nothing to the reader.
+    nextAttemptAt: entry.status === 'pending' && entry.claim === null ? iso(entry.due_at) : null,
+    createdAt: iso(entry.created_at),
+    finishedAt: entry.finished_at === null ? null : iso(entry.finished_at),
+  }
+}
+
+const Headers = Type.Record(Type.String(), Type.String())
+
+export const AttemptView = Type.Object(
+  {
+    number: Type.Integer(),
+    at: Time,
+    status: Nullable(Type.Integer()),
+    durationMs: Type.Integer(),
+    error: Nullable(Type.String()),
+    requestHeaders: Headers,
+    responseHeaders: Nullable(Headers),
+    responseBody: Nullable(Type.String({ description: 'The first 64 KiB, as UTF-8' })),
+  },
+  { additionalProperties: false },
+)
+
+export function viewAttempt(row: AttemptsTable): Static<typeof AttemptView> {
+  return {
+    number: row.number,
+    at: iso(row.at),
+    status: row.status,
+    durationMs: row.duration_ms,
+    error: row.error,
+    requestHeaders: JSON.parse(row.request_headers) as Record<string, string>,
+    responseHeaders:
+      row.response_headers === null ? null : (JSON.parse(row.response_headers) as Record<string, string>),
+    responseBody: row.response_body === null ? null : Buffer.from(row.response_body).toString(),
+  }
+}
+
+export const JobView = Type.Object(
+  {
+    id: Type.String(),
+    kind: Type.Literal('replay'),
+    subscriberId: Nullable(Type.String()),
+    status: Type.Union([
+      Type.Literal('running'),
+      Type.Literal('done'),
+      Type.Literal('cancelled'),
+      Type.Literal('failed'),
+    ]),
+    total: Type.Integer(),
+    done: Type.Integer(),
+    createdAt: Time,
+    updatedAt: Time,
+  },
+  { additionalProperties: false },
+)
+
+export function viewJob(row: JobsTable): Static<typeof JobView> {
+  return {
+    id: row.id,
+    kind: row.kind,
+    subscriberId: row.subscriber_id,
+    status: row.status,
+    total: row.total,
+    done: row.done,
+    createdAt: iso(row.created_at),
+    updatedAt: iso(row.updated_at),
+  }
+}
+
+export const PageInfoView = Type.Object(
+  { hasNextPage: Type.Boolean(), nextCursor: Nullable(Type.String()) },
+  { additionalProperties: false },
+)
+
+export function viewPage<T>(data: T[], nextCursor: string | null) {
+  return { data, pageInfo: { hasNextPage: nextCursor !== null, nextCursor } }
+}
+
+function iso(milliseconds: number): string {
+  return new Date(milliseconds).toISOString()
+}

@@ -1,0 +1,28 @@
+import { isIP } from 'node:net'
+import { isReservedAddress, withoutBrackets } from './reserved-addresses.ts'
+
+const longest = 2048
+
+/**
+ * What speaks against an address that the service is asked to call, as a sentence; `undefined` when nothing does. Tells
+ * at registration what the connector would refuse later anyway; names are resolved at connect time only, since what
+ * they answer now says nothing about then.
+ */
+export function faultOfDestination(text: string, allowPrivateNetwork: boolean): string | undefined {
+  if (text.length > longest) return `The address is longer than ${longest} characters.`
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (!url || !/^https?:$/.test(url.protocol)) return 'The address must be a whole http or https URL.'
+  if (url.username !== '' || url.password !== '') {
+    return 'The address must not contain credentials; send them in a header.'
+  }
+  if (url.hash !== '') return 'The address must not have a fragment: it would never be sent.'
+  if (url.port === '0') return 'The address names port 0, which cannot be connected to.'
+  if (allowPrivateNetwork) return undefined
+  if (url.protocol !== 'https:')
+    return 'The address must be https; http is for ALLOW_PRIVATE_NETWORK=true only.'
+  const host = withoutBrackets(url.hostname)
+  if (isIP(host) !== 0 ? isReservedAddress(host) : /(^|\.)localhost\.?$/.test(host)) {
+    return 'The address is private or reserved; only ALLOW_PRIVATE_NETWORK=true allows it.'
+  }
+  return undefined
+}

@@ -1,0 +1,71 @@
+import { lookup as systemLookup, type LookupAddress } from 'node:dns'
+import { isIP, type LookupFunction } from 'node:net'
+import { buildConnector } from 'undici'
+import { isReservedAddress, withoutBrackets } from './reserved-addresses.ts'
+
+/** Resolves a name to all of its addresses. */
+export type Resolve = (
+  host: string,
+  callback: (error: Error | null, addresses: LookupAddress[]) => void,
+) => void
+
+export interface ConnectorOptions {
+  /** ALLOW_PRIVATE_NETWORK: lets everything through. */
+  allowPrivateNetwork: boolean
+  /** Milliseconds for the connection, TLS included. Default 10,000. */
+  timeout?: number
+  /** How names are resolved. Default: the system's resolver. */
+  resolve?: Resolve
+}
+
+/** The destination is an address that may not be connected to. */
+export class ReservedAddress extends Error {
+  readonly code = 'RESERVED_ADDRESS'
+  constructor(host: string, address: string) {
+    const where = host === address ? host : `${host} resolves to ${address}, which`
+    super(`${where} is a private or reserved address; ALLOW_PRIVATE_NETWORK=true would allow it`)
+    this.name = 'ReservedAddress'
+  }
+}
+
+const resolveAll: Resolve = (host, callback) => systemLookup(host, { all: true }, callback)
+
+/**
+ * A connector for undici that vets where a connection really goes. net.connect does not look up literal addresses, so
+ * they are checked first; for a name, every address that one look-up gave is checked, and the connection is made to
+ * those very addresses: a name that answers otherwise a moment later (rebinding) gains nothing. One reserved address
+ * among several refuses all. Any port is allowed.
+ */
+export function guardedConnector(options: ConnectorOptions): buildConnector.connector {
+  const { allowPrivateNetwork, timeout = 10_000, resolve = resolveAll } = options
+  const connect = buildConnector({
+    allowH2: false,
+    timeout,
+    autoSelectFamily: true,
+    lookup: vettedLookup(resolve, allowPrivateNetwork),
+  })
+  return (destination, callback) => {
+    const host = withoutBrackets(destination.hostname)
+    if (!allowPrivateNetwork && isIP(host) !== 0 && isReservedAddress(host)) {
+      callback(new ReservedAddress(host, host), null)
+      return
+    }
+    connect(destination, callback)
+  }
+}
+
+function vettedLookup(resolve: Resolve, allowPrivateNetwork: boolean): LookupFunction {
+  return (host, { all }, callback) => {
+    resolve(host, (error, addresses) => {
+      if (error) return callback(error, [])
+      const [first] = addresses
+      if (!first) return callback(new Error(`${host} has no address`), [])
+      const refused = allowPrivateNetwork
+        ? undefined
+        : addresses.find(({ address }) => isReservedAddress(address))
+      if (refused) return callback(new ReservedAddress(host, refused.address), [])
+      if (all) callback(null, addresses)
+      else callback(null, first.address, first.family)
+    })
+  }
+}

@@ -1,0 +1,68 @@
+import type { Dispatcher } from 'undici'
+import { faultOfDestination } from './destination.ts'
+
+export interface GuardedFetchOptions {
+  /** See createOutboundAgent. */
+  agent: Dispatcher
+  allowPrivateNetwork: boolean
+  /** Milliseconds for the whole exchange, the response's body included. Default 10,000. */
+  timeout?: number
+  /** The largest response, in bytes; a larger one is an error. Default 1 MiB. */
+  responseLimit?: number
+}
+
+/** The standard `fetch`, as far as libraries that take one of their own use it. */
+export type GuardedFetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>
+
+/** Statuses whose response has no body (https://fetch.spec.whatwg.org/#null-body-status). */
+const withoutBody = new Set([101, 103, 204, 205, 304])
+
+/**
+ * A `fetch` for addresses that were not chosen by us: only over the guarded agent, bounded in time and in bytes.
+ * Redirects are answers like any other; they are never followed. Rejects as fetch does: TypeError when the address may
+ * not be called or the connection fails, the signal's reason when that is aborted, TimeoutError after `timeout`.
+ */
+export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
+  const { agent, allowPrivateNetwork, timeout = 10_000, responseLimit = 1024 * 1024 } = options
+  return async (input, init = {}) => {
+    const request = new Request(input, init)
+    const fault = faultOfDestination(request.url, allowPrivateNetwork)
+    if (fault) throw new TypeError(fault)
+    const url = new URL(request.url)
+    const signal = AbortSignal.any([request.signal, AbortSignal.timeout(timeout)])
+    const body = request.body ? new Uint8Array(await request.arrayBuffer()) : null
+    try {
+      const response = await agent.request({
+        origin: url.origin,
+        path: url.pathname + url.search,
+        method: request.method,
+        headers: Object.fromEntries(request.headers),
+        body,
+        signal,
+      })
+      const headers = new Headers()
+      for (const [name, value] of Object.entries(response.headers)) {
+        for (const one of [value ?? []].flat()) headers.append(name, one)
+      }
+      const bytes = await readBounded(response.body, responseLimit)
+      return new Response(withoutBody.has(response.statusCode) ? null : bytes, {
+        status: response.statusCode,
+        headers,
+      })
+    } catch (error) {
+      if (signal.aborted) throw signal.reason
+      throw new TypeError(`request failed: ${(error as Error).message}`, { cause: error })
+    }
+  }
+}
+
+async function readBounded(body: AsyncIterable<Uint8Array>, limit: number): Promise<Buffer<ArrayBuffer>> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of body) {
+    size += chunk.length
+    if (size > limit) throw new Error(`the response is larger than ${limit} bytes`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}

@@ -1,0 +1,117 @@
+import type { TestService, TestServiceOptions } from '../harness/service.ts'
+import { startTestService } from '../harness/service.ts'
+import type { Engine } from '../harness/engines.ts'
+
+/** A service that may deliver to loopback, with a retry schedule that a test can wait for. */
+export function startEmitting(engine: Engine, options: TestServiceOptions = {}): Promise<TestService> {
+  return startTestService(engine, {
+    ...options,
+    env: { ALLOW_PRIVATE_NETWORK: 'true', EMIT_RETRY_SCHEDULE: '0,0.05', ...options.env },
+  })
+}
+
+export interface SubscriberAnswer {
+  id: string
+  secret: string
+  publicKey?: string
+  [field: string]: unknown
+}
+
+export async function subscribe(
+  service: TestService,
+  settings: Record<string, unknown>,
+): Promise<SubscriberAnswer> {
+  return (await expectJson(service, 201, '/subscribers', {
+    method: 'POST',
+    json: settings,
+  })) as SubscriberAnswer
+}
+
+export async function emit(
+  service: TestService,
+  event: Record<string, unknown>,
+): Promise<{ id: number; eventId: string; type: string }> {
+  return (await expectJson(service, 202, '/events', { method: 'POST', json: event })) as {
+    id: number
+    eventId: string
+    type: string
+  }
+}
+
+export interface DeliveryAnswer {
+  id: number
+  eventId: string
+  eventType: string
+  status: string
+  attemptCount: number
+  lastError: string | null
+  attempts: {
+    number: number
+    at: string
+    status: number | null
+    durationMs: number
+    error: string | null
+    responseHeaders: Record<string, string> | null
+    responseBody: string | null
+  }[]
+}
+
+export async function deliveries(
+  service: TestService,
+  subscriberId: string,
+  query = '',
+): Promise<DeliveryAnswer[]> {
+  const page = (await expectJson(service, 200, `/subscribers/${subscriberId}/deliveries${query}`)) as {
+    data: DeliveryAnswer[]
+  }
+  return page.data
+}
+
+export async function delivery(service: TestService, id: number): Promise<DeliveryAnswer> {
+  return (await expectJson(service, 200, `/deliveries/${id}`)) as DeliveryAnswer
+}
+
+/** The subscriber's newest delivery with its attempts, once its status is `status`. */
+export async function settled(
+  service: TestService,
+  subscriberId: string,
+  status: string,
+): Promise<DeliveryAnswer> {
+  const newest = await until(async () => {
+    const [first] = await deliveries(service, subscriberId)
+    return first?.status === status ? first : undefined
+  }, `the newest delivery is ${status}`)
+  return delivery(service, newest.id)
+}
+
+/** Asks again and again until the answer is there. */
+export async function until<T>(
+  ask: () => Promise<T | undefined | false>,
+  what: string,
+  limit = 15_000,
+): Promise<T> {
+  for (
+    const end = Date.now() + limit;
+    Date.now() < end;
+    await new Promise((resolve) => setTimeout(resolve, 15))
+  ) {
+    const found = await ask()
+    if (found) return found
+  }
+  throw new Error(`not within ${limit} ms: ${what}`)
+}
+
+export async function expectJson(
+  service: TestService,
+  status: number,
+  path: string,
+  init: RequestInit & { json?: unknown } = {},
+): Promise<unknown> {
+  const response = await service.admin(path, init)
+  const text = await response.text()
+  if (response.status !== status)
+    throw new Error(
+      `${init.method ?? 'GET'} ${path} answered ${response.status} instead of ${status}: ${text}`,
+    )
+  return text === '' ? undefined : JSON.parse(text)
+}
