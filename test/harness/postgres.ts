@@ -24,25 +24,34 @@ export interface PostgresServer {
   stop(): Promise<void>
 }
 
+export interface PostgresOptions {
+  /** Commits are on the disk when they return, as in production. Default false. */
+  durable?: boolean
+  /** Where the server's folder is made. Default: the system's temporary folder. */
+  folder?: string
+}
+
 const SETTINGS = {
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '',
   max_connections: '200',
-  // A test's database is thrown away: what it loses in a power cut does not matter, the time of its commits does.
-  fsync: 'off',
-  synchronous_commit: 'off',
-  full_page_writes: 'off',
   max_wal_size: '2GB',
   log_min_messages: 'fatal',
 }
 
+const COMMITS = {
+  durable: { fsync: 'on', synchronous_commit: 'on', full_page_writes: 'on' },
+  // A test's database is thrown away: what it loses in a power cut does not matter, the time of its commits does.
+  fast: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' },
+}
+
 /** Uses TEST_DATABASE_URL when it is set, else starts a server in a temporary folder. */
-export async function startPostgres(): Promise<PostgresServer> {
+export async function startPostgres(options: PostgresOptions = {}): Promise<PostgresServer> {
   const given = process.env['TEST_DATABASE_URL']
   if (given) return { url: given, startMs: 0, stop: async () => {} }
 
   const started = performance.now()
-  const folder = mkdtempSync(join(tmpdir(), 'postern-postgres-'))
+  const folder = mkdtempSync(join(options.folder ?? tmpdir(), 'postern-postgres-'))
   let server: ChildProcess | undefined
   const removeFolder = () => rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 })
   const onExit = () => {
@@ -66,7 +75,7 @@ export async function startPostgres(): Promise<PostgresServer> {
     if (user) chownSync(folder, user.uid, user.gid)
     const native = nativeFolder(folder, user !== undefined)
     const data = join(folder, 'data')
-    const options = { ...user, cwd: folder, env: { ...process.env, LC_ALL: 'C' } }
+    const spawning = { ...user, cwd: folder, env: { ...process.env, LC_ALL: 'C' } }
     const initFlags = [
       '--username=postgres',
       '--auth=trust',
@@ -79,13 +88,14 @@ export async function startPostgres(): Promise<PostgresServer> {
     await promisify(execFile)(
       join(native, 'bin', 'initdb'),
       [`--pgdata=${data}`, ...initFlags, ...localeFlags],
-      options,
+      spawning,
     )
 
     const port = await freePort()
-    const flags = Object.entries(SETTINGS).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+    const settings = { ...SETTINGS, ...COMMITS[options.durable ? 'durable' : 'fast'] }
+    const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
     server = spawn(join(native, 'bin', 'postgres'), ['-D', data, '-p', String(port), ...flags], {
-      ...options,
+      ...spawning,
       stdio: ['ignore', 'ignore', 'pipe'],
     })
     await ready(server, join(data, 'postmaster.pid'))

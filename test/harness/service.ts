@@ -2,6 +2,7 @@ import { readEnvironment, type Environment } from '../../src/config/environment.
 import type { PosternConfig } from '../../src/define-config.ts'
 import { startService, type Service, type ServiceParts } from '../../src/service.ts'
 import { createLog } from '../../src/telemetry/log.ts'
+import { checkAnswer, type ApiDocument } from './conformance.ts'
 import type { Engine } from './engines.ts'
 
 export const adminKey = 'pk_test_admin_key_0123456789'
@@ -51,8 +52,16 @@ export async function startTestService(
     log: createLog(configuration.logLevel),
     ...options.parts,
   })
-  const call = (path: string, init: RequestInit = {}): Promise<Response> =>
-    fetch(new URL(path, service.baseUrl), { redirect: 'manual', ...init })
+  // Every JSON answer that any test gets is held against the OpenAPI document.
+  let document: Promise<ApiDocument> | undefined
+  const call = async (path: string, init: RequestInit = {}): Promise<Response> => {
+    const response = await fetch(new URL(path, service.baseUrl), { redirect: 'manual', ...init })
+    document ??= fetch(new URL('/openapi.json', service.baseUrl)).then(
+      (answer) => answer.json() as Promise<ApiDocument>,
+    )
+    await checkAnswer(await document, init.method ?? 'GET', path, response)
+    return response
+  }
   return {
     ...service,
     databaseUrl,
