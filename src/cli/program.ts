@@ -44,6 +44,14 @@ export async function runCommandLine(argv: readonly string[]): Promise<void> {
     .action(async (id: string) => (await import('./keys.ts')).revokeKey(id))
 
   program
+    .command('import <kind> <file>')
+    .description('import users, products or posts from NDJSON or CSV; safe to run again')
+    .option('--format <format>', 'ndjson or csv; default by the name of the file')
+    .action(async (kind: string, file: string, options: { format?: string }) =>
+      (await import('./import.ts')).importCommand(kind, file, options),
+    )
+
+  program
     .command('send <url>')
     .description('sign and send a sample webhook')
     .option('--source <name>', 'provider, stripe, github or standard-webhooks', 'provider')

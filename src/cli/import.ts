@@ -1,0 +1,127 @@
+import { Presets, SingleBar } from 'cli-progress'
+import { statSync } from 'node:fs'
+import { systemClock } from '../clock.ts'
+import { ConfigurationError } from '../config/environment.ts'
+import {
+  importFile,
+  importKinds,
+  type ImportFormat,
+  type ImportKind,
+  type ImportResult,
+} from '../listing/importing/import-file.ts'
+import { migrate } from '../storage/migrate.ts'
+import { openDatabase } from '../storage/open.ts'
+import { readConfiguration } from './configuration.ts'
+
+/** Faults that are told line by line; the rest is only counted. */
+const mostTold = 100
+
+/**
+ * Imports a file. Bad lines are told on stderr and passed over; the exit code is 1 when there was one, and 130 when
+ * Ctrl-C ended it. It can be run again: what is there already is updated.
+ */
+export async function importCommand(kind: string, file: string, options: { format?: string }): Promise<void> {
+  const { kind: target, format, size } = checkArguments(kind, file, options.format)
+  const { configuration } = await readConfiguration()
+  const database = openDatabase(configuration.databaseUrl)
+  const interrupt = new AbortController()
+  const onInterrupt = (): void => {
+    // The second Ctrl-C does not wait for the batch: its transaction is rolled back by the database.
+    if (interrupt.signal.aborted) process.exit(130)
+    interrupt.abort()
+  }
+  process.on('SIGINT', onInterrupt)
+  process.on('SIGTERM', onInterrupt)
+  const progress = showProgress(size)
+  try {
+    await migrate(database)
+    let told = 0
+    const result = await importFile({
+      database,
+      clock: systemClock,
+      kind: target,
+      file,
+      format,
+      signal: interrupt.signal,
+      onProgress: progress.update,
+      onFault(line, why) {
+        told += 1
+        if (told <= mostTold) progress.say(`${file}:${line}: ${why}`)
+        else if (told === mostTold + 1) progress.say('… further bad lines are only counted')
+      },
+    })
+    progress.stop()
+    process.stdout.write(`${summary(target, result)}\n`)
+    process.exitCode = !result.complete ? 130 : result.faults > 0 ? 1 : 0
+  } finally {
+    progress.stop()
+    process.off('SIGINT', onInterrupt)
+    process.off('SIGTERM', onInterrupt)
+    await database.close()
+  }
+}
+
+function checkArguments(
+  kind: string,
+  file: string,
+  format = /\.csv$/i.test(file) ? 'csv' : 'ndjson',
+): { kind: ImportKind; format: ImportFormat; size: number } {
+  const faults: string[] = []
+  const known = importKinds.find((name) => name === kind)
+  if (!known) faults.push(`import takes ${importKinds.join(', ')}, not ${kind}`)
+  if (format !== 'csv' && format !== 'ndjson') faults.push(`--format takes ndjson or csv, not ${format}`)
+  const stat = statSync(file, { throwIfNoEntry: false })
+  if (!stat) faults.push(`there is no file ${file}`)
+  else if (stat.isDirectory()) faults.push(`${file} is a folder`)
+  if (!known || !stat || (format !== 'csv' && format !== 'ndjson') || faults.length > 0)
+    throw new ConfigurationError(faults)
+  return { kind: known, format, size: stat.size }
+}
+
+function summary(kind: ImportKind, { imported, faults, complete }: ImportResult): string {
+  const bad = faults === 0 ? '' : `, ${faults} bad ${faults === 1 ? 'line' : 'lines'} passed over`
+  const end = complete ? '' : '; interrupted, run it again to import the rest'
+  return `${imported} ${kind} imported${bad}${end}`
+}
+
+interface Progress {
+  update: (rows: number, bytes: number) => void
+  /** A line that stays. */
+  say: (text: string) => void
+  stop: () => void
+}
+
+/** A bar on a terminal; elsewhere a plain line every ten seconds. */
+function showProgress(size: number): Progress {
+  const say = (text: string): void => void process.stderr.write(`${text}\n`)
+  if (!process.stderr.isTTY) {
+    let next = Date.now() + 10_000
+    return {
+      say,
+      stop: () => undefined,
+      update(rows, bytes) {
+        if (Date.now() < next) return
+        next = Date.now() + 10_000
+        say(`${rows} rows, ${size === 0 ? 100 : Math.floor((bytes / size) * 100)} %`)
+      },
+    }
+  }
+  const bar = new SingleBar(
+    {
+      format: '{bar} {percentage} % · {rows} rows · {eta_formatted} left',
+      clearOnComplete: true,
+      hideCursor: true,
+      stopOnComplete: false,
+    },
+    Presets.shades_classic,
+  )
+  bar.start(size, 0, { rows: 0 })
+  return {
+    update: (rows, bytes) => bar.update(bytes, { rows }),
+    say(text) {
+      // The bar is drawn anew below the line.
+      process.stderr.write(`\r\x1b[K${text}\n`)
+    },
+    stop: () => bar.stop(),
+  }
+}

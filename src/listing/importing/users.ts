@@ -1,0 +1,102 @@
+import { sql } from 'kysely'
+import { Type } from 'typebox'
+import { newId } from '../../crypto/ids.ts'
+import type { Tx } from '../../storage/database.ts'
+import { boundedText } from '../writing/fields.ts'
+import { createCheck, type ImportTarget } from './target.ts'
+
+const nullable = (description: string) =>
+  Type.Optional(Type.Union([boundedText(0, 320, description), Type.Null()]))
+
+export const ImportedUser = Type.Object({
+  email: nullable('E-mail address'),
+  name: nullable('Name'),
+  provider: boundedText(1, 64, "The provider's label"),
+  providerId: boundedText(1, 255, "The provider's id of the user"),
+})
+
+interface Row {
+  email: string | null
+  name: string | null
+  provider: string
+  provider_id: string
+}
+
+const check = createCheck(ImportedUser)
+
+/** The pair (provider, providerId) is the key: a user that it links to is updated, otherwise one is created. */
+export const userTarget: ImportTarget<Row> = {
+  read(fields) {
+    const { email, name, provider, providerId } = check(fields)
+    return { email: email ?? null, name: name ?? null, provider, provider_id: providerId }
+  },
+  keyOf: ({ provider, provider_id }) => JSON.stringify([provider, provider_id]),
+  async save(tx, rows, now) {
+    const known = await findIdentities(tx, rows)
+    const created: Row[] = []
+    for (const row of rows) {
+      const identity = known.get(userTarget.keyOf(row))
+      if (!identity) created.push(row)
+      // A second run changes nothing, and then writes nothing.
+      else if (identity.email !== row.email || identity.name !== row.name)
+        await update(tx, row, identity.user_id)
+    }
+    if (created.length > 0) await create(tx, created, now)
+  },
+}
+
+type Identity = Row & { user_id: string }
+
+async function findIdentities(tx: Tx, rows: readonly Row[]): Promise<Map<string, Identity>> {
+  const keys = rows.map(({ provider, provider_id }) => sql`(${provider}, ${provider_id})`)
+  const found = await tx
+    .selectFrom('identities')
+    .select(['provider', 'provider_id', 'user_id', 'email', 'name'])
+    .where(sql<boolean>`(provider, provider_id) in (values ${sql.join(keys)})`)
+    .execute()
+  return new Map(found.map((identity) => [userTarget.keyOf(identity), identity]))
+}
+
+/** The identity, and the user's own record where it was made from this identity. */
+async function update(tx: Tx, { email, name, provider, provider_id }: Row, userId: string): Promise<void> {
+  await tx
+    .updateTable('identities')
+    .set({ email, name, email_verified: 0 })
+    .where('provider', '=', provider)
+    .where('provider_id', '=', provider_id)
+    .execute()
+  await tx
+    .updateTable('users')
+    .set({ email, name })
+    .where('id', '=', userId)
+    .where('provider', '=', provider)
+    .where('provider_id', '=', provider_id)
+    .execute()
+}
+
+async function create(tx: Tx, rows: readonly Row[], now: number): Promise<void> {
+  const users = rows.map((row) => ({
+    ...row,
+    id: newId(now),
+    role: 'user' as const,
+    blocked_at: null,
+    created_at: now,
+  }))
+  await tx.insertInto('users').values(users).execute()
+  await tx
+    .insertInto('identities')
+    .values(
+      users.map(({ id, email, name, provider, provider_id }) => ({
+        provider,
+        provider_id,
+        user_id: id,
+        email,
+        // A file vouches for nothing; the provider does, at the next sign-in.
+        email_verified: 0,
+        name,
+        created_at: now,
+        last_used_at: now,
+      })),
+    )
+    .execute()
+}
