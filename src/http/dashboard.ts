@@ -1,3 +1,4 @@
+import { Type } from 'typebox'
 import type { App } from './app.ts'
 import { Problem } from '../errors.ts'
 import type { Authenticate } from './principal.ts'
@@ -15,7 +16,10 @@ export function serveDashboard(app: App, authenticate: Authenticate): void {
       schema: {
         tags: ['sign-in'],
         summary: 'The dashboard; without a session a redirect to /login',
-        produces: ['text/html'],
+        response: {
+          200: { description: 'The page', content: { 'text/html': { schema: Type.String() } } },
+          303: Type.Null({ description: 'To /login' }),
+        },
       },
     },
     async (request, reply) => {
