@@ -16,6 +16,7 @@ import { Problem } from '../errors.ts'
 import { guardRoutes } from './access.ts'
 import { serveAssets } from './assets.ts'
 import { answerClientErrors } from './client-errors.ts'
+import { lazyLog } from './lazy-log.ts'
 import { RouteMethods } from './methods.ts'
 import { serveDashboard } from './dashboard.ts'
 import { describeRoutes } from './openapi.ts'
@@ -68,6 +69,7 @@ export async function createApp(parts: AppParts): Promise<App> {
   const app: App = Fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
+    childLoggerFactory: (logger, bindings, options) => lazyLog(logger, bindings, options),
     genReqId: () => randomUUID(),
     trustProxy: configuration.trustedProxies.length > 0 ? configuration.trustedProxies : false,
     bodyLimit: 1024 * 1024,

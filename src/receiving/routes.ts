@@ -51,7 +51,7 @@ export async function webhookRoutes(app: App, parts: WebhookParts): Promise<void
         `/webhooks/${source}`,
         {
           bodyLimit,
-          config: { access: 'public', rateLimit: { max: requestsPerMinute } },
+          config: { access: 'public', quiet: true, rateLimit: { max: requestsPerMinute } },
           helmet: false,
           schema: {
             tags: ['receiving'],
