@@ -1,0 +1,217 @@
+// What holds of every list, whatever it shows. A list that is added is added to the table and to nothing else.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { onEachEngine } from '../harness/engines.ts'
+import { startTestService, type TestService } from '../harness/service.ts'
+import { insertPosts, insertProducts, insertUsers, post, product, readList, walk } from './seed.ts'
+
+const rows = 123
+const lists = [
+  { path: '/users', paging: 'offset', key: 'id', fallback: 20, queries: [''] },
+  {
+    path: '/products',
+    paging: 'cursor',
+    key: 'id',
+    fallback: 100,
+    queries: [
+      '',
+      'sort=price',
+      'sort=-price',
+      'sort=-price,name',
+      'sort=name,-createdAt,price',
+      'minPrice=3&sort=-createdAt',
+    ],
+  },
+  { path: '/api/posts', paging: 'cursor', key: '_id', fallback: 20, queries: [''] },
+] as const
+
+const numbers: [text: string, expected: number | 'default'][] = [
+  ['', 'default'],
+  ['abc', 'default'],
+  ['0', 'default'],
+  ['-0', 'default'],
+  ['5.5', 'default'],
+  ['0x10', 'default'],
+  ['1e1', 'default'],
+  ['5;drop table products', 'default'],
+  ['NaN', 'default'],
+  ['Infinity', 'default'],
+  ['null', 'default'],
+  ['%00', 'default'],
+  ['%ff', 'default'],
+  ['٣', 'default'],
+  ['-1', 1],
+  ['-999999999999999999999', 1],
+  ['1', 1],
+  ['07', 7],
+  ['100', 100],
+  ['101', 100],
+  ['9007199254740993', 100],
+  ['99999999999999999999999999999', 100],
+  ['3&limit=50', 3],
+]
+
+onEachEngine('every list', (engine) => {
+  let service: TestService
+
+  before(async () => {
+    service = await startTestService(engine)
+    const time = (index: number): string =>
+      `2026-01-01T00:00:${String(index % 9).padStart(2, '0')}.000${index % 3}00Z`
+    const names = Array.from(
+      { length: rows },
+      (_, index) => `r${String((index * 37) % rows).padStart(3, '0')}`,
+    )
+    await insertUsers(service.database, rows)
+    await insertPosts(
+      service.database,
+      names.map((id, index) => post(id, time(index))),
+    )
+    await insertProducts(
+      service.database,
+      names.map((id, index) =>
+        product(id, { price: index % 11, name: `n${index % 4}`, created_at: time(index) }),
+      ),
+    )
+  })
+  after(() => service.close())
+
+  for (const { path, paging, key, fallback, queries } of lists) {
+    test(`${path} is bounded, whatever is asked for`, async () => {
+      assert.equal((await readList(service, path)).data.length, Math.min(fallback, rows))
+      for (const [text, expected] of numbers) {
+        const { data } = await readList(service, `${path}?limit=${text}`)
+        assert.equal(
+          data.length,
+          Math.min(expected === 'default' ? fallback : expected, rows),
+          `limit=${text}`,
+        )
+      }
+    })
+
+    test(`${path} ignores what it does not know, in any number and length`, async () => {
+      const many = Array.from({ length: 1_000 }, (_, index) => `x${index}=1`).join('&')
+      for (const query of [
+        'unknown=1',
+        'limit[]=5',
+        '__proto__=1',
+        'constructor=2',
+        '&&=&',
+        '%',
+        '%zz=%zz',
+        many,
+        `x=${'y'.repeat(8_000)}`,
+      ]) {
+        const { data } = await readList(service, `${path}?${query}`)
+        assert.equal(data.length, fallback, query.slice(0, 40))
+      }
+    })
+
+    test(`${path} answers HEAD as GET, without the body`, async () => {
+      const [head, get] = [await service.admin(path, { method: 'HEAD' }), await service.admin(path)]
+      assert.equal(head.status, 200)
+      assert.equal(await head.text(), '')
+      for (const name of ['content-length', 'content-type', 'link'])
+        assert.equal(head.headers.get(name), get.headers.get(name))
+    })
+
+    test(`${path} shows the fields that its description declares, and no other`, async () => {
+      const document = (await (await service.fetch('/openapi.json')).json()) as {
+        paths: Record<
+          string,
+          {
+            get: {
+              responses: Record<
+                string,
+                {
+                  content: Record<
+                    string,
+                    { schema: { properties: { data: { items: { properties: object } } } } }
+                  >
+                }
+              >
+            }
+          }
+        >
+      }
+      const { schema } = document.paths[path]!.get.responses['200']!.content['application/json']!
+      const declared = Object.keys(schema.properties.data.items.properties)
+      for (const item of (await readList(service, path)).data) assert.deepEqual(Object.keys(item), declared)
+    })
+
+    test(`${path} links to its next page (RFC 8288)`, async () => {
+      const seen: unknown[] = []
+      let next: string | undefined = `${path}?limit=50`
+      while (next !== undefined) {
+        const response = await service.admin(next)
+        const { data } = (await response.json()) as { data: Record<string, unknown>[] }
+        seen.push(...data.map((item) => item[key]))
+        next = /<([^>]*)>; rel="next"/.exec(response.headers.get('link') ?? '')?.[1]
+      }
+      assert.equal(seen.length, rows)
+      assert.equal(new Set(seen).size, rows)
+    })
+
+    if (paging === 'offset') continue
+
+    for (const query of queries) {
+      test(`a walk over ${path}?${query} visits everything once, in the order of one big page`, async () => {
+        const big = await walk(service, `${path}?${query}&limit=100`)
+        for (const limit of [1, 7, 60]) {
+          const pages = await walk(service, `${path}?${query}&limit=${limit}`)
+          assert.deepEqual(pages.flat(), big.flat())
+          // Only the last page may be short, and none is empty.
+          assert.ok(pages.slice(0, -1).every(({ length }) => length === limit) && pages.at(-1)!.length > 0)
+        }
+        const keys = big.flat().map((item) => item[key])
+        assert.equal(new Set(keys).size, keys.length)
+      })
+    }
+
+    test(`${path} honours another limit in mid-walk`, async () => {
+      const all = (await walk(service, `${path}?limit=100`)).flat()
+      const first = await readList(service, `${path}?limit=5`)
+      const second = await readList(service, `${path}?limit=9&cursor=${first.pageInfo.nextCursor}`)
+      assert.deepEqual([...first.data, ...second.data], all.slice(0, 14))
+    })
+
+    test(`${path} refuses a cursor that it did not issue`, async () => {
+      const { pageInfo } = await readList(service, `${path}?limit=3`)
+      const cursor = pageInfo.nextCursor!
+      const swapped = cursor.replace(/.$/, (last) => (last === 'A' ? 'B' : 'A'))
+      const forged = Buffer.from(
+        JSON.stringify({ createdAt: '2026-01-01T00:00:00.000000Z', [key]: 'r050' }),
+      ).toString('base64')
+      for (const bad of [
+        '',
+        '0',
+        '1',
+        'abc',
+        'null',
+        swapped,
+        cursor.slice(1),
+        `${cursor}A`,
+        `${cursor}%00`,
+        forged,
+        'A'.repeat(7_000),
+        '%f0%9f%92%a5',
+      ]) {
+        const response = await service.fetch(
+          `${path}?limit=3&cursor=${encodeURIComponent(decodeURIComponent(bad))}`,
+        )
+        assert.equal(response.status, 400, bad.slice(0, 40))
+        assert.equal(response.headers.get('content-type'), 'application/problem+json; charset=utf-8')
+        const problem = (await response.json()) as { code: string; source: { parameter: string } }
+        assert.equal(problem.code, 'invalid-cursor')
+        assert.equal(problem.source.parameter, 'cursor')
+      }
+    })
+
+    test(`${path} refuses a cursor of another list`, async () => {
+      for (const other of lists.filter((list) => list.paging === 'cursor' && list.path !== path)) {
+        const { pageInfo } = await readList(service, `${other.path}?limit=3`)
+        assert.equal((await service.fetch(`${path}?cursor=${pageInfo.nextCursor}`)).status, 400)
+      }
+    })
+  }
+})

@@ -1,0 +1,78 @@
+import type { Database } from '../../src/storage/database.ts'
+import type { PostsTable, ProductsTable } from '../../src/storage/tables.ts'
+import type { TestService } from '../harness/service.ts'
+
+/** A product with what a test does not care about filled in. */
+export function product(id: string, values: Partial<ProductsTable> = {}): ProductsTable {
+  return {
+    id,
+    category: 'tools',
+    price: 1,
+    stock: 1,
+    name: id,
+    created_at: '2026-01-01T00:00:00.000000Z',
+    ...values,
+  }
+}
+
+export function post(id: string, created_at = '2026-01-01T00:00:00.000000Z'): PostsTable {
+  return { id, title: `Title of ${id}`, body: 'Text', created_at }
+}
+
+export async function insertProducts(database: Database, rows: readonly ProductsTable[]): Promise<void> {
+  await database.transaction((tx) => tx.insertInto('products').values(rows).execute())
+}
+
+export async function insertPosts(database: Database, rows: readonly PostsTable[]): Promise<void> {
+  await database.transaction((tx) => tx.insertInto('posts').values(rows).execute())
+}
+
+/** Users `u000`, `u001`, … */
+export async function insertUsers(database: Database, count: number): Promise<void> {
+  const rows = Array.from({ length: count }, (_, index) => ({
+    id: `u${String(index).padStart(3, '0')}`,
+    email: index % 7 === 0 ? null : `user${index}@example.com`,
+    name: `User ${index}`,
+    provider: 'google',
+    provider_id: String(index),
+    role: 'user' as const,
+    blocked_at: null,
+    created_at: 1_767_225_600_000 + index,
+  }))
+  await database.transaction((tx) => tx.insertInto('users').values(rows).execute())
+}
+
+export async function clear(database: Database): Promise<void> {
+  await database.transaction(async (tx) => {
+    for (const table of ['products', 'posts', 'users'] as const) await tx.deleteFrom(table).execute()
+  })
+}
+
+type Item = Record<string, unknown>
+
+export interface ListBody {
+  data: Item[]
+  pageInfo: { hasNextPage: boolean; nextCursor: string | null }
+  pagination: { page: number; limit: number; total: number; totalPages: number; hasNext: boolean }
+}
+
+export async function readList(service: TestService, path: string): Promise<ListBody> {
+  const response = await service.admin(path)
+  if (response.status !== 200)
+    throw new Error(`${path} answered ${response.status}: ${await response.text()}`)
+  return (await response.json()) as ListBody
+}
+
+/** Follows nextCursor to the end and returns the pages' items. A walk that does not end fails. */
+export async function walk(service: TestService, path: string): Promise<Item[][]> {
+  const pages: Item[][] = []
+  let cursor: string | null = null
+  do {
+    if (pages.length > 500) throw new Error(`the walk over ${path} does not end`)
+    const at: string = cursor === null ? path : `${path}${path.includes('?') ? '&' : '?'}cursor=${cursor}`
+    const { data, pageInfo } = await readList(service, at)
+    pages.push(data)
+    cursor = pageInfo.nextCursor
+  } while (cursor !== null)
+  return pages
+}
