@@ -69,5 +69,5 @@ class LazyLog {
 
 /** For Fastify's `childLoggerFactory`. */
 export function lazyLog(parent: FastifyBaseLogger, ...child: Child): FastifyBaseLogger {
-  return new LazyLog(parent, child) as unknown as FastifyBaseLogger
+  return new LazyLog(parent, child)
 }

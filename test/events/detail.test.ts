@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { onEachEngine } from '../harness/engines.ts'
+import { startTestService, type TestService } from '../harness/service.ts'
+import { eventually, postWebhook } from '../receiving/harness.ts'
+
+interface Detail {
+  status: string
+  direction: string
+  headers: Record<string, string>
+  processing: {
+    attempts: number
+    processedAt: string | null
+    failures: { number: number; error: string }[]
+  } | null
+  payload: { data?: unknown }
+}
+
+onEachEngine('GET /events/{id}', (engine) => {
+  let service: TestService
+
+  before(async () => {
+    service = await startTestService(engine, {
+      env: { HANDLER_RETRY_SCHEDULE: '0,0' },
+      config: {
+        receiving: {
+          handlers: {
+            failing: (event) => {
+              throw new Error(`no \0 good: ${event.id} \ud800 ${'x'.repeat(20_000)}`)
+            },
+          },
+        },
+      },
+    })
+  })
+  after(() => service.close())
+
+  const numberOf = async (eventId: string): Promise<number> => {
+    const row = await service.database.reader
+      .selectFrom('events')
+      .select('id')
+      .where('event_id', '=', eventId)
+      .executeTakeFirstOrThrow()
+    return row.id
+  }
+
+  test('the payload is what came, digit for digit: big numbers, \\u0000, spaces and repeated names', async () => {
+    const body =
+      '{"id":"exact","type":"t", "n":123456789012345678901234567890, "f":1.10, "z":"\\u0000\\ud800", "a":1,"a":2}'
+    await postWebhook(service, body)
+    const response = await service.fetch(`/events/${await numberOf('exact')}`)
+    const text = await response.text()
+    assert.equal(response.status, 200)
+    assert.ok(text.endsWith(`"payload":${body}}`), text)
+    assert.doesNotThrow(() => JSON.parse(text))
+  })
+
+  test('it shows attempts and failures, bounded, and no credentials among the headers', async () => {
+    await postWebhook(
+      service,
+      { id: 'fails', type: 'failing' },
+      { authorization: 'Bearer secret', 'x-request-source': 'test' },
+    )
+    const id = await numberOf('fails')
+    const detail = await eventually(async () => {
+      const found = (await (await service.fetch(`/events/${id}`)).json()) as Detail
+      return found.status === 'failed' ? found : undefined
+    }, 'the event failed')
+    assert.equal(detail.processing!.attempts, 2)
+    assert.equal(detail.processing!.processedAt, null)
+    assert.deepEqual(
+      detail.processing!.failures.map(({ number }) => number),
+      [1, 2],
+    )
+    const { error } = detail.processing!.failures[0]!
+    assert.match(error, /^Error: no {2}good: fails/)
+    assert.ok(Buffer.byteLength(error) <= 8 * 1024)
+    assert.equal(detail.headers['x-request-source'], 'test')
+    assert.equal(JSON.stringify(detail).includes('secret'), false)
+    assert.equal('x-signature' in detail.headers, false)
+  })
+
+  test('an id that no event has, or that is no number, is 404', async () => {
+    for (const id of ['999999', 'abc', '1.5', '-1', '0', '01', '99999999999999999999', '1%00']) {
+      assert.equal((await service.fetch(`/events/${id}`)).status, 404, id)
+    }
+  })
+
+  test('reprocess: 404 for an unknown event, 409 for one that has not failed or was emitted, 401 without a key', async () => {
+    await postWebhook(service, { id: 'fine', type: 'nobody' })
+    const id = await numberOf('fine')
+    const emitted = (await (
+      await service.admin('/events', { method: 'POST', json: { type: 'out', data: {} } })
+    ).json()) as { id: number }
+    assert.equal((await service.admin('/events/999999/reprocess', { method: 'POST' })).status, 404)
+    assert.equal((await service.admin('/events/abc/reprocess', { method: 'POST' })).status, 404)
+    assert.equal((await service.admin(`/events/${id}/reprocess`, { method: 'POST' })).status, 409)
+    assert.equal((await service.admin(`/events/${emitted.id}/reprocess`, { method: 'POST' })).status, 409)
+    assert.equal((await service.fetch(`/events/${id}/reprocess`, { method: 'POST' })).status, 401)
+  })
+
+  test('an emitted event is in the log with what became of it', async () => {
+    const { id } = (await (
+      await service.admin('/events', { method: 'POST', json: { type: 'out', data: { n: 1 } } })
+    ).json()) as { id: number }
+    const detail = (await (await service.fetch(`/events/${id}`)).json()) as Detail
+    assert.equal(detail.direction, 'emitted')
+    assert.equal(detail.status, 'unsubscribed')
+    assert.equal(detail.processing, null)
+    assert.deepEqual(detail.payload.data, { n: 1 })
+  })
+})

@@ -1,0 +1,75 @@
+import { createHmac } from 'node:crypto'
+import { setTimeout as wait } from 'node:timers/promises'
+import { sql } from 'kysely'
+import type { HandlerContext } from '../../src/index.ts'
+import type { Database } from '../../src/storage/database.ts'
+import { webhookSecret, type TestService } from '../harness/service.ts'
+
+export function sign(body: string | Uint8Array, secret = webhookSecret): string {
+  return createHmac('sha256', secret).update(body).digest('hex')
+}
+
+/** Posts a signed webhook to the source `provider`; `headers` replace what is sent by default, null leaves one out. */
+export function postWebhook(
+  service: Pick<TestService, 'fetch'>,
+  body: string | Uint8Array | object,
+  headers: Record<string, string | null> = {},
+): Promise<Response> {
+  const bytes = typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body)
+  const all = { 'content-type': 'application/json', 'x-signature': sign(bytes), ...headers }
+  const sent = Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== null)
+  return service.fetch('/webhooks/provider', {
+    method: 'POST',
+    // Bytes, so that fetch adds no content type of its own.
+    body: Buffer.from(bytes as string),
+    headers: sent,
+  })
+}
+
+/** Resolves with the first truthy value that `look` gives, or fails after ten seconds. */
+export async function eventually<T>(
+  look: () => T | Promise<T>,
+  what = 'the condition',
+): Promise<NonNullable<T>> {
+  for (const deadline = Date.now() + 10_000; ;) {
+    const found = await look()
+    if (found) return found
+    if (Date.now() > deadline) throw new Error(`${what} did not come true`)
+    await wait(5)
+  }
+}
+
+/** A table of a user's own, to which handlers write. */
+export async function createEffects(database: Database): Promise<void> {
+  const statement = 'create table effects (event_id text not null, attempt integer not null)'
+  if (database.engine === 'sqlite')
+    await database.batch('request', (connection) => connection.exec(statement))
+  else await database.pool.query(statement)
+}
+
+/** An alias and no interface: Kysely wants tables with an index signature, which interfaces never have. */
+type Effects = { effects: { event_id: string; attempt: number } }
+
+export async function writeEffect(tx: HandlerContext['tx'], eventId: string, attempt = 1): Promise<void> {
+  await tx.withTables<Effects>().insertInto('effects').values({ event_id: eventId, attempt }).execute()
+}
+
+/** The ids that handlers wrote, sorted: one for each effect. */
+export async function readEffects({ reader }: Database): Promise<string[]> {
+  const { rows } = await sql<{ event_id: string }>`select event_id from effects order by event_id`.execute(
+    reader,
+  )
+  return rows.map(({ event_id }) => event_id)
+}
+
+/** Resolves when no received event waits any more. */
+export function settled({ reader }: Database): Promise<boolean> {
+  return eventually(async () => {
+    const row = await reader
+      .selectFrom('inbox')
+      .select('event')
+      .where('status', '=', 'pending')
+      .executeTakeFirst()
+    return row === undefined
+  }, 'the inbox has no pending event')
+}
