@@ -50,7 +50,7 @@ export function prepareEvent(event: NewEvent, now: number): PreparedEvent {
   }
 }
 
-/** Nesting of some thousand levels overflows the stack; cycles and bigints are no JSON. */
+/** Cycles and bigints are no JSON. */
 function writeJson(data: unknown): string {
   let text: string | undefined
   try {

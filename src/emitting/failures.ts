@@ -26,7 +26,7 @@ export function explainFailure(error: unknown): string {
   const code = (cause as { code?: unknown }).code
   if (code === 'RESERVED_ADDRESS') return cause.message
   if (typeof code === 'string' && words[code]) return words[code]
-  if (typeof code === 'string' && code.startsWith('HPE_')) return `the answer is not valid HTTP (${code})`
+  if (cause.name === 'HTTPParserError') return 'the answer is not valid HTTP'
   if (typeof code === 'string' && code.startsWith('ERR_SSL')) return `TLS failed (${code})`
   return `the request failed: ${cause.message}`.replaceAll('\0', '').toWellFormed().slice(0, 500)
 }

@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { matchesType } from './event-types.ts'
+import { prepareEvent } from './event.ts'
+
+const now = Date.UTC(2026, 0, 31, 8, 30)
+
+test('the payload is id, type, timestamp and data, in this order', () => {
+  const { payload } = prepareEvent({ id: 'evt_1', type: 'order.paid', data: { a: [1, null] } }, now)
+  assert.equal(
+    payload.toString(),
+    '{"id":"evt_1","type":"order.paid","timestamp":"2026-01-31T08:30:00.000Z","data":{"a":[1,null]}}',
+  )
+})
+
+test('an event without an id gets one of its own', () => {
+  const ids = new Set(Array.from({ length: 100 }, () => prepareEvent({ type: 'a', data: 1 }, now).eventId))
+  assert.equal(ids.size, 100)
+  for (const id of ids) assert.match(id, /^msg_[0-9a-f]{32}$/)
+})
+
+test('the digest is of type and data, and of nothing else', () => {
+  const digest = (type: string, data: unknown, at = now) =>
+    prepareEvent({ id: 'x', type, data }, at).digest.toString('hex')
+  assert.equal(digest('a', { b: 1 }), digest('a', { b: 1 }, now + 5000))
+  assert.notEqual(digest('a', { b: 1 }), digest('a', { b: 2 }))
+  assert.notEqual(digest('a', { b: 1 }), digest('c', { b: 1 }))
+})
+
+test('types, ids and data that cannot be sent are refused', () => {
+  const cycle: Record<string, unknown> = {}
+  cycle['self'] = cycle
+  const bad = [
+    { type: '', data: 1 },
+    { type: 'a b', data: 1 },
+    { type: 'a\r\nx', data: 1 },
+    { type: 'é', data: 1 },
+    { type: 'a'.repeat(257), data: 1 },
+    { type: 'a', data: 1, id: '' },
+    { type: 'a', data: 1, id: 'a\0' },
+    { type: 'a', data: 1, id: 'a\r\nb' },
+    { type: 'a', data: 1, id: 'é' },
+    { type: 'a', data: 1, id: 'a'.repeat(257) },
+    { type: 'a', data: undefined },
+    { type: 'a', data: 1n },
+    { type: 'a', data: cycle },
+  ]
+  for (const event of bad)
+    assert.throws(() => prepareEvent(event, now), { name: 'Problem', code: 'invalid-body' }, event.type)
+})
+
+test('patterns: all, exact, and everything below a prefix', () => {
+  assert.ok(matchesType(['*'], 'a'))
+  assert.ok(matchesType(['order.paid'], 'order.paid'))
+  assert.ok(matchesType(['x', 'order.*'], 'order.paid.late'))
+  for (const other of ['order', 'orders.paid', 'reorder.paid', 'order.'])
+    assert.equal(matchesType(['order.*'], other), other === 'order.', other)
+  assert.ok(!matchesType(['order.paid'], 'order.paid.late'))
+  assert.ok(!matchesType([], 'a'))
+})

@@ -1,0 +1,65 @@
+import fc from 'fast-check'
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { parseLossless } from './lossless-json.ts'
+
+const through = (text: string): string => JSON.stringify(parseLossless(Buffer.from(text)))
+
+test('numbers come out as they were written', () => {
+  const numbers = [
+    '9007199254740993',
+    '12345678901234567890',
+    '-0',
+    '1.0',
+    '1.10',
+    '0.1',
+    '1e3',
+    '1E400',
+    '-1.5e-7',
+    '0.0000001',
+    '123456789012345.6789',
+    '3.141592653589793238',
+    '100',
+    '0',
+    '1000000000000000000000',
+  ]
+  for (const number of numbers) {
+    assert.equal(through(number), number)
+    assert.equal(through(`{"a":[${number}]}`), `{"a":[${number}]}`)
+  }
+})
+
+test('any number of the JSON grammar comes out as it was written', () => {
+  const digits = fc.stringMatching(/^\d{1,25}$/)
+  const number = fc
+    .tuple(
+      fc.constantFrom('', '-'),
+      fc.stringMatching(/^(0|[1-9]\d{0,25})$/),
+      fc.option(digits),
+      fc.option(fc.stringMatching(/^[eE][+-]?\d{1,3}$/)),
+    )
+    .map(
+      ([sign, whole, fraction, exponent]) =>
+        `${sign}${whole}${fraction === null ? '' : `.${fraction}`}${exponent ?? ''}`,
+    )
+  fc.assert(fc.property(number, (text) => assert.equal(through(`{"n":${text}}`), `{"n":${text}}`)))
+})
+
+test('__proto__ is a key like any other, and pollutes nothing', () => {
+  const text = '{"__proto__":{"admin":true},"constructor":{"prototype":{"admin":true}},"n":1.0}'
+  assert.equal(through(text), text)
+  assert.equal(through('{"__proto__":{"admin":true}}'), '{"__proto__":{"admin":true}}')
+  assert.equal(({} as { admin?: boolean }).admin, undefined)
+})
+
+test('NUL, lone surrogates and characters of every plane survive', () => {
+  for (const text of ['"\\u0000"', '"\\ud800"', '"😀é"']) assert.equal(through(text), text)
+})
+
+test('what is not UTF-8 or not JSON is refused as the client’s fault', () => {
+  for (const bytes of [[0xff], [0x22, 0xc3, 0x28, 0x22], [0x7b]]) {
+    assert.throws(() => parseLossless(Uint8Array.from(bytes)), { name: 'Problem', code: 'invalid-body' })
+  }
+  assert.throws(() => parseLossless(Buffer.from('1.0]')), { code: 'invalid-body' })
+  assert.equal(parseLossless(Buffer.alloc(0)), undefined)
+})

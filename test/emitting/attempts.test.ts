@@ -1,0 +1,151 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { onEachEngine } from '../harness/engines.ts'
+import { hang, startReceiver, type Answer } from '../harness/receiver.ts'
+import { adminKey } from '../harness/service.ts'
+import { deliveries, emit, expectJson, settled, startEmitting, subscribe, until } from './harness.ts'
+
+onEachEngine('attempts', (engine) => {
+  test('a response of 10 MB is cut at 64 KiB, and counts by its status', async () => {
+    let closed = false
+    const flood: Answer = (response) => {
+      response.writeHead(200, { 'content-type': 'text/plain', 'set-cookie': 'session=1' })
+      response.on('close', () => (closed = true))
+      response.end(Buffer.alloc(10 * 1024 * 1024, 'x'))
+    }
+    const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver(flood)])
+    const { id } = await subscribe(service, { url: receiver.url })
+    await emit(service, { type: 'a', data: 1 })
+    const [attempt] = (await settled(service, id, 'delivered')).attempts
+    assert.equal(attempt!.responseBody, 'x'.repeat(64 * 1024))
+    assert.equal(attempt!.responseHeaders?.['content-type'], 'text/plain')
+    assert.equal(attempt!.responseHeaders?.['set-cookie'], '[redacted]')
+    await until(async () => closed, 'the connection was closed')
+    await Promise.all([service.close(), receiver.close()])
+  })
+
+  test('the time-out covers the whole exchange: no answer, a body that trickles, a body that never ends', async () => {
+    const trickle: Answer = (response) => {
+      response.writeHead(200)
+      const timer = setInterval(() => response.write('x'), 20)
+      response.on('close', () => clearInterval(timer))
+    }
+    const stall: Answer = (response) => response.writeHead(200).write('begun')
+    const [service, ...receivers] = await Promise.all([
+      startEmitting(engine, { env: { EMIT_RETRY_SCHEDULE: '0', EMIT_TIMEOUT: '0.3' } }),
+      startReceiver(hang),
+      startReceiver(trickle),
+      startReceiver(stall),
+    ])
+    const ids = await Promise.all(receivers.map(async ({ url }) => (await subscribe(service, { url })).id))
+    await emit(service, { type: 'a', data: 1 })
+    const errors: (string | null)[] = []
+    for (const id of ids) {
+      const [attempt] = (await settled(service, id, 'dead')).attempts
+      assert.ok(attempt!.durationMs >= 290 && attempt!.durationMs < 2_000, String(attempt!.durationMs))
+      errors.push(attempt!.error)
+    }
+    assert.deepEqual(errors, [
+      'no answer within 0.3 s',
+      "the answer's body did not end within 0.3 s",
+      "the answer's body did not end within 0.3 s",
+    ])
+    await Promise.all([service.close(), ...receivers.map((receiver) => receiver.close())])
+  })
+
+  test('whatever goes wrong is told in plain words', async () => {
+    const reset: Answer = (response) => response.socket?.destroy()
+    const garbage: Answer = (response) => response.socket?.end('not http at all\r\n\r\n')
+    const short: Answer = (response) => {
+      response.writeHead(200, { 'content-length': '100' }).write('ten bytes.')
+      setImmediate(() => response.socket?.destroy())
+    }
+    const hundred: Answer = (response) => {
+      for (let n = 0; n < 100; n += 1) response.setHeader(`x-${n}`, 'y'.repeat(1000))
+      response.writeHead(200).end()
+    }
+    const moved: Answer = (response) =>
+      response.writeHead(302, { location: 'http://127.0.0.1:9/elsewhere' }).end()
+    const cases: [answer: Answer, error: RegExp][] = [
+      [reset, /closed|reset/],
+      [garbage, /not valid HTTP/],
+      [short, /closed|reset|not as long/],
+      [hundred, /headers are too large/],
+      [moved, /answered 302 to http:\/\/127.0.0.1:9\/elsewhere: redirects are not followed/],
+      [404, /^answered 404$/],
+    ]
+    const service = await startEmitting(engine, { env: { EMIT_RETRY_SCHEDULE: '0' } })
+    const receivers = await Promise.all(cases.map(([answer]) => startReceiver(answer)))
+    const ids = await Promise.all(receivers.map(async ({ url }) => (await subscribe(service, { url })).id))
+    const refused = await subscribe(service, { url: 'http://127.0.0.1:9/' })
+    const unknown = await subscribe(service, { url: 'http://name.invalid/' })
+    await emit(service, { type: 'a', data: 1 })
+    for (const [index, [, error]] of cases.entries())
+      assert.match((await settled(service, ids[index]!, 'dead')).attempts[0]!.error ?? '', error)
+    assert.match((await settled(service, refused.id, 'dead')).attempts[0]!.error ?? '', /refused/)
+    assert.match((await settled(service, unknown.id, 'dead')).attempts[0]!.error ?? '', /resolve/)
+    await Promise.all([service.close(), ...receivers.map((receiver) => receiver.close())])
+  })
+
+  test('410 Gone gives the delivery up and disables the subscriber', async () => {
+    const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver(410)])
+    const { id } = await subscribe(service, { url: receiver.url })
+    await emit(service, { type: 'a', data: 1 })
+    const dead = await settled(service, id, 'dead')
+    assert.equal(dead.attempts.length, 1)
+    const subscriber = await until(async () => {
+      const answer = (await expectJson(service, 200, `/subscribers/${id}`)) as {
+        status: string
+        disabledReason: string
+      }
+      return answer.status === 'disabled' && answer
+    }, 'the subscriber is disabled')
+    assert.match(subscriber.disabledReason, /410/)
+    await emit(service, { type: 'a', data: 2 })
+    assert.equal((await deliveries(service, id)).length, 1)
+    await Promise.all([service.close(), receiver.close()])
+  })
+
+  test('Retry-After is honoured', async () => {
+    const later: Answer = (response) => response.writeHead(429, { 'retry-after': '1' }).end()
+    const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver(later, 204)])
+    const { id } = await subscribe(service, { url: receiver.url })
+    await emit(service, { type: 'a', data: 1 })
+    await settled(service, id, 'delivered')
+    const [first, second] = receiver.calls
+    assert.ok(second!.at - first!.at >= 900, `${second!.at - first!.at} ms`)
+    await Promise.all([service.close(), receiver.close()])
+  })
+
+  test('custom headers go along, cannot replace ours, and their values are not in the log', async () => {
+    const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver()])
+    const { id } = await subscribe(service, {
+      url: receiver.url,
+      headers: { authorization: 'Bearer s3cret', 'x-tenant': 'acme' },
+    })
+    await emit(service, { type: 'a', data: 1 })
+    const [call] = await receiver.waitFor(1)
+    assert.equal(call!.headers['authorization'], 'Bearer s3cret')
+    assert.equal(call!.headers['x-tenant'], 'acme')
+    const logged = JSON.stringify(await settled(service, id, 'delivered'))
+    assert.ok(
+      !logged.includes('s3cret') && !logged.includes(String(call!.headers['webhook-signature'])),
+      logged,
+    )
+    assert.ok(logged.includes('"authorization":"[redacted]"'))
+    await Promise.all([service.close(), receiver.close()])
+  })
+
+  test('dead letters and attempts are counted', async () => {
+    const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver(500)])
+    const { id } = await subscribe(service, { url: receiver.url })
+    await emit(service, { type: 'a', data: 1 })
+    await settled(service, id, 'dead')
+    const metrics = await (
+      await service.fetch('/metrics', { headers: { authorization: `Bearer ${adminKey}` } })
+    ).text()
+    assert.match(metrics, /postern_delivery_attempts_total\{outcome="retry"\} 1/)
+    assert.match(metrics, /postern_delivery_attempts_total\{outcome="dead"\} 1/)
+    await Promise.all([service.close(), receiver.close()])
+  })
+})

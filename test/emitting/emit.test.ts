@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { onEachEngine } from '../harness/engines.ts'
+import { startReceiver } from '../harness/receiver.ts'
+import { adminKey } from '../harness/service.ts'
+import { deliveries, emit, startEmitting, subscribe } from './harness.ts'
+
+onEachEngine('emit', (engine) => {
+  test('the same id with the same content gives the first result and no second delivery; other content is 409', async () => {
+    const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver()])
+    const { id } = await subscribe(service, { url: receiver.url })
+    const event = { id: 'order-1', type: 'order.paid', data: { amount: 12 } }
+    const first = await emit(service, event)
+    assert.deepEqual(await emit(service, event), first)
+    for (const other of [
+      { ...event, data: { amount: 13 } },
+      { ...event, type: 'order.refunded' },
+    ]) {
+      const response = await service.admin('/events', { method: 'POST', json: other })
+      assert.equal(response.status, 409)
+      assert.equal(((await response.json()) as { code: string }).code, 'id-conflict')
+    }
+    await receiver.waitFor(1)
+    assert.equal((await deliveries(service, id)).length, 1)
+    await Promise.all([service.close(), receiver.close()])
+  })
+
+  test('of twenty calls with one id at the same moment one emits, and all get its result', async () => {
+    const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver()])
+    const { id } = await subscribe(service, { url: receiver.url })
+    const event = { id: 'race', type: 'a', data: 1 }
+    const answers = await Promise.all(Array.from({ length: 20 }, () => emit(service, event)))
+    assert.equal(new Set(answers.map((answer) => answer.id)).size, 1)
+    assert.equal((await deliveries(service, id)).length, 1)
+
+    const mixed = await Promise.all(
+      Array.from({ length: 20 }, (_, n) =>
+        service.admin('/events', { method: 'POST', json: { id: 'mixed', type: 'a', data: n % 2 } }),
+      ),
+    )
+    const statuses = new Set(mixed.map(({ status }) => status))
+    assert.deepEqual([...statuses].toSorted(), [202, 409])
+    assert.equal((await deliveries(service, id)).length, 2)
+    await Promise.all([service.close(), receiver.close()])
+  })
+
+  test('the data arrives as it was written: great numbers, 1.0, NUL, __proto__', async () => {
+    const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver()])
+    await subscribe(service, { url: receiver.url })
+    const data = '{"n":12345678901234567890,"f":1.0,"z":"\\u0000","__proto__":{"x":1},"u":"é😀"}'
+    const response = await service.fetch('/events', {
+      method: 'POST',
+      headers: { authorization: `Bearer ${adminKey}`, 'content-type': 'application/json' },
+      body: `{"type":"a", "data": ${data}}`,
+    })
+    assert.equal(response.status, 202)
+    const [call] = await receiver.waitFor(1)
+    assert.ok(call!.body.toString().endsWith(`,"data":${data}}`), call!.body.toString())
+    await Promise.all([service.close(), receiver.close()])
+  })
+
+  test('an event goes to the subscribers whose types match', async () => {
+    const service = await startEmitting(engine)
+    const url = 'http://127.0.0.1:9/'
+    const [all, orders, exact, paused, disabled] = await Promise.all([
+      subscribe(service, { url }),
+      subscribe(service, { url, eventTypes: ['user.created', 'order.*'] }),
+      subscribe(service, { url, eventTypes: ['order.paid'] }),
+      subscribe(service, { url }),
+      subscribe(service, { url }),
+    ])
+    await service.admin(`/subscribers/${paused.id}`, { method: 'PATCH', json: { status: 'paused' } })
+    await service.admin(`/subscribers/${disabled.id}`, { method: 'PATCH', json: { status: 'disabled' } })
+    for (const type of ['order.paid', 'order.paid.late', 'orders', 'user.created'])
+      await emit(service, { type, data: 1 })
+    const typesOf = async ({ id }: { id: string }) =>
+      (await deliveries(service, id)).map(({ eventType }) => eventType).toReversed()
+    assert.deepEqual(await typesOf(all), ['order.paid', 'order.paid.late', 'orders', 'user.created'])
+    assert.deepEqual(await typesOf(orders), ['order.paid', 'order.paid.late', 'user.created'])
+    assert.deepEqual(await typesOf(exact), ['order.paid'])
+    assert.equal((await typesOf(paused)).length, 4)
+    assert.equal((await typesOf(disabled)).length, 0)
+    await service.close()
+  })
+
+  test('an event that cannot be is refused with the reason, and nothing is emitted', async () => {
+    const service = await startEmitting(engine)
+    const send = (body: string | Uint8Array<ArrayBuffer>, contentType = 'application/json') =>
+      service.fetch('/events', {
+        method: 'POST',
+        headers: { authorization: `Bearer ${adminKey}`, 'content-type': contentType },
+        body,
+      })
+    const refused: [body: string | Uint8Array<ArrayBuffer>, status: number][] = [
+      ['', 400],
+      ['{', 400],
+      ['[]', 400],
+      ['"text"', 400],
+      ['null', 400],
+      ['{"type":"a"}', 400],
+      ['{"data":1}', 400],
+      ['{"type":"","data":1}', 400],
+      ['{"type":1.0,"data":1}', 400],
+      ['{"type":"a b","data":1}', 400],
+      ['{"type":"a","data":1,"id":""}', 400],
+      ['{"type":"a","data":1,"id":null}', 400],
+      ['{"type":"a","data":1,"more":1}', 400],
+      [Uint8Array.from([0x7b, 0xff, 0x7d]), 400],
+      [`{"type":"a","data":"${'x'.repeat(1024 * 1024)}"}`, 413],
+    ]
+    for (const [body, status] of refused) {
+      const response = await send(body)
+      assert.equal(response.status, status, String(body).slice(0, 60))
+      assert.match(response.headers.get('content-type') ?? '', /problem\+json/)
+    }
+    assert.equal((await send('<a/>', 'application/xml')).status, 415)
+    const unauthenticated = await service.fetch('/events', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{"type":"a","data":1}',
+    })
+    assert.equal(unauthenticated.status, 401)
+    for (const data of [null, false, 0, '', [], {}]) await emit(service, { type: 'a', data })
+    await service.close()
+  })
+})

@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { onEachEngine } from '../harness/engines.ts'
+import { hang, startReceiver, type Answer } from '../harness/receiver.ts'
+import { deliveries, emit, expectJson, settled, startEmitting, subscribe, until } from './harness.ts'
+
+onEachEngine('fairness', (engine) => {
+  test('twenty hanging subscribers with a backlog do not delay a healthy one', async () => {
+    const [service, hanging, healthy] = await Promise.all([
+      startEmitting(engine, { env: { EMIT_TIMEOUT: '5', EMIT_RETRY_SCHEDULE: '0' } }),
+      startReceiver(hang),
+      startReceiver(),
+    ])
+    await Promise.all(Array.from({ length: 20 }, () => subscribe(service, { url: hanging.url })))
+    for (let n = 0; n < 12; n += 1) await emit(service, { type: 'a', data: n })
+    await hanging.waitFor(200)
+    await subscribe(service, { url: healthy.url, eventTypes: ['b'] })
+    const started = Date.now()
+    for (let n = 0; n < 20; n += 1) await emit(service, { type: 'b', data: n })
+    await healthy.waitFor(20)
+    assert.ok(Date.now() - started < 2_000, `${Date.now() - started} ms`)
+    assert.equal(hanging.calls.length, 200, 'ten at a time for each of the hanging ones')
+    await hanging.close()
+    await Promise.all([service.close(), healthy.close()])
+  })
+
+  test('no more than the concurrency at a time', async () => {
+    let running = 0
+    let most = 0
+    const slow: Answer = (response) => {
+      most = Math.max(most, ++running)
+      setTimeout(() => {
+        running -= 1
+        response.writeHead(204).end()
+      }, 30)
+    }
+    const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver(slow)])
+    await subscribe(service, { url: receiver.url, concurrency: 3 })
+    await Promise.all(Array.from({ length: 15 }, (_, n) => emit(service, { type: 'a', data: n })))
+    await receiver.waitFor(15)
+    assert.equal(most, 3)
+    await Promise.all([service.close(), receiver.close()])
+  })
+
+  test('ordered: one at a time in the order of emitting, held up by a failure until it succeeds', async () => {
+    const [service, receiver] = await Promise.all([
+      startEmitting(engine, { env: { EMIT_RETRY_SCHEDULE: '0,0.05,0.05' } }),
+      startReceiver(204, 500, 500, 204),
+    ])
+    await subscribe(service, { url: receiver.url, ordered: true })
+    for (let n = 0; n < 5; n += 1) await emit(service, { type: 'a', data: n })
+    const calls = await receiver.waitFor(7)
+    assert.deepEqual(
+      calls.map(({ body }) => (JSON.parse(body.toString()) as { data: number }).data),
+      [0, 1, 1, 1, 2, 3, 4],
+    )
+    await Promise.all([service.close(), receiver.close()])
+  })
+
+  test('a rate limit is kept', async () => {
+    const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver()])
+    await subscribe(service, { url: receiver.url, rateLimit: 10 })
+    await Promise.all(Array.from({ length: 15 }, (_, n) => emit(service, { type: 'a', data: n })))
+    const calls = await receiver.waitFor(15)
+    const span = calls.at(-1)!.at - calls[0]!.at
+    assert.ok(span >= 350, `ten at once, five more in half a second: ${span} ms`)
+    await Promise.all([service.close(), receiver.close()])
+  })
+
+  test('a paused subscriber’s events wait and are delivered when it is resumed; they do not count as overdue', async () => {
+    const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver()])
+    const { id } = await subscribe(service, { url: receiver.url })
+    await expectJson(service, 200, `/subscribers/${id}`, { method: 'PATCH', json: { status: 'paused' } })
+    for (let n = 0; n < 3; n += 1) await emit(service, { type: 'a', data: n })
+    const other = await startReceiver()
+    const marker = await subscribe(service, { url: other.url, eventTypes: ['marker'] })
+    await emit(service, { type: 'marker', data: 1 })
+    await settled(service, marker.id, 'delivered')
+    assert.equal(receiver.calls.length, 0)
+    const ready = (await (await service.fetch('/readyz')).json()) as {
+      oldestDueSeconds: Record<string, number>
+    }
+    assert.equal(ready.oldestDueSeconds['deliveries'], 0)
+    await expectJson(service, 200, `/subscribers/${id}`, { method: 'PATCH', json: { status: 'active' } })
+    await receiver.waitFor(3)
+    await until(
+      async () => (await deliveries(service, id, '?status=delivered')).length === 4,
+      'all are delivered',
+    )
+    await Promise.all([service.close(), receiver.close(), other.close()])
+  })
+
+  test('a subscriber with two hundred events waiting gets them all, each once', async () => {
+    const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver()])
+    const { id } = await subscribe(service, { url: receiver.url })
+    await Promise.all(Array.from({ length: 200 }, (_, n) => emit(service, { type: 'a', data: n })))
+    await receiver.waitFor(200)
+    await until(
+      async () => (await deliveries(service, id, '?status=pending')).length === 0,
+      'nothing is pending',
+    )
+    assert.equal(new Set(receiver.calls.map(({ headers }) => headers['webhook-id'])).size, 200)
+    assert.equal(receiver.calls.length, 200)
+    await Promise.all([service.close(), receiver.close()])
+  })
+})

@@ -1,0 +1,220 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Webhook } from 'standardwebhooks'
+import { onEachEngine } from '../harness/engines.ts'
+import { startReceiver } from '../harness/receiver.ts'
+import { startTestService } from '../harness/service.ts'
+import { emit, expectJson, settled, startEmitting, subscribe, type SubscriberAnswer } from './harness.ts'
+
+onEachEngine('subscribers', (engine) => {
+  test('the secret is shown when it is made, and by no later answer', async () => {
+    const service = await startEmitting(engine)
+    const made = await subscribe(service, {
+      url: 'http://127.0.0.1:9/hook',
+      eventTypes: ['order.*'],
+      description: 'shop',
+    })
+    assert.match(made.secret, /^whsec_[A-Za-z0-9+/]{43}=$/)
+    const { secret, publicKey, ...rest } = made
+    assert.equal(publicKey, undefined)
+    const one = (await expectJson(service, 200, `/subscribers/${made.id}`)) as SubscriberAnswer
+    assert.deepEqual(one, { ...rest, publicKeys: [] })
+    const list = await (await service.admin('/subscribers')).text()
+    const changed = await (
+      await service.admin(`/subscribers/${made.id}`, { method: 'PATCH', json: { description: null } })
+    ).text()
+    for (const text of [list, changed, JSON.stringify(one)])
+      assert.ok(!text.includes(secret.slice(6)) && !text.includes('"secret"'), text)
+    await service.close()
+  })
+
+  test('a secret of the caller’s choice is used; one that is none is refused', async () => {
+    const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver()])
+    const secret = `whsec_${Buffer.alloc(24, 3).toString('base64')}`
+    assert.equal((await subscribe(service, { url: receiver.url, secret: secret.slice(6) })).secret, secret)
+    await emit(service, { type: 'a', data: 1 })
+    const [call] = await receiver.waitFor(1)
+    new Webhook(secret).verify(call!.body, call!.headers as Record<string, string>)
+    const response = await service.admin('/subscribers', {
+      method: 'POST',
+      json: { url: receiver.url, secret: 'too short' },
+    })
+    assert.equal(response.status, 400)
+    assert.ok(!(await response.text()).includes('too short'))
+    await Promise.all([service.close(), receiver.close()])
+  })
+
+  test('what is given is kept, changed and taken back to the default', async () => {
+    const service = await startEmitting(engine)
+    const settings = {
+      retrySchedule: [0, 1.5, 60],
+      timeout: 2.5,
+      rateLimit: 5,
+      concurrency: 3,
+      headers: { 'X-Tenant': 'acme', Authorization: 'Bearer b' },
+      ordered: true,
+      signing: 'both',
+    }
+    const made = await subscribe(service, { url: 'http://127.0.0.1:9/hook', ...settings })
+    assert.match(made.publicKey ?? '', /^whpk_/)
+    const shown = { ...settings, headers: { 'x-tenant': 'acme', authorization: '[redacted]' } }
+    assert.deepEqual({ ...made, ...shown }, made)
+    const change = (json: unknown) =>
+      expectJson(service, 200, `/subscribers/${made.id}`, {
+        method: 'PATCH',
+        json,
+      }) as Promise<SubscriberAnswer>
+    const changed = await change({
+      retrySchedule: null,
+      timeout: null,
+      headers: null,
+      rateLimit: null,
+      concurrency: null,
+      ordered: false,
+      status: 'paused',
+    })
+    assert.deepEqual(
+      {
+        ...changed,
+        retrySchedule: null,
+        timeout: null,
+        headers: {},
+        rateLimit: null,
+        concurrency: null,
+        ordered: false,
+        status: 'paused',
+      },
+      changed,
+    )
+    assert.equal((await change({ status: 'disabled' }))['disabledReason'], 'Disabled by a call of the API.')
+    assert.equal((await change({ status: 'active' }))['disabledReason'], null)
+    assert.equal((await service.admin(`/subscribers/${made.id}`, { method: 'DELETE' })).status, 204)
+    for (const method of ['GET', 'DELETE'])
+      assert.equal((await service.admin(`/subscribers/${made.id}`, { method })).status, 404)
+    assert.equal((await service.admin(`/subscribers/${made.id}`, { method: 'PATCH', json: {} })).status, 404)
+    await service.close()
+  })
+
+  test('what makes no sense is refused with the field', async () => {
+    const service = await startEmitting(engine)
+    const url = 'http://127.0.0.1:9/'
+    const bad = [
+      {},
+      { url: '' },
+      { url: 'nonsense' },
+      { url: 'ftp://example.com' },
+      { url: 'http://user:pass@127.0.0.1/' },
+      { url, eventTypes: [] },
+      { url, eventTypes: ['a b'] },
+      { url, eventTypes: ['*.paid'] },
+      { url, eventTypes: 'order.*' },
+      { url, description: 'a\0b' },
+      { url, retrySchedule: [] },
+      { url, retrySchedule: [-1] },
+      { url, retrySchedule: Array.from({ length: 51 }, () => 1) },
+      { url, timeout: 0 },
+      { url, timeout: '5' },
+      { url, rateLimit: 0 },
+      { url, concurrency: 0 },
+      { url, concurrency: 1.5 },
+      { url, headers: { host: 'x' } },
+      { url, headers: { 'x-a': 'a\r\nb: c' } },
+      { url, signing: 'v2' },
+      { url, status: 'active' },
+      { url, unknown: 1 },
+    ]
+    for (const json of bad) {
+      const response = await service.admin('/subscribers', { method: 'POST', json })
+      assert.equal(response.status, 400, JSON.stringify(json))
+    }
+    for (const id of ['x', '%00', '00000000-0000-7000-8000-000000000000'])
+      assert.equal((await service.admin(`/subscribers/${id}`)).status, 404, id)
+    assert.equal((await service.fetch('/subscribers')).status, 401)
+    assert.deepEqual(((await expectJson(service, 200, '/subscribers')) as { data: unknown[] }).data, [])
+    await service.close()
+  })
+
+  test('the list goes page by page, newest first, and a cursor that is none is refused', async () => {
+    const service = await startEmitting(engine)
+    const ids: string[] = []
+    for (let n = 0; n < 5; n += 1) ids.unshift((await subscribe(service, { url: 'http://127.0.0.1:9/' })).id)
+    type Page = { data: { id: string }[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
+    const seen: string[] = []
+    let cursor: string | null = ''
+    while (cursor !== null) {
+      const page = (await expectJson(service, 200, `/subscribers?limit=2&cursor=${cursor}`)) as Page
+      assert.ok(page.data.length <= 2)
+      seen.push(...page.data.map(({ id }) => id))
+      assert.equal(page.pageInfo.hasNextPage, page.pageInfo.nextCursor !== null)
+      cursor = page.pageInfo.nextCursor
+    }
+    assert.deepEqual(seen, ids)
+    assert.equal((await service.admin('/subscribers?cursor=nonsense')).status, 400)
+    await service.close()
+  })
+
+  test('without ALLOW_PRIVATE_NETWORK, private addresses and http are refused at registration', async () => {
+    const service = await startTestService(engine, { env: { ALLOW_PRIVATE_NETWORK: 'false' } })
+    for (const url of [
+      'https://127.0.0.1/',
+      'https://2130706433/',
+      'https://[::ffff:127.0.0.1]/',
+      'https://169.254.169.254/latest',
+      'https://localhost/',
+      'http://example.com/',
+    ]) {
+      const response = await service.admin('/subscribers', { method: 'POST', json: { url } })
+      assert.equal(response.status, 400, url)
+      assert.match(((await response.json()) as { detail: string }).detail, /ALLOW_PRIVATE_NETWORK/)
+    }
+    const { id } = await subscribe(service, { url: 'https://example.com/hook' })
+    assert.equal(
+      (await service.admin(`/subscribers/${id}`, { method: 'PATCH', json: { url: 'https://10.0.0.1/' } }))
+        .status,
+      400,
+    )
+    await service.close()
+  })
+
+  test('a subscriber that was registered when private networks were allowed is not connected to when they no longer are', async () => {
+    const database = await engine.createDatabase()
+    const receiver = await startReceiver()
+    const open = await startEmitting(engine, { databaseUrl: database.url })
+    const literal = await subscribe(open, { url: receiver.url })
+    const named = await subscribe(open, { url: receiver.url.replace('127.0.0.1', 'localhost') })
+    await open.close()
+    const strict = await startTestService(engine, {
+      databaseUrl: database.url,
+      env: { ALLOW_PRIVATE_NETWORK: 'false', EMIT_RETRY_SCHEDULE: '0' },
+    })
+    await emit(strict, { type: 'a', data: 1 })
+    for (const { id } of [literal, named])
+      assert.match((await settled(strict, id, 'dead')).attempts[0]!.error ?? '', /private or reserved/)
+    assert.equal(receiver.calls.length, 0)
+    await Promise.all([strict.close(), receiver.close()])
+    await database.drop()
+  })
+
+  test('a test event goes to its subscriber alone, signed, through the queue and into the log', async () => {
+    const [service, receiver, other] = await Promise.all([
+      startEmitting(engine),
+      startReceiver(),
+      startReceiver(),
+    ])
+    const { id, secret } = await subscribe(service, { url: receiver.url, eventTypes: ['order.paid'] })
+    await subscribe(service, { url: other.url })
+    const answer = (await expectJson(service, 202, `/subscribers/${id}/test`, { method: 'POST' })) as {
+      eventId: string
+      deliveryId: number
+    }
+    const [call] = await receiver.waitFor(1)
+    const payload = new Webhook(secret).verify(call!.body, call!.headers as Record<string, string>) as {
+      type: string
+      id: string
+    }
+    assert.deepEqual([payload.type, payload.id], ['postern.test', answer.eventId])
+    assert.equal((await settled(service, id, 'delivered')).id, answer.deliveryId)
+    assert.equal(other.calls.length, 0)
+    await Promise.all([service.close(), receiver.close(), other.close()])
+  })
+})
