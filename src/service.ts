@@ -8,6 +8,7 @@ import { createApp, type App, type Timeouts } from './http/app.ts'
 import { operations } from './http/operations.ts'
 import type { Room } from './http/room.ts'
 import { createListing } from './listing/index.ts'
+import { createLogin } from './login/index.ts'
 import { createEvents } from './events/index.ts'
 import { createReceiving } from './receiving/index.ts'
 import type { Database } from './storage/database.ts'
@@ -71,7 +72,8 @@ export async function startService(parts: ServiceParts): Promise<Service> {
       config: config.receiving,
       emitWithin: emitting.emitWithin,
     })
-    const rooms: Room[] = [accounts, receiving, emitting, createEvents(common), createListing(common)]
+    const login = createLogin({ ...common, config: config.login ?? {}, accounts })
+    const rooms: Room[] = [accounts, login, receiving, emitting, createEvents(common), createListing(common)]
     const workers = rooms.flatMap((room) => room.workers)
 
     const app = await createApp({

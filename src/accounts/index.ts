@@ -4,24 +4,75 @@ import type { Keyring } from '../crypto/keyring.ts'
 import type { Authenticate } from '../http/principal.ts'
 import type { Room } from '../http/room.ts'
 import type { Database } from '../storage/database.ts'
+import type { Log } from '../telemetry/log.ts'
+import { AccessTokens } from './access-tokens.ts'
 import { ApiKeys } from './api-keys.ts'
 import { createAuthenticate } from './authenticate.ts'
+import { HostCookie } from './host-cookie.ts'
+import { RefreshTokens } from './refresh-tokens.ts'
+import { accountsRoutes } from './routes.ts'
+import { Sessions } from './sessions.ts'
+import { SigningKeys } from './signing-keys.ts'
+import { createSweeper } from './sweeper.ts'
+import { Users } from './users.ts'
 
 export interface AccountsParts {
   configuration: Configuration
   database: Database
   keyring: Keyring
   clock: Clock
+  log: Log
   baseUrl: () => string
 }
 
 export interface Accounts extends Room {
   authenticate: Authenticate
   keys: ApiKeys
+  users: Users
+  sessions: Sessions
+  sessionCookie: HostCookie
+  refreshTokens: RefreshTokens
+  accessTokens: AccessTokens
 }
 
 /** Who is this, and what may they do. */
-export function createAccounts({ configuration, database, clock }: AccountsParts): Accounts {
+export function createAccounts({
+  configuration,
+  database,
+  keyring,
+  clock,
+  log,
+  baseUrl,
+}: AccountsParts): Accounts {
+  const admins = configuration.adminIdentities
+  const limits = { idle: configuration.sessionIdle, lifetime: configuration.sessionLifetime }
   const keys = new ApiKeys(database, clock, configuration.adminApiKey)
-  return { keys, authenticate: createAuthenticate(keys), routes: () => undefined, workers: [] }
+  const users = new Users(clock, admins)
+  const sessions = new Sessions({ database, clock, log, limits, admins })
+  const refreshTokens = new RefreshTokens({ database, clock, limits, admins })
+  const signingKeys = new SigningKeys({ database, keyring, clock })
+  const accessTokens = new AccessTokens({
+    keys: signingKeys,
+    refreshTokens,
+    reader: database.reader,
+    clock,
+    baseUrl,
+  })
+  const sessionCookie = new HostCookie('postern_session', baseUrl)
+  const sweeper = createSweeper('accounts', clock, log, [
+    (now) => sessions.sweep(now),
+    (now) => refreshTokens.sweep(now),
+  ])
+  return {
+    authenticate: createAuthenticate({ keys, accessTokens, sessions, cookie: sessionCookie }),
+    keys,
+    users,
+    sessions,
+    sessionCookie,
+    refreshTokens,
+    accessTokens,
+    routes: (app) =>
+      accountsRoutes(app, { database, users, sessions, refreshTokens, signingKeys, cookie: sessionCookie }),
+    workers: [sweeper],
+  }
 }

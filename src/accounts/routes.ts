@@ -1,0 +1,253 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { isId } from '../crypto/ids.ts'
+import { Problem } from '../errors.ts'
+import type { App } from '../http/app.ts'
+import type { Principal } from '../http/principal.ts'
+import type { Database } from '../storage/database.ts'
+import type { HostCookie } from './host-cookie.ts'
+import type { RefreshTokens } from './refresh-tokens.ts'
+import type { Sessions } from './sessions.ts'
+import type { SigningKeys } from './signing-keys.ts'
+import type { Users } from './users.ts'
+
+export interface AccountsRoutesParts {
+  database: Database
+  users: Users
+  sessions: Sessions
+  refreshTokens: RefreshTokens
+  signingKeys: SigningKeys
+  cookie: HostCookie
+}
+
+const tags = ['sign-in']
+const Nullable = Type.Union([Type.String(), Type.Null()])
+const Time = Type.String({ format: 'date-time' })
+const iso = (time: number): string => new Date(time).toISOString()
+
+const User = Type.Object({
+  id: Type.String(),
+  email: Nullable,
+  name: Nullable,
+  role: Type.Enum(['user', 'admin']),
+})
+const SessionItem = Type.Object({
+  id: Type.String({ description: 'Names the session; it is not the token.' }),
+  current: Type.Boolean({ description: 'Whether this call was made with it.' }),
+  provider: Type.String({ description: 'The identity provider of the sign-in' }),
+  address: Nullable,
+  userAgent: Nullable,
+  createdAt: Time,
+  lastSeenAt: Time,
+  expiresAt: Time,
+})
+const Identity = Type.Object({
+  provider: Type.String(),
+  providerId: Type.String(),
+  email: Nullable,
+  emailVerified: Type.Boolean(),
+  name: Nullable,
+  createdAt: Time,
+  lastUsedAt: Time,
+})
+
+/** The calls about one's own account. */
+export async function accountsRoutes(app: App, parts: AccountsRoutesParts): Promise<void> {
+  const { database, users, sessions, refreshTokens, signingKeys, cookie } = parts
+
+  await app.register(async (scope: App) => {
+    neverStored(scope)
+    acceptForms(scope)
+
+    scope.get(
+      '/auth/session',
+      {
+        config: { access: 'user' },
+        schema: {
+          tags,
+          summary: 'Who am I',
+          response: {
+            200: Type.Object({
+              user: User,
+              session: Type.Object({ id: Type.String(), kind: Type.Enum(['session', 'token']) }),
+            }),
+          },
+        },
+      },
+      async ({ principal }) => {
+        const { kind, userId, sessionId } = signedIn({ principal })
+        const user = await users.find(database.reader, userId)
+        if (!user || kind === 'key' || sessionId === undefined) throw new Problem('not-signed-in')
+        return { user, session: { id: sessionId, kind } }
+      },
+    )
+
+    scope.post(
+      '/auth/logout',
+      {
+        config: { access: 'user' },
+        schema: {
+          tags,
+          summary: 'Sign out; a form is sent to /login',
+          response: { 204: Type.Null(), 303: Type.Null() },
+        },
+        // A form that is sent after the session has ended leads to where it would have led.
+        errorHandler: (error, request, reply) => {
+          if (!(error instanceof Problem && error.code === 'not-signed-in' && wantsPage(request))) throw error
+          void goodbye(request, reply)
+        },
+      },
+      async (request, reply) => {
+        const { kind, userId, sessionId = '' } = signedIn(request)
+        if (kind === 'session') await sessions.revoke(userId, sessionId)
+        else await refreshTokens.end(sessionId)
+        return goodbye(request, reply)
+      },
+    )
+
+    function goodbye(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+      cookie.clear(reply)
+      return wantsPage(request) ? reply.redirect('/login', 303) : reply.code(204).send()
+    }
+
+    scope.get(
+      '/auth/sessions',
+      {
+        config: { access: 'user' },
+        schema: {
+          tags,
+          summary: 'My devices',
+          response: { 200: Type.Object({ data: Type.Array(SessionItem) }) },
+        },
+      },
+      async ({ principal }) => {
+        const { userId, sessionId } = signedIn({ principal })
+        const rows = await sessions.list(userId)
+        const data = rows.map((row) => ({
+          id: row.id,
+          current: row.id === sessionId,
+          provider: row.provider,
+          address: row.address,
+          userAgent: row.user_agent,
+          createdAt: iso(row.created_at),
+          lastSeenAt: iso(row.last_seen_at),
+          expiresAt: iso(row.expires_at),
+        }))
+        return { data }
+      },
+    )
+
+    scope.delete(
+      '/auth/sessions/:id',
+      {
+        config: { access: 'user' },
+        schema: {
+          tags,
+          summary: 'End one of my sessions',
+          params: Type.Object({ id: Type.String() }),
+          response: { 204: Type.Null() },
+        },
+      },
+      async (request, reply) => {
+        const { userId, sessionId } = signedIn(request)
+        const { id } = request.params
+        if (!isId(id) || !(await sessions.revoke(userId, id))) throw new Problem('not-found')
+        if (id === sessionId) cookie.clear(reply)
+        return reply.code(204).send(null)
+      },
+    )
+
+    scope.get(
+      '/auth/identities',
+      {
+        config: { access: 'user' },
+        schema: {
+          tags,
+          summary: 'My identities',
+          response: { 200: Type.Object({ data: Type.Array(Identity) }) },
+        },
+      },
+      async ({ principal }) => {
+        const identities = await users.identities(database.reader, signedIn({ principal }).userId)
+        const data = identities.map(({ createdAt, lastUsedAt, ...identity }) =>
+          Object.assign(identity, { createdAt: iso(createdAt), lastUsedAt: iso(lastUsedAt) }),
+        )
+        return { data }
+      },
+    )
+
+    scope.delete(
+      '/auth/identities/:provider',
+      {
+        config: { access: 'user' },
+        schema: {
+          tags,
+          summary: 'Unlink my identities at a provider; never the last',
+          params: Type.Object({ provider: Type.String() }),
+          querystring: Type.Object({
+            providerId: Type.Optional(Type.String({ description: 'Only this one, when there are several' })),
+          }),
+          response: { 204: Type.Null() },
+        },
+      },
+      async (request, reply) => {
+        const { userId } = signedIn(request)
+        const { provider } = request.params
+        const { providerId } = request.query
+        const result = await database.transaction((tx) => users.unlink(tx, userId, provider, providerId))
+        if (result === 'unknown') throw new Problem('not-found')
+        if (result === 'last') throw new Problem('last-identity')
+        return reply.code(204).send(null)
+      },
+    )
+  })
+
+  app.get(
+    '/.well-known/jwks.json',
+    {
+      config: { access: 'public' },
+      schema: {
+        tags,
+        summary: 'The public keys of access tokens (RFC 7517)',
+        response: { 200: Type.Object({ keys: Type.Array(Type.Object({}, { additionalProperties: true })) }) },
+      },
+    },
+    async (_request, reply) => {
+      const { keys } = await signingKeys.jwks()
+      return reply.header('cache-control', 'public, max-age=300').send({ keys })
+    },
+  )
+}
+
+/** Answers of sign-in hold what is one person's: no cache, of a browser or on the way, may keep them. */
+export function neverStored(scope: App): void {
+  scope.addHook('onRequest', async (_request, reply) => {
+    reply.header('cache-control', 'no-store')
+  })
+}
+
+/** Forms, with every field as a string. A field that comes twice could be read in two ways, so it is refused. */
+export function acceptForms(scope: App): void {
+  scope.addContentTypeParser(
+    'application/x-www-form-urlencoded',
+    { parseAs: 'string' },
+    (_request, body, done) => {
+      const fields = Object.create(null) as Record<string, string>
+      for (const [name, value] of new URLSearchParams(body as string)) {
+        if (name in fields)
+          return done(new Problem('bad-request', { detail: `The field ${name} came twice.` }))
+        fields[name] = value
+      }
+      done(null, fields)
+    },
+  )
+}
+
+function signedIn({ principal }: Pick<FastifyRequest, 'principal'>): Principal & { userId: string } {
+  if (!principal?.userId) throw new Problem('not-signed-in')
+  return { ...principal, userId: principal.userId }
+}
+
+function wantsPage(request: FastifyRequest): boolean {
+  return request.headers.accept?.includes('text/html') === true
+}

@@ -1,0 +1,40 @@
+import type { Clock } from '../clock.ts'
+import type { Worker } from '../http/room.ts'
+import type { Log } from '../telemetry/log.ts'
+
+/** Milliseconds between two rounds. What is over is refused by its times anyway: this only keeps tables small. */
+const interval = 10 * 60_000
+
+/** Deletes what is over, round after round. A round that fails is logged, and the next one tries again. */
+export function createSweeper(
+  name: string,
+  clock: Clock,
+  log: Log,
+  sweeps: readonly ((now: number) => Promise<void>)[],
+): Worker {
+  let cancel: (() => void) | undefined
+  let running: Promise<void> = Promise.resolve()
+  const round = async (): Promise<void> => {
+    for (const sweep of sweeps) {
+      await sweep(clock.now()).catch((error: unknown) =>
+        log.warn({ err: error, worker: name }, 'could not sweep'),
+      )
+    }
+  }
+  const schedule = (): void => {
+    cancel = clock.after(interval, () => {
+      running = round().then(() => {
+        if (cancel) schedule()
+      })
+    })
+  }
+  return {
+    name,
+    start: schedule,
+    async stop() {
+      cancel?.()
+      cancel = undefined
+      await running
+    },
+  }
+}

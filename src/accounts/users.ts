@@ -1,0 +1,196 @@
+import type { Clock } from '../clock.ts'
+import { newId } from '../crypto/ids.ts'
+import type { Queryable, Tx } from '../storage/database.ts'
+import type { Role } from '../storage/tables.ts'
+import { roleExpression, type IdentityKey } from './roles.ts'
+
+/** What a provider vouches for. Only the key decides whose account it is; the rest is for display and contact. */
+export interface ProvidedIdentity extends IdentityKey {
+  email: string | null
+  emailVerified: boolean
+  name: string | null
+}
+
+export interface User {
+  id: string
+  email: string | null
+  name: string | null
+  role: Role
+}
+
+export interface FoundUser {
+  userId: string
+  created: boolean
+  blocked: boolean
+}
+
+/** Local users and the identities that link to them. */
+export class Users {
+  readonly #clock: Clock
+  readonly #admins: readonly IdentityKey[]
+
+  constructor(clock: Clock, admins: readonly IdentityKey[]) {
+    this.#clock = clock
+    this.#admins = admins
+  }
+
+  async find(db: Queryable, id: string): Promise<User | undefined> {
+    return db
+      .selectFrom('users')
+      .select(['users.id', 'users.email', 'users.name', roleExpression(this.#admins).as('role')])
+      .where('users.id', '=', id)
+      .executeTakeFirst()
+  }
+
+  /**
+   * The user that the identity links to; one is created when there is none. Two calls at once for a new identity give
+   * one user: the unique key lets one insert through, and the other call takes what it finds.
+   */
+  async findOrCreate(tx: Tx, identity: ProvidedIdentity): Promise<FoundUser> {
+    const known = await this.#noteUse(tx, identity)
+    if (known) return known
+    const now = this.#clock.now()
+    const id = newId(now)
+    const { provider, providerId, email, name } = identity
+    await tx
+      .insertInto('users')
+      .values({
+        id,
+        email,
+        name,
+        provider,
+        provider_id: providerId,
+        role: 'user',
+        blocked_at: null,
+        created_at: now,
+      })
+      .execute()
+    if (await this.#insertIdentity(tx, id, identity)) return { userId: id, created: true, blocked: false }
+    await tx.deleteFrom('users').where('id', '=', id).execute()
+    const winner = await this.#noteUse(tx, identity)
+    if (!winner) throw new Error('an identity was taken and then gone within one transaction')
+    return winner
+  }
+
+  /** Links an identity to a user. `taken` when it belongs to another one; nothing is moved then. */
+  async link(tx: Tx, userId: string, identity: ProvidedIdentity): Promise<'linked' | 'known' | 'taken'> {
+    // The same lock as in `unlink`: what counts a user's identities sees them one after the other.
+    await lockUser(tx, userId)
+    if (await this.#insertIdentity(tx, userId, identity)) return 'linked'
+    const owner = await this.#noteUse(tx, identity)
+    return owner?.userId === userId ? 'known' : 'taken'
+  }
+
+  /**
+   * Unlinks a user's identities at one provider (or the one that `providerId` names). Never the last: when two calls
+   * race, the second one waits for the first and then sees what is left.
+   */
+  async unlink(
+    tx: Tx,
+    userId: string,
+    provider: string,
+    providerId?: string,
+  ): Promise<'unlinked' | 'unknown' | 'last'> {
+    await lockUser(tx, userId)
+    const all = await this.identities(tx, userId)
+    const goes = (key: IdentityKey): boolean =>
+      key.provider === provider && (providerId === undefined || key.providerId === providerId)
+    const remaining = all.find((identity) => !goes(identity))
+    const leaving = all.filter(goes)
+    if (leaving.length === 0) return 'unknown'
+    if (!remaining) return 'last'
+    for (const key of leaving) {
+      await tx
+        .deleteFrom('identities')
+        .where('provider', '=', key.provider)
+        .where('provider_id', '=', key.providerId)
+        .where('user_id', '=', userId)
+        .execute()
+      await tx
+        .updateTable('users')
+        .set({ provider: remaining.provider, provider_id: remaining.providerId })
+        .where('id', '=', userId)
+        .where('provider', '=', key.provider)
+        .where('provider_id', '=', key.providerId)
+        .execute()
+    }
+    return 'unlinked'
+  }
+
+  /** The user's identities, oldest first. */
+  async identities(
+    db: Queryable,
+    userId: string,
+  ): Promise<(ProvidedIdentity & { createdAt: number; lastUsedAt: number })[]> {
+    const rows = await db
+      .selectFrom('identities')
+      .selectAll()
+      .where('user_id', '=', userId)
+      .orderBy('created_at')
+      .orderBy('provider')
+      .orderBy('provider_id')
+      .limit(100)
+      .execute()
+    return rows.map((row) => ({
+      provider: row.provider,
+      providerId: row.provider_id,
+      email: row.email,
+      emailVerified: row.email_verified === 1,
+      name: row.name,
+      createdAt: row.created_at,
+      lastUsedAt: row.last_used_at,
+    }))
+  }
+
+  /** Notes what the provider says now on the identity; the user's own record stays as it is. */
+  async #noteUse(tx: Tx, identity: ProvidedIdentity): Promise<FoundUser | undefined> {
+    const row = await tx
+      .updateTable('identities')
+      .set({
+        last_used_at: this.#clock.now(),
+        email: identity.email,
+        email_verified: identity.emailVerified ? 1 : 0,
+        name: identity.name,
+      })
+      .where('provider', '=', identity.provider)
+      .where('provider_id', '=', identity.providerId)
+      .returning('user_id')
+      .executeTakeFirst()
+    if (!row) return undefined
+    const user = await tx
+      .selectFrom('users')
+      .select('blocked_at')
+      .where('id', '=', row.user_id)
+      .executeTakeFirstOrThrow()
+    return { userId: row.user_id, created: false, blocked: user.blocked_at !== null }
+  }
+
+  async #insertIdentity(tx: Tx, userId: string, identity: ProvidedIdentity): Promise<boolean> {
+    const now = this.#clock.now()
+    const inserted = await tx
+      .insertInto('identities')
+      .values({
+        provider: identity.provider,
+        provider_id: identity.providerId,
+        user_id: userId,
+        email: identity.email,
+        email_verified: identity.emailVerified ? 1 : 0,
+        name: identity.name,
+        created_at: now,
+        last_used_at: now,
+      })
+      .onConflict((conflict) => conflict.columns(['provider', 'provider_id']).doNothing())
+      .returning('user_id')
+      .executeTakeFirst()
+    return inserted !== undefined
+  }
+}
+
+/** A change that changes nothing locks the row on PostgreSQL; on SQLite the transaction is alone anyway. */
+async function lockUser(tx: Tx, userId: string): Promise<void> {
+  await tx
+    .updateTable('users')
+    .set((eb) => ({ role: eb.ref('role') }))
+    .where('id', '=', userId)
+    .execute()
+}

@@ -1,0 +1,123 @@
+import { createHash } from 'node:crypto'
+import type { Family, RefreshTokens } from '../accounts/refresh-tokens.ts'
+import type { Clock } from '../clock.ts'
+import { equalBytes, hashToken, newToken } from '../crypto/tokens.ts'
+import type { Database, Tx } from '../storage/database.ts'
+import type { AppRequest } from './clients.ts'
+
+/** Milliseconds that an app has for the exchange. */
+const lifetime = 60_000
+/** Milliseconds after which a code is forgotten; until then its second use is recognised. */
+const remembered = 24 * 3_600_000
+
+export interface Exchange {
+  code: string
+  clientId: string
+  redirectUri: string
+  verifier: string
+}
+
+/** The one-time codes that apps exchange for tokens (RFC 6749, section 4.1; RFC 7636). */
+export class AuthorizationCodes {
+  readonly #database: Database
+  readonly #clock: Clock
+  readonly #refreshTokens: RefreshTokens
+
+  constructor(parts: { database: Database; clock: Clock; refreshTokens: RefreshTokens }) {
+    this.#database = parts.database
+    this.#clock = parts.clock
+    this.#refreshTokens = parts.refreshTokens
+  }
+
+  async issue(
+    tx: Tx,
+    app: Omit<AppRequest, 'state'>,
+    user: { userId: string; provider: string },
+  ): Promise<string> {
+    const now = this.#clock.now()
+    const code = newToken()
+    await tx
+      .insertInto('authorization_codes')
+      .values({
+        code_hash: hashToken(code),
+        client_id: app.clientId,
+        redirect_uri: app.redirectUri,
+        challenge: app.challenge,
+        user_id: user.userId,
+        provider: user.provider,
+        authenticated_at: now,
+        expires_at: now + lifetime,
+        used_at: null,
+        family_id: null,
+      })
+      .execute()
+    return code
+  }
+
+  /**
+   * Exchanges a code; `undefined` when it is not good. Whoever comes first spends it, rightly or not; a second use means
+   * that two have it, so what the first one got is revoked (RFC 6749, section 4.1.2).
+   */
+  async exchange({
+    code,
+    clientId,
+    redirectUri,
+    verifier,
+  }: Exchange): Promise<{ family: Family; refreshToken: string } | undefined> {
+    const now = this.#clock.now()
+    const hash = hashToken(code)
+    const familyId = this.#refreshTokens.newFamilyId()
+    return this.#database.transaction(async (tx) => {
+      const row = await tx
+        .updateTable('authorization_codes')
+        .set({ used_at: now, family_id: familyId })
+        .where('code_hash', '=', hash)
+        .where('used_at', 'is', null)
+        .returningAll()
+        .executeTakeFirst()
+      if (!row) {
+        await this.#revokeWhatItGave(tx, hash)
+        return undefined
+      }
+      const rightVerifier = equalBytes(Buffer.from(challengeOf(verifier)), Buffer.from(row.challenge))
+      const right =
+        row.expires_at > now &&
+        row.client_id === clientId &&
+        row.redirect_uri === redirectUri &&
+        rightVerifier
+      if (!right || (await this.#isBlocked(tx, row.user_id))) return undefined
+      const family = { familyId, userId: row.user_id, clientId, authenticatedAt: row.authenticated_at }
+      return { family, refreshToken: await this.#refreshTokens.issue(tx, family) }
+    })
+  }
+
+  async sweep(now: number): Promise<void> {
+    await this.#database.transaction(
+      (tx) =>
+        tx
+          .deleteFrom('authorization_codes')
+          .where('expires_at', '<=', now - remembered)
+          .execute(),
+      { lane: 'work' },
+    )
+  }
+
+  async #revokeWhatItGave(tx: Tx, hash: Uint8Array): Promise<void> {
+    const used = await tx
+      .selectFrom('authorization_codes')
+      .select('family_id')
+      .where('code_hash', '=', hash)
+      .executeTakeFirst()
+    if (used?.family_id) await this.#refreshTokens.revokeFamily(tx, used.family_id)
+  }
+
+  async #isBlocked(tx: Tx, userId: string): Promise<boolean> {
+    const user = await tx.selectFrom('users').select('blocked_at').where('id', '=', userId).executeTakeFirst()
+    return !user || user.blocked_at !== null
+  }
+}
+
+/** RFC 7636, section 4.6. */
+export function challengeOf(verifier: string): string {
+  return createHash('sha256').update(verifier).digest('base64url')
+}

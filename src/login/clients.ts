@@ -1,0 +1,96 @@
+import { Problem } from '../errors.ts'
+import type { ClientConfig } from './config.ts'
+
+/** What an app sends to begin a sign-in, once it is checked. */
+export interface AppRequest {
+  clientId: string
+  redirectUri: string
+  challenge: string
+  state: string | null
+}
+
+const longestState = 1024
+
+/** The apps that may exchange codes by PKCE, from the configuration module. */
+export class Clients {
+  readonly #clients: ReadonlyMap<string, ClientConfig>
+  readonly #origins: ReadonlySet<string>
+
+  constructor(clients: readonly ClientConfig[]) {
+    this.#clients = new Map(clients.map((client) => [client.id, client]))
+    const uris = clients.flatMap(({ redirectUris }) => redirectUris).map((uri) => new URL(uri))
+    this.#origins = new Set(
+      uris.filter(({ protocol }) => /^https?:$/.test(protocol)).map(({ origin }) => origin),
+    )
+  }
+
+  has(id: string): boolean {
+    return this.#clients.has(id)
+  }
+
+  /** Whether pages of this origin may call the token endpoint. */
+  allowsOrigin(origin: string): boolean {
+    return this.#origins.has(origin)
+  }
+
+  /**
+   * Reads an app's request from the parameters of GET /auth/{provider}; `undefined` when no app made it. A fault is
+   * told to whoever asked and never sent to the redirect URI, which is not to be trusted before it was compared.
+   * @throws Problem `invalid-parameter`
+   */
+  read(query: Readonly<Record<string, string | undefined>>): AppRequest | undefined {
+    const { client_id: clientId, redirect_uri: redirectUri, code_challenge: challenge, state } = query
+    if (clientId === undefined && challenge === undefined && query['code_challenge_method'] === undefined)
+      return undefined
+    const client = this.#clients.get(clientId ?? '')
+    if (!client) throw wrong('client_id', 'No app of this id is registered.')
+    // Compared as whole texts: RFC 9700, section 2.1.
+    if (redirectUri === undefined || !client.redirectUris.includes(redirectUri)) {
+      throw wrong('redirect_uri', 'It is not registered for this app, or not exactly so.')
+    }
+    if (query['response_type'] !== undefined && query['response_type'] !== 'code') {
+      throw wrong('response_type', 'Only `code` is supported.')
+    }
+    if (query['code_challenge_method'] !== 'S256') {
+      throw wrong('code_challenge_method', 'Only S256 is supported: `plain` would show the verifier.')
+    }
+    if (challenge === undefined || !/^[A-Za-z0-9_-]{43}$/.test(challenge)) {
+      throw wrong(
+        'code_challenge',
+        'Send the base64url of the SHA-256 of the verifier (RFC 7636, section 4.2).',
+      )
+    }
+    if (
+      state !== undefined &&
+      (state.length > longestState || state !== state.replaceAll('\0', '').toWellFormed())
+    ) {
+      throw wrong('state', `Send at most ${longestState} characters of text.`)
+    }
+    return { clientId: client.id, redirectUri, challenge, state: state ?? null }
+  }
+}
+
+/** What is wrong with the registration of apps, as sentences for the operator. */
+export function faultsOfClients(clients: readonly ClientConfig[]): string[] {
+  const faults: string[] = []
+  const seen = new Set<string>()
+  for (const { id, redirectUris } of clients) {
+    if (id === '' || seen.has(id))
+      faults.push(`login.clients: the id ${JSON.stringify(id)} is empty or there twice`)
+    seen.add(id)
+    if (redirectUris.length === 0) faults.push(`login.clients: ${id} has no redirectUris`)
+    for (const uri of redirectUris) {
+      const url = URL.canParse(uri) ? new URL(uri) : undefined
+      if (!url || url.hash !== '' || /^(javascript|data|vbscript|file|blob|about):$/.test(url.protocol)) {
+        faults.push(
+          `login.clients: ${id} has the redirect URI ${JSON.stringify(uri)}, which is no absolute address without a fragment`,
+        )
+      }
+    }
+  }
+  return faults
+}
+
+function wrong(parameter: string, detail: string): Problem {
+  return new Problem('invalid-parameter', { parameter, detail })
+}

@@ -1,0 +1,51 @@
+/** Why a sign-in failed: the codes of /login?error=…, and what the page says about them. */
+export const failures = {
+  'sign-in-expired':
+    'This sign-in was begun in another browser, took longer than ten minutes, or was finished already. Please try again.',
+  'access-denied': 'The sign-in was cancelled at the provider.',
+  'provider-refused':
+    'The identity provider refused the sign-in. Please try again; if it goes on, tell the operator the number below.',
+  'provider-unavailable':
+    'The identity provider does not answer at the moment. Please try again in a minute.',
+  'provider-answer-invalid':
+    'The identity provider gave an answer that could not be trusted. Please try again; if it goes on, tell the operator the number below.',
+  'account-blocked': 'This account is blocked. Ask the operator.',
+  'identity-taken':
+    'This identity belongs to another account here. Sign out and sign in with it, or unlink it there first.',
+  'session-changed':
+    'You were signed out, or signed in as somebody else, while the identity was being linked. Please sign in and link it again.',
+  unavailable: 'The service cannot sign anybody in at the moment. Please try again in a minute.',
+} as const
+
+export type FailureCode = keyof typeof failures
+
+/** A sign-in that cannot go on. The cause is for the log: nothing of it is shown. */
+export class SignInFailure extends Error {
+  readonly code: FailureCode
+
+  constructor(code: FailureCode, cause?: unknown) {
+    super(failures[code], cause === undefined ? undefined : { cause })
+    this.name = 'SignInFailure'
+    this.code = code
+  }
+}
+
+/**
+ * What of an error may be logged. Errors of the protocol carry the answers that they are about, tokens included, so
+ * only names, codes and messages are taken, of the whole chain of causes.
+ */
+export function describeCause(
+  error: unknown,
+): { name: string; message: string; code?: string; error?: string }[] {
+  const chain = []
+  for (let current = error; current instanceof Error && chain.length < 6; current = current.cause) {
+    const { name, message, code, error: oauthError } = current as Error & { code?: unknown; error?: unknown }
+    chain.push({
+      name,
+      message: message.slice(0, 300),
+      ...(typeof code === 'string' && { code }),
+      ...(typeof oauthError === 'string' && { error: oauthError.slice(0, 100) }),
+    })
+  }
+  return chain
+}

@@ -1,0 +1,149 @@
+import type { Accounts } from '../accounts/index.ts'
+import { HostCookie } from '../accounts/host-cookie.ts'
+import { createSweeper } from '../accounts/sweeper.ts'
+import type { Clock } from '../clock.ts'
+import { ConfigurationError, type Configuration } from '../config/environment.ts'
+import type { Keyring } from '../crypto/keyring.ts'
+import type { Room } from '../http/room.ts'
+import { createGuardedFetch } from '../network/guarded-fetch.ts'
+import { createOutboundAgent } from '../network/outbound-agent.ts'
+import type { Database } from '../storage/database.ts'
+import type { Log } from '../telemetry/log.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import { AuthorizationCodes } from './authorization-codes.ts'
+import { Clients, faultsOfClients } from './clients.ts'
+import type { LoginConfig } from './config.ts'
+import { Flows } from './flows.ts'
+import { loginRoutes } from './routes.ts'
+import { pageRoutes } from './page-routes.ts'
+import { ProviderClient } from './provider-client.ts'
+import { resolveProvider, type ResolvedProvider } from './providers/settings.ts'
+import { SignIn } from './sign-in.ts'
+import { tokenRoutes } from './token-routes.ts'
+
+/** A provider that comes with the service: the demo's. Its issuer is known once the service listens. */
+export interface BuiltInProvider {
+  name: string
+  label: string
+  clientId: string
+  clientSecret: string
+  issuer: () => string
+  scope: string
+}
+
+export interface LoginParts {
+  configuration: Configuration
+  config: LoginConfig
+  database: Database
+  keyring: Keyring
+  clock: Clock
+  log: Log
+  metrics: Metrics
+  baseUrl: () => string
+  accounts: Accounts
+  builtIn?: BuiltInProvider | undefined
+}
+
+/**
+ * Sign-in through identity providers, and the exchange for apps.
+ * @throws ConfigurationError that names every provider and app that cannot be used.
+ */
+export function createLogin(parts: LoginParts): Room {
+  const { configuration, config, database, keyring, clock, log, metrics, baseUrl, accounts } = parts
+  const calls = outgoingCalls(configuration.allowPrivateNetwork)
+  const providers = createProviders(parts, calls)
+  const clients = new Clients(config.clients ?? [])
+  const { users, sessions, sessionCookie, refreshTokens, accessTokens } = accounts
+  const codes = new AuthorizationCodes({ database, clock, refreshTokens })
+  const flows = new Flows({ database, keyring, clock, baseUrl })
+  const signIn = new SignIn({ database, accounts, codes, baseUrl })
+  const flowCookie = new HostCookie('flow', baseUrl)
+  const counter = metrics.counter('postern_sign_ins_total', 'Sign-ins that ended, by provider and outcome', [
+    'provider',
+    'outcome',
+  ])
+  const count = (provider: string, outcome: string): void => counter.inc({ provider, outcome })
+  return {
+    async routes(app) {
+      const demo = !configuration.production
+      await loginRoutes(app, { providers, flows, signIn, clients, flowCookie, sessionCookie, baseUrl, count })
+      await tokenRoutes(app, { clients, codes, refreshTokens, accessTokens })
+      await pageRoutes(app, {
+        providers,
+        reader: database.reader,
+        users,
+        sessions,
+        sessionCookie,
+        baseUrl,
+        demo: demo && parts.builtIn !== undefined,
+      })
+    },
+    workers: [
+      createSweeper('sign-ins', clock, log, [(now) => flows.sweep(now), (now) => codes.sweep(now)]),
+      { name: 'provider-calls', start: () => undefined, stop: () => calls.close() },
+    ],
+  }
+}
+
+/** Providers are called over guarded connections; the built-in one is this process, so its address is always ours. */
+function outgoingCalls(allowPrivateNetwork: boolean) {
+  const outside = createOutboundAgent({ allowPrivateNetwork })
+  const inside = createOutboundAgent({ allowPrivateNetwork: true })
+  return {
+    outside: createGuardedFetch({ agent: outside, allowPrivateNetwork, timeout: 10_000 }),
+    inside: createGuardedFetch({ agent: inside, allowPrivateNetwork: true, timeout: 10_000 }),
+    async close() {
+      await Promise.all([outside.close(), inside.close()])
+    },
+  }
+}
+
+type OutgoingCalls = ReturnType<typeof outgoingCalls>
+
+function createProviders(
+  { configuration, config, clock, builtIn }: LoginParts,
+  calls: OutgoingCalls,
+): Map<string, ProviderClient> {
+  const { allowPrivateNetwork } = configuration
+  const faults = faultsOfClients(config.clients ?? [])
+  const clients = new Map<string, ProviderClient>()
+  for (const settings of configuration.providers) {
+    const provider = resolveProvider(settings)
+    if ('fault' in provider) faults.push(provider.fault)
+    else
+      clients.set(
+        provider.name,
+        new ProviderClient({ provider, fetch: calls.outside, allowPrivateNetwork, clock }),
+      )
+  }
+  if (faults.length > 0) throw new ConfigurationError(faults)
+  if (builtIn && !clients.has(builtIn.name)) {
+    const provider = resolveBuiltIn(builtIn)
+    clients.set(
+      builtIn.name,
+      new ProviderClient({ provider, fetch: calls.inside, allowPrivateNetwork: true, clock }),
+    )
+  }
+  return clients
+}
+
+function resolveBuiltIn({
+  name,
+  label,
+  clientId,
+  clientSecret,
+  issuer,
+  scope,
+}: BuiltInProvider): ResolvedProvider {
+  const common = { name, label, clientId, clientSecret, scope, pkce: true, readProfile: undefined }
+  return {
+    ...common,
+    kind: 'openid',
+    get issuer() {
+      return issuer()
+    },
+    authUrl: undefined,
+    tokenUrl: undefined,
+    profileUrl: undefined,
+  }
+}

@@ -1,0 +1,63 @@
+import { Type } from 'typebox'
+import type { HostCookie } from '../accounts/host-cookie.ts'
+import { neverStored } from '../accounts/routes.ts'
+import type { Sessions } from '../accounts/sessions.ts'
+import type { Users } from '../accounts/users.ts'
+import type { App } from '../http/app.ts'
+import type { Queryable } from '../storage/database.ts'
+import { loginPage } from './page.ts'
+import type { ProviderClient } from './provider-client.ts'
+import { defaultTarget, safeReturnTo } from './return-to.ts'
+
+export interface PageRoutesParts {
+  providers: ReadonlyMap<string, ProviderClient>
+  reader: Queryable
+  users: Users
+  sessions: Sessions
+  sessionCookie: HostCookie
+  baseUrl: () => string
+  demo: boolean
+}
+
+/** GET /login. */
+export async function pageRoutes(app: App, parts: PageRoutesParts): Promise<void> {
+  const { providers, reader, users, sessions, sessionCookie, baseUrl, demo } = parts
+  const buttons = [...providers.values()].map(({ provider: { name, label } }) => ({ name, label }))
+
+  await app.register(async (scope: App) => {
+    neverStored(scope)
+    scope.get(
+      '/login',
+      {
+        config: { access: 'public' },
+        schema: {
+          tags: ['sign-in'],
+          summary: 'The page to sign in on',
+          produces: ['text/html'],
+          querystring: Type.Object({
+            error: Type.Optional(Type.String({ description: 'Why the last sign-in failed' })),
+            id: Type.Optional(Type.String({ description: 'The number that finds it in the log' })),
+            return_to: Type.Optional(Type.String()),
+          }),
+          response: { 200: Type.String() },
+        },
+      },
+      async (request, reply) => {
+        const { error, id, return_to: wanted } = request.query as Record<string, string | undefined>
+        const returnTo = safeReturnTo(wanted, baseUrl())
+        const token = sessionCookie.read(request)
+        const session = token === undefined ? undefined : await sessions.find(token)
+        const user = session && (await users.find(reader, session.userId))
+        const html = loginPage({
+          providers: buttons,
+          signedInAs: user && (user.name ?? user.email ?? user.id),
+          error,
+          supportId: id,
+          returnTo: returnTo === defaultTarget ? undefined : returnTo,
+          demo,
+        })
+        return reply.type('text/html; charset=utf-8').send(html)
+      },
+    )
+  })
+}

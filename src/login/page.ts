@@ -1,0 +1,81 @@
+import { failures, type FailureCode } from './failures.ts'
+
+export interface LoginPage {
+  providers: readonly { name: string; label: string }[]
+  /** Who is signed in already. */
+  signedInAs: string | undefined
+  error: string | undefined
+  supportId: string | undefined
+  /** Checked already. */
+  returnTo: string | undefined
+  demo: boolean
+}
+
+/** GET /login: a button per provider, and in words what went wrong before. Without script and inline style. */
+export function loginPage({ providers, signedInAs, error, supportId, returnTo, demo }: LoginPage): string {
+  const query = returnTo === undefined ? '' : `?return_to=${encodeURIComponent(returnTo)}`
+  const buttons = providers.map(
+    ({ name, label }) =>
+      `<a class="button wide" rel="nofollow" href="/auth/${encodeURIComponent(name)}${escapeHtml(query)}">Continue with ${escapeHtml(label)}</a>`,
+  )
+  return document(
+    'Sign in',
+    `<h1>Sign in</h1>
+${error === undefined ? '' : failureMessage(error, supportId)}
+${signedInAs === undefined ? '' : signedIn(signedInAs)}
+${buttons.length > 0 ? `<nav aria-label="Identity providers">${buttons.join('\n')}</nav>` : '<p class="soft">No identity provider is configured. The operator sets <code>GOOGLE_CLIENT_ID</code> and <code>GOOGLE_CLIENT_SECRET</code>, or those of another provider.</p>'}
+${demo ? '<p class="soft">Demo mode: the development provider lets you choose who you are.</p>' : ''}`,
+  )
+}
+
+/** Sends the browser on to the provider from a page of our own. */
+export function leavingPage(label: string, url: string): string {
+  return document(
+    'One moment',
+    `<h1>One moment</h1>\n<p><a class="button wide" href="${escapeHtml(url)}">Continue to ${escapeHtml(label)}</a></p>`,
+  )
+}
+
+function failureMessage(code: string, supportId: string | undefined): string {
+  const words = Object.hasOwn(failures, code)
+    ? failures[code as FailureCode]
+    : 'The sign-in failed. Please try again.'
+  const id = supportId !== undefined && /^[\w-]{1,64}$/.test(supportId) ? supportId : undefined
+  const support =
+    id === undefined ? '' : `<br><span class="soft">Number for support: <code>${id}</code></span>`
+  return `<p class="message" role="alert">${escapeHtml(words)}${support}</p>`
+}
+
+function signedIn(name: string): string {
+  return `<div class="card"><p>You are signed in as <strong>${escapeHtml(name)}</strong>. <a href="/dashboard">To the dashboard</a></p>
+<form method="post" action="/auth/logout"><button>Sign out</button></form></div>`
+}
+
+function document(title: string, body: string): string {
+  return `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex">
+<title>${title} · Postern</title>
+<link rel="icon" href="/assets/icon.svg">
+<link rel="stylesheet" href="/assets/style.css">
+<main class="narrow">
+<p class="brand"><img src="/assets/icon.svg" alt="">Postern</p>
+${body}
+</main>
+</html>
+`
+}
+
+const entities: Record<string, string> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+}
+
+export function escapeHtml(text: string): string {
+  return text.replaceAll(/[&<>"']/g, (character) => entities[character]!)
+}

@@ -1,0 +1,74 @@
+import type { ProvidedIdentity } from '../accounts/users.ts'
+
+/** What a preset reads of a provider's answer. `id` is checked and the rest is cut to size by `toIdentity`. */
+export interface RawProfile {
+  id: unknown
+  name: unknown
+  email: unknown
+  emailVerified: unknown
+}
+
+export type ProfileDocument = Record<string, unknown>
+
+/** The identity has no usable id. */
+export class UnusableProfile extends Error {}
+
+/**
+ * The profile of a provider without a preset: `id`, `displayName`, `emails[0].value`, or the OpenID claims `sub`,
+ * `name`, `email` (https://openid.net/specs/openid-connect-core-1_0.html#StandardClaims).
+ */
+export function readStandardProfile(document: ProfileDocument): RawProfile {
+  const { emails } = document
+  const first: unknown = Array.isArray(emails) ? emails[0] : undefined
+  const listed = isObject(first) ? first['value'] : first
+  return {
+    id: document['id'] ?? document['sub'],
+    name: document['displayName'] ?? document['name'],
+    email: listed ?? document['email'],
+    emailVerified: isObject(first)
+      ? (first['verified'] ?? document['email_verified'])
+      : document['email_verified'],
+  }
+}
+
+/** @throws UnusableProfile when the id is neither a text of 1 to 255 characters nor a number. */
+export function toIdentity(provider: string, raw: RawProfile): ProvidedIdentity {
+  const id = typeof raw.id === 'number' ? String(raw.id) : raw.id
+  if (typeof id !== 'string' || id.length === 0 || id.length > 255 || id !== storable(id)) {
+    throw new UnusableProfile('the profile has no usable id')
+  }
+  const email = text(raw.email, 320)
+  return {
+    provider,
+    providerId: id,
+    email,
+    // Some providers write the flag as a text; anything else does not count as verified.
+    emailVerified: email !== null && (raw.emailVerified === true || raw.emailVerified === 'true'),
+    name: text(raw.name, 200),
+  }
+}
+
+/** Parses JSON; a whole number that JavaScript cannot hold becomes its digits, so that no two ids become one. */
+export function parseProfile(json: string): ProfileDocument {
+  const document: unknown = JSON.parse(json, (_key, value: unknown, context?: { source?: string }) =>
+    typeof value === 'number' && !Number.isSafeInteger(value) && /^-?\d+$/.test(context?.source ?? '')
+      ? context?.source
+      : value,
+  )
+  if (!isObject(document)) throw new UnusableProfile('the profile is not an object')
+  return document
+}
+
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function text(value: unknown, longest: number): string | null {
+  if (typeof value !== 'string') return null
+  return storable(value).trim().slice(0, longest).toWellFormed() || null
+}
+
+/** Without what PostgreSQL's texts cannot hold: U+0000 and lone surrogates. */
+function storable(value: string): string {
+  return value.replaceAll('\0', '').toWellFormed()
+}

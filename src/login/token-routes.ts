@@ -1,0 +1,145 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { accessTokenLifetime, type AccessTokens } from '../accounts/access-tokens.ts'
+import type { Family, RefreshTokens } from '../accounts/refresh-tokens.ts'
+import { acceptForms, neverStored } from '../accounts/routes.ts'
+import type { App } from '../http/app.ts'
+import { toProblem } from '../http/problem-details.ts'
+import type { AuthorizationCodes } from './authorization-codes.ts'
+import type { Clients } from './clients.ts'
+
+export interface TokenRoutesParts {
+  clients: Clients
+  codes: AuthorizationCodes
+  refreshTokens: RefreshTokens
+  accessTokens: AccessTokens
+}
+
+const tags = ['sign-in']
+const Body = Type.Object({
+  grant_type: Type.Optional(Type.String({ description: 'authorization_code or refresh_token' })),
+  client_id: Type.Optional(Type.String()),
+  code: Type.Optional(Type.String()),
+  code_verifier: Type.Optional(Type.String()),
+  redirect_uri: Type.Optional(Type.String()),
+  refresh_token: Type.Optional(Type.String()),
+})
+const Tokens = Type.Object({
+  access_token: Type.String(),
+  token_type: Type.Literal('Bearer'),
+  expires_in: Type.Integer({ description: 'Seconds' }),
+  refresh_token: Type.String(),
+})
+const Refusal = Type.Object({ error: Type.String(), error_description: Type.String() })
+
+/** An error of RFC 6749, section 5.2. */
+class TokenError extends Error {
+  readonly error: string
+  readonly status: number
+  constructor(error: string, description: string, status = 400) {
+    super(description)
+    this.error = error
+    this.status = status
+  }
+}
+
+/** POST /auth/token: apps exchange codes and refresh tokens, without a secret, from their own origins. */
+export async function tokenRoutes(
+  app: App,
+  { clients, codes, refreshTokens, accessTokens }: TokenRoutesParts,
+): Promise<void> {
+  await app.register(async (scope: App) => {
+    neverStored(scope)
+    acceptForms(scope)
+    scope.addHook('onRequest', async (request, reply) => allowOrigin(clients, request, reply))
+
+    scope.options(
+      '/auth/token',
+      { config: { access: 'public' }, schema: { hide: true } },
+      async (_request, reply) =>
+        reply
+          .headers({
+            'access-control-allow-methods': 'POST',
+            'access-control-allow-headers': 'content-type',
+            'access-control-max-age': '600',
+          })
+          .code(204)
+          .send(),
+    )
+
+    scope.post(
+      '/auth/token',
+      {
+        config: { access: 'public', rateLimit: { max: 120, timeWindow: 60_000 } },
+        schema: {
+          tags,
+          summary: 'Exchange a code or a refresh token (RFC 6749; JSON or form)',
+          body: Body,
+          response: { 200: Tokens, 400: Refusal, 401: Refusal },
+        },
+        errorHandler: (error, _request, reply) => {
+          void reply.code(statusOf(error)).send(refusalOf(error))
+        },
+      },
+      async ({ body }) => {
+        const { grant_type: grant, client_id: clientId } = body
+        if (grant === undefined) throw new TokenError('invalid_request', 'grant_type is missing')
+        if (clientId === undefined) throw new TokenError('invalid_request', 'client_id is missing')
+        if (!clients.has(clientId))
+          throw new TokenError('invalid_client', 'no app of this id is registered', 401)
+        if (grant === 'authorization_code') return answer(await exchangeCode(body, clientId))
+        if (grant === 'refresh_token') return answer(await refresh(body, clientId))
+        throw new TokenError('unsupported_grant_type', 'use authorization_code or refresh_token')
+      },
+    )
+  })
+
+  async function exchangeCode(body: Record<string, string | undefined>, clientId: string) {
+    const { code, code_verifier: verifier, redirect_uri: redirectUri } = body
+    if (!code) throw new TokenError('invalid_request', 'code is missing')
+    if (!redirectUri) throw new TokenError('invalid_request', 'redirect_uri is missing')
+    // RFC 7636, section 4.1: the form of a verifier.
+    if (!verifier || !/^[A-Za-z0-9\-._~]{43,128}$/.test(verifier)) {
+      throw new TokenError('invalid_request', 'code_verifier is missing or not of the form of RFC 7636')
+    }
+    const exchanged = await codes.exchange({ code, clientId, redirectUri, verifier })
+    if (!exchanged) throw new TokenError('invalid_grant', 'the code is wrong, was used or has expired')
+    return exchanged
+  }
+
+  async function refresh(body: Record<string, string | undefined>, clientId: string) {
+    if (!body['refresh_token']) throw new TokenError('invalid_request', 'refresh_token is missing')
+    const rotated = await refreshTokens.rotate(body['refresh_token'], clientId)
+    if (!rotated)
+      throw new TokenError('invalid_grant', 'the refresh token is wrong, was used, revoked or has expired')
+    return { family: rotated.family, refreshToken: rotated.token }
+  }
+
+  async function answer({ family, refreshToken }: { family: Family; refreshToken: string }) {
+    return {
+      access_token: await accessTokens.issue(family),
+      token_type: 'Bearer' as const,
+      expires_in: accessTokenLifetime,
+      refresh_token: refreshToken,
+    }
+  }
+}
+
+function allowOrigin(clients: Clients, request: FastifyRequest, reply: FastifyReply): void {
+  reply.header('vary', 'Origin')
+  const { origin } = request.headers
+  if (origin !== undefined && clients.allowsOrigin(origin))
+    reply.header('access-control-allow-origin', origin)
+}
+
+function statusOf(error: unknown): 400 | 401 {
+  const status = error instanceof TokenError ? error.status : toProblem(error).status
+  // Whatever is the service's own fault is no answer of RFC 6749: the common handler tells it.
+  if (status >= 500 || status === 429) throw error
+  return status === 401 ? 401 : 400
+}
+
+function refusalOf(error: unknown): { error: string; error_description: string } {
+  if (error instanceof TokenError) return { error: error.error, error_description: error.message }
+  return { error: 'invalid_request', error_description: toProblem(error).message }
+}
