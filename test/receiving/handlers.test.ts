@@ -1,0 +1,280 @@
+import assert from 'node:assert/strict'
+import { createHmac } from 'node:crypto'
+import { after, before, test } from 'node:test'
+import { github, type Handler } from '../../src/index.ts'
+import { onEachEngine } from '../harness/engines.ts'
+import { startTestService, type TestService } from '../harness/service.ts'
+import { createEffects, eventually, postWebhook, readEffects, settled, writeEffect } from './harness.ts'
+
+onEachEngine('handlers', (engine) => {
+  let service: TestService
+  const calls: string[] = []
+  const note =
+    (name: string): Handler =>
+    (event) => {
+      calls.push(`${name} ${event.type}`)
+    }
+  let abortedReason: unknown
+  let lateQuery: Promise<unknown> | undefined
+  let release: () => void
+  const held = new Promise<void>((resolve) => (release = resolve))
+
+  before(async () => {
+    service = await startTestService(engine, {
+      env: { HANDLER_RETRY_SCHEDULE: '0,0,0', HANDLER_TIMEOUT: '0.3' },
+      config: {
+        receiving: {
+          sources: { github: github({ secret: 'github-secret' }) },
+          handlers: {
+            'order.paid': note('exact'),
+            'order.*': note('prefix'),
+            'order.paid.*': note('longer prefix'),
+            issues: note('kind'),
+            flaky: async (event, { tx, emit }) => {
+              await writeEffect(tx, event.id, event.attempt)
+              emit({
+                type: 'flaky.done',
+                data: { attempt: event.attempt },
+                id: `done-${event.id}-${event.attempt}`,
+              })
+              if (event.attempt < 3) throw new Error('not yet')
+            },
+            hanging: async (event, { tx, signal }) => {
+              await writeEffect(tx, event.id)
+              await new Promise((resolve) => signal.addEventListener('abort', resolve))
+              abortedReason = signal.reason
+              lateQuery = writeEffect(tx, event.id)
+              lateQuery.catch(() => undefined)
+              await lateQuery
+            },
+            stolen: async (event, { tx }) => {
+              if (event.attempt === 1) {
+                // The lease ends and somebody else takes the event while this handler is still at work.
+                await service.database.transaction((other) =>
+                  other
+                    .updateTable('inbox')
+                    .set({ claim: 'somebody else', due_at: Date.now() })
+                    .where('event_id', '=', event.id)
+                    .execute(),
+                )
+              }
+              await writeEffect(tx, event.id, event.attempt)
+            },
+            waiting: () => held,
+            quick: async (event, { tx }) => writeEffect(tx, event.id),
+            'bad emit': (_event, { emit }) => emit({ type: '', data: {} }),
+            swallowed: async (_event, { tx }) => {
+              // A statement that fails ends the transaction on PostgreSQL; swallowing its error must not count as success.
+              await tx
+                .selectFrom('no_such_table')
+                .selectAll()
+                .execute()
+                .catch(() => undefined)
+            },
+          },
+        },
+      },
+    })
+    await createEffects(service.database)
+  })
+  after(async () => {
+    release()
+    await service.close()
+  })
+
+  const inboxOf = (eventId: string) =>
+    service.database.reader
+      .selectFrom('inbox')
+      .selectAll()
+      .where('event_id', '=', eventId)
+      .executeTakeFirstOrThrow()
+  const effectsOf = async (eventId: string) =>
+    (await readEffects(service.database)).filter((id) => id === eventId).length
+
+  test('all handlers that match run, the most particular first', async () => {
+    await postWebhook(service, { id: 'patterns-1', type: 'order.paid' })
+    await postWebhook(service, { id: 'patterns-2', type: 'order.paid.late' })
+    await postWebhook(service, { id: 'patterns-3', type: 'order' })
+    await settled(service.database)
+    assert.deepEqual(calls.splice(0).toSorted(), [
+      'exact order.paid',
+      'longer prefix order.paid.late',
+      'prefix order.paid',
+      'prefix order.paid.late',
+    ])
+    await postWebhook(service, { id: 'patterns-4', type: 'order.paid' })
+    await settled(service.database)
+    assert.deepEqual(calls.splice(0), ['exact order.paid', 'prefix order.paid'])
+  })
+
+  test('a handler for a kind of GitHub events gets its actions too', async () => {
+    const body = JSON.stringify({ action: 'opened', issue: {} })
+    const response = await service.fetch('/webhooks/github', {
+      method: 'POST',
+      body,
+      headers: {
+        'content-type': 'application/json',
+        'x-github-event': 'issues',
+        'x-github-delivery': 'delivery-1',
+        'x-hub-signature-256': `sha256=${createHmac('sha256', 'github-secret').update(body).digest('hex')}`,
+      },
+    })
+    assert.equal(response.status, 200)
+    await settled(service.database)
+    assert.deepEqual(calls.splice(0), ['kind issues.opened'])
+  })
+
+  test('work and emits of failed attempts are rolled back, those of the successful one are kept', async () => {
+    await postWebhook(service, { id: 'flaky', type: 'flaky' })
+    await settled(service.database)
+    const inbox = await inboxOf('flaky')
+    assert.equal(inbox.status, 'processed')
+    assert.equal(inbox.attempts, 3)
+    assert.equal(await effectsOf('flaky'), 1)
+    const emitted = await service.database.reader
+      .selectFrom('events')
+      .select('event_id')
+      .where('type', '=', 'flaky.done')
+      .execute()
+    assert.deepEqual(
+      emitted.map(({ event_id }) => event_id),
+      ['done-flaky-3'],
+    )
+  })
+
+  test('a handler that takes too long has its signal aborted, its work rolled back and its transaction closed', async () => {
+    await postWebhook(service, { id: 'hanging', type: 'hanging' })
+    const failed = await eventually(async () =>
+      (await inboxOf('hanging')).status === 'failed' ? inboxOf('hanging') : undefined,
+    )
+    assert.equal(failed.attempts, 3)
+    assert.equal(await effectsOf('hanging'), 0)
+    assert.match(String(abortedReason), /did not end within 300 ms/)
+    await assert.rejects(lateQuery!, /already/)
+    const failures = await service.database.reader
+      .selectFrom('handler_failures')
+      .select('error')
+      .where('event', '=', failed.event)
+      .execute()
+    assert.match(failures[0]!.error, /HandlerTimeout/)
+  })
+
+  test('a worker that outlived its lease keeps nothing: whoever holds the event now does the work', async () => {
+    await postWebhook(service, { id: 'stolen', type: 'stolen' })
+    await settled(service.database)
+    assert.equal((await inboxOf('stolen')).attempts, 2)
+    assert.equal(await effectsOf('stolen'), 1)
+  })
+
+  test('a handler that waits does not keep the others from their work', async () => {
+    await postWebhook(service, { id: 'waiting', type: 'waiting' })
+    for (let index = 0; index < 20; index += 1)
+      await postWebhook(service, { id: `quick-${index}`, type: 'quick' })
+    await eventually(
+      async () => (await readEffects(service.database)).filter((id) => id.startsWith('quick-')).length === 20,
+    )
+    release()
+    await settled(service.database)
+  })
+
+  test('emitting something that is no event fails the handler', async () => {
+    await postWebhook(service, { id: 'bad emit', type: 'bad emit' })
+    await settled(service.database)
+    assert.equal((await inboxOf('bad emit')).status, 'failed')
+  })
+
+  test('a type that nobody handles is recorded and marked', async () => {
+    await postWebhook(service, { id: 'unhandled', type: 'unheard.of' })
+    const inbox = await inboxOf('unhandled')
+    assert.equal(inbox.status, 'processed')
+    assert.ok(inbox.processed_at)
+  })
+
+  test('a type whose handler was removed meanwhile is marked', async () => {
+    await service.database.transaction(async (tx) => {
+      const { id } = await tx
+        .insertInto('events')
+        .values({
+          event_id: 'orphan',
+          direction: 'received',
+          source: 'gone',
+          type: 'gone',
+          content_type: 'application/json',
+          payload: Buffer.from('{}'),
+          headers: null,
+          created_at: 0,
+        })
+        .returning('id')
+        .executeTakeFirstOrThrow()
+      await tx
+        .insertInto('inbox')
+        .values({
+          event: id,
+          source: 'gone',
+          event_id: 'orphan',
+          type: 'gone',
+          status: 'pending',
+          attempts: 0,
+          attempts_before: 0,
+          due_at: 0,
+          claim: null,
+          processed_at: null,
+        })
+        .execute()
+    })
+    service.database.signal('inbox')
+    await settled(service.database)
+    assert.equal((await inboxOf('orphan')).status, 'processed')
+  })
+
+  if (engine.name === 'postgres') {
+    test('a statement that failed fails the attempt, even when the handler swallows its error', async () => {
+      await postWebhook(service, { id: 'swallowed', type: 'swallowed' })
+      await settled(service.database)
+      assert.equal((await inboxOf('swallowed')).status, 'failed')
+    })
+  }
+})
+
+onEachEngine('stopping', (engine) => {
+  test('what a handler has not ended is given back, untouched, and done by the next process', async () => {
+    const home = await engine.createDatabase()
+    let begun = false
+    const first = await startTestService(engine, {
+      databaseUrl: home.url,
+      config: {
+        receiving: {
+          handlers: {
+            slow: async (event, { tx, signal }) => {
+              await writeEffect(tx, event.id, event.attempt)
+              begun = true
+              await new Promise((_, reject) =>
+                signal.addEventListener('abort', () => reject(signal.reason as Error)),
+              )
+            },
+          },
+        },
+      },
+    })
+    await createEffects(first.database)
+    await postWebhook(first, { id: 'interrupted', type: 'slow' })
+    await eventually(() => begun)
+    await first.stop(50)
+
+    const second = await startTestService(engine, {
+      databaseUrl: home.url,
+      config: {
+        receiving: { handlers: { slow: (event, { tx }) => writeEffect(tx, event.id, event.attempt) } },
+      },
+    })
+    try {
+      await settled(second.database)
+      const inbox = await second.database.reader.selectFrom('inbox').selectAll().executeTakeFirstOrThrow()
+      assert.equal(inbox.attempts, 1, 'the interrupted attempt does not count')
+      assert.deepEqual(await readEffects(second.database), ['interrupted'])
+    } finally {
+      await second.close()
+      await home.drop()
+    }
+  })
+})
