@@ -1,0 +1,307 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, beforeEach, test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
+import { systemClock } from '../../src/clock.ts'
+import { importFile, type ImportKind, type ImportResult } from '../../src/listing/importing/import-file.ts'
+import type { Database } from '../../src/storage/database.ts'
+import { migrate } from '../../src/storage/migrate.ts'
+import { openDatabase } from '../../src/storage/open.ts'
+import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
+
+onEachEngine('postern import', (engine) => {
+  const folder = mkdtempSync(join(tmpdir(), 'postern-import-'))
+  let home: TestDatabase
+  let database: Database
+
+  before(async () => {
+    home = await engine.createDatabase()
+    database = openDatabase(home.url)
+    await migrate(database)
+  })
+  beforeEach(() =>
+    database.transaction(async (tx) => {
+      for (const table of ['products', 'posts', 'users'] as const) await tx.deleteFrom(table).execute()
+    }),
+  )
+  after(async () => {
+    await database.close()
+    await home.drop()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  async function run(
+    kind: ImportKind,
+    name: string,
+    content: string | Buffer,
+    signal?: AbortSignal,
+  ): Promise<ImportResult & { told: string[] }> {
+    const file = join(folder, name)
+    writeFileSync(file, content)
+    const told: string[] = []
+    const result = await importFile({
+      database,
+      clock: systemClock,
+      kind,
+      file,
+      format: name.endsWith('.csv') ? 'csv' : 'ndjson',
+      onFault: (line, why) => told.push(`${line}: ${why}`),
+      onProgress: () => undefined,
+      ...(signal && { signal }),
+    })
+    return { ...result, told }
+  }
+  // SQLite's rows have no prototype, which a deep comparison sees.
+  const plain = <T extends object>(rows: readonly T[]): T[] => rows.map((row) => ({ ...row }))
+  const products = async () =>
+    plain(await database.reader.selectFrom('products').selectAll().orderBy('id').execute())
+  const posts = async () =>
+    plain(await database.reader.selectFrom('posts').selectAll().orderBy('id').execute())
+  const lines = (...values: unknown[]): string => values.map((value) => `${JSON.stringify(value)}\n`).join('')
+
+  test('NDJSON: offsets become UTC and microseconds are kept', async () => {
+    const { imported, told } = await run(
+      'products',
+      'a.ndjson',
+      lines(
+        {
+          id: 'a',
+          category: 'x',
+          price: 1.5,
+          stock: 2,
+          name: 'A',
+          createdAt: '2026-01-31T09:30:00.000137+01:00',
+        },
+        {
+          id: 'b',
+          category: 'x',
+          price: 0.1,
+          stock: -2,
+          name: '',
+          createdAt: '2026-01-31T00:00:00-0530',
+          more: { than: 'asked' },
+        },
+      ),
+    )
+    assert.deepEqual([imported, told], [2, []])
+    assert.deepEqual(await products(), [
+      { id: 'a', category: 'x', price: 1.5, stock: 2, name: 'A', created_at: '2026-01-31T08:30:00.000137Z' },
+      { id: 'b', category: 'x', price: 0.1, stock: -2, name: '', created_at: '2026-01-31T05:30:00.000000Z' },
+    ])
+  })
+
+  test('CSV: quotes, line ends within fields, a byte order mark, columns in any order', async () => {
+    const csv =
+      '\ufeffname,id,stock,price,extra,createdAt,category\r\n"two\r\nlines, ""quoted""",a,3,12.50,,2026-01-31T08:30Z,"b,c"\r\n\r\né😀,b,0,1e2,x,2026-01-31,\r\n'
+    const { imported, told } = await run('products', 'a.csv', csv)
+    assert.deepEqual([imported, told], [2, []])
+    assert.deepEqual(await products(), [
+      {
+        id: 'a',
+        category: 'b,c',
+        price: 12.5,
+        stock: 3,
+        name: 'two\r\nlines, "quoted"',
+        created_at: '2026-01-31T08:30:00.000000Z',
+      },
+      { id: 'b', category: '', price: 100, stock: 0, name: 'é😀', created_at: '2026-01-31T00:00:00.000000Z' },
+    ])
+  })
+
+  test('bad lines of NDJSON are told by number with the reason, and the rest is imported', async () => {
+    const good = { id: 'a', category: 'x', price: 1, stock: 1, name: 'A', createdAt: '2026-01-31' }
+    const content = Buffer.concat([
+      Buffer.from(lines({ ...good, id: 'first' })),
+      Buffer.from('\n{"id":\n[1]\nnull\n"text"\n'),
+      Buffer.from(
+        lines(
+          { ...good, price: '1' },
+          { ...good, price: undefined },
+          { ...good, stock: 1.5 },
+          { ...good, id: 7 },
+          { ...good, id: '' },
+          { ...good, name: 'nul\u0000' },
+          { ...good, name: '\ud800' },
+          { ...good, createdAt: '2026-02-30' },
+          { ...good, createdAt: '2026-01-01T00:00:00' },
+          { ...good, createdAt: '2026-01-01T00:00:00.1234567Z' },
+        ),
+      ),
+      Buffer.from([0x22, 0xff, 0x22, 0x0a]),
+      Buffer.from(`"${'x'.repeat(2 ** 20)}"\n`),
+      Buffer.from(JSON.stringify({ ...good, id: 'last, without a line end' })),
+    ])
+    const { imported, faults, told } = await run('products', 'bad.ndjson', content)
+    assert.equal(imported, 2)
+    assert.equal(faults, told.length)
+    const expected = [
+      /^3: is no JSON/,
+      /^4: is no JSON object/,
+      /^5: is no JSON object/,
+      /^6: is no JSON object/,
+      /^7: price /,
+      /^8: .*price/,
+      /^9: stock /,
+      /^10: id /,
+      /^11: id /,
+      /^12: name .*cannot be stored/,
+      /^13: name .*cannot be stored/,
+      /^14: createdAt .*day/,
+      /^15: createdAt .*offset/,
+      /^16: createdAt .*microsecond/,
+      /^17: is no UTF-8/,
+      /^18: is longer/,
+    ]
+    assert.equal(told.length, expected.length, told.join('\n'))
+    for (const [index, pattern] of expected.entries()) assert.match(told[index]!, pattern)
+  })
+
+  test('bad lines of CSV are told by the number of the line on which they begin', async () => {
+    const content = Buffer.concat([
+      Buffer.from(
+        'id,category,price,stock,name,createdAt\r\na,x,1,1,"two\r\nlines",2026-01-01\r\nb,x,many,1,n,2026-01-01\r\n',
+      ),
+      Buffer.from(
+        'c,x,1,1,"two\r\nlines",never\r\n\r\nd,x\r\ne,x,,1,n,2026-01-01\r\nf,x,0x10,1,n,2026-01-01\r\ng,x,1,1,',
+      ),
+      Buffer.from([0xff]),
+      Buffer.from(',2026-01-01\r\nh,x,1,1,n,2026-01-01\r\ni,x,1,1,"open\r\nj,x,1,1,n,2026-01-01\r\n'),
+    ])
+    const { imported, told } = await run('products', 'bad.csv', content)
+    assert.deepEqual(
+      (await products()).map(({ id }) => id),
+      ['a', 'h'],
+    )
+    assert.equal(imported, 2)
+    const expected = [
+      /^4: price/,
+      /^5: createdAt/,
+      /^8: has 2 fields/,
+      /^9: price/,
+      /^10: price/,
+      /^11: is no UTF-8/,
+      /^13: opens a quote/,
+    ]
+    assert.equal(told.length, expected.length, told.join('\n'))
+    for (const [index, pattern] of expected.entries()) assert.match(told[index]!, pattern)
+  })
+
+  test('run twice: nothing is doubled, what changed is updated', async () => {
+    const post = { _id: 'n1', title: 'News', body: 'Text', createdAt: '2026-01-31T08:30:00.000137Z' }
+    await run('posts', 'p.ndjson', lines(post, { ...post, _id: 'n2', createdAt: undefined }))
+    const first = await posts()
+    await run(
+      'posts',
+      'p.ndjson',
+      lines({ ...post, title: 'Old news' }, { ...post, _id: 'n2', createdAt: undefined }),
+    )
+    assert.deepEqual(await posts(), [{ ...first[0]!, title: 'Old news' }, first[1]])
+  })
+
+  test('a key that comes twice in one file counts with its last line', async () => {
+    const good = { id: 'a', category: 'x', price: 1, stock: 1, name: 'first', createdAt: '2026-01-31' }
+    await run('products', 'twice.ndjson', lines(good, { ...good, name: 'second' }))
+    assert.deepEqual(
+      (await products()).map(({ name }) => name),
+      ['second'],
+    )
+  })
+
+  test('users: the pair (provider, providerId) is the key; the e-mail address is not', async () => {
+    const csv =
+      'email,name,provider,providerId\na@example.com,Ann,google,1\na@example.com,Ann,github,1\n,,google,2\nb@example.com,Bob,,3\n'
+    const { imported, told } = await run('users', 'u.csv', csv)
+    assert.equal(imported, 3)
+    assert.match(told.join(), /^5: provider /)
+    const users = () => database.reader.selectFrom('users').selectAll().orderBy('id').execute()
+    const identities = () => database.reader.selectFrom('identities').selectAll().orderBy('user_id').execute()
+    const before = { users: await users(), identities: await identities() }
+    assert.deepEqual(
+      before.users.map(({ email, name, provider, provider_id, role }) => [
+        email,
+        name,
+        provider,
+        provider_id,
+        role,
+      ]),
+      [
+        ['a@example.com', 'Ann', 'google', '1', 'user'],
+        ['a@example.com', 'Ann', 'github', '1', 'user'],
+        [null, null, 'google', '2', 'user'],
+      ],
+    )
+    assert.deepEqual(
+      before.identities.map(({ user_id }) => user_id),
+      before.users.map(({ id }) => id),
+    )
+    // Nobody but the provider says that an address is the user's.
+    assert.ok(before.identities.every(({ email_verified }) => email_verified === 0))
+
+    await run('users', 'u.csv', csv)
+    assert.deepEqual({ users: await users(), identities: await identities() }, before)
+    await run('users', 'u.csv', csv.replace('Ann', 'Anna'))
+    assert.deepEqual(
+      (await users()).map(({ id, name }) => [id, name]),
+      before.users.map(({ id }, index) => [id, ['Anna', 'Ann', null][index]]),
+    )
+  })
+
+  test('an interrupted run keeps what it had, and says that it is not complete', async () => {
+    const interrupt = new AbortController()
+    interrupt.abort()
+    const all = Array.from({ length: 2_000 }, (_, index) => ({
+      _id: `p${index}`,
+      title: 't',
+      body: 'b',
+      createdAt: '2026-01-31',
+    }))
+    const { complete, imported } = await run('posts', 'many.ndjson', lines(...all), interrupt.signal)
+    assert.equal(complete, false)
+    assert.equal((await posts()).length, imported)
+    assert.ok(imported < 2_000)
+    assert.equal((await run('posts', 'many.ndjson', lines(...all))).imported, 2_000)
+    assert.equal((await posts()).length, 2_000)
+  })
+
+  test('a program of its own, while this one writes: nothing fails and nothing is lost', async () => {
+    const all = Array.from({ length: 3_000 }, (_, index) => ({
+      _id: `p${index}`,
+      title: 't',
+      body: 'b',
+      createdAt: '2026-01-31',
+    }))
+    const file = join(folder, 'beside.ndjson')
+    writeFileSync(file, `${lines(...all)}{"_id":1}\n`)
+    const child = spawn(process.execPath, ['src/main.ts', 'import', 'posts', file], {
+      cwd: join(import.meta.dirname, '../..'),
+      env: {
+        ...process.env,
+        DATABASE_URL: home.url,
+        POSTERN_SECRET: 'x'.repeat(32),
+        WEBHOOK_SECRET: 'x',
+        ADMIN_API_KEY: 'x'.repeat(16),
+      },
+    })
+    const output: string[] = []
+    for (const stream of [child.stdout, child.stderr])
+      stream.on('data', (chunk: Buffer) => output.push(chunk.toString()))
+    const ended = once(child, 'exit')
+    let written = 0
+    while (child.exitCode === null) {
+      written += 1
+      const row = { id: `w${written}`, title: 't', body: 'b', created_at: '2026-01-01T00:00:00.000000Z' }
+      await database.transaction((tx) => tx.insertInto('posts').values(row).execute())
+      // On SQLite nothing above waits for the outside, and the child's end would never be heard.
+      await setImmediate()
+    }
+    const [code] = (await ended) as [number]
+    assert.equal(code, 1, output.join(''))
+    assert.match(output.join(''), /beside\.ndjson:3001: must have required properties/)
+    assert.match(output.join(''), /3000 posts imported, 1 bad line passed over/)
+    assert.equal((await posts()).length, 3_000 + written)
+  })
+})

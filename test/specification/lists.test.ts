@@ -1,0 +1,465 @@
+// The specification's rules for GET /users, /products and /api/posts, in its order. GET /events has a file of its own.
+import assert from 'node:assert/strict'
+import type { AddressInfo } from 'node:net'
+import { after, before, beforeEach, describe, test } from 'node:test'
+import { onEachEngine } from '../harness/engines.ts'
+import { adminKey, startTestService, type TestService } from '../harness/service.ts'
+import {
+  clear,
+  insertPosts,
+  insertProducts,
+  insertUsers,
+  post,
+  product,
+  readList,
+  walk,
+} from '../listing/seed.ts'
+
+onEachEngine('specification: lists', (engine) => {
+  let service: TestService
+
+  before(async () => {
+    service = await startTestService(engine)
+  })
+  beforeEach(() => clear(service.database))
+  after(() => service.close())
+
+  const ids = async (path: string, key = 'id'): Promise<unknown[]> =>
+    (await readList(service, path)).data.map((item) => item[key])
+
+  describe('GET /users (offset pagination)', () => {
+    test('page: default 1; non-numeric input becomes 1; values below 1 become 1', async () => {
+      await insertUsers(service.database, 3)
+      for (const query of [
+        '',
+        '&page=',
+        '&page=abc',
+        '&page=1.5',
+        '&page=0x2',
+        '&page=2nd',
+        '&page=0',
+        '&page=-1',
+      ]) {
+        const { data, pagination } = await readList(service, `/users?limit=2${query}`)
+        assert.equal(pagination.page, 1, query)
+        assert.deepEqual(
+          data.map(({ id }) => id),
+          ['u000', 'u001'],
+        )
+      }
+    })
+
+    test('limit: default 20; non-numeric or zero input becomes 20; clamped into 1..100', async () => {
+      await insertUsers(service.database, 130)
+      for (const [query, limit] of [
+        ['', 20],
+        ['limit=abc', 20],
+        ['limit=0', 20],
+        ['limit=-5', 1],
+        ['limit=1', 1],
+        ['limit=100', 100],
+        ['limit=101', 100],
+        ['limit=1000000', 100],
+      ] as const) {
+        const { data, pagination } = await readList(service, `/users?${query}`)
+        assert.equal(pagination.limit, limit, query)
+        assert.equal(data.length, limit, query)
+      }
+    })
+
+    test('offset = (page - 1) * limit', async () => {
+      await insertUsers(service.database, 10)
+      assert.deepEqual(await ids('/users?page=1&limit=4'), ['u000', 'u001', 'u002', 'u003'])
+      assert.deepEqual(await ids('/users?page=2&limit=4'), ['u004', 'u005', 'u006', 'u007'])
+      assert.deepEqual(await ids('/users?page=3&limit=4'), ['u008', 'u009'])
+      assert.deepEqual(await ids('/users?page=4&limit=4'), [])
+    })
+
+    test('response: data and pagination {page, limit, total, totalPages = ceil(total / limit), hasNext = page * limit < total}', async () => {
+      await insertUsers(service.database, 8)
+      const envelope = async (query: string): Promise<unknown> =>
+        (await readList(service, `/users?${query}`)).pagination
+      assert.deepEqual(await envelope('limit=3'), {
+        page: 1,
+        limit: 3,
+        total: 8,
+        totalPages: 3,
+        hasNext: true,
+      })
+      assert.deepEqual(await envelope('limit=3&page=2'), {
+        page: 2,
+        limit: 3,
+        total: 8,
+        totalPages: 3,
+        hasNext: true,
+      })
+      assert.deepEqual(await envelope('limit=3&page=3'), {
+        page: 3,
+        limit: 3,
+        total: 8,
+        totalPages: 3,
+        hasNext: false,
+      })
+      assert.deepEqual(await envelope('limit=4&page=2'), {
+        page: 2,
+        limit: 4,
+        total: 8,
+        totalPages: 2,
+        hasNext: false,
+      })
+      assert.deepEqual(await envelope('limit=3&page=9'), {
+        page: 9,
+        limit: 3,
+        total: 8,
+        totalPages: 3,
+        hasNext: false,
+      })
+      await clear(service.database)
+      assert.deepEqual(await envelope(''), { page: 1, limit: 20, total: 0, totalPages: 0, hasNext: false })
+    })
+
+    test('a page beyond all numbers is an empty page and no error', async () => {
+      await insertUsers(service.database, 2)
+      for (const page of ['9007199254740993', '9'.repeat(300)]) {
+        const { data, pagination } = await readList(service, `/users?page=${page}&limit=100`)
+        assert.deepEqual(data, [])
+        assert.equal(pagination.total, 2)
+        assert.equal(pagination.hasNext, false)
+      }
+    })
+
+    test('an item holds the fields of the local user record', async () => {
+      await insertUsers(service.database, 2)
+      const { data } = await readList(service, '/users')
+      assert.deepEqual(data[1], {
+        id: 'u001',
+        email: 'user1@example.com',
+        name: 'User 1',
+        provider: 'google',
+        providerId: '1',
+        role: 'user',
+        createdAt: '2026-01-01T00:00:00.001Z',
+      })
+      assert.equal(data[0]!['email'], null)
+    })
+  })
+
+  describe('GET /api/posts (compound cursor pagination)', () => {
+    const times = [3, 1, 2, 2, 3, 1, 2].map((second) => `2026-01-01T00:00:0${second}.000000Z`)
+    const sevenPosts = (): Promise<void> =>
+      insertPosts(
+        service.database,
+        times.map((time, index) => post(`p${index}`, time)),
+      )
+    const sorted = ['p4', 'p0', 'p6', 'p3', 'p2', 'p5', 'p1']
+
+    test('cursor: absent for the first page', async () => {
+      await sevenPosts()
+      assert.deepEqual(await ids('/api/posts?limit=2', '_id'), sorted.slice(0, 2))
+    })
+
+    test('limit: page size, default 20, at most 100, coerced like the others', async () => {
+      await insertPosts(
+        service.database,
+        Array.from({ length: 120 }, (_, index) => post(`p${index}`)),
+      )
+      for (const [query, length] of [
+        ['', 20],
+        ['limit=abc', 20],
+        ['limit=0', 20],
+        ['limit=-1', 1],
+        ['limit=55', 55],
+        ['limit=101', 100],
+      ] as const) {
+        assert.equal((await readList(service, `/api/posts?${query}`)).data.length, length, query)
+      }
+    })
+
+    test('order: createdAt descending, ties broken by _id descending', async () => {
+      await sevenPosts()
+      assert.deepEqual(await ids('/api/posts', '_id'), sorted)
+    })
+
+    test("the next page holds createdAt less than the cursor's, or equal and _id less", async () => {
+      await sevenPosts()
+      for (const limit of [1, 2, 3, 6]) {
+        const pages = await walk(service, `/api/posts?limit=${limit}`)
+        assert.deepEqual(
+          pages.flat().map(({ _id }) => _id),
+          sorted,
+        )
+      }
+    })
+
+    test("the cursor is the base64 encoding of the last item's createdAt and _id", async () => {
+      await insertPosts(service.database, [
+        post('a', '2026-01-01T00:00:00.000137Z'),
+        post('é?~>', '2026-01-01T00:00:01.000000Z'),
+      ])
+      const { pageInfo } = await readList(service, '/api/posts?limit=1')
+      const content = JSON.parse(atob(pageInfo.nextCursor!)) as Record<string, unknown>
+      assert.equal(content['createdAt'], '2026-01-01T00:00:01.000000Z')
+      assert.equal(content['_id'], 'é?~>')
+      assert.deepEqual(await ids(`/api/posts?cursor=${pageInfo.nextCursor}`, '_id'), ['a'])
+    })
+
+    test('pageInfo.hasNextPage is true when more items follow; pageInfo.nextCursor is null otherwise', async () => {
+      await insertPosts(service.database, [post('a'), post('b')])
+      const more = await readList(service, '/api/posts?limit=1')
+      assert.equal(more.pageInfo.hasNextPage, true)
+      assert.equal(typeof more.pageInfo.nextCursor, 'string')
+      for (const limit of [2, 3]) {
+        assert.deepEqual((await readList(service, `/api/posts?limit=${limit}`)).pageInfo, {
+          hasNextPage: false,
+          nextCursor: null,
+        })
+      }
+    })
+  })
+
+  describe('GET /products (filtering and sorting)', () => {
+    const three = [
+      product('a', {
+        category: 'books',
+        price: 10,
+        stock: 0,
+        name: 'Zebra',
+        created_at: '2026-01-03T00:00:00.000000Z',
+      }),
+      product('b', {
+        category: 'books',
+        price: 20,
+        stock: 4,
+        name: 'Apple',
+        created_at: '2026-01-01T00:00:00.000000Z',
+      }),
+      product('c', {
+        category: 'tools',
+        price: 10,
+        stock: -1,
+        name: 'Mango',
+        created_at: '2026-01-02T00:00:00.000000Z',
+      }),
+      product('d', {
+        category: 'Books',
+        price: 9.99,
+        stock: 1,
+        name: 'apple',
+        created_at: '2026-01-04T00:00:00.000000Z',
+      }),
+    ]
+    beforeEach(() => insertProducts(service.database, three))
+
+    test('unknown query parameters are ignored', async () => {
+      assert.deepEqual(await ids('/products?color=red&maxPrice=1&price=10&stock=4&page=7&id=a'), [
+        'b',
+        'c',
+        'a',
+        'd',
+      ])
+    })
+
+    test('category keeps items whose category equals the value', async () => {
+      assert.deepEqual(await ids('/products?category=books'), ['b', 'a'])
+      assert.deepEqual(await ids('/products?category=Books'), ['d'])
+      assert.deepEqual(await ids('/products?category=book'), [])
+      assert.deepEqual(await ids('/products?category=boo%25'), [])
+      assert.deepEqual(await ids('/products?category='), [])
+    })
+
+    test('minPrice keeps items whose price is greater than or equal to the value', async () => {
+      assert.deepEqual(await ids('/products?minPrice=10'), ['b', 'c', 'a'])
+      assert.deepEqual(await ids('/products?minPrice=10.01'), ['b'])
+      assert.deepEqual(await ids('/products?minPrice=1e1'), ['b', 'c', 'a'])
+      assert.deepEqual(await ids('/products?minPrice=21'), [])
+      assert.deepEqual(await ids('/products?minPrice=-1'), ['b', 'c', 'a', 'd'])
+    })
+
+    test('a minPrice that is no number has no effect', async () => {
+      for (const text of ['', 'abc', '0x15', '15;', '1,5', 'NaN', 'Infinity', '%00']) {
+        assert.deepEqual(await ids(`/products?minPrice=${text}`), ['b', 'c', 'a', 'd'], text)
+      }
+    })
+
+    test('inStock: only the exact value true has an effect; it keeps items whose stock is greater than 0', async () => {
+      assert.deepEqual(await ids('/products?inStock=true'), ['b', 'd'])
+      for (const text of ['', '1', 'TRUE', 'True', 'yes', 'false', '0', 'true%20']) {
+        assert.deepEqual(await ids(`/products?inStock=${text}`), ['b', 'c', 'a', 'd'], text)
+      }
+    })
+
+    test('filters combine, with each other and with a sort', async () => {
+      assert.deepEqual(await ids('/products?category=books&minPrice=15&inStock=true'), ['b'])
+      assert.deepEqual(await ids('/products?category=books&sort=price'), ['a', 'b'])
+    })
+
+    test('sort: a field name is ascending, a leading - descending', async () => {
+      assert.deepEqual(await ids('/products?sort=name'), ['b', 'c', 'a', 'd'])
+      assert.deepEqual(await ids('/products?sort=-name'), ['d', 'a', 'c', 'b'])
+      assert.deepEqual(await ids('/products?sort=createdAt'), ['b', 'c', 'a', 'd'])
+      assert.deepEqual(await ids('/products?sort=-createdAt'), ['d', 'a', 'c', 'b'])
+    })
+
+    test('sort: earlier keys take priority; later ones break ties', async () => {
+      assert.deepEqual(await ids('/products?sort=price,name'), ['d', 'c', 'a', 'b'])
+      assert.deepEqual(await ids('/products?sort=price,-name'), ['d', 'a', 'c', 'b'])
+      assert.deepEqual(await ids('/products?sort=-price,name'), ['b', 'c', 'a', 'd'])
+      assert.deepEqual(await ids('/products?sort=-price,createdAt'), ['b', 'c', 'a', 'd'])
+    })
+
+    test('sort: keys naming any other field are dropped', async () => {
+      assert.deepEqual(
+        await ids('/products?sort=stock,-price,id,constructor'),
+        ['b', 'c', 'a', 'd'].toSorted((x, y) => order(x) - order(y)),
+      )
+      for (const sort of [
+        'stock',
+        'id',
+        '-category',
+        'PRICE',
+        '--price',
+        '-',
+        ',,',
+        '',
+        'created_at',
+        'price;drop',
+      ]) {
+        assert.deepEqual(await ids(`/products?sort=${sort}`), ['b', 'c', 'a', 'd'], sort)
+      }
+    })
+    // By price descending, then the key, which goes the way of the key before it.
+    const order = (id: unknown): number => ['b', 'c', 'a', 'd'].indexOf(String(id))
+
+    test('when sort is absent, the order is createdAt ascending', async () => {
+      assert.deepEqual(await ids('/products'), ['b', 'c', 'a', 'd'])
+    })
+
+    test('ties are broken by the primary key', async () => {
+      await clear(service.database)
+      await insertProducts(
+        service.database,
+        ['m', 'B', 'é', 'a', '😀', '\uffee'].map((id) => product(id)),
+      )
+      // The order of UTF-8 bytes, which is not that of JavaScript.
+      assert.deepEqual(await ids('/products'), ['B', 'a', 'm', 'é', '\uffee', '😀'])
+      assert.deepEqual(await ids('/products?sort=price'), ['B', 'a', 'm', 'é', '\uffee', '😀'])
+    })
+
+    test('response: object with data, the array of matching items, and pageInfo to go on', async () => {
+      const body = await readList(service, '/products?limit=1')
+      assert.deepEqual(Object.keys(body), ['data', 'pageInfo'])
+      assert.deepEqual(body.data, [
+        {
+          id: 'b',
+          category: 'books',
+          price: 20,
+          stock: 4,
+          name: 'Apple',
+          createdAt: '2026-01-01T00:00:00.000Z',
+        },
+      ])
+      assert.equal(body.pageInfo.hasNextPage, true)
+      assert.deepEqual(await ids(`/products?cursor=${body.pageInfo.nextCursor}`), ['c', 'a', 'd'])
+    })
+
+    test('the response is bounded: limit default 100, maximum 100', async () => {
+      await insertProducts(
+        service.database,
+        Array.from({ length: 120 }, (_, index) => product(`x${index}`)),
+      )
+      for (const [query, length] of [
+        ['', 100],
+        ['?limit=1000', 100],
+        ['?limit=0', 100],
+        ['?limit=-1', 1],
+        ['?limit=7', 7],
+      ] as const) {
+        assert.equal((await readList(service, `/products${query}`)).data.length, length, query)
+      }
+    })
+
+    test('the cursor belongs to the filters and the sort that it was made with', async () => {
+      const { pageInfo } = await readList(service, '/products?limit=1&category=books&minPrice=1&sort=-price')
+      const with_ = (query: string): Promise<Response> =>
+        service.fetch(`/products?limit=1&cursor=${pageInfo.nextCursor}&${query}`)
+      assert.equal((await with_('category=books&minPrice=1&sort=-price')).status, 200)
+      // What means the same is the same query.
+      assert.equal(
+        (await with_('minPrice=1.0&category=books&sort=-price,-price,stock&inStock=no&foo=1')).status,
+        200,
+      )
+      for (const other of [
+        '',
+        'category=books&minPrice=1',
+        'category=books&sort=-price',
+        'category=tools&minPrice=1&sort=-price',
+        'category=books&minPrice=2&sort=-price',
+        'category=books&minPrice=1&sort=price',
+        'category=books&minPrice=1&sort=-price,name',
+        'category=books&minPrice=1&sort=-price&inStock=true',
+      ]) {
+        const response = await with_(other)
+        assert.equal(response.status, 400, other)
+        assert.equal(
+          ((await response.json()) as { source: { parameter: string } }).source.parameter,
+          'cursor',
+        )
+      }
+    })
+  })
+
+  describe('Errors and limits', () => {
+    test('non-numeric or out-of-range page or limit: no error', async () => {
+      for (const path of ['/users', '/products', '/api/posts']) {
+        for (const query of [
+          'limit=abc&page=abc',
+          'limit=-1&page=-1',
+          'limit=1e99&page=1e99',
+          'limit=%00',
+          'limit=1&limit=2',
+        ]) {
+          assert.equal((await service.admin(`${path}?${query}`)).status, 200, `${path}?${query}`)
+        }
+      }
+    })
+
+    test('a repeated parameter counts once, with its first value', async () => {
+      await insertUsers(service.database, 5)
+      assert.equal((await readList(service, '/users?limit=2&limit=4')).data.length, 2)
+    })
+  })
+
+  describe('who may read lists', () => {
+    let production: TestService
+
+    before(async () => {
+      production = await startTestService(engine, {
+        env: { NODE_ENV: 'production', BASE_URL: 'https://gate.example.com' },
+      })
+    })
+    after(() => production.close())
+
+    // Its public address is another than the one it listens on.
+    const call = (path: string, init?: RequestInit): Promise<Response> =>
+      fetch(`http://127.0.0.1:${(production.app.server.address() as AddressInfo).port}${path}`, init)
+
+    test('/products and /api/posts are public', async () => {
+      for (const path of ['/products', '/api/posts']) assert.equal((await call(path)).status, 200)
+    })
+
+    test('/users needs an admin session or an API key', async () => {
+      assert.equal((await call('/users')).status, 401)
+      assert.equal((await call('/users', { headers: { authorization: 'Bearer pk_wrong' } })).status, 401)
+      const { headers, status } = await call('/users', {
+        headers: { authorization: `Bearer ${adminKey}` },
+      })
+      assert.equal(status, 200)
+      assert.equal(headers.get('cache-control'), 'no-store')
+    })
+
+    test('in demo mode they can be read without a key', async () => {
+      for (const path of ['/users', '/products', '/api/posts'])
+        assert.equal((await service.fetch(path)).status, 200)
+    })
+  })
+})
