@@ -39,7 +39,7 @@ onEachEngine('emit', (engine) => {
       ),
     )
     const statuses = new Set(mixed.map(({ status }) => status))
-    assert.deepEqual([...statuses].toSorted(), [202, 409])
+    assert.deepEqual(statuses, new Set([202, 409]))
     assert.equal((await deliveries(service, id)).length, 2)
     await Promise.all([service.close(), receiver.close()])
   })

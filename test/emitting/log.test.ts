@@ -1,0 +1,203 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { onEachEngine } from '../harness/engines.ts'
+import { startReceiver } from '../harness/receiver.ts'
+import type { TestService } from '../harness/service.ts'
+import {
+  deliveries,
+  emit,
+  expectJson,
+  settled,
+  startEmitting,
+  subscribe,
+  until,
+  type DeliveryAnswer,
+} from './harness.ts'
+
+interface Page {
+  data: DeliveryAnswer[]
+  pageInfo: { hasNextPage: boolean; nextCursor: string | null }
+}
+
+interface Job {
+  id: string
+  total: number
+  done: number
+  status: string
+}
+
+/** A subscriber with `count` dead deliveries, and a receiver that is well again. */
+async function withDeadLetters(service: TestService, count: number) {
+  const receiver = await startReceiver(500)
+  const { id } = await subscribe(service, { url: receiver.url, retrySchedule: [0] })
+  for (let n = 0; n < count; n += 1) await emit(service, { type: n % 2 === 0 ? 'even' : 'odd', data: n })
+  await until(
+    async () => (await deliveries(service, id, '?status=dead&limit=100')).length === count,
+    'all are dead',
+  )
+  receiver.answer(204)
+  return { receiver, id }
+}
+
+onEachEngine('delivery log', (engine) => {
+  test('newest first, page by page, filtered by status, type and time', async () => {
+    const service = await startEmitting(engine)
+    const { receiver, id } = await withDeadLetters(service, 5)
+    const all = await deliveries(service, id)
+    assert.deepEqual(
+      all.map((entry) => entry.id),
+      all.map((entry) => entry.id).toSorted((a, b) => b - a),
+    )
+    const walked: number[] = []
+    let cursor: string | null = ''
+    while (cursor !== null) {
+      const page = (await expectJson(
+        service,
+        200,
+        `/subscribers/${id}/deliveries?status=dead&limit=2&cursor=${cursor}`,
+      )) as Page
+      walked.push(...page.data.map((entry) => entry.id))
+      cursor = page.pageInfo.nextCursor
+    }
+    assert.deepEqual(
+      walked,
+      all.map((entry) => entry.id),
+    )
+    assert.equal((await deliveries(service, id, '?eventType=odd')).length, 2)
+    assert.equal((await deliveries(service, id, '?status=delivered')).length, 0)
+    assert.equal((await deliveries(service, id, '?since=2020-01-01T00:00:00Z')).length, 5)
+    assert.equal((await deliveries(service, id, '?until=2020-01-01T00:00:00Z')).length, 0)
+    assert.equal((await deliveries(service, id, '?unknown=1&limit=abc')).length, 5)
+    await Promise.all([service.close(), receiver.close()])
+  })
+
+  test('a filter that is none, and a cursor of another query, are 400 and name the parameter', async () => {
+    const service = await startEmitting(engine)
+    const { receiver, id } = await withDeadLetters(service, 3)
+    const { id: other } = await subscribe(service, { url: receiver.url })
+    const page = (await expectJson(service, 200, `/subscribers/${id}/deliveries?limit=1`)) as Page
+    const cursor = page.pageInfo.nextCursor
+    const bad: [path: string, parameter: string][] = [
+      [`/subscribers/${id}/deliveries?status=broken`, 'status'],
+      [`/subscribers/${id}/deliveries?since=yesterday`, 'since'],
+      [`/subscribers/${id}/deliveries?until=2026-13-01`, 'until'],
+      [`/subscribers/${id}/deliveries?cursor=abc`, 'cursor'],
+      [`/subscribers/${id}/deliveries?cursor=${cursor}&status=dead`, 'cursor'],
+      [`/subscribers/${other}/deliveries?cursor=${cursor}`, 'cursor'],
+      [`/subscribers?cursor=${cursor}`, 'cursor'],
+    ]
+    for (const [path, parameter] of bad) {
+      const answer = (await expectJson(service, 400, path)) as { source: { parameter: string } }
+      assert.equal(answer.source.parameter, parameter, path)
+    }
+    for (const path of [
+      '/deliveries/0',
+      '/deliveries/x',
+      '/deliveries/99999999',
+      '/deliveries/9999999999999999',
+      '/jobs/x',
+      '/jobs/%00',
+    ])
+      await expectJson(service, 404, path)
+    await Promise.all([service.close(), receiver.close()])
+  })
+
+  test('a replayed delivery goes out again with the same event id and its whole schedule, and keeps its old attempts', async () => {
+    const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver(500, 500, 500, 204)])
+    const { id } = await subscribe(service, { url: receiver.url })
+    const { eventId } = await emit(service, { type: 'a', data: 1 })
+    const dead = await settled(service, id, 'dead')
+    const replayed = (await expectJson(service, 202, `/deliveries/${dead.id}/replay`, {
+      method: 'POST',
+    })) as DeliveryAnswer
+    assert.deepEqual([replayed.id, replayed.eventId, replayed.status], [dead.id, eventId, 'pending'])
+    const delivered = await settled(service, id, 'delivered')
+    assert.deepEqual(
+      delivered.attempts.map(({ number, status }) => [number, status]),
+      [
+        [1, 500],
+        [2, 500],
+        [3, 500],
+        [4, 204],
+      ],
+    )
+    assert.deepEqual(new Set(receiver.calls.map(({ headers }) => headers['webhook-id'])), new Set([eventId]))
+    await expectJson(service, 202, `/deliveries/${dead.id}/replay`, { method: 'POST' })
+    await receiver.waitFor(5)
+    await expectJson(service, 404, '/deliveries/99999999/replay', { method: 'POST' })
+    await expectJson(service, 200, `/subscribers/${id}`, { method: 'PATCH', json: { status: 'disabled' } })
+    await expectJson(service, 409, `/deliveries/${dead.id}/replay`, { method: 'POST' })
+    await Promise.all([service.close(), receiver.close()])
+  })
+
+  test('a bulk replay tells beforehand how many, then sends the dead ones again and shows its progress', async () => {
+    const service = await startEmitting(engine)
+    const { receiver, id } = await withDeadLetters(service, 6)
+    const replay = (json?: unknown) =>
+      service.admin(`/subscribers/${id}/replay`, { method: 'POST', ...(json !== undefined && { json }) })
+    assert.deepEqual(await (await replay({ dryRun: true })).json(), { total: 6 })
+    assert.deepEqual(await (await replay({ dryRun: true, status: 'delivered' })).json(), { total: 0 })
+    assert.deepEqual(await (await replay({ dryRun: true, eventType: 'odd' })).json(), { total: 3 })
+    for (const json of [{ status: 'pending' }, { status: 'x' }, { since: 'x' }])
+      assert.equal((await replay(json)).status, 400, JSON.stringify(json))
+    const before = receiver.calls.length
+    const response = await replay()
+    assert.equal(response.status, 202)
+    const begun = (await response.json()) as Job
+    assert.equal(begun.total, 6)
+    const done = await until(async () => {
+      const job = (await expectJson(service, 200, `/jobs/${begun.id}`)) as Job
+      return job.status === 'done' && job
+    }, 'the job is done')
+    assert.equal(done.done, 6)
+    await receiver.waitFor(before + 6)
+    await until(
+      async () => (await deliveries(service, id, '?status=delivered')).length === 6,
+      'all are delivered',
+    )
+    const cancelled = (await expectJson(service, 200, `/jobs/${begun.id}`, { method: 'DELETE' })) as Job
+    assert.equal(cancelled.status, 'done', 'a job that has ended stays as it is')
+    await Promise.all([service.close(), receiver.close()])
+  })
+
+  test('a cancelled bulk replay goes no further, also in another process', async () => {
+    const database = await engine.createDatabase()
+    const service = await startEmitting(engine, { databaseUrl: database.url })
+    const { receiver, id } = await withDeadLetters(service, 3)
+    await service.close()
+    const idle = await startEmitting(engine, {
+      databaseUrl: database.url,
+      parts: { roles: { http: true, workers: false } },
+    })
+    const job = (await (await idle.admin(`/subscribers/${id}/replay`, { method: 'POST' })).json()) as Job
+    assert.deepEqual([job.status, job.done], ['running', 0])
+    assert.equal(
+      ((await expectJson(idle, 200, `/jobs/${job.id}`, { method: 'DELETE' })) as Job).status,
+      'cancelled',
+    )
+    await idle.close()
+    const working = await startEmitting(engine, { databaseUrl: database.url })
+    const { id: other } = await subscribe(working, { url: receiver.url, eventTypes: ['marker'] })
+    await emit(working, { type: 'marker', data: 1 })
+    await settled(working, other, 'delivered')
+    assert.equal((await deliveries(working, id, '?status=dead')).length, 3)
+    await Promise.all([working.close(), receiver.close()])
+    await database.drop()
+  })
+
+  test('removing a subscriber removes its log, and what is under way does no harm', async () => {
+    const service = await startEmitting(engine)
+    const { receiver, id } = await withDeadLetters(service, 2)
+    const [first] = await deliveries(service, id)
+    receiver.answer((response) => setTimeout(() => response.writeHead(204).end(), 100))
+    await emit(service, { type: 'a', data: 1 })
+    await receiver.waitFor(3)
+    assert.equal((await service.admin(`/subscribers/${id}`, { method: 'DELETE' })).status, 204)
+    await expectJson(service, 404, `/deliveries/${first!.id}`)
+    await expectJson(service, 404, `/subscribers/${id}/deliveries`)
+    const { id: next } = await subscribe(service, { url: receiver.url })
+    await emit(service, { type: 'a', data: 1 })
+    await settled(service, next, 'delivered')
+    await Promise.all([service.close(), receiver.close()])
+  })
+})

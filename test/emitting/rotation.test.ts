@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict'
+import { createPublicKey, verify } from 'node:crypto'
+import { test } from 'node:test'
+import { Webhook } from 'standardwebhooks'
+import { onEachEngine } from '../harness/engines.ts'
+import { startReceiver, type ReceivedCall } from '../harness/receiver.ts'
+import { emit, expectJson, startEmitting, subscribe, until } from './harness.ts'
+
+/** Which of the secrets a call's signatures are made with. */
+function signers(call: ReceivedCall, secrets: Record<string, string>): string[] {
+  return Object.keys(secrets).filter((name) => {
+    try {
+      new Webhook(secrets[name]!).verify(call.body, call.headers as Record<string, string>)
+      return true
+    } catch {
+      return false
+    }
+  })
+}
+
+onEachEngine('rotation', (engine) => {
+  test('both secrets sign until the overlap ends, then the new one alone', async () => {
+    const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver()])
+    const { id, secret: first } = await subscribe(service, { url: receiver.url })
+    const rotate = async (json?: unknown) =>
+      (
+        (await expectJson(service, 200, `/subscribers/${id}/rotate-secret`, {
+          method: 'POST',
+          ...(json !== undefined && { json }),
+        })) as { secret: string }
+      ).secret
+    const second = await rotate()
+    await emit(service, { type: 'a', data: 1 })
+    await receiver.waitFor(1)
+    const secrets = { first, second }
+    assert.deepEqual(signers(receiver.calls[0]!, secrets), ['first', 'second'])
+    assert.equal(String(receiver.calls[0]!.headers['webhook-signature']).split(' ').length, 2)
+
+    const third = await rotate({ overlapSeconds: 0.3 })
+    await until(async () => {
+      const { length } = receiver.calls
+      await emit(service, { type: 'a', data: 2 })
+      await receiver.waitFor(length + 1)
+      return signers(receiver.calls.at(-1)!, { ...secrets, third }).join() === 'third'
+    }, 'the third secret signs alone')
+
+    const fourth = await rotate({ overlapSeconds: 0 })
+    const { length } = receiver.calls
+    await emit(service, { type: 'a', data: 3 })
+    await receiver.waitFor(length + 1)
+    assert.deepEqual(signers(receiver.calls.at(-1)!, { ...secrets, third, fourth }), ['fourth'])
+    await Promise.all([service.close(), receiver.close()])
+  })
+
+  test('no more than ten secrets sign, however often they are rotated; what is no overlap is refused', async () => {
+    const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver()])
+    const { id } = await subscribe(service, { url: receiver.url })
+    const path = `/subscribers/${id}/rotate-secret`
+    for (let n = 0; n < 12; n += 1) await expectJson(service, 200, path, { method: 'POST' })
+    await emit(service, { type: 'a', data: 1 })
+    const [call] = await receiver.waitFor(1)
+    assert.equal(String(call!.headers['webhook-signature']).split(' ').length, 10)
+    for (const overlapSeconds of [-1, '5', 1e9, null])
+      await expectJson(service, 400, path, { method: 'POST', json: { overlapSeconds } })
+    await expectJson(service, 404, '/subscribers/00000000-0000-7000-8000-000000000000/rotate-secret', {
+      method: 'POST',
+    })
+    await Promise.all([service.close(), receiver.close()])
+  })
+
+  test('ed25519 on request: the public key is shown, and verifies', async () => {
+    const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver()])
+    const { id, secret } = await subscribe(service, { url: receiver.url })
+    const { publicKey } = (await expectJson(service, 200, `/subscribers/${id}`, {
+      method: 'PATCH',
+      json: { signing: 'both' },
+    })) as { publicKey: string }
+    assert.deepEqual(
+      ((await expectJson(service, 200, `/subscribers/${id}`)) as { publicKeys: string[] }).publicKeys,
+      [publicKey],
+    )
+    await emit(service, { type: 'a', data: 1 })
+    const [call] = await receiver.waitFor(1)
+    assert.deepEqual(signers(call!, { secret }), ['secret'])
+    const signature = /v1a,(\S+)/.exec(String(call!.headers['webhook-signature']))![1]!
+    const message = Buffer.concat([
+      Buffer.from(
+        `${call!.headers['webhook-id'] as string}.${call!.headers['webhook-timestamp'] as string}.`,
+      ),
+      call!.body,
+    ])
+    const key = createPublicKey({
+      key: { kty: 'OKP', crv: 'Ed25519', x: Buffer.from(publicKey.slice(5), 'base64').toString('base64url') },
+      format: 'jwk',
+    })
+    assert.ok(verify(null, message, key, Buffer.from(signature, 'base64')))
+    await Promise.all([service.close(), receiver.close()])
+  })
+})
