@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict'
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer, type AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { onEachEngine } from '../harness/engines.ts'
+import { startReceiver, type Answer } from '../harness/receiver.ts'
+import { adminKey } from '../harness/service.ts'
+import { deliveries, emit, settled, startEmitting, subscribe, until } from './harness.ts'
+
+const main = join(import.meta.dirname, '../../src/main.ts')
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+/** A process of its own, as an operator runs it. */
+async function startProcess(databaseUrl: string, port: number): Promise<ChildProcess> {
+  const child = spawn(process.execPath, [main, 'serve'], {
+    stdio: 'ignore',
+    env: {
+      PATH: process.env['PATH'],
+      PORT: String(port),
+      DATABASE_URL: databaseUrl,
+      POSTERN_SECRET: 'test-master-secret-of-32-bytes-or-more',
+      WEBHOOK_SECRET: 'x',
+      ADMIN_API_KEY: adminKey,
+      ALLOW_PRIVATE_NETWORK: 'true',
+      EMIT_TIMEOUT: '1',
+      EMIT_RETRY_SCHEDULE: '0,0.05,1',
+      RATE_LIMIT: 'off',
+      LOG_LEVEL: 'fatal',
+    },
+  })
+  await until(async () => (await fetch(`http://127.0.0.1:${port}/healthz`).catch(() => undefined))?.ok, 'the process answers')
+  return child
+}
+
+async function call(port: number, path: string, json: unknown): Promise<Response> {
+  return fetch(`http://127.0.0.1:${port}${path}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${adminKey}`, 'content-type': 'application/json' },
+    body: JSON.stringify(json),
+  })
+}
+
+onEachEngine('crash', (engine) => {
+  test('kill -9 in the middle of deliveries loses none of what was accepted', async () => {
+    const slowly: Answer = (response) => setTimeout(() => response.writeHead(204).end(), 20)
+    const [database, receiver, port] = await Promise.all([engine.createDatabase(), startReceiver(slowly), freePort()])
+    let child = await startProcess(database.url, port)
+    assert.equal((await call(port, '/subscribers', { url: receiver.url })).status, 201)
+    const accepted = new Set<string>()
+    for (let round = 1; round <= 2; round += 1) {
+      let killed = false
+      const emitting = Promise.all(
+        Array.from({ length: 4 }, async () => {
+          while (!killed) {
+            // A call that was cut off was not answered: whether it counts is open.
+            const response = await call(port, '/events', { type: 'a', data: round }).catch(() => undefined)
+            const answer = (await response?.json().catch(() => undefined)) as { eventId: string } | undefined
+            if (response?.status === 202 && answer) accepted.add(answer.eventId)
+          }
+        }),
+      )
+      await receiver.waitFor(round * 40)
+      killed = child.kill('SIGKILL')
+      await once(child, 'exit')
+      await emitting
+      child = await startProcess(database.url, port)
+    }
+    const received = () => new Set(receiver.calls.map(({ headers }) => String(headers['webhook-id'])))
+    await until(async () => accepted.difference(received()).size === 0, 'everything accepted was delivered', 30_000)
+    assert.ok(accepted.size >= 40)
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+    await receiver.close()
+    await database.drop()
+  })
+
+  test('a stop waits for what is under way, and gives back what does not end in time', async () => {
+    const database = await engine.createDatabase()
+    const slowly: Answer = (response) => setTimeout(() => response.writeHead(204).end(), 300)
+    const receiver = await startReceiver(slowly)
+    const service = await startEmitting(engine, { databaseUrl: database.url })
+    const { id } = await subscribe(service, { url: receiver.url })
+    await emit(service, { type: 'a', data: 1 })
+    await receiver.waitFor(1)
+    await service.stop(5_000)
+
+    const second = await startEmitting(engine, { databaseUrl: database.url })
+    assert.deepEqual((await deliveries(second, id)).map(({ status, attemptCount }) => [status, attemptCount]), [['delivered', 1]])
+    receiver.answer(() => undefined)
+    await emit(second, { type: 'a', data: 2 })
+    await receiver.waitFor(2)
+    await second.stop(100)
+
+    receiver.answer(204)
+    const third = await startEmitting(engine, { databaseUrl: database.url })
+    const delivered = await settled(third, id, 'delivered')
+    assert.deepEqual([delivered.attemptCount, delivered.attempts.length], [1, 1], 'the attempt that was broken off does not count')
+    await Promise.all([third.stop(5_000), receiver.close()])
+    await database.drop()
+  })
+})
