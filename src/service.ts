@@ -3,6 +3,7 @@ import { systemClock, type Clock } from './clock.ts'
 import { ConfigurationError, type Configuration } from './config/environment.ts'
 import { Keyring } from './crypto/keyring.ts'
 import type { PosternConfig } from './define-config.ts'
+import { createDemoIdentityProvider } from './demo/identity-provider.ts'
 import { createEmitting } from './emitting/index.ts'
 import { createApp, type App, type Timeouts } from './http/app.ts'
 import { operations } from './http/operations.ts'
@@ -72,7 +73,13 @@ export async function startService(parts: ServiceParts): Promise<Service> {
       config: config.receiving,
       emitWithin: emitting.emitWithin,
     })
-    const login = createLogin({ ...common, config: config.login ?? {}, accounts })
+    const demoProvider = configuration.production ? undefined : createDemoIdentityProvider(common)
+    const login = createLogin({
+      ...common,
+      config: config.login ?? {},
+      accounts,
+      builtIn: demoProvider?.provider,
+    })
     const rooms: Room[] = [accounts, login, receiving, emitting, createEvents(common), createListing(common)]
     const workers = rooms.flatMap((room) => room.workers)
 
@@ -85,6 +92,7 @@ export async function startService(parts: ServiceParts): Promise<Service> {
     })
     operations(app, { database, metrics, workers, clock, configuration })
     for (const room of rooms) await room.routes(app)
+    await demoProvider?.routes(app)
     await app.ready()
 
     if (roles.http) {

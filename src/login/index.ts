@@ -65,8 +65,18 @@ export function createLogin(parts: LoginParts): Room {
   const count = (provider: string, outcome: string): void => counter.inc({ provider, outcome })
   return {
     async routes(app) {
-      const demo = !configuration.production
-      await loginRoutes(app, { providers, flows, signIn, clients, flowCookie, sessionCookie, baseUrl, count })
+      const demo = parts.builtIn !== undefined
+      await loginRoutes(app, {
+        providers,
+        flows,
+        signIn,
+        clients,
+        flowCookie,
+        sessionCookie,
+        baseUrl,
+        demo,
+        count,
+      })
       await tokenRoutes(app, { clients, codes, refreshTokens, accessTokens })
       await pageRoutes(app, {
         providers,
@@ -75,7 +85,7 @@ export function createLogin(parts: LoginParts): Room {
         sessions,
         sessionCookie,
         baseUrl,
-        demo: demo && parts.builtIn !== undefined,
+        demo,
       })
     },
     workers: [

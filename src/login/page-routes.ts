@@ -5,6 +5,7 @@ import type { Sessions } from '../accounts/sessions.ts'
 import type { Users } from '../accounts/users.ts'
 import type { App } from '../http/app.ts'
 import type { Queryable } from '../storage/database.ts'
+import { insistOnBaseUrl } from './canonical-host.ts'
 import { loginPage } from './page.ts'
 import type { ProviderClient } from './provider-client.ts'
 import { defaultTarget, safeReturnTo } from './return-to.ts'
@@ -26,6 +27,7 @@ export async function pageRoutes(app: App, parts: PageRoutesParts): Promise<void
 
   await app.register(async (scope: App) => {
     neverStored(scope)
+    if (demo) insistOnBaseUrl(scope, baseUrl)
     scope.get(
       '/login',
       {

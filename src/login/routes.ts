@@ -5,6 +5,7 @@ import { acceptForms, neverStored } from '../accounts/routes.ts'
 import { newToken } from '../crypto/tokens.ts'
 import { Problem } from '../errors.ts'
 import type { App } from '../http/app.ts'
+import { insistOnBaseUrl } from './canonical-host.ts'
 import { codeOf, finishSignIn, isOwnFault } from './callback.ts'
 import type { Clients } from './clients.ts'
 import { describeCause, SignInFailure } from './failures.ts'
@@ -22,6 +23,7 @@ export interface LoginRoutesParts {
   flowCookie: HostCookie
   sessionCookie: HostCookie
   baseUrl: () => string
+  demo: boolean
   /** Counts how sign-ins end. */
   count: (provider: string, outcome: string) => void
 }
@@ -49,6 +51,7 @@ export async function loginRoutes(app: App, parts: LoginRoutesParts): Promise<vo
   await app.register(async (scope: App) => {
     neverStored(scope)
     acceptForms(scope)
+    if (parts.demo) insistOnBaseUrl(scope, baseUrl)
 
     scope.get(
       '/auth/:provider',

@@ -1,0 +1,73 @@
+import { people, type Person } from './people.ts'
+
+/**
+ * The development provider's policy for its pages. No form-action: browsers apply it to the redirects that follow a
+ * form, and those lead to wherever the app that asked is.
+ */
+export const pagePolicy =
+  "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+/** Whom to sign in as: a button per sample person, and a field for anybody else. */
+export function choicePage(action: string): string {
+  const persons = people.map((person) => personForm(action, person)).join('\n')
+  return page(
+    'Who are you?',
+    `<p class="soft">This is Postern's development identity provider. It lets you be anybody, and is there in demo mode only.</p>
+${persons}
+<form method="post" action="${escapeHtml(action)}" class="card">
+<p><label for="name">Somebody else</label></p>
+<p><input type="text" id="name" name="name" required maxlength="60" autocomplete="off" placeholder="Any name"></p>
+<p><button>Continue</button></p>
+</form>
+<form method="post" action="${escapeHtml(action)}"><input type="hidden" name="cancel" value="yes"><p><button>Cancel the sign-in</button></p></form>`,
+  )
+}
+
+export function overPage(): string {
+  return page(
+    'This sign-in is over',
+    '<p>It took too long, or was finished in another tab.</p><p><a class="button wide" href="/login">Start again</a></p>',
+  )
+}
+
+/** What the provider itself refuses: a mistake of the app that asked. */
+export function refusalPage(error: string, description: string | undefined): string {
+  return page(
+    'The request was refused',
+    `<p class="message"><code>${escapeHtml(error)}</code> ${escapeHtml(description ?? '')}</p>`,
+  )
+}
+
+function personForm(action: string, { id, name, email }: Person): string {
+  return `<form method="post" action="${escapeHtml(action)}"><input type="hidden" name="person" value="${id}">
+<p><button>${escapeHtml(name)}</button> <span class="soft">${escapeHtml(email ?? 'no e-mail address')}</span></p></form>`
+}
+
+function page(title: string, body: string): string {
+  return `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex">
+<title>${title} · Development identity provider</title>
+<link rel="icon" href="/assets/icon.svg">
+<link rel="stylesheet" href="/assets/style.css">
+<main class="narrow">
+<h1>${title}</h1>
+${body}
+</main>
+</html>
+`
+}
+
+const entities: Record<string, string> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+}
+
+function escapeHtml(text: string): string {
+  return text.replaceAll(/[&<>"']/g, (character) => entities[character]!)
+}

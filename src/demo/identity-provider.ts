@@ -1,0 +1,69 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { newToken } from '../crypto/tokens.ts'
+import type { App } from '../http/app.ts'
+import type { BuiltInProvider } from '../login/index.ts'
+import type { Log } from '../telemetry/log.ts'
+
+const mountPath = '/demo-idp'
+
+export interface DemoIdentityProvider {
+  /** How the login room reaches it. */
+  provider: BuiltInProvider
+  routes(app: App): Promise<void>
+}
+
+/**
+ * The identity provider of demo mode: a real OpenID provider below /demo-idp of the service itself, so that signing in
+ * works before anything was registered anywhere. It is loaded when somebody first signs in with it.
+ */
+export function createDemoIdentityProvider({
+  baseUrl,
+  log,
+}: {
+  baseUrl: () => string
+  log: Log
+}): DemoIdentityProvider {
+  const client = { id: 'postern', secret: newToken() }
+  let loaded: Promise<(request: IncomingMessage, response: ServerResponse) => Promise<void>> | undefined
+  const load = async () => {
+    const { createOpenIdServer } = await import('./openid-server.ts')
+    const origin = baseUrl()
+    return createOpenIdServer({
+      mountPath,
+      origin,
+      client: { ...client, redirectUri: `${origin}/auth/demo/callback` },
+      onError: (error) => log.error({ err: error }, 'the development identity provider failed'),
+    })
+  }
+  return {
+    provider: {
+      name: 'demo',
+      label: 'the development provider',
+      clientId: client.id,
+      clientSecret: client.secret,
+      issuer: () => baseUrl() + mountPath,
+      scope: 'openid email profile',
+    },
+    async routes(app) {
+      await app.register(async (scope: App) => {
+        // The provider reads the bodies of its requests by itself.
+        scope.removeAllContentTypeParsers()
+        scope.addContentTypeParser('*', (_request, _payload, done) => done(null))
+        scope.all(
+          `${mountPath}/*`,
+          { config: { access: 'public' }, schema: { hide: true } },
+          async (request, reply) => {
+            const handle = await (loaded ??= load())
+            reply.hijack()
+            try {
+              await handle(request.raw, reply.raw)
+            } catch (error) {
+              log.error({ err: error }, 'the development identity provider failed')
+              reply.raw.destroy()
+            }
+          },
+        )
+      })
+    },
+  }
+}

@@ -1,0 +1,167 @@
+import { generateKeyPairSync } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Configuration, JWK } from 'oidc-provider'
+import { OIDCProviderError } from 'oidc-provider/lib/helpers/errors.js'
+import { Check, base as basePolicy } from 'oidc-provider/lib/helpers/interaction_policy/index.js'
+import { Provider } from 'oidc-provider/lib/provider.js'
+import { newToken } from '../crypto/tokens.ts'
+import { choicePage, overPage, pagePolicy, refusalPage } from './identity-pages.ts'
+import { findPerson, guest } from './people.ts'
+import { ShortLivedStore } from './short-lived-store.ts'
+
+export interface OpenIdServerParts {
+  /** Where it is mounted, a path without a trailing slash. */
+  mountPath: string
+  /** The public origin of the service that it is mounted in. */
+  origin: string
+  client: { id: string; secret: string; redirectUri: string }
+  /** Told about faults of the provider itself. */
+  onError: (error: Error) => void
+}
+
+type Handler = (request: IncomingMessage, response: ServerResponse) => Promise<void>
+
+const minutes = 60
+const longestForm = 4_096
+
+/**
+ * A whole OpenID provider (https://github.com/panva/node-oidc-provider) for development: authorization code flow with
+ * PKCE, signed id_tokens, discovery. In place of a password one chooses a person; consent is given by itself.
+ */
+export function createOpenIdServer({ mountPath, origin, client, onError }: OpenIdServerParts): Handler {
+  const provider = new Provider(`${origin}${mountPath}`, configurationFor(mountPath, client))
+  // Addresses are made from the request as it would come over the public origin, whatever name it came by.
+  provider.proxy = true
+  provider.on('server_error', (_ctx, error) => onError(error))
+  const { host, protocol } = new URL(origin)
+  const callback = provider.callback()
+  const choices = new RegExp(`^${mountPath}/choose/[\\w-]+$`)
+
+  return async (request, response) => {
+    request.headers.host = host
+    request.headers['x-forwarded-host'] = host
+    request.headers['x-forwarded-proto'] = protocol.slice(0, -1)
+    const path = request.url?.split('?', 1)[0] ?? ''
+    if (choices.test(path)) return choose(provider, path, request, response)
+    Object.assign(request, { originalUrl: request.url })
+    request.url = request.url?.slice(mountPath.length)
+    await callback(request, response)
+  }
+}
+
+async function choose(
+  provider: Provider,
+  path: string,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  try {
+    await provider.interactionDetails(request, response)
+    const form = request.method === 'POST' ? await readForm(request) : new URLSearchParams()
+    const person = form.has('name') ? guest(form.get('name') ?? '') : findPerson(form.get('person') ?? '')
+    if (person) {
+      await provider.interactionFinished(request, response, {
+        login: { accountId: person.id, remember: false },
+      })
+    } else if (form.has('cancel')) {
+      await provider.interactionFinished(request, response, {
+        error: 'access_denied',
+        error_description: 'cancelled',
+      })
+    } else {
+      sendPage(response, 200, choicePage(path))
+    }
+  } catch (error) {
+    if (!(error instanceof OIDCProviderError)) throw error
+    sendPage(response, 400, overPage())
+  }
+}
+
+function configurationFor(mountPath: string, client: OpenIdServerParts['client']): Configuration {
+  const store = new ShortLivedStore()
+  const policy = basePolicy()
+  // Everybody is asked each time, so that one can sign in as one person and link another.
+  policy.get('login')?.checks.add(new Check('choice', 'choose a person', (ctx) => !ctx.oidc.result?.login))
+  return {
+    adapter: (kind: string) => store.adapter(kind),
+    clients: [
+      {
+        client_id: client.id,
+        client_secret: client.secret,
+        redirect_uris: [client.redirectUri],
+        grant_types: ['authorization_code'],
+        response_types: ['code'],
+        token_endpoint_auth_method: 'client_secret_post',
+        id_token_signed_response_alg: 'ES256',
+      },
+    ],
+    jwks: { keys: [signingKey()] },
+    cookies: {
+      keys: [newToken()],
+      names: { interaction: 'demo_interaction', resume: 'demo_resume', session: 'demo_session' },
+    },
+    claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'] },
+    pkce: { required: () => true },
+    features: { devInteractions: { enabled: false } },
+    interactions: { url: (_ctx, interaction) => `${mountPath}/choose/${interaction.uid}`, policy },
+    ttl: {
+      AccessToken: 5 * minutes,
+      AuthorizationCode: minutes,
+      Grant: 10 * minutes,
+      IdToken: 5 * minutes,
+      Interaction: 10 * minutes,
+      Session: 10 * minutes,
+    },
+    findAccount: (_ctx, id) => {
+      const person = findPerson(id)
+      if (!person) return undefined
+      const { name, email } = person
+      return {
+        accountId: id,
+        claims: () => ({ sub: id, name, ...(email !== undefined && { email, email_verified: true }) }),
+      }
+    },
+    async loadExistingGrant(ctx) {
+      const { client: app, session, provider } = ctx.oidc
+      const grant = new provider.Grant({ clientId: app!.clientId, accountId: session!.accountId! })
+      grant.addOIDCScope('openid email profile')
+      await grant.save()
+      return grant
+    },
+    // The store keeps no sessions, so nothing may ask for one.
+    expiresWithSession: () => false,
+    clientBasedCORS: () => false,
+    renderError(ctx, out) {
+      ctx.set('content-security-policy', pagePolicy)
+      ctx.type = 'html'
+      ctx.body = refusalPage(out.error, out.error_description)
+    },
+  }
+}
+
+/** The library takes keys by their secret half; a new one each time is right, since the client reads it from here. */
+function signingKey(): JWK {
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  return { ...privateKey.export({ format: 'jwk' }), alg: 'ES256', use: 'sig', kid: newToken().slice(0, 8) }
+}
+
+async function readForm(request: IncomingMessage): Promise<URLSearchParams> {
+  let body = ''
+  for await (const chunk of request) {
+    body += String(chunk)
+    if (body.length > longestForm) return new URLSearchParams()
+  }
+  return new URLSearchParams(body)
+}
+
+function sendPage(response: ServerResponse, status: number, html: string): void {
+  response
+    .writeHead(status, {
+      'content-type': 'text/html; charset=utf-8',
+      'content-security-policy': pagePolicy,
+      'cache-control': 'no-store',
+      'referrer-policy': 'no-referrer',
+      'x-content-type-options': 'nosniff',
+    })
+    .end(html)
+}
