@@ -26,15 +26,16 @@ export function postWebhook(
   })
 }
 
-/** Resolves with the first truthy value that `look` gives, or fails after ten seconds. */
+/** Resolves with the first truthy value that `look` gives, or fails after `limit` milliseconds. */
 export async function eventually<T>(
   look: () => T | Promise<T>,
   what = 'the condition',
+  limit = 10_000,
 ): Promise<NonNullable<T>> {
-  for (const deadline = Date.now() + 10_000; ;) {
+  for (const deadline = Date.now() + limit; ;) {
     const found = await look()
     if (found) return found
-    if (Date.now() > deadline) throw new Error(`${what} did not come true`)
+    if (Date.now() > deadline) throw new Error(`${what}: did not come true in ${limit} ms`)
     await wait(5)
   }
 }

@@ -1,0 +1,212 @@
+// What a sender can do wrong with a body, over a raw connection where fetch would not let us.
+import assert from 'node:assert/strict'
+import { connect } from 'node:net'
+import { after, before, test } from 'node:test'
+import { onEachEngine } from '../harness/engines.ts'
+import { startTestService, type TestService } from '../harness/service.ts'
+import { postWebhook, sign } from './harness.ts'
+
+const bodyLimit = 10_000
+
+onEachEngine('bodies of webhooks', (engine) => {
+  let service: TestService
+
+  before(async () => {
+    service = await startTestService(engine, { env: { WEBHOOK_BODY_LIMIT: String(bodyLimit) } })
+  })
+  after(() => service.close())
+
+  const stored = async () =>
+    (await service.database.reader.selectFrom('events').select('id').execute()).length
+
+  /** Sends the parts one after the other, and gives the whole answer once the server has closed or answered. */
+  const raw = (...parts: (string | Buffer)[]): Promise<string> =>
+    new Promise((resolve, reject) => {
+      const { hostname, port } = new URL(service.baseUrl)
+      const socket = connect(Number(port), hostname)
+      let answer = ''
+      socket.setEncoding('latin1').on('data', (text: string) => {
+        answer += text
+        if (/^HTTP.*\r\n\r\n./s.test(answer)) socket.destroy()
+      })
+      socket.on('close', () => resolve(answer))
+      // The server may close while we still write: what counts is its answer.
+      socket.on('error', (error: NodeJS.ErrnoException) =>
+        answer || /EPIPE|ECONNRESET/.test(error.code ?? '') ? resolve(answer) : reject(error),
+      )
+      for (const part of parts) socket.write(part)
+    })
+  const head = (...headers: string[]) =>
+    `POST /webhooks/provider HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n${headers.join('\r\n')}\r\n\r\n`
+
+  test('a body of exactly the limit is taken, one byte more is 413', async () => {
+    const empty = JSON.stringify({ id: 'limit', type: 'a', pad: '' }).length
+    const fits = JSON.stringify({ id: 'limit', type: 'a', pad: 'x'.repeat(bodyLimit - empty) })
+    assert.equal(fits.length, bodyLimit)
+    assert.equal((await postWebhook(service, fits)).status, 200)
+    const response = await postWebhook(service, `${fits} `)
+    assert.equal(response.status, 413)
+    assert.equal(((await response.json()) as { code: string }).code, 'body-too-large')
+  })
+
+  test('a chunked body is cut off at the limit while it streams', async () => {
+    const chunk = `1000\r\n${'x'.repeat(4096)}\r\n`
+    // Without its end: the answer must come before.
+    const answer = await raw(head('transfer-encoding: chunked', 'x-signature: 00'), chunk, chunk, chunk)
+    assert.match(answer, /^HTTP\/1\.1 413 /)
+  })
+
+  test('a declared length above the limit is refused before the body comes', async () => {
+    assert.match(await raw(head('content-length: 1000000000')), /^HTTP\/1\.1 413 /)
+  })
+
+  test('a chunked body below the limit is taken', async () => {
+    const body = JSON.stringify({ id: 'chunked', type: 'a' })
+    const chunks = [...body].map((character) => `1\r\n${character}\r\n`).join('')
+    const answer = await raw(
+      head('transfer-encoding: chunked', `x-signature: ${sign(body)}`),
+      chunks,
+      '0\r\n\r\n',
+    )
+    assert.match(answer, /^HTTP\/1\.1 200 /)
+  })
+
+  test('size comes before media type, media type before signature', async () => {
+    const large = 'x'.repeat(bodyLimit + 1)
+    assert.equal(
+      (await postWebhook(service, large, { 'content-type': 'text/plain', 'x-signature': null })).status,
+      413,
+    )
+    assert.equal(
+      (await postWebhook(service, '{}', { 'content-type': 'text/plain', 'x-signature': null })).status,
+      415,
+    )
+    assert.equal((await postWebhook(service, '{}', { 'x-signature': null })).status, 401)
+  })
+
+  const taken = [
+    'application/json',
+    'application/json; charset=utf-8',
+    'application/json;charset=UTF-8',
+    'Application/JSON',
+    'application/cloudevents+json',
+    'application/vnd.x+json; v=1',
+  ]
+  for (const [index, type] of taken.entries()) {
+    test(`media type ${type} is taken`, async () => {
+      assert.equal(
+        (await postWebhook(service, { id: `type-${index}`, type: 'a' }, { 'content-type': type })).status,
+        200,
+      )
+    })
+  }
+
+  const refused = [
+    'text/plain',
+    'application/x-www-form-urlencoded',
+    'multipart/form-data; boundary=x',
+    'application/jsonp',
+    'application/json-seq',
+    'text/json',
+    'json',
+    'application/xml',
+    '/',
+    ';',
+    'application/',
+  ]
+  for (const type of [...refused, null]) {
+    test(`media type ${type ?? '(none)'} is 415`, async () => {
+      const before = await stored()
+      assert.equal(
+        (await postWebhook(service, { id: 'refused', type: 'a' }, { 'content-type': type })).status,
+        415,
+      )
+      assert.equal(await stored(), before)
+    })
+  }
+
+  const quoted = (text: string) => JSON.stringify(text)
+  const malformed: [why: string, body: string | Uint8Array][] = [
+    [
+      'broken UTF-8 in a string',
+      Buffer.from([...Buffer.from('{"id":"a","type":"'), 0xff, ...Buffer.from('"}')]),
+    ],
+    ['a byte order mark of UTF-16', Buffer.from('\ufeff{"id":"a","type":"a"}', 'utf16le')],
+    ['a truncated sequence at the end', Buffer.from([0x7b, 0x7d, 0xc3])],
+    ['NUL in the id', '{"id":"a\\u0000b","type":"a"}'],
+    ['NUL in the type', '{"id":"a","type":"\\u0000"}'],
+    ['half a surrogate pair in the id', '{"id":"\\ud800","type":"a"}'],
+    ['half a surrogate pair in the type', '{"id":"a","type":"\\udc00a"}'],
+    ['an id of 257 characters', `{"id":${quoted('x'.repeat(257))},"type":"a"}`],
+    ['a type of 257 characters', `{"id":"a","type":${quoted('x'.repeat(257))}}`],
+    ['an id that only the prototype has', '{"__proto__":{"id":"a"},"type":"a"}'],
+    ['two values', '{"id":"a","type":"a"}{}'],
+    ['deep nesting', '['.repeat(9_000)],
+    ['a number', '1e999'],
+  ]
+  for (const [why, body] of malformed) {
+    test(`400 for ${why}`, async () => {
+      const before = await stored()
+      const response = await postWebhook(service, body)
+      assert.equal(response.status, 400)
+      assert.match(response.headers.get('content-type') ?? '', /^application\/problem\+json/)
+      assert.equal(((await response.json()) as { code: string }).code, 'malformed-event')
+      assert.equal(await stored(), before)
+    })
+  }
+
+  test('an id and a type of 256 characters, of any script, are taken', async () => {
+    const id = `${'é'.repeat(250)}😀'"\\\n`
+    assert.equal((await postWebhook(service, { id, type: 'テ'.repeat(256) })).status, 200)
+    const row = await service.database.reader
+      .selectFrom('inbox')
+      .select('event')
+      .where('event_id', '=', id)
+      .executeTakeFirst()
+    assert.ok(row)
+  })
+
+  test('payloads with \\u0000 and lone surrogates inside are kept', async () => {
+    assert.equal((await postWebhook(service, '{"id":"nul","type":"a","text":"\\u0000\\ud800"}')).status, 200)
+  })
+
+  test('an unknown source is 404, a wrong method 405', async () => {
+    assert.equal((await service.fetch('/webhooks/nobody', { method: 'POST', body: '{}' })).status, 404)
+    assert.equal((await service.fetch('/webhooks/__proto__', { method: 'POST', body: '{}' })).status, 404)
+    assert.equal((await service.fetch('/webhooks/provider')).status, 405)
+  })
+
+  test('a foreign Origin or a cookie changes nothing: the signature is what counts', async () => {
+    const headers = { origin: 'https://evil.example', cookie: 'session=x', 'sec-fetch-site': 'cross-site' }
+    assert.equal((await postWebhook(service, { id: 'origin', type: 'a' }, headers)).status, 200)
+  })
+
+  test('requests that come together are each answered by what they are', async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 60 }, async (_, index) => {
+        const kind = index % 3
+        const body = kind === 1 ? '{broken' : JSON.stringify({ id: `together-${index}`, type: 'a' })
+        const { status } = await postWebhook(service, body, kind === 2 ? { 'x-signature': '00' } : {})
+        return [kind, status]
+      }),
+    )
+    for (const [kind, status] of answers) assert.equal(status, [200, 400, 401][kind!])
+  })
+})
+
+onEachEngine('rotation of WEBHOOK_SECRET', (engine) => {
+  test('each of the comma-separated secrets verifies, and no other', async () => {
+    const service = await startTestService(engine, { env: { WEBHOOK_SECRET: 'new-secret, old-secret' } })
+    try {
+      const body = JSON.stringify({ id: 'rotated', type: 'a' })
+      for (const secret of ['new-secret', 'old-secret']) {
+        assert.equal((await postWebhook(service, body, { 'x-signature': sign(body, secret) })).status, 200)
+      }
+      for (const secret of ['new-secret, old-secret', '', 'other']) {
+        assert.equal((await postWebhook(service, body, { 'x-signature': sign(body, secret) })).status, 401)
+      }
+    } finally {
+      await service.close()
+    }
+  })
+})

@@ -1,0 +1,168 @@
+// The write lock of SQLite and acknowledgements: a handler that holds its transaction for seconds delays nobody.
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { after, before, describe, test } from 'node:test'
+import { defineConfig } from '../../src/index.ts'
+import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
+import type { SqliteDatabase } from '../../src/storage/database.ts'
+import { engines } from '../harness/engines.ts'
+import { startTestService, type TestService } from '../harness/service.ts'
+import { createEffects, eventually, postWebhook, readEffects, settled, writeEffect } from './harness.ts'
+
+const engine = engines.find(({ name }) => name === 'sqlite')
+
+describe('the spool of SQLite', { skip: !engine && 'TEST_ENGINE leaves SQLite out' }, () => {
+  let service: TestService
+  let holding = false
+  let release: () => void
+  let held: Promise<void>
+  const hold = () => (held = new Promise<void>((resolve) => (release = resolve)))
+
+  before(async () => {
+    service = await startTestService(engine!, {
+      env: { HANDLER_RETRY_SCHEDULE: '0' },
+      config: {
+        receiving: {
+          handlers: {
+            holding: async (event, { tx }) => {
+              await writeEffect(tx, event.id)
+              holding = true
+              await held
+              holding = false
+            },
+            failing: async (event, { tx }) => {
+              await writeEffect(tx, event.id)
+              holding = true
+              await held
+              holding = false
+              throw new Error('rolled back')
+            },
+            quick: (event, { tx }) => writeEffect(tx, event.id),
+          },
+        },
+      },
+    })
+    await createEffects(service.database)
+  })
+  after(() => service.close())
+
+  const eventIds = async (): Promise<string[]> => {
+    const rows = await service.database.reader.selectFrom('events').select('event_id').orderBy('id').execute()
+    return rows.map(({ event_id }) => event_id)
+  }
+
+  test('acknowledgements do not wait for a handler that holds its transaction, and the loop never blocks', async () => {
+    hold()
+    await postWebhook(service, { id: 'holder', type: 'holding' })
+    await eventually(() => holding)
+
+    let longestTurn = 0
+    let last = performance.now()
+    const watch = setInterval(() => {
+      longestTurn = Math.max(longestTurn, performance.now() - last)
+      last = performance.now()
+    }, 1)
+    const started = performance.now()
+    for (let index = 0; index < 100; index += 1) {
+      assert.equal((await postWebhook(service, { id: `during-${index}`, type: 'quick' })).status, 200)
+    }
+    const took = performance.now() - started
+    clearInterval(watch)
+    assert.ok(holding, 'the handler held its transaction all the time')
+    assert.ok(took / 100 < 100, `an acknowledgement took ${took / 100} ms on average`)
+    assert.ok(longestTurn < 1_000, `the loop was blocked for ${longestTurn} ms`)
+    assert.deepEqual(await eventIds(), ['holder'], 'nothing was written beside the transaction')
+
+    release()
+    await eventually(async () => (await eventIds()).length === 101, 'the spool was moved')
+    await settled(service.database)
+    const order = (await eventIds()).slice(1)
+    assert.deepEqual(
+      order,
+      Array.from({ length: 100 }, (_, index) => `during-${index}`),
+      'in the order of arrival',
+    )
+    assert.equal((await readEffects(service.database)).length, 101)
+  })
+
+  test('what was acknowledged meanwhile does not roll back with the handler', async () => {
+    hold()
+    holding = false
+    await postWebhook(service, { id: 'fails', type: 'failing' })
+    await eventually(() => holding)
+    assert.equal((await postWebhook(service, { id: 'survives', type: 'quick' })).status, 200)
+    release()
+    await eventually(async () => (await readEffects(service.database)).includes('survives'))
+    assert.equal((await readEffects(service.database)).includes('fails'), false)
+  })
+
+  test('duplicates over the spool and the database are one event', async () => {
+    await postWebhook(service, { id: 'twice', type: 'quick' })
+    hold()
+    holding = false
+    await postWebhook(service, { id: 'holder-2', type: 'holding' })
+    await eventually(() => holding)
+    for (let index = 0; index < 10; index += 1) {
+      assert.equal((await postWebhook(service, { id: 'twice', type: 'quick' })).status, 200)
+      assert.equal((await postWebhook(service, { id: 'spooled twice', type: 'quick' })).status, 200)
+    }
+    release()
+    await eventually(async () => (await readEffects(service.database)).includes('spooled twice'))
+    await settled(service.database)
+    const effects = await readEffects(service.database)
+    for (const id of ['twice', 'spooled twice'])
+      assert.equal(effects.filter((effect) => effect === id).length, 1, id)
+  })
+
+  test('a lock that another process holds delays nobody either', async () => {
+    const foreign = new SqliteConnection((service.database as SqliteDatabase).file)
+    foreign.exec('begin immediate')
+    assert.equal((await postWebhook(service, { id: 'foreign', type: 'quick' })).status, 200)
+    assert.equal((await eventIds()).includes('foreign'), false)
+    foreign.exec('rollback')
+    foreign.close()
+    await eventually(async () => (await readEffects(service.database)).includes('foreign'))
+  })
+})
+
+test('what lies in the spool is recovered at the start, once', { skip: !engine }, async () => {
+  const home = await engine!.createDatabase()
+  const config = defineConfig({
+    receiving: { handlers: { quick: (event, { tx }) => writeEffect(tx, event.id) } },
+  })
+  const first = await startTestService(engine!, { databaseUrl: home.url, config })
+  await createEffects(first.database)
+  const { file } = first.database as SqliteDatabase
+  const foreign = new SqliteConnection(file)
+  foreign.exec('begin immediate')
+  await postWebhook(first, { id: 'spooled', type: 'quick' })
+  assert.ok(existsSync(`${file}-spool`))
+  // As a crash between the move and the deletion leaves it: in the database and in the spool.
+  const spool = new SqliteConnection(`${file}-spool`)
+  const rows = spool.all<Record<string, never>>('select * from spool')
+  foreign.exec('rollback')
+  foreign.close()
+  await eventually(async () => (await readEffects(first.database)).length === 1)
+  await first.stop()
+  const [row] = rows
+  const names = Object.keys(row!)
+  spool.run(
+    `insert into spool (${names.join(', ')}) values (${names.map(() => '?').join(', ')})`,
+    Object.values(row!),
+  )
+  spool.run(
+    `insert into spool (source, event_id, type, content_type, payload, headers, received_at, status, due_at)
+     select source, 'left behind', type, content_type, payload, headers, received_at, status, due_at from spool`,
+  )
+  spool.close()
+
+  const second = await startTestService(engine!, { databaseUrl: home.url, config })
+  try {
+    await eventually(async () => (await readEffects(second.database)).length === 2)
+    await settled(second.database)
+    assert.deepEqual(await readEffects(second.database), ['left behind', 'spooled'])
+  } finally {
+    await second.close()
+    await home.drop()
+  }
+})
