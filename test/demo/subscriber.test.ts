@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict'
+import { once, EventEmitter } from 'node:events'
+import { test } from 'node:test'
+import { systemClock } from '../../src/clock.ts'
+import { readEnvironment } from '../../src/config/environment.ts'
+import { Keyring } from '../../src/crypto/keyring.ts'
+import { createSampleSubscriber, sampleSubscriberId } from '../../src/demo/subscriber.ts'
+import { createEmitting } from '../../src/emitting/index.ts'
+import { createApp } from '../../src/http/app.ts'
+import { migrate } from '../../src/storage/migrate.ts'
+import { openDatabase } from '../../src/storage/open.ts'
+import { createLog } from '../../src/telemetry/log.ts'
+import { Metrics } from '../../src/telemetry/metrics.ts'
+import { onEachEngine, type Engine } from '../harness/engines.ts'
+
+/** The parts that service.ts would put together, with log lines that can be waited for. */
+async function assemble(engine: Engine) {
+  const testDatabase = await engine.createDatabase()
+  const database = openDatabase(testDatabase.url)
+  await migrate(database)
+  const lines = new EventEmitter()
+  const log = createLog('info', { write: (line) => void lines.emit('line', JSON.parse(line)) })
+  const configuration = readEnvironment({ RATE_LIMIT: 'off' })
+  const common = {
+    configuration,
+    database,
+    clock: systemClock,
+    log,
+    keyring: new Keyring(['test-master-secret-of-32-bytes-or-more']),
+  }
+  const emitting = createEmitting({ ...common, metrics: new Metrics() })
+  const sample = createSampleSubscriber({ ...common, subscribers: emitting.subscribers })
+  const app = await createApp({
+    ...common,
+    authenticate: async () => undefined,
+    baseUrl: () => 'http://localhost',
+    timeouts: undefined,
+  })
+  await sample.routes(app)
+  const address = await app.listen({ host: '127.0.0.1', port: 0 })
+  return {
+    database,
+    lines,
+    emitting,
+    sample,
+    address,
+    close: async () => {
+      await Promise.all(emitting.workers.map((worker) => worker.stop(AbortSignal.timeout(2_000))))
+      await app.close()
+      await database.close()
+      await testDatabase.drop()
+    },
+  }
+}
+
+onEachEngine('sample subscriber', (engine) => {
+  test('it verifies what is emitted and prints it in a line', async () => {
+    const { database, lines, emitting, sample, address, close } = await assemble(engine)
+    await sample.ensure(address)
+    for (const worker of emitting.workers) worker.start()
+    await database.transaction((tx) =>
+      emitting.emitWithin(tx, [{ type: 'order.shipped', data: { order: 1 } }]),
+    )
+    const printed = once(lines, 'line')
+    database.signal('deliveries')
+    const [line] = (await printed) as [{ msg: string }]
+    assert.equal(line.msg, 'the sample subscriber got order.shipped, signature verified: {"order":1}')
+    await close()
+  })
+
+  test('what is not signed with its secret is refused, whatever its form', async () => {
+    const { address, close } = await assemble(engine)
+    const now = String(Math.floor(Date.now() / 1000))
+    const forged = {
+      'webhook-id': 'a',
+      'webhook-timestamp': now,
+      'webhook-signature': `v1,${Buffer.alloc(32).toString('base64')}`,
+    }
+    for (const headers of [
+      {},
+      forged,
+      { ...forged, 'webhook-timestamp': 'x' },
+      { ...forged, 'content-type': 'text/plain' },
+    ]) {
+      const response = await fetch(`${address}/demo/subscriber`, { method: 'POST', headers, body: '{}' })
+      assert.equal(response.status, 401)
+    }
+    await close()
+  })
+
+  test('it is registered once, moves with the address of the service, and stays as a person left it', async () => {
+    const { emitting, sample, close } = await assemble(engine)
+    await sample.ensure('http://127.0.0.1:3000')
+    await sample.ensure('http://127.0.0.1:3000')
+    await emitting.subscribers.change(sampleSubscriberId, { status: 'paused' })
+    await sample.ensure('http://127.0.0.1:4000')
+    const { rows } = await emitting.subscribers.list(10, undefined)
+    assert.deepEqual(
+      rows.map((row) => [row.id, row.url, row.status]),
+      [[sampleSubscriberId, 'http://127.0.0.1:4000/demo/subscriber', 'paused']],
+    )
+    await close()
+  })
+})
