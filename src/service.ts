@@ -4,6 +4,8 @@ import { ConfigurationError, type Configuration } from './config/environment.ts'
 import { Keyring } from './crypto/keyring.ts'
 import type { PosternConfig } from './define-config.ts'
 import { createDemoIdentityProvider } from './demo/identity-provider.ts'
+import { insertSamples } from './demo/sample-data.ts'
+import { createSampleSubscriber } from './demo/subscriber.ts'
 import { createEmitting } from './emitting/index.ts'
 import { createApp, type App, type Timeouts } from './http/app.ts'
 import { operations } from './http/operations.ts'
@@ -27,6 +29,8 @@ export interface ServiceParts {
   roles?: { http: boolean; workers: boolean }
   /** Whether to bring the database to this version first. Default true. */
   migrate?: boolean
+  /** Sample data and a sample subscriber, in demo mode. Default false. */
+  samples?: boolean
   /** How long a sender may take for a request. */
   timeouts?: Timeouts
 }
@@ -48,6 +52,7 @@ export async function startService(parts: ServiceParts): Promise<Service> {
     clock = systemClock,
     roles = { http: true, workers: true },
   } = parts
+  const samples = parts.samples === true && !configuration.production && roles.http
   const { masterSecrets } = configuration
   if (!masterSecrets) throw new ConfigurationError(['POSTERN_SECRET is missing'])
 
@@ -93,6 +98,10 @@ export async function startService(parts: ServiceParts): Promise<Service> {
     operations(app, { database, metrics, workers, clock, configuration })
     for (const room of rooms) await room.routes(app)
     await demoProvider?.routes(app)
+    const sampleSubscriber = samples
+      ? createSampleSubscriber({ ...common, subscribers: emitting.subscribers })
+      : undefined
+    await sampleSubscriber?.routes(app)
     await app.ready()
 
     if (roles.http) {
@@ -100,6 +109,8 @@ export async function startService(parts: ServiceParts): Promise<Service> {
       if (!configuration.baseUrl)
         listening = `http://${hostInUrl(configuration.host)}:${new URL(address).port || '80'}`
     }
+    if (samples) await insertSamples(database, clock.now())
+    await sampleSubscriber?.ensure(baseUrl())
     if (roles.workers) for (const worker of workers) worker.start()
 
     return {
@@ -109,7 +120,8 @@ export async function startService(parts: ServiceParts): Promise<Service> {
       stop: once((limit = 10_000) => stop({ app, database, workers, log }, limit)),
     }
   } catch (error) {
-    await database.close().catch(() => undefined)
+    // The first error is the one to tell.
+    await database.close().catch((second: unknown) => log.warn({ err: second }, 'the database did not close'))
     throw error
   }
 }

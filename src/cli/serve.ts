@@ -20,7 +20,14 @@ export async function serve(options: { only?: string; migrate: boolean }): Promi
   const log = createLog(configuration.logLevel, person ? readableLines(process.stdout) : undefined)
   log.info({ settings: redacted(configuration) }, 'starting')
   const roles = { http: options.only !== 'workers', workers: options.only !== 'http' }
-  const service = await startService({ configuration, config, log, roles, migrate: options.migrate })
+  const service = await startService({
+    configuration,
+    config,
+    log,
+    roles,
+    migrate: options.migrate,
+    samples: !production,
+  })
   log.info({ address: service.baseUrl, ms: Math.round(performance.now()) }, 'ready')
   if (!production && roles.http) process.stdout.write(`${banner({ ...read, baseUrl: service.baseUrl })}\n`)
 

@@ -83,6 +83,7 @@ export const settings = {
     env: 'ADMIN_IDENTITIES',
     read: read.identities,
     default: '',
+    demoDefault: 'demo:ada',
     description: '`provider:providerId`, comma-separated: identities that get the admin role.',
   }),
   emitRetrySchedule: setting({

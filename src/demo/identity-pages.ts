@@ -40,7 +40,7 @@ export function refusalPage(error: string, description: string | undefined): str
 
 function personForm(action: string, { id, name, email }: Person): string {
   return `<form method="post" action="${escapeHtml(action)}"><input type="hidden" name="person" value="${id}">
-<p><button>${escapeHtml(name)}</button> <span class="soft">${escapeHtml(email ?? 'no e-mail address')}</span></p></form>`
+<button class="person"><strong>${escapeHtml(name)}</strong><span class="soft">${escapeHtml(email ?? 'no e-mail address')}</span></button></form>`
 }
 
 function page(title: string, body: string): string {

@@ -44,6 +44,31 @@ function row(...cells) {
   return line
 }
 
+/** A browser's own name for itself, shortened to what a person would call it. */
+function browserName(agent) {
+  if (!agent) return 'unknown'
+  const names = [
+    [/Edg\//, 'Edge'],
+    [/OPR\//, 'Opera'],
+    [/Firefox\//, 'Firefox'],
+    [/Chrom(e|ium)\//, 'Chrome'],
+    [/Safari\//, 'Safari'],
+  ]
+  const systems = [
+    [/Android/, 'Android'],
+    [/iPhone|iPad/, 'iOS'],
+    [/Windows/, 'Windows'],
+    [/Mac OS/, 'macOS'],
+    [/Linux/, 'Linux'],
+  ]
+  const name = names.find(([pattern]) => pattern.test(agent))?.[1]
+  const system = systems.find(([pattern]) => pattern.test(agent))?.[1]
+  const short = document.createElement('span')
+  short.title = agent
+  short.textContent = name ? [name, system && `on ${system}`].filter(Boolean).join(' ') : agent.slice(0, 40)
+  return short
+}
+
 function state(text) {
   const pill = document.createElement('span')
   const good = ['processed', 'delivered', 'active']
@@ -144,7 +169,7 @@ async function showSessions() {
   $('sessions').replaceChildren(
     ...data.map((session) =>
       row(
-        session.userAgent ?? 'unknown',
+        browserName(session.userAgent),
         session.address,
         time(session.createdAt),
         time(session.lastSeenAt),
