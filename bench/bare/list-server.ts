@@ -1,0 +1,62 @@
+// What a list cannot do without, and no more: the query string, the prepared statement, JSON.
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { DatabaseSync, type StatementSync } from 'node:sqlite'
+import pg from 'pg'
+import type { EngineName } from '../harness/databases.ts'
+import { parametersOf, ready } from '../harness/helper.ts'
+import { bareLists, type Value } from '../lists/queries.ts'
+
+const { engine, url } = parametersOf<{ engine: EngineName; url: string }>()
+const lists = bareLists(engine)
+const read = engine === 'sqlite' ? sqliteReader() : postgresReader()
+
+type Rows = Record<string, unknown>[]
+
+function sqliteReader(): (sql: string, values: Value[]) => Rows {
+  const database = new DatabaseSync(url.slice('sqlite:'.length), { readOnly: true })
+  // The same page cache as Postern's reading connection has.
+  database.exec('pragma cache_size = -32000')
+  const statements = new Map<string, StatementSync>()
+  return (sql, values) => {
+    let statement = statements.get(sql)
+    if (!statement) statements.set(sql, (statement = database.prepare(sql)))
+    return statement.all(...values)
+  }
+}
+
+function postgresReader(): (sql: string, values: Value[]) => Promise<Rows> {
+  const pool = new pg.Pool({ connectionString: url, max: 20 })
+  const names = new Map(
+    Object.values(lists).flatMap(({ statements }) =>
+      statements.map(({ sql }) => [sql, `bare_${sql.length}`]),
+    ),
+  )
+  return async (sql, values) =>
+    (await pool.query<Record<string, unknown>>({ name: names.get(sql)!, text: sql, values })).rows
+}
+
+async function respond(target: string, response: ServerResponse): Promise<void> {
+  const [path, query] = target.split('?', 2)
+  const list = lists[path!]
+  if (!list) throw new Error(`no list ${path}`)
+  const parameters = new URLSearchParams(query)
+  let rows: Rows = []
+  let total: unknown
+  for (const { sql, values } of list.statements) {
+    total = rows[0]?.['total']
+    rows = await read(sql, values(parameters))
+  }
+  const body = Buffer.from(
+    JSON.stringify({ data: rows.slice(0, list.limit), total, more: rows.length > list.limit }),
+  )
+  response.writeHead(200, { 'content-type': 'application/json', 'content-length': body.length }).end(body)
+}
+
+const server = createServer((request, response) => {
+  respond(request.url!, response).catch((error: unknown) => {
+    console.error(error)
+    response.writeHead(500, { 'content-length': 0 }).end()
+  })
+})
+server.listen(0, '127.0.0.1', () => ready({ port: (server.address() as AddressInfo).port }))

@@ -1,0 +1,145 @@
+import { Webhook } from 'standardwebhooks'
+import { setTimeout as wait } from 'node:timers/promises'
+import type { DeliveryPlan } from './bare/delivery-loop.ts'
+import { setStatus, subscribe } from './deliver/subscribers.ts'
+import { createDatabase, engineTitles, readNumber, type EngineName } from './harness/databases.ts'
+import { adminKey, production, startPostern } from './harness/postern.ts'
+import { startHelper } from './harness/processes.ts'
+import { generate, startGenerator } from './load/generate.ts'
+import type { Expectation, Sunk } from './load/sink.ts'
+import { scaled, type Bench, type BenchContext } from './measure/bench.ts'
+import { figure, ratio, type Outcome } from './measure/outcome.ts'
+import { countSteps, interleave, type Side } from './measure/rounds.ts'
+
+/** Ten subscribers with the ten attempts at a time that each has by default. */
+const paths = Array.from({ length: 10 }, (_, index) => `/subscriber-${index}`)
+const concurrency = 10 * paths.length
+const events = 2_000
+const bytes = 1024
+/** `,"timestamp":"2026-01-01T00:00:00.000Z"`: what Postern adds to the body of the call that emits. */
+const addedBytes = 39
+const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
+const limit = 120_000
+
+/** Milliseconds since 1970, finer than whole ones. */
+const now = (): number => performance.timeOrigin + performance.now()
+
+interface Delivered {
+  /** From the first arrival at the sink to the last one and, with Postern, to the last row that says so. */
+  perSecond: number
+  emittedPerSecond?: number
+}
+
+export const deliver: Bench = {
+  name: 'deliver',
+  about:
+    'Deliveries to a fast local sink, all state kept, against a bare undici loop that signs and posts the same bodies',
+  plan(scale) {
+    const steps = scale.engines.length * countSteps(2, scale)
+    return { steps, seconds: steps * Math.max(0.5, 5 * scale.size) }
+  },
+  async run(context) {
+    const outcome: Outcome = { figures: [], ratios: [], notes: [] }
+    for (const engine of context.scale.engines) {
+      const { figures, ratios } = await measure(engine, context)
+      outcome.figures.push(...figures)
+      outcome.ratios.push(...ratios)
+    }
+    const count = scaled(events, context.scale)
+    outcome.notes.push(
+      `${count} events of ${bytes} bytes a round to ${paths.length} subscribers, ${concurrency} attempts at a time on both sides. Postern's clock stops when every delivery is written down as delivered; the sink had each of them, and the signature of the last one was verified by another library.`,
+    )
+    return outcome
+  },
+}
+
+async function measure(engine: EngineName, context: BenchContext): Promise<Omit<Outcome, 'notes'>> {
+  await using stack = new AsyncDisposableStack()
+  const count = scaled(events, context.scale)
+  const sink = stack.use(await startHelper<{ port: number }, Expectation, Sunk>('load/sink.ts'))
+  const origin = `http://127.0.0.1:${sink.ready.port}`
+  const loop = stack.use(await startHelper<object, DeliveryPlan, object>('bare/delivery-loop.ts'))
+  const generator = stack.use(await startGenerator())
+  const database = await createDatabase(engine, context.postgresServer)
+  const postern = stack.use(
+    await startPostern({
+      folder: database.folder,
+      env: { ...production, DATABASE_URL: database.url },
+      profile: context.profile(`deliver ${engine}`),
+    }),
+  )
+  const ids = await subscribe(postern.port, origin, paths, secret)
+
+  const arrivals = async (): Promise<Sunk> => {
+    const sunk = await sink.ask({ distinct: count * paths.length, limit })
+    if (sunk.distinct !== count * paths.length) {
+      throw new Error(`${sunk.distinct} deliveries came instead of ${count * paths.length}`)
+    }
+    verifySignature(sunk.last)
+    return sunk
+  }
+  const bare: Side<Delivered> = {
+    name: 'bare undici loop',
+    async run(prefix) {
+      await loop.ask({ origin, paths, events: count, concurrency, prefix, bytes: bytes + addedBytes })
+      const { firstAt, lastAt } = await arrivals()
+      return { perSecond: rate(count, lastAt - firstAt) }
+    },
+  }
+  const ours: Side<Delivered> = {
+    name: 'Postern',
+    async run(prefix) {
+      await setStatus(postern.port, ids, 'paused')
+      const requests = { kind: 'emits', count, prefix, bytes, apiKey: adminKey } as const
+      const emitted = await generate(generator, { port: postern.port, connections: 64, requests }, 202)
+      const waiting = arrivals()
+      await setStatus(postern.port, ids, 'active')
+      const { firstAt } = await waiting
+      while ((await readNumber(database, `select count(*) from deliveries where status = 'pending'`)) > 0) {
+        if (now() - firstAt > limit) throw new Error('not all deliveries were written down')
+        await wait(10)
+      }
+      return { perSecond: rate(count, now() - firstAt), emittedPerSecond: emitted.perSecond }
+    },
+  }
+
+  const title = engineTitles[engine]
+  const sides = [bare, ours]
+  const [bareRounds, ourRounds] = await interleave(sides, context.scale, (what) =>
+    context.step(`${title}: ${what}`),
+  )
+  const bareRate = figure(
+    `${title}: ${bare.name}`,
+    'deliveries/s',
+    bareRounds!.map(({ perSecond }) => perSecond),
+  )
+  const ourRate = figure(
+    `${title}: ${ours.name}`,
+    'deliveries/s',
+    ourRounds!.map(({ perSecond }) => perSecond),
+  )
+  const emitted = ourRounds!.map(({ emittedPerSecond }) => emittedPerSecond ?? Number.NaN)
+  return {
+    figures: [
+      bareRate,
+      ourRate,
+      figure(`${title}: POST /events, each to ${paths.length} subscribers`, 'events/s', emitted),
+    ],
+    ratios: [ratio(`${ourRate.name} / ${bare.name}`, ourRate, bareRate)],
+  }
+}
+
+const rate = (count: number, ms: number): number => (count * paths.length * 1000) / ms
+
+function verifySignature({ head, body }: Sunk['last']): void {
+  const headers = Object.fromEntries(
+    head
+      .split('\r\n')
+      .slice(1)
+      .map((line) => {
+        const colon = line.indexOf(':')
+        return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()]
+      }),
+  )
+  new Webhook(secret).verify(body, headers)
+}

@@ -1,0 +1,45 @@
+import { adminKey } from '../harness/postern.ts'
+
+/** Calls the service's own interface, as an operator would. Throws when the answer is no success. */
+async function call(
+  port: number,
+  method: string,
+  path: string,
+  body?: unknown,
+): Promise<Record<string, unknown>> {
+  const response = await fetch(`http://127.0.0.1:${port}${path}`, {
+    method,
+    headers: {
+      authorization: `Bearer ${adminKey}`,
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+    },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  })
+  const text = await response.text()
+  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`)
+  return text === '' ? {} : (JSON.parse(text) as Record<string, unknown>)
+}
+
+/** Registers one subscriber for each path of the sink; returns their ids. */
+export async function subscribe(
+  port: number,
+  origin: string,
+  paths: readonly string[],
+  secret: string,
+): Promise<string[]> {
+  const ids: string[] = []
+  for (const path of paths) {
+    const { id } = await call(port, 'POST', '/subscribers', { url: origin + path, secret })
+    ids.push(String(id))
+  }
+  return ids
+}
+
+/** What is emitted while subscribers are paused waits until they are active again. */
+export async function setStatus(
+  port: number,
+  ids: readonly string[],
+  status: 'active' | 'paused',
+): Promise<void> {
+  await Promise.all(ids.map((id) => call(port, 'PATCH', `/subscribers/${id}`, { status })))
+}

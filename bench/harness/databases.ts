@@ -1,0 +1,89 @@
+// Databases for the benchmarks, on a disk that keeps what it is told to keep.
+import { randomBytes } from 'node:crypto'
+import { mkdirSync, mkdtempSync, rmSync, statfsSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import pg from 'pg'
+
+export type EngineName = 'sqlite' | 'postgres'
+export const engineTitles: Readonly<Record<EngineName, string>> = { sqlite: 'SQLite', postgres: 'PostgreSQL' }
+
+const inMemory = 0x0102_1994 // TMPFS_MAGIC in statfs(2)
+
+/** The temporary folder, unless that is kept in memory, where a durable commit would cost nothing. */
+export function diskFolder(): string {
+  return process.platform === 'linux' && statfsSync(tmpdir()).type === inMemory ? '/var/tmp' : tmpdir()
+}
+
+const folders = new Set<string>()
+export function removeFolders(): void {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
+  folders.clear()
+}
+process.on('exit', removeFolders)
+
+/** A folder that is gone when this process ends. */
+export function makeFolder(): string {
+  const folder = mkdtempSync(join(diskFolder(), 'postern-bench-'))
+  folders.add(folder)
+  return folder
+}
+
+export interface BenchDatabase {
+  readonly engine: EngineName
+  readonly url: string
+  readonly folder: string
+}
+
+/** An empty database. PostgreSQL's is made on the given server and goes with it. */
+export async function createDatabase(
+  engine: EngineName,
+  postgresServer: string | undefined,
+): Promise<BenchDatabase> {
+  const folder = makeFolder()
+  if (engine === 'sqlite') return { engine, folder, url: `sqlite:${join(folder, 'postern.db')}` }
+  if (postgresServer === undefined) throw new Error('no PostgreSQL was given')
+  const name = `postern_bench_${randomBytes(6).toString('hex')}`
+  await queryPostgres(postgresServer, `create database ${name} template template0`)
+  const url = new URL(postgresServer)
+  url.pathname = `/${name}`
+  return { engine, folder, url: url.href }
+}
+
+/** One number, read past the service: `$1` and so on are the parameters on both engines. */
+export async function readNumber(
+  { engine, url }: BenchDatabase,
+  sql: string,
+  values: (string | number)[] = [],
+): Promise<number> {
+  if (engine === 'postgres') return Number(Object.values((await queryPostgres(url, sql, values))[0] ?? {})[0])
+  const database = new DatabaseSync(url.slice('sqlite:'.length), { readOnly: true, timeout: 5_000 })
+  try {
+    const row = database.prepare(sql.replaceAll(/\$\d+/g, '?')).get(...values)
+    return Number(Object.values(row ?? {})[0])
+  } finally {
+    database.close()
+  }
+}
+
+async function queryPostgres(
+  url: string,
+  sql: string,
+  values: (string | number)[] = [],
+): Promise<Record<string, unknown>[]> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    return (await client.query<Record<string, unknown>>(sql, values)).rows
+  } finally {
+    await client.end()
+  }
+}
+
+/** Makes a folder inside another one. */
+export function subfolder(folder: string, name: string): string {
+  const path = join(folder, name)
+  mkdirSync(path, { recursive: true })
+  return path
+}

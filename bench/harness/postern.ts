@@ -1,0 +1,114 @@
+// The service as its users run it: `node scripts/run.mjs serve`, in production mode, with its log in a file.
+import { closeSync, openSync, readFileSync } from 'node:fs'
+import { request } from 'node:http'
+import { createServer, type AddressInfo } from 'node:net'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { startProcess, stopProcess } from './processes.ts'
+
+export const adminKey = 'pk_bench_admin_key_0123456789'
+export const webhookSecret = 'bench-webhook-secret'
+
+/** `info` is the default of the service: one line per request. */
+export const production = {
+  NODE_ENV: 'production',
+  POSTERN_SECRET: 'bench-master-secret-of-32-bytes-or-more',
+  WEBHOOK_SECRET: webhookSecret,
+  ADMIN_API_KEY: adminKey,
+  RATE_LIMIT: 'off',
+  ALLOW_PRIVATE_NETWORK: 'true',
+  LOG_LEVEL: 'info',
+}
+
+export interface Postern extends AsyncDisposable {
+  readonly port: number
+  readonly pid: number
+  /** Milliseconds from the start of the process to the first 200 of /readyz. */
+  readonly startMs: number
+  /** Resident memory in bytes; only Linux tells. */
+  memory(): number | undefined
+}
+
+export interface Profile {
+  folder: string
+  name: string
+}
+
+export interface PosternOptions {
+  /** The working directory: the log, and in demo mode the database. */
+  folder: string
+  env: Readonly<Record<string, string>>
+  args?: readonly string[]
+  /** Writes a CPU profile when the service stops. */
+  profile?: Profile | undefined
+}
+
+const script = join(import.meta.dirname, '..', '..', 'scripts', 'run.mjs')
+
+/** Starts the service and waits until it is ready. */
+export async function startPostern({ folder, env, args = [], profile }: PosternOptions): Promise<Postern> {
+  const port = await freePort()
+  const logFile = join(folder, `postern-${port}.log`)
+  const log = openSync(logFile, 'a')
+  const flags = profile
+    ? ['--cpu-prof', `--cpu-prof-dir=${profile.folder}`, `--cpu-prof-name=${profile.name}.cpuprofile`]
+    : []
+  const { PATH, HOME, NODE_COMPILE_CACHE } = process.env
+  const base = Object.entries({ PATH, HOME, NODE_COMPILE_CACHE, npm_lifecycle_event: 'bench' })
+  const began = performance.now()
+  const child = startProcess(process.execPath, [...flags, script, 'serve', ...args], {
+    cwd: folder,
+    stdio: ['ignore', log, log],
+    env: {
+      ...Object.fromEntries(base.filter(([, value]) => value !== undefined)),
+      PORT: String(port),
+      ...(env['NODE_ENV'] === 'production' && { BASE_URL: `http://127.0.0.1:${port}` }),
+      ...env,
+    },
+  })
+  closeSync(log)
+  for (;;) {
+    if (child.exitCode !== null || child.signalCode !== null || performance.now() - began > 60_000) {
+      await stopProcess(child)
+      throw new Error(`Postern did not become ready:\n${readFileSync(logFile, 'utf8').slice(-4_000)}`)
+    }
+    if ((await statusOf(port, '/readyz')) === 200) break
+    await wait(5)
+  }
+  const startMs = performance.now() - began
+  return {
+    port,
+    pid: child.pid!,
+    startMs,
+    memory: () => residentMemory(child.pid!),
+    [Symbol.asyncDispose]: () => stopProcess(child),
+  }
+}
+
+function statusOf(port: number, path: string): Promise<number | undefined> {
+  return new Promise((resolve) => {
+    const call = request({ host: '127.0.0.1', port, path, agent: false }, (response) => {
+      response.resume()
+      resolve(response.statusCode)
+    })
+    // Nobody listens yet.
+    call.on('error', () => resolve(undefined))
+    call.end()
+  })
+}
+
+function residentMemory(pid: number): number | undefined {
+  if (process.platform !== 'linux') return undefined
+  const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
+  return kilobytes === undefined ? undefined : Number(kilobytes) * 1024
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1')
+  await once(probe, 'listening')
+  const { port } = probe.address() as AddressInfo
+  probe.close()
+  await once(probe, 'close')
+  return port
+}

@@ -1,0 +1,80 @@
+import { createDatabase, engineTitles, type EngineName } from './harness/databases.ts'
+import { adminKey, production, startPostern } from './harness/postern.ts'
+import { startHelper } from './harness/processes.ts'
+import { compareAnswers, makeListRequests } from './lists/requests.ts'
+import { seed } from './lists/seed.ts'
+import { generate, startGenerator } from './load/generate.ts'
+import { scaled, type Bench, type BenchContext } from './measure/bench.ts'
+import { figure, ratio, type Outcome } from './measure/outcome.ts'
+import { countSteps, interleave } from './measure/rounds.ts'
+
+const connections = 32
+const requests = 15_000
+const listCount = 4
+
+export const lists: Bench = {
+  name: 'lists',
+  about:
+    'Each list against a bare node:http handler that runs the same prepared statement on the same database',
+  plan(scale) {
+    const steps = scale.engines.length * (1 + countSteps(2 * listCount, scale))
+    return { steps, seconds: steps * Math.max(0.3, 2.5 * scale.size) }
+  },
+  async run(context) {
+    const outcome: Outcome = { figures: [], ratios: [], notes: [] }
+    for (const engine of context.scale.engines) {
+      const { figures, ratios } = await measure(engine, context)
+      outcome.figures.push(...figures)
+      outcome.ratios.push(...ratios)
+    }
+    outcome.notes.push(
+      `${scaled(requests, context.scale)} requests a round over ${connections} connections, 20,000 rows in each table, pages of the default size. Postern reads /users and /events with an API key, as in production; the bare handler asks nobody who they are.`,
+    )
+    return outcome
+  },
+}
+
+async function measure(engine: EngineName, context: BenchContext): Promise<Omit<Outcome, 'notes'>> {
+  const title = engineTitles[engine]
+  context.step(`${title}: filling the tables`)
+  await using stack = new AsyncDisposableStack()
+  const database = await createDatabase(engine, context.postgresServer)
+  await seed(database.url)
+  const { url, folder } = database
+  const postern = stack.use(
+    await startPostern({
+      folder,
+      env: { ...production, DATABASE_URL: url },
+      profile: context.profile(`lists ${engine}`),
+    }),
+  )
+  const bare = stack.use(await startHelper<{ port: number }>('bare/list-server.ts', { engine, url }))
+  const generator = stack.use(await startGenerator())
+  const count = scaled(requests, context.scale)
+  const headers = { authorization: `Bearer ${adminKey}` }
+  const load = async (port: number, paths: readonly string[]): Promise<number> => {
+    const { perSecond } = await generate(
+      generator,
+      { port, connections, requests: { kind: 'gets', count, paths, headers } },
+      200,
+    )
+    return perSecond
+  }
+
+  const figures: Outcome['figures'] = []
+  const ratios: Outcome['ratios'] = []
+  for (const list of await makeListRequests(postern.port)) {
+    await compareAnswers(postern.port, bare.ready.port, list)
+    const sides = [
+      { name: `GET ${list.path}, bare handler`, run: () => load(bare.ready.port, list.bare) },
+      { name: `GET ${list.path}, Postern`, run: () => load(postern.port, list.ours) },
+    ]
+    const results = await interleave(sides, context.scale, (what) => context.step(`${title}: ${what}`))
+    const [bareRate, ourRate] = sides.map(({ name }, index) =>
+      figure(`${title}: ${name}`, 'requests/s', results[index]!),
+    )
+    figures.push(bareRate!, ourRate!)
+    ratios.push(ratio(`${title}: GET ${list.path}, Postern / bare handler`, ourRate!, bareRate!))
+  }
+  return { figures, ratios }
+}

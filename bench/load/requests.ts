@@ -1,0 +1,46 @@
+import { createHmac } from 'node:crypto'
+import { sampleBody } from './sample-body.ts'
+import type { Emits, Gets, Load, Webhooks } from './load.ts'
+
+/** The bytes of every request, ready to be written to a socket. */
+export function makeRequests({ requests }: Load): Buffer[] {
+  if (requests.kind === 'webhooks') return makeWebhooks(requests)
+  return requests.kind === 'emits' ? makeEmits(requests) : makeGets(requests)
+}
+
+function makeWebhooks({ count, prefix, secret, bytes }: Webhooks): Buffer[] {
+  return Array.from({ length: count }, (_, index) => {
+    const body = sampleBody({ id: `${prefix}-${index}`, type: 'order.paid' }, bytes)
+    const signature = createHmac('sha256', secret).update(body).digest('hex')
+    return post('/webhooks/provider', { 'x-signature': signature }, body)
+  })
+}
+
+function makeEmits({ count, prefix, bytes, apiKey }: Emits): Buffer[] {
+  return Array.from({ length: count }, (_, index) =>
+    post(
+      '/events',
+      { authorization: `Bearer ${apiKey}` },
+      sampleBody({ id: `${prefix}-${index}`, type: 'order.paid' }, bytes),
+    ),
+  )
+}
+
+function makeGets({ count, paths, headers }: Gets): Buffer[] {
+  const made = paths.map((path) => Buffer.from(`${head(`GET ${path}`, headers)}\r\n`))
+  return Array.from({ length: count }, (_, index) => made[index % made.length]!)
+}
+
+function post(path: string, headers: Record<string, string>, body: string): Buffer {
+  const length = String(Buffer.byteLength(body))
+  return Buffer.from(
+    `${head(`POST ${path}`, { ...headers, 'content-type': 'application/json', 'content-length': length })}\r\n${body}`,
+  )
+}
+
+function head(start: string, headers: Readonly<Record<string, string>>): string {
+  const lines = Object.entries({ host: '127.0.0.1', ...headers }).map(
+    ([name, value]) => `${name}: ${value}\r\n`,
+  )
+  return `${start} HTTP/1.1\r\n${lines.join('')}`
+}

@@ -1,0 +1,37 @@
+import type { EngineName } from '../harness/databases.ts'
+import type { Profile } from '../harness/postern.ts'
+import type { Outcome } from './outcome.ts'
+
+/** How much is measured. */
+export interface Scale {
+  /** Rounds that count, and rounds before them that do not. */
+  rounds: number
+  warmUp: number
+  /** A factor on the requests of a round: 1 for figures, next to nothing for a trial. */
+  size: number
+  engines: readonly EngineName[]
+}
+
+export interface BenchContext {
+  scale: Scale
+  /** A PostgreSQL server whose commits are durable. */
+  postgresServer: string | undefined
+  /** Shows what is done now; called once per step. */
+  step: (what: string) => void
+  /** Where a CPU profile of the service goes, when one is asked for. */
+  profile: (name: string) => Profile | undefined
+}
+
+export interface Bench {
+  name: string
+  /** In one line: what is compared with what. */
+  about: string
+  /** How often `step` will be called, and how many seconds all of it takes, roughly. */
+  plan(scale: Scale): { steps: number; seconds: number }
+  run(context: BenchContext): Promise<Outcome>
+}
+
+/** `count` at full scale; at least 1. */
+export function scaled(count: number, { size }: Scale): number {
+  return Math.max(1, Math.round(count * size))
+}

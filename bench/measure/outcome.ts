@@ -1,0 +1,50 @@
+import { median } from './statistics.ts'
+
+/** One thing that was measured, with the value of each round. */
+export interface Figure {
+  name: string
+  unit: string
+  median: number
+  min: number
+  max: number
+  rounds: number[]
+  /** A limit that the median must keep: at most this. */
+  atMost?: number | undefined
+}
+
+/** What one side reaches of another in the same run: the median over the rounds' own ratios. */
+export interface Ratio {
+  name: string
+  median: number
+  min: number
+  max: number
+  /** At least this is promised. */
+  bound?: number | undefined
+  /** At least this is hoped for. */
+  hope?: number | undefined
+}
+
+export interface Outcome {
+  figures: Figure[]
+  ratios: Ratio[]
+  /** What was checked or must be known to read the figures. */
+  notes: string[]
+}
+
+export function figure(name: string, unit: string, rounds: readonly number[], atMost?: number): Figure {
+  return { name, unit, ...summary(rounds), rounds: [...rounds], atMost }
+}
+
+/** @param of and @param to the figures whose rounds were measured side by side. */
+export function ratio(
+  name: string,
+  of: Figure,
+  to: Figure,
+  bounds: { bound?: number; hope?: number } = {},
+): Ratio {
+  return { name, ...summary(of.rounds.map((value, round) => value / to.rounds[round]!)), ...bounds }
+}
+
+function summary(values: readonly number[]): { median: number; min: number; max: number } {
+  return { median: median(values), min: Math.min(...values), max: Math.max(...values) }
+}

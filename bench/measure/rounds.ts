@@ -1,0 +1,34 @@
+import type { Scale } from './bench.ts'
+
+/** One of the things that are measured against each other. */
+export interface Side<T> {
+  name: string
+  /** @param round unique to this call, for ids that must not repeat. */
+  run(round: string): Promise<T>
+}
+
+export function countSteps(sides: number, { rounds, warmUp }: Scale): number {
+  return sides * (rounds + warmUp)
+}
+
+/**
+ * Runs the sides in turn, A B A B …, so that whatever slows the machine down for a while slows all of them down. Every
+ * second round begins with the last side. The results are in the order of the sides.
+ */
+export async function interleave<T>(
+  sides: readonly Side<T>[],
+  { rounds, warmUp }: Scale,
+  step: (what: string) => void,
+): Promise<T[][]> {
+  const results: T[][] = sides.map(() => [])
+  for (let round = 1 - warmUp; round <= rounds; round += 1) {
+    const order = [...sides.entries()]
+    if (round % 2 === 0) order.reverse()
+    for (const [index, side] of order) {
+      step(`${side.name}, ${round < 1 ? 'warm-up' : `round ${round} of ${rounds}`}`)
+      const result = await side.run(`${index}r${round + warmUp}`)
+      if (round >= 1) results[index]!.push(result)
+    }
+  }
+  return results
+}

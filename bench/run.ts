@@ -1,0 +1,115 @@
+// `npm run bench`: what Postern's work costs, as ratios to bare programs that do the least that could be done.
+//   npm run bench                      all benches
+//   npm run bench -- acknowledge lists      some of them
+//   npm run bench -- --rounds 9 --engine sqlite acknowledge
+//   npm run bench -- --trial           a few requests each, to see that everything runs; no result is kept
+//   npm run bench -- --profile acknowledge    and tells which functions of the service took the time; no result is kept
+import { parseArgs } from 'node:util'
+import { startPostgres, type PostgresServer } from '../test/harness/postgres.ts'
+import { acknowledge } from './acknowledge.ts'
+import { deliver } from './deliver.ts'
+import { diskFolder, makeFolder, removeFolders, type EngineName } from './harness/databases.ts'
+import type { Profile } from './harness/postern.ts'
+import { killAll } from './harness/processes.ts'
+import { lists } from './lists.ts'
+import type { Bench, Scale } from './measure/bench.ts'
+import { asText } from './report/format.ts'
+import { describeMachine, type Machine } from './report/machine.ts'
+import { describeProfiles } from './report/profile.ts'
+import { showProgress } from './report/progress.ts'
+import { writeResult } from './report/results.ts'
+import { start } from './start.ts'
+
+const benches: readonly Bench[] = [acknowledge, deliver, lists, start]
+const engines: readonly EngineName[] = ['sqlite', 'postgres']
+const names = benches.map(({ name }) => name)
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    rounds: { type: 'string', default: '7' },
+    engine: { type: 'string' },
+    trial: { type: 'boolean', default: false },
+    profile: { type: 'boolean', default: false },
+  },
+})
+
+function readScale(): Scale {
+  const rounds = Number(values.rounds)
+  if (!Number.isInteger(rounds) || rounds < 1) throw new Error('--rounds takes a number from 1 on')
+  const chosen = engines.filter((engine) => values.engine === undefined || values.engine === engine)
+  if (chosen.length === 0) throw new Error(`--engine takes ${engines.join(' or ')}`)
+  return values.trial
+    ? { rounds: 1, warmUp: 0, size: 0.01, engines: chosen }
+    : { rounds, warmUp: 2, size: 1, engines: chosen }
+}
+
+function readChoice(): Bench[] {
+  const unknown = positionals.filter((name) => !names.includes(name))
+  if (unknown.length > 0)
+    throw new Error(`there is no bench ${unknown.join(', ')}; there are ${names.join(', ')}`)
+  return benches.filter(({ name }) => positionals.length === 0 || positionals.includes(name))
+}
+
+async function runBench(
+  bench: Bench,
+  scale: Scale,
+  machine: Machine,
+  postgresServer: string | undefined,
+): Promise<void> {
+  const progress = showProgress(bench.name, bench.plan(scale))
+  const folder = values.profile ? makeFolder() : undefined
+  const profile = (name: string): Profile | undefined => (folder === undefined ? undefined : { folder, name })
+  const began = performance.now()
+  const outcome = await bench
+    .run({ scale, postgresServer, profile, step: progress.step })
+    .finally(() => progress.end())
+  const seconds = (performance.now() - began) / 1000
+  console.log(`\n${bench.name}: ${bench.about}\n\n${asText(outcome)}\n`)
+  if (folder !== undefined) console.log(describeProfiles(folder))
+  if (values.trial || values.profile) return
+  const command = ['npm run bench --', ...process.argv.slice(2)].join(' ')
+  writeResult(
+    {
+      bench: bench.name,
+      about: bench.about,
+      at: new Date().toISOString(),
+      seconds,
+      command,
+      scale,
+      machine,
+      ...outcome,
+    },
+    names,
+  )
+}
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => {
+    killAll()
+    removeFolders()
+    // PostgreSQL's own handler, where one runs, ends this process once the server is down.
+    if (process.listenerCount(signal) === 0) process.kill(process.pid, signal)
+  })
+}
+
+try {
+  const scale = readScale()
+  const chosen = readChoice()
+  const seconds = chosen.reduce((sum, bench) => sum + bench.plan(scale).seconds, 0)
+  console.error(
+    `${chosen.map(({ name }) => name).join(', ')}: about ${Math.ceil(seconds / 60)} min. Ctrl-C ends it.`,
+  )
+  let postgres: PostgresServer | undefined
+  try {
+    if (scale.engines.includes('postgres'))
+      postgres = await startPostgres({ durable: true, folder: diskFolder() })
+    const machine = await describeMachine(postgres?.url)
+    for (const bench of chosen) await runBench(bench, scale, machine, postgres?.url)
+  } finally {
+    await postgres?.stop()
+  }
+} catch (error) {
+  console.error(error instanceof Error ? (error.stack ?? error.message) : error)
+  process.exitCode = 1
+}
