@@ -1,4 +1,5 @@
 import type { ListDeclaration } from './list.ts'
+import type { Item } from './items.ts'
 import type { CursorPage, OffsetPage, Parameters } from './page.ts'
 import type { Row } from './store.ts'
 
@@ -17,11 +18,11 @@ export function cursorAnswer(
   list: ListDeclaration,
   parameters: Parameters,
   { rows, nextCursor }: CursorPage,
-  write: (row: Row) => string,
+  present: (row: Row) => Item,
 ): Answer {
-  const pageInfo = `{"hasNextPage":${nextCursor !== null},"nextCursor":${nextCursor === null ? 'null' : `"${nextCursor}"`}}`
   const links = nextCursor === null ? [] : [linkTo(list, parameters, { cursor: nextCursor }, 'next')]
-  return { body: `{"data":[${rows.map(write).join(',')}],"pageInfo":${pageInfo}}`, link: joined(links) }
+  const body = { data: rows.map(present), pageInfo: { hasNextPage: nextCursor !== null, nextCursor } }
+  return { body: JSON.stringify(body), link: joined(links) }
 }
 
 /** `{data, pagination: {page, limit, total, totalPages, hasNext}}` */
@@ -29,7 +30,7 @@ export function offsetAnswer(
   list: ListDeclaration,
   parameters: Parameters,
   { rows, page, limit, total }: OffsetPage,
-  write: (row: Row) => string,
+  present: (row: Row) => Item,
 ): Answer {
   const totalPages = Math.ceil(total / limit)
   const hasNext = page * limit < total
@@ -40,8 +41,8 @@ export function offsetAnswer(
     ...(page > 1 && total > 0 ? [link(Math.min(page - 1, totalPages), 'prev')] : []),
     ...(total > 0 ? [link(1, 'first'), link(totalPages, 'last')] : []),
   ]
-  const pagination = JSON.stringify({ page, limit, total, totalPages, hasNext })
-  return { body: `{"data":[${rows.map(write).join(',')}],"pagination":${pagination}}`, link: joined(links) }
+  const body = { data: rows.map(present), pagination: { page, limit, total, totalPages, hasNext } }
+  return { body: JSON.stringify(body), link: joined(links) }
 }
 
 /** Known parameters only, encoded anew: nothing that a client wrote reaches the header as it was. */

@@ -45,6 +45,8 @@ export interface ListDeclaration {
 export interface SortKey {
   name: string
   field: Field
+  /** Where its value stands in a row. */
+  position: number
   descending: boolean
 }
 

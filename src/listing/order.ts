@@ -10,10 +10,7 @@ export function readOrder(list: ListDeclaration, sort: string | undefined): Sort
   const asked = list.sort.length === 0 || sort === undefined ? [] : readKeys(list, sort)
   const keys = asked.length > 0 ? asked : list.order.map((text) => keyOf(list, text))
   if (keys.some(({ name }) => name === list.key)) return keys
-  return [
-    ...keys,
-    { name: list.key, field: fieldOf(list, list.key), descending: keys.at(-1)?.descending ?? false },
-  ]
+  return [...keys, keyOf(list, keys.at(-1)?.descending ? `-${list.key}` : list.key)]
 }
 
 /** The order as a list of field names, descending with `-` in front: what a cursor is bound to. */
@@ -34,5 +31,5 @@ function readKeys(list: ListDeclaration, sort: string): SortKey[] {
 function keyOf(list: ListDeclaration, text: string): SortKey {
   const descending = text.startsWith('-')
   const name = descending ? text.slice(1) : text
-  return { name, field: fieldOf(list, name), descending }
+  return { name, field: fieldOf(list, name), position: Object.keys(list.fields).indexOf(name), descending }
 }

@@ -62,7 +62,7 @@ export class Pages {
       limit,
       nextCursor: this.#cursors.encode(
         scope,
-        order.map(({ field }) => last[field.column]!),
+        order.map(({ position }) => last[position]!),
       ),
     }
   }
@@ -79,7 +79,7 @@ export class Pages {
     )
     const values = valuesOf(filters)
     const [row] = await this.#reader.read(count, values)
-    const total = Number(row!['total'])
+    const total = Number(row![0])
     const offset = (page - 1) * limit
     if (offset >= total) return { rows: [], page, limit, total }
     const plan = this.#planPage({ list, filters: filters.applied, order, rows: limit, from: 'offset' })

@@ -32,8 +32,9 @@ export interface QueryShape {
  */
 export function planPage({ list, filters, order, rows, from }: QueryShape, engine: Engine): Plan {
   const statement = new Statement(engine)
-  const fields = [...Object.values(list.fields), ...order.map(({ field }) => field)]
-  const columns = [...new Set(fields.map(({ column }) => quote(column)))].join(', ')
+  const columns = Object.values(list.fields)
+    .map(({ column }) => quote(column))
+    .join(', ')
   const tail = ` order by ${order.map(orderTerm).join(', ')} limit ${rows}`
   const afterFilters = filters.reduce((count, { values }) => count + values.length, 0)
   const select = (range?: Range): string => {

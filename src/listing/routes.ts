@@ -1,14 +1,14 @@
 import type { App } from '../http/app.ts'
 import type { Access } from '../http/principal.ts'
 import { cursorAnswer, offsetAnswer } from './envelope.ts'
-import { itemWriter } from './items.ts'
+import { presenter } from './items.ts'
 import type { ListDeclaration } from './list.ts'
 import type { Pages, Parameters } from './page.ts'
 import { answerSchema, querySchema } from './schema.ts'
 
 /** Declares `GET` of one list. */
 export function listRoute(app: App, list: ListDeclaration, pages: Pages, access: Access): void {
-  const write = itemWriter(list)
+  const present = presenter(list)
   const schema = {
     tags: ['lists'],
     summary: list.summary,
@@ -19,8 +19,8 @@ export function listRoute(app: App, list: ListDeclaration, pages: Pages, access:
     const parameters = request.query as Parameters
     const { body, link } =
       list.paging === 'offset'
-        ? offsetAnswer(list, parameters, await pages.byOffset(list, parameters), write)
-        : cursorAnswer(list, parameters, await pages.byCursor(list, parameters), write)
+        ? offsetAnswer(list, parameters, await pages.byOffset(list, parameters), present)
+        : cursorAnswer(list, parameters, await pages.byCursor(list, parameters), present)
     if (link) reply.header('link', link)
     if (list.access !== 'public') reply.header('cache-control', 'no-store')
     // The body is JSON text already; as a string of this type it passes the response serializer by.

@@ -1,7 +1,8 @@
 import type { PostgresDatabase } from '../storage/database.ts'
+import type { KeyValue } from '../paging/cursor.ts'
 import { translateError } from '../storage/unavailable.ts'
 import type { Plan } from './plan.ts'
-import type { ListReader, Row } from './store.ts'
+import type { ListReader } from './store.ts'
 
 /** Uses after which a statement is kept prepared on each connection, and how many are kept: they hold the server's memory. */
 const worthKeeping = 5
@@ -22,9 +23,13 @@ export function postgresReader({ pool }: PostgresDatabase): ListReader {
 
   return {
     async read(plan, values) {
-      const query = { text: plan.sql, values: plan.slots.map((slot) => values[slot]!) }
+      const query = {
+        rowMode: 'array' as const,
+        text: plan.sql,
+        values: plan.slots.map((slot) => values[slot]!),
+      }
       try {
-        const { rows } = await pool.query<Row>(keeps(plan) ? { ...query, name: plan.name } : query)
+        const { rows } = await pool.query<KeyValue[]>(keeps(plan) ? { ...query, name: plan.name } : query)
         return rows
       } catch (error) {
         throw translateError(error)

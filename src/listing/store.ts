@@ -4,8 +4,8 @@ import type { Plan } from './plan.ts'
 import { postgresReader } from './store.postgres.ts'
 import { sqliteReader } from './store.sqlite.ts'
 
-/** A row under its columns' names. */
-export type Row = Readonly<Record<string, KeyValue>>
+/** The values of a row, in the order of the plan's columns: for a page, that of the list's fields. */
+export type Row = readonly KeyValue[]
 
 /** Runs the statements of lists. They are made here and not by Kysely: compiling costs more than running them. */
 export interface ListReader {

@@ -54,6 +54,10 @@ export class Cursors {
 
   /** @param values one for each of the scope's keys, in their order. */
   encode(scope: CursorScope, values: readonly KeyValue[]): string {
+    // One value too few would be signed as a cursor that nobody can read.
+    if (values.length !== scope.keys.length || values.includes(undefined as never)) {
+      throw new TypeError(`a cursor of ${scope.list} needs ${scope.keys.length} values`)
+    }
     const fields = scope.keys.map(
       ({ name }, index) => `${JSON.stringify(name)}:${JSON.stringify(values[index])}`,
     )

@@ -93,6 +93,11 @@ function modelOrder(sort: string | undefined): (a: ProductsTable, b: ProductsTab
   }
 }
 
+/** As a page has it: the values in the order of the list's fields. */
+function asRow({ id, category, price, stock, name, created_at }: ProductsTable): unknown[] {
+  return [id, category, price, stock, name, created_at]
+}
+
 function passes(product: ProductsTable, { category, minPrice, inStock }: Parameters): boolean {
   const least = minPrice === undefined || !/^[-+.\de]+$/.test(minPrice) ? Number.NaN : Number(minPrice)
   return (
@@ -151,10 +156,7 @@ onEachEngine('products against a brute-force model', (engine) => {
                 (product) => passes(product, parameters) && (last === undefined || order(product, last) > 0),
               )
               .toSorted(order)
-            assert.deepEqual(
-              page.rows.map((found) => ({ ...found })),
-              rest.slice(0, limit),
-            )
+            assert.deepEqual(page.rows, rest.slice(0, limit).map(asRow))
             assert.equal(page.nextCursor !== null, rest.length > limit)
             cursor = page.nextCursor
             if (cursor === null) break

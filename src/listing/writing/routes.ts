@@ -7,12 +7,11 @@ import { timeOf } from '../../paging/time.ts'
 import type { Database } from '../../storage/database.ts'
 import { isStorableText } from '../../storage/text.ts'
 import { isUniqueViolation } from '../../storage/unavailable.ts'
-import { itemWriter } from '../items.ts'
+import { columnsToRow, presenter, type Item } from '../items.ts'
 import type { ListDeclaration } from '../list.ts'
 import { posts } from '../resources/posts.ts'
 import { products } from '../resources/products.ts'
 import { itemSchema } from '../schema.ts'
-import type { Row } from '../store.ts'
 import { NewPost, PostChange, postRow, postUpdate } from './posts.ts'
 import { NewProduct, ProductChange, productRow, productUpdate } from './products.ts'
 import { postStore, productStore, type RowOf, type WritableStore, type WritableTable } from './store.ts'
@@ -59,9 +58,9 @@ function declare<T extends WritableTable, New extends TSchema, Change extends TS
   const config = { access: 'admin' } as const
   const tags = ['lists']
   const item = itemSchema(list)
-  const write = itemWriter(list)
+  const present = presenter(list)
+  const show = (row: RowOf<T>): Item => present(columnsToRow(list, row))
   const params = Type.Object({ id: Type.String() })
-  const json = 'application/json; charset=utf-8'
   const absent = (id: string): Problem =>
     new Problem('not-found', { detail: `There is no ${noun} with the id ${JSON.stringify(id)}.` })
 
@@ -78,22 +77,19 @@ function declare<T extends WritableTable, New extends TSchema, Change extends TS
           cause: error,
         })
       })
-      return reply
-        .code(201)
-        .header('content-type', json)
-        .send(write(row as unknown as Row))
+      return reply.code(201).send(show(row))
     },
   )
 
   app.patch(
     `${list.path}/:id`,
     { config, schema: { tags, summary: `Change a ${noun}`, params, body: Change, response: { 200: item } } },
-    async (request, reply) => {
+    async (request) => {
       const { id } = request.params
       const change = toUpdate(request.body as Static<Change>)
       const row = isStorableText(id) ? await store.update(id, change) : undefined
       if (!row) throw absent(id)
-      return reply.header('content-type', json).send(write(row as unknown as Row))
+      return show(row)
     },
   )
 

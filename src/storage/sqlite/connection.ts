@@ -55,6 +55,18 @@ export class SqliteConnection {
     return this.#call(sql, (statement) => statement.all(...(parameters as SQLInputValue[]))) as Row[]
   }
 
+  /** As `all`, with each row as an array of its columns: a third faster, where only the order of columns matters. */
+  arrays<Row extends readonly SqlValue[] = SqlValue[]>(
+    sql: string,
+    parameters: readonly SqlValue[] = [],
+  ): Row[] {
+    return this.#call(
+      sql,
+      (statement) => statement.all(...(parameters as SQLInputValue[])),
+      true,
+    ) as unknown as Row[]
+  }
+
   get<Row = SqlRow>(sql: string, parameters: readonly SqlValue[] = []): Row | undefined {
     return this.#call(sql, (statement) => statement.get(...(parameters as SQLInputValue[]))) as
       | Row
@@ -86,19 +98,22 @@ export class SqliteConnection {
     this.#database.close()
   }
 
-  #call<T>(sql: string, use: (statement: StatementSync) => T): T {
+  #call<T>(sql: string, use: (statement: StatementSync) => T, arrays = false): T {
     try {
-      return use(this.#prepare(sql).statement)
+      return use(this.#prepare(sql, arrays).statement)
     } catch (error) {
       throw translateError(error)
     }
   }
 
-  #prepare(sql: string): Prepared {
-    const kept = this.#statements.get(sql)
+  /** How a statement returns rows is a state of it: one that returns arrays is kept apart. */
+  #prepare(sql: string, arrays = false): Prepared {
+    const key = arrays ? `${sql} /* arrays */` : sql
+    const kept = this.#statements.get(key)
     if (kept) return kept
     const prepared: Prepared = { statement: this.#database.prepare(sql) }
-    this.#statements.set(sql, prepared)
+    if (arrays) prepared.statement.setReturnArrays(true)
+    this.#statements.set(key, prepared)
     if (this.#statements.size > this.#cache) {
       const [oldest] = this.#statements.keys()
       this.#statements.delete(oldest!)
