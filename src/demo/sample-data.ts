@@ -94,9 +94,9 @@ export function sampleData(now: number): { products: ProductsTable[]; posts: Pos
   const today = Math.floor(now / day) * day
   const products = Object.entries(catalogue).flatMap(([category, samples], shelf) =>
     samples.map(([name, price, stock], place): ProductsTable => {
-      // Spread over the last months, out of the order of names; each shelf was filled on common days, so times tie.
+      // Spread over two months, out of the order of names. Shelves were filled together, so times tie.
       const created_at = timeOf(
-        today - (((place * 5) % 7) * 11 + shelf * 3 + 1) * day + (place % 3) * 3_600_000,
+        today - (((place * 5) % 7) * 9 + (shelf % 2) * 3 + 1) * day + (place % 3) * 3_600_000,
       )
       return {
         id: `${category}-${String(place + 1).padStart(2, '0')}`,

@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, test } from 'node:test'
+import { insertSamples, sampleData } from '../../src/demo/sample-data.ts'
+import { onEachEngine } from '../harness/engines.ts'
+import { startTestService, type TestService } from '../harness/service.ts'
+import { clear, insertPosts, post, readList } from './seed.ts'
+
+const now = Date.parse('2026-03-01T10:00:00Z')
+
+onEachEngine('sample data', (engine) => {
+  let service: TestService
+
+  before(async () => {
+    service = await startTestService(engine)
+  })
+  beforeEach(() => clear(service.database))
+  after(() => service.close())
+
+  test('empty tables are filled once', async () => {
+    // A demo service may have filled them already: `clear` has emptied them.
+    assert.equal(await insertSamples(service.database, now), true)
+    assert.equal(await insertSamples(service.database, now), false)
+    const { products, posts } = sampleData(now)
+    assert.equal((await readList(service, '/products')).data.length, products.length)
+    assert.equal((await readList(service, '/api/posts?limit=100')).data.length, posts.length)
+  })
+
+  test('what somebody put there is left alone', async () => {
+    await insertPosts(service.database, [post('mine')])
+    assert.equal(await insertSamples(service.database, now), false)
+    assert.equal((await readList(service, '/products')).data.length, 0)
+  })
+})
