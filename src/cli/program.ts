@@ -2,6 +2,7 @@ import { Command } from 'commander'
 import { ConfigurationError } from '../config/environment.ts'
 import { version } from '../http/openapi.ts'
 import type { ListenOptions } from './listen.ts'
+import type { ReplayOptions } from './replay.ts'
 import type { SendOptions } from './send.ts'
 
 /** Commands are loaded when they are called: starting the server does not pay for the others. */
@@ -70,6 +71,17 @@ export async function runCommandLine(argv: readonly string[]): Promise<void> {
     .option('--key <key>', 'an admin API key for that; default ADMIN_API_KEY')
     .option('--types <patterns>', 'event types, comma-separated; default all')
     .action(async (options: ListenOptions) => (await import('./listen.ts')).listen(options))
+
+  program
+    .command('replay <what>')
+    .description('send all dead `deliveries` again, or process all failed `events` again')
+    .option('--subscriber <id>', 'only deliveries to this one')
+    .option('--since <time>', 'only deliveries created at this time or later')
+    .option('--until <time>', 'only deliveries created before this time')
+    .option('--dry-run', 'only count')
+    .action(async (what: string, options: ReplayOptions) =>
+      (await import('./replay.ts')).replay(what, options),
+    )
 
   program
     .command('doctor')

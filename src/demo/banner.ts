@@ -24,7 +24,7 @@ export function banner({ configuration, kept, fresh, baseUrl, secretsFile }: Ban
     `  Dashboard    ${baseUrl}/dashboard`,
     `  API          ${baseUrl}/docs`,
     '',
-    '  Send a signed webhook, and see it arrive below and on the dashboard:',
+    '  Send a signed webhook, and see it arrive on the dashboard (or in the list below):',
     '',
     `    curl -s -X POST ${baseUrl}/webhooks/provider -H 'content-type: application/json' -H 'x-signature: ${signature}' -d '${body}'`,
     '',
@@ -35,7 +35,7 @@ export function banner({ configuration, kept, fresh, baseUrl, secretsFile }: Ban
     '  List what came and went, or the sample products:',
     '',
     `    curl -s '${baseUrl}/events?limit=5'`,
-    `    curl -s '${baseUrl}/products?category=lighting&sort=-price&limit=3'`,
+    `    curl -s '${baseUrl}/products?category=kitchen&sort=-price&limit=3'`,
     '',
   ]
   if (fresh) {

@@ -57,3 +57,41 @@ async function reprocess(database: Database, event: number, now: number): Promis
     throw new Problem('not-found')
   })
 }
+
+/** Failed events that one transaction makes due. */
+const step = 500
+
+/**
+ * Makes the next failed events after number `after` due again, in one short transaction. The last number goes into the
+ * next call; a count of 0 means that there are no more.
+ */
+export async function reprocessFailed(
+  database: Database,
+  after: number,
+  now: number,
+): Promise<{ count: number; last: number }> {
+  const events = await database.transaction(async (tx) => {
+    const failed = await tx
+      .selectFrom('inbox')
+      .select('event')
+      .where('status', '=', 'failed')
+      .where('event', '>', after)
+      .orderBy('event')
+      .limit(step)
+      .execute()
+    if (failed.length === 0) return []
+    return tx
+      .updateTable('inbox')
+      .set((eb) => ({ status: 'pending', claim: null, due_at: now, attempts_before: eb.ref('attempts') }))
+      .where(
+        'event',
+        'in',
+        failed.map(({ event }) => event),
+      )
+      .where('status', '=', 'failed')
+      .returning('event')
+      .execute()
+  })
+  if (events.length > 0) database.signal('inbox')
+  return { count: events.length, last: Math.max(after, ...events.map(({ event }) => event)) }
+}

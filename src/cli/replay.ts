@@ -1,0 +1,140 @@
+import { Presets, SingleBar } from 'cli-progress'
+import { sleep, systemClock } from '../clock.ts'
+import { ConfigurationError } from '../config/environment.ts'
+import { readDeliveryFilter, type DeliveryFilter } from '../emitting/delivery-filter.ts'
+import { Replay } from '../emitting/replay.ts'
+import { Problem } from '../errors.ts'
+import { reprocessFailed } from '../receiving/reprocess.ts'
+import type { Database } from '../storage/database.ts'
+import { migrate } from '../storage/migrate.ts'
+import { openDatabase } from '../storage/open.ts'
+import { readConfiguration } from './configuration.ts'
+
+export interface ReplayOptions {
+  subscriber?: string
+  since?: string
+  until?: string
+  dryRun?: boolean
+}
+
+/** How often the progress of jobs is looked at, in milliseconds. */
+const pause = 250
+
+/**
+ * Sends all dead deliveries again, or runs the handlers of all failed events again. A running service does the work;
+ * Ctrl-C stops what was not begun.
+ */
+export async function replay(what: string, options: ReplayOptions): Promise<void> {
+  if (what !== 'deliveries' && what !== 'events')
+    throw new ConfigurationError([`replay takes deliveries or events, not ${what}`])
+  const { configuration } = await readConfiguration()
+  const database = openDatabase(configuration.databaseUrl)
+  const interrupt = new AbortController()
+  const onInterrupt = (): void => interrupt.abort(new Error('interrupted'))
+  process.once('SIGINT', onInterrupt)
+  try {
+    await migrate(database)
+    await (what === 'deliveries' ? replayDeliveries : replayEvents)(database, options, interrupt.signal)
+    if (interrupt.signal.aborted) process.exitCode = 130
+  } finally {
+    process.off('SIGINT', onInterrupt)
+    await database.close()
+  }
+}
+
+async function replayDeliveries(
+  database: Database,
+  options: ReplayOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const filter = readFilter(options)
+  const subscribers = await database.reader
+    .selectFrom('subscribers')
+    .select('id')
+    .$if(options.subscriber !== undefined, (query) => query.where('id', '=', options.subscriber ?? ''))
+    .execute()
+  if (options.subscriber !== undefined && subscribers.length === 0)
+    throw new ConfigurationError([`there is no subscriber ${options.subscriber}`])
+  const jobs = new Replay(database, systemClock)
+  if (options.dryRun) {
+    const counts = await Promise.all(subscribers.map(({ id }) => jobs.count(id, filter)))
+    process.stdout.write(`${counts.reduce((sum, count) => sum + count, 0)} deliveries would be sent again\n`)
+    return
+  }
+  const begun = []
+  for (const { id } of subscribers) begun.push(await jobs.begin(id, filter))
+  const total = begun.reduce((sum, job) => sum + job.total, 0)
+  const running = begun.filter(({ status }) => status === 'running').map(({ id }) => id)
+  await follow(database, running, total, signal)
+}
+
+/** Shows the jobs' progress until they end; cancels them when `signal` is aborted. */
+async function follow(
+  database: Database,
+  ids: readonly string[],
+  total: number,
+  signal: AbortSignal,
+): Promise<void> {
+  const bar = new SingleBar(
+    { format: '{bar} {value}/{total} deliveries made due', noTTYOutput: true, notTTYSchedule: 2000 },
+    Presets.shades_classic,
+  )
+  bar.start(total, 0)
+  try {
+    for (let open = [...ids]; open.length > 0;) {
+      const rows = await database.reader
+        .selectFrom('jobs')
+        .select(['id', 'status', 'done'])
+        .where('id', 'in', [...ids])
+        .execute()
+      bar.update(rows.reduce((sum, { done }) => sum + done, 0))
+      open = rows.filter(({ status }) => status === 'running').map(({ id }) => id)
+      if (open.length > 0) await sleep(systemClock, pause, signal)
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error
+    await database.transaction((tx) =>
+      tx
+        .updateTable('jobs')
+        .set({ status: 'cancelled', updated_at: systemClock.now() })
+        .where('id', 'in', [...ids])
+        .where('status', '=', 'running')
+        .execute(),
+    )
+  } finally {
+    bar.stop()
+  }
+}
+
+async function replayEvents(database: Database, options: ReplayOptions, signal: AbortSignal): Promise<void> {
+  const { total } = await database.reader
+    .selectFrom('inbox')
+    .select((eb) => eb.fn.countAll<number>().as('total'))
+    .where('status', '=', 'failed')
+    .executeTakeFirstOrThrow()
+  if (options.dryRun) {
+    process.stdout.write(`${total} events would be processed again\n`)
+    return
+  }
+  const bar = new SingleBar(
+    { format: '{bar} {value}/{total} events made due', noTTYOutput: true, notTTYSchedule: 2000 },
+    Presets.shades_classic,
+  )
+  bar.start(total, 0)
+  for (let after = 0; !signal.aborted;) {
+    const step = await reprocessFailed(database, after, systemClock.now())
+    bar.increment(step.count)
+    if (step.count === 0) break
+    after = step.last
+  }
+  bar.stop()
+}
+
+function readFilter(options: ReplayOptions): DeliveryFilter {
+  try {
+    return { ...readDeliveryFilter({ since: options.since, until: options.until }), status: 'dead' }
+  } catch (error) {
+    if (error instanceof Problem) throw new ConfigurationError([error.message])
+    throw error
+  }
+}
