@@ -153,7 +153,7 @@ async function showDeliveries(subscriber) {
         time(delivery.createdAt),
         delivery.eventType,
         state(delivery.status),
-        String(delivery.attempts),
+        String(delivery.attemptCount),
         button('Replay', async () => {
           await call(`/deliveries/${delivery.id}/replay`, { method: 'POST' })
           await showDeliveries(subscriber)
