@@ -44,7 +44,7 @@ export interface HandlerContext<DB = AnyTables> {
    */
   readonly tx: Transaction<DB>
   /** Sends an event to subscribers, if and only if this handler's work commits. */
-  emit(event: EmittedEvent): void
+  readonly emit: (event: EmittedEvent) => void
   /** Aborted when the handler's time is over or the service stops; its work is then rolled back. */
   readonly signal: AbortSignal
   readonly log: HandlerLog

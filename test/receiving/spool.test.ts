@@ -16,7 +16,9 @@ describe('the spool of SQLite', { skip: !engine && 'TEST_ENGINE leaves SQLite ou
   let holding = false
   let release: () => void
   let held: Promise<void>
-  const hold = () => (held = new Promise<void>((resolve) => (release = resolve)))
+  const hold = (): void => {
+    held = new Promise((resolve) => (release = resolve))
+  }
 
   before(async () => {
     service = await startTestService(engine!, {

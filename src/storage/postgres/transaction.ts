@@ -59,6 +59,8 @@ export class PostgresTransaction implements LazyTransaction {
     let client: PoolClient | undefined
     try {
       client = await this.#opening
+      // Set by the opening, which may have ended only now.
+      clearTimeout(this.#timer)
       await client?.query('rollback')
       client?.release()
     } catch {
@@ -79,16 +81,19 @@ export class PostgresTransaction implements LazyTransaction {
   }
 
   async #open(): Promise<PoolClient> {
+    let client: PoolClient | undefined
     try {
-      const client = await this.#pool.connect()
-      await client.query('begin')
+      const opened = (client = await this.#pool.connect())
+      await opened.query('begin')
       this.#timer = setTimeout(() => {
         this.#over = 'out of time'
         // Closing the connection makes the server roll back, whatever statement is running.
-        client.release(true)
+        opened.release(true)
       }, this.#timeLimit)
-      return client
+      return opened
     } catch (error) {
+      // A connection that broke at its first statement is still checked out: kept, it would be missing for ever.
+      client?.release(true)
       throw translateError(error)
     }
   }

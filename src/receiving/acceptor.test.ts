@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Problem } from '../errors.ts'
+import { StorageUnavailable } from '../storage/unavailable.ts'
+import { Acceptor, type Keep } from './acceptor.ts'
+import type { IncomingEvent } from './incoming.ts'
+
+const event = (eventId: string, bytes = 10): IncomingEvent => ({
+  source: 's',
+  eventId,
+  type: 't',
+  contentType: 'application/json',
+  payload: new Uint8Array(bytes),
+  headers: '{}',
+  receivedAt: 0,
+  status: 'pending',
+  dueAt: 0,
+})
+
+const unexpected = (error: unknown): never => assert.fail(String(error))
+
+function batches() {
+  const kept: string[][] = []
+  const keep: Keep = (events) => void kept.push(events.map(({ eventId }) => eventId))
+  return { kept, keep }
+}
+
+test('what comes in one turn of the loop shares a commit', async () => {
+  const { kept, keep } = batches()
+  const acceptor = new Acceptor(keep, unexpected)
+  await Promise.all(['a', 'b', 'c'].map((id) => acceptor.accept(event(id))))
+  await acceptor.accept(event('d'))
+  assert.deepEqual(kept, [['a', 'b', 'c'], ['d']])
+})
+
+test('a commit is bounded in number and in bytes', async () => {
+  const { kept, keep } = batches()
+  const acceptor = new Acceptor(keep, unexpected, { batch: 2, batchBytes: 25 })
+  await Promise.all(
+    [event('a'), event('b'), event('c'), event('large', 100), event('d')].map((one) => acceptor.accept(one)),
+  )
+  assert.deepEqual(kept, [['a', 'b'], ['c'], ['large'], ['d']])
+})
+
+test('while all commits are under way, events gather for the next', async () => {
+  const kept: string[][] = []
+  const ends: (() => void)[] = []
+  const acceptor = new Acceptor(
+    (events) => {
+      kept.push(events.map(({ eventId }) => eventId))
+      return new Promise((resolve) => ends.push(resolve))
+    },
+    unexpected,
+    { commits: 1 },
+  )
+  const first = acceptor.accept(event('a'))
+  await new Promise(setImmediate)
+  const rest = Promise.all(['b', 'c'].map((id) => acceptor.accept(event(id))))
+  await new Promise(setImmediate)
+  assert.deepEqual(kept, [['a']])
+  ends.shift()!()
+  await first
+  while (ends.length === 0) await new Promise(setImmediate)
+  ends.shift()!()
+  await rest
+  assert.deepEqual(kept, [['a'], ['b', 'c']])
+})
+
+test('above the bound requests are refused with Retry-After, and taken again later', async () => {
+  const acceptor = new Acceptor(() => undefined, unexpected, { waiting: 2, waitingBytes: 100 })
+  const waiting = [acceptor.accept(event('a')), acceptor.accept(event('b'))]
+  await assert.rejects(
+    acceptor.accept(event('c')),
+    (error: Problem) => error.code === 'overloaded' && error.extras.retryAfter === 1,
+  )
+  await Promise.all(waiting)
+  await assert.rejects(acceptor.accept(event('large', 101)), { code: 'overloaded' })
+  await acceptor.accept(event('c'))
+})
+
+test('when the database is away all of a batch are told so', async () => {
+  const acceptor = new Acceptor(() => Promise.reject(new StorageUnavailable(new Error('gone'))), unexpected)
+  const results = await Promise.allSettled(['a', 'b'].map((id) => acceptor.accept(event(id))))
+  assert.ok(
+    results.every((result) => result.status === 'rejected' && result.reason instanceof StorageUnavailable),
+  )
+})
+
+test('an event that the database refuses takes none with it', async () => {
+  const errors: unknown[] = []
+  const acceptor = new Acceptor(
+    (events) => {
+      if (events.some(({ eventId }) => eventId === 'bad')) throw new Error('refused')
+    },
+    (error) => errors.push(error),
+  )
+  const results = await Promise.allSettled(['a', 'bad', 'c'].map((id) => acceptor.accept(event(id))))
+  assert.deepEqual(
+    results.map(({ status }) => status),
+    ['fulfilled', 'rejected', 'fulfilled'],
+  )
+  assert.equal(errors.length, 2)
+})
+
+test('close refuses new events and waits for those that are there', async () => {
+  let stored = false
+  const acceptor = new Acceptor(async () => {
+    await new Promise(setImmediate)
+    stored = true
+  }, unexpected)
+  const waiting = acceptor.accept(event('a'))
+  const closed = acceptor.close()
+  await assert.rejects(acceptor.accept(event('b')), { code: 'stopping' })
+  await closed
+  assert.ok(stored)
+  await waiting
+})

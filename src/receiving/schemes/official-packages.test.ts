@@ -1,0 +1,155 @@
+// The presets against their senders' own packages as the signing side.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { sign as signForGitHub } from '@octokit/webhooks-methods'
+import { Webhook as StandardWebhook } from 'standardwebhooks'
+import Stripe from 'stripe'
+import { Webhook as SvixWebhook } from 'svix'
+import { github } from './github.ts'
+import type { Scheme } from './scheme.ts'
+import { standardWebhooks } from './standard-webhooks.ts'
+import { stripe } from './stripe.ts'
+
+const now = 1_700_000_000_000
+const seconds = now / 1000
+const text = '{"id":"evt_1","type":"invoice.paid","n":12345678901234567890}'
+
+function verdict(scheme: Scheme, body: string | Buffer, headers: Record<string, string>, at = now): string {
+  const found = scheme.verify({ rawBody: Buffer.from(body), headers, now: at })
+  return 'rejected' in found ? found.rejected : `${found.id} ${found.type}`
+}
+
+const stripeHeader = (timestamp: number, secret = 'whsec_test', payload = text) => ({
+  'stripe-signature': Stripe.webhooks.generateTestHeaderString({ payload, secret, timestamp }),
+})
+
+test('stripe: what its package signs is accepted, with any of several secrets', () => {
+  assert.equal(verdict(stripe({ secret: 'whsec_test' }), text, stripeHeader(seconds)), 'evt_1 invoice.paid')
+  assert.equal(
+    verdict(stripe({ secret: 'whsec_new,whsec_test' }), text, stripeHeader(seconds)),
+    'evt_1 invoice.paid',
+  )
+  assert.equal(verdict(stripe({ secret: 'whsec_other' }), text, stripeHeader(seconds)), 'signature')
+  assert.equal(verdict(stripe({ secret: 'whsec_test' }), `${text} `, stripeHeader(seconds)), 'signature')
+})
+
+test('stripe: while a secret is rolled the header has one v1 for each', () => {
+  const [, old] = stripeHeader(seconds, 'whsec_old')['stripe-signature'].split(',')
+  const both = { 'stripe-signature': `${stripeHeader(seconds)['stripe-signature']},${old}` }
+  assert.equal(verdict(stripe({ secret: 'whsec_old' }), text, both), 'evt_1 invoice.paid')
+})
+
+test('stripe: the signed time may differ by 300 s either way, or by what is configured', () => {
+  const scheme = stripe({ secret: 'whsec_test' })
+  for (const [offset, expected] of [
+    [-301, 'signature'],
+    [-300, 'evt_1 invoice.paid'],
+    [300, 'evt_1 invoice.paid'],
+    [301, 'signature'],
+  ] as const) {
+    assert.equal(verdict(scheme, text, stripeHeader(seconds + offset)), expected, `${offset} s`)
+  }
+  assert.equal(
+    verdict(stripe({ secret: 'whsec_test', tolerance: 10 }), text, stripeHeader(seconds - 11)),
+    'signature',
+  )
+})
+
+test('stripe: a header without its parts is refused', () => {
+  const scheme = stripe({ secret: 'whsec_test' })
+  const [t, v1] = stripeHeader(seconds)['stripe-signature'].split(',')
+  for (const header of ['', 't=', t!, v1!, `${t},v0=${v1!.slice(3)}`, `${t},v1=`, `t=${seconds}abc,${v1}`]) {
+    assert.equal(verdict(scheme, text, { 'stripe-signature': header }), 'signature', header)
+  }
+  assert.equal(verdict(scheme, text, {}), 'signature')
+})
+
+test('github: what its package signs is accepted; the type is the event with its action', async () => {
+  const scheme = github({ secret: 'hush' })
+  const headersOf = async (body: string, event = 'issues') => ({
+    'x-hub-signature-256': await signForGitHub('hush', body),
+    'x-github-event': event,
+    'x-github-delivery': '72d3162e-cc78-11e3-81ab-4c9367dc0958',
+  })
+  const id = '72d3162e-cc78-11e3-81ab-4c9367dc0958'
+  const opened = '{"action":"opened"}'
+  assert.equal(verdict(scheme, opened, await headersOf(opened)), `${id} issues.opened`)
+  for (const body of ['{}', '{"action":""}', '{"action":1}', '{"action":null}']) {
+    assert.equal(verdict(scheme, body, await headersOf(body, 'push')), `${id} push`)
+  }
+  assert.equal(verdict(scheme, '{"action":"closed"}', await headersOf(opened)), 'signature')
+  assert.equal(verdict(scheme, opened, { ...(await headersOf(opened)), 'x-github-event': '' }), 'malformed')
+  const { 'x-github-delivery': _, ...withoutId } = await headersOf(opened)
+  assert.equal(verdict(scheme, opened, withoutId), 'malformed')
+})
+
+// The vector of GitHub's own page on validating deliveries.
+test('github: the documented vector', () => {
+  const headers = {
+    'x-hub-signature-256': 'sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17',
+    'x-github-event': 'ping',
+    'x-github-delivery': 'd',
+  }
+  const scheme = github({ secret: "It's a Secret to Everybody" })
+  assert.equal(verdict(scheme, 'Hello, World!', headers), 'malformed', 'signed, though no JSON')
+  assert.equal(verdict(scheme, 'Hello, World?', headers), 'signature')
+})
+
+const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
+const id = 'msg_p5jXN8AQM9LWM0D4loKWxJek'
+
+test('Standard Webhooks and Svix: what their packages sign is accepted, in either family of headers', () => {
+  const at = new Date(now)
+  const scheme = standardWebhooks({ secret })
+  const standard = {
+    'webhook-id': id,
+    'webhook-timestamp': String(seconds),
+    'webhook-signature': new StandardWebhook(secret).sign(id, at, text),
+  }
+  const svix = {
+    'svix-id': id,
+    'svix-timestamp': String(seconds),
+    'svix-signature': new SvixWebhook(secret).sign(id, at, text),
+  }
+  for (const headers of [standard, svix]) {
+    assert.equal(verdict(scheme, text, headers), `${id} invoice.paid`)
+    assert.equal(verdict(scheme, `${text} `, headers), 'signature')
+    assert.equal(verdict(scheme, text, headers, now + 301_000), 'signature')
+    assert.equal(verdict(scheme, text, headers, now - 301_000), 'signature')
+  }
+  assert.equal(verdict(scheme, text, { ...standard, 'webhook-id': 'msg_other' }), 'signature')
+  assert.equal(verdict(scheme, text, { ...standard, 'webhook-timestamp': `${seconds}abc` }), 'signature')
+  assert.equal(
+    verdict(scheme, text, {
+      ...standard,
+      'webhook-signature': `v1,AAAA v1a,x ${standard['webhook-signature']}`,
+    }),
+    `${id} invoice.paid`,
+  )
+  for (const name of Object.keys(standard))
+    assert.equal(verdict(scheme, text, { ...standard, [name]: '' }), 'signature')
+})
+
+test('Standard Webhooks: the secret may stand with or without whsec_, v1, and padding', () => {
+  const body = '{"test": 2432232314}'
+  const headers = {
+    'webhook-id': id,
+    'webhook-timestamp': '1614265330',
+    'webhook-signature': 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=',
+  }
+  for (const form of [
+    secret,
+    secret.slice('whsec_'.length),
+    `v1,${secret}`,
+    [`v1,${secret}`],
+    `${secret}=`,
+  ]) {
+    // The vector has no type, so that a body that verifies is told to be malformed.
+    assert.equal(
+      verdict(standardWebhooks({ secret: form }), body, headers, 1_614_265_330_000),
+      'malformed',
+      String(form),
+    )
+  }
+  assert.throws(() => standardWebhooks({ secret: 'not base64!' }), /base64/)
+})

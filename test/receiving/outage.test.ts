@@ -1,0 +1,106 @@
+// The database goes away and comes back: 503 with Retry-After meanwhile, nothing acknowledged is lost, no restart.
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
+import { test } from 'node:test'
+import { engines } from '../harness/engines.ts'
+import { startTestService } from '../harness/service.ts'
+import { createEffects, eventually, postWebhook, readEffects, writeEffect } from './harness.ts'
+
+const postgres = engines.find(({ name }) => name === 'postgres')
+
+/** A connection to the server that can be cut, as a crash or a network would. */
+async function startLink(target: URL) {
+  const sockets = new Set<Socket>()
+  let up = true
+  const server = createServer((near) => {
+    if (!up) {
+      near.destroy()
+      return
+    }
+    const far = connect(Number(target.port), target.hostname)
+    for (const [from, to] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      sockets.add(from)
+      from.pipe(to)
+      from.on('error', () => to.destroy())
+      from.on('close', () => {
+        sockets.delete(from)
+        to.destroy()
+      })
+    }
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const url = new URL(target)
+  url.port = String((server.address() as AddressInfo).port)
+  return {
+    url: url.href,
+    cut() {
+      up = false
+      for (const socket of sockets) socket.destroy()
+    },
+    mend() {
+      up = true
+    },
+    close() {
+      this.cut()
+      server.close()
+    },
+  }
+}
+
+test(
+  'a vanished database: 503, then recovery without a restart, and no event lost or doubled',
+  { skip: !postgres },
+  async () => {
+    const home = await postgres!.createDatabase()
+    const link = await startLink(new URL(home.url))
+    const service = await startTestService(postgres!, {
+      databaseUrl: link.url,
+      env: { HANDLER_TIMEOUT: '0.5', HANDLER_RETRY_SCHEDULE: '0,0,0,0,0' },
+      config: { receiving: { handlers: { work: (event, { tx }) => writeEffect(tx, event.id) } } },
+    })
+    try {
+      await createEffects(service.database)
+      const acknowledged: string[] = []
+      for (let round = 0; round < 3; round += 1) {
+        const sending = Array.from({ length: 30 }, async (_, index) => {
+          const id = `${round}-${index}`
+          const { status } = await postWebhook(service, { id, type: 'work' })
+          if (status === 200) acknowledged.push(id)
+          else assert.equal(status, 503)
+        })
+        if (round > 0) link.cut()
+        await Promise.all(sending)
+        if (round > 0) {
+          const refused = await postWebhook(service, { id: 'refused', type: 'work' })
+          assert.equal(refused.status, 503)
+          assert.ok(Number(refused.headers.get('retry-after')) > 0)
+          assert.equal(((await refused.json()) as { code: string }).code, 'storage-unavailable')
+          assert.equal((await service.fetch('/readyz')).status, 503)
+        }
+        link.mend()
+        await eventually(
+          async () => (await postWebhook(service, { id: `after-${round}`, type: 'work' })).status === 200,
+        )
+        acknowledged.push(`after-${round}`)
+      }
+      // Whatever is in the inbox was either acknowledged, or its acknowledgement was lost on the way: all of it is done.
+      const effects = await eventually(
+        async () => {
+          const found = await readEffects(service.database)
+          return acknowledged.every((id) => found.includes(id)) ? found : undefined
+        },
+        'every acknowledged event has its effect',
+        30_000,
+      )
+      assert.deepEqual(effects, [...new Set(effects)])
+    } finally {
+      await service.close()
+      link.close()
+      await home.drop()
+    }
+  },
+)
