@@ -3,7 +3,7 @@ import { newId } from '../crypto/ids.ts'
 import type { Worker } from '../http/room.ts'
 import type { Database } from '../storage/database.ts'
 import type { Log } from '../telemetry/log.ts'
-import type { Attempt } from './attempt.ts'
+import type { Attempt, AttemptResult } from './attempt.ts'
 import { Completions } from './completions.ts'
 import type { Destination, Destinations } from './destinations.ts'
 import { Lanes } from './lanes.ts'
@@ -22,6 +22,8 @@ import { judge } from './verdict.ts'
 
 /** Attempts under way in one process. */
 const mostRunning = 500
+/** From here on, subscribers that have something under way get no more of it. */
+const scarceFrom = 250
 /** Subscribers that one round looks at, and deliveries that it claims at most: one of each, or more of fewer. */
 const perRound = 100
 /** Rounds in a row that find only subscribers with all that they may have, before the next wake-up is waited for. */
@@ -61,6 +63,7 @@ export class Dispatcher implements Worker {
   #unlisten: (() => void) | undefined
   #claiming: Promise<void> | undefined
   #again = false
+  #rateTimer = false
   #stopped = true
   /** The last subscriber of the last round: the next one begins behind it. */
   #after = ''
@@ -115,6 +118,16 @@ export class Dispatcher implements Worker {
     this.#wakeIn(pollEvery, () => this.#poll())
   }
 
+  /** One timer for all rates: every round looks at them again. */
+  #wakeForRate(delay: number): void {
+    if (delay >= pollEvery || this.#rateTimer) return
+    this.#rateTimer = true
+    this.#wakeIn(delay, () => {
+      this.#rateTimer = false
+      this.wake()
+    })
+  }
+
   #wakeIn(delay: number, then: () => void = () => this.wake()): void {
     if (this.#stopped) return
     const cancel = this.#parts.clock.after(delay, () => {
@@ -151,6 +164,8 @@ export class Dispatcher implements Worker {
       Math.floor(Math.min(mostRunning - this.#running.size, perRound) / Math.max(1, rows.length)),
     )
     const now = clock.now()
+    const scarce = this.#running.size >= scarceFrom
+    let rateWait = pollEvery
     for (const row of rows) {
       let destination: Destination
       try {
@@ -160,9 +175,8 @@ export class Dispatcher implements Worker {
         log.error({ err: error, subscriberId: row.id }, 'a subscriber cannot be delivered to')
         continue
       }
-      const count = Math.min(this.#lanes.room(destination, now), share)
-      const wait = this.#lanes.waitForRate(destination, now)
-      if (wait !== undefined && wait < pollEvery) this.#wakeIn(wait)
+      const count = Math.min(this.#lanes.room(destination, now, scarce), share)
+      rateWait = Math.min(rateWait, this.#lanes.waitForRate(destination, now) ?? pollEvery)
       if (count <= 0) continue
       open.set(row.id, destination)
       wanted.push({
@@ -172,6 +186,7 @@ export class Dispatcher implements Worker {
         leaseUntil: now + destination.timeout + leaseMargin,
       })
     }
+    this.#wakeForRate(rateWait)
     if (wanted.length === 0) return { claimed: 0, more }
     const claimed = await queue.claim(wanted, now, newId(now))
     if (claimed.length === 0) return { claimed: 0, more }
@@ -211,7 +226,6 @@ export class Dispatcher implements Worker {
       })
       .finally(() => {
         this.#running.delete(delivery)
-        this.#lanes.end(destination)
         this.wake()
       })
     this.#running.set(delivery, work)
@@ -220,6 +234,7 @@ export class Dispatcher implements Worker {
   async #deliver(delivery: Claimed, destination: Destination, event: Payload | undefined): Promise<void> {
     const { attempt, clock, queue, metrics, random } = this.#parts
     if (!event) {
+      this.#lanes.end(destination, true)
       const record = {
         at: clock.now(),
         durationMs: 0,
@@ -240,10 +255,16 @@ export class Dispatcher implements Worker {
     }
     const { url, timeout, customHeaders } = destination
     const request = { url, event, keys: destination.keysAt(clock.now()), customHeaders, timeout }
-    const result = await attempt(request, this.#stopping.signal).catch((error: unknown) => {
-      if (this.#stopping.signal.aborted) return undefined
-      throw error
-    })
+    let result: AttemptResult | undefined
+    try {
+      result = await attempt(request, this.#stopping.signal)
+    } catch (error) {
+      if (!this.#stopping.signal.aborted) throw error
+    } finally {
+      // The place is free as soon as the exchange is over. The queue is looked at when this one is written down:
+      // earlier, each commit would claim a single delivery.
+      this.#lanes.end(destination, (result?.status ?? null) !== null)
+    }
     if (!result) return queue.giveBack([delivery], clock.now())
 
     const verdict = judge(result, destination.schedule, delivery.begun, random)
@@ -254,7 +275,7 @@ export class Dispatcher implements Worker {
         ? { delivery, status: 'pending', dueAt: now + verdict.delay, finishedAt: null, attempt: result }
         : { delivery, status: verdict.kind, dueAt: now, finishedAt: now, attempt: result }
     await this.#completions.add(completion)
-    if (verdict.kind === 'retry' && verdict.delay < pollEvery) this.#wakeIn(verdict.delay)
+    if (verdict.kind === 'retry' && verdict.delay < pollEvery) this.#wakeIn(verdict.delay + 1)
     if (verdict.kind === 'dead') await this.#surface(delivery, destination, result.error, verdict.gone)
   }
 

@@ -1,6 +1,8 @@
 /** What one subscriber has under way in this process, and what its rate still allows. */
 interface Lane {
   running: number
+  /** Attempts at a time that its answers deserve: halved when none comes, doubled by each one. */
+  trust: number
   tokens: number
   refilledAt: number
 }
@@ -12,14 +14,23 @@ export interface Bounds {
   rate: number | undefined
 }
 
-/** Keeps every subscriber within its concurrency and its rate, so that none takes what others need. */
+/** More than any concurrency. */
+const fullTrust = 1024
+
+/**
+ * Keeps every subscriber within its concurrency and its rate, so that none takes what others need. One that does not
+ * answer soon gets a single attempt at a time: hundreds of those may hang and hold up nobody.
+ */
 export class Lanes {
   readonly #lanes = new Map<string, Lane>()
 
-  /** How many more attempts may begin now. */
-  room({ id, concurrency, rate }: Bounds, now: number): number {
+  /**
+   * How many more attempts may begin now.
+   * @param scarce whether there is little left for all together: then only who has nothing under way gets one
+   */
+  room({ id, concurrency, rate }: Bounds, now: number, scarce = false): number {
     const lane = this.#lanes.get(id)
-    const free = concurrency - (lane?.running ?? 0)
+    const free = Math.min(scarce ? 1 : concurrency, lane?.trust ?? fullTrust) - (lane?.running ?? 0)
     return rate === undefined ? free : Math.min(free, Math.floor(this.#refill(id, rate, now).tokens))
   }
 
@@ -36,12 +47,16 @@ export class Lanes {
     if (rate !== undefined) lane.tokens -= 1
   }
 
-  end({ id, rate }: Bounds): void {
+  /** @param answered whether any answer came, be it a refusal */
+  end({ id, rate }: Bounds, answered: boolean): void {
     const lane = this.#lanes.get(id)
     if (!lane) return
     lane.running -= 1
-    // A lane with a rate remembers what it spent; the others are nothing when they are empty.
-    if (lane.running <= 0 && rate === undefined) this.#lanes.delete(id)
+    lane.trust = answered
+      ? Math.min(fullTrust, lane.trust * 2)
+      : Math.max(1, Math.floor(Math.min(lane.trust, lane.running + 1) / 2))
+    // A lane that remembers nothing is nothing when it is empty.
+    if (lane.running <= 0 && rate === undefined && lane.trust === fullTrust) this.#lanes.delete(id)
   }
 
   /** Tokens come back at `rate` per second; at most one second's worth is saved up. */
@@ -55,7 +70,7 @@ export class Lanes {
 
   #of(id: string, tokens: number, now: number): Lane {
     let lane = this.#lanes.get(id)
-    if (!lane) this.#lanes.set(id, (lane = { running: 0, tokens, refilledAt: now }))
+    if (!lane) this.#lanes.set(id, (lane = { running: 0, trust: fullTrust, tokens, refilledAt: now }))
     return lane
   }
 }

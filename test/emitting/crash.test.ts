@@ -38,7 +38,10 @@ async function startProcess(databaseUrl: string, port: number): Promise<ChildPro
       LOG_LEVEL: 'fatal',
     },
   })
-  await until(async () => (await fetch(`http://127.0.0.1:${port}/healthz`).catch(() => undefined))?.ok, 'the process answers')
+  await until(
+    async () => (await fetch(`http://127.0.0.1:${port}/healthz`).catch(() => undefined))?.ok,
+    'the process answers',
+  )
   return child
 }
 
@@ -53,7 +56,11 @@ async function call(port: number, path: string, json: unknown): Promise<Response
 onEachEngine('crash', (engine) => {
   test('kill -9 in the middle of deliveries loses none of what was accepted', async () => {
     const slowly: Answer = (response) => setTimeout(() => response.writeHead(204).end(), 20)
-    const [database, receiver, port] = await Promise.all([engine.createDatabase(), startReceiver(slowly), freePort()])
+    const [database, receiver, port] = await Promise.all([
+      engine.createDatabase(),
+      startReceiver(slowly),
+      freePort(),
+    ])
     let child = await startProcess(database.url, port)
     assert.equal((await call(port, '/subscribers', { url: receiver.url })).status, 201)
     const accepted = new Set<string>()
@@ -76,7 +83,11 @@ onEachEngine('crash', (engine) => {
       child = await startProcess(database.url, port)
     }
     const received = () => new Set(receiver.calls.map(({ headers }) => String(headers['webhook-id'])))
-    await until(async () => accepted.difference(received()).size === 0, 'everything accepted was delivered', 30_000)
+    await until(
+      async () => accepted.difference(received()).size === 0,
+      'everything accepted was delivered',
+      30_000,
+    )
     assert.ok(accepted.size >= 40)
     child.kill('SIGKILL')
     await once(child, 'exit')
@@ -95,7 +106,10 @@ onEachEngine('crash', (engine) => {
     await service.stop(5_000)
 
     const second = await startEmitting(engine, { databaseUrl: database.url })
-    assert.deepEqual((await deliveries(second, id)).map(({ status, attemptCount }) => [status, attemptCount]), [['delivered', 1]])
+    assert.deepEqual(
+      (await deliveries(second, id)).map(({ status, attemptCount }) => [status, attemptCount]),
+      [['delivered', 1]],
+    )
     receiver.answer(() => undefined)
     await emit(second, { type: 'a', data: 2 })
     await receiver.waitFor(2)
@@ -104,7 +118,11 @@ onEachEngine('crash', (engine) => {
     receiver.answer(204)
     const third = await startEmitting(engine, { databaseUrl: database.url })
     const delivered = await settled(third, id, 'delivered')
-    assert.deepEqual([delivered.attemptCount, delivered.attempts.length], [1, 1], 'the attempt that was broken off does not count')
+    assert.deepEqual(
+      [delivered.attemptCount, delivered.attempts.length],
+      [1, 1],
+      'the attempt that was broken off does not count',
+    )
     await Promise.all([third.stop(5_000), receiver.close()])
     await database.drop()
   })
