@@ -105,11 +105,17 @@ function refusal(error: string): SignInFailure {
 
 /** The kind of an error of the exchange, by what openid-client and fetch throw. */
 export function codeOf(error: unknown): FailureCode {
-  const { name, code, message } = error as { name?: string; code?: string; message?: string }
+  const { name, code, message, cause } = error as {
+    name?: string
+    code?: string
+    message?: string
+    cause?: unknown
+  }
   if (name === 'ResponseBodyError') return 'provider-refused'
   if (name === 'TimeoutError' || code === 'OAUTH_TIMEOUT' || code === 'OAUTH_ABORT')
     return 'provider-unavailable'
   if (error instanceof TypeError && /^(request failed|fetch failed|The address)/.test(message ?? ''))
     return 'provider-unavailable'
+  if (cause instanceof Response && cause.status >= 500) return 'provider-unavailable'
   return 'provider-answer-invalid'
 }
