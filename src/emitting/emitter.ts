@@ -1,4 +1,4 @@
-import type { Insertable } from 'kysely'
+import { sql, type Insertable } from 'kysely'
 import { equalBytes } from '../crypto/tokens.ts'
 import type { Clock } from '../clock.ts'
 import { Problem } from '../errors.ts'
@@ -100,18 +100,19 @@ export function createEmitter(parts: EmitterParts): Emitter {
   }
 
   async function fanOut(tx: Tx, event: number, type: string, now: number): Promise<void> {
-    // The lock keeps a subscriber that is being deleted at this moment from breaking the foreign key.
-    const query = tx
+    const subscribers = await tx
       .selectFrom('subscribers')
       .select(['id', 'event_types', 'retry_schedule'])
       .where('status', 'in', ['active', 'paused'])
       .orderBy('id')
-    const subscribers = await (parts.engine === 'postgres' ? query.forKeyShare() : query).execute()
+      .execute()
     const rows = subscribers
       .filter(({ event_types }) => matchesType(patterns.of(event_types), type))
       .map(({ id, retry_schedule }) =>
         newDelivery(event, id, now, now + firstDelay(retry_schedule, parts.firstDelay)),
       )
+    if (rows.length === 0) return
+    if (parts.engine === 'postgres') return insertUnlessRemoved(tx, rows)
     for (let from = 0; from < rows.length; from += rowsPerInsert) {
       await tx
         .insertInto('deliveries')
@@ -121,12 +122,24 @@ export function createEmitter(parts: EmitterParts): Emitter {
   }
 }
 
-function newDelivery(
-  event: number,
-  subscriberId: string,
-  now: number,
-  dueAt: number,
-): Insertable<DeliveriesTable> {
+/**
+ * One statement for any number of rows. A subscriber that is removed at this moment gets none: its row is locked or
+ * skipped, where a plain insert would break the foreign key and the caller's transaction with it.
+ */
+async function insertUnlessRemoved(tx: Tx, rows: readonly NewDelivery[]): Promise<void> {
+  const [{ event, created_at }] = rows as [NewDelivery]
+  const ids = rows.map(({ subscriber_id }) => subscriber_id)
+  const due = rows.map(({ due_at }) => due_at)
+  await sql`
+    insert into deliveries (event, subscriber_id, status, attempts, attempts_before, due_at, created_at)
+    select ${event}::bigint, s.id, 'pending', 0, 0, want.due_at, ${created_at}::bigint
+    from unnest(${ids}::text[], ${due}::bigint[]) as want (id, due_at) join subscribers s on s.id = want.id
+    for key share of s`.execute(tx)
+}
+
+type NewDelivery = Insertable<DeliveriesTable>
+
+function newDelivery(event: number, subscriberId: string, now: number, dueAt: number): NewDelivery {
   return {
     event,
     subscriber_id: subscriberId,

@@ -123,4 +123,57 @@ onEachEngine('emit', (engine) => {
     for (const data of [null, false, 0, '', [], {}]) await emit(service, { type: 'a', data })
     await service.close()
   })
+
+  test('emitting while subscribers come and go never fails', async () => {
+    const service = await startEmitting(engine)
+    const url = 'http://127.0.0.1:9/'
+    const coming = async (): Promise<void> => {
+      for (let n = 0; n < 15; n += 1) {
+        const { id } = await subscribe(service, { url })
+        const response = await service.admin(`/subscribers/${id}`, { method: 'DELETE' })
+        assert.equal(response.status, 204)
+      }
+    }
+    const emitting = async (): Promise<void> => {
+      for (let n = 0; n < 30; n += 1) await emit(service, { type: 'a', data: n })
+    }
+    await Promise.all([coming(), coming(), emitting(), emitting()])
+    await service.close()
+  })
+
+  test('one event for 1,200 subscribers: a delivery for each', async () => {
+    const service = await startEmitting(engine, { parts: { roles: { http: true, workers: false } } })
+    const row = {
+      url: 'http://127.0.0.1:9/',
+      description: null,
+      event_types: '["*"]',
+      status: 'active' as const,
+      disabled_reason: null,
+      retry_schedule: null,
+      timeout_ms: null,
+      rate_limit: null,
+      concurrency: null,
+      headers: null,
+      ordered: 0,
+      signing: 'v1' as const,
+      created_at: 1,
+      updated_at: 1,
+    }
+    await service.database.transaction(async (tx) => {
+      for (let n = 0; n < 1_200; n += 100) {
+        await tx
+          .insertInto('subscribers')
+          .values(Array.from({ length: 100 }, (_, k) => ({ ...row, id: `s${n + k}` })))
+          .execute()
+      }
+    })
+    const { id } = await emit(service, { type: 'a', data: 1 })
+    const rows = await service.database.reader
+      .selectFrom('deliveries')
+      .select('subscriber_id')
+      .where('event', '=', id)
+      .execute()
+    assert.equal(new Set(rows.map((delivery) => delivery.subscriber_id)).size, 1_200)
+    await service.close()
+  })
 })
