@@ -1,5 +1,4 @@
 import cookie from '@fastify/cookie'
-import helmet from '@fastify/helmet'
 import rateLimit from '@fastify/rate-limit'
 import { TypeBoxValidatorCompiler, type TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import { randomUUID } from 'node:crypto'
@@ -14,6 +13,7 @@ import Fastify, {
 import type { Configuration } from '../config/environment.ts'
 import { Problem } from '../errors.ts'
 import { guardRoutes } from './access.ts'
+import { addSecurityHeaders } from './security-headers.ts'
 import { serveAssets } from './assets.ts'
 import { answerClientErrors } from './client-errors.ts'
 import { lazyLog } from './lazy-log.ts'
@@ -100,24 +100,7 @@ export async function createApp(parts: AppParts): Promise<App> {
   answerProblems(app, (url) => methods.allowedFor(url))
 
   await app.register(cookie)
-  await app.register(helmet, {
-    contentSecurityPolicy: {
-      useDefaults: false,
-      directives: {
-        defaultSrc: ["'none'"],
-        scriptSrc: ["'self'"],
-        styleSrc: ["'self'"],
-        imgSrc: ["'self'", 'data:'],
-        fontSrc: ["'self'"],
-        connectSrc: ["'self'"],
-        formAction: ["'self'"],
-        frameAncestors: ["'none'"],
-        baseUri: ["'none'"],
-      },
-    },
-    strictTransportSecurity: (configuration.baseUrl ?? '').startsWith('https:'),
-    referrerPolicy: { policy: 'no-referrer' },
-  })
+  addSecurityHeaders(app, { https: (configuration.baseUrl ?? '').startsWith('https:') })
   if (configuration.rateLimit) {
     await app.register(rateLimit, {
       max: requestsPerMinute,

@@ -51,8 +51,7 @@ export async function webhookRoutes(app: App, parts: WebhookParts): Promise<void
         `/webhooks/${source}`,
         {
           bodyLimit,
-          config: { access: 'public', quiet: true, rateLimit: { max: requestsPerMinute } },
-          helmet: false,
+          config: { access: 'public', quiet: true, forMachines: true, rateLimit: { max: requestsPerMinute } },
           schema: {
             tags: ['receiving'],
             summary: `Receive a webhook of the source ${source} (${scheme.name})`,
