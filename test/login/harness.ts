@@ -63,7 +63,7 @@ export async function counts(
       .selectFrom(table)
       .select((eb) => eb.fn.countAll<number>().as('count'))
       .executeTakeFirstOrThrow()
-    return Number(row.count)
+    return row.count
   }
   return {
     users: await count('users'),
@@ -94,7 +94,7 @@ export function appStart(pkce: Pkce, more: Record<string, string | undefined> = 
   }
   const query = new URLSearchParams()
   for (const [name, value] of Object.entries(parameters)) if (value !== undefined) query.set(name, value)
-  return `/auth/acme?${query}`
+  return `/auth/acme?${query.toString()}`
 }
 
 /** Signs in for an app and gives the code that it would get at its redirect URI. */

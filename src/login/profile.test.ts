@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { parseProfile, readStandardProfile, toIdentity } from './profile.ts'
+
+const identityOf = (json: string) => toIdentity('acme', readStandardProfile(parseProfile(json)))
+
+test('the form of the specification and the OpenID claims are both understood', () => {
+  const specified = identityOf(
+    '{"id":"7","displayName":"Ada","emails":[{"value":"a@x.example"},{"value":"b@x.example"}]}',
+  )
+  assert.deepEqual(specified, {
+    provider: 'acme',
+    providerId: '7',
+    name: 'Ada',
+    email: 'a@x.example',
+    emailVerified: false,
+  })
+  const claims = identityOf('{"sub":"7","name":"Ada","email":"a@x.example","email_verified":true}')
+  assert.deepEqual(claims, { ...specified, emailVerified: true })
+})
+
+test('numbers are ids too, and no two large ones become one', () => {
+  assert.equal(identityOf('{"id":583231}').providerId, '583231')
+  assert.equal(identityOf('{"id":9007199254740993}').providerId, '9007199254740993')
+  assert.equal(identityOf('{"id":9007199254740992}').providerId, '9007199254740992')
+})
+
+test('only true and "true" mean verified', () => {
+  for (const [flag, verified] of [
+    ['true', true],
+    ['"true"', true],
+    ['1', false],
+    ['"1"', false],
+    ['"false"', false],
+    ['null', false],
+  ] as const) {
+    assert.equal(
+      identityOf(`{"id":"1","email":"a@x.example","email_verified":${flag}}`).emailVerified,
+      verified,
+    )
+  }
+  assert.equal(
+    identityOf('{"id":"1","email_verified":true}').emailVerified,
+    false,
+    'nothing is verified without an address',
+  )
+})
+
+test('without a usable id there is nobody', () => {
+  for (const json of [
+    '{}',
+    '{"id":null}',
+    '{"id":""}',
+    '{"id":false}',
+    '{"id":{}}',
+    '{"id":["1"]}',
+    '{"id":"a\\u0000"}',
+    '[]',
+    '7',
+  ]) {
+    assert.throws(() => identityOf(json), json)
+  }
+})

@@ -1,0 +1,102 @@
+// An OpenID provider that signs whatever a test asks it to.
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { exportJWK, generateKeyPair, SignJWT, type JWTPayload } from 'jose'
+
+export interface OpenIdForger {
+  issuer: string
+  /** Changes the id_token's claims before it is signed. */
+  claims: (claims: JWTPayload) => JWTPayload
+  /** Makes the id_token in another way. */
+  sign: ((claims: JWTPayload) => Promise<string>) | undefined
+  userinfo: Record<string, unknown>
+  /** Added to the redirect back; a null leaves the parameter out. */
+  answer: Record<string, string | null>
+  /** Changes the discovery document. */
+  metadata: Record<string, unknown>
+  tokenRequests: URLSearchParams[]
+  discoveries: number
+  close(): Promise<void>
+}
+
+export const forgedClient = { id: 'postern-client', secret: 'forger-client-secret-of-32-bytes!!' }
+
+export async function startOpenIdForger(): Promise<OpenIdForger> {
+  const { publicKey, privateKey } = await generateKeyPair('ES256')
+  const jwk = { ...(await exportJWK(publicKey)), kid: 'k1', alg: 'ES256', use: 'sig' }
+  let nonce: string | null = null
+  const server = createServer((request, response) => {
+    const url = new URL(request.url!, forger.issuer)
+    const json = (value: unknown): void => {
+      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(value))
+    }
+    const routes: Record<string, () => void | Promise<void>> = {
+      '/.well-known/openid-configuration': () => {
+        forger.discoveries += 1
+        json({
+          issuer: forger.issuer,
+          authorization_endpoint: `${forger.issuer}/authorize`,
+          token_endpoint: `${forger.issuer}/token`,
+          userinfo_endpoint: `${forger.issuer}/userinfo`,
+          jwks_uri: `${forger.issuer}/jwks`,
+          id_token_signing_alg_values_supported: ['ES256'],
+          authorization_response_iss_parameter_supported: true,
+          ...forger.metadata,
+        })
+      },
+      '/jwks': () => json({ keys: [jwk] }),
+      '/userinfo': () => json(forger.userinfo),
+      '/authorize': () => {
+        nonce = url.searchParams.get('nonce')
+        const back = new URL(url.searchParams.get('redirect_uri')!)
+        const answer = {
+          code: 'c',
+          state: url.searchParams.get('state'),
+          iss: forger.issuer,
+          ...forger.answer,
+        }
+        for (const [name, value] of Object.entries(answer))
+          if (value !== null) back.searchParams.set(name, value)
+        response.writeHead(302, { location: back.href }).end()
+      },
+      '/token': async () => {
+        let body = ''
+        for await (const chunk of request) body += String(chunk)
+        forger.tokenRequests.push(new URLSearchParams(body))
+        const now = Math.floor(Date.now() / 1000)
+        const claims = forger.claims({
+          iss: forger.issuer,
+          aud: forgedClient.id,
+          sub: 'subject-1',
+          iat: now,
+          exp: now + 300,
+          ...(nonce !== null && { nonce }),
+        })
+        const idToken = await (forger.sign
+          ? forger.sign(claims)
+          : new SignJWT(claims).setProtectedHeader({ alg: 'ES256', kid: 'k1' }).sign(privateKey))
+        json({ access_token: 'at', token_type: 'Bearer', id_token: idToken })
+      },
+    }
+    const route = routes[url.pathname]
+    if (route) void route()
+    else response.writeHead(404).end()
+  })
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
+  const forger: OpenIdForger = {
+    issuer: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    claims: (claims) => claims,
+    sign: undefined,
+    userinfo: { sub: 'subject-1', name: 'Grace Hopper', email: 'grace@example.com', email_verified: 'true' },
+    answer: {},
+    metadata: {},
+    tokenRequests: [],
+    discoveries: 0,
+    close: () =>
+      new Promise((closed) => {
+        server.close(() => closed())
+        server.closeAllConnections()
+      }),
+  }
+  return forger
+}
