@@ -80,7 +80,7 @@ export class Dispatcher implements Worker {
   }
 
   oldestDue(): Promise<number | undefined> {
-    return oldestDue(this.#parts.database.reader, this.#parts.clock.now())
+    return oldestDue(this.#parts.database, this.#parts.clock.now())
   }
 
   /** Looks for due deliveries now, or again as soon as the look that is under way has ended. */
@@ -207,10 +207,10 @@ export class Dispatcher implements Worker {
     const { database, clock } = this.#parts
     const now = clock.now()
     const after = this.#after
-    const rows = await subscribersDue(database.reader, now, after, perRound)
+    const rows = await subscribersDue(database, now, after, perRound)
     if (rows.length < perRound && after !== '') {
       const seen = new Set(rows.map(({ id }) => id))
-      const first = await subscribersDue(database.reader, now, '', perRound - rows.length)
+      const first = await subscribersDue(database, now, '', perRound - rows.length)
       rows.push(...first.filter(({ id }) => id <= after && !seen.has(id)))
     }
     this.#after = rows.at(-1)?.id ?? ''

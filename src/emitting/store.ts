@@ -62,38 +62,52 @@ export function openQueue(database: Database): DeliveryQueue {
 }
 
 /**
- * The first due time of the subscriber's pending deliveries, as one step into deliveries_due. A scalar subquery, since
- * PostgreSQL would turn EXISTS into a join that reads everything that is due.
+ * When the subscriber's next delivery is or was due, as one step into an index: of all that are pending, or of the first
+ * one if they go in order. A scalar subquery, since PostgreSQL would turn EXISTS into a join that reads all that is due.
  */
-const firstDue = sql<number>`(select min(d.due_at) from deliveries d where d.subscriber_id = subscribers.id and d.status = 'pending')`
+function nextDue({ engine }: Database) {
+  // Left to itself, SQLite reads the whole log of the subscriber for the first that is pending.
+  const index = sql.raw(engine === 'sqlite' ? 'indexed by deliveries_in_order' : '')
+  return sql<number>`case when subscribers.ordered = 1
+    then (select d.due_at from deliveries d ${index} where d.subscriber_id = subscribers.id and d.status = 'pending' order by d.id limit 1)
+    else (select min(d.due_at) from deliveries d where d.subscriber_id = subscribers.id and d.status = 'pending') end`
+}
 
 /** Active subscribers that have something due, by id, from after `after`. */
 export function subscribersDue(
-  db: Queryable,
+  database: Database,
   now: number,
   after: string,
   limit: number,
 ): Promise<SubscribersTable[]> {
-  return db
+  return database.reader
     .selectFrom('subscribers')
     .selectAll()
     .where('status', '=', 'active')
     .where('id', '>', after)
-    .where(firstDue, '<=', now)
+    .where(nextDue(database), '<=', now)
     .orderBy('id')
     .limit(limit)
     .execute()
 }
 
-/** When the oldest delivery that could be attempted now became due. Those of paused and disabled subscribers wait. */
-export async function oldestDue(db: Queryable, now: number): Promise<number | undefined> {
-  const row = await db
+/**
+ * When the oldest delivery that should be under way became due. Those of paused and disabled subscribers wait by
+ * intention, and so do those behind a rate or behind attempts that are running: only what nobody looks at is overdue.
+ */
+export async function oldestDue(database: Database, now: number): Promise<number | undefined> {
+  const running = sql`(select c.id from deliveries c where c.subscriber_id = subscribers.id and c.status = 'pending'
+    and c.due_at > ${now} and c.claim is not null limit 1)`
+  const due = nextDue(database)
+  const row = await database.reader
     .selectFrom('subscribers')
-    .select((eb) => eb.fn.min<number | null>(firstDue).as('due'))
+    .select((eb) => eb.fn.min<number | null>(due).as('due'))
     .where('status', '=', 'active')
+    .where('rate_limit', 'is', null)
+    .where(due, '<=', now)
+    .where(running, 'is', null)
     .executeTakeFirst()
-  const due = row?.due ?? undefined
-  return due !== undefined && due <= now ? due : undefined
+  return row?.due ?? undefined
 }
 
 export interface Payload {

@@ -11,7 +11,7 @@ export function createOutboundAgent(options: ConnectorOptions): Agent {
     allowH2: false,
     connect: guardedConnector(options),
     pipelining: 1,
-    keepAliveTimeout: 10_000,
+    keepAliveTimeout: 4_000,
     keepAliveMaxTimeout: 60_000,
     headersTimeout: 0,
     bodyTimeout: 0,

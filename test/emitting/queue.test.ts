@@ -188,15 +188,33 @@ onEachEngine('queue', (engine) => {
     const two = await subscriberWith(10)
     await subscriberWith(90)
     const found = async (after: string) =>
-      (await subscribersDue(database.reader, 40, after, 10)).map((row) => row.id)
+      (await subscribersDue(database, 40, after, 10)).map((row) => row.id)
     assert.deepEqual(await found(''), [one.id, two.id])
     assert.deepEqual(await found(one.id), [two.id])
-    assert.equal(await oldestDue(database.reader, 40), 10)
+    assert.equal(await oldestDue(database, 40), 10)
     await database.transaction((tx) =>
       tx.updateTable('subscribers').set({ status: 'paused' }).where('id', '=', two.id).execute(),
     )
     assert.deepEqual(await found(''), [one.id])
-    assert.equal(await oldestDue(database.reader, 40), 20)
-    assert.equal(await oldestDue(database.reader, 15), undefined)
+    assert.equal(await oldestDue(database, 40), 20)
+    assert.equal(await oldestDue(database, 15), undefined)
+    await claim(one.id, 40, { count: 1 })
+    assert.equal(
+      await oldestDue(database, 40),
+      undefined,
+      'what waits behind a running attempt is not overdue',
+    )
+  })
+
+  test('of an ordered subscriber only the first pending delivery counts as due', async () => {
+    await database.transaction((tx) => tx.deleteFrom('subscribers').execute())
+    const { id } = await subscriberWith(50, 10)
+    await database.transaction((tx) =>
+      tx.updateTable('subscribers').set({ ordered: 1 }).where('id', '=', id).execute(),
+    )
+    assert.deepEqual(await subscribersDue(database, 40, '', 10), [])
+    assert.equal(await oldestDue(database, 40), undefined)
+    assert.equal((await subscribersDue(database, 50, '', 10)).length, 1)
+    assert.equal(await oldestDue(database, 50), 50)
   })
 })
