@@ -56,7 +56,7 @@ export function createSampleSubscriber(parts: SampleSubscriberParts): SampleSubs
             }
             log.info(
               { eventId: event.id },
-              `the sample subscriber got ${event.type}, signature verified: ${JSON.stringify(event.data).slice(0, shown)}`,
+              `the sample subscriber got ${event.type}, signature verified: ${event.data.slice(0, shown)}`,
             )
             return reply.code(204).send()
           },
@@ -85,10 +85,14 @@ export function createSampleSubscriber(parts: SampleSubscriberParts): SampleSubs
   }
 }
 
+/** What precedes the data, the last member of the payload. */
+const dataKey = ',"data":'
+
 interface Received {
   id: string
   type: string
-  data: unknown
+  /** As it was written: parsing would round great numbers. */
+  data: string
 }
 
 /**
@@ -108,5 +112,8 @@ function verify(
   const matches = given
     .split(' ')
     .some((one) => one.startsWith('v1,') && equalBytes(Buffer.from(one.slice(3), 'base64'), expected))
-  return matches ? (JSON.parse(body.toString()) as Received) : undefined
+  if (!matches) return undefined
+  const text = body.toString()
+  const { type } = JSON.parse(text) as { type: string }
+  return { id, type, data: text.slice(text.indexOf(dataKey) + dataKey.length, -1) }
 }
