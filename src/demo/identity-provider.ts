@@ -38,7 +38,7 @@ export function createDemoIdentityProvider({
   return {
     provider: {
       name: 'demo',
-      label: 'the development provider',
+      label: 'the demo provider',
       clientId: client.id,
       clientSecret: client.secret,
       issuer: () => baseUrl() + mountPath,

@@ -36,7 +36,7 @@ const ReturnTo = Type.Optional(
 const App = (description: string) => Type.Optional(Type.String({ description: `For apps: ${description}` }))
 /** Seconds that a browser keeps the cookie its sign-ins are bound to. */
 const flowCookieAge = 30 * 86_400
-const rateLimit = { max: 120, timeWindow: 60_000 }
+const rateLimit = { max: 300, timeWindow: 60_000 }
 
 /** GET /auth/{provider}, its callback, and linking. */
 export async function loginRoutes(app: App, parts: LoginRoutesParts): Promise<void> {

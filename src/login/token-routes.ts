@@ -70,7 +70,7 @@ export async function tokenRoutes(
     scope.post(
       '/auth/token',
       {
-        config: { access: 'public', rateLimit: { max: 120, timeWindow: 60_000 } },
+        config: { access: 'public', rateLimit: { max: 300, timeWindow: 60_000 } },
         schema: {
           tags,
           summary: 'Exchange a code or a refresh token (RFC 6749; JSON or form)',

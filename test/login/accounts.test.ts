@@ -117,6 +117,12 @@ onEachEngine('accounts', (engine) => {
     assert.ok(await whoAmI(service, browser))
   })
 
+  test('a form of our own pages is let through: without a referrer its origin is written `null`', async () => {
+    const browser = await signedIn('own-form')
+    const headers = { origin: 'null', 'sec-fetch-site': 'same-origin' }
+    assert.equal((await call(browser, 'POST', '/auth/logout', headers)).status, 204)
+  })
+
   test('devices: listed without tokens, the current one marked, revoked by their owner only', async () => {
     const [first, second, stranger] = [
       await signedIn('dev'),
