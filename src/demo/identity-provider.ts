@@ -38,7 +38,7 @@ export function createDemoIdentityProvider({
   return {
     provider: {
       name: 'demo',
-      label: 'the demo provider',
+      label: 'the development provider',
       clientId: client.id,
       clientSecret: client.secret,
       issuer: () => baseUrl() + mountPath,

@@ -24,7 +24,7 @@ export function loginPage({ providers, signedInAs, error, supportId, returnTo, d
 ${error === undefined ? '' : failureMessage(error, supportId)}
 ${signedInAs === undefined ? '' : signedIn(signedInAs)}
 ${buttons.length > 0 ? `<nav aria-label="Identity providers">${buttons.join('\n')}</nav>` : '<p class="soft">No identity provider is configured. The operator sets <code>GOOGLE_CLIENT_ID</code> and <code>GOOGLE_CLIENT_SECRET</code>, or those of another provider.</p>'}
-${demo ? '<p class="soft">Demo mode: the demo provider lets you choose who you are.</p>' : ''}`,
+${demo ? '<p class="soft">Demo mode: the development provider lets you choose who you are.</p>' : ''}`,
   )
 }
 
