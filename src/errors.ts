@@ -5,32 +5,72 @@
 export const problems = {
   'bad-request': [400, 'Malformed request', 'Correct the request as the detail says.'],
   'invalid-parameter': [400, 'Invalid parameter', 'Correct the parameter that the answer names.'],
-  'invalid-body': [400, 'Invalid body', 'Send a body of the documented form; the detail names the first field that is not.'],
-  'invalid-cursor': [400, 'Invalid cursor', 'Pass back a cursor exactly as it was given, with the same filters and sort; leave it out to start again.'],
-  'malformed-event': [400, 'Malformed event', 'Send a JSON object with a non-empty string `id` and a non-empty string `type`.'],
-  'not-signed-in': [401, 'Credentials are missing or no longer valid', 'Sign in at /login, or send `Authorization: Bearer <API key or access token>`.'],
-  'forbidden': [403, 'Not allowed', 'Use credentials with the right that the detail names.'],
-  'foreign-origin': [403, 'Cross-site request refused', 'Call from the same origin, or authenticate with an Authorization header instead of the cookie.'],
+  'invalid-body': [
+    400,
+    'Invalid body',
+    'Send a body of the documented form; the detail names the first field that is not.',
+  ],
+  'invalid-cursor': [
+    400,
+    'Invalid cursor',
+    'Pass back a cursor exactly as it was given, with the same filters and sort; leave it out to start again.',
+  ],
+  'malformed-event': [
+    400,
+    'Malformed event',
+    'Send a JSON object with a non-empty string `id` and a non-empty string `type`.',
+  ],
+  'not-signed-in': [
+    401,
+    'Credentials are missing or no longer valid',
+    'Sign in at /login, or send `Authorization: Bearer <API key or access token>`.',
+  ],
+  forbidden: [403, 'Not allowed', 'Use credentials with the right that the detail names.'],
+  'foreign-origin': [
+    403,
+    'Cross-site request refused',
+    'Call from the same origin, or authenticate with an Authorization header instead of the cookie.',
+  ],
   'reauthentication-needed': [403, 'A recent sign-in is needed', 'Sign in again, then repeat the call.'],
   'not-found': [404, 'Not found', 'Check the address and the id.'],
-  'unknown-provider': [404, 'Unknown identity provider', 'Use a provider that is configured; GET /login shows them.'],
+  'unknown-provider': [
+    404,
+    'Unknown identity provider',
+    'Use a provider that is configured; GET /login shows them.',
+  ],
   'method-not-allowed': [405, 'Method not allowed', 'Use a method that the Allow header names.'],
-  'request-timeout': [408, 'The request took too long to arrive', 'Send headers and body without long pauses.'],
-  'conflict': [409, 'Conflict', 'See the detail.'],
-  'id-conflict': [409, 'The id is taken by another content', 'Use a new id for new content; the same id is for repeating the same call.'],
+  'request-timeout': [
+    408,
+    'The request took too long to arrive',
+    'Send headers and body without long pauses.',
+  ],
+  conflict: [409, 'Conflict', 'See the detail.'],
+  'id-conflict': [
+    409,
+    'The id is taken by another content',
+    'Use a new id for new content; the same id is for repeating the same call.',
+  ],
   'last-identity': [409, 'The last identity cannot be unlinked', 'Link another identity first.'],
-  'identity-taken': [409, 'This identity belongs to another account', 'Sign in with it, or unlink it there first.'],
+  'identity-taken': [
+    409,
+    'This identity belongs to another account',
+    'Sign in with it, or unlink it there first.',
+  ],
   'body-too-large': [413, 'The body is too large', 'Send a smaller body; the limit is in the detail.'],
   'uri-too-long': [414, 'The address is too long', 'Send fewer or shorter parameters.'],
   'unsupported-media-type': [415, 'Unsupported media type', 'Send `Content-Type: application/json`.'],
-  'unprocessable': [422, 'The request cannot be carried out', 'See the detail.'],
+  unprocessable: [422, 'The request cannot be carried out', 'See the detail.'],
   'headers-too-large': [431, 'The headers are too large', 'Send fewer or shorter headers.'],
   'too-many-requests': [429, 'Too many requests', 'Wait for the time that Retry-After tells.'],
-  'internal': [500, 'Internal error', 'Repeat the call later; the request id finds the cause in the log.'],
+  internal: [500, 'Internal error', 'Repeat the call later; the request id finds the cause in the log.'],
   'provider-unavailable': [503, 'The identity provider does not answer', 'Try again in a minute.'],
-  'overloaded': [503, 'Too busy', 'Repeat the call after the time that Retry-After tells.'],
-  'storage-unavailable': [503, 'The database does not answer', 'Repeat the call after the time that Retry-After tells.'],
-  'stopping': [503, 'The service is stopping', 'Repeat the call; another process will answer.'],
+  overloaded: [503, 'Too busy', 'Repeat the call after the time that Retry-After tells.'],
+  'storage-unavailable': [
+    503,
+    'The database does not answer',
+    'Repeat the call after the time that Retry-After tells.',
+  ],
+  stopping: [503, 'The service is stopping', 'Repeat the call; another process will answer.'],
 } as const satisfies Record<string, readonly [status: number, title: string, advice: string]>
 
 export type ProblemCode = keyof typeof problems
@@ -53,7 +93,10 @@ export class Problem extends Error {
   readonly extras: ProblemExtras
 
   constructor(code: ProblemCode, extras: ProblemExtras = {}) {
-    super(extras.detail ?? problems[code][1], extras.cause === undefined ? undefined : { cause: extras.cause })
+    super(
+      extras.detail ?? problems[code][1],
+      extras.cause === undefined ? undefined : { cause: extras.cause },
+    )
     this.name = 'Problem'
     this.code = code
     this.status = problems[code][0]

@@ -56,7 +56,7 @@ export async function startService(parts: ServiceParts): Promise<Service> {
   const { masterSecrets } = configuration
   if (!masterSecrets) throw new ConfigurationError(['POSTERN_SECRET is missing'])
 
-  const database = openDatabase(configuration.databaseUrl, {
+  const database = await openDatabase(configuration.databaseUrl, {
     onError: (error) => log.warn({ err: error }, 'a database connection failed'),
   })
   try {

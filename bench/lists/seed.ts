@@ -12,7 +12,7 @@ export const categories = ['books', 'garden', 'kitchen', 'music', 'tools'] as co
 
 /** Fills the tables behind the lists, the same rows on both engines. */
 export async function seed(url: string): Promise<void> {
-  const database = openDatabase(url)
+  const database = await openDatabase(url)
   try {
     await migrate(database)
     for (let first = 0; first < rows; first += chunk) await insertChunk(database, first)

@@ -34,9 +34,14 @@ export class ApiKeys {
   /** The principal of a key. @throws Problem `not-signed-in` for an unknown, expired or revoked one. */
   async authenticate(key: string): Promise<Principal> {
     const hash = hashToken(key)
-    if (this.#adminHash && equalBytes(hash, this.#adminHash)) return { kind: 'key', role: 'admin', keyId: 'ADMIN_API_KEY' }
+    if (this.#adminHash && equalBytes(hash, this.#adminHash))
+      return { kind: 'key', role: 'admin', keyId: 'ADMIN_API_KEY' }
     const now = this.#clock.now()
-    const row = await this.#database.reader.selectFrom('api_keys').selectAll().where('key_hash', '=', hash).executeTakeFirst()
+    const row = await this.#database.reader
+      .selectFrom('api_keys')
+      .selectAll()
+      .where('key_hash', '=', hash)
+      .executeTakeFirst()
     if (!row || row.revoked_at !== null || (row.expires_at !== null && row.expires_at <= now)) {
       throw new Problem('not-signed-in', { detail: 'The API key is unknown, expired or revoked.' })
     }
@@ -77,7 +82,12 @@ export class ApiKeys {
   /** False when there is no such key, or it was revoked before. */
   async revoke(id: string): Promise<boolean> {
     const result = await this.#database.transaction((tx) =>
-      tx.updateTable('api_keys').set({ revoked_at: this.#clock.now() }).where('id', '=', id).where('revoked_at', 'is', null).executeTakeFirst(),
+      tx
+        .updateTable('api_keys')
+        .set({ revoked_at: this.#clock.now() })
+        .where('id', '=', id)
+        .where('revoked_at', 'is', null)
+        .executeTakeFirst(),
     )
     return result.numUpdatedRows > 0n
   }
@@ -85,7 +95,10 @@ export class ApiKeys {
   /** Not waited for: a request does not depend on it. */
   #noteUse(id: string, now: number): void {
     this.#database
-      .transaction((tx) => tx.updateTable('api_keys').set({ last_used_at: now }).where('id', '=', id).execute(), { lane: 'work' })
+      .transaction(
+        (tx) => tx.updateTable('api_keys').set({ last_used_at: now }).where('id', '=', id).execute(),
+        { lane: 'work' },
+      )
       .catch(() => undefined)
   }
 }

@@ -30,7 +30,7 @@ export async function doctor(): Promise<void> {
     const { configuration } = await readConfiguration()
     tell(ok('settings', configuration.production ? 'production' : 'demo mode'))
     for (const finding of checkSettings(configuration)) tell(finding)
-    const database = openDatabase(configuration.databaseUrl)
+    const database = await openDatabase(configuration.databaseUrl)
     try {
       for await (const finding of checkDatabase(database)) tell(finding)
     } finally {

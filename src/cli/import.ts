@@ -23,7 +23,7 @@ const mostTold = 100
 export async function importCommand(kind: string, file: string, options: { format?: string }): Promise<void> {
   const { kind: target, format, size } = checkArguments(kind, file, options.format)
   const { configuration } = await readConfiguration()
-  const database = openDatabase(configuration.databaseUrl)
+  const database = await openDatabase(configuration.databaseUrl)
   const interrupt = new AbortController()
   const onInterrupt = (): void => {
     // The second Ctrl-C does not wait for the batch: its transaction is rolled back by the database.

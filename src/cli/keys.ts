@@ -52,7 +52,7 @@ export async function revokeKey(id: string): Promise<void> {
 
 async function withKeys(work: (keys: ApiKeys) => Promise<void>): Promise<void> {
   const { configuration } = await readConfiguration()
-  const database = openDatabase(configuration.databaseUrl)
+  const database = await openDatabase(configuration.databaseUrl)
   try {
     await migrate(database)
     await work(new ApiKeys(database, systemClock))

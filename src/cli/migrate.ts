@@ -5,7 +5,7 @@ import { readConfiguration } from './configuration.ts'
 /** Brings the database to this version; with `dryRun` only says what would be done. */
 export async function migrateCommand({ dryRun }: { dryRun?: boolean }): Promise<void> {
   const { configuration } = await readConfiguration()
-  const database = openDatabase(configuration.databaseUrl)
+  const database = await openDatabase(configuration.databaseUrl)
   try {
     const names = dryRun ? await pendingMigrations(database) : await migrate(database)
     const done = dryRun ? 'would be applied' : 'applied'

@@ -28,7 +28,7 @@ export async function replay(what: string, options: ReplayOptions): Promise<void
   if (what !== 'deliveries' && what !== 'events')
     throw new ConfigurationError([`replay takes deliveries or events, not ${what}`])
   const { configuration } = await readConfiguration()
-  const database = openDatabase(configuration.databaseUrl)
+  const database = await openDatabase(configuration.databaseUrl)
   const interrupt = new AbortController()
   const onInterrupt = (): void => interrupt.abort(new Error('interrupted'))
   process.once('SIGINT', onInterrupt)

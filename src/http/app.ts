@@ -1,6 +1,6 @@
 import cookie from '@fastify/cookie'
 import rateLimit from '@fastify/rate-limit'
-import { TypeBoxValidatorCompiler, type TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import { randomUUID } from 'node:crypto'
 import Fastify, {
   LogController,
@@ -13,6 +13,7 @@ import Fastify, {
 import type { Configuration } from '../config/environment.ts'
 import { Problem } from '../errors.ts'
 import { guardRoutes } from './access.ts'
+import { compileSerializer, compileValidator } from './schema-compilers.ts'
 import { addSecurityHeaders } from './security-headers.ts'
 import { serveAssets } from './assets.ts'
 import { answerClientErrors } from './client-errors.ts'
@@ -87,13 +88,8 @@ export async function createApp(parts: AppParts): Promise<App> {
     frameworkErrors: (error, _request, reply) => void sendProblem(reply, toProblem(error)),
   }).withTypeProvider<TypeBoxTypeProvider>()
 
-  // Bodies and path parameters are checked as they are, without coercion. Query strings never fail a schema: their
-  // rules are to coerce, clamp or name the parameter, which is done by whoever reads them.
-  app.setValidatorCompiler((route) =>
-    route.httpPart === 'querystring' || route.httpPart === 'headers'
-      ? () => true
-      : TypeBoxValidatorCompiler(route as never),
-  )
+  app.setValidatorCompiler(compileValidator)
+  app.setSerializerCompiler(compileSerializer)
   app.addHook('onRoute', (route) => methods.add(route))
   app.decorate('routeMethods', methods)
   guardRoutes(app, authenticate, baseUrl)

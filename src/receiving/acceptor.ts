@@ -8,6 +8,8 @@ export type Keep = (events: readonly IncomingEvent[]) => void | Promise<void>
 export interface AcceptorLimits {
   /** Commits that may be under way at once. */
   commits: number
+  /** Events that are enough for a commit: more are not waited for. */
+  gathered: number
   /** Events and bytes of payload in one commit. */
   batch: number
   batchBytes: number
@@ -18,11 +20,15 @@ export interface AcceptorLimits {
 
 const defaults: AcceptorLimits = {
   commits: 2,
+  gathered: 100,
   batch: 500,
   batchBytes: 8 * 1024 * 1024,
   waiting: 20_000,
   waitingBytes: 64 * 1024 * 1024,
 }
+
+/** Turns of the loop that events may be gathered for. */
+const mostTurns = 20
 
 interface Waiting {
   readonly event: IncomingEvent
@@ -79,7 +85,21 @@ export class Acceptor {
   #schedule(): void {
     if (this.#scheduled || this.#commits >= this.#limits.commits) return
     this.#scheduled = true
+    this.#gather(0, 0)
+  }
+
+  /**
+   * Commits at the end of the first turn that brought nothing new. A turn of a busy loop brings a few requests and a
+   * commit costs as much as many of them, so waiting for the next few is what makes both cheap; a lone request waits for
+   * one empty turn.
+   */
+  #gather(turns: number, before: number): void {
     setImmediate(() => {
+      const now = this.#queue.length
+      if (now > before && now < this.#limits.gathered && turns < mostTurns) {
+        this.#gather(turns + 1, now)
+        return
+      }
       this.#scheduled = false
       while (this.#queue.length > 0 && this.#commits < this.#limits.commits)
         void this.#commit(this.#takeBatch())

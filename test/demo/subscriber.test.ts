@@ -16,7 +16,7 @@ import { onEachEngine, type Engine } from '../harness/engines.ts'
 /** The parts that service.ts would put together, with log lines that can be waited for. */
 async function assemble(engine: Engine) {
   const testDatabase = await engine.createDatabase()
-  const database = openDatabase(testDatabase.url)
+  const database = await openDatabase(testDatabase.url)
   await migrate(database)
   const lines = new EventEmitter()
   const log = createLog('info', { write: (line) => void lines.emit('line', JSON.parse(line)) })

@@ -23,7 +23,7 @@ onEachEngine('queue', (engine) => {
 
   before(async () => {
     testDatabase = await engine.createDatabase()
-    database = openDatabase(testDatabase.url)
+    database = await openDatabase(testDatabase.url)
     await migrate(database)
     queue = openQueue(database)
   })

@@ -20,7 +20,7 @@ onEachEngine('postern import', (engine) => {
 
   before(async () => {
     home = await engine.createDatabase()
-    database = openDatabase(home.url)
+    database = await openDatabase(home.url)
     await migrate(database)
   })
   beforeEach(() =>

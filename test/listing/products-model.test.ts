@@ -114,7 +114,7 @@ onEachEngine('products against a brute-force model', (engine) => {
 
   before(async () => {
     home = await engine.createDatabase()
-    database = openDatabase(home.url)
+    database = await openDatabase(home.url)
     await migrate(database)
     pages = new Pages(
       database.engine,

@@ -16,7 +16,7 @@ const kills = 4
 onEachEngine('kill -9', (engine) => {
   test('loses nothing that was acknowledged and does nothing twice', async () => {
     const home = await engine.createDatabase()
-    const database = openDatabase(home.url)
+    const database = await openDatabase(home.url)
     await migrate(database)
     await createEffects(database)
 

@@ -25,7 +25,7 @@ onEachEngine('transactions', (engine) => {
 
   before(async () => {
     home = await engine.createDatabase()
-    database = openDatabase(home.url)
+    database = await openDatabase(home.url)
     await migrate(database)
   })
   after(async () => {
@@ -96,7 +96,7 @@ onEachEngine('transactions', (engine) => {
 
   test('two starters migrate once', async () => {
     const fresh = await engine.createDatabase()
-    const databases = [openDatabase(fresh.url), openDatabase(fresh.url)]
+    const databases = [await openDatabase(fresh.url), await openDatabase(fresh.url)]
     const applied = await Promise.all(databases.map((one) => migrate(one)))
     assert.deepEqual(
       applied.map((list) => list.length).toSorted((a, b) => a - b),
@@ -110,7 +110,7 @@ onEachEngine('transactions', (engine) => {
     const future = { number: 9_001, name: 'future', breaking: true, sqlite: 'select 1', postgres: 'select 1' }
     const harmless = { ...future, number: 9_002, name: 'harmless', breaking: false }
     const fresh = await engine.createDatabase()
-    const one = openDatabase(fresh.url)
+    const one = await openDatabase(fresh.url)
     await migrate(one, [harmless])
     assert.deepEqual(await migrate(one, []), [], 'one that does not break is no reason to refuse')
     await migrate(one, [future, harmless])
@@ -121,7 +121,7 @@ onEachEngine('transactions', (engine) => {
 
   test('a migration that fails half-way leaves nothing behind', async () => {
     const fresh = await engine.createDatabase()
-    const one = openDatabase(fresh.url)
+    const one = await openDatabase(fresh.url)
     const broken = {
       number: 1,
       name: 'broken',
@@ -137,7 +137,7 @@ onEachEngine('transactions', (engine) => {
 })
 
 test('a database that is not there is StorageUnavailable', async () => {
-  const database = openDatabase('postgres://nobody@127.0.0.1:1/none')
+  const database = await openDatabase('postgres://nobody@127.0.0.1:1/none')
   await assert.rejects(database.ping(), StorageUnavailable)
   await assert.rejects(
     database.transaction((tx) => tx.selectFrom('users').selectAll().execute()),
