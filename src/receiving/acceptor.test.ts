@@ -54,7 +54,7 @@ test('while all commits are under way, events gather for the next', async () => 
     { commits: 1 },
   )
   const first = acceptor.accept(event('a'))
-  await new Promise(setImmediate)
+  while (kept.length === 0) await new Promise(setImmediate)
   const rest = Promise.all(['b', 'c'].map((id) => acceptor.accept(event(id))))
   await new Promise(setImmediate)
   assert.deepEqual(kept, [['a']])

@@ -28,7 +28,7 @@ const defaults: AcceptorLimits = {
 }
 
 /** Turns of the loop that events may be gathered for. */
-const mostTurns = 20
+const mostTurns = 8
 
 interface Waiting {
   readonly event: IncomingEvent
