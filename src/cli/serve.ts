@@ -28,9 +28,6 @@ export async function serve(options: { only?: string; migrate: boolean }): Promi
     migrate: options.migrate,
     samples: !production,
   })
-  log.info({ address: service.baseUrl, ms: Math.round(performance.now()) }, 'ready')
-  if (!production && roles.http) process.stdout.write(`${banner({ ...read, baseUrl: service.baseUrl })}\n`)
-
   let stopping = false
   const stop = (signal: NodeJS.Signals): void => {
     // Asked twice, a person wants it now. What was acknowledged is stored in any case.
@@ -47,4 +44,7 @@ export async function serve(options: { only?: string; migrate: boolean }): Promi
   }
   process.on('SIGTERM', stop)
   process.on('SIGINT', stop)
+
+  log.info({ address: service.baseUrl, ms: Math.round(performance.now()) }, 'ready')
+  if (!production && roles.http) process.stdout.write(`${banner({ ...read, baseUrl: service.baseUrl })}\n`)
 }

@@ -12,6 +12,8 @@ async function order(gate: WriteGate, asked: readonly Lane[]): Promise<Lane[]> {
     served.push(lane)
     giveBack()
   })
+  // Work asks a turn of the loop later than the others.
+  await new Promise((resolve) => setImmediate(resolve))
   release()
   await Promise.all(waits)
   return served
@@ -47,4 +49,12 @@ test('waiting for a lock that one holds oneself is an error and no deadlock', as
     insideTransaction({ held: true }, () => gate.acquire('work')),
     /use tx/,
   )
+})
+
+test('work lets the loop read its sockets before it takes the right', async () => {
+  const gate = new WriteGate()
+  let read = false
+  setImmediate(() => (read = true))
+  await gate.acquire('work')
+  assert.ok(read)
 })
