@@ -1,4 +1,4 @@
-import type { CookieSerializeOptions } from '@fastify/cookie'
+import { parseCookie, stringifySetCookie } from 'cookie'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
 /**
@@ -21,24 +21,33 @@ export class HostCookie {
 
   /** The value, when the request has one of the form of a token made here. */
   read(request: FastifyRequest): string | undefined {
-    const value = request.cookies[this.name]
+    const { cookie } = request.headers
+    const value = cookie === undefined ? undefined : parseCookie(cookie)[this.name]
     return value !== undefined && /^[A-Za-z0-9_-]{43}$/.test(value) ? value : undefined
   }
 
   /** @param maxAge seconds. */
   set(reply: FastifyReply, value: string, maxAge: number): void {
-    void reply.setCookie(this.name, value, { ...this.#options, maxAge })
+    // Fastify adds to this header where others are replaced: several cookies can be set by one answer.
+    void reply.header(
+      'set-cookie',
+      stringifySetCookie({
+        name: this.name,
+        value,
+        maxAge,
+        path: '/',
+        httpOnly: true,
+        sameSite: 'lax',
+        secure: this.#secure,
+      }),
+    )
   }
 
   clear(reply: FastifyReply): void {
-    void reply.clearCookie(this.name, this.#options)
+    this.set(reply, '', 0)
   }
 
   get #secure(): boolean {
     return this.#baseUrl().startsWith('https:')
-  }
-
-  get #options(): CookieSerializeOptions {
-    return { path: '/', httpOnly: true, sameSite: 'lax', secure: this.#secure }
   }
 }

@@ -1,4 +1,3 @@
-import cookie from '@fastify/cookie'
 import rateLimit from '@fastify/rate-limit'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import { randomUUID } from 'node:crypto'
@@ -95,7 +94,6 @@ export async function createApp(parts: AppParts): Promise<App> {
   guardRoutes(app, authenticate, baseUrl)
   answerProblems(app, (url) => methods.allowedFor(url))
 
-  await app.register(cookie)
   addSecurityHeaders(app, { https: (configuration.baseUrl ?? '').startsWith('https:') })
   if (configuration.rateLimit) {
     await app.register(rateLimit, {

@@ -71,3 +71,9 @@ class LazyLog {
 export function lazyLog(parent: FastifyBaseLogger, ...child: Child): FastifyBaseLogger {
   return new LazyLog(parent, child)
 }
+
+declare module 'fastify' {
+  interface FastifyBaseLogger {
+    isLevelEnabled?(level: string): boolean
+  }
+}

@@ -5,10 +5,9 @@ import type { App } from './app.ts'
  * tokens. Routes that are called all day (`config.quiet`) are logged at debug level unless they fail.
  */
 export function logRequests(app: App): void {
-  app.addHook('onResponse', async (request, reply) => {
-    const quiet = request.routeOptions.config.quiet === true && reply.statusCode < 400
-    if (!request.log.isLevelEnabled?.(quiet ? 'debug' : 'info')) return
-    request.log[quiet ? 'debug' : 'info'](
+  app.addHook('onResponse', (request, reply, done) => {
+    const level = request.routeOptions.config.quiet === true && reply.statusCode < 400 ? 'debug' : 'info'
+    request.log[level](
       {
         method: request.method,
         route: request.routeOptions.url,
@@ -17,6 +16,7 @@ export function logRequests(app: App): void {
       },
       'request',
     )
+    done()
   })
 }
 
@@ -24,8 +24,5 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Logged at debug level while it succeeds. */
     quiet?: boolean
-  }
-  interface FastifyBaseLogger {
-    isLevelEnabled?(level: string): boolean
   }
 }

@@ -42,8 +42,11 @@ export async function webhookRoutes(app: App, parts: WebhookParts): Promise<void
   await app.register(async (scope) => {
     scope.removeAllContentTypeParsers()
     // Every media type is read, so that a body that is too large is told so before its type matters.
-    scope.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit }, (_request, body, done) =>
-      done(null, body),
+    // JSON is named as well, since named types are found without being parsed.
+    scope.addContentTypeParser(
+      ['application/json', '*'],
+      { parseAs: 'buffer', bodyLimit },
+      (_request, body, done) => done(null, body),
     )
     for (const [source, scheme] of parts.sources) {
       const accept = createAccept(source, scheme, parts, (outcome) => outcomes.inc({ source, outcome }))
