@@ -30,7 +30,9 @@ let interrupted: NodeJS.Signals | undefined
 
 function find(pattern: string, exclude: string[] = []): string[] {
   const files = globSync(pattern, { cwd: root, exclude })
-  return files.filter((file) => filters.length === 0 || filters.some((part) => file.includes(part))).toSorted()
+  return files
+    .filter((file) => filters.length === 0 || filters.some((part) => file.includes(part)))
+    .toSorted()
 }
 
 /** Runs one process of tests; prints its output at once when it is alone, else when it has ended. */

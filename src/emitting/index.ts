@@ -22,8 +22,7 @@ import { openQueue } from './store.ts'
 import { Subscribers } from './subscribers.ts'
 import { TestEvents } from './test-events.ts'
 
-export type { Emitted, EmitWithin } from './emitter.ts'
-export type { NewEvent } from './event.ts'
+export type { EmitWithin } from './emitter.ts'
 export type { Subscribers } from './subscribers.ts'
 
 export interface EmittingParts {

@@ -69,14 +69,12 @@ async function describeProcessing(reader: Queryable, event: number) {
     attempts: inbox.attempts,
     processedAt: isoTime(inbox.processed_at),
     nextAttemptAt: waiting ? isoTime(inbox.due_at) : null,
-    failures: failures
-      .toReversed()
-      .map(({ number, at, duration_ms, error }) => ({
-        number,
-        at: isoTime(at),
-        durationMs: duration_ms,
-        error,
-      })),
+    failures: failures.toReversed().map(({ number, at, duration_ms, error }) => ({
+      number,
+      at: isoTime(at),
+      durationMs: duration_ms,
+      error,
+    })),
   }
 }
 

@@ -2,8 +2,9 @@ import fastJsonStringify from 'fast-json-stringify'
 import type { FastifySchemaCompiler, FastifySerializerCompiler } from 'fastify'
 import { createRequire } from 'node:module'
 import type { TSchema } from 'typebox'
+import type * as TypeboxCompile from 'typebox/compile'
 
-type Compile = typeof import('typebox/compile').Compile
+type Compile = typeof TypeboxCompile.Compile
 
 const require = createRequire(import.meta.url)
 let compile: Compile | undefined

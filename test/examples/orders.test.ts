@@ -42,7 +42,7 @@ onEachEngine('examples/orders', (engine) => {
     assert.deepEqual(event.data, data)
     const { rows } = await sql`select id, amount from orders`.execute(service.database.reader)
     assert.deepEqual(
-      rows.map((row) => ({ ...(row as object) })),
+      rows.map((row) => structuredClone(row)),
       [{ id: '42', amount: 4200 }],
     )
     assert.equal(receiver.calls.length, 1)
