@@ -5,6 +5,7 @@ import { Problem } from '../errors.ts'
 import type { Principal } from '../http/principal.ts'
 import type { Database } from '../storage/database.ts'
 import type { ApiKeysTable, Role } from '../storage/tables.ts'
+import type { AuditOrigin, RecordAudit } from './audit.ts'
 
 /** What every key begins with, so that a leaked one can be recognised by scanners. */
 export const keyPrefix = 'pk_'
@@ -22,12 +23,14 @@ export interface NewKey {
 export class ApiKeys {
   readonly #database: Database
   readonly #clock: Clock
+  readonly #record: RecordAudit
   readonly #adminHash: Buffer | undefined
 
   /** @param adminKey ADMIN_API_KEY: a key that is in the environment and not in the table. */
-  constructor(database: Database, clock: Clock, adminKey?: string) {
+  constructor(database: Database, clock: Clock, record: RecordAudit, adminKey?: string) {
     this.#database = database
     this.#clock = clock
+    this.#record = record
     this.#adminHash = adminKey === undefined ? undefined : hashToken(adminKey)
   }
 
@@ -50,7 +53,7 @@ export class ApiKeys {
   }
 
   /** Makes a key. The returned text is the only time that it can be seen. */
-  async create({ name, role, expiresAt }: NewKey): Promise<{ id: string; key: string }> {
+  async create({ name, role, expiresAt }: NewKey, origin: AuditOrigin): Promise<{ id: string; key: string }> {
     const now = this.#clock.now()
     const key = newToken(keyPrefix)
     const id = newId(now)
@@ -65,7 +68,15 @@ export class ApiKeys {
       revoked_at: null,
       last_used_at: null,
     }
-    await this.#database.transaction((tx) => tx.insertInto('api_keys').values(row).execute())
+    await this.#database.transaction(async (tx) => {
+      await tx.insertInto('api_keys').values(row).execute()
+      await this.#record(tx, {
+        action: 'key.created',
+        target: `key:${id}`,
+        detail: { name, role },
+        ...origin,
+      })
+    })
     return { id, key }
   }
 
@@ -80,16 +91,19 @@ export class ApiKeys {
   }
 
   /** False when there is no such key, or it was revoked before. */
-  async revoke(id: string): Promise<boolean> {
-    const result = await this.#database.transaction((tx) =>
-      tx
+  async revoke(id: string, origin: AuditOrigin): Promise<boolean> {
+    return this.#database.transaction(async (tx) => {
+      const revoked = await tx
         .updateTable('api_keys')
         .set({ revoked_at: this.#clock.now() })
         .where('id', '=', id)
         .where('revoked_at', 'is', null)
-        .executeTakeFirst(),
-    )
-    return result.numUpdatedRows > 0n
+        .returning(['name', 'role'])
+        .executeTakeFirst()
+      if (!revoked) return false
+      await this.#record(tx, { action: 'key.revoked', target: `key:${id}`, detail: revoked, ...origin })
+      return true
+    })
   }
 
   /** Not waited for: a request does not depend on it. */

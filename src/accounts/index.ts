@@ -3,10 +3,14 @@ import type { Configuration } from '../config/environment.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import type { Authenticate } from '../http/principal.ts'
 import type { Room } from '../http/room.ts'
+import { Cursors } from '../paging/cursor.ts'
 import type { Database } from '../storage/database.ts'
 import type { Log } from '../telemetry/log.ts'
 import { AccessTokens } from './access-tokens.ts'
 import { ApiKeys } from './api-keys.ts'
+import { AuditLog } from './audit-log.ts'
+import { auditRoutes } from './audit-routes.ts'
+import { Audit } from './audit.ts'
 import { createAuthenticate } from './authenticate.ts'
 import { HostCookie } from './host-cookie.ts'
 import { RefreshTokens } from './refresh-tokens.ts'
@@ -27,6 +31,7 @@ export interface AccountsParts {
 
 export interface Accounts extends Room {
   authenticate: Authenticate
+  audit: Audit
   keys: ApiKeys
   users: Users
   sessions: Sessions
@@ -46,7 +51,8 @@ export function createAccounts({
 }: AccountsParts): Accounts {
   const admins = configuration.adminIdentities
   const limits = { idle: configuration.sessionIdle, lifetime: configuration.sessionLifetime }
-  const keys = new ApiKeys(database, clock, configuration.adminApiKey)
+  const audit = new Audit({ database, clock, log, retention: configuration.auditRetention })
+  const keys = new ApiKeys(database, clock, audit.record, configuration.adminApiKey)
   const users = new Users(clock, admins)
   const sessions = new Sessions({ database, clock, log, limits, admins })
   const refreshTokens = new RefreshTokens({ database, clock, limits, admins })
@@ -62,17 +68,29 @@ export function createAccounts({
   const sweeper = createSweeper('accounts', clock, log, [
     (now) => sessions.sweep(now),
     (now) => refreshTokens.sweep(now),
+    (now) => audit.sweep(now),
   ])
   return {
     authenticate: createAuthenticate({ keys, accessTokens, sessions, cookie: sessionCookie }),
+    audit,
     keys,
     users,
     sessions,
     sessionCookie,
     refreshTokens,
     accessTokens,
-    routes: (app) =>
-      accountsRoutes(app, { database, users, sessions, refreshTokens, signingKeys, cookie: sessionCookie }),
+    async routes(app) {
+      await accountsRoutes(app, {
+        database,
+        users,
+        sessions,
+        refreshTokens,
+        signingKeys,
+        cookie: sessionCookie,
+        audit,
+      })
+      await auditRoutes(app, new AuditLog(database, new Cursors(keyring)))
+    },
     workers: [sweeper],
   }
 }

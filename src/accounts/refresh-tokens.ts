@@ -110,9 +110,12 @@ export class RefreshTokens {
       .execute()
   }
 
-  /** Ends a family by its id: signing out of an app. */
-  async end(familyId: string): Promise<void> {
-    await this.#database.transaction((tx) => this.revokeFamily(tx, familyId))
+  /** Ends a family by its id: signing out of an app. `record` writes it down in the same transaction. */
+  async end(familyId: string, record?: (tx: Tx) => Promise<void>): Promise<void> {
+    await this.#database.transaction(async (tx) => {
+      await this.revokeFamily(tx, familyId)
+      await record?.(tx)
+    })
   }
 
   /** The role of the user behind a family; `undefined` when the family was revoked or is over, or the user is blocked. */

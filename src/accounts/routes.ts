@@ -4,7 +4,8 @@ import { isId } from '../crypto/ids.ts'
 import { Problem } from '../errors.ts'
 import type { App } from '../http/app.ts'
 import type { Principal } from '../http/principal.ts'
-import type { Database } from '../storage/database.ts'
+import type { Database, Tx } from '../storage/database.ts'
+import { auditOrigin, type Audit, type AuditEntry } from './audit.ts'
 import type { HostCookie } from './host-cookie.ts'
 import type { RefreshTokens } from './refresh-tokens.ts'
 import type { Sessions } from './sessions.ts'
@@ -18,6 +19,7 @@ export interface AccountsRoutesParts {
   refreshTokens: RefreshTokens
   signingKeys: SigningKeys
   cookie: HostCookie
+  audit: Audit
 }
 
 const tags = ['sign-in']
@@ -53,7 +55,10 @@ const Identity = Type.Object({
 
 /** The calls about one's own account. */
 export async function accountsRoutes(app: App, parts: AccountsRoutesParts): Promise<void> {
-  const { database, users, sessions, refreshTokens, signingKeys, cookie } = parts
+  const { database, users, sessions, refreshTokens, signingKeys, cookie, audit } = parts
+  /** Writes an entry about the caller's own account. */
+  const recorder = (request: FastifyRequest, entry: AuditEntry) => (tx: Tx) =>
+    audit.record(tx, { ...auditOrigin(request), userId: request.principal?.userId, ...entry })
 
   await app.register(async (scope: App) => {
     neverStored(scope)
@@ -99,8 +104,9 @@ export async function accountsRoutes(app: App, parts: AccountsRoutesParts): Prom
       },
       async (request, reply) => {
         const { kind, userId, sessionId = '' } = signedIn(request)
-        if (kind === 'session') await sessions.revoke(userId, sessionId)
-        else await refreshTokens.end(sessionId)
+        const record = recorder(request, { action: 'user.signed_out', target: `session:${sessionId}` })
+        if (kind === 'session') await sessions.revoke(userId, sessionId, record)
+        else await refreshTokens.end(sessionId, record)
         return goodbye(request, reply)
       },
     )
@@ -151,7 +157,8 @@ export async function accountsRoutes(app: App, parts: AccountsRoutesParts): Prom
       async (request, reply) => {
         const { userId, sessionId } = signedIn(request)
         const { id } = request.params
-        if (!isId(id) || !(await sessions.revoke(userId, id))) throw new Problem('not-found')
+        const record = recorder(request, { action: 'session.revoked', target: `session:${id}` })
+        if (!isId(id) || !(await sessions.revoke(userId, id, record))) throw new Problem('not-found')
         if (id === sessionId) cookie.clear(reply)
         return reply.code(204).send(null)
       },

@@ -146,18 +146,23 @@ export class Sessions {
       .execute()
   }
 
-  /** Ends one of the user's sessions. False when the user has no such live session. */
-  async revoke(userId: string, id: string): Promise<boolean> {
-    const result = await this.#database.transaction((tx) =>
-      tx
+  /**
+   * Ends one of the user's sessions; `record` writes it down in the same transaction. False when the user has no such
+   * live session.
+   */
+  async revoke(userId: string, id: string, record?: (tx: Tx) => Promise<void>): Promise<boolean> {
+    return this.#database.transaction(async (tx) => {
+      const result = await tx
         .updateTable('sessions')
         .set({ revoked_at: this.#clock.now() })
         .where('id', '=', id)
         .where('user_id', '=', userId)
         .where('revoked_at', 'is', null)
-        .executeTakeFirst(),
-    )
-    return result.numUpdatedRows > 0n
+        .executeTakeFirst()
+      if (result.numUpdatedRows === 0n) return false
+      await record?.(tx)
+      return true
+    })
   }
 
   /** Ends the session of a token, if there is one: a browser that signs in again leaves none behind. */

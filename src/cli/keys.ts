@@ -1,4 +1,5 @@
 import { ApiKeys } from '../accounts/api-keys.ts'
+import { createRecordAudit } from '../accounts/audit.ts'
 import { systemClock } from '../clock.ts'
 import { ConfigurationError } from '../config/environment.ts'
 import { migrate } from '../storage/migrate.ts'
@@ -19,7 +20,7 @@ export async function createKey(name: string, options: CreateOptions): Promise<v
   const role: Role = options.role
   const expiresAt = options.expires === undefined ? undefined : readEnd(options.expires, systemClock.now())
   await withKeys(async (keys) => {
-    const { id, key } = await keys.create({ name, role, expiresAt })
+    const { id, key } = await keys.create({ name, role, expiresAt }, { actor: 'cli' })
     process.stdout.write(`${key}\n`)
     process.stderr.write(
       `Key ${id} (${role}) was made. It is stored as a hash: this is the only time it is shown.\n`,
@@ -45,7 +46,8 @@ export async function listKeys(): Promise<void> {
 
 export async function revokeKey(id: string): Promise<void> {
   await withKeys(async (keys) => {
-    if (!(await keys.revoke(id))) throw new ConfigurationError([`there is no valid key ${id}`])
+    if (!(await keys.revoke(id, { actor: 'cli' })))
+      throw new ConfigurationError([`there is no valid key ${id}`])
     process.stdout.write(`${id} is revoked\n`)
   })
 }
@@ -55,7 +57,7 @@ async function withKeys(work: (keys: ApiKeys) => Promise<void>): Promise<void> {
   const database = await openDatabase(configuration.databaseUrl)
   try {
     await migrate(database)
-    await work(new ApiKeys(database, systemClock))
+    await work(new ApiKeys(database, systemClock, createRecordAudit(systemClock)))
   } finally {
     await database.close()
   }

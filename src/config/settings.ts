@@ -151,6 +151,20 @@ export const settings = {
     default: '2592000',
     description: 'Seconds after which a session ends in any case.',
   }),
+  recentSignIn: setting({
+    env: 'RECENT_SIGN_IN',
+    read: read.seconds(30, 86_400),
+    default: '900',
+    description:
+      'Seconds since the last sign-in in which another identity may be linked; later one signs in again first.',
+  }),
+  auditRetention: setting({
+    env: 'AUDIT_RETENTION',
+    read: read.seconds(86_400, 315_360_000),
+    default: '31536000',
+    description:
+      'Seconds that entries of the audit log are kept. Failures without an account behind them are kept for 30 days at most.',
+  }),
   logLevel: setting({
     env: 'LOG_LEVEL',
     read: read.oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),

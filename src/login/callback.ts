@@ -50,7 +50,7 @@ export async function finishSignIn(
       ...(answer.iss !== undefined && { iss: answer.iss }),
     }).toString()
     const { nonce } = flow
-    const identity = await client
+    const { identity } = await client
       .identity({ url, state: answer.state, verifier: taken.verifier, nonce: nonce ?? undefined })
       .catch((error: unknown) => {
         throw new SignInFailure(codeOf(error), error)

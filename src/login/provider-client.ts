@@ -1,6 +1,6 @@
 import type { Configuration, CustomFetch, ServerMetadata } from 'openid-client'
-import type { ProvidedIdentity } from '../accounts/users.ts'
 import type { Clock } from '../clock.ts'
+import { issuedTokens, type IssuedTokens, type Vouched } from './issued-tokens.ts'
 import { conformingTokenResponse } from './plain-token-response.ts'
 import { parseProfile, readStandardProfile, toIdentity, type ProfileDocument } from './profile.ts'
 import type { OAuthProvider, OpenIdProvider, ResolvedProvider } from './providers/settings.ts'
@@ -63,21 +63,27 @@ export class ProviderClient {
   }
 
   /**
-   * Exchanges the code for tokens and reads whom the provider vouches for. The tokens end here: nothing keeps them and
-   * nothing shows them. @throws whatever speaks against the answer.
+   * Exchanges the code for tokens and reads whom the provider vouches for. Nothing shows the tokens, and they are kept
+   * only when the configuration asks for it. @throws whatever speaks against the answer.
    */
-  async identity(answer: AuthorizationAnswer): Promise<ProvidedIdentity> {
+  async identity(answer: AuthorizationAnswer): Promise<Vouched> {
     const configuration = await this.#configuration()
     return this.provider.kind === 'openid'
       ? this.#openIdIdentity(this.provider, configuration, answer)
       : this.#oauthIdentity(this.provider, configuration, answer)
   }
 
+  /** Exchanges a refresh token (RFC 6749, section 6). @throws whatever the provider or the network has against it. */
+  async refresh(refreshToken: string): Promise<IssuedTokens> {
+    const { refreshTokenGrant } = await import('openid-client')
+    return issuedTokens(await refreshTokenGrant(await this.#configuration(), refreshToken))
+  }
+
   async #openIdIdentity(
     provider: OpenIdProvider,
     configuration: Configuration,
     answer: AuthorizationAnswer,
-  ): Promise<ProvidedIdentity> {
+  ): Promise<Vouched> {
     const { authorizationCodeGrant, fetchUserInfo } = await import('openid-client')
     const tokens = await authorizationCodeGrant(configuration, answer.url, {
       expectedState: answer.state,
@@ -97,14 +103,15 @@ export class ProviderClient {
         )
       : readStandardProfile(document)
     // The subject of the verified id_token is who signed in, whatever else the profile calls an id.
-    return toIdentity(provider.name, { ...raw, id: claims.sub })
+    const identity = toIdentity(provider.name, { ...raw, id: claims.sub })
+    return { identity, profile: document, tokens: issuedTokens(tokens) }
   }
 
   async #oauthIdentity(
     provider: OAuthProvider,
     configuration: Configuration,
     answer: AuthorizationAnswer,
-  ): Promise<ProvidedIdentity> {
+  ): Promise<Vouched> {
     checkIssuer(provider, answer.url)
     const url = new URL(answer.url)
     url.searchParams.delete('iss')
@@ -129,7 +136,7 @@ export class ProviderClient {
           this.#readMore(configuration, token, more),
         )
       : readStandardProfile(document)
-    return toIdentity(provider.name, raw)
+    return { identity: toIdentity(provider.name, raw), profile: document, tokens: issuedTokens(tokens) }
   }
 
   async #readMore(configuration: Configuration, token: string, url: string): Promise<unknown> {

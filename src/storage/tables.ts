@@ -13,6 +13,8 @@ export interface Tables {
   refresh_tokens: RefreshTokensTable
   signing_keys: SigningKeysTable
   api_keys: ApiKeysTable
+  audit_log: AuditLogTable
+  provider_tokens: ProviderTokensTable
   events: EventsTable
   inbox: InboxTable
   handler_failures: HandlerFailuresTable
@@ -142,6 +144,46 @@ export interface ApiKeysTable {
   expires_at: number | null
   revoked_at: number | null
   last_used_at: number | null
+}
+
+/** Who did what to which account. Rows are never updated; they outlive the account that they tell of. */
+export interface AuditLogTable {
+  id: string
+  created_at: number
+  /** A name of accounts/audit-actions.ts. */
+  action: string
+  /** Whose account it is about. */
+  user_id: string | null
+  /** `user:<id>`, `key:<id>` or `cli`; null when nobody is known. */
+  actor: string | null
+  provider: string | null
+  provider_id: string | null
+  /** What else it is about: `session:<id>`, `key:<id>`, `app:<client id>`. */
+  target: string | null
+  /** Why it failed; null for what succeeded. */
+  code: string | null
+  support_id: string | null
+  address: string | null
+  user_agent: string | null
+  /** JSON: a little more, for people. */
+  detail: string | null
+}
+
+/** The tokens of a provider whose configuration asks to keep them. They go with their identity. */
+export interface ProviderTokensTable {
+  provider: string
+  provider_id: string
+  /** Sealed. */
+  access_token: Uint8Array
+  /** Sealed; null when the provider gave none. */
+  refresh_token: Uint8Array | null
+  scope: string | null
+  /** When the access token ends; null when the provider did not say. */
+  expires_at: number | null
+  updated_at: number
+  /** Who is refreshing it now, and until when nobody else does. */
+  claim: string | null
+  claimed_until: number | null
 }
 
 /** The log of received and emitted events. Rows are never updated. */

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import { ApiKeys } from '../../src/accounts/api-keys.ts'
+import { createRecordAudit } from '../../src/accounts/audit.ts'
 import { systemClock } from '../../src/clock.ts'
 import { engines } from '../harness/engines.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
@@ -114,17 +115,17 @@ describe('broken requests', () => {
 
   test('no credential is 401, one without the right is 403', async () => {
     assert.equal((await service.fetch('/subscribers')).status, 401)
-    const keys = new ApiKeys(service.database, systemClock)
-    const { key } = await keys.create({ name: 'reader', role: 'user' })
+    const keys = new ApiKeys(service.database, systemClock, createRecordAudit(systemClock))
+    const { key } = await keys.create({ name: 'reader', role: 'user' }, {})
     const response = await service.fetch('/subscribers', { headers: { authorization: `Bearer ${key}` } })
     assert.equal(response.status, 403)
   })
 
   test('a key that was revoked or has ended is no key', async () => {
-    const keys = new ApiKeys(service.database, systemClock)
-    const revoked = await keys.create({ name: 'revoked', role: 'admin' })
-    await keys.revoke(revoked.id)
-    const ended = await keys.create({ name: 'ended', role: 'admin', expiresAt: 1 })
+    const keys = new ApiKeys(service.database, systemClock, createRecordAudit(systemClock))
+    const revoked = await keys.create({ name: 'revoked', role: 'admin' }, {})
+    await keys.revoke(revoked.id, {})
+    const ended = await keys.create({ name: 'ended', role: 'admin', expiresAt: 1 }, {})
     for (const { key } of [revoked, ended]) {
       const response = await service.fetch('/subscribers', { headers: { authorization: `Bearer ${key}` } })
       assert.equal(response.status, 401)

@@ -55,6 +55,19 @@ export const initial: Migration = {
       id text primary key, name text not null, role text not null, prefix text not null, key_hash blob not null unique,
       created_at integer not null, expires_at integer, revoked_at integer, last_used_at integer
     ) strict;
+    create table audit_log (
+      id text primary key, created_at integer not null, action text not null, user_id text, actor text, provider text,
+      provider_id text, target text, code text, support_id text, address text, user_agent text, detail text
+    ) strict;
+    create index audit_by_time on audit_log (created_at, id);
+    create index audit_of_user on audit_log (user_id, created_at, id);
+    create index audit_of_action on audit_log (action, created_at, id);
+    create index audit_anonymous_failures on audit_log (created_at) where user_id is null and code is not null;
+    create table provider_tokens (
+      provider text not null, provider_id text not null, access_token blob not null, refresh_token blob, scope text,
+      expires_at integer, updated_at integer not null, claim text, claimed_until integer, primary key (provider, provider_id),
+      foreign key (provider, provider_id) references identities (provider, provider_id) on delete cascade
+    ) strict;
 
     create table events (
       id integer primary key autoincrement, event_id text not null, direction text not null, source text,
@@ -170,6 +183,19 @@ export const initial: Migration = {
     create table api_keys (
       id text collate "C" primary key, name text not null, role text not null, prefix text not null,
       key_hash bytea not null unique, created_at bigint not null, expires_at bigint, revoked_at bigint, last_used_at bigint
+    );
+    create table audit_log (
+      id text collate "C" primary key, created_at bigint not null, action text not null, user_id text collate "C", actor text, provider text,
+      provider_id text, target text, code text, support_id text, address text, user_agent text, detail text
+    );
+    create index audit_by_time on audit_log (created_at, id);
+    create index audit_of_user on audit_log (user_id, created_at, id);
+    create index audit_of_action on audit_log (action, created_at, id);
+    create index audit_anonymous_failures on audit_log (created_at) where user_id is null and code is not null;
+    create table provider_tokens (
+      provider text not null, provider_id text not null, access_token bytea not null, refresh_token bytea, scope text,
+      expires_at bigint, updated_at bigint not null, claim text, claimed_until bigint, primary key (provider, provider_id),
+      foreign key (provider, provider_id) references identities (provider, provider_id) on delete cascade
     );
 
     create table events (

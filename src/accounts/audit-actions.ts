@@ -1,0 +1,24 @@
+/** What the audit log tells of. The names are stable: people filter and alert by them. */
+export const auditActions = {
+  'user.created': 'An account was made at the first sign-in of an identity.',
+  'user.signed_in': 'A sign-in succeeded.',
+  'user.signed_out': 'A session or an app was signed out by its user.',
+  'user.blocked': 'An account was blocked.',
+  'user.unblocked': 'An account was let in again.',
+  'user.role_changed': 'An account was given another role.',
+  'user.deleted': 'An account was deleted.',
+  'sign_in.failed': 'A sign-in failed; the code says why.',
+  'identity.linked': 'An identity was linked to an account.',
+  'identity.unlinked': 'An identity was unlinked from an account.',
+  'identity.link_failed': 'An identity could not be linked; the code says why.',
+  'session.revoked': 'A session was ended from elsewhere.',
+  'tokens.revoked': "An app's tokens were ended, by somebody or because a used one came back.",
+  'key.created': 'An API key was made.',
+  'key.revoked': 'An API key was revoked.',
+} as const
+
+export type AuditAction = keyof typeof auditActions
+
+export function isAuditAction(text: string): text is AuditAction {
+  return Object.hasOwn(auditActions, text)
+}

@@ -1,0 +1,102 @@
+import { sql } from 'kysely'
+import { Problem } from '../errors.ts'
+import type { Cursors, CursorScope } from '../paging/cursor.ts'
+import { readTimeParameter } from '../paging/time-parameter.ts'
+import type { Database } from '../storage/database.ts'
+import type { AuditLogTable } from '../storage/tables.ts'
+import { isStorableText } from '../storage/text.ts'
+import { auditActions, isAuditAction, type AuditAction } from './audit-actions.ts'
+
+/** Which entries are meant. */
+export interface AuditFilter {
+  action?: AuditAction
+  userId?: string
+  provider?: string
+  /** Only failures, or only what succeeded. */
+  failed?: boolean
+  /** At this time or later, in milliseconds since 1970. */
+  since?: number
+  /** Before this time. */
+  until?: number
+}
+
+export type AuditFilterTexts = { [K in keyof AuditFilter]?: string | undefined }
+
+const longestText = 256
+
+/** Reads the filters of a query string; empty ones do not count. @throws Problem `invalid-parameter` */
+export function readAuditFilter(texts: AuditFilterTexts): AuditFilter {
+  const filter: AuditFilter = {}
+  const { action, failed, since, until } = texts
+  if (action) {
+    if (!isAuditAction(action)) throw invalid('action', `is none of ${Object.keys(auditActions).join(', ')}`)
+    filter.action = action
+  }
+  for (const name of ['userId', 'provider'] as const) {
+    const text = texts[name]
+    if (!text) continue
+    if (text.length > longestText || !isStorableText(text)) throw invalid(name, 'is of no known form')
+    filter[name] = text
+  }
+  if (failed) {
+    if (failed !== 'true' && failed !== 'false') throw invalid('failed', 'takes true or false')
+    filter.failed = failed === 'true'
+  }
+  if (since) filter.since = readTimeParameter(since, 'since')
+  if (until) filter.until = readTimeParameter(until, 'until')
+  return filter
+}
+
+/** Reads the audit log: the newest first, a page at a time. */
+export class AuditLog {
+  readonly #database: Database
+  readonly #cursors: Cursors
+
+  constructor(database: Database, cursors: Cursors) {
+    this.#database = database
+    this.#cursors = cursors
+  }
+
+  /** @param limit entries at most. @throws Problem `invalid-cursor` */
+  async page(
+    filter: AuditFilter,
+    limit: number,
+    cursor: string | undefined,
+  ): Promise<{ rows: AuditLogTable[]; nextCursor: string | null }> {
+    const scope = scopeOf(filter)
+    let query = this.#database.reader.selectFrom('audit_log').selectAll()
+    if (filter.action) query = query.where('action', '=', filter.action)
+    if (filter.userId) query = query.where('user_id', '=', filter.userId)
+    if (filter.provider) query = query.where('provider', '=', filter.provider)
+    if (filter.failed !== undefined) query = query.where('code', filter.failed ? 'is not' : 'is', null)
+    if (filter.since !== undefined) query = query.where('created_at', '>=', filter.since)
+    if (filter.until !== undefined) query = query.where('created_at', '<', filter.until)
+    if (cursor) {
+      const [time, id] = this.#cursors.decode(scope, cursor)
+      query = query.where(sql<boolean>`(created_at, id) < (${time}, ${id})`)
+    }
+    const found = await query
+      .orderBy('created_at', 'desc')
+      .orderBy('id', 'desc')
+      .limit(limit + 1)
+      .execute()
+    const rows = found.slice(0, limit)
+    const last = found.length > limit ? rows.at(-1) : undefined
+    return { rows, nextCursor: last ? this.#cursors.encode(scope, [last.created_at, last.id]) : null }
+  }
+}
+
+function scopeOf({ action, userId, provider, failed, since, until }: AuditFilter): CursorScope {
+  return {
+    list: 'audit',
+    keys: [
+      { name: 'at', type: 'integer' },
+      { name: 'id', type: 'text' },
+    ],
+    query: [action, userId, provider, failed, since, until].map((value) => value ?? null),
+  }
+}
+
+function invalid(parameter: string, rule: string): Problem {
+  return new Problem('invalid-parameter', { parameter, detail: `The parameter \`${parameter}\` ${rule}.` })
+}

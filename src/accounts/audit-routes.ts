@@ -1,0 +1,131 @@
+import { Type } from 'typebox'
+import { Problem } from '../errors.ts'
+import type { App } from '../http/app.ts'
+import { readLimit } from '../paging/limit.ts'
+import type { AuditLogTable } from '../storage/tables.ts'
+import { auditActions } from './audit-actions.ts'
+import { readAuditFilter, type AuditLog } from './audit-log.ts'
+import { neverStored } from './routes.ts'
+
+const limits = { default: 20, max: 100 }
+const Nullable = (description: string) => Type.Union([Type.String(), Type.Null()], { description })
+
+const own = {
+  id: Type.String(),
+  at: Type.String({ format: 'date-time' }),
+  action: Type.String({ description: Object.keys(auditActions).join(', ') }),
+  provider: Nullable('The identity provider'),
+  providerId: Nullable("The provider's id of the identity"),
+  target: Nullable('What else it is about: session:…, key:…, app:…'),
+  code: Nullable('Why it failed; null for what succeeded'),
+  supportId: Nullable('The number that the page showed, and that finds the line in the log'),
+  address: Nullable('Where the call came from'),
+  userAgent: Nullable('The browser'),
+}
+const OwnEntry = Type.Object({
+  ...own,
+  byMe: Type.Boolean({ description: 'Whether it was done with a credential of this account' }),
+})
+const Entry = Type.Object({
+  ...own,
+  userId: Nullable('Whose account it is about'),
+  actor: Nullable('Who did it: user:…, key:… or cli; null when nobody is known'),
+  detail: Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Null()]),
+})
+const PageInfo = Type.Object({
+  hasNextPage: Type.Boolean(),
+  nextCursor: Type.Union([Type.String(), Type.Null()]),
+})
+const paging = {
+  limit: Type.Optional(Type.String({ description: 'Default 20, at most 100' })),
+  cursor: Type.Optional(Type.String({ description: 'The nextCursor of the page before' })),
+}
+const filters = {
+  action: Type.Optional(Type.String({ description: 'One action' })),
+  failed: Type.Optional(Type.String({ description: 'true: only failures; false: only what succeeded' })),
+  since: Type.Optional(Type.String({ description: 'At this time or later, ISO 8601' })),
+  until: Type.Optional(Type.String({ description: 'Before this time, ISO 8601' })),
+}
+
+/** GET /audit for admins, GET /auth/audit for everybody's own account. */
+export async function auditRoutes(app: App, log: AuditLog): Promise<void> {
+  await app.register(async (scope: App) => {
+    neverStored(scope)
+
+    scope.get(
+      '/audit',
+      {
+        config: { access: 'admin' },
+        schema: {
+          tags: ['sign-in'],
+          summary: 'The audit log, newest first',
+          querystring: Type.Object({
+            ...filters,
+            userId: Type.Optional(Type.String({ description: 'About this account' })),
+            provider: Type.Optional(Type.String({ description: 'About this identity provider' })),
+            ...paging,
+          }),
+          response: { 200: Type.Object({ data: Type.Array(Entry), pageInfo: PageInfo }) },
+        },
+      },
+      async ({ query }) => {
+        const page = await log.page(readAuditFilter(query), readLimit(query.limit, limits), query.cursor)
+        return answer(page, entryOf)
+      },
+    )
+
+    scope.get(
+      '/auth/audit',
+      {
+        config: { access: 'user' },
+        schema: {
+          tags: ['sign-in'],
+          summary: 'What happened to my account, newest first',
+          querystring: Type.Object({ ...filters, ...paging }),
+          response: { 200: Type.Object({ data: Type.Array(OwnEntry), pageInfo: PageInfo }) },
+        },
+      },
+      async ({ query, principal }) => {
+        if (!principal?.userId) throw new Problem('not-signed-in')
+        const { userId } = principal
+        const { action, failed, since, until } = query
+        const filter = { ...readAuditFilter({ action, failed, since, until }), userId }
+        const page = await log.page(filter, readLimit(query.limit, limits), query.cursor)
+        return answer(page, (row) => ownEntryOf(row, userId))
+      },
+    )
+  })
+}
+
+function answer<T>(
+  { rows, nextCursor }: { rows: AuditLogTable[]; nextCursor: string | null },
+  present: (row: AuditLogTable) => T,
+) {
+  return { data: rows.map(present), pageInfo: { hasNextPage: nextCursor !== null, nextCursor } }
+}
+
+function entryOf(row: AuditLogTable) {
+  return {
+    id: row.id,
+    at: new Date(row.created_at).toISOString(),
+    action: row.action,
+    userId: row.user_id,
+    actor: row.actor,
+    provider: row.provider,
+    providerId: row.provider_id,
+    target: row.target,
+    code: row.code,
+    supportId: row.support_id,
+    address: row.address,
+    userAgent: row.user_agent,
+    detail: row.detail === null ? null : (JSON.parse(row.detail) as Record<string, unknown>),
+  }
+}
+
+/** Where an admin sits is not the user's business; where their own calls, and failed tries, came from is. */
+function ownEntryOf(row: AuditLogTable, userId: string) {
+  const { userId: _about, actor, detail: _detail, ...entry } = entryOf(row)
+  const byMe = actor === `user:${userId}`
+  const byAnother = actor !== null && !byMe
+  return { ...entry, byMe, ...(byAnother && { address: null, userAgent: null }) }
+}
