@@ -2,8 +2,8 @@ import { Problem } from '../errors.ts'
 import { StorageUnavailable } from '../storage/unavailable.ts'
 import type { IncomingEvent } from './incoming.ts'
 
-/** Stores events durably, each at most once per (source, event id). Returning, or resolving, means committed. */
-export type Keep = (events: readonly IncomingEvent[]) => void | Promise<void>
+/** Stores events durably, each at most once per (source, event id). Resolving means committed. */
+export type Keep = (events: readonly IncomingEvent[]) => Promise<void>
 
 export interface AcceptorLimits {
   /** Commits that may be under way at once. */
@@ -19,7 +19,7 @@ export interface AcceptorLimits {
 }
 
 const defaults: AcceptorLimits = {
-  commits: 2,
+  commits: 1,
   gathered: 100,
   batch: 500,
   batchBytes: 8 * 1024 * 1024,

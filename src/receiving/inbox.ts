@@ -1,8 +1,7 @@
 import type { Clock } from '../clock.ts'
 import type { Database } from '../storage/database.ts'
-import { Spool } from './spool.ts'
 import { postgresInbox } from './store.postgres.ts'
-import { sqliteInbox } from './store.sqlite.ts'
+import { sqliteInbox } from './sqlite/store.ts'
 import type { InboxStore } from './store.ts'
 
 export interface InboxParts {
@@ -16,7 +15,7 @@ export function openInbox({ database, clock, onError }: InboxParts): InboxStore 
   const wake = (): void => database.signal('inbox')
   const store =
     database.engine === 'sqlite'
-      ? sqliteInbox(database, new Spool({ database, clock, onError, onMoved: wake }))
+      ? sqliteInbox({ database, clock, onError, onMoved: wake })
       : postgresInbox(database)
   return {
     ...store,

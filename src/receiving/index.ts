@@ -58,7 +58,7 @@ export function createReceiving(parts: ReceivingParts): Room {
   const onError = (error: unknown): void =>
     log.warn({ err: error }, 'received events could not be stored at once')
   const store = openInbox({ database, clock, onError })
-  const acceptor = new Acceptor((events) => store.keep(events), onError)
+  const acceptor = new Acceptor((events) => store.keep(events), onError, { commits: store.commits })
   const { handlerTimeout, handlerRetrySchedule } = configuration
   const worker = new HandlerWorker({
     database,

@@ -53,6 +53,7 @@ const markStatement = `
 export function postgresInbox(database: PostgresDatabase): InboxStore {
   const { pool } = database
   return {
+    commits: 2,
     async keep(events) {
       try {
         await pool.query(keepQuery(events))

@@ -28,11 +28,13 @@ export interface Claim {
 
 /** The statements of the inbox that are hot or that lock, written for each engine. */
 export interface InboxStore {
+  /** How many calls of `keep` are worth having under way at once. */
+  readonly commits: number
   /**
    * Stores events durably: a row in the log and one in the inbox for each (source, event id) that is not there yet.
    * @throws StorageUnavailable
    */
-  keep(events: readonly IncomingEvent[]): void | Promise<void>
+  keep(events: readonly IncomingEvent[]): Promise<void>
   /** Takes leases on events that are due, oldest first, none that somebody else is just taking. */
   claim(claim: Claim): Promise<ClaimedEvent[]>
   /** Writes the processed-event marker, and tells whether the claim still held: otherwise nothing is written. */

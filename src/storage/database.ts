@@ -33,7 +33,23 @@ export interface TransactionOptions {
 }
 
 /** Names of what sleeping workers are woken by. */
-export type Signal = 'inbox' | 'deliveries' | 'jobs' | 'revocations'
+export type Signal = 'inbox' | 'deliveries' | 'jobs'
+
+/** Lets a process keep in memory what it read about access, although any process may take it back. */
+export interface Revocations {
+  /**
+   * Says, within a transaction, that what is kept about a subject (an id, of at most 100 characters) is not so any more.
+   * The transaction then resolves when every process has heard it.
+   */
+  announce(tx: Tx, subject: string): Promise<void>
+  /** Calls `listener` for each announcement of any process; without a subject when everything must be forgotten. */
+  listen(listener: (subject: string | undefined) => void): void
+  /**
+   * Whether what is kept may be used now: everything that was announced until now has been heard. Always false on
+   * SQLite, where other processes cannot be heard, and where a read costs less than asking would.
+   */
+  readonly current: boolean
+}
 
 interface CommonDatabase {
   /** Reads only. On SQLite a connection of its own, which a writer never blocks. */
@@ -44,6 +60,7 @@ interface CommonDatabase {
   /** Wakes the listeners of every process (of this one at once). Losing one is harmless: listeners poll as well. */
   signal(name: Signal): void
   onSignal(name: Signal, listener: () => void): () => void
+  readonly revocations: Revocations
   /** Throws StorageUnavailable when the database does not answer. */
   ping(): Promise<void>
   close(): Promise<void>
@@ -59,10 +76,11 @@ export interface SqliteDatabase extends CommonDatabase {
    */
   batch<T>(lane: Lane, work: (connection: SqliteConnection) => T): Promise<T>
   /**
-   * As `batch`, but wholly synchronous, and only if the right to write is free now, in this process and in the file;
-   * otherwise `undefined` and nothing is done. What must not wait for a handler's transaction asks this way.
+   * The right to write, for somebody who writes over a connection of their own (another thread): resolves with the
+   * function that gives it back, or with `undefined` when it is not had within so many milliseconds, if any are given. The file's own
+   * lock may still be taken, by another process.
    */
-  batchNow<T>(work: (connection: SqliteConnection) => T): { value: T } | undefined
+  hold(lane: Lane, within?: number): Promise<(() => void) | undefined>
 }
 
 export interface PostgresDatabase extends CommonDatabase {

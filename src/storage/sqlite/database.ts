@@ -5,8 +5,9 @@ import type { Lane, Signal, SqliteDatabase, TransactionOptions, Tx } from '../da
 import { kyselyOver } from '../query-runner.ts'
 import { LocalSignals } from '../signals.ts'
 import { StorageUnavailable } from '../unavailable.ts'
+import { finish, tryBegin } from './begin.ts'
 import { SqliteConnection } from './connection.ts'
-import { execute, rollBack } from './execute.ts'
+import { execute } from './execute.ts'
 import { WriteGate } from './gate.ts'
 import { SqliteTransaction } from './transaction.ts'
 
@@ -30,18 +31,7 @@ export function openSqlite(file: string): SqliteDatabase {
     const release = await gate.acquire(lane)
     try {
       await beginImmediate(batches)
-      return finish(batches, work)
-    } finally {
-      release()
-    }
-  }
-
-  function batchNow<T>(work: (connection: SqliteConnection) => T): { value: T } | undefined {
-    const release = gate.acquireNow()
-    if (!release) return undefined
-    try {
-      if (!tryBegin(batches)) return undefined
-      return { value: finish(batches, work) }
+      return finish(batches, () => work(batches))
     } finally {
       release()
     }
@@ -68,11 +58,12 @@ export function openSqlite(file: string): SqliteDatabase {
     readConnection,
     reader: kyselyOver('sqlite', async (query) => execute(readConnection, query)),
     batch,
-    batchNow,
+    hold: (lane: Lane, within?: number) => gate.acquireWithin(lane, within),
     begin,
     transaction,
     signal: (name: Signal) => signals.emit(name),
     onSignal: (name: Signal, listener: () => void) => signals.on(name, listener),
+    revocations: { announce: () => Promise.resolve(), listen: () => undefined, current: false },
     async ping() {
       readConnection.get('select 1 as one')
     },
@@ -86,37 +77,10 @@ export function openSqlite(file: string): SqliteDatabase {
   }
 }
 
-/** Begins a writing transaction; false when another process holds the file's write lock. */
-function tryBegin(connection: SqliteConnection): boolean {
-  try {
-    connection.exec('begin immediate')
-    return true
-  } catch (error) {
-    if (isBusy(error)) return false
-    throw error
-  }
-}
-
 async function beginImmediate(connection: SqliteConnection): Promise<void> {
   for (const started = Date.now(); !tryBegin(connection); await wait(5 + Math.random() * 20)) {
     if (Date.now() - started > busyLimit) {
       throw new StorageUnavailable(new Error(`another process has held the write lock for ${busyLimit} ms`))
     }
-  }
-}
-
-function isBusy(error: unknown): boolean {
-  const cause = error instanceof StorageUnavailable ? (error.cause as { errcode?: number }) : undefined
-  return cause?.errcode !== undefined && (cause.errcode & 0xff) === 5
-}
-
-function finish<T>(connection: SqliteConnection, work: (connection: SqliteConnection) => T): T {
-  try {
-    const result = work(connection)
-    connection.exec('commit')
-    return result
-  } catch (error) {
-    rollBack(connection)
-    throw error
   }
 }

@@ -38,9 +38,22 @@ export class WriteGate {
     return new Promise((resolve) => setImmediate(() => resolve(this.#enter(lane))))
   }
 
-  /** The right at once, or `undefined` when somebody has it. */
-  acquireNow(): (() => void) | undefined {
-    return this.#held ? undefined : this.#take()
+  /** As `acquire`, but gives up after so many milliseconds, if any are given, and resolves with `undefined`. */
+  async acquireWithin(lane: Lane, milliseconds?: number): Promise<(() => void) | undefined> {
+    if (milliseconds === undefined) return this.acquire(lane)
+    if (!this.#held) return this.#take()
+    return new Promise((resolve) => {
+      const waiting = this.#waiting[lane]
+      const enter = (): void => {
+        clearTimeout(timer)
+        resolve(this.#take())
+      }
+      const timer = setTimeout(() => {
+        waiting.splice(waiting.indexOf(enter), 1)
+        resolve(undefined)
+      }, milliseconds)
+      waiting.push(enter)
+    })
   }
 
   #enter(lane: Lane): Promise<() => void> {

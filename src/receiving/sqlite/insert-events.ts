@@ -1,0 +1,26 @@
+import type { SqliteConnection, SqlValue } from '../../storage/sqlite/connection.ts'
+import type { IncomingEvent } from '../incoming.ts'
+
+const insertInbox = `
+  insert into inbox (event, source, event_id, type, status, due_at, processed_at) values (?, ?, ?, ?, ?, ?, ?)
+  on conflict (source, event_id) do nothing`
+const insertEvent = `
+  insert into events (id, event_id, direction, source, type, content_type, payload, headers, created_at)
+  values (?, ?, 'received', ?, ?, ?, ?, ?, ?)`
+
+/**
+ * Inserts what is not there yet, inside the caller's transaction. It holds the write lock, so the next number of the log
+ * can be read once and counted on; the key of the inbox decides what is new.
+ */
+export function insertEvents(connection: SqliteConnection, events: Iterable<IncomingEvent>): void {
+  let next =
+    (connection.get<{ seq: number }>(`select seq from sqlite_sequence where name = 'events'`)?.seq ?? 0) + 1
+  for (const event of events) {
+    const { source, eventId, type, contentType, payload, headers, receivedAt, status, dueAt } = event
+    const processedAt: SqlValue = status === 'processed' ? receivedAt : null
+    if (connection.run(insertInbox, [next, source, eventId, type, status, dueAt, processedAt]).changes === 0)
+      continue
+    connection.run(insertEvent, [next, eventId, source, type, contentType, payload, headers, receivedAt])
+    next += 1
+  }
+}

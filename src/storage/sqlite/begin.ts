@@ -1,0 +1,31 @@
+import { StorageUnavailable } from '../unavailable.ts'
+import type { SqliteConnection } from './connection.ts'
+import { rollBack } from './execute.ts'
+
+/** Begins a writing transaction; false when another process holds the file's write lock. */
+export function tryBegin(connection: SqliteConnection): boolean {
+  try {
+    connection.exec('begin immediate')
+    return true
+  } catch (error) {
+    if (isBusy(error)) return false
+    throw error
+  }
+}
+
+/** Does the work of a transaction that has begun, and commits; rolls back when either fails. */
+export function finish<T>(connection: SqliteConnection, work: () => T): T {
+  try {
+    const result = work()
+    connection.exec('commit')
+    return result
+  } catch (error) {
+    rollBack(connection)
+    throw error
+  }
+}
+
+function isBusy(error: unknown): boolean {
+  const cause = error instanceof StorageUnavailable ? (error.cause as { errcode?: number }) : undefined
+  return cause?.errcode !== undefined && (cause.errcode & 0xff) === 5
+}
