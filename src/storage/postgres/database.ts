@@ -5,6 +5,7 @@ import { kyselyOver } from '../query-runner.ts'
 import { translateError } from '../unavailable.ts'
 import { Notifications } from './notifications.ts'
 import { toResult } from './result.ts'
+import { PostgresRevocations } from './revocations.ts'
 import { PostgresTransaction } from './transaction.ts'
 
 /** Serialization failure and deadlock: the same transaction may well succeed when it is run again. */
@@ -32,6 +33,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
   // Without a listener an error on a connection that is checked out would end the process.
   pool.on('connect', (client) => client.on('error', onError))
   const notifications = new Notifications(pool, url, onError)
+  const revocations = new PostgresRevocations(pool, url, onError)
 
   async function run(query: CompiledQuery): Promise<QueryResult<unknown>> {
     try {
@@ -53,6 +55,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
       try {
         const result = await transaction.within(() => work(transaction.tx))
         await transaction.commit()
+        await revocations.heard(transaction.tx)
         return result
       } catch (error) {
         await transaction.rollback()
@@ -69,13 +72,14 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
     transaction,
     signal: (name: Signal) => notifications.send(name),
     onSignal: (name: Signal, listener: () => void) => notifications.on(name, listener),
+    revocations,
     async ping() {
       await pool.query('select 1').catch((error: unknown) => {
         throw translateError(error)
       })
     },
     async close() {
-      await notifications.close()
+      await Promise.all([notifications.close(), revocations.close()])
       await pool.end()
     },
   }
