@@ -1,4 +1,6 @@
 export { defineConfig, type PosternConfig } from './define-config.ts'
+export type { LoginConfig } from './login/config.ts'
+export type { Hook, HookContext } from './login/hook-context.ts'
 export type {
   AnyTables,
   EmittedEvent,

@@ -71,19 +71,22 @@ export async function startService(parts: ServiceParts): Promise<Service> {
     const baseUrl = (): string => listening
 
     const common = { configuration, database, keyring, clock, log, metrics, baseUrl }
-    const accounts = createAccounts(common)
     const emitting = createEmitting(common)
-    const receiving = createReceiving({
-      ...common,
-      config: config.receiving,
-      emitWithin: emitting.emitWithin,
-    })
+    const { emitWithin } = emitting
+    const accounts = createAccounts({ ...common, events: config.login?.events ?? false, emit: emitWithin })
     const demoProvider = configuration.production ? undefined : createDemoIdentityProvider(common)
     const login = createLogin({
       ...common,
       config: config.login ?? {},
       accounts,
       builtIn: demoProvider?.provider,
+      emit: emitWithin,
+    })
+    const receiving = createReceiving({
+      ...common,
+      config: config.receiving,
+      emitWithin,
+      providerTokens: login.providerTokens,
     })
     const rooms: Room[] = [accounts, login, receiving, emitting, createEvents(common), createListing(common)]
     const workers = rooms.flatMap((room) => room.workers)

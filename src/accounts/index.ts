@@ -1,11 +1,17 @@
 import type { Clock } from '../clock.ts'
-import type { Configuration } from '../config/environment.ts'
+import { ConfigurationError, type Configuration } from '../config/environment.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import type { Authenticate } from '../http/principal.ts'
 import type { Room } from '../http/room.ts'
 import { Cursors } from '../paging/cursor.ts'
 import type { Database } from '../storage/database.ts'
 import type { Log } from '../telemetry/log.ts'
+import {
+  AccountEvents,
+  faultsOfAccountEvents,
+  type AccountEventChoice,
+  type EmitEvents,
+} from './account-events.ts'
 import { AccessTokens } from './access-tokens.ts'
 import { ApiKeys } from './api-keys.ts'
 import { AuditLog } from './audit-log.ts'
@@ -13,6 +19,7 @@ import { auditRoutes } from './audit-routes.ts'
 import { Audit } from './audit.ts'
 import { createAuthenticate } from './authenticate.ts'
 import { HostCookie } from './host-cookie.ts'
+import { identityRoutes } from './identity-routes.ts'
 import { RefreshTokens } from './refresh-tokens.ts'
 import { accountsRoutes } from './routes.ts'
 import { Sessions } from './sessions.ts'
@@ -27,11 +34,15 @@ export interface AccountsParts {
   clock: Clock
   log: Log
   baseUrl: () => string
+  /** Which events about accounts are emitted: `login.events` of the configuration module. */
+  events: AccountEventChoice
+  emit: EmitEvents
 }
 
 export interface Accounts extends Room {
   authenticate: Authenticate
   audit: Audit
+  events: AccountEvents
   keys: ApiKeys
   users: Users
   sessions: Sessions
@@ -40,7 +51,7 @@ export interface Accounts extends Room {
   accessTokens: AccessTokens
 }
 
-/** Who is this, and what may they do. */
+/** Who is this, and what may they do. @throws ConfigurationError when an event is chosen that there is not. */
 export function createAccounts({
   configuration,
   database,
@@ -48,7 +59,12 @@ export function createAccounts({
   clock,
   log,
   baseUrl,
+  events: choice,
+  emit,
 }: AccountsParts): Accounts {
+  const faults = faultsOfAccountEvents(choice)
+  if (faults.length > 0) throw new ConfigurationError(faults)
+  const events = new AccountEvents(choice, emit)
   const admins = configuration.adminIdentities
   const limits = { idle: configuration.sessionIdle, lifetime: configuration.sessionLifetime }
   const audit = new Audit({ database, clock, log, retention: configuration.auditRetention })
@@ -73,6 +89,7 @@ export function createAccounts({
   return {
     authenticate: createAuthenticate({ keys, accessTokens, sessions, cookie: sessionCookie }),
     audit,
+    events,
     keys,
     users,
     sessions,
@@ -89,6 +106,7 @@ export function createAccounts({
         cookie: sessionCookie,
         audit,
       })
+      await identityRoutes(app, { database, users, sessions, cookie: sessionCookie, audit, events })
       await auditRoutes(app, new AuditLog(database, new Cursors(keyring)))
     },
     workers: [sweeper],

@@ -43,16 +43,6 @@ const SessionItem = Type.Object({
   lastSeenAt: Time,
   expiresAt: Time,
 })
-const Identity = Type.Object({
-  provider: Type.String(),
-  providerId: Type.String(),
-  email: Nullable,
-  emailVerified: Type.Boolean(),
-  name: Nullable,
-  createdAt: Time,
-  lastUsedAt: Time,
-})
-
 /** The calls about one's own account. */
 export async function accountsRoutes(app: App, parts: AccountsRoutesParts): Promise<void> {
   const { database, users, sessions, refreshTokens, signingKeys, cookie, audit } = parts
@@ -163,50 +153,6 @@ export async function accountsRoutes(app: App, parts: AccountsRoutesParts): Prom
         return reply.code(204).send(null)
       },
     )
-
-    scope.get(
-      '/auth/identities',
-      {
-        config: { access: 'user' },
-        schema: {
-          tags,
-          summary: 'My identities',
-          response: { 200: Type.Object({ data: Type.Array(Identity) }) },
-        },
-      },
-      async ({ principal }) => {
-        const identities = await users.identities(database.reader, signedIn({ principal }).userId)
-        const data = identities.map(({ createdAt, lastUsedAt, ...identity }) =>
-          Object.assign(identity, { createdAt: iso(createdAt), lastUsedAt: iso(lastUsedAt) }),
-        )
-        return { data }
-      },
-    )
-
-    scope.delete(
-      '/auth/identities/:provider',
-      {
-        config: { access: 'user' },
-        schema: {
-          tags,
-          summary: 'Unlink my identities at a provider; never the last',
-          params: Type.Object({ provider: Type.String() }),
-          querystring: Type.Object({
-            providerId: Type.Optional(Type.String({ description: 'Only this one, when there are several' })),
-          }),
-          response: { 204: Type.Null() },
-        },
-      },
-      async (request, reply) => {
-        const { userId } = signedIn(request)
-        const { provider } = request.params
-        const { providerId } = request.query
-        const result = await database.transaction((tx) => users.unlink(tx, userId, provider, providerId))
-        if (result === 'unknown') throw new Problem('not-found')
-        if (result === 'last') throw new Problem('last-identity')
-        return reply.code(204).send(null)
-      },
-    )
   })
 
   app.get(
@@ -250,7 +196,8 @@ export function acceptForms(scope: App): void {
   )
 }
 
-function signedIn({ principal }: Pick<FastifyRequest, 'principal'>): Principal & { userId: string } {
+/** The signed-in user of a call that asks for one. @throws Problem `not-signed-in` */
+export function signedIn({ principal }: Pick<FastifyRequest, 'principal'>): Principal & { userId: string } {
   if (!principal?.userId) throw new Problem('not-signed-in')
   return { ...principal, userId: principal.userId }
 }

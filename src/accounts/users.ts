@@ -90,7 +90,7 @@ export class Users {
     userId: string,
     provider: string,
     providerId?: string,
-  ): Promise<'unlinked' | 'unknown' | 'last'> {
+  ): Promise<{ unlinked: IdentityKey[] } | 'unknown' | 'last'> {
     await lockUser(tx, userId)
     const all = await this.identities(tx, userId)
     const goes = (key: IdentityKey): boolean =>
@@ -114,7 +114,7 @@ export class Users {
         .where('provider_id', '=', key.providerId)
         .execute()
     }
-    return 'unlinked'
+    return { unlinked: leaving }
   }
 
   /** The user's identities, oldest first. */

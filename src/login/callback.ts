@@ -19,7 +19,10 @@ export type CallbackOutcome =
   | {
       ok: false
       failure: SignInFailure
-      /** Where an app waits for the answer. */ target: string | undefined
+      /** What it was for, as far as that is known. */
+      flow: FlowsTable | undefined
+      /** Where an app waits for the answer. */
+      target: string | undefined
     }
 
 /** What of the provider's answer counts. */
@@ -50,29 +53,35 @@ export async function finishSignIn(
       ...(answer.iss !== undefined && { iss: answer.iss }),
     }).toString()
     const { nonce } = flow
-    const { identity } = await client
+    const vouched = await client
       .identity({ url, state: answer.state, verifier: taken.verifier, nonce: nonce ?? undefined })
       .catch((error: unknown) => {
         throw new SignInFailure(codeOf(error), error)
       })
-    return { ok: true, signedIn: await parts.signIn.complete(flow, identity, browser) }
+    return { ok: true, signedIn: await parts.signIn.complete(flow, vouched, browser) }
   } catch (error) {
     const failure = error instanceof SignInFailure ? error : new SignInFailure('unavailable', error)
     const target =
       flow && appTarget(flow, parts.baseUrl(), { error: appErrors[failure.code] ?? 'server_error' })
-    return { ok: false, failure, target }
+    return { ok: false, failure, flow, target }
   }
 }
 
 /** Whether the fault is ours: the log then wants to know more. */
-export function isOwnFault({ code, cause }: SignInFailure): boolean {
-  return code === 'unavailable' && !(cause instanceof StorageUnavailable)
+export function isOwnFault(failure: SignInFailure): boolean {
+  return failure.code === 'hook-failed' || (failure.code === 'unavailable' && !isStorageFault(failure))
+}
+
+/** Whether the database did not answer. */
+export function isStorageFault({ cause }: SignInFailure): boolean {
+  return cause instanceof StorageUnavailable
 }
 
 /** What an app is told (RFC 6749, section 4.1.2.1). */
 const appErrors: Partial<Record<FailureCode, string>> = {
   'access-denied': 'access_denied',
   'account-blocked': 'access_denied',
+  refused: 'access_denied',
   'provider-unavailable': 'temporarily_unavailable',
   unavailable: 'temporarily_unavailable',
 }

@@ -10,8 +10,12 @@ export const failures = {
   'provider-answer-invalid':
     'The identity provider gave an answer that could not be trusted. Please try again; if it goes on, tell the operator the number below.',
   'account-blocked': 'This account is blocked. Ask the operator.',
-  'identity-taken':
-    'This identity belongs to another account here. Sign out and sign in with it, or unlink it there first.',
+  refused: 'You may not sign in here.',
+  'hook-failed':
+    'The sign-in could not be finished. Please try again; if it goes on, tell the operator the number below.',
+  'identity-taken': 'This identity belongs to another account here, so nothing was linked.',
+  'reauthentication-needed':
+    'Please sign in again: an identity can be linked only shortly after a sign-in. Then link it once more.',
   'session-changed':
     'You were signed out, or signed in as somebody else, while the identity was being linked. Please sign in and link it again.',
   unavailable: 'The service cannot sign anybody in at the moment. Please try again in a minute.',
@@ -19,14 +23,31 @@ export const failures = {
 
 export type FailureCode = keyof typeof failures
 
+/** What is known about a failure when it happens. */
+export interface FailureDetails {
+  /** Whose account it is about. */
+  userId?: string
+  /** The identity that the provider vouched for. */
+  providerId?: string
+  /** What a hook wants the person to read. */
+  message?: string
+}
+
 /** A sign-in that cannot go on. The cause is for the log: nothing of it is shown. */
 export class SignInFailure extends Error {
   readonly code: FailureCode
+  readonly details: FailureDetails
 
-  constructor(code: FailureCode, cause?: unknown) {
+  constructor(code: FailureCode, cause?: unknown, details: FailureDetails = {}) {
     super(failures[code], cause === undefined ? undefined : { cause })
     this.name = 'SignInFailure'
     this.code = code
+    this.details = details
+  }
+
+  /** The same failure, with more known about it. */
+  about(details: FailureDetails): SignInFailure {
+    return new SignInFailure(this.code, this.cause, { ...details, ...this.details })
   }
 }
 

@@ -1,3 +1,4 @@
+import type { EmitEvents } from '../accounts/account-events.ts'
 import type { Accounts } from '../accounts/index.ts'
 import { HostCookie } from '../accounts/host-cookie.ts'
 import { createSweeper } from '../accounts/sweeper.ts'
@@ -10,15 +11,20 @@ import { createOutboundAgent } from '../network/outbound-agent.ts'
 import type { Database } from '../storage/database.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
+import { Admission } from './admission.ts'
 import { AuthorizationCodes } from './authorization-codes.ts'
 import { Clients, faultsOfClients } from './clients.ts'
 import type { LoginConfig } from './config.ts'
 import { Flows } from './flows.ts'
+import { faultsOfHooks, Hooks } from './hooks.ts'
 import { loginRoutes } from './routes.ts'
 import { pageRoutes } from './page-routes.ts'
 import { ProviderClient } from './provider-client.ts'
+import { ProviderTokens } from './provider-tokens.ts'
 import { resolveProvider, type ResolvedProvider } from './providers/settings.ts'
+import { RefusalMessages } from './refusal-messages.ts'
 import { SignIn } from './sign-in.ts'
+import { faultsOfKeeping, keptProviders, withKeptScopes } from './token-keeping.ts'
 import { tokenRoutes } from './token-routes.ts'
 
 /** A provider that comes with the service: the demo's. Its issuer is known once the service listens. */
@@ -42,21 +48,33 @@ export interface LoginParts {
   baseUrl: () => string
   accounts: Accounts
   builtIn?: BuiltInProvider | undefined
+  /** For hooks: emits in the transaction of the sign-in. */
+  emit: EmitEvents
+}
+
+export interface Login extends Room {
+  /** For handlers that declare the need: users' access tokens at providers whose tokens are kept. */
+  providerTokens: ProviderTokens
 }
 
 /**
  * Sign-in through identity providers, and the exchange for apps.
  * @throws ConfigurationError that names every provider and app that cannot be used.
  */
-export function createLogin(parts: LoginParts): Room {
+export function createLogin(parts: LoginParts): Login {
   const { configuration, config, database, keyring, clock, log, metrics, baseUrl, accounts } = parts
   const calls = outgoingCalls(configuration.allowPrivateNetwork)
   const providers = createProviders(parts, calls)
   const clients = new Clients(config.clients ?? [])
-  const { users, sessions, sessionCookie, refreshTokens, accessTokens } = accounts
+  const { audit, events, users, sessions, sessionCookie, refreshTokens, accessTokens } = accounts
   const codes = new AuthorizationCodes({ database, clock, refreshTokens })
   const flows = new Flows({ database, keyring, clock, baseUrl })
-  const signIn = new SignIn({ database, accounts, codes, baseUrl })
+  const kept = keptProviders(config)
+  const providerTokens = new ProviderTokens({ database, keyring, clock, log, clients: providers, kept })
+  const hooks = new Hooks({ config, emit: parts.emit, clock })
+  const admission = new Admission({ users, audit, events, hooks, tokens: providerTokens })
+  const signIn = new SignIn({ database, sessions, admission, codes, baseUrl })
+  const refusals = new RefusalMessages(keyring)
   const flowCookie = new HostCookie('flow', baseUrl)
   const counter = metrics.counter('postern_sign_ins_total', 'Sign-ins that ended, by provider and outcome', [
     'provider',
@@ -64,6 +82,7 @@ export function createLogin(parts: LoginParts): Room {
   ])
   const count = (provider: string, outcome: string): void => counter.inc({ provider, outcome })
   return {
+    providerTokens,
     async routes(app) {
       const demo = parts.builtIn !== undefined
       await loginRoutes(app, {
@@ -73,6 +92,11 @@ export function createLogin(parts: LoginParts): Room {
         clients,
         flowCookie,
         sessionCookie,
+        sessions,
+        audit,
+        refusals,
+        recentSignIn: configuration.recentSignIn,
+        clock,
         baseUrl,
         demo,
         count,
@@ -84,6 +108,7 @@ export function createLogin(parts: LoginParts): Room {
         users,
         sessions,
         sessionCookie,
+        refusals,
         baseUrl,
         demo,
       })
@@ -115,7 +140,8 @@ function createProviders(
   calls: OutgoingCalls,
 ): Map<string, ProviderClient> {
   const { allowPrivateNetwork } = configuration
-  const faults = faultsOfClients(config.clients ?? [])
+  const faults = [...faultsOfClients(config.clients ?? []), ...faultsOfHooks(config)]
+  const kept = keptProviders(config)
   const clients = new Map<string, ProviderClient>()
   for (const settings of configuration.providers) {
     const provider = resolveProvider(settings)
@@ -123,9 +149,16 @@ function createProviders(
     else
       clients.set(
         provider.name,
-        new ProviderClient({ provider, fetch: calls.outside, allowPrivateNetwork, clock }),
+        new ProviderClient({
+          provider: withKeptScopes(provider, kept),
+          fetch: calls.outside,
+          allowPrivateNetwork,
+          clock,
+        }),
       )
   }
+  const named = [...clients.keys(), ...(builtIn ? [builtIn.name] : [])]
+  faults.push(...faultsOfKeeping(kept, named))
   if (faults.length > 0) throw new ConfigurationError(faults)
   if (builtIn && !clients.has(builtIn.name)) {
     const provider = resolveBuiltIn(builtIn)

@@ -8,6 +8,7 @@ import type { Queryable } from '../storage/database.ts'
 import { insistOnBaseUrl } from './canonical-host.ts'
 import { loginPage } from './page.ts'
 import type { ProviderClient } from './provider-client.ts'
+import type { RefusalMessages } from './refusal-messages.ts'
 import { defaultTarget, safeReturnTo } from './return-to.ts'
 
 export interface PageRoutesParts {
@@ -16,13 +17,14 @@ export interface PageRoutesParts {
   users: Users
   sessions: Sessions
   sessionCookie: HostCookie
+  refusals: RefusalMessages
   baseUrl: () => string
   demo: boolean
 }
 
 /** GET /login. */
 export async function pageRoutes(app: App, parts: PageRoutesParts): Promise<void> {
-  const { providers, reader, users, sessions, sessionCookie, baseUrl, demo } = parts
+  const { providers, reader, users, sessions, sessionCookie, refusals, baseUrl, demo } = parts
   const buttons = [...providers.values()].map(({ provider: { name, label } }) => ({ name, label }))
 
   await app.register(async (scope: App) => {
@@ -39,13 +41,17 @@ export async function pageRoutes(app: App, parts: PageRoutesParts): Promise<void
           querystring: Type.Object({
             error: Type.Optional(Type.String({ description: 'Why the last sign-in failed' })),
             id: Type.Optional(Type.String({ description: 'The number that finds it in the log' })),
+            provider: Type.Optional(Type.String({ description: 'Where it failed' })),
+            message: Type.Optional(Type.String({ description: 'What a hook that refused says' })),
+            proof: Type.Optional(Type.String({ description: 'Shows that the message is ours' })),
             return_to: Type.Optional(Type.String()),
           }),
           response: { 200: Type.String() },
         },
       },
       async (request, reply) => {
-        const { error, id, return_to: wanted } = request.query as Record<string, string | undefined>
+        const query = request.query as Record<string, string | undefined>
+        const { error, id, provider = '', return_to: wanted } = query
         const returnTo = safeReturnTo(wanted, baseUrl())
         const token = sessionCookie.read(request)
         const session = token === undefined ? undefined : await sessions.find(token)
@@ -55,6 +61,8 @@ export async function pageRoutes(app: App, parts: PageRoutesParts): Promise<void
           signedInAs: user && (user.name ?? user.email ?? user.id),
           error,
           supportId: id,
+          failedAt: providers.get(provider)?.provider.label,
+          refusal: refusals.read(query),
           returnTo: returnTo === defaultTarget ? undefined : returnTo,
           demo,
         })

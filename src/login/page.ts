@@ -6,13 +6,18 @@ export interface LoginPage {
   signedInAs: string | undefined
   error: string | undefined
   supportId: string | undefined
+  /** The label of the provider at which it failed. */
+  failedAt: string | undefined
+  /** What a hook that refused wants the person to read. Not escaped. */
+  refusal: string | undefined
   /** Checked already. */
   returnTo: string | undefined
   demo: boolean
 }
 
 /** GET /login: a button per provider, and in words what went wrong before. Without script and inline style. */
-export function loginPage({ providers, signedInAs, error, supportId, returnTo, demo }: LoginPage): string {
+export function loginPage(page: LoginPage): string {
+  const { providers, signedInAs, error, returnTo, demo } = page
   const query = returnTo === undefined ? '' : `?return_to=${encodeURIComponent(returnTo)}`
   const buttons = providers.map(
     ({ name, label }) =>
@@ -21,7 +26,7 @@ export function loginPage({ providers, signedInAs, error, supportId, returnTo, d
   return document(
     'Sign in',
     `<h1>Sign in</h1>
-${error === undefined ? '' : failureMessage(error, supportId)}
+${error === undefined ? '' : failureMessage(error, page)}
 ${signedInAs === undefined ? '' : signedIn(signedInAs)}
 ${buttons.length > 0 ? `<nav aria-label="Identity providers">${buttons.join('\n')}</nav>` : '<p class="soft">No identity provider is configured. The operator sets <code>GOOGLE_CLIENT_ID</code> and <code>GOOGLE_CLIENT_SECRET</code>, or those of another provider.</p>'}
 ${demo ? '<p class="soft">Demo mode: the development provider lets you choose who you are.</p>' : ''}`,
@@ -36,14 +41,26 @@ export function leavingPage(label: string, url: string): string {
   )
 }
 
-function failureMessage(code: string, supportId: string | undefined): string {
-  const words = Object.hasOwn(failures, code)
+function failureMessage(code: string, { supportId, failedAt, refusal, signedInAs }: LoginPage): string {
+  const known = Object.hasOwn(failures, code)
     ? failures[code as FailureCode]
     : 'The sign-in failed. Please try again.'
+  const words = code === 'refused' && refusal !== undefined ? refusal : known
   const id = supportId !== undefined && /^[\w-]{1,64}$/.test(supportId) ? supportId : undefined
   const support =
     id === undefined ? '' : `<br><span class="soft">Number for support: <code>${id}</code></span>`
-  return `<p class="message" role="alert">${escapeHtml(words)}${support}</p>`
+  const message = `<p class="message" role="alert">${escapeHtml(words)}${support}</p>`
+  return code === 'identity-taken' ? message + takenIdentity(failedAt, signedInAs) : message
+}
+
+/** Nobody but the person joins two accounts of one person. This is how. */
+function takenIdentity(failedAt: string | undefined, signedInAs: string | undefined): string {
+  const label = escapeHtml(failedAt ?? 'that provider')
+  const here = signedInAs === undefined ? 'this account' : `<strong>${escapeHtml(signedInAs)}</strong>`
+  return `<div class="card"><p>You have two accounts: ${here}, and the one that ${label} signs in to.</p>
+<ul><li>To use the other one, sign out and continue with ${label}.</li>
+<li>To move ${label} to ${here}: sign in to the other account, link a further identity to it, unlink ${label} there, then come back and link it here.</li></ul></div>
+`
 }
 
 function signedIn(name: string): string {

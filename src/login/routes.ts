@@ -1,17 +1,21 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import { auditOrigin, type Audit } from '../accounts/audit.ts'
 import type { HostCookie } from '../accounts/host-cookie.ts'
 import { acceptForms, neverStored } from '../accounts/routes.ts'
+import type { Sessions } from '../accounts/sessions.ts'
+import type { Clock } from '../clock.ts'
 import { newToken } from '../crypto/tokens.ts'
 import { Problem } from '../errors.ts'
 import type { App } from '../http/app.ts'
 import { insistOnBaseUrl } from './canonical-host.ts'
-import { codeOf, finishSignIn, isOwnFault } from './callback.ts'
+import { codeOf, finishSignIn, isOwnFault, isStorageFault } from './callback.ts'
 import type { Clients } from './clients.ts'
 import { describeCause, SignInFailure } from './failures.ts'
 import type { Flows, Intent } from './flows.ts'
 import { leavingPage } from './page.ts'
 import type { ProviderClient } from './provider-client.ts'
+import type { RefusalMessages } from './refusal-messages.ts'
 import { safeReturnTo } from './return-to.ts'
 import type { SignIn } from './sign-in.ts'
 
@@ -22,6 +26,12 @@ export interface LoginRoutesParts {
   clients: Clients
   flowCookie: HostCookie
   sessionCookie: HostCookie
+  sessions: Sessions
+  audit: Audit
+  refusals: RefusalMessages
+  /** Milliseconds since the last sign-in in which an identity may be linked. */
+  recentSignIn: number
+  clock: Clock
   baseUrl: () => string
   demo: boolean
   /** Counts how sign-ins end. */
@@ -105,7 +115,7 @@ export async function loginRoutes(app: App, parts: LoginRoutesParts): Promise<vo
       async (request, reply) => {
         const client = providerOf(request.params.provider)
         const sessionToken = sessionCookie.read(request)
-        const browser = { address: request.ip, userAgent: request.headers['user-agent'], sessionToken }
+        const browser = { origin: { ...auditOrigin(request), address: request.ip }, sessionToken }
         const query = request.url.split('?').slice(1).join('?')
         const outcome = await finishSignIn(parts, {
           client,
@@ -114,8 +124,9 @@ export async function loginRoutes(app: App, parts: LoginRoutesParts): Promise<vo
           browser,
         })
         if (!outcome.ok) {
-          report(request, client, outcome.failure)
-          return reply.redirect(outcome.target ?? failurePath(request, outcome.failure), 303)
+          const { failure, flow, target } = outcome
+          await report(request, client, failure, flow?.purpose === 'link' ? (flow.user_id ?? '') : undefined)
+          return reply.redirect(target ?? failurePath(request, client, failure), 303)
         }
         parts.count(client.provider.name, 'ok')
         const { signedIn } = outcome
@@ -144,11 +155,17 @@ export async function loginRoutes(app: App, parts: LoginRoutesParts): Promise<vo
         const { userId, sessionId } = request.principal ?? {}
         if (userId === undefined || sessionId === undefined) throw new Problem('not-signed-in')
         const returnTo = safeReturnTo(request.query.return_to, baseUrl())
+        const inPage = request.headers['sec-fetch-dest'] === 'document'
+        if (!(await signedInRecently(request))) {
+          if (!inPage) throw new Problem('reauthentication-needed')
+          const query = new URLSearchParams({ error: 'reauthentication-needed', return_to: returnTo })
+          return reply.redirect(`/login?${query.toString()}`, 303)
+        }
         const url = await begin(request, reply, client, { purpose: 'link', returnTo, userId, sessionId })
         if (url === undefined) return reply
         // Browsers hold the redirects of a form to the form-action of its page, which no provider is in. A page of our
         // own that leads on is a navigation of its own.
-        if (request.headers['sec-fetch-dest'] !== 'document') return reply.redirect(url.href, 303)
+        if (!inPage) return reply.redirect(url.href, 303)
         reply.header('refresh', `0;url=${url.href}`).type('text/html; charset=utf-8')
         return reply.serializer((html: string) => html).send(leavingPage(client.provider.label, url.href))
       },
@@ -172,26 +189,59 @@ export async function loginRoutes(app: App, parts: LoginRoutesParts): Promise<vo
     } catch (error) {
       if (!isProviderFault(error)) throw error
       const failure = new SignInFailure(codeOf(error), error)
-      report(request, client, failure)
+      await report(request, client, failure, intent.purpose === 'link' ? intent.userId : undefined)
       if (request.headers.accept?.includes('text/html') !== true) {
         throw new Problem('provider-unavailable', { retryAfter: 10 })
       }
-      void reply.redirect(failurePath(request, failure), 303)
+      void reply.redirect(failurePath(request, client, failure), 303)
       return undefined
     }
   }
 
-  function report(request: FastifyRequest, client: ProviderClient, failure: SignInFailure): void {
-    const provider = client.provider.name
-    parts.count(provider, failure.code)
-    const details = { provider, failure: failure.code, causes: describeCause(failure.cause) }
-    if (isOwnFault(failure)) request.log.error({ ...details, err: failure.cause }, 'sign-in failed')
-    else request.log.warn(details, 'sign-in failed')
+  /** A stolen cookie must not be enough to add a way in that stays: who links proves who they are shortly before. */
+  async function signedInRecently(request: FastifyRequest): Promise<boolean> {
+    const token = sessionCookie.read(request)
+    const session = token === undefined ? undefined : await parts.sessions.find(token)
+    return session !== undefined && session.authenticatedAt > parts.clock.now() - parts.recentSignIn
   }
-}
 
-function failurePath(request: FastifyRequest, { code }: SignInFailure): string {
-  return `/login?error=${code}&id=${encodeURIComponent(request.id)}`
+  /** @param linker the user who was linking; undefined at a sign-in. */
+  async function report(
+    request: FastifyRequest,
+    client: ProviderClient,
+    failure: SignInFailure,
+    linker: string | undefined,
+  ): Promise<void> {
+    const provider = client.provider.name
+    const { code, details } = failure
+    parts.count(provider, code)
+    const line = { provider, failure: code, causes: describeCause(failure.cause) }
+    if (isOwnFault(failure)) request.log.error({ ...line, err: failure.cause }, 'sign-in failed')
+    else request.log.warn(line, 'sign-in failed')
+    // The database does not answer: the line above has to do.
+    if (isStorageFault(failure)) return
+    const { userId, providerId } = details
+    await parts.audit.note({
+      ...auditOrigin(request),
+      action: linker === undefined ? 'sign_in.failed' : 'identity.link_failed',
+      actor: linker && `user:${linker}`,
+      userId: linker || userId,
+      provider,
+      providerId,
+      code,
+    })
+  }
+
+  /** /login, with all that the page needs to say what happened. */
+  function failurePath(request: FastifyRequest, client: ProviderClient, failure: SignInFailure): string {
+    const { code, details } = failure
+    const query = new URLSearchParams({ error: code, id: request.id, provider: client.provider.name })
+    if (details.message) {
+      const message = parts.refusals.write(request.id, details.message)
+      for (const [name, value] of Object.entries(message)) query.set(name, value)
+    }
+    return `/login?${query.toString()}`
+  }
 }
 
 /** Errors of discovery: of fetch and of openid-client. Everything else (our storage, a mistake) is not the provider's. */

@@ -1,22 +1,16 @@
-import type { RefreshTokens } from '../accounts/refresh-tokens.ts'
+import type { AuditOrigin } from '../accounts/audit.ts'
 import type { Sessions } from '../accounts/sessions.ts'
-import type { ProvidedIdentity, Users } from '../accounts/users.ts'
 import type { Database } from '../storage/database.ts'
 import type { FlowsTable } from '../storage/tables.ts'
+import type { Admission } from './admission.ts'
 import type { AuthorizationCodes } from './authorization-codes.ts'
 import { SignInFailure } from './failures.ts'
-
-/** The part of the accounts that a sign-in works with. */
-export interface SignInAccounts {
-  users: Users
-  sessions: Sessions
-  refreshTokens: RefreshTokens
-}
+import type { Vouched } from './issued-tokens.ts'
 
 export interface Browser {
-  address: string
-  userAgent: string | undefined
-  /** The token of the session cookie that came with the callback. */
+  /** Where the callback came from. */
+  origin: AuditOrigin & { address: string }
+  /** The token of the session cookie that came with it. */
   sessionToken: string | undefined
 }
 
@@ -28,77 +22,85 @@ export type SignedIn =
 /** Ends a sign-in: who the identity is here, and what they get for it. */
 export class SignIn {
   readonly #database: Database
-  readonly #accounts: SignInAccounts
+  readonly #sessions: Sessions
+  readonly #admission: Admission
   readonly #codes: AuthorizationCodes
   readonly #baseUrl: () => string
 
   constructor(parts: {
     database: Database
-    accounts: SignInAccounts
+    sessions: Sessions
+    admission: Admission
     codes: AuthorizationCodes
     baseUrl: () => string
   }) {
     this.#database = parts.database
-    this.#accounts = parts.accounts
+    this.#sessions = parts.sessions
+    this.#admission = parts.admission
     this.#codes = parts.codes
     this.#baseUrl = parts.baseUrl
   }
 
   /** @throws SignInFailure when the identity may not be used like this. */
-  async complete(flow: FlowsTable, identity: ProvidedIdentity, browser: Browser): Promise<SignedIn> {
-    if (flow.purpose === 'link') return this.#link(flow, identity, browser)
+  async complete(flow: FlowsTable, vouched: Vouched, browser: Browser): Promise<SignedIn> {
+    if (flow.purpose === 'link') return this.#link(flow, vouched, browser)
     const { client_id: clientId, client_redirect_uri: redirectUri, client_challenge: challenge } = flow
     if (clientId !== null && redirectUri !== null && challenge !== null) {
-      return this.#signInApp(flow, identity, { clientId, redirectUri, challenge })
+      return this.#signInApp(flow, vouched, { clientId, redirectUri, challenge }, browser)
     }
-    return this.#signInBrowser(flow, identity, browser)
+    return this.#signInBrowser(flow, vouched, browser)
   }
 
-  async #signInBrowser(flow: FlowsTable, identity: ProvidedIdentity, browser: Browser): Promise<SignedIn> {
-    const { users, sessions } = this.#accounts
-    return this.#database.transaction(async (tx) => {
-      const { userId, blocked } = await users.findOrCreate(tx, identity)
-      if (blocked) throw new SignInFailure('account-blocked')
-      if (browser.sessionToken !== undefined) await sessions.revokeToken(tx, browser.sessionToken)
-      const { address, userAgent } = browser
-      const { token, maxAge } = await sessions.begin(tx, {
-        userId,
-        provider: identity.provider,
-        address,
-        userAgent,
-      })
-      return { kind: 'session', token, maxAge, target: flow.return_to }
+  async #signInBrowser(flow: FlowsTable, vouched: Vouched, browser: Browser): Promise<SignedIn> {
+    const { sessionToken, origin } = browser
+    const { provider } = vouched.identity
+    const [emitted, session] = await this.#database.transaction(async (tx) => {
+      const arrival = await this.#admission.recognise(tx, vouched.identity)
+      if (sessionToken !== undefined) await this.#sessions.revokeToken(tx, sessionToken)
+      const { address, userAgent } = origin
+      const { userId } = arrival
+      const begun = await this.#sessions.begin(tx, { userId, provider, address, userAgent })
+      const visit = { origin, client: undefined, target: `session:${begun.id}` }
+      return [await this.#admission.welcome(tx, arrival, vouched, visit), begun] as const
     })
+    if (emitted) this.#database.signal('deliveries')
+    return { kind: 'session', token: session.token, maxAge: session.maxAge, target: flow.return_to }
   }
 
   /** An app gets a one-time code, and the browser no session: the app is who signs in. */
   async #signInApp(
     flow: FlowsTable,
-    identity: ProvidedIdentity,
+    vouched: Vouched,
     app: { clientId: string; redirectUri: string; challenge: string },
+    { origin }: Browser,
   ): Promise<SignedIn> {
-    const code = await this.#database.transaction(async (tx) => {
-      const { userId, blocked } = await this.#accounts.users.findOrCreate(tx, identity)
-      if (blocked) throw new SignInFailure('account-blocked')
-      return this.#codes.issue(tx, app, { userId, provider: identity.provider })
+    const { clientId: client } = app
+    const { provider } = vouched.identity
+    const [emitted, code] = await this.#database.transaction(async (tx) => {
+      const arrival = await this.#admission.recognise(tx, vouched.identity)
+      const code = await this.#codes.issue(tx, app, { userId: arrival.userId, provider })
+      const visit = { origin, client, target: `app:${client}` }
+      return [await this.#admission.welcome(tx, arrival, vouched, visit), code] as const
     })
+    if (emitted) this.#database.signal('deliveries')
     return { kind: 'app', target: appTarget(flow, this.#baseUrl(), { code }) ?? flow.return_to }
   }
 
   /** The one who began the linking must still be the one who is signed in here. */
-  async #link(flow: FlowsTable, identity: ProvidedIdentity, browser: Browser): Promise<SignedIn> {
-    const { users, sessions } = this.#accounts
-    const session = browser.sessionToken === undefined ? undefined : await sessions.find(browser.sessionToken)
+  async #link(flow: FlowsTable, vouched: Vouched, { sessionToken, origin }: Browser): Promise<SignedIn> {
+    const session = sessionToken === undefined ? undefined : await this.#sessions.find(sessionToken)
     if (!session || session.id !== flow.session_id || session.userId !== flow.user_id) {
       throw new SignInFailure('session-changed')
     }
-    return this.#database.transaction(async (tx) => {
-      const linked = await users.link(tx, session.userId, identity)
-      if (linked === 'taken') throw new SignInFailure('identity-taken')
-      const renewed = await sessions.renewToken(tx, session.id)
+    const [emitted, renewed] = await this.#database.transaction(async (tx) => {
+      const visit = { origin, client: undefined, target: `session:${session.id}` }
+      const emitted = await this.#admission.link(tx, session.userId, vouched, visit)
+      const renewed = await this.#sessions.renewToken(tx, session.id)
       if (!renewed) throw new SignInFailure('session-changed')
-      return { kind: 'session', ...renewed, target: flow.return_to }
+      return [emitted, renewed] as const
     })
+    if (emitted) this.#database.signal('deliveries')
+    return { kind: 'session', ...renewed, target: flow.return_to }
   }
 }
 

@@ -2,6 +2,7 @@ import type { Clock } from '../clock.ts'
 import type { Database, LazyTransaction, Tx } from '../storage/database.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { EmittedEvent, Handler, HandlerContext } from './config.ts'
+import { noProviderToken } from './declared-handlers.ts'
 import { receivedEvent } from './received-event.ts'
 import type { ClaimedEvent, InboxStore } from './store.ts'
 
@@ -91,6 +92,7 @@ async function runHandlers(
       emitted.push({ type, data, ...(id !== undefined && { id }) })
     },
     signal,
+    providerToken: noProviderToken,
     log: log.child({
       source: claimed.source,
       event: claimed.event,

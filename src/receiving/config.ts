@@ -37,6 +37,16 @@ export type HandlerLog = Record<
   (first: object | string, message?: string) => void
 >
 
+/**
+ * A user's access token at an identity provider, by the user's id here or the provider's; refreshed when it is near its
+ * end. `undefined` when none is kept, or the user has withdrawn the consent. Call it before the first use of `tx`: it may
+ * go over the network.
+ */
+export type ProviderToken = (
+  provider: string,
+  owner: { userId: string } | { providerId: string },
+) => Promise<string | undefined>
+
 export interface HandlerContext<DB = AnyTables> {
   /**
    * The transaction that also holds the processed-event marker: its writes happen exactly once. It begins at its first
@@ -48,6 +58,8 @@ export interface HandlerContext<DB = AnyTables> {
   /** Aborted when the handler's time is over or the service stops; its work is then rolled back. */
   readonly signal: AbortSignal
   readonly log: HandlerLog
+  /** For handlers that declare the need: `{ providerTokens: ['github'], handle }`. For others it throws. */
+  readonly providerToken: ProviderToken
 }
 
 /** Does the work for one event. When it throws, its work is rolled back and it is tried again later. */
@@ -55,6 +67,11 @@ export type Handler<DB = AnyTables> = (
   event: ReceivedEvent,
   context: HandlerContext<DB>,
 ) => Promise<void> | void
+
+/** A handler, or one that declares which identity providers' access tokens it needs. */
+export type DeclaredHandler<DB = AnyTables> =
+  | Handler<DB>
+  | { providerTokens: readonly string[]; handle: Handler<DB> }
 
 /** The `receiving` part of the configuration module. */
 export interface ReceivingConfig<DB = AnyTables> {
@@ -64,5 +81,5 @@ export interface ReceivingConfig<DB = AnyTables> {
    * By type: `order.paid`, `order.*` (all that begins with `order.`) or `*`. All that match an event run, the most
    * particular first, in one transaction.
    */
-  handlers?: Readonly<Record<string, Handler<DB>>>
+  handlers?: Readonly<Record<string, DeclaredHandler<DB>>>
 }

@@ -9,6 +9,7 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import { Acceptor } from './acceptor.ts'
 import type { EmitWithin } from './attempt.ts'
 import type { Handler, ReceivingConfig } from './config.ts'
+import { plainHandlers, type ProviderTokenSource } from './declared-handlers.ts'
 import { forwardTo, sendByFetch, type Send } from './forward.ts'
 import { Handlers } from './handlers.ts'
 import { reprocessRoutes } from './reprocess.ts'
@@ -27,6 +28,8 @@ export interface ReceivingParts {
   metrics: Metrics
   /** Emits events in a handler's transaction. */
   emitWithin: EmitWithin
+  /** For handlers that declare the need. */
+  providerTokens?: ProviderTokenSource
   /** How a forwarding source sends; by default over the network. */
   send?: Send
 }
@@ -48,7 +51,7 @@ export function createReceiving(parts: ReceivingParts): Room {
     send = sendByFetch,
   } = parts
   const sources = readSources(config.sources, configuration)
-  const handlers = new Handlers(config.handlers)
+  const handlers = new Handlers(plainHandlers(config.handlers, parts.providerTokens))
   const forwards = new Map<string, readonly Handler[]>()
   for (const [name, { forwardTo: url }] of sources)
     if (url !== undefined) forwards.set(name, [forwardTo(url, send)])
