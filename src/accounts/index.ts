@@ -13,18 +13,23 @@ import {
   type EmitEvents,
 } from './account-events.ts'
 import { AccessTokens } from './access-tokens.ts'
+import { Administration } from './administration.ts'
 import { ApiKeys } from './api-keys.ts'
 import { AuditLog } from './audit-log.ts'
 import { auditRoutes } from './audit-routes.ts'
 import { Audit } from './audit.ts'
 import { createAuthenticate } from './authenticate.ts'
+import { deviceRoutes } from './device-routes.ts'
+import { Devices } from './devices.ts'
 import { HostCookie } from './host-cookie.ts'
+import { jwksRoutes } from './jwks-routes.ts'
 import { identityRoutes } from './identity-routes.ts'
 import { RefreshTokens } from './refresh-tokens.ts'
 import { accountsRoutes } from './routes.ts'
 import { Sessions } from './sessions.ts'
 import { SigningKeys } from './signing-keys.ts'
 import { createSweeper } from './sweeper.ts'
+import { userRoutes } from './user-routes.ts'
 import { Users } from './users.ts'
 
 export interface AccountsParts {
@@ -69,10 +74,17 @@ export function createAccounts({
   const limits = { idle: configuration.sessionIdle, lifetime: configuration.sessionLifetime }
   const audit = new Audit({ database, clock, log, retention: configuration.auditRetention })
   const keys = new ApiKeys(database, clock, audit.record, configuration.adminApiKey)
-  const users = new Users(clock, admins)
+  const users = new Users(clock, admins, database.revocations)
   const sessions = new Sessions({ database, clock, log, limits, admins })
-  const refreshTokens = new RefreshTokens({ database, clock, limits, admins })
-  const signingKeys = new SigningKeys({ database, keyring, clock })
+  const refreshTokens = new RefreshTokens({ database, clock, limits, admins, record: audit.record })
+  const devices = new Devices(database, sessions, refreshTokens)
+  const administration = new Administration({ database, clock, devices, admins, record: audit.record })
+  const signingKeys = new SigningKeys({
+    database,
+    keyring,
+    clock,
+    rotation: configuration.signingKeyRotation,
+  })
   const accessTokens = new AccessTokens({
     keys: signingKeys,
     refreshTokens,
@@ -84,6 +96,7 @@ export function createAccounts({
   const sweeper = createSweeper('accounts', clock, log, [
     (now) => sessions.sweep(now),
     (now) => refreshTokens.sweep(now),
+    (now) => signingKeys.rotateIfDue(now),
     (now) => audit.sweep(now),
   ])
   return {
@@ -102,10 +115,12 @@ export function createAccounts({
         users,
         sessions,
         refreshTokens,
-        signingKeys,
         cookie: sessionCookie,
         audit,
       })
+      await deviceRoutes(app, { devices, cookie: sessionCookie, audit })
+      await userRoutes(app, administration)
+      jwksRoutes(app, signingKeys)
       await identityRoutes(app, { database, users, sessions, cookie: sessionCookie, audit, events })
       await auditRoutes(app, new AuditLog(database, new Cursors(keyring)))
     },

@@ -2,9 +2,10 @@ import type { Clock } from '../clock.ts'
 import { newId } from '../crypto/ids.ts'
 import { hashToken, newToken } from '../crypto/tokens.ts'
 import type { Database, Queryable, Tx } from '../storage/database.ts'
-import type { Role } from '../storage/tables.ts'
+import type { Role, TokenFamiliesTable } from '../storage/tables.ts'
+import type { AuditOrigin, RecordAudit } from './audit.ts'
 import { roleExpression, type IdentityKey } from './roles.ts'
-import type { SessionLimits } from './sessions.ts'
+import { keptUserAgent, type NewSession, type SessionLimits } from './sessions.ts'
 
 /** Milliseconds in which a token that was just used may be used again: parallel tabs refresh at the same moment. */
 export const reuseGrace = 10_000
@@ -17,6 +18,15 @@ export interface Family {
   authenticatedAt: number
 }
 
+export interface NewFamily extends Omit<NewSession, 'address' | 'userAgent'> {
+  familyId: string
+  clientId: string
+  authenticatedAt: number
+  /** Of the browser in which the user signed in. */
+  address: string | null
+  userAgent: string | null
+}
+
 /**
  * Refresh tokens rotate: each is used once and gives the next. One that comes back later was copied by somebody, and
  * nobody can tell who is the thief, so its whole family ends (RFC 9700, section 4.14.2).
@@ -26,120 +36,211 @@ export class RefreshTokens {
   readonly #clock: Clock
   readonly #limits: SessionLimits
   readonly #admins: readonly IdentityKey[]
+  readonly #record: RecordAudit
 
   constructor(parts: {
     database: Database
     clock: Clock
     limits: SessionLimits
     admins: readonly IdentityKey[]
+    record: RecordAudit
   }) {
     this.#database = parts.database
     this.#clock = parts.clock
     this.#limits = parts.limits
     this.#admins = parts.admins
+    this.#record = parts.record
   }
 
   newFamilyId(): string {
     return newId(this.#clock.now())
   }
 
-  /** Adds a token to a family, the first one included. */
-  async issue(tx: Tx, family: Family): Promise<string> {
+  /** Begins a family, and gives its first token. */
+  async begin(tx: Tx, family: NewFamily): Promise<string> {
     const now = this.#clock.now()
-    const token = newToken('rt_')
+    const expiresAt = family.authenticatedAt + this.#limits.lifetime
     await tx
-      .insertInto('refresh_tokens')
+      .insertInto('token_families')
       .values({
-        token_hash: hashToken(token),
-        family_id: family.familyId,
+        id: family.familyId,
         user_id: family.userId,
         client_id: family.clientId,
-        authenticated_at: family.authenticatedAt,
+        provider: family.provider,
+        address: family.address,
+        user_agent: keptUserAgent(family.userAgent ?? undefined),
         created_at: now,
-        expires_at: Math.min(now + this.#limits.idle, family.authenticatedAt + this.#limits.lifetime),
-        used_at: null,
+        last_seen_at: now,
+        authenticated_at: family.authenticatedAt,
+        expires_at: expiresAt,
         revoked_at: null,
       })
       .execute()
-    return token
+    return this.#issue(tx, family.familyId, expiresAt)
   }
 
-  /** Exchanges a token for the next one. `undefined` when it is not (or no longer) good for this app. */
-  async rotate(token: string, clientId: string): Promise<{ family: Family; token: string } | undefined> {
+  /**
+   * Exchanges a token for the next one. `undefined` when it is not (or no longer) good for this app.
+   * @param origin who asks, for the audit log when this is a reuse.
+   */
+  async rotate(
+    token: string,
+    clientId: string,
+    origin: AuditOrigin = {},
+  ): Promise<{ family: Family; token: string } | undefined> {
     const now = this.#clock.now()
     const hash = hashToken(token)
     return this.#database.transaction(async (tx) => {
-      const fresh = await tx
-        .updateTable('refresh_tokens')
-        .set({ used_at: now })
-        .where('token_hash', '=', hash)
+      const familyId = await this.#familyOf(tx, hash, now)
+      if (familyId === undefined) return undefined
+      // This change is a lock as well: refreshes and revocations of one family go one after the other.
+      const row = await tx
+        .updateTable('token_families')
+        .set({ last_seen_at: now })
+        .where('id', '=', familyId)
         .where('client_id', '=', clientId)
-        .where('used_at', 'is', null)
         .where('revoked_at', 'is', null)
         .where('expires_at', '>', now)
-        .returning('family_id')
+        .returningAll()
         .executeTakeFirst()
-      const row = await tx
-        .selectFrom('refresh_tokens')
-        .selectAll()
-        .where('token_hash', '=', hash)
-        .executeTakeFirst()
-      if (!row || row.client_id !== clientId || row.revoked_at !== null || row.expires_at <= now)
-        return undefined
-      if (!fresh && (row.used_at ?? 0) <= now - reuseGrace) {
-        await this.revokeFamily(tx, row.family_id)
+      if (!row || !(await this.liveRole(tx, familyId, row.user_id))) return undefined
+      if (!(await this.#spend(tx, hash, now))) {
+        await this.revokeFamily(tx, familyId)
+        const detail = { reason: 'reuse' }
+        const target = `app:${clientId}`
+        await this.#record(tx, { action: 'tokens.revoked', userId: row.user_id, target, detail, ...origin })
         return undefined
       }
-      const family = {
-        familyId: row.family_id,
-        userId: row.user_id,
-        clientId,
-        authenticatedAt: row.authenticated_at,
-      }
-      if (!(await this.liveRole(tx, family.familyId, family.userId))) return undefined
-      return { family, token: await this.issue(tx, family) }
+      const family = { familyId, userId: row.user_id, clientId, authenticatedAt: row.authenticated_at }
+      return { family, token: await this.#issue(tx, familyId, row.expires_at) }
     })
   }
 
   async revokeFamily(tx: Tx, familyId: string): Promise<void> {
     await tx
-      .updateTable('refresh_tokens')
+      .updateTable('token_families')
       .set({ revoked_at: this.#clock.now() })
-      .where('family_id', '=', familyId)
+      .where('id', '=', familyId)
       .where('revoked_at', 'is', null)
       .execute()
   }
 
-  /** Ends a family by its id: signing out of an app. `record` writes it down in the same transaction. */
-  async end(familyId: string, record?: (tx: Tx) => Promise<void>): Promise<void> {
-    await this.#database.transaction(async (tx) => {
-      await this.revokeFamily(tx, familyId)
+  /** Ends one of the user's families; `record` as for sessions. False when the user has no such live family. */
+  async revoke(userId: string, familyId: string, record?: (tx: Tx) => Promise<void>): Promise<boolean> {
+    return this.#database.transaction(async (tx) => {
+      const result = await tx
+        .updateTable('token_families')
+        .set({ revoked_at: this.#clock.now() })
+        .where('id', '=', familyId)
+        .where('user_id', '=', userId)
+        .where('revoked_at', 'is', null)
+        .executeTakeFirst()
+      if (result.numUpdatedRows === 0n) return false
       await record?.(tx)
+      return true
     })
+  }
+
+  /** Ends all of a user's families but one, and codes that were not exchanged yet; gives how many families. */
+  async revokeAll(tx: Tx, userId: string, exceptId?: string): Promise<number> {
+    await tx
+      .deleteFrom('authorization_codes')
+      .where('user_id', '=', userId)
+      .where('used_at', 'is', null)
+      .execute()
+    let families = tx
+      .updateTable('token_families')
+      .set({ revoked_at: this.#clock.now() })
+      .where('user_id', '=', userId)
+      .where('revoked_at', 'is', null)
+    if (exceptId !== undefined) families = families.where('id', '<>', exceptId)
+    const { numUpdatedRows } = await families.executeTakeFirst()
+    return Number(numUpdatedRows)
+  }
+
+  /** The user's live families, the newest first, `limit` at most. */
+  async list(userId: string, limit: number): Promise<TokenFamiliesTable[]> {
+    const now = this.#clock.now()
+    return this.#database.reader
+      .selectFrom('token_families')
+      .selectAll()
+      .where('user_id', '=', userId)
+      .where('revoked_at', 'is', null)
+      .where('expires_at', '>', now)
+      .where('last_seen_at', '>', now - this.#limits.idle)
+      .orderBy('id', 'desc')
+      .limit(limit)
+      .execute()
   }
 
   /** The role of the user behind a family; `undefined` when the family was revoked or is over, or the user is blocked. */
   async liveRole(db: Queryable, familyId: string, userId: string): Promise<Role | undefined> {
     const row = await db
-      .selectFrom('refresh_tokens')
-      .innerJoin('users', 'users.id', 'refresh_tokens.user_id')
+      .selectFrom('token_families')
+      .innerJoin('users', 'users.id', 'token_families.user_id')
       .select(roleExpression(this.#admins).as('role'))
-      .where('refresh_tokens.family_id', '=', familyId)
-      .where('refresh_tokens.user_id', '=', userId)
-      .where('refresh_tokens.revoked_at', 'is', null)
-      .where('refresh_tokens.expires_at', '>', this.#clock.now())
+      .where('token_families.id', '=', familyId)
+      .where('token_families.user_id', '=', userId)
+      .where('token_families.revoked_at', 'is', null)
+      .where('token_families.expires_at', '>', this.#clock.now())
       .where('users.blocked_at', 'is', null)
-      .limit(1)
       .executeTakeFirst()
     return row?.role
   }
 
   async sweep(now: number): Promise<void> {
     await this.#database.transaction(
-      (tx) => tx.deleteFrom('refresh_tokens').where('expires_at', '<=', now).execute(),
-      {
-        lane: 'work',
+      async (tx) => {
+        await tx.deleteFrom('refresh_tokens').where('expires_at', '<=', now).execute()
+        await tx
+          .deleteFrom('token_families')
+          .where((eb) =>
+            eb.or([
+              eb('expires_at', '<=', now),
+              eb('last_seen_at', '<=', now - this.#limits.idle),
+              eb('revoked_at', 'is not', null),
+            ]),
+          )
+          .execute()
       },
+      { lane: 'work' },
     )
+  }
+
+  async #issue(tx: Tx, familyId: string, familyEnd: number): Promise<string> {
+    const now = this.#clock.now()
+    const token = newToken('rt_')
+    await tx
+      .insertInto('refresh_tokens')
+      .values({
+        token_hash: hashToken(token),
+        family_id: familyId,
+        created_at: now,
+        expires_at: Math.min(now + this.#limits.idle, familyEnd),
+        used_at: null,
+      })
+      .execute()
+    return token
+  }
+
+  async #familyOf(tx: Tx, hash: Uint8Array, now: number): Promise<string | undefined> {
+    const row = await tx
+      .selectFrom('refresh_tokens')
+      .select('family_id')
+      .where('token_hash', '=', hash)
+      .where('expires_at', '>', now)
+      .executeTakeFirst()
+    return row?.family_id
+  }
+
+  /** False when the token was used before, and not just now. */
+  async #spend(tx: Tx, hash: Uint8Array, now: number): Promise<boolean> {
+    const { numUpdatedRows } = await tx
+      .updateTable('refresh_tokens')
+      .set((eb) => ({ used_at: eb.fn.coalesce('used_at', eb.val(now)) }))
+      .where('token_hash', '=', hash)
+      .where((eb) => eb.or([eb('used_at', 'is', null), eb('used_at', '>', now - reuseGrace)]))
+      .executeTakeFirst()
+    return numUpdatedRows > 0n
   }
 }

@@ -1,6 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { isId } from '../crypto/ids.ts'
 import { Problem } from '../errors.ts'
 import type { App } from '../http/app.ts'
 import type { Principal } from '../http/principal.ts'
@@ -9,7 +8,6 @@ import { auditOrigin, type Audit, type AuditEntry } from './audit.ts'
 import type { HostCookie } from './host-cookie.ts'
 import type { RefreshTokens } from './refresh-tokens.ts'
 import type { Sessions } from './sessions.ts'
-import type { SigningKeys } from './signing-keys.ts'
 import type { Users } from './users.ts'
 
 export interface AccountsRoutesParts {
@@ -17,15 +15,12 @@ export interface AccountsRoutesParts {
   users: Users
   sessions: Sessions
   refreshTokens: RefreshTokens
-  signingKeys: SigningKeys
   cookie: HostCookie
   audit: Audit
 }
 
 const tags = ['sign-in']
 const Nullable = Type.Union([Type.String(), Type.Null()])
-const Time = Type.String({ format: 'date-time' })
-const iso = (time: number): string => new Date(time).toISOString()
 
 const User = Type.Object({
   id: Type.String(),
@@ -33,19 +28,10 @@ const User = Type.Object({
   name: Nullable,
   role: Type.Enum(['user', 'admin']),
 })
-const SessionItem = Type.Object({
-  id: Type.String({ description: 'Names the session; it is not the token.' }),
-  current: Type.Boolean({ description: 'Whether this call was made with it.' }),
-  provider: Type.String({ description: 'The identity provider of the sign-in' }),
-  address: Nullable,
-  userAgent: Nullable,
-  createdAt: Time,
-  lastSeenAt: Time,
-  expiresAt: Time,
-})
+
 /** The calls about one's own account. */
 export async function accountsRoutes(app: App, parts: AccountsRoutesParts): Promise<void> {
-  const { database, users, sessions, refreshTokens, signingKeys, cookie, audit } = parts
+  const { database, users, sessions, refreshTokens, cookie, audit } = parts
   /** Writes an entry about the caller's own account. */
   const recorder = (request: FastifyRequest, entry: AuditEntry) => (tx: Tx) =>
     audit.record(tx, { ...auditOrigin(request), userId: request.principal?.userId, ...entry })
@@ -96,7 +82,7 @@ export async function accountsRoutes(app: App, parts: AccountsRoutesParts): Prom
         const { kind, userId, sessionId = '' } = signedIn(request)
         const record = recorder(request, { action: 'user.signed_out', target: `session:${sessionId}` })
         if (kind === 'session') await sessions.revoke(userId, sessionId, record)
-        else await refreshTokens.end(sessionId, record)
+        else await refreshTokens.revoke(userId, sessionId, record)
         return goodbye(request, reply)
       },
     )
@@ -105,71 +91,7 @@ export async function accountsRoutes(app: App, parts: AccountsRoutesParts): Prom
       cookie.clear(reply)
       return wantsPage(request) ? reply.redirect('/login', 303) : reply.code(204).send()
     }
-
-    scope.get(
-      '/auth/sessions',
-      {
-        config: { access: 'user' },
-        schema: {
-          tags,
-          summary: 'My devices',
-          response: { 200: Type.Object({ data: Type.Array(SessionItem) }) },
-        },
-      },
-      async ({ principal }) => {
-        const { userId, sessionId } = signedIn({ principal })
-        const rows = await sessions.list(userId)
-        const data = rows.map((row) => ({
-          id: row.id,
-          current: row.id === sessionId,
-          provider: row.provider,
-          address: row.address,
-          userAgent: row.user_agent,
-          createdAt: iso(row.created_at),
-          lastSeenAt: iso(row.last_seen_at),
-          expiresAt: iso(row.expires_at),
-        }))
-        return { data }
-      },
-    )
-
-    scope.delete(
-      '/auth/sessions/:id',
-      {
-        config: { access: 'user' },
-        schema: {
-          tags,
-          summary: 'End one of my sessions',
-          params: Type.Object({ id: Type.String() }),
-          response: { 204: Type.Null() },
-        },
-      },
-      async (request, reply) => {
-        const { userId, sessionId } = signedIn(request)
-        const { id } = request.params
-        const record = recorder(request, { action: 'session.revoked', target: `session:${id}` })
-        if (!isId(id) || !(await sessions.revoke(userId, id, record))) throw new Problem('not-found')
-        if (id === sessionId) cookie.clear(reply)
-        return reply.code(204).send(null)
-      },
-    )
   })
-
-  app.get(
-    '/.well-known/jwks.json',
-    {
-      config: { access: 'public' },
-      schema: {
-        tags,
-        summary: 'The public keys of access tokens (RFC 7517)',
-        response: { 200: Type.Object({ keys: Type.Array(Type.Object({}, { additionalProperties: true })) }) },
-      },
-    },
-    async (_request, reply) => {
-      const { keys } = await signingKeys.jwks()
-      return reply.header('cache-control', 'public, max-age=300').send({ keys })
-    },
-  )
 }
 
 /** Answers of sign-in hold what is one person's: no cache, of a browser or on the way, may keep them. */
@@ -196,7 +118,7 @@ export function acceptForms(scope: App): void {
   )
 }
 
-/** The signed-in user of a call that asks for one. @throws Problem `not-signed-in` */
+/** The caller, who must be a user. @throws Problem `not-signed-in` */
 export function signedIn({ principal }: Pick<FastifyRequest, 'principal'>): Principal & { userId: string } {
   if (!principal?.userId) throw new Problem('not-signed-in')
   return { ...principal, userId: principal.userId }

@@ -2,12 +2,12 @@ import type { Clock } from '../clock.ts'
 import { newId } from '../crypto/ids.ts'
 import { hashToken, newToken } from '../crypto/tokens.ts'
 import type { Database, Tx } from '../storage/database.ts'
-import type { Role } from '../storage/tables.ts'
+import type { SessionsTable } from '../storage/tables.ts'
 import type { Log } from '../telemetry/log.ts'
-import { roleExpression, type IdentityKey } from './roles.ts'
+import type { IdentityKey } from './roles.ts'
+import { SeenTimes } from './seen-times.ts'
+import { SessionLookup, type Session } from './session-lookup.ts'
 
-/** How precise `last_seen_at` is, in milliseconds: at most one write per session in this time. */
-const seenResolution = 60_000
 const longestUserAgent = 512
 
 export interface SessionLimits {
@@ -24,24 +24,13 @@ export interface NewSession {
   userAgent: string | undefined
 }
 
-export interface Session {
-  id: string
-  userId: string
-  role: Role
-  provider: string
-  createdAt: number
-  lastSeenAt: number
-  authenticatedAt: number
-  expiresAt: number
-}
-
 /** Browser sessions: an opaque token in a cookie, its hash in a row, so that signing out really ends it. */
 export class Sessions {
   readonly #database: Database
   readonly #clock: Clock
-  readonly #log: Log
   readonly #limits: SessionLimits
-  readonly #admins: readonly IdentityKey[]
+  readonly #lookup: SessionLookup
+  readonly #seen: SeenTimes
 
   constructor(parts: {
     database: Database
@@ -52,9 +41,9 @@ export class Sessions {
   }) {
     this.#database = parts.database
     this.#clock = parts.clock
-    this.#log = parts.log
     this.#limits = parts.limits
-    this.#admins = parts.admins
+    this.#lookup = new SessionLookup(parts.database, parts.admins)
+    this.#seen = new SeenTimes(parts.database, parts.log)
   }
 
   /** Begins a session with a token of its own. `maxAge` is the cookie's, in seconds. */
@@ -73,7 +62,7 @@ export class Sessions {
         user_id: userId,
         provider,
         address,
-        user_agent: userAgent?.slice(0, longestUserAgent) ?? null,
+        user_agent: keptUserAgent(userAgent),
         created_at: now,
         last_seen_at: now,
         authenticated_at: now,
@@ -87,38 +76,18 @@ export class Sessions {
   /** The live session of a token; `undefined` when it is unknown, over or revoked, or its user blocked. */
   async find(token: string): Promise<Session | undefined> {
     const now = this.#clock.now()
-    const row = await this.#database.reader
-      .selectFrom('sessions')
-      .innerJoin('users', 'users.id', 'sessions.user_id')
-      .select([
-        'sessions.id',
-        'sessions.user_id',
-        'sessions.provider',
-        'sessions.created_at',
-        'sessions.last_seen_at',
-      ])
-      .select(['sessions.authenticated_at', 'sessions.expires_at', roleExpression(this.#admins).as('role')])
-      .where('sessions.token_hash', '=', hashToken(token))
-      .where('sessions.revoked_at', 'is', null)
-      .where('sessions.expires_at', '>', now)
-      .where('sessions.last_seen_at', '>', now - this.#limits.idle)
-      .where('users.blocked_at', 'is', null)
-      .executeTakeFirst()
-    if (!row) return undefined
-    if (row.last_seen_at <= now - seenResolution) this.#noteSeen(row.id, now)
-    return {
-      id: row.id,
-      userId: row.user_id,
-      role: row.role,
-      provider: row.provider,
-      createdAt: row.created_at,
-      lastSeenAt: row.last_seen_at,
-      authenticatedAt: row.authenticated_at,
-      expiresAt: row.expires_at,
-    }
+    const live = ({ expiresAt, lastSeenAt }: Session): boolean =>
+      expiresAt > now && lastSeenAt > now - this.#limits.idle
+    const session = await this.#lookup.find(hashToken(token), live)
+    if (!session || !live(session)) return undefined
+    this.#seen.note(session, now)
+    return session
   }
 
-  /** A new token for a live session, so that one that leaked before is worth nothing after. */
+  /**
+   * A new token for a live session, so that one that leaked before is worth nothing after: for when what the session may
+   * do has changed. `undefined` when the session is over.
+   */
   async renewToken(tx: Tx, id: string): Promise<{ token: string; maxAge: number } | undefined> {
     const token = newToken()
     const row = await tx
@@ -126,23 +95,26 @@ export class Sessions {
       .set({ token_hash: hashToken(token) })
       .where('id', '=', id)
       .where('revoked_at', 'is', null)
-      .returning('expires_at')
+      .returning(['user_id', 'expires_at'])
       .executeTakeFirst()
-    return row && { token, maxAge: Math.max(1, Math.floor((row.expires_at - this.#clock.now()) / 1000)) }
+    if (!row) return undefined
+    await this.#database.revocations.announce(tx, row.user_id)
+    return { token, maxAge: Math.max(1, Math.floor((row.expires_at - this.#clock.now()) / 1000)) }
   }
 
-  /** The user's live sessions, the newest first, a hundred at most. */
-  async list(userId: string) {
+  /** The user's live sessions, the newest first, `limit` at most. */
+  async list(userId: string, limit: number): Promise<Omit<SessionsTable, 'token_hash'>[]> {
     const now = this.#clock.now()
     return this.#database.reader
       .selectFrom('sessions')
-      .select(['id', 'provider', 'address', 'user_agent', 'created_at', 'last_seen_at', 'expires_at'])
+      .select(['id', 'user_id', 'provider', 'address', 'user_agent', 'created_at', 'last_seen_at'])
+      .select(['authenticated_at', 'expires_at', 'revoked_at'])
       .where('user_id', '=', userId)
       .where('revoked_at', 'is', null)
       .where('expires_at', '>', now)
       .where('last_seen_at', '>', now - this.#limits.idle)
       .orderBy('id', 'desc')
-      .limit(100)
+      .limit(limit)
       .execute()
   }
 
@@ -160,19 +132,35 @@ export class Sessions {
         .where('revoked_at', 'is', null)
         .executeTakeFirst()
       if (result.numUpdatedRows === 0n) return false
+      await this.#database.revocations.announce(tx, userId)
       await record?.(tx)
       return true
     })
   }
 
+  /** Ends all of a user's sessions but one; gives how many. */
+  async revokeAll(tx: Tx, userId: string, exceptId?: string): Promise<number> {
+    let sessions = tx
+      .updateTable('sessions')
+      .set({ revoked_at: this.#clock.now() })
+      .where('user_id', '=', userId)
+      .where('revoked_at', 'is', null)
+    if (exceptId !== undefined) sessions = sessions.where('id', '<>', exceptId)
+    const { numUpdatedRows } = await sessions.executeTakeFirst()
+    await this.#database.revocations.announce(tx, userId)
+    return Number(numUpdatedRows)
+  }
+
   /** Ends the session of a token, if there is one: a browser that signs in again leaves none behind. */
   async revokeToken(tx: Tx, token: string): Promise<void> {
-    await tx
+    const ended = await tx
       .updateTable('sessions')
       .set({ revoked_at: this.#clock.now() })
       .where('token_hash', '=', hashToken(token))
       .where('revoked_at', 'is', null)
-      .execute()
+      .returning('user_id')
+      .executeTakeFirst()
+    if (ended) await this.#database.revocations.announce(tx, ended.user_id)
   }
 
   /** Forgets sessions that are over, however they ended. */
@@ -192,20 +180,9 @@ export class Sessions {
       { lane: 'work' },
     )
   }
+}
 
-  /** Not waited for: a request does not depend on it, and the next one tries again. */
-  #noteSeen(id: string, now: number): void {
-    this.#database
-      .transaction(
-        (tx) =>
-          tx
-            .updateTable('sessions')
-            .set({ last_seen_at: now })
-            .where('id', '=', id)
-            .where('last_seen_at', '<', now)
-            .execute(),
-        { lane: 'work' },
-      )
-      .catch((error: unknown) => this.#log.warn({ err: error }, 'could not note the use of a session'))
-  }
+/** A user agent as it is stored: bounded, and without what a column of text cannot hold. */
+export function keptUserAgent(userAgent: string | undefined): string | null {
+  return userAgent?.slice(0, longestUserAgent).toWellFormed().replaceAll('\0', '') ?? null
 }

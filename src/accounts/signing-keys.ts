@@ -1,55 +1,129 @@
+import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
 import type { CryptoKey, JSONWebKeySet, JWK } from 'jose'
 import type { Clock } from '../clock.ts'
 import type { Keyring } from '../crypto/keyring.ts'
-import type { Database } from '../storage/database.ts'
+import type { Database, Queryable, Tx } from '../storage/database.ts'
 import type { SigningKeysTable } from '../storage/tables.ts'
 
 export const algorithm = 'ES256'
 
+/** Milliseconds that a key is published before it signs: longer than anybody should keep the published keys. */
+const publishedBefore = 3_600_000
+/** Milliseconds that a key is still good after its successor signs: longer than an access token lives. */
+const overlap = 3_600_000
+/** Seconds that the published keys may be kept. */
+export const jwksMaxAge = 300
+/** Milliseconds after which another process's rotation is seen at the latest. */
+const freshFor = 5_000
+/** Milliseconds between two looks for a key that is not known: strangers can make up key ids. */
+const lookAgainAfter = 1_000
+/** What is announced when keys are withdrawn. */
+const subject = 'signing-keys'
+
+interface LoadedKey {
+  row: SigningKeysTable
+  jwk: JWK
+  publicKey: CryptoKey
+}
+
 interface LoadedKeys {
-  signer: { kid: string; key: CryptoKey }
-  publicKeys: ReadonlyMap<string, CryptoKey>
-  jwks: JSONWebKeySet
+  keys: LoadedKey[]
   loadedAt: number
 }
 
-/** Milliseconds after which another process's new key is seen at the latest. */
-const freshFor = 5 * 60_000
-/** Milliseconds between two looks for a key that is not known: strangers can make up key ids. */
-const lookAgainAfter = 5_000
-
 /**
  * The keys that sign access tokens: made at the first use, kept in the database with the private half sealed, shared by
- * all processes. jose is loaded with them, so that a service without apps does not carry it.
+ * all processes, replaced on a schedule. jose is loaded with them, so that a service without apps does not carry it.
  */
 export class SigningKeys {
   readonly #database: Database
   readonly #keyring: Keyring
   readonly #clock: Clock
+  readonly #rotation: number
   #loaded: Promise<LoadedKeys> | undefined
+  #signer: { kid: string; key: Promise<CryptoKey> } | undefined
 
-  constructor(parts: { database: Database; keyring: Keyring; clock: Clock }) {
+  /** @param parts.rotation milliseconds that a key signs before the next one takes over. */
+  constructor(parts: { database: Database; keyring: Keyring; clock: Clock; rotation: number }) {
     this.#database = parts.database
     this.#keyring = parts.keyring
     this.#clock = parts.clock
+    this.#rotation = parts.rotation
+    this.#database.revocations.listen((announced) => {
+      if (announced === undefined || announced === subject) this.#loaded = undefined
+    })
   }
 
-  async signer(): Promise<LoadedKeys['signer']> {
-    return (await this.#current()).signer
+  /** The newest key that may sign already. */
+  async signer(): Promise<{ kid: string; key: CryptoKey }> {
+    const { keys } = await this.#current()
+    const now = this.#clock.now()
+    const good = keys.filter(({ row }) => isGood(row, now))
+    // The clock of who made the only key may be ahead of ours.
+    const newest = good.findLast(({ row }) => row.active_at <= now) ?? good[0]
+    if (!newest) throw new Error('there is no signing key')
+    const { kid } = newest.row
+    if (this.#signer?.kid !== kid) this.#signer = { kid, key: this.#open(newest.row) }
+    return { kid, key: await this.#signer.key }
   }
 
-  /** The public key of an id; `undefined` when there is none. */
+  /** The public key of an id; `undefined` when there is none that is still good. */
   async publicKey(kid: string): Promise<CryptoKey | undefined> {
+    const now = this.#clock.now()
+    const find = ({ keys }: LoadedKeys): CryptoKey | undefined =>
+      keys.find(({ row }) => row.kid === kid && isGood(row, now))?.publicKey
     const loaded = await this.#current()
-    const found = loaded.publicKeys.get(kid)
-    if (found || loaded.loadedAt > this.#clock.now() - lookAgainAfter) return found
-    return (await this.#load()).publicKeys.get(kid)
+    const found = find(loaded)
+    if (found || loaded.loadedAt > now - lookAgainAfter) return found
+    return find(await this.#load())
   }
 
-  /** The public keys as published: RFC 7517, section 5. */
-  async jwks(): Promise<JSONWebKeySet> {
-    return (await this.#current()).jwks
+  /** The public keys as published (RFC 7517, section 5), and a tag that changes with them. */
+  async jwks(): Promise<JSONWebKeySet & { tag: string }> {
+    const { keys } = await this.#current()
+    const now = this.#clock.now()
+    const published = keys.filter(({ row }) => isGood(row, now)).map(({ jwk }) => jwk)
+    const tag = createHash('sha256').update(JSON.stringify(published)).digest('base64url').slice(0, 22)
+    return { keys: published, tag }
+  }
+
+  /**
+   * Makes a new key; gives its id and when it begins to sign. `planned`: it is published now and signs in an hour, and
+   * what older keys signed stays good until it has expired. `now`: it signs at once, and everything that older keys
+   * signed is refused from now on.
+   */
+  async rotate(how: 'planned' | 'now'): Promise<{ kid: string; activeAt: number }> {
+    const row = await this.#newKey()
+    const rotated = await this.#locked(async (tx) => {
+      const now = this.#clock.now()
+      const rows = await readKeys(tx)
+      const activeAt = how === 'now' || rows.length === 0 ? now : now + publishedBefore
+      const retiresAt = how === 'now' ? now : activeAt + overlap
+      await succeed(tx, { ...row, active_at: activeAt }, retiresAt)
+      if (how === 'now') await this.#database.revocations.announce(tx, subject)
+      return { kid: row.kid, activeAt }
+    })
+    this.#loaded = undefined
+    return rotated
+  }
+
+  /** Rotates when the newest key has signed for long enough; nothing when no key was ever needed. */
+  async rotateIfDue(now: number): Promise<void> {
+    if (isDue(await readKeys(this.#database.reader), now, this.#rotation)) {
+      const row = await this.#newKey()
+      await this.#locked(async (tx) => {
+        // Another process may have been first.
+        if (!isDue(await readKeys(tx), now, this.#rotation)) return
+        const activeAt = now + publishedBefore
+        await succeed(tx, { ...row, active_at: activeAt }, activeAt + overlap)
+      })
+      this.#loaded = undefined
+    }
+    await this.#database.transaction(
+      (tx) => tx.deleteFrom('signing_keys').where('retires_at', '<=', now).execute(),
+      { lane: 'work' },
+    )
   }
 
   async #current(): Promise<LoadedKeys> {
@@ -59,7 +133,7 @@ export class SigningKeys {
 
   /** Several calls at once share one look; a failed one is not kept. */
   #load(): Promise<LoadedKeys> {
-    const loading = this.#read()
+    const loading = this.#read(this.#loaded)
     this.#loaded = loading
     loading.catch(() => {
       if (this.#loaded === loading) this.#loaded = undefined
@@ -67,49 +141,46 @@ export class SigningKeys {
     return loading
   }
 
-  async #read(): Promise<LoadedKeys> {
-    let rows = await this.#rows()
-    if (!rows.some((row) => row.retired_at === null)) {
-      await this.#createOnce()
-      rows = await this.#rows()
+  async #read(before: Promise<LoadedKeys> | undefined): Promise<LoadedKeys> {
+    const loadedAt = this.#clock.now()
+    let rows = await readKeys(this.#database.reader)
+    if (!rows.some((row) => isGood(row, loadedAt))) {
+      await this.#createFirst()
+      rows = await readKeys(this.#database.reader)
     }
+    const known = (await before?.catch(() => undefined))?.keys ?? []
     const { importJWK } = await import('jose')
-    const newest = rows.findLast((row) => row.retired_at === null)
-    if (!newest) throw new Error('no signing key could be made')
-    const secret = JSON.parse(this.#keyring.open(newest.private_jwk, contextOf(newest.kid)).toString()) as JWK
-    const published = rows.map((row) => JSON.parse(row.public_jwk) as JWK)
-    const publicKeys = new Map<string, CryptoKey>()
-    for (const jwk of published)
-      publicKeys.set(String(jwk.kid), (await importJWK(jwk, algorithm)) as CryptoKey)
-    return {
-      signer: { kid: newest.kid, key: (await importJWK(secret, algorithm)) as CryptoKey },
-      publicKeys,
-      jwks: { keys: published },
-      loadedAt: this.#clock.now(),
-    }
+    const keys = await Promise.all(
+      rows.map(async (row) => {
+        const jwk = JSON.parse(row.public_jwk) as JWK
+        const publicKey = known.find(({ row: { kid } }) => kid === row.kid)?.publicKey
+        return { row, jwk, publicKey: publicKey ?? ((await importJWK(jwk, row.algorithm)) as CryptoKey) }
+      }),
+    )
+    return { keys, loadedAt }
   }
 
-  async #rows(): Promise<SigningKeysTable[]> {
-    return this.#database.reader
-      .selectFrom('signing_keys')
-      .selectAll()
-      .orderBy('created_at')
-      .orderBy('kid')
-      .execute()
+  async #open({ kid, private_jwk: sealed, algorithm }: SigningKeysTable): Promise<CryptoKey> {
+    const { importJWK } = await import('jose')
+    const secret = JSON.parse(this.#keyring.open(sealed, contextOf(kid)).toString()) as JWK
+    return (await importJWK(secret, algorithm)) as CryptoKey
   }
 
   /** Many processes may start at once on an empty database: the table's lock lets one of them make the key. */
-  async #createOnce(): Promise<void> {
+  async #createFirst(): Promise<void> {
     const row = await this.#newKey()
-    await this.#database.transaction(async (tx) => {
+    await this.#locked(async (tx) => {
+      const now = this.#clock.now()
+      const there = await readKeys(tx)
+      if (!there.some((key) => isGood(key, now))) await tx.insertInto('signing_keys').values(row).execute()
+    })
+  }
+
+  #locked<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+    return this.#database.transaction(async (tx) => {
       if (this.#database.engine === 'postgres')
         await sql`lock table signing_keys in share row exclusive mode`.execute(tx)
-      const there = await tx
-        .selectFrom('signing_keys')
-        .select('kid')
-        .where('retired_at', 'is', null)
-        .execute()
-      if (there.length === 0) await tx.insertInto('signing_keys').values(row).execute()
+      return work(tx)
     })
   }
 
@@ -118,15 +189,40 @@ export class SigningKeys {
     const pair = await generateKeyPair(algorithm, { extractable: true })
     const publicJwk = await exportJWK(pair.publicKey)
     const kid = await calculateJwkThumbprint(publicJwk)
+    const now = this.#clock.now()
     return {
       kid,
       algorithm,
       public_jwk: JSON.stringify({ ...publicJwk, kid, alg: algorithm, use: 'sig' }),
       private_jwk: this.#keyring.seal(JSON.stringify(await exportJWK(pair.privateKey)), contextOf(kid)),
-      created_at: this.#clock.now(),
-      retired_at: null,
+      created_at: now,
+      active_at: now,
+      retires_at: null,
     }
   }
+}
+
+function readKeys(db: Queryable): Promise<SigningKeysTable[]> {
+  return db.selectFrom('signing_keys').selectAll().orderBy('active_at').orderBy('kid').execute()
+}
+
+/** Adds a key; all others end at `retiresAt`, or before if they were to. */
+async function succeed(tx: Tx, row: SigningKeysTable, retiresAt: number): Promise<void> {
+  await tx
+    .updateTable('signing_keys')
+    .set({ retires_at: retiresAt })
+    .where((eb) => eb.or([eb('retires_at', 'is', null), eb('retires_at', '>', retiresAt)]))
+    .execute()
+  await tx.insertInto('signing_keys').values(row).execute()
+}
+
+function isGood({ retires_at: end }: SigningKeysTable, now: number): boolean {
+  return end === null || end > now
+}
+
+function isDue(rows: readonly SigningKeysTable[], now: number, rotation: number): boolean {
+  const newest = rows.at(-1)
+  return newest !== undefined && newest.active_at + rotation - publishedBefore <= now
 }
 
 function contextOf(kid: string): string {

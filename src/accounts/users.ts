@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 import { newId } from '../crypto/ids.ts'
-import type { Queryable, Tx } from '../storage/database.ts'
+import type { Queryable, Revocations, Tx } from '../storage/database.ts'
 import type { Role } from '../storage/tables.ts'
 import { roleExpression, type IdentityKey } from './roles.ts'
 
@@ -28,10 +28,12 @@ export interface FoundUser {
 export class Users {
   readonly #clock: Clock
   readonly #admins: readonly IdentityKey[]
+  readonly #revocations: Revocations
 
-  constructor(clock: Clock, admins: readonly IdentityKey[]) {
+  constructor(clock: Clock, admins: readonly IdentityKey[], revocations: Revocations) {
     this.#clock = clock
     this.#admins = admins
+    this.#revocations = revocations
   }
 
   async find(db: Queryable, id: string): Promise<User | undefined> {
@@ -76,7 +78,11 @@ export class Users {
   async link(tx: Tx, userId: string, identity: ProvidedIdentity): Promise<'linked' | 'known' | 'taken'> {
     // The same lock as in `unlink`: what counts a user's identities sees them one after the other.
     await lockUser(tx, userId)
-    if (await this.#insertIdentity(tx, userId, identity)) return 'linked'
+    if (await this.#insertIdentity(tx, userId, identity)) {
+      // An identity may carry the admin role.
+      await this.#revocations.announce(tx, userId)
+      return 'linked'
+    }
     const owner = await this.#noteUse(tx, identity)
     return owner?.userId === userId ? 'known' : 'taken'
   }
@@ -99,6 +105,7 @@ export class Users {
     const leaving = all.filter(goes)
     if (leaving.length === 0) return 'unknown'
     if (!remaining) return 'last'
+    await this.#revocations.announce(tx, userId)
     for (const key of leaving) {
       await tx
         .deleteFrom('identities')
@@ -150,7 +157,8 @@ export class Users {
         last_used_at: this.#clock.now(),
         email: identity.email,
         email_verified: identity.emailVerified ? 1 : 0,
-        name: identity.name,
+        // Apple tells a name only once.
+        ...(identity.name !== null && { name: identity.name }),
       })
       .where('provider', '=', identity.provider)
       .where('provider_id', '=', identity.providerId)

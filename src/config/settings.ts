@@ -151,6 +151,13 @@ export const settings = {
     default: '2592000',
     description: 'Seconds after which a session ends in any case.',
   }),
+  signingKeyRotation: setting({
+    env: 'SIGNING_KEY_ROTATION',
+    read: read.seconds(86_400, 315_360_000),
+    default: '7776000',
+    description:
+      'Seconds that a key signs access tokens before the next one takes over; see `postern keys rotate-signing`.',
+  }),
   recentSignIn: setting({
     env: 'RECENT_SIGN_IN',
     read: read.seconds(30, 86_400),

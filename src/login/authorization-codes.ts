@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Family, RefreshTokens } from '../accounts/refresh-tokens.ts'
+import { keptUserAgent } from '../accounts/sessions.ts'
 import type { Clock } from '../clock.ts'
 import { equalBytes, hashToken, newToken } from '../crypto/tokens.ts'
 import type { Database, Tx } from '../storage/database.ts'
@@ -9,6 +10,14 @@ import type { AppRequest } from './clients.ts'
 const lifetime = 60_000
 /** Milliseconds after which a code is forgotten; until then its second use is recognised. */
 const remembered = 24 * 3_600_000
+
+/** Who signed in, and where. */
+export interface CodeOwner {
+  userId: string
+  provider: string
+  address: string
+  userAgent: string | undefined
+}
 
 export interface Exchange {
   code: string
@@ -29,11 +38,7 @@ export class AuthorizationCodes {
     this.#refreshTokens = parts.refreshTokens
   }
 
-  async issue(
-    tx: Tx,
-    app: Omit<AppRequest, 'state'>,
-    user: { userId: string; provider: string },
-  ): Promise<string> {
+  async issue(tx: Tx, app: Omit<AppRequest, 'state'>, user: CodeOwner): Promise<string> {
     const now = this.#clock.now()
     const code = newToken()
     await tx
@@ -45,6 +50,8 @@ export class AuthorizationCodes {
         challenge: app.challenge,
         user_id: user.userId,
         provider: user.provider,
+        address: user.address,
+        user_agent: keptUserAgent(user.userAgent),
         authenticated_at: now,
         expires_at: now + lifetime,
         used_at: null,
@@ -87,7 +94,9 @@ export class AuthorizationCodes {
         rightVerifier
       if (!right || (await this.#isBlocked(tx, row.user_id))) return undefined
       const family = { familyId, userId: row.user_id, clientId, authenticatedAt: row.authenticated_at }
-      return { family, refreshToken: await this.#refreshTokens.issue(tx, family) }
+      const { provider, address, user_agent: userAgent } = row
+      const refreshToken = await this.#refreshTokens.begin(tx, { ...family, provider, address, userAgent })
+      return { family, refreshToken }
     })
   }
 

@@ -76,9 +76,10 @@ export class SignIn {
   ): Promise<SignedIn> {
     const { clientId: client } = app
     const { provider } = vouched.identity
+    const { address, userAgent } = origin
     const [emitted, code] = await this.#database.transaction(async (tx) => {
       const arrival = await this.#admission.recognise(tx, vouched.identity)
-      const code = await this.#codes.issue(tx, app, { userId: arrival.userId, provider })
+      const code = await this.#codes.issue(tx, app, { userId: arrival.userId, provider, address, userAgent })
       const visit = { origin, client, target: `app:${client}` }
       return [await this.#admission.welcome(tx, arrival, vouched, visit), code] as const
     })

@@ -10,6 +10,7 @@ export interface Tables {
   sessions: SessionsTable
   flows: FlowsTable
   authorization_codes: AuthorizationCodesTable
+  token_families: TokenFamiliesTable
   refresh_tokens: RefreshTokensTable
   signing_keys: SigningKeysTable
   api_keys: ApiKeysTable
@@ -104,6 +105,9 @@ export interface AuthorizationCodesTable {
   challenge: string
   user_id: string
   provider: string
+  /** Of the browser in which the user signed in. */
+  address: string | null
+  user_agent: string | null
   authenticated_at: number
   expires_at: number
   /** Set when it was exchanged; a second exchange revokes the family that the first one began. */
@@ -111,16 +115,30 @@ export interface AuthorizationCodesTable {
   family_id: string | null
 }
 
+/** One sign-in of one app: all refresh tokens that came from it, and what its access tokens name as `sid`. */
+export interface TokenFamiliesTable {
+  id: string
+  user_id: string
+  client_id: string
+  provider: string
+  /** Of the browser in which the user signed in. */
+  address: string | null
+  user_agent: string | null
+  created_at: number
+  /** When it was last refreshed. */
+  last_seen_at: number
+  authenticated_at: number
+  /** The absolute end; its refresh tokens end with the idle time. */
+  expires_at: number
+  revoked_at: number | null
+}
+
 export interface RefreshTokensTable {
   token_hash: Uint8Array
   family_id: string
-  user_id: string
-  client_id: string
-  authenticated_at: number
   created_at: number
   expires_at: number
   used_at: number | null
-  revoked_at: number | null
 }
 
 export interface SigningKeysTable {
@@ -130,7 +148,10 @@ export interface SigningKeysTable {
   /** The sealed private JWK. */
   private_jwk: Uint8Array
   created_at: number
-  retired_at: number | null
+  /** From when on it signs: it is published before, so that whoever verifies has it by then. */
+  active_at: number
+  /** From when on what it signed is refused; null while no newer key follows. */
+  retires_at: number | null
 }
 
 export interface ApiKeysTable {

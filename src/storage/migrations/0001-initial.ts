@@ -35,21 +35,27 @@ export const initial: Migration = {
     create index flows_by_end on flows (expires_at);
     create table authorization_codes (
       code_hash blob primary key, client_id text not null, redirect_uri text not null, challenge text not null,
-      user_id text not null references users (id) on delete cascade, provider text not null,
+      user_id text not null references users (id) on delete cascade, provider text not null, address text, user_agent text,
       authenticated_at integer not null, expires_at integer not null, used_at integer, family_id text
     ) strict;
     create index authorization_codes_by_end on authorization_codes (expires_at);
+    create index authorization_codes_of_user on authorization_codes (user_id);
+    create table token_families (
+      id text primary key, user_id text not null references users (id) on delete cascade, client_id text not null,
+      provider text not null, address text, user_agent text, created_at integer not null, last_seen_at integer not null,
+      authenticated_at integer not null, expires_at integer not null, revoked_at integer
+    ) strict, without rowid;
+    create index token_families_of_user on token_families (user_id);
+    create index token_families_by_end on token_families (expires_at);
     create table refresh_tokens (
-      token_hash blob primary key, family_id text not null, user_id text not null references users (id) on delete cascade,
-      client_id text not null, authenticated_at integer not null, created_at integer not null, expires_at integer not null,
-      used_at integer, revoked_at integer
-    ) strict;
+      token_hash blob primary key, family_id text not null references token_families (id) on delete cascade,
+      created_at integer not null, expires_at integer not null, used_at integer
+    ) strict, without rowid;
     create index refresh_tokens_of_family on refresh_tokens (family_id);
-    create index refresh_tokens_of_user on refresh_tokens (user_id);
     create index refresh_tokens_by_end on refresh_tokens (expires_at);
     create table signing_keys (
       kid text primary key, algorithm text not null, public_jwk text not null, private_jwk blob not null,
-      created_at integer not null, retired_at integer
+      created_at integer not null, active_at integer not null, retires_at integer
     ) strict;
     create table api_keys (
       id text primary key, name text not null, role text not null, prefix text not null, key_hash blob not null unique,
@@ -164,21 +170,27 @@ export const initial: Migration = {
     create table authorization_codes (
       code_hash bytea primary key, client_id text not null, redirect_uri text not null, challenge text not null,
       user_id text collate "C" not null references users (id) on delete cascade, provider text not null,
-      authenticated_at bigint not null, expires_at bigint not null, used_at bigint, family_id text
+      address text, user_agent text, authenticated_at bigint not null, expires_at bigint not null, used_at bigint,
+      family_id text
     );
     create index authorization_codes_by_end on authorization_codes (expires_at);
+    create index authorization_codes_of_user on authorization_codes (user_id);
+    create table token_families (
+      id text collate "C" primary key, user_id text collate "C" not null references users (id) on delete cascade,
+      client_id text not null, provider text not null, address text, user_agent text, created_at bigint not null,
+      last_seen_at bigint not null, authenticated_at bigint not null, expires_at bigint not null, revoked_at bigint
+    );
+    create index token_families_of_user on token_families (user_id);
+    create index token_families_by_end on token_families (expires_at);
     create table refresh_tokens (
-      token_hash bytea primary key, family_id text not null,
-      user_id text collate "C" not null references users (id) on delete cascade,
-      client_id text not null, authenticated_at bigint not null, created_at bigint not null, expires_at bigint not null,
-      used_at bigint, revoked_at bigint
+      token_hash bytea primary key, family_id text collate "C" not null references token_families (id) on delete cascade,
+      created_at bigint not null, expires_at bigint not null, used_at bigint
     );
     create index refresh_tokens_of_family on refresh_tokens (family_id);
-    create index refresh_tokens_of_user on refresh_tokens (user_id);
     create index refresh_tokens_by_end on refresh_tokens (expires_at);
     create table signing_keys (
       kid text primary key, algorithm text not null, public_jwk text not null, private_jwk bytea not null,
-      created_at bigint not null, retired_at bigint
+      created_at bigint not null, active_at bigint not null, retires_at bigint
     );
     create table api_keys (
       id text collate "C" primary key, name text not null, role text not null, prefix text not null,

@@ -103,9 +103,9 @@ export class PostgresRevocations implements Revocations {
         clearTimeout(timer)
         resolve()
       })
-      this.#pool.query('select pg_notify($1, $2)', [channel, `?${question}`]).catch((error: unknown) => {
+      this.#pool.query('select pg_notify($1, $2)', [channel, `?${question}`]).catch((error: Error) => {
         clearTimeout(timer)
-        reject(error as Error)
+        reject(error)
       })
     }).finally(() => this.#awaiting.delete(question))
   }

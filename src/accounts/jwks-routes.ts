@@ -1,0 +1,34 @@
+import { Type } from 'typebox'
+import type { App } from '../http/app.ts'
+import { jwksMaxAge, type SigningKeys } from './signing-keys.ts'
+
+/** GET /.well-known/jwks.json: for anybody who verifies access tokens, pages of other origins included. */
+export function jwksRoutes(app: App, signingKeys: SigningKeys): void {
+  app.get(
+    '/.well-known/jwks.json',
+    {
+      config: { access: 'public' },
+      schema: {
+        tags: ['sign-in'],
+        summary: 'The public keys of access tokens (RFC 7517)',
+        response: {
+          200: Type.Object({ keys: Type.Array(Type.Object({}, { additionalProperties: true })) }),
+          304: Type.Null({ description: 'They are those of If-None-Match' }),
+        },
+      },
+    },
+    async (request, reply) => {
+      const { keys, tag } = await signingKeys.jwks()
+      const etag = `"${tag}"`
+      reply.headers({
+        'cache-control': `public, max-age=${jwksMaxAge}`,
+        etag,
+        'access-control-allow-origin': '*',
+        'cross-origin-resource-policy': 'cross-origin',
+      })
+      const known = request.headers['if-none-match']?.split(',').map((one) => one.trim().replace(/^W\//, ''))
+      if (known?.includes(etag) || known?.includes('*')) return reply.code(304).send(null)
+      return reply.send({ keys })
+    },
+  )
+}

@@ -1,0 +1,63 @@
+import { Type } from 'typebox'
+import { isId } from '../crypto/ids.ts'
+import { Problem } from '../errors.ts'
+import type { App } from '../http/app.ts'
+import type { Administration } from './administration.ts'
+import { auditOrigin } from './audit.ts'
+import { neverStored } from './routes.ts'
+
+const Nullable = Type.Union([Type.String(), Type.Null()])
+const Time = Type.String({ format: 'date-time' })
+const Body = Type.Object(
+  {
+    blocked: Type.Optional(Type.Boolean({ description: 'true: all sessions and tokens end at once' })),
+    role: Type.Optional(Type.Enum(['user', 'admin'])),
+  },
+  { additionalProperties: false, minProperties: 1 },
+)
+const Account = Type.Object({
+  id: Type.String(),
+  email: Nullable,
+  name: Nullable,
+  provider: Type.String(),
+  providerId: Type.String(),
+  role: Type.Enum(['user', 'admin']),
+  blockedAt: Type.Union([Time, Type.Null()]),
+  createdAt: Time,
+})
+
+/** PATCH /users/{id}: blocking and roles, for admins. */
+export async function userRoutes(app: App, administration: Administration): Promise<void> {
+  await app.register(async (scope: App) => {
+    neverStored(scope)
+    scope.patch(
+      '/users/:id',
+      {
+        config: { access: 'admin' },
+        schema: {
+          tags: ['sign-in'],
+          summary: 'Block an account, let it in again, or give it another role; ends its sessions and tokens',
+          params: Type.Object({ id: Type.String() }),
+          body: Body,
+          response: { 200: Account },
+        },
+      },
+      async (request, reply) => {
+        const { id } = request.params
+        if (!isId(id)) throw new Problem('not-found')
+        if (request.principal?.userId === id) {
+          throw new Problem('conflict', { detail: 'Nobody blocks their own account or changes its role.' })
+        }
+        const account = await administration.change(id, request.body, auditOrigin(request))
+        if (!account) throw new Problem('not-found')
+        const { blockedAt, createdAt, ...rest } = account
+        const blocked = blockedAt === null ? null : iso(blockedAt)
+        return reply.send({ ...rest, blockedAt: blocked, createdAt: iso(createdAt) })
+      },
+    )
+  })
+}
+
+function iso(time: number): string {
+  return new Date(time).toISOString()
+}

@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import pg from 'pg'
+import { engines, type TestDatabase } from '#test/harness/engines.ts'
+import { openPostgres } from '../../src/storage/postgres/database.ts'
+
+const postgres = engines.find(({ name }) => name === 'postgres')
+
+describe('revocations (PostgreSQL)', { skip: !postgres }, () => {
+  let database: TestDatabase
+  before(async () => {
+    database = await postgres!.createDatabase()
+  })
+  after(() => database.drop())
+
+  async function until(condition: () => boolean): Promise<void> {
+    const limit = Date.now() + 10_000
+    while (!condition()) {
+      assert.ok(Date.now() < limit, 'waited for 10 s')
+      await new Promise((resolve) => setTimeout(resolve, 5))
+    }
+  }
+  async function opened(t: { after(work: () => Promise<void>): void }) {
+    const opening = openPostgres(database.url)
+    t.after(() => opening.close())
+    const heard: (string | undefined)[] = []
+    opening.revocations.listen((subject) => heard.push(subject))
+    await until(() => opening.revocations.current)
+    assert.deepEqual(heard.splice(0), [undefined], 'what was read before it listened is forgotten')
+    return { ...opening, heard }
+  }
+
+  test('a transaction resolves only when everybody has heard what it announced', async (t) => {
+    const [first, second, third] = [await opened(t), await opened(t), await opened(t)]
+    for (let round = 0; round < 20; round += 1) {
+      const subject = `user-${round}`
+      await first.transaction(async (tx) => first.revocations.announce(tx, subject))
+      for (const { heard } of [second, third]) assert.equal(heard.at(-1), subject)
+      assert.ok(first.heard.includes(subject))
+    }
+  })
+
+  test('what is rolled back is announced to nobody', async (t) => {
+    const [first, second] = [await opened(t), await opened(t)]
+    await assert.rejects(
+      first.transaction(async (tx) => {
+        await first.revocations.announce(tx, 'rolled-back')
+        throw new Error('no')
+      }),
+    )
+    await first.transaction(async (tx) => first.revocations.announce(tx, 'committed'))
+    assert.deepEqual(second.heard, ['committed'])
+  })
+
+  test('who does not listen is not waited for; who announces need not listen', async (t) => {
+    const silent = openPostgres(database.url)
+    t.after(() => silent.close())
+    const listening = await opened(t)
+    await silent.transaction(async (tx) => silent.revocations.announce(tx, 'from-elsewhere'))
+    await until(() => listening.heard.includes('from-elsewhere'))
+  })
+
+  test('a lost connection: nothing kept counts, and everything is forgotten when it is back', async (t) => {
+    const first = await opened(t)
+    const admin = new pg.Client({ connectionString: database.url })
+    await admin.connect()
+    t.after(() => admin.end())
+    await admin.query(
+      "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'postern-revocations'",
+    )
+    await until(() => !first.revocations.current)
+    await until(() => first.revocations.current)
+    assert.deepEqual(first.heard, [undefined])
+  })
+
+  test('a process that hangs is waited for until its lease is over, and no longer', async (t) => {
+    const first = await opened(t)
+    // A connection that is counted as listening and never confirms.
+    const hanging = new pg.Client({ connectionString: database.url })
+    await hanging.connect()
+    t.after(() => hanging.end())
+    await hanging.query('select pg_advisory_lock_shared(7226, 2)')
+    const began = performance.now()
+    await first.transaction(async (tx) => first.revocations.announce(tx, 'slow'))
+    const waited = performance.now() - began
+    assert.ok(waited >= 1_900 && waited < 5_000, `waited ${Math.round(waited)} ms`)
+  })
+})
