@@ -1,3 +1,4 @@
+import type { FastifyReply } from 'fastify'
 import { Type } from 'typebox'
 import type { App } from '../http/app.ts'
 import { jwksMaxAge, type SigningKeys } from './signing-keys.ts'
@@ -27,8 +28,13 @@ export function jwksRoutes(app: App, signingKeys: SigningKeys): void {
         'cross-origin-resource-policy': 'cross-origin',
       })
       const known = request.headers['if-none-match']?.split(',').map((one) => one.trim().replace(/^W\//, ''))
-      if (known?.includes(etag) || known?.includes('*')) return reply.code(304).send(null)
+      if (known?.includes(etag) || known?.includes('*')) return notModified(reply)
       return reply.send({ keys })
     },
   )
+}
+
+/** Without a body, so without the type of one. */
+function notModified(reply: FastifyReply): FastifyReply {
+  return reply.code(304).send()
 }

@@ -43,6 +43,29 @@ export async function runCommandLine(argv: readonly string[]): Promise<void> {
     .command('revoke <id>')
     .description('end a key at once')
     .action(async (id: string) => (await import('./keys.ts')).revokeKey(id))
+  keys
+    .command('rotate-signing')
+    .description(
+      'make the next key that signs access tokens; older ones stay good until their tokens have expired',
+    )
+    .option('--now', 'withdraw the older keys at once, since one has leaked')
+    .action(async (options: { now?: boolean }) =>
+      (await import('./signing-keys.ts')).rotateSigningKey(options),
+    )
+
+  const users = program.command('users').description('users, by id or provider:providerId')
+  users
+    .command('block <user>')
+    .description('keep a user out; sessions and tokens end at once')
+    .action(async (user: string) => (await import('./users.ts')).setBlocked(user, true))
+  users
+    .command('unblock <user>')
+    .description('let a user in again')
+    .action(async (user: string) => (await import('./users.ts')).setBlocked(user, false))
+  users
+    .command('role <user> <role>')
+    .description('make a user an admin, or a user again; sessions and tokens end at once')
+    .action(async (user: string, role: string) => (await import('./users.ts')).setRole(user, role))
 
   program
     .command('import <kind> <file>')

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { accessTokenLifetime, type AccessTokens } from '../accounts/access-tokens.ts'
+import { auditOrigin, type AuditOrigin } from '../accounts/audit.ts'
 import type { Family, RefreshTokens } from '../accounts/refresh-tokens.ts'
 import { acceptForms, neverStored } from '../accounts/routes.ts'
 import type { App } from '../http/app.ts'
@@ -81,14 +82,15 @@ export async function tokenRoutes(
           void reply.code(statusOf(error)).send(refusalOf(error))
         },
       },
-      async ({ body }) => {
+      async (request, _reply) => {
+        const { body } = request
         const { grant_type: grant, client_id: clientId } = body
         if (grant === undefined) throw new TokenError('invalid_request', 'grant_type is missing')
         if (clientId === undefined) throw new TokenError('invalid_request', 'client_id is missing')
         if (!clients.has(clientId))
           throw new TokenError('invalid_client', 'no app of this id is registered', 401)
         if (grant === 'authorization_code') return answer(await exchangeCode(body, clientId))
-        if (grant === 'refresh_token') return answer(await refresh(body, clientId))
+        if (grant === 'refresh_token') return answer(await refresh(body, clientId, auditOrigin(request)))
         throw new TokenError('unsupported_grant_type', 'use authorization_code or refresh_token')
       },
     )
@@ -107,9 +109,9 @@ export async function tokenRoutes(
     return exchanged
   }
 
-  async function refresh(body: Record<string, string | undefined>, clientId: string) {
+  async function refresh(body: Record<string, string | undefined>, clientId: string, origin: AuditOrigin) {
     if (!body['refresh_token']) throw new TokenError('invalid_request', 'refresh_token is missing')
-    const rotated = await refreshTokens.rotate(body['refresh_token'], clientId)
+    const rotated = await refreshTokens.rotate(body['refresh_token'], clientId, origin)
     if (!rotated)
       throw new TokenError('invalid_grant', 'the refresh token is wrong, was used, revoked or has expired')
     return { family: rotated.family, refreshToken: rotated.token }

@@ -1,0 +1,29 @@
+import { SigningKeys } from '../accounts/signing-keys.ts'
+import { systemClock } from '../clock.ts'
+import { ConfigurationError } from '../config/environment.ts'
+import { Keyring } from '../crypto/keyring.ts'
+import { migrate } from '../storage/migrate.ts'
+import { openDatabase } from '../storage/open.ts'
+import { readConfiguration } from './configuration.ts'
+
+/** Makes the next key of access tokens. With `now` older keys are withdrawn at once: for when one has leaked. */
+export async function rotateSigningKey({ now = false }: { now?: boolean }): Promise<void> {
+  const { configuration } = await readConfiguration()
+  const { databaseUrl, masterSecrets, signingKeyRotation: rotation } = configuration
+  if (!masterSecrets) throw new ConfigurationError(['POSTERN_SECRET is missing'])
+  const database = await openDatabase(databaseUrl)
+  try {
+    await migrate(database)
+    const keyring = new Keyring(masterSecrets)
+    const keys = new SigningKeys({ database, keyring, clock: systemClock, rotation })
+    const { kid, activeAt } = await keys.rotate(now ? 'now' : 'planned')
+    const from = new Date(activeAt).toISOString()
+    process.stdout.write(
+      now
+        ? `${kid} signs from now on. What older keys signed is refused; apps get new access tokens by their refresh tokens.\n`
+        : `${kid} is published and signs from ${from}. What older keys signed stays good until it has expired.\n`,
+    )
+  } finally {
+    await database.close()
+  }
+}

@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { promisify } from 'node:util'
+import { Browser } from '#test/harness/browser.ts'
+import { engines } from '#test/harness/engines.ts'
+import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
+import { startTestService, type TestService } from '#test/harness/service.ts'
+import { appCode, exchange, newPkce, signIn, spa, whoAmI } from '../login/harness.ts'
+
+const main = join(import.meta.dirname, '../../src/main.ts')
+
+describe('postern users, postern keys rotate-signing', () => {
+  let provider: OAuthProvider
+  let service: TestService
+  before(async () => {
+    provider = await startOAuthProvider()
+    const config = { login: { clients: [spa] } }
+    service = await startTestService(engines[0]!, { env: provider.env('ACME'), config })
+  })
+  after(async () => {
+    await service.close()
+    await provider.close()
+  })
+
+  /** Runs a command beside the service, as an operator does. */
+  async function postern(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+    const env = {
+      PATH: process.env['PATH'],
+      DATABASE_URL: service.databaseUrl,
+      POSTERN_SECRET: 'test-master-secret-of-32-bytes-or-more',
+      WEBHOOK_SECRET: 'x',
+    }
+    return promisify(execFile)(process.execPath, [main, ...args], { env }).then(
+      (output) => ({ code: 0, ...output }),
+      (error: { code: number; stdout: string; stderr: string }) => error,
+    )
+  }
+  async function signedIn(id: string): Promise<Browser> {
+    const browser = new Browser()
+    provider.profile = { id, displayName: id }
+    await signIn(service, browser)
+    return browser
+  }
+
+  test('block and unblock, by provider and id or by our id', async () => {
+    const browser = await signedIn('eve')
+    const { id } = (await whoAmI(service, browser))!
+    const blocked = await postern('users', 'block', 'acme:eve')
+    assert.equal(blocked.stdout, `${id} (eve) is blocked\n`)
+    assert.equal(await whoAmI(service, browser), undefined)
+    assert.match(await signIn(service, new Browser()), /account-blocked/)
+    assert.equal((await postern('users', 'unblock', id)).code, 0)
+    assert.ok(await whoAmI(service, await signedIn('eve')))
+    const rows = await service.database.reader
+      .selectFrom('audit_log')
+      .select(['action', 'actor'])
+      .where('user_id', '=', id)
+      .where('actor', '=', 'cli')
+      .orderBy('id')
+      .execute()
+    assert.deepEqual(
+      rows.map(({ action }) => action),
+      ['user.blocked', 'user.unblocked'],
+    )
+  })
+
+  test('role', async () => {
+    const browser = await signedIn('mia')
+    assert.match((await postern('users', 'role', 'acme:mia', 'admin')).stdout, /has the role admin/)
+    assert.equal(await whoAmI(service, browser), undefined)
+    assert.equal((await whoAmI(service, await signedIn('mia')))!.role, 'admin')
+  })
+
+  test('mistakes are told in words', async () => {
+    for (const args of [
+      ['users', 'block', 'acme:nobody'],
+      ['users', 'block', 'nobody'],
+      ['users', 'role', 'acme:mia', 'root'],
+    ]) {
+      const { code, stderr } = await postern(...args)
+      assert.equal(code, 1)
+      assert.match(stderr, /there is no user|the role is/)
+      assert.doesNotMatch(stderr, /\bat /)
+    }
+  })
+
+  test('rotate-signing publishes the next key; with --now the older ones are gone', async () => {
+    const pkce = newPkce()
+    await exchange(service, {
+      grant_type: 'authorization_code',
+      client_id: 'spa',
+      code: await appCode(service, pkce),
+      code_verifier: pkce.verifier,
+      redirect_uri: spa.redirectUris[0]!,
+    })
+    const inDatabase = async (): Promise<number> => {
+      const now = Date.now()
+      const rows = await service.database.reader.selectFrom('signing_keys').selectAll().execute()
+      return rows.filter(({ retires_at: end }) => end === null || end > now).length
+    }
+    assert.equal(await inDatabase(), 1)
+    assert.match((await postern('keys', 'rotate-signing')).stdout, /is published and signs from/)
+    assert.equal(await inDatabase(), 2)
+    assert.match((await postern('keys', 'rotate-signing', '--now')).stdout, /signs from now on/)
+    assert.equal(await inDatabase(), 1)
+  })
+})

@@ -1,0 +1,249 @@
+import assert from 'node:assert/strict'
+import { createPublicKey, verify } from 'node:crypto'
+import { after, before, test } from 'node:test'
+import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose'
+import { allowInsecureRequests, validateJwtAccessToken } from 'oauth4webapi'
+import { onEachEngine } from '#test/harness/engines.ts'
+import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
+import { startTestService, type TestService } from '#test/harness/service.ts'
+import { SigningKeys } from '../../src/accounts/signing-keys.ts'
+import { systemClock } from '../../src/clock.ts'
+import { Keyring } from '../../src/crypto/keyring.ts'
+import { appCode, exchange, newPkce, spa } from './harness.ts'
+
+const hour = 3_600_000
+const day = 24 * hour
+
+interface Published {
+  keys: { kid: string; alg: string; kty: string; crv: string; x: string; y: string }[]
+}
+
+onEachEngine('access tokens', (engine) => {
+  let provider: OAuthProvider
+  let service: TestService
+  let keys: SigningKeys
+  let shift = 0
+  const clock = { ...systemClock, now: () => Date.now() + shift }
+  before(async () => {
+    provider = await startOAuthProvider()
+    const env = { ...provider.env('ACME'), SESSION_IDLE: '31536000', SESSION_LIFETIME: '31536000' }
+    service = await startTestService(engine, { env, config: { login: { clients: [spa] } }, parts: { clock } })
+    // What the command line and the worker of another process would be.
+    const keyring = new Keyring(['test-master-secret-of-32-bytes-or-more'])
+    keys = new SigningKeys({ database: service.database, keyring, clock, rotation: 90 * day })
+  })
+  after(async () => {
+    await service.close()
+    await provider.close()
+  })
+
+  async function newTokens(): Promise<{ access: string; refresh: string }> {
+    const pkce = newPkce()
+    return tokensOf({
+      grant_type: 'authorization_code',
+      client_id: 'spa',
+      code: await appCode(service, pkce),
+      code_verifier: pkce.verifier,
+      redirect_uri: spa.redirectUris[0]!,
+    })
+  }
+  async function tokensOf(fields: Record<string, string>): Promise<{ access: string; refresh: string }> {
+    const { status, body } = await exchange(service, fields)
+    assert.equal(status, 200)
+    return { access: String(body['access_token']), refresh: String(body['refresh_token']) }
+  }
+  const refreshed = (refresh: string) =>
+    tokensOf({ grant_type: 'refresh_token', client_id: 'spa', refresh_token: refresh })
+  const statusWith = async (token: string): Promise<number> =>
+    (await service.fetch('/auth/session', { headers: { authorization: `Bearer ${token}` } })).status
+  const published = async (): Promise<Published> =>
+    (await (await service.fetch('/.well-known/jwks.json')).json()) as Published
+  const kidOf = (token: string): string => String(decodeProtectedHeader(token).kid)
+  /** Every process looks again after so long. */
+  const look = (): void => void (shift += 5_001)
+
+  test('two libraries and none verify them by what is published', async () => {
+    const { access } = await newTokens()
+    const issuer = service.baseUrl
+    const jwks = new URL('/.well-known/jwks.json', issuer)
+    const { payload } = await jwtVerify(access, createRemoteJWKSet(jwks), {
+      issuer,
+      audience: issuer,
+      typ: 'at+jwt',
+      algorithms: ['ES256'],
+      currentDate: new Date(clock.now()),
+    })
+    const request = new Request(`${issuer}/any`, { headers: { authorization: `Bearer ${access}` } })
+    const claims = await validateJwtAccessToken({ issuer, jwks_uri: jwks.href }, request, issuer, {
+      [allowInsecureRequests]: true,
+    })
+    assert.deepEqual(claims, payload)
+    for (const name of ['iss', 'aud', 'sub', 'sid', 'jti', 'iat', 'exp', 'client_id', 'auth_time'])
+      assert.ok(claims[name], name)
+    const [head, body, signature] = access.split('.')
+    const jwk = (await published()).keys.find(({ kid }) => kid === kidOf(access))!
+    const key = createPublicKey({ key: jwk, format: 'jwk' })
+    const signed = Buffer.from(`${head}.${body}`)
+    const bytes = Buffer.from(signature!, 'base64url')
+    assert.ok(verify('sha256', signed, { key, dsaEncoding: 'ieee-p1363' }, bytes))
+  })
+
+  test('jti never repeats', async () => {
+    const { access, refresh } = await newTokens()
+    const again = await refreshed(refresh)
+    const [first, second] = [access, again.access].map(
+      (token) =>
+        JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString()) as { jti: string; sid: string },
+    )
+    assert.notEqual(first!.jti, second!.jti)
+    assert.equal(first!.sid, second!.sid)
+  })
+
+  test('the published keys can be kept and asked for again cheaply, from any origin', async () => {
+    const first = await service.fetch('/.well-known/jwks.json')
+    assert.equal(first.headers.get('cache-control'), 'public, max-age=300')
+    assert.equal(first.headers.get('access-control-allow-origin'), '*')
+    const etag = first.headers.get('etag')!
+    const headers = { 'if-none-match': `"other", W/${etag}` }
+    const again = await service.fetch('/.well-known/jwks.json', { headers })
+    assert.equal(again.status, 304)
+    assert.equal(await again.text(), '')
+    const { keys: all } = (await first.json()) as Published
+    for (const key of all)
+      assert.deepEqual(Object.keys(key).toSorted(), ['alg', 'crv', 'kid', 'kty', 'use', 'x', 'y'])
+  })
+
+  test('the private half is in the database, sealed', async () => {
+    await newTokens()
+    const rows = await service.database.reader.selectFrom('signing_keys').selectAll().execute()
+    assert.ok(rows.length > 0)
+    for (const { private_jwk: sealed } of rows) assert.ok(!Buffer.from(sealed).includes('"d"'))
+  })
+
+  test('a planned rotation: published first, then it signs, and the old one ends after its tokens', async () => {
+    const before = await newTokens()
+    const { kid } = await keys.rotate('planned')
+    look()
+    assert.ok(
+      (await published()).keys.some((key) => key.kid === kid),
+      'published at once',
+    )
+    const between = await refreshed(before.refresh)
+    assert.equal(kidOf(between.access), kidOf(before.access), 'the old one signs for another hour')
+    shift += hour
+    const after = await refreshed(between.refresh)
+    assert.equal(kidOf(after.access), kid)
+    assert.equal(await statusWith(after.access), 200)
+    shift += 14 * 60_000
+    assert.equal((await published()).keys.length, 2, 'tokens of the old one can still be verified')
+    shift += hour
+    look()
+    assert.deepEqual(
+      (await published()).keys.map((key) => key.kid),
+      [kid],
+    )
+  })
+
+  test('on a schedule: once, by whoever comes first, and what is over is deleted', async () => {
+    const before = await newTokens()
+    await keys.rotateIfDue(clock.now())
+    look()
+    assert.equal((await published()).keys.length, 1, 'nothing is due')
+    shift += 90 * day
+    await Promise.all([1, 2, 3].map(() => keys.rotateIfDue(clock.now())))
+    look()
+    assert.equal((await published()).keys.length, 2)
+    shift += hour
+    const { refresh, access } = await refreshed(before.refresh)
+    assert.notEqual(kidOf(access), kidOf(before.access))
+    shift += 2 * hour
+    await keys.rotateIfDue(clock.now())
+    const rows = await service.database.reader.selectFrom('signing_keys').select('kid').execute()
+    assert.deepEqual(
+      rows.map(({ kid }) => kid),
+      [kidOf(access)],
+    )
+    assert.equal(await statusWith((await refreshed(refresh)).access), 200)
+  })
+
+  test('a leaked key is withdrawn at once: its tokens are refused, refresh tokens go on', async () => {
+    const before = await newTokens()
+    assert.equal(await statusWith(before.access), 200)
+    const { kid } = await keys.rotate('now')
+    look()
+    assert.equal(await statusWith(before.access), 401)
+    assert.deepEqual(
+      (await published()).keys.map((key) => key.kid),
+      [kid],
+    )
+    const after = await refreshed(before.refresh)
+    assert.equal(kidOf(after.access), kid)
+    assert.equal(await statusWith(after.access), 200)
+  })
+
+  test('a refresh token that comes back late ends the family, and the audit log tells of it', async () => {
+    const first = await newTokens()
+    const next = await refreshed(first.refresh)
+    shift += 11_000
+    const reuse = await exchange(service, {
+      grant_type: 'refresh_token',
+      client_id: 'spa',
+      refresh_token: first.refresh,
+    })
+    assert.equal(reuse.body['error'], 'invalid_grant')
+    assert.equal(await statusWith(next.access), 401)
+    const entry = await service.database.reader
+      .selectFrom('audit_log')
+      .select(['target', 'detail', 'address'])
+      .where('action', '=', 'tokens.revoked')
+      .orderBy('id', 'desc')
+      .executeTakeFirstOrThrow()
+    assert.equal(entry.target, 'app:spa')
+    assert.equal(entry.detail, '{"reason":"reuse"}')
+    assert.equal(entry.address, '127.0.0.1')
+  })
+
+  test('a refresh and the end of its family at the same moment: nothing of the family is good after', async () => {
+    for (let round = 0; round < 5; round += 1) {
+      const { access, refresh } = await newTokens()
+      const headers = { authorization: `Bearer ${access}` }
+      const [outcome] = await Promise.all([
+        exchange(service, { grant_type: 'refresh_token', client_id: 'spa', refresh_token: refresh }),
+        service.fetch('/auth/logout', { method: 'POST', headers }),
+      ])
+      assert.equal(await statusWith(access), 401)
+      if (outcome.status !== 200) continue
+      assert.equal(await statusWith(String(outcome.body['access_token'])), 401)
+      const again = await exchange(service, {
+        grant_type: 'refresh_token',
+        client_id: 'spa',
+        refresh_token: String(outcome.body['refresh_token']),
+      })
+      assert.equal(again.status, 400)
+    }
+  })
+
+  for (const [name, more] of [
+    ['plain', { code_challenge_method: 'plain' }],
+    ['no method, which would mean plain', { code_challenge_method: undefined }],
+    ['no challenge', { code_challenge: undefined }],
+    ['a challenge that is no SHA-256', { code_challenge: 'x' }],
+  ] as const) {
+    test(`PKCE: ${name} is refused before a sign-in begins`, async () => {
+      const query = new URLSearchParams({
+        client_id: 'spa',
+        redirect_uri: spa.redirectUris[0]!,
+        ...Object.fromEntries(
+          Object.entries({
+            code_challenge: newPkce().challenge,
+            code_challenge_method: 'S256',
+            ...more,
+          }).filter((field): field is [string, string] => field[1] !== undefined),
+        ),
+      })
+      const response = await service.fetch(`/auth/acme?${query.toString()}`)
+      assert.equal(response.status, 400)
+      assert.equal(response.headers.get('location'), null)
+    })
+  }
+})
