@@ -1,11 +1,13 @@
 import { existsSync } from 'node:fs'
+import { registerHooks } from 'node:module'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { ConfigurationError } from './environment.ts'
 
 /**
  * Loads the configuration module: the file that POSTERN_CONFIG names, or postern.config.ts in the working directory
- * if it is there. `undefined` when there is none.
+ * if it is there. `undefined` when there is none. It may lie anywhere: `postern` is this installation for it, also
+ * where nothing of that name is installed.
  * @throws ConfigurationError when the named file is missing, fails to load or has no default export.
  */
 export async function loadConfigModule<T extends object>(
@@ -15,8 +17,9 @@ export async function loadConfigModule<T extends object>(
   const file = resolve(folder, named ?? 'postern.config.ts')
   if (!existsSync(file)) {
     if (named === undefined) return undefined
-    throw new ConfigurationError([`POSTERN_CONFIG names ${named}, which is not there`])
+    throw new ConfigurationError([`POSTERN_CONFIG names ${named}, which is not there (${file})`])
   }
+  answerForPostern()
   let module: { default?: unknown }
   try {
     module = (await import(pathToFileURL(file).href)) as { default?: unknown }
@@ -31,4 +34,24 @@ export async function loadConfigModule<T extends object>(
     ])
   }
   return module.default as T
+}
+
+const isPostern = /^postern(?:\/|$)/
+let answering = false
+
+/**
+ * Stays for as long as the process, since a handler may import later. Always this installation, never another one that
+ * the module's own node_modules may hold: what a module makes is used by the Postern that runs.
+ */
+function answerForPostern(): void {
+  if (answering) return
+  answering = true
+  const here = import.meta.url
+  registerHooks({
+    resolve: (specifier, context, next) =>
+      isPostern.test(specifier) && context.parentURL !== here
+        ? // Asked for from here, the name is this very package's own.
+          { url: import.meta.resolve(specifier), shortCircuit: true }
+        : next(specifier, context),
+  })
 }

@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, mkdir, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import * as postern from 'postern'
+import { ConfigurationError } from '../../src/config/environment.ts'
+import { loadConfigModule } from '../../src/config/module.ts'
+
+let folder: string
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'postern-config-'))
+})
+after(() => rm(folder, { recursive: true, force: true }))
+
+test('a module outside the installation imports postern, in TypeScript, also through its own files', async () => {
+  await writeFile(
+    join(folder, 'a.config.ts'),
+    `import * as postern from 'postern'
+     import type { PosternConfig } from 'postern'
+     import { handlers } from './handlers.ts'
+     const config: PosternConfig = { receiving: { handlers } }
+     export default { ...postern.defineConfig(config), postern }`,
+  )
+  await writeFile(
+    join(folder, 'handlers.ts'),
+    `import { hmac, type Handler } from 'postern'
+     export const handlers: Record<string, Handler> = { 'order.paid': () => void hmac }`,
+  )
+  const config = await loadConfigModule<{ receiving: object; postern: object }>('a.config.ts', folder)
+  assert.deepEqual(Object.keys(config!.receiving), ['handlers'])
+  assert.equal(config!.postern, postern, 'this installation, not a second copy of it')
+})
+
+test('another postern beside the module is not taken, and CommonJS can ask for it too', async () => {
+  await mkdir(join(folder, 'node_modules/postern'), { recursive: true })
+  await writeFile(join(folder, 'node_modules/postern/index.js'), 'module.exports = { hmac: "another" }')
+  await writeFile(
+    join(folder, 'b.config.cjs'),
+    `module.exports = { isOurs: typeof require('postern').hmac === 'function' }`,
+  )
+  assert.deepEqual(await loadConfigModule('b.config.cjs', folder), { isOurs: true })
+})
+
+test('none is fine; one that is named and missing, broken or without a default export is a fault with its file', async () => {
+  assert.equal(await loadConfigModule(undefined, folder), undefined)
+  await writeFile(join(folder, 'broken.ts'), `import 'not-installed'`)
+  await writeFile(join(folder, 'empty.ts'), 'export const config = {}')
+  for (const [name, why] of [
+    ['missing.ts', /POSTERN_CONFIG names missing\.ts/],
+    ['broken.ts', /broken\.ts could not be loaded: .*not-installed/],
+    ['empty.ts', /empty\.ts has no default export/],
+  ] as const)
+    await assert.rejects(loadConfigModule(name, folder), (error) => {
+      assert.ok(error instanceof ConfigurationError)
+      assert.match(error.message, why)
+      return true
+    })
+})
