@@ -9,7 +9,7 @@ import { createSampleSubscriber } from './demo/subscriber.ts'
 import { createEmitting } from './emitting/index.ts'
 import { createApp, type App, type Timeouts } from './http/app.ts'
 import { operations } from './http/operations.ts'
-import type { Room } from './http/room.ts'
+import type { Room, Worker } from './http/room.ts'
 import { createListing } from './listing/index.ts'
 import { createLogin } from './login/index.ts'
 import { createEvents } from './events/index.ts'
@@ -59,7 +59,9 @@ export async function startService(parts: ServiceParts): Promise<Service> {
   const database = await openDatabase(configuration.databaseUrl, {
     onError: (error) => log.warn({ err: error }, 'a database connection failed'),
   })
+  const running: Running = { database, log, workers: [] }
   try {
+    if (database.engine === 'sqlite') database.own()
     if (parts.migrate !== false) {
       const applied = await migrate(database)
       if (applied.length > 0) log.info({ migrations: applied }, 'database migrated')
@@ -89,15 +91,16 @@ export async function startService(parts: ServiceParts): Promise<Service> {
       providerTokens: login.providerTokens,
     })
     const rooms: Room[] = [accounts, login, receiving, emitting, createEvents(common), createListing(common)]
-    const workers = rooms.flatMap((room) => room.workers)
+    const workers = (running.workers = rooms.flatMap((room) => room.workers))
 
-    const app = await createApp({
+    const app = (running.app = await createApp({
       configuration,
       log,
+      clock,
       authenticate: accounts.authenticate,
       baseUrl,
       timeouts: parts.timeouts,
-    })
+    }))
     operations(app, { database, metrics, workers, clock, configuration })
     for (const room of rooms) await room.routes(app)
     await demoProvider?.routes(app)
@@ -107,12 +110,12 @@ export async function startService(parts: ServiceParts): Promise<Service> {
     await sampleSubscriber?.routes(app)
     await app.ready()
 
+    if (samples) await insertSamples(database, clock.now())
     if (roles.http) {
       const address = await app.listen({ host: configuration.host, port: configuration.port })
       if (!configuration.baseUrl)
         listening = `http://${hostInUrl(configuration.host)}:${new URL(address).port || '80'}`
     }
-    if (samples) await insertSamples(database, clock.now())
     await sampleSubscriber?.ensure(baseUrl())
     if (roles.workers) for (const worker of workers) worker.start()
 
@@ -120,25 +123,32 @@ export async function startService(parts: ServiceParts): Promise<Service> {
       app,
       database,
       baseUrl: listening,
-      stop: once((limit = 10_000) => stop({ app, database, workers, log }, limit)),
+      stop: once((limit = 10_000) => stop(running, limit)),
     }
   } catch (error) {
     // The first error is the one to tell.
-    await database.close().catch((second: unknown) => log.warn({ err: second }, 'the database did not close'))
+    await stop(running, 1_000).catch((second: unknown) => log.warn({ err: second }, 'could not stop cleanly'))
     throw error
   }
 }
 
+/** What there is to stop; of a start that failed, as much as had been made. */
 interface Running {
-  app: App
-  database: Database
-  workers: readonly { name: string; stop(deadline: AbortSignal): Promise<void> }[]
-  log: Log
+  readonly database: Database
+  readonly log: Log
+  workers: readonly Worker[]
+  app?: App
 }
+
+/** Time in milliseconds before the limit that is kept for what follows the last request: its commit. */
+const forTheLastCommit = 500
 
 async function stop({ app, database, workers, log }: Running, limit: number): Promise<void> {
   const deadline = AbortSignal.timeout(limit)
-  const results = await Promise.allSettled([app.close(), ...workers.map((worker) => worker.stop(deadline))])
+  // A client that trickles its request, or does not read its answer, would hold the stop up for as long as it likes.
+  const cut = setTimeout(() => app?.server.closeAllConnections(), Math.max(0, limit - forTheLastCommit))
+  const results = await Promise.allSettled([app?.close(), ...workers.map((worker) => worker.stop(deadline))])
+  clearTimeout(cut)
   for (const result of results) {
     if (result.status === 'rejected')
       log.error({ err: result.reason as unknown }, 'a part did not stop cleanly')

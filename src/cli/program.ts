@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import { ConfigurationError } from '../config/environment.ts'
+import { FileInUse } from '../storage/sqlite/owner.ts'
 import { version } from '../http/openapi.ts'
 import type { ListenOptions } from './listen.ts'
 import type { ReplayOptions } from './replay.ts'
@@ -121,7 +122,7 @@ export async function runCommandLine(argv: readonly string[]): Promise<void> {
 
 /** Mistakes of the user are told in words; everything else with its stack. */
 function describe(error: unknown): string {
-  if (error instanceof ConfigurationError) return error.message
+  if (error instanceof ConfigurationError || error instanceof FileInUse) return error.message
   const { code } = error as { code?: string }
   if (code === 'EADDRINUSE') return 'The port is taken: stop the other program, or set PORT to another one.'
   if (code === 'EACCES') return 'This port needs more rights: set PORT to one above 1023.'

@@ -21,7 +21,7 @@ const unexpected = (error: unknown): never => assert.fail(String(error))
 
 function batches() {
   const kept: string[][] = []
-  const keep: Keep = (events) => void kept.push(events.map(({ eventId }) => eventId))
+  const keep: Keep = async (events) => void kept.push(events.map(({ eventId }) => eventId))
   return { kept, keep }
 }
 
@@ -67,7 +67,7 @@ test('while all commits are under way, events gather for the next', async () => 
 })
 
 test('above the bound requests are refused with Retry-After, and taken again later', async () => {
-  const acceptor = new Acceptor(() => undefined, unexpected, { waiting: 2, waitingBytes: 100 })
+  const acceptor = new Acceptor(async () => undefined, unexpected, { waiting: 2, waitingBytes: 100 })
   const waiting = [acceptor.accept(event('a')), acceptor.accept(event('b'))]
   await assert.rejects(
     acceptor.accept(event('c')),

@@ -70,6 +70,8 @@ export interface SqliteDatabase extends CommonDatabase {
   readonly engine: 'sqlite'
   readonly file: string
   readonly readConnection: SqliteConnection
+  /** Makes this process the one that serves the file, until `close`. @throws FileInUse */
+  own(): void
   /**
    * Runs `work` synchronously in one transaction on the connection of the service's own writes. Rejects when the
    * commit fails; then nothing of it is kept.

@@ -10,7 +10,7 @@ interface Waiting {
   reject: (error: unknown) => void
 }
 
-/** The keeper's thread as seen from the service. A thread that died is replaced at the next task. */
+/** The keeper's thread as seen from the service. It begins at the first task, and so does the one after one that died. */
 export class KeeperClient {
   readonly #file: string
   readonly #onSpooled: (count: number) => void
@@ -21,7 +21,6 @@ export class KeeperClient {
   constructor(file: string, onSpooled: (count: number) => void) {
     this.#file = file
     this.#onSpooled = onSpooled
-    this.#thread = this.#start()
   }
 
   /**
@@ -36,6 +35,11 @@ export class KeeperClient {
   /** Moves the oldest spooled events into the database; false when another process has its lock. */
   async move(): Promise<boolean> {
     return (await this.#ask({ kind: 'move' })).moved === true
+  }
+
+  /** Starts the thread, and with it the move of what an earlier process left in the spool. */
+  start(): void {
+    this.#thread ??= this.#start()
   }
 
   /** Ends the thread when it has done what it was given. */

@@ -86,6 +86,7 @@ export function sqliteInbox({ database, clock, onError, onMoved }: SqliteInboxPa
     },
     // One process works on a file: claims from before its start are those of a process that ended.
     async recover(now) {
+      keeper.start()
       await database.batch('work', (connection) => connection.run(giveBackAll, [now]))
     },
     // What is still spooled is moved at the next start.

@@ -127,7 +127,7 @@ export const initial: Migration = {
     create index jobs_due on jobs (due_at) where status = 'running';
 
     create table products (
-      id text primary key, category text not null, price real not null, stock integer not null, name text not null,
+      id text primary key, category text not null, price real not null, stock real not null, name text not null,
       created_at text not null
     ) strict;
     create index products_by_created on products (created_at, id);
@@ -290,7 +290,7 @@ export const initial: Migration = {
 
     create table products (
       id text collate "C" primary key, category text collate "C" not null, price double precision not null,
-      stock bigint not null, name text collate "C" not null, created_at text collate "C" not null
+      stock double precision not null, name text collate "C" not null, created_at text collate "C" not null
     );
     create index products_by_created on products (created_at, id);
     create index products_by_price on products (price, id);

@@ -2,8 +2,12 @@ import { StorageUnavailable } from '../unavailable.ts'
 import type { SqliteConnection } from './connection.ts'
 import { rollBack } from './execute.ts'
 
-/** Begins a writing transaction; false when another process holds the file's write lock. */
+/**
+ * Begins a writing transaction; false when another process holds the file's write lock.
+ * @throws StorageUnavailable, also when the file was removed or replaced.
+ */
 export function tryBegin(connection: SqliteConnection): boolean {
+  connection.checkInPlace()
   try {
     connection.exec('begin immediate')
     return true

@@ -1,5 +1,6 @@
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { translateError } from '../unavailable.ts'
+import { FileInPlace } from './file-in-place.ts'
 
 /** What may be bound: `undefined` would silently be NULL, so it is no value here. */
 export type SqlValue = null | number | bigint | string | Uint8Array
@@ -25,6 +26,7 @@ export class SqliteConnection {
   readonly #database: DatabaseSync
   readonly #statements = new Map<string, Prepared>()
   readonly #cache: number
+  readonly #file: FileInPlace
 
   constructor(file: string, options: ConnectionOptions = {}) {
     this.#cache = options.cache ?? 500
@@ -40,6 +42,7 @@ export class SqliteConnection {
       )
     }
     this.#database.exec('pragma cache_size = -32000; pragma temp_store = memory')
+    this.#file = new FileInPlace(file)
   }
 
   /** Runs statements that return nothing, several if need be. */
@@ -87,6 +90,11 @@ export class SqliteConnection {
     } catch (error) {
       throw translateError(error)
     }
+  }
+
+  /** @throws StorageUnavailable when the file is no longer where it was opened. */
+  checkInPlace(): void {
+    this.#file.check()
   }
 
   get inTransaction(): boolean {

@@ -9,6 +9,7 @@ import { finish, tryBegin } from './begin.ts'
 import { SqliteConnection } from './connection.ts'
 import { execute } from './execute.ts'
 import { WriteGate } from './gate.ts'
+import { claimFile } from './owner.ts'
 import { SqliteTransaction } from './transaction.ts'
 
 /** How long a lock held by another process is waited for, in milliseconds. */
@@ -26,6 +27,7 @@ export function openSqlite(file: string): SqliteDatabase {
   const readConnection = new SqliteConnection(file, { readOnly: true })
   const gate = new WriteGate()
   const signals = new LocalSignals()
+  let owned: (() => void) | undefined
 
   async function batch<T>(lane: Lane, work: (connection: SqliteConnection) => T): Promise<T> {
     const release = await gate.acquire(lane)
@@ -58,6 +60,9 @@ export function openSqlite(file: string): SqliteDatabase {
     readConnection,
     reader: kyselyOver('sqlite', async (query) => execute(readConnection, query)),
     batch,
+    own() {
+      owned ??= claimFile(file)
+    },
     hold: (lane: Lane, within?: number) => gate.acquireWithin(lane, within),
     begin,
     transaction,
@@ -65,6 +70,7 @@ export function openSqlite(file: string): SqliteDatabase {
     onSignal: (name: Signal, listener: () => void) => signals.on(name, listener),
     revocations: { announce: () => Promise.resolve(), listen: () => undefined, current: false },
     async ping() {
+      readConnection.checkInPlace()
       readConnection.get('select 1 as one')
     },
     async close() {
@@ -73,6 +79,7 @@ export function openSqlite(file: string): SqliteDatabase {
       readConnection.close()
       transactions.close()
       batches.close()
+      owned?.()
     },
   }
 }

@@ -1,0 +1,29 @@
+import { DatabaseSync } from 'node:sqlite'
+
+/** Another process serves the same SQLite file. */
+export class FileInUse extends Error {
+  constructor(file: string) {
+    super(
+      `Another process serves ${file}, and one SQLite file belongs to one: stop that process, or set DATABASE_URL to another file or to PostgreSQL.`,
+    )
+    this.name = 'FileInUse'
+  }
+}
+
+/**
+ * Makes this process the one that serves a file, until the returned function is called or the process ends. The claim is
+ * the lock on an empty SQLite file beside it (`<file>-owner`): the system gives it up even after a kill, and programs
+ * that only read or write for a moment (imports, key commands) do not need it.
+ * @throws FileInUse
+ */
+export function claimFile(file: string): () => void {
+  const owner = new DatabaseSync(`${file}-owner`, { timeout: 0 })
+  try {
+    owner.exec('begin exclusive')
+  } catch (error) {
+    owner.close()
+    if ((error as { errcode?: number }).errcode === 5) throw new FileInUse(file)
+    throw error
+  }
+  return () => owner.close()
+}

@@ -1,0 +1,87 @@
+// What can happen to an SQLite file besides writing: a second process that would serve it, and its disappearance.
+import assert from 'node:assert/strict'
+import { renameSync } from 'node:fs'
+import { describe, test } from 'node:test'
+import { migrate } from '../../src/storage/migrate.ts'
+import { openSqlite } from '../../src/storage/sqlite/database.ts'
+import { engines } from '../harness/engines.ts'
+import { startTestService } from '../harness/service.ts'
+
+const engine = engines.find(({ name }) => name === 'sqlite')
+const skip = !engine && 'TEST_ENGINE leaves SQLite out'
+
+describe('one SQLite file belongs to one service', { skip }, () => {
+  test('a second service is refused, and can start once the first has stopped', async () => {
+    const home = await engine!.createDatabase()
+    const first = await startTestService(engine!, { databaseUrl: home.url })
+    await assert.rejects(startTestService(engine!, { databaseUrl: home.url }), { name: 'FileInUse' })
+    assert.equal((await first.fetch('/readyz')).status, 200, 'the first goes on')
+    await first.close()
+    const second = await startTestService(engine!, { databaseUrl: home.url })
+    await second.close()
+    await home.drop()
+  })
+
+  test('programs that work beside the service open the file as ever', async () => {
+    const home = await engine!.createDatabase()
+    const service = await startTestService(engine!, { databaseUrl: home.url })
+    const beside = openSqlite(home.url.slice('sqlite:'.length))
+    await beside.batch('work', (connection) => connection.run('delete from posts'))
+    await beside.close()
+    await service.close()
+    await home.drop()
+  })
+
+  test('a start that fails gives up the file, its port and its thread', async () => {
+    const home = await engine!.createDatabase()
+    const other = await startTestService(engine!)
+    const taken = new URL(other.baseUrl).port
+    await assert.rejects(startTestService(engine!, { databaseUrl: home.url, env: { PORT: taken } }), {
+      code: 'EADDRINUSE',
+    })
+    const second = await startTestService(engine!, { databaseUrl: home.url })
+    await second.close()
+    await other.close()
+    await home.drop()
+  })
+})
+
+describe('a file that is taken away under an open service', { skip }, () => {
+  test('is noticed before anything is acknowledged into it', async () => {
+    const home = await engine!.createDatabase()
+    const file = home.url.slice('sqlite:'.length)
+    const database = openSqlite(file)
+    await migrate(database)
+    const write = (): Promise<unknown> =>
+      database.batch('request', (connection) => connection.run('delete from posts'))
+    await write()
+    renameSync(file, `${file}.away`)
+    await assert.rejects(database.ping(), /was removed or replaced/)
+    await assert.rejects(write(), { name: 'StorageUnavailable' })
+    await assert.rejects(
+      database.transaction((tx) => tx.deleteFrom('posts').execute()),
+      { name: 'StorageUnavailable' },
+    )
+    renameSync(`${file}.away`, file)
+    await write()
+    await database.close()
+    await home.drop()
+  })
+
+  test('answers webhooks with 503 and Retry-After until it is back', async () => {
+    const { postWebhook } = await import('../receiving/harness.ts')
+    const home = await engine!.createDatabase()
+    const file = home.url.slice('sqlite:'.length)
+    const service = await startTestService(engine!, { databaseUrl: home.url })
+    assert.equal((await postWebhook(service, { id: 'before', type: 't' })).status, 200)
+    renameSync(file, `${file}.away`)
+    const refused = await postWebhook(service, { id: 'meanwhile', type: 't' })
+    assert.equal(refused.status, 503)
+    assert.ok(refused.headers.get('retry-after'))
+    assert.equal((await service.fetch('/readyz')).status, 503)
+    renameSync(`${file}.away`, file)
+    assert.equal((await postWebhook(service, { id: 'meanwhile', type: 't' })).status, 200)
+    await service.close()
+    await home.drop()
+  })
+})
