@@ -89,7 +89,7 @@ test('when the database is away all of a batch are told so', async () => {
 test('an event that the database refuses takes none with it', async () => {
   const errors: unknown[] = []
   const acceptor = new Acceptor(
-    (events) => {
+    async (events) => {
       if (events.some(({ eventId }) => eventId === 'bad')) throw new Error('refused')
     },
     (error) => errors.push(error),
