@@ -42,11 +42,12 @@ test('wrong settings are named together, without their values', () => {
     POSTERN_SECRET: 'too-short',
     EMIT_RETRY_SCHEDULE: '0,-5',
     BASE_URL: 'https://a.example/path',
-    GITHUB_CLIENT_SECRET: 'y',
+    GITHUB_CLIENT_ID: 'y',
+    GITHUB_TOKEN_URL: 'ftp://z.example',
   })
   assert.deepEqual(
     found.map((fault) => fault.split(' ')[0]),
-    ['PORT', 'BASE_URL', 'POSTERN_SECRET', 'EMIT_RETRY_SCHEDULE', 'GITHUB_CLIENT_ID'],
+    ['PORT', 'BASE_URL', 'POSTERN_SECRET', 'EMIT_RETRY_SCHEDULE', 'GITHUB_TOKEN_URL'],
   )
   assert.ok(!found.join().includes('too-short'))
 })
@@ -74,10 +75,21 @@ test('providers are families of names', () => {
     ACME_CLIENT_SECRET: 'secret',
     ACME_ISSUER: 'https://id.acme.example',
     SPA_CLIENT_ID: 'public',
+    SPA_PKCE: 'off',
+    SPA_AUTH_PARAMS: 'prompt=consent&max_age=0',
+    SPA_TENANT: 'organizations',
+    LATER_CLIENT_SECRET: 'the id may be in the configuration module',
   })
   assert.deepEqual(providers, [
     { name: 'acme', clientId: 'id', clientSecret: 'secret', issuer: 'https://id.acme.example' },
-    { name: 'spa', clientId: 'public' },
+    {
+      name: 'spa',
+      clientId: 'public',
+      pkce: false,
+      authParams: { prompt: 'consent', max_age: '0' },
+      own: { TENANT: 'organizations' },
+    },
+    { name: 'later', clientSecret: 'the id may be in the configuration module' },
   ])
   assert.match(faults({ SESSIONS_CLIENT_ID: 'x' }).join(), /cannot be the name/)
 })

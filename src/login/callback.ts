@@ -25,8 +25,8 @@ export type CallbackOutcome =
       target: string | undefined
     }
 
-/** What of the provider's answer counts. */
-const read = ['state', 'code', 'iss', 'error'] as const
+/** What of the provider's answer counts; the name comes from our own form route (form-post.ts). */
+const read = ['state', 'code', 'iss', 'error', 'name'] as const
 
 /** Finishes a sign-in. Whatever goes wrong is an outcome too: the browser is led back to a page that says so. */
 export async function finishSignIn(
@@ -54,7 +54,13 @@ export async function finishSignIn(
     }).toString()
     const { nonce } = flow
     const vouched = await client
-      .identity({ url, state: answer.state, verifier: taken.verifier, nonce: nonce ?? undefined })
+      .identity({
+        url,
+        state: answer.state,
+        verifier: taken.verifier,
+        nonce: nonce ?? undefined,
+        givenName: answer.name,
+      })
       .catch((error: unknown) => {
         throw new SignInFailure(codeOf(error), error)
       })
@@ -81,6 +87,7 @@ export function isStorageFault({ cause }: SignInFailure): boolean {
 const appErrors: Partial<Record<FailureCode, string>> = {
   'access-denied': 'access_denied',
   'account-blocked': 'access_denied',
+  'account-not-admitted': 'access_denied',
   refused: 'access_denied',
   'provider-unavailable': 'temporarily_unavailable',
   unavailable: 'temporarily_unavailable',
@@ -106,7 +113,9 @@ function readAnswer(query: string): Answer {
 
 function refusal(error: string): SignInFailure {
   const cause = new Error(`the provider answered ${JSON.stringify(error.slice(0, 100))}`)
-  if (error === 'access_denied') return new SignInFailure('access-denied', cause)
+  // Apple and LinkedIn have words of their own for it.
+  if (/^(access_denied|user_cancelled_\w{1,30})$/.test(error))
+    return new SignInFailure('access-denied', cause)
   if (error === 'temporarily_unavailable' || error === 'server_error')
     return new SignInFailure('provider-unavailable', cause)
   return new SignInFailure('provider-refused', cause)
@@ -114,17 +123,21 @@ function refusal(error: string): SignInFailure {
 
 /** The kind of an error of the exchange, by what openid-client and fetch throw. */
 export function codeOf(error: unknown): FailureCode {
-  const { name, code, message, cause } = error as {
+  const { name, code, message, status, cause } = error as {
     name?: string
     code?: string
     message?: string
+    status?: number
     cause?: unknown
   }
-  if (name === 'ResponseBodyError') return 'provider-refused'
+  if (name === 'AccountNotAdmitted') return 'account-not-admitted'
+  const answered = status ?? (cause instanceof Response ? cause.status : 0)
+  if (answered >= 500 || answered === 429) return 'provider-unavailable'
+  if (name === 'ResponseBodyError' || name === 'ProfileRefused' || name === 'WWWAuthenticateChallengeError')
+    return 'provider-refused'
   if (name === 'TimeoutError' || code === 'OAUTH_TIMEOUT' || code === 'OAUTH_ABORT')
     return 'provider-unavailable'
   if (error instanceof TypeError && /^(request failed|fetch failed|The address)/.test(message ?? ''))
     return 'provider-unavailable'
-  if (cause instanceof Response && cause.status >= 500) return 'provider-unavailable'
   return 'provider-answer-invalid'
 }

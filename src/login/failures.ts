@@ -9,6 +9,8 @@ export const failures = {
     'The identity provider does not answer at the moment. Please try again in a minute.',
   'provider-answer-invalid':
     'The identity provider gave an answer that could not be trusted. Please try again; if it goes on, tell the operator the number below.',
+  'account-not-admitted':
+    'This account is not one of those that may sign in here. Please choose an account of your organization.',
   'account-blocked': 'This account is blocked. Ask the operator.',
   refused: 'You may not sign in here.',
   'hook-failed':

@@ -42,11 +42,11 @@ export class Flows {
 
   /** Begins a sign-in and gives the address at the provider. @throws when the provider cannot be discovered. */
   async begin(client: ProviderClient, browser: string, intent: Intent): Promise<URL> {
-    const { name, kind, pkce } = client.provider
+    const { name, kind, pkce, nonce: sendsNonce } = client.provider
     const state = newToken()
     const stateHash = hashToken(state)
     const verifier = pkce ? newToken() : undefined
-    const nonce = kind === 'openid' ? newToken() : undefined
+    const nonce = kind === 'openid' && sendsNonce ? newToken() : undefined
     // Never from the request's Host: whoever sends that could choose where the provider sends the code.
     const redirectUri = `${this.#baseUrl()}/auth/${name}/callback`
     const challenge = verifier === undefined ? undefined : challengeOf(verifier)

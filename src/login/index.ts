@@ -16,12 +16,16 @@ import { AuthorizationCodes } from './authorization-codes.ts'
 import { Clients, faultsOfClients } from './clients.ts'
 import type { LoginConfig } from './config.ts'
 import { Flows } from './flows.ts'
+import { formPostRoute } from './form-post.ts'
 import { faultsOfHooks, Hooks } from './hooks.ts'
 import { loginRoutes } from './routes.ts'
 import { pageRoutes } from './page-routes.ts'
 import { ProviderClient } from './provider-client.ts'
 import { ProviderTokens } from './provider-tokens.ts'
-import { resolveProvider, type ResolvedProvider } from './providers/settings.ts'
+import { mergeProviders } from './providers/configured-providers.ts'
+import { letterIcon } from './providers/icon.ts'
+import type { ResolvedProvider } from './providers/resolved-provider.ts'
+import { resolveProvider } from './providers/settings.ts'
 import { RefusalMessages } from './refusal-messages.ts'
 import { SignIn } from './sign-in.ts'
 import { faultsOfKeeping, keptProviders, withKeptScopes } from './token-keeping.ts'
@@ -101,6 +105,7 @@ export function createLogin(parts: LoginParts): Login {
         demo,
         count,
       })
+      await formPostRoute(app, providers)
       await tokenRoutes(app, { clients, codes, refreshTokens, accessTokens })
       await pageRoutes(app, {
         providers,
@@ -143,9 +148,9 @@ function createProviders(
   const faults = [...faultsOfClients(config.clients ?? []), ...faultsOfHooks(config)]
   const kept = keptProviders(config)
   const clients = new Map<string, ProviderClient>()
-  for (const settings of configuration.providers) {
+  for (const settings of mergeProviders(configuration.providers, config.providers ?? {}, faults)) {
     const provider = resolveProvider(settings)
-    if ('fault' in provider) faults.push(provider.fault)
+    if ('faults' in provider) faults.push(...provider.faults)
     else
       clients.set(
         provider.name,
@@ -178,9 +183,19 @@ function resolveBuiltIn({
   issuer,
   scope,
 }: BuiltInProvider): ResolvedProvider {
-  const common = { name, label, clientId, clientSecret, scope, pkce: true, readProfile: undefined }
   return {
-    ...common,
+    name,
+    label,
+    icon: letterIcon('Demo', '#1f6f5c'),
+    clientId,
+    clientSecret,
+    scope,
+    pkce: true,
+    nonce: true,
+    tokenAuth: undefined,
+    authParams: {},
+    quirks: {},
+    own: () => '',
     kind: 'openid',
     get issuer() {
       return issuer()
@@ -188,5 +203,6 @@ function resolveBuiltIn({
     authUrl: undefined,
     tokenUrl: undefined,
     profileUrl: undefined,
+    jwksUrl: undefined,
   }
 }

@@ -25,7 +25,11 @@ export interface PageRoutesParts {
 /** GET /login. */
 export async function pageRoutes(app: App, parts: PageRoutesParts): Promise<void> {
   const { providers, reader, users, sessions, sessionCookie, refusals, baseUrl, demo } = parts
-  const buttons = [...providers.values()].map(({ provider: { name, label } }) => ({ name, label }))
+  const buttons = [...providers.values()].map(({ provider: { name, label, icon } }) => ({
+    name,
+    label,
+    icon,
+  }))
 
   await app.register(async (scope: App) => {
     neverStored(scope)

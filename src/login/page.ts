@@ -1,7 +1,7 @@
 import { failures, type FailureCode } from './failures.ts'
 
 export interface LoginPage {
-  providers: readonly { name: string; label: string }[]
+  providers: readonly { name: string; label: string; /** A data: URI. */ icon: string }[]
   /** Who is signed in already. */
   signedInAs: string | undefined
   error: string | undefined
@@ -20,8 +20,8 @@ export function loginPage(page: LoginPage): string {
   const { providers, signedInAs, error, returnTo, demo } = page
   const query = returnTo === undefined ? '' : `?return_to=${encodeURIComponent(returnTo)}`
   const buttons = providers.map(
-    ({ name, label }) =>
-      `<a class="button wide" rel="nofollow" href="/auth/${encodeURIComponent(name)}${escapeHtml(query)}">Continue with ${escapeHtml(label)}</a>`,
+    ({ name, label, icon }) =>
+      `<a class="button wide" rel="nofollow" href="/auth/${encodeURIComponent(name)}${escapeHtml(query)}"><img class="icon" src="${escapeHtml(icon)}" alt=""> Continue with ${escapeHtml(label)}</a>`,
   )
   return document(
     'Sign in',

@@ -1,29 +1,47 @@
-import { isObject, readStandardProfile } from '../profile.ts'
+import { isObject } from '../profile.ts'
 import type { Preset } from './preset.ts'
 
+const site = 'https://github.com'
+
 /**
- * https://docs.github.com/en/apps/oauth-apps/building-oauth-apps/authorizing-oauth-apps: plain OAuth 2.0, PKCE S256
- * and `iss` since 2025. The id is a number; the e-mail address of the profile is the public one, if any, so the list of
- * addresses (https://docs.github.com/en/rest/users/emails) is asked for the primary one that is verified.
+ * Plain OAuth 2.0 with PKCE S256 and `iss` since 2025. The id is a number. The e-mail address of the profile is the
+ * public one, if any, so the list of addresses is always asked for the primary one; a token that may not read it (401,
+ * 403, 404) signs in without.
  */
 export const github: Preset = {
   label: 'GitHub',
-  authUrl: 'https://github.com/login/oauth/authorize',
-  tokenUrl: 'https://github.com/login/oauth/access_token',
-  profileUrl: 'https://api.github.com/user',
-  responseIssuer: 'https://github.com/login/oauth',
+  colour: '#24292f',
+  documentation: [
+    'https://docs.github.com/en/apps/oauth-apps/building-oauth-apps/authorizing-oauth-apps',
+    'https://docs.github.com/en/rest/users/emails',
+    'https://docs.github.com/en/rest/using-the-rest-api/getting-started-with-the-rest-api#user-agent',
+  ],
+  settings: {
+    BASE_URL: { description: 'The address of a GitHub Enterprise Server.', default: site, form: 'url' },
+  },
+  addresses: (own) => {
+    const base = own('BASE_URL')
+    return {
+      authUrl: `${base}/login/oauth/authorize`,
+      tokenUrl: `${base}/login/oauth/access_token`,
+      profileUrl: base === site ? 'https://api.github.com/user' : `${base}/api/v3/user`,
+      // Servers of one's own may be of a version that does not send it.
+      ...(base === site && { responseIssuer: `${site}/login/oauth` }),
+    }
+  },
   scope: 'read:user user:email',
-  readProfile: async (document, profileUrl, readMore) => {
-    const standard = readStandardProfile(document)
+  headers: () => ({ 'x-github-api-version': '2022-11-28' }),
+  readProfile: async ({ document, profileUrl, readMore }) => {
     const list = await readMore(`${profileUrl.replace(/\/$/, '')}/emails`)
     const primary = Array.isArray(list)
-      ? list.find((item) => isObject(item) && item['primary'] === true && item['verified'] === true)
+      ? list.find((item) => isObject(item) && item['primary'] === true)
       : undefined
+    const listed = isObject(primary) ? primary : {}
     return {
-      id: standard.id,
-      name: standard.name ?? document['login'],
-      email: isObject(primary) ? primary['email'] : standard.email,
-      emailVerified: primary !== undefined,
+      id: document['id'],
+      name: document['name'] ?? document['login'],
+      email: listed['email'] ?? document['email'],
+      emailVerified: listed['email'] !== undefined && listed['verified'] === true,
     }
   },
 }

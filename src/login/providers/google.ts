@@ -1,8 +1,29 @@
 import type { Preset } from './preset.ts'
 
-/** https://developers.google.com/identity/openid-connect/openid-connect */
+/** In tokens of older clients the issuer lacks the scheme; Google documents both. */
+const bareIssuer = 'accounts.google.com'
+
+/** OpenID Connect with everything discovered. `hd` is a wish in the request, so the claim is what counts. */
 export const google: Preset = {
   label: 'Google',
-  issuer: 'https://accounts.google.com',
+  colour: '#4285f4',
+  documentation: ['https://developers.google.com/identity/openid-connect/openid-connect'],
+  settings: {
+    HOSTED_DOMAIN: {
+      description: 'Only accounts of this Google Workspace domain may sign in; `*` for any Workspace.',
+      optional: true,
+      form: 'text',
+    },
+  },
+  addresses: () => ({ issuer: `https://${bareIssuer}` }),
   scope: 'openid email profile',
+  authParams: (own) => (own('HOSTED_DOMAIN') === '' ? {} : { hd: own('HOSTED_DOMAIN') }),
+  tokenIssuer: ({ iss }, issuer) =>
+    iss === bareIssuer && issuer === `https://${bareIssuer}` ? bareIssuer : issuer,
+  admits: ({ hd }, own) => {
+    const domain = own('HOSTED_DOMAIN').toLowerCase()
+    if (domain === '') return true
+    if (typeof hd !== 'string' || hd === '') return false
+    return domain === '*' || hd.toLowerCase() === domain
+  },
 }

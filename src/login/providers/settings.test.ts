@@ -41,7 +41,7 @@ test('three addresses mean plain OAuth 2.0, for a preset of OpenID too', () => {
 
 test('a provider that is no preset and lacks an address is a fault that names the settings', () => {
   const provider = resolveProvider({ name: 'acme', ...base, authUrl: 'https://x.example/a' })
-  assert.ok('fault' in provider)
+  assert.ok('faults' in provider)
   for (const name of ['ACME_ISSUER', 'ACME_TOKEN_URL', 'ACME_PROFILE_URL'])
-    assert.ok(provider.fault.includes(name))
+    assert.ok(provider.faults.join().includes(name), name)
 })

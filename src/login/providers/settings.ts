@@ -1,87 +1,181 @@
 import type { ProviderSettings } from '../../config/providers.ts'
+import { protectedParametersIn } from './authorization-parameters.ts'
+import { letterIcon, readIcon } from './icon.ts'
+import { readOwn, type OwnValues } from './own-settings.ts'
+import type { Addresses, Preset, Quirks } from './preset.ts'
 import { presets } from './presets.ts'
-import type { Preset } from './preset.ts'
-
-interface Common {
-  name: string
-  label: string
-  clientId: string
-  /** Absent for a public client: PKCE alone. */
-  clientSecret: string | undefined
-  scope: string
-  pkce: boolean
-  readProfile: Preset['readProfile']
-}
-
-/** OpenID Connect: the rest is discovered; given addresses replace discovered ones. */
-export interface OpenIdProvider extends Common {
-  kind: 'openid'
-  issuer: string
-  authUrl: string | undefined
-  tokenUrl: string | undefined
-  profileUrl: string | undefined
-}
-
-/** Plain OAuth 2.0 by its addresses. */
-export interface OAuthProvider extends Common {
-  kind: 'oauth'
-  authUrl: string
-  tokenUrl: string
-  profileUrl: string
-  /** What the provider sends as `iss`, where a preset knows it. */
-  responseIssuer: string | undefined
-  /** Whether an `iss` of the origin of `authUrl` is right too: the address is not the preset's own. */
-  ownAddress: boolean
-}
-
-export type ResolvedProvider = OpenIdProvider | OAuthProvider
+import type { ProviderBasics, ResolvedProvider } from './resolved-provider.ts'
 
 /**
  * Settings and preset as one. An issuer means OpenID Connect; three addresses without one mean plain OAuth 2.0, also
- * for a preset. A fault is a sentence for the operator.
+ * for a preset. What a preset knows of a provider's ways holds only for the protocol that it was written for. Faults
+ * are sentences for the operator.
  */
-export function resolveProvider(settings: ProviderSettings): ResolvedProvider | { fault: string } {
-  const { name, clientId, clientSecret } = settings
-  const preset: Preset | undefined = Object.hasOwn(presets, name) ? presets[name] : undefined
-  const common = {
-    name,
-    label: preset?.label ?? name.charAt(0).toUpperCase() + name.slice(1).replaceAll('_', ' '),
-    clientId,
-    clientSecret,
-    pkce: preset?.pkce !== false,
-    readProfile: preset?.readProfile,
-  }
-  const { authUrl, tokenUrl, profileUrl } = settings
-  const issuer = settings.issuer ?? (authUrl && tokenUrl && profileUrl ? undefined : preset?.issuer)
-  if (issuer !== undefined) {
-    const scope = settings.scope ?? preset?.scope ?? 'openid email profile'
-    return { ...common, kind: 'openid', issuer, authUrl, tokenUrl, profileUrl, scope: withOpenId(scope) }
-  }
-  const addresses = addressesOf(settings, preset)
-  if (!addresses) {
-    const upper = name.toUpperCase()
+export function resolveProvider(settings: ProviderSettings): ResolvedProvider | { faults: string[] } {
+  const prefix = prefixOf(settings.name)
+  const presetName = settings.preset ?? settings.name
+  const preset = Object.hasOwn(presets, presetName) ? presets[presetName] : undefined
+  if (!preset && settings.preset !== undefined) {
+    const known = Object.keys(presets).join(', ')
     return {
-      fault: `${upper}_CLIENT_ID needs ${upper}_ISSUER, or ${upper}_AUTH_URL, ${upper}_TOKEN_URL and ${upper}_PROFILE_URL, since ${name} is no preset`,
+      faults: [`${prefix}PRESET: there is no preset ${JSON.stringify(presetName)}; use one of ${known}`],
     }
   }
+  const values = readOwn(preset, settings.own ?? {}, prefix)
+  const known = preset ? knownAddresses(preset, values) : {}
+  const issuer = issuerOf(settings, known)
+  const kind = issuer === undefined ? 'oauth' : 'openid'
+  const resolving = { settings, preset, values, prefix, faults: values.faults }
+  const basics = resolveBasics(resolving, preset && kindOf(preset) === kind ? preset : {})
+  const provider =
+    issuer === undefined
+      ? withAddresses(resolving, basics, known)
+      : withIssuer(resolving, basics, known, issuer)
+  return provider === undefined || values.faults.length > 0 ? { faults: values.faults } : provider
+}
+
+interface Resolving {
+  settings: ProviderSettings
+  preset: Preset | undefined
+  values: OwnValues
+  /** Of the variables: `<NAME>_`. */
+  prefix: string
+  faults: string[]
+}
+
+/** The prefix of a provider's variables. */
+export function prefixOf(name: string): string {
+  return `${name.toUpperCase().replaceAll('-', '_')}_`
+}
+
+function kindOf(preset: Preset): 'oauth' | 'openid' {
+  return preset.addresses((setting) => setting).issuer === undefined ? 'oauth' : 'openid'
+}
+
+function issuerOf(
+  { issuer, authUrl, tokenUrl, profileUrl, jwksUrl }: ProviderSettings,
+  known: Addresses,
+): string | undefined {
+  const plain = authUrl !== undefined && tokenUrl !== undefined && profileUrl !== undefined
+  return issuer ?? (plain && jwksUrl === undefined ? undefined : known.issuer)
+}
+
+/** The preset's addresses; none while a setting that they are made of is missing. */
+function knownAddresses(preset: Preset, { own, missing }: OwnValues): Addresses {
+  const addresses = preset.addresses(own)
+  return neededOf(preset, missing).length === 0 ? addresses : {}
+}
+
+function neededOf(preset: Preset, missing: ReadonlySet<string>): string[] {
+  return [...missing].filter((key) => preset.settings?.[key]?.optional !== true)
+}
+
+function withIssuer(
+  { settings, preset }: Resolving,
+  basics: ProviderBasics,
+  known: Addresses,
+  issuer: string,
+): ResolvedProvider {
+  // Another issuer has other addresses.
+  const own = settings.issuer === undefined ? known : {}
+  const scope = settings.scope ?? preset?.scope ?? 'openid email profile'
+  const { authUrl, tokenUrl, profileUrl, jwksUrl } = settings
   return {
-    ...common,
-    ...addresses,
+    ...basics,
+    kind: 'openid',
+    issuer,
+    authUrl: authUrl ?? own.authUrl,
+    tokenUrl: tokenUrl ?? own.tokenUrl,
+    profileUrl: profileUrl ?? own.profileUrl,
+    jwksUrl: jwksUrl ?? own.jwksUrl,
+    // A preset whose own scope lacks `openid` gives an id_token without it.
+    scope: preset !== undefined && !/\bopenid\b/.test(preset.scope) ? scope : withOpenId(scope),
+  }
+}
+
+function withAddresses(
+  { settings, preset, values, prefix, faults }: Resolving,
+  basics: ProviderBasics,
+  known: Addresses,
+): ResolvedProvider | undefined {
+  const authUrl = settings.authUrl ?? known.authUrl
+  const tokenUrl = settings.tokenUrl ?? known.tokenUrl
+  const profileUrl = settings.profileUrl ?? known.profileUrl
+  if (authUrl === undefined || tokenUrl === undefined || profileUrl === undefined) {
+    // A wrong setting of the preset is told already.
+    if (faults.length > 0) return undefined
+    const needed = preset
+      ? `${neededOf(preset, values.missing)
+          .map((key) => prefix + key)
+          .join(' and ')}, or `
+      : ''
+    const addresses = `${prefix}ISSUER, or ${prefix}AUTH_URL, ${prefix}TOKEN_URL and ${prefix}PROFILE_URL`
+    const reason = preset ? '' : `, since ${settings.name} is no preset`
+    faults.push(`${prefix}CLIENT_ID needs ${needed}${addresses}${reason}`)
+    return undefined
+  }
+  return {
+    ...basics,
     kind: 'oauth',
-    responseIssuer: preset?.responseIssuer,
-    ownAddress: authUrl !== undefined,
+    authUrl,
+    tokenUrl,
+    profileUrl,
+    responseIssuer: known.responseIssuer,
+    ownAddress: settings.authUrl !== undefined || known.responseIssuer === undefined,
     scope: settings.scope ?? preset?.scope ?? 'email profile',
   }
 }
 
-function addressesOf(
-  settings: ProviderSettings,
-  preset: Preset | undefined,
-): { authUrl: string; tokenUrl: string; profileUrl: string } | undefined {
-  const authUrl = settings.authUrl ?? preset?.authUrl
-  const tokenUrl = settings.tokenUrl ?? preset?.tokenUrl
-  const profileUrl = settings.profileUrl ?? preset?.profileUrl
-  return authUrl && tokenUrl && profileUrl ? { authUrl, tokenUrl, profileUrl } : undefined
+function resolveBasics(resolving: Resolving, quirks: Quirks): ProviderBasics {
+  const { settings, preset, values, prefix, faults } = resolving
+  const { name, clientId, clientSecret } = settings
+  const pkce = settings.pkce ?? quirks.pkce !== false
+  if (clientId === undefined) faults.push(`${prefix}CLIENT_ID is missing, though ${name} is configured`)
+  if (clientSecret === undefined && quirks.signedSecret) {
+    faults.push(...faultsOfSigning(quirks.signedSecret, values, prefix))
+  } else if (clientSecret === undefined && !pkce) {
+    faults.push(`${prefix}CLIENT_SECRET is missing, and without PKCE ${name} cannot do without it`)
+  }
+  for (const parameter of protectedParametersIn(settings)) {
+    faults.push(`${prefix}AUTH_PARAMS or ${prefix}AUTH_URL: ${parameter} belongs to the sign-in itself`)
+  }
+  const label = settings.label ?? (settings.preset === undefined ? preset?.label : undefined) ?? titled(name)
+  let icon = letterIcon(label, preset?.colour ?? '#5d6763')
+  try {
+    if (settings.icon !== undefined) icon = readIcon(settings.icon)
+  } catch (error) {
+    faults.push(`${prefix}ICON is wrong: ${(error as Error).message}`)
+  }
+  return {
+    name,
+    label,
+    icon,
+    clientId: clientId ?? '',
+    clientSecret,
+    scope: '',
+    pkce,
+    nonce: quirks.nonce !== false,
+    tokenAuth: settings.tokenAuth ?? quirks.tokenAuth,
+    authParams: { ...quirks.authParams?.(values.own), ...settings.authParams },
+    quirks,
+    own: values.own,
+  }
+}
+
+function faultsOfSigning(
+  { needs, fault }: NonNullable<Quirks['signedSecret']>,
+  { own }: OwnValues,
+  prefix: string,
+): string[] {
+  const missing = needs.filter((key) => own(key) === '').map((key) => prefix + key)
+  if (missing.length > 0)
+    return [`${prefix}CLIENT_SECRET is missing, and so is what it would be made from: ${missing.join(', ')}`]
+  const wrong = fault(own)
+  return wrong === undefined ? [] : [prefix + wrong]
+}
+
+function titled(name: string): string {
+  return name.charAt(0).toUpperCase() + name.slice(1).replaceAll(/[_-]/g, ' ')
 }
 
 /** Without `openid` a provider gives no id_token. Some people separate scopes by commas in settings. */

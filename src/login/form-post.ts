@@ -1,0 +1,75 @@
+import { Type } from 'typebox'
+import { acceptForms, neverStored } from '../accounts/routes.ts'
+import { Problem } from '../errors.ts'
+import type { App } from '../http/app.ts'
+import { isObject } from './profile.ts'
+import type { ProviderClient } from './provider-client.ts'
+
+const bodyLimit = 16 * 1024
+/** Characters. Codes and states are far shorter. */
+const longest = 4096
+const longestName = 200
+
+const Field = (description: string) => Type.Optional(Type.String({ maxLength: longest, description }))
+
+/**
+ * POST /auth/{provider}/callback, for providers that answer by a form from their own page (Apple; OAuth 2.0 Form Post
+ * Response Mode). Such a POST comes from another site, so the browser keeps back the cookie that the sign-in is bound
+ * to. Nothing is decided here, therefore: what has the shape of an answer is led on to the same address as a GET, which
+ * brings the cookie along. Of all other fields, only the name is taken.
+ */
+export async function formPostRoute(app: App, providers: ReadonlyMap<string, ProviderClient>): Promise<void> {
+  await app.register(async (scope: App) => {
+    neverStored(scope)
+    acceptForms(scope)
+    scope.post(
+      '/auth/:provider/callback',
+      {
+        bodyLimit,
+        config: { access: 'public', rateLimit: { max: 300 } },
+        schema: {
+          tags: ['sign-in'],
+          summary: 'The answer of a provider that sends a form: led on to the same address as a GET',
+          params: Type.Object({ provider: Type.String() }),
+          body: Type.Object({
+            state: Type.String({ pattern: '^[A-Za-z0-9_-]{43}$', description: 'As it was sent' }),
+            code: Field('To exchange'),
+            error: Field('Why there is none'),
+            iss: Field('RFC 9207'),
+            user: Field('JSON with the name, from Apple at the first sign-in'),
+          }),
+          response: { 303: Type.Null() },
+        },
+      },
+      async ({ params: { provider }, body }, reply) => {
+        const client = providers.get(provider)
+        if (!client) throw new Problem('unknown-provider')
+        if (client.provider.quirks.formPost !== true)
+          throw new Problem('not-found', { detail: 'This provider answers by a redirect.' })
+        const { state, code, error, iss, user } = body
+        const name = nameIn(user)
+        const answer = Object.entries({ state, code, error, iss, name })
+        const given = answer.filter((field): field is [string, string] => field[1] !== undefined)
+        const query = new URLSearchParams(given).toString()
+        return reply.redirect(`/auth/${encodeURIComponent(provider)}/callback?${query}`, 303)
+      },
+    )
+  })
+}
+
+/** https://developer.apple.com/documentation/signinwithapple/configuring-your-webpage-for-sign-in-with-apple */
+function nameIn(user: string | undefined): string | undefined {
+  if (user === undefined) return undefined
+  let document: unknown
+  try {
+    document = JSON.parse(user)
+  } catch {
+    // The name is a courtesy: without one the sign-in goes on.
+    return undefined
+  }
+  const name = isObject(document) && isObject(document['name']) ? document['name'] : {}
+  const parts = [name['firstName'], name['lastName']].filter(
+    (part) => typeof part === 'string' && part !== '',
+  )
+  return parts.join(' ').trim().slice(0, longestName).toWellFormed() || undefined
+}

@@ -1,0 +1,86 @@
+import { createPrivateKey, sign, type KeyObject } from 'node:crypto'
+import type { Own, Preset } from './preset.ts'
+
+const issuer = 'https://appleid.apple.com'
+/** Seconds that a client secret is good for. Apple allows six months; it is used at once. */
+const secretLifetime = 300
+
+/**
+ * Sign in with Apple. The client secret is a JWT of the team, signed with a key of it, made for each request. Asked for
+ * a name or an address, Apple answers by a POST from its own page, and tells the name only there and only the first
+ * time. There is no profile address. The issuer and the addresses are pinned: for a day in June 2025 the discovery
+ * document named another issuer than the tokens did.
+ */
+export const apple: Preset = {
+  label: 'Apple',
+  colour: '#000000',
+  documentation: [
+    'https://developer.apple.com/documentation/signinwithapple/configuring-your-webpage-for-sign-in-with-apple',
+    'https://developer.apple.com/documentation/accountorganizationaldatasharing/creating-a-client-secret',
+    'https://developer.apple.com/documentation/signinwithapplerestapi/authenticating-users-with-sign-in-with-apple',
+  ],
+  settings: {
+    TEAM_ID: { description: 'The id of the developer team.', form: 'word' },
+    KEY_ID: { description: 'The id of the key for Sign in with Apple.', form: 'word' },
+    PRIVATE_KEY: {
+      description:
+        'The key itself, the whole PEM text of the .p8 file; line breaks may be written as `\\n`. Used while no CLIENT_SECRET is set.',
+      form: 'text',
+    },
+  },
+  addresses: () => ({
+    issuer,
+    authUrl: `${issuer}/auth/authorize`,
+    tokenUrl: `${issuer}/auth/token`,
+    jwksUrl: `${issuer}/auth/keys`,
+  }),
+  scope: 'name email',
+  tokenAuth: 'post',
+  authParams: () => ({ response_mode: 'form_post' }),
+  formPost: true,
+  signedSecret: {
+    needs: ['TEAM_ID', 'KEY_ID', 'PRIVATE_KEY'],
+    fault: (own) =>
+      isP256(own)
+        ? undefined
+        : 'PRIVATE_KEY is not the PEM text of a P-256 private key: the .p8 file that Apple gave',
+    sign: (own, clientId, now) => {
+      const issued = Math.floor(now / 1000)
+      const header = { alg: 'ES256', kid: own('KEY_ID') }
+      const claims = {
+        iss: own('TEAM_ID'),
+        sub: clientId,
+        aud: issuer,
+        iat: issued,
+        exp: issued + secretLifetime,
+      }
+      const content = [header, claims].map(encoded).join('.')
+      // JWS has the two numbers of the signature side by side (RFC 7518, section 3.4).
+      const key = { key: keyOf(own), dsaEncoding: 'ieee-p1363' } as const
+      return `${content}.${sign('sha256', Buffer.from(content), key).toString('base64url')}`
+    },
+  },
+  readProfile: ({ claims, givenName }) => ({
+    id: claims['sub'],
+    name: givenName,
+    email: claims['email'],
+    emailVerified: claims['email_verified'],
+  }),
+}
+
+function encoded(part: object): string {
+  return Buffer.from(JSON.stringify(part)).toString('base64url')
+}
+
+function keyOf(own: Own): KeyObject {
+  return createPrivateKey(own('PRIVATE_KEY').replaceAll('\\n', '\n'))
+}
+
+function isP256(own: Own): boolean {
+  try {
+    return keyOf(own).asymmetricKeyDetails?.namedCurve === 'prime256v1'
+  } catch {
+    // No key at all. The error could show a part of it.
+    return false
+  }
+}

@@ -1,0 +1,19 @@
+import type { Preset } from './preset.ts'
+
+/** OpenID Connect; the issuer ends with a slash. */
+export const auth0: Preset = {
+  label: 'Auth0',
+  colour: '#d14a1f',
+  documentation: [
+    'https://auth0.com/docs/get-started/authentication-and-authorization-flow/authorization-code-flow',
+    'https://auth0.com/docs/get-started/applications/configure-applications-with-oidc-discovery',
+  ],
+  settings: {
+    DOMAIN: {
+      description: 'The domain of the tenant: `example.eu.auth0.com`, or one of one’s own.',
+      form: 'host',
+    },
+  },
+  addresses: (own) => ({ issuer: `https://${own('DOMAIN')}/` }),
+  scope: 'openid profile email',
+}

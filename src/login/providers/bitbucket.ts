@@ -1,0 +1,36 @@
+import { isObject } from '../profile.ts'
+import type { Preset } from './preset.ts'
+
+/**
+ * Plain OAuth 2.0; the secret goes into the header. The account's `uuid` is what stays. Addresses are a list of their
+ * own that the scope `email` opens. PKCE is not documented, and an unknown parameter ignored.
+ */
+export const bitbucket: Preset = {
+  label: 'Bitbucket',
+  colour: '#0052cc',
+  documentation: [
+    'https://developer.atlassian.com/cloud/bitbucket/oauth-2/',
+    'https://developer.atlassian.com/cloud/bitbucket/rest/api-group-users/',
+  ],
+  addresses: () => ({
+    authUrl: 'https://bitbucket.org/site/oauth2/authorize',
+    tokenUrl: 'https://bitbucket.org/site/oauth2/access_token',
+    profileUrl: 'https://api.bitbucket.org/2.0/user',
+  }),
+  scope: 'account email',
+  tokenAuth: 'basic',
+  readProfile: async ({ document, profileUrl, readMore }) => {
+    const page = await readMore(`${profileUrl.replace(/\/$/, '')}/emails`)
+    const list: unknown = isObject(page) ? page['values'] : undefined
+    const primary = Array.isArray(list)
+      ? list.find((item) => isObject(item) && item['is_primary'] === true)
+      : undefined
+    const listed = isObject(primary) ? primary : {}
+    return {
+      id: document['uuid'],
+      name: document['display_name'],
+      email: listed['email'],
+      emailVerified: listed['is_confirmed'] === true,
+    }
+  },
+}

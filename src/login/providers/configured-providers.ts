@@ -1,0 +1,80 @@
+import { faultOfProviderName, httpUrl, type ProviderSettings } from '../../config/providers.ts'
+import type { ProviderConfig, TokenKeeping } from '../config.ts'
+
+const fields = {
+  preset: 'preset',
+  clientId: 'clientId',
+  clientSecret: 'clientSecret',
+  name: 'label',
+  icon: 'icon',
+  issuer: 'issuer',
+  authUrl: 'authUrl',
+  tokenUrl: 'tokenUrl',
+  profileUrl: 'profileUrl',
+  jwksUrl: 'jwksUrl',
+  scope: 'scope',
+  authParams: 'authParams',
+  tokenAuth: 'tokenAuth',
+  pkce: 'pkce',
+  settings: 'own',
+} as const satisfies Record<keyof ProviderConfig, keyof ProviderSettings>
+
+const addresses = ['issuer', 'authUrl', 'tokenUrl', 'profileUrl', 'jwksUrl'] as const
+
+/**
+ * The providers of the environment and of the configuration module as one list, in the order that /login shows them:
+ * the module's first, since that has one. Of one name, the environment goes before the module, setting by setting; `-`
+ * and `_` of a name are the same there. Faults are added to `faults`.
+ */
+export function mergeProviders(
+  environment: readonly ProviderSettings[],
+  module: Readonly<Record<string, ProviderConfig & TokenKeeping>>,
+  faults: string[],
+): ProviderSettings[] {
+  const rest = new Map(environment.map((settings) => [settings.name, settings]))
+  const merged: ProviderSettings[] = []
+  const seen = new Set<string>()
+  for (const [name, { keepTokens: _kept, ...config }] of Object.entries(module)) {
+    const variable = name.replaceAll('-', '_')
+    const fault = faultOfProviderName(name) ?? (seen.has(variable) ? `${name} is there twice` : undefined)
+    if (fault !== undefined) {
+      faults.push(`login.providers: ${fault}`)
+      continue
+    }
+    seen.add(variable)
+    // Only how its tokens are kept: of a provider that is configured elsewhere, or built in.
+    if (Object.keys(config).length === 0 && !rest.has(variable)) continue
+    const { name: _name, ...above } = rest.get(variable) ?? { name }
+    rest.delete(variable)
+    const below = fromModule(name, config, faults)
+    const own = { ...below.own, ...above.own }
+    merged.push({ ...below, ...above, name, ...(Object.keys(own).length > 0 && { own }) })
+  }
+  return [...merged, ...rest.values()]
+}
+
+function fromModule(name: string, config: ProviderConfig, faults: string[]): Partial<ProviderSettings> {
+  const settings: Record<string, unknown> = {}
+  for (const [key, value] of Object.entries(config)) {
+    // What is done with its tokens is another matter: token-keeping.ts.
+    if (key === 'keepTokens') continue
+    if (!Object.hasOwn(fields, key)) {
+      faults.push(`login.providers.${name}: there is no ${key}; there are ${Object.keys(fields).join(', ')}`)
+    } else if (value !== undefined && value !== '') {
+      settings[fields[key as keyof ProviderConfig]] = value
+    }
+  }
+  for (const key of addresses) {
+    try {
+      if (config[key]) httpUrl(config[key])
+    } catch (error) {
+      faults.push(`login.providers.${name}.${key} is wrong: ${(error as Error).message}`)
+      delete settings[key]
+    }
+  }
+  const given = Object.entries(config.settings ?? {}).filter(([, value]) => value !== undefined)
+  return {
+    ...settings,
+    ...(given.length > 0 && { own: Object.fromEntries(given) as Record<string, string> }),
+  }
+}

@@ -1,0 +1,23 @@
+import type { Preset } from './preset.ts'
+
+/** Plain OAuth 2.0. Ids are texts of digits; the display name may be unset. */
+export const discord: Preset = {
+  label: 'Discord',
+  colour: '#5865f2',
+  documentation: [
+    'https://discord.com/developers/docs/topics/oauth2',
+    'https://discord.com/developers/docs/resources/user#user-object',
+  ],
+  addresses: () => ({
+    authUrl: 'https://discord.com/oauth2/authorize',
+    tokenUrl: 'https://discord.com/api/oauth2/token',
+    profileUrl: 'https://discord.com/api/users/@me',
+  }),
+  scope: 'identify email',
+  readProfile: ({ document }) => ({
+    id: document['id'],
+    name: document['global_name'] ?? document['username'],
+    email: document['email'],
+    emailVerified: document['verified'],
+  }),
+}

@@ -1,0 +1,27 @@
+import type { Preset } from './preset.ts'
+
+/** Plain OAuth 2.0. The id is a number. An address is confirmed when the user's `confirmed_at` is set. */
+export const gitlab: Preset = {
+  label: 'GitLab',
+  colour: '#fc6d26',
+  documentation: ['https://docs.gitlab.com/api/oauth2/', 'https://docs.gitlab.com/api/users/'],
+  settings: {
+    BASE_URL: {
+      description: 'The address of a GitLab of one’s own.',
+      default: 'https://gitlab.com',
+      form: 'url',
+    },
+  },
+  addresses: (own) => ({
+    authUrl: `${own('BASE_URL')}/oauth/authorize`,
+    tokenUrl: `${own('BASE_URL')}/oauth/token`,
+    profileUrl: `${own('BASE_URL')}/api/v4/user`,
+  }),
+  scope: 'read_user',
+  readProfile: ({ document }) => ({
+    id: document['id'],
+    name: document['name'] ?? document['username'],
+    email: document['email'],
+    emailVerified: typeof document['confirmed_at'] === 'string' && document['confirmed_at'] !== '',
+  }),
+}

@@ -1,0 +1,14 @@
+import type { Preset } from './preset.ts'
+
+/** OpenID Connect of a realm. */
+export const keycloak: Preset = {
+  label: 'Keycloak',
+  colour: '#00698f',
+  documentation: ['https://www.keycloak.org/securing-apps/oidc-layers'],
+  settings: {
+    BASE_URL: { description: 'The address of the server: `https://sso.example.com`.', form: 'url' },
+    REALM: { description: 'The name of the realm.', form: 'word' },
+  },
+  addresses: (own) => ({ issuer: `${own('BASE_URL')}/realms/${encodeURIComponent(own('REALM'))}` }),
+  scope: 'openid profile email',
+}

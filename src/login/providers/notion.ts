@@ -1,0 +1,37 @@
+import { isObject } from '../profile.ts'
+import type { Preset } from './preset.ts'
+
+const at = (value: unknown, name: string): unknown => (isObject(value) ? value[name] : undefined)
+
+/**
+ * Plain OAuth 2.0 for an integration: the profile is the bot's, and the person who let it in is its owner. No scopes;
+ * every call names the version of the API. Nothing says whether an address is verified.
+ */
+export const notion: Preset = {
+  label: 'Notion',
+  colour: '#191919',
+  documentation: [
+    'https://developers.notion.com/docs/authorization',
+    'https://developers.notion.com/reference/get-self',
+    'https://developers.notion.com/reference/versioning',
+  ],
+  addresses: () => ({
+    authUrl: 'https://api.notion.com/v1/oauth/authorize',
+    tokenUrl: 'https://api.notion.com/v1/oauth/token',
+    profileUrl: 'https://api.notion.com/v1/users/me',
+  }),
+  scope: '',
+  tokenAuth: 'basic',
+  authParams: () => ({ owner: 'user' }),
+  headers: () => ({ 'notion-version': '2022-06-28' }),
+  readProfile: ({ document }) => {
+    // A bot of the workspace is nobody's: it has no `user`, and so no id.
+    const user = at(at(document['bot'], 'owner'), 'user')
+    return {
+      id: at(user, 'id'),
+      name: at(user, 'name'),
+      email: at(at(user, 'person'), 'email'),
+      emailVerified: false,
+    }
+  },
+}

@@ -1,0 +1,25 @@
+import type { Preset } from './preset.ts'
+
+/** OpenID Connect of an organization, or of one of its authorization servers. */
+export const okta: Preset = {
+  label: 'Okta',
+  colour: '#00297a',
+  documentation: [
+    'https://developer.okta.com/docs/guides/implement-grant-type/authcode/main/',
+    'https://developer.okta.com/docs/reference/api/oidc/',
+  ],
+  settings: {
+    DOMAIN: { description: 'The domain of the organization: `example.okta.com`.', form: 'host' },
+    SERVER: {
+      description: 'The id of an authorization server, such as `default`. Without it the organization’s own.',
+      optional: true,
+      form: 'word',
+    },
+  },
+  addresses: (own) => {
+    const organization = `https://${own('DOMAIN')}`
+    return { issuer: own('SERVER') === '' ? organization : `${organization}/oauth2/${own('SERVER')}` }
+  },
+  scope: 'openid profile email',
+  tokenAuth: 'basic',
+}

@@ -1,0 +1,56 @@
+import { httpUrl } from '../../config/providers.ts'
+import type { Own, OwnSetting, Preset } from './preset.ts'
+
+/** The values of a preset's own settings, and what is wrong with them. */
+export interface OwnValues {
+  own: Own
+  /** Settings without a value that were asked for, as they are asked for. */
+  missing: ReadonlySet<string>
+  faults: string[]
+}
+
+/** @param prefix of the variables: `<NAME>_`. */
+export function readOwn(
+  preset: Preset | undefined,
+  given: Readonly<Record<string, string>>,
+  prefix: string,
+): OwnValues {
+  const declared = preset?.settings ?? {}
+  const faults: string[] = []
+  const values = new Map<string, string>()
+  const missing = new Set<string>()
+  for (const [key, setting] of Object.entries(declared)) {
+    const value = given[key]?.trim() || setting.default
+    if (value === undefined) continue
+    const fault = faultOf(setting, value)
+    // A trailing slash would be there twice in the addresses.
+    if (fault === undefined) values.set(key, setting.form === 'url' ? value.replace(/\/+$/, '') : value)
+    else faults.push(`${prefix}${key} is wrong: expected ${fault}. ${setting.description}`)
+  }
+  const own: Own = (key) => {
+    const value = values.get(key)
+    if (value === undefined) missing.add(key)
+    return value ?? ''
+  }
+  return { own, missing, faults }
+}
+
+const forms = {
+  host: [/^(?=.{1,253}$)[a-z0-9-]+(\.[a-z0-9-]+)+(:\d{1,5})?$/i, 'a host name without https://'],
+  word: [/^[\w.-]{1,200}$/, 'letters, digits, dots, - and _'],
+} as const
+
+function faultOf({ form }: OwnSetting, value: string): string | undefined {
+  if (form === 'text') return undefined
+  if (form === 'url') {
+    try {
+      const { search, hash } = new URL(httpUrl(value))
+      return search === '' && hash === '' ? undefined : 'an address without a query'
+    } catch {
+      // What is wrong with it is said below.
+      return 'an https address'
+    }
+  }
+  const [pattern, wanted] = forms[form]
+  return pattern.test(value) ? undefined : wanted
+}

@@ -1,0 +1,244 @@
+import assert from 'node:assert/strict'
+import { generateKeyPairSync } from 'node:crypto'
+import { test } from 'node:test'
+import type { ProviderSettings } from '../../config/providers.ts'
+import { google } from './google.ts'
+import { presets } from './presets.ts'
+import type { ResolvedProvider } from './resolved-provider.ts'
+import { resolveProvider } from './settings.ts'
+
+const client = { clientId: 'id', clientSecret: 'secret' }
+
+function resolved(settings: ProviderSettings): ResolvedProvider {
+  const provider = resolveProvider(settings)
+  assert.ok('kind' in provider, JSON.stringify(provider))
+  return provider
+}
+
+function faults(settings: ProviderSettings): string {
+  const provider = resolveProvider(settings)
+  assert.ok('faults' in provider)
+  return provider.faults.join('\n')
+}
+
+/** What each preset needs beside id and secret, and where it leads then: the issuer, or the three addresses. */
+const table: Record<string, [own: Record<string, string>, ...addresses: string[]]> = {
+  google: [{}, 'https://accounts.google.com'],
+  github: [
+    {},
+    'https://github.com/login/oauth/authorize',
+    'https://github.com/login/oauth/access_token',
+    'https://api.github.com/user',
+  ],
+  gitlab: [
+    {},
+    'https://gitlab.com/oauth/authorize',
+    'https://gitlab.com/oauth/token',
+    'https://gitlab.com/api/v4/user',
+  ],
+  microsoft: [{}, 'https://login.microsoftonline.com/common/v2.0'],
+  apple: [{}, 'https://appleid.apple.com'],
+  facebook: [
+    {},
+    'https://www.facebook.com/v24.0/dialog/oauth',
+    'https://graph.facebook.com/v24.0/oauth/access_token',
+    'https://graph.facebook.com/v24.0/me?fields=id,name,email',
+  ],
+  discord: [
+    {},
+    'https://discord.com/oauth2/authorize',
+    'https://discord.com/api/oauth2/token',
+    'https://discord.com/api/users/@me',
+  ],
+  slack: [{}, 'https://slack.com'],
+  linkedin: [{}, 'https://www.linkedin.com/oauth'],
+  x: [
+    {},
+    'https://x.com/i/oauth2/authorize',
+    'https://api.x.com/2/oauth2/token',
+    'https://api.x.com/2/users/me?user.fields=id,name,username,confirmed_email',
+  ],
+  spotify: [
+    {},
+    'https://accounts.spotify.com/authorize',
+    'https://accounts.spotify.com/api/token',
+    'https://api.spotify.com/v1/me',
+  ],
+  twitch: [{}, 'https://id.twitch.tv/oauth2'],
+  bitbucket: [
+    {},
+    'https://bitbucket.org/site/oauth2/authorize',
+    'https://bitbucket.org/site/oauth2/access_token',
+    'https://api.bitbucket.org/2.0/user',
+  ],
+  amazon: [
+    {},
+    'https://www.amazon.com/ap/oa',
+    'https://api.amazon.com/auth/o2/token',
+    'https://api.amazon.com/user/profile',
+  ],
+  notion: [
+    {},
+    'https://api.notion.com/v1/oauth/authorize',
+    'https://api.notion.com/v1/oauth/token',
+    'https://api.notion.com/v1/users/me',
+  ],
+  okta: [{ DOMAIN: 'acme.okta.com' }, 'https://acme.okta.com'],
+  auth0: [{ DOMAIN: 'acme.eu.auth0.com' }, 'https://acme.eu.auth0.com/'],
+  keycloak: [
+    { BASE_URL: 'https://sso.acme.example/', REALM: 'shop' },
+    'https://sso.acme.example/realms/shop',
+  ],
+  cognito: [
+    { USER_POOL_ID: 'eu-west-1_AbCdEfGhI' },
+    'https://cognito-idp.eu-west-1.amazonaws.com/eu-west-1_AbCdEfGhI',
+  ],
+  dropbox: [
+    {},
+    'https://www.dropbox.com/oauth2/authorize',
+    'https://api.dropboxapi.com/oauth2/token',
+    'https://api.dropboxapi.com/2/users/get_current_account',
+  ],
+  reddit: [
+    {},
+    'https://www.reddit.com/api/v1/authorize',
+    'https://www.reddit.com/api/v1/access_token',
+    'https://oauth.reddit.com/api/v1/me',
+  ],
+}
+
+test('every preset leads to its provider', () => {
+  assert.deepEqual(Object.keys(table).toSorted(), Object.keys(presets).toSorted())
+  for (const [name, [own, ...addresses]] of Object.entries(table)) {
+    const provider = resolved({ name, ...client, own })
+    const found =
+      provider.kind === 'openid'
+        ? [provider.issuer]
+        : [provider.authUrl, provider.tokenUrl, provider.profileUrl]
+    assert.deepEqual(found, addresses, name)
+  }
+})
+
+test('every preset cites its provider, and has a letter that can be read on its colour', () => {
+  for (const [name, { documentation, colour, label }] of Object.entries(presets)) {
+    assert.ok(
+      documentation.every((page) => page.startsWith('https://')),
+      name,
+    )
+    assert.match(colour, /^#[0-9a-f]{6}$/, name)
+    assert.notEqual(label, '', name)
+  }
+})
+
+test('each address of each preset can be replaced', () => {
+  const own = {
+    issuer: 'https://p.example',
+    authUrl: 'https://p.example/a',
+    tokenUrl: 'https://p.example/t',
+    profileUrl: 'https://p.example/p',
+    jwksUrl: 'https://p.example/k',
+  }
+  for (const [name, [settings]] of Object.entries(table)) {
+    for (const key of ['authUrl', 'tokenUrl', 'profileUrl'] as const) {
+      assert.equal(resolved({ name, ...client, own: settings, [key]: own[key] })[key], own[key], name)
+    }
+    const whole = resolved({ name, ...client, ...own })
+    assert.ok(whole.kind === 'openid')
+    for (const key of Object.keys(own) as (keyof typeof own)[]) assert.equal(whole[key], own[key], name)
+    assert.equal(resolved({ name, ...client, own: settings, scope: 'openid other' }).scope, 'openid other')
+  }
+})
+
+test('Apple: another issuer has other addresses; its own need no discovery', () => {
+  const apple = resolved({ name: 'apple', ...client })
+  assert.ok(apple.kind === 'openid')
+  assert.equal(apple.jwksUrl, 'https://appleid.apple.com/auth/keys')
+  const moved = resolved({ name: 'apple', ...client, issuer: 'https://account.apple.com' })
+  assert.ok(moved.kind === 'openid')
+  assert.equal(moved.jwksUrl, undefined)
+})
+
+test('Apple: without a secret, the settings that it is made from must be there and right', () => {
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const pem = privateKey.export({ type: 'pkcs8', format: 'pem' })
+  const apple = (own: Record<string, string>) => ({ name: 'apple', clientId: 'id', own })
+  const all = { TEAM_ID: 'T', KEY_ID: 'K', PRIVATE_KEY: pem.replaceAll('\n', '\\n') }
+  assert.equal(resolved(apple(all)).clientSecret, undefined)
+  assert.equal(resolved(apple({ ...all, PRIVATE_KEY: pem })).name, 'apple')
+  const missing = faults(apple({ KEY_ID: 'K' }))
+  for (const name of ['APPLE_TEAM_ID', 'APPLE_PRIVATE_KEY']) assert.ok(missing.includes(name), name)
+  const other = generateKeyPairSync('ec', { namedCurve: 'P-384' }).privateKey
+  for (const wrong of ['nonsense', pem.slice(0, 60), other.export({ type: 'pkcs8', format: 'pem' })]) {
+    const found = faults(apple({ ...all, PRIVATE_KEY: wrong }))
+    assert.match(found, /^APPLE_PRIVATE_KEY /)
+    assert.ok(!found.includes(wrong), 'the key is not shown')
+  }
+})
+
+test('Google: both names of its issuer are right in a token, and no other one', () => {
+  const issuer = 'https://accounts.google.com'
+  assert.equal(google.tokenIssuer!({ iss: 'accounts.google.com' }, issuer), 'accounts.google.com')
+  assert.equal(google.tokenIssuer!({ iss: 'https://accounts.google.com.evil.example' }, issuer), issuer)
+  assert.equal(google.tokenIssuer!({ iss: 'accounts.google.com' }, 'https://p.example'), 'https://p.example')
+})
+
+test('a missing or wrong setting of a preset is a fault that names it', () => {
+  assert.match(faults({ name: 'okta', ...client }), /^OKTA_CLIENT_ID needs OKTA_DOMAIN, or OKTA_ISSUER/)
+  assert.match(faults({ name: 'keycloak', ...client }), /KEYCLOAK_BASE_URL and KEYCLOAK_REALM/)
+  for (const DOMAIN of ['https://acme.okta.com', 'acme.okta.com/evil', 'a@b.example', 'acme', 'a.b\r\nc']) {
+    assert.match(faults({ name: 'okta', ...client, own: { DOMAIN } }), /^OKTA_DOMAIN is wrong/, DOMAIN)
+  }
+  for (const BASE_URL of ['ftp://a.example', 'a.example', 'https://a.example/?x=1', 'https://a.example/#x']) {
+    assert.match(
+      faults({ name: 'gitlab', ...client, own: { BASE_URL } }),
+      /^GITLAB_BASE_URL is wrong/,
+      BASE_URL,
+    )
+  }
+  assert.match(
+    faults({ name: 'microsoft', ...client, own: { TENANT: '../x' } }),
+    /^MICROSOFT_TENANT is wrong/,
+  )
+  const okta = resolved({ name: 'okta', ...client, own: { DOMAIN: 'acme.okta.com', SERVER: 'default' } })
+  assert.ok(okta.kind === 'openid' && okta.issuer === 'https://acme.okta.com/oauth2/default')
+})
+
+test('a server of one’s own: GitHub Enterprise, GitLab', () => {
+  const own = { BASE_URL: 'https://git.acme.example' }
+  const github = resolved({ name: 'github', ...client, own })
+  assert.equal(github.profileUrl, 'https://git.acme.example/api/v3/user')
+  assert.ok(github.kind === 'oauth' && github.ownAddress, 'it need not send its issuer')
+  assert.equal(
+    resolved({ name: 'gitlab', ...client, own }).authUrl,
+    'https://git.acme.example/oauth/authorize',
+  )
+})
+
+test('without PKCE a secret is needed', () => {
+  assert.match(faults({ name: 'linkedin', clientId: 'id' }), /^LINKEDIN_CLIENT_SECRET is missing/)
+  assert.match(faults({ name: 'x', clientId: 'id', pkce: false }), /^X_CLIENT_SECRET is missing/)
+  assert.equal(resolved({ name: 'x', clientId: 'id' }).pkce, true)
+  assert.equal(resolved({ name: 'linkedin', ...client, pkce: true }).pkce, true)
+})
+
+test('nobody sets by configuration what belongs to the sign-in itself', () => {
+  for (const parameter of [
+    'state',
+    'redirect_uri',
+    'client_id',
+    'code_challenge',
+    'nonce',
+    'scope',
+    'request',
+  ]) {
+    const authParams = { [parameter]: 'x' }
+    assert.match(
+      faults({ name: 'google', ...client, authParams }),
+      new RegExp(`GOOGLE_AUTH_PARAMS.*${parameter}`),
+    )
+    const authUrl = `https://p.example/?${parameter}=x`
+    assert.match(faults({ name: 'google', ...client, authUrl }), new RegExp(`GOOGLE_AUTH_URL: ${parameter}`))
+  }
+  const authParams = { prompt: 'consent', access_type: 'offline' }
+  assert.deepEqual(resolved({ name: 'google', ...client, authParams }).authParams, authParams)
+})

@@ -1,0 +1,35 @@
+import type { Preset } from './preset.ts'
+
+/**
+ * Plain OAuth 2.0; the secret goes into the header. No address is told. Calls without a User-Agent that names the
+ * application are slowed down or refused. Errors come with status 200.
+ */
+export const reddit: Preset = {
+  label: 'Reddit',
+  colour: '#d93900',
+  documentation: [
+    'https://github.com/reddit-archive/reddit/wiki/OAuth2',
+    'https://github.com/reddit-archive/reddit/wiki/API',
+  ],
+  settings: {
+    USER_AGENT: {
+      description: 'Names the application: `web:com.example.app:v1.0 (by /u/somebody)`.',
+      default: 'web:postern:v0.1.0',
+      form: 'text',
+    },
+  },
+  addresses: () => ({
+    authUrl: 'https://www.reddit.com/api/v1/authorize',
+    tokenUrl: 'https://www.reddit.com/api/v1/access_token',
+    profileUrl: 'https://oauth.reddit.com/api/v1/me',
+  }),
+  scope: 'identity',
+  tokenAuth: 'basic',
+  headers: (own) => ({ 'user-agent': own('USER_AGENT') }),
+  readProfile: ({ document }) => ({
+    id: document['id'],
+    name: document['name'],
+    email: undefined,
+    emailVerified: false,
+  }),
+}

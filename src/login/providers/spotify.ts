@@ -1,0 +1,24 @@
+import type { Preset } from './preset.ts'
+
+/** Plain OAuth 2.0. Its reference says of the address that nobody verified it. */
+export const spotify: Preset = {
+  label: 'Spotify',
+  colour: '#1db954',
+  documentation: [
+    'https://developer.spotify.com/documentation/web-api/tutorials/code-flow',
+    'https://developer.spotify.com/documentation/web-api/reference/get-current-users-profile',
+  ],
+  addresses: () => ({
+    authUrl: 'https://accounts.spotify.com/authorize',
+    tokenUrl: 'https://accounts.spotify.com/api/token',
+    profileUrl: 'https://api.spotify.com/v1/me',
+  }),
+  scope: 'user-read-email',
+  tokenAuth: 'basic',
+  readProfile: ({ document }) => ({
+    id: document['id'],
+    name: document['display_name'],
+    email: document['email'],
+    emailVerified: false,
+  }),
+}
