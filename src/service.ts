@@ -90,7 +90,9 @@ export async function startService(parts: ServiceParts): Promise<Service> {
       emitWithin,
       providerTokens: login.providerTokens,
     })
-    const rooms: Room[] = [accounts, login, receiving, emitting, createEvents(common), createListing(common)]
+    const listedAdmins = () => accounts.users.listedAdmins(database.reader)
+    const listing = createListing({ ...common, listedAdmins })
+    const rooms: Room[] = [accounts, login, receiving, emitting, createEvents(common), listing]
     const workers = (running.workers = rooms.flatMap((room) => room.workers))
 
     const app = (running.app = await createApp({

@@ -44,6 +44,19 @@ export class Users {
       .executeTakeFirst()
   }
 
+  /** The users that are admins by ADMIN_IDENTITIES. */
+  async listedAdmins(db: Queryable): Promise<ReadonlySet<string>> {
+    if (this.#admins.length === 0) return new Set()
+    const rows = await db
+      .selectFrom('identities')
+      .select('user_id')
+      .where((eb) =>
+        eb.or(this.#admins.map(({ provider, providerId }) => eb.and({ provider, provider_id: providerId }))),
+      )
+      .execute()
+    return new Set(rows.map((row) => row.user_id))
+  }
+
   /**
    * The user that the identity links to; one is created when there is none. Two calls at once for a new identity give
    * one user: the unique key lets one insert through, and the other call takes what it finds.

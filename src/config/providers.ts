@@ -99,7 +99,7 @@ export const companions: Readonly<Record<string, Companion>> = {
 }
 
 /** Names under /auth that are calls of their own. */
-const reserved = new Set(['session', 'sessions', 'logout', 'token', 'identities'])
+const reserved = new Set(['session', 'sessions', 'logout', 'token', 'identities', 'audit', 'providers'])
 
 /** What speaks against a name, as the end of a sentence; `undefined` when nothing does. */
 export function faultOfProviderName(name: string): string | undefined {

@@ -76,7 +76,22 @@ const page = `<!doctype html>
   </section>
   <section aria-labelledby="identities-title">
     <div class="head"><h2 id="identities-title">Your identities</h2></div>
-    <div class="scroll"><table><thead><tr><th>provider<th>e-mail<th>linked<th></tr></thead><tbody id="identities"></tbody></table></div>
+    <div class="scroll"><table><thead><tr><th>provider<th>name<th>e-mail<th>linked<th></tr></thead><tbody id="identities"></tbody></table></div>
+    <div class="actions" id="link"></div>
+  </section>
+  <section aria-labelledby="activity-title">
+    <div class="head"><h2 id="activity-title">What happened to your account</h2><span class="note">newest first</span></div>
+    <div class="scroll"><table><thead><tr><th>time<th>what<th>provider<th>result<th>address<th>browser</tr></thead><tbody id="activity"></tbody></table></div>
+  </section>
+  <section id="users-section" hidden aria-labelledby="users-title">
+    <div class="head"><h2 id="users-title">Users</h2><span class="note">a change of role ends their sessions</span></div>
+    <div class="scroll"><table><thead><tr><th>name<th>e-mail<th>identity<th>since<th>role<th></tr></thead><tbody id="users"></tbody></table></div>
+    <div class="actions"><button id="users-more" hidden>More</button></div>
+  </section>
+  <section id="audit-section" hidden aria-labelledby="audit-title">
+    <div class="head"><h2 id="audit-title">Audit log</h2><label class="note"><input type="checkbox" id="audit-failed"> only failures</label></div>
+    <div class="scroll"><table><thead><tr><th>time<th>what<th>account<th>by<th>identity or target<th>result<th>address</tr></thead><tbody id="audit"></tbody></table></div>
+    <div class="actions"><button id="audit-more" hidden>More</button></div>
   </section>
 </main>
 <script type="module" src="/assets/dashboard.js"></script>

@@ -4,6 +4,7 @@ import type { Keyring } from '../crypto/keyring.ts'
 import type { Room } from '../http/room.ts'
 import { Cursors } from '../paging/cursor.ts'
 import type { Database } from '../storage/database.ts'
+import type { ListDeclaration } from './list.ts'
 import { Pages } from './page.ts'
 import { posts } from './resources/posts.ts'
 import { products } from './resources/products.ts'
@@ -17,16 +18,22 @@ export interface ListingParts {
   database: Database
   keyring: Keyring
   clock: Clock
+  /** The users whose role is admin by the settings, whatever their row says. */
+  listedAdmins: () => Promise<ReadonlySet<string>>
 }
 
 /** The lists, and the calls that change those of them that are the service's own: products and posts. */
-export function createListing({ configuration, database, keyring, clock }: ListingParts): Room {
+export function createListing(parts: ListingParts): Room {
+  const { configuration, database, keyring, clock, listedAdmins } = parts
   const pages = new Pages(database.engine, createListReader(database), new Cursors(keyring))
   return {
     routes(app) {
-      for (const list of [users, products, posts]) {
-        listRoute(app, list, pages, configuration.production ? list.access : 'public')
-      }
+      const accessOf = ({ access }: ListDeclaration) => (configuration.production ? access : 'public')
+      listRoute(app, users, pages, accessOf(users), async () => {
+        const admins = await listedAdmins()
+        return (user) => (admins.has(String(user['id'])) ? { ...user, role: 'admin' } : user)
+      })
+      for (const list of [products, posts]) listRoute(app, list, pages, accessOf(list))
       writeRoutes(app, { database, clock })
     },
     workers: [],

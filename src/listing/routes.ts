@@ -1,14 +1,24 @@
 import type { App } from '../http/app.ts'
 import type { Access } from '../http/principal.ts'
 import { cursorAnswer, offsetAnswer } from './envelope.ts'
-import { presenter } from './items.ts'
+import { presenter, type Item } from './items.ts'
 import type { ListDeclaration } from './list.ts'
 import type { Pages, Parameters } from './page.ts'
 import { answerSchema, querySchema } from './schema.ts'
+import type { Row } from './store.ts'
+
+/** Changes items before they are shown, by what their own table does not hold. Made once for each answer. */
+export type Revision = () => Promise<(item: Item) => Item>
 
 /** Declares `GET` of one list. */
-export function listRoute(app: App, list: ListDeclaration, pages: Pages, access: Access): void {
-  const present = presenter(list)
+export function listRoute(
+  app: App,
+  list: ListDeclaration,
+  pages: Pages,
+  access: Access,
+  revision?: Revision,
+): void {
+  const presentRow = presenter(list)
   const schema = {
     tags: ['lists'],
     summary: list.summary,
@@ -17,6 +27,8 @@ export function listRoute(app: App, list: ListDeclaration, pages: Pages, access:
   }
   app.get(list.path, { config: { access }, schema }, async (request, reply) => {
     const parameters = request.query as Parameters
+    const revise = await revision?.()
+    const present = revise ? (row: Row): Item => revise(presentRow(row)) : presentRow
     const { body, link } =
       list.paging === 'offset'
         ? offsetAnswer(list, parameters, await pages.byOffset(list, parameters), present)

@@ -73,7 +73,10 @@ export class Admission {
   /** The same for an identity that was linked. @throws SignInFailure `identity-taken`, or what a hook says. */
   async link(tx: Tx, userId: string, vouched: Vouched, visit: Visit): Promise<boolean> {
     const linked = await this.#users.link(tx, userId, vouched.identity)
-    if (linked === 'taken') throw new SignInFailure('identity-taken')
+    if (linked === 'taken') {
+      const { providerId } = vouched.identity
+      throw new SignInFailure('identity-taken', undefined, { providerId })
+    }
     const step = { hook: 'onLink', event: 'identity.linked' } as const
     const emitted = linked === 'linked' && (await this.#step(tx, step, userId, vouched, visit))
     await this.#tokens.keep(tx, vouched)

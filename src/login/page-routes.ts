@@ -22,7 +22,7 @@ export interface PageRoutesParts {
   demo: boolean
 }
 
-/** GET /login. */
+/** GET /login, and the same choice of providers for programs. */
 export async function pageRoutes(app: App, parts: PageRoutesParts): Promise<void> {
   const { providers, reader, users, sessions, sessionCookie, refusals, baseUrl, demo } = parts
   const buttons = [...providers.values()].map(({ provider: { name, label, icon } }) => ({
@@ -33,6 +33,23 @@ export async function pageRoutes(app: App, parts: PageRoutesParts): Promise<void
 
   await app.register(async (scope: App) => {
     neverStored(scope)
+    scope.get(
+      '/auth/providers',
+      {
+        config: { access: 'public' },
+        schema: {
+          tags: ['sign-in'],
+          summary: 'The identity providers to choose from, as GET /login shows them',
+          response: {
+            200: Type.Object({
+              data: Type.Array(Type.Object({ name: Type.String(), label: Type.String() })),
+            }),
+          },
+        },
+      },
+      async () => ({ data: buttons.map(({ name, label }) => ({ name, label })) }),
+    )
+
     if (demo) insistOnBaseUrl(scope, baseUrl)
     scope.get(
       '/login',

@@ -39,7 +39,7 @@ describe('the first minutes', () => {
     await picture(page, 'provider')
     await page.getByText('Ada Lovelace').first().click()
     await page.waitForURL('**/dashboard')
-    await page.getByText('Ada Lovelace').waitFor()
+    await page.getByText('Ada Lovelace (admin)').waitFor()
     await page.getByText('this one').waitFor()
     await picture(page, 'dashboard-empty')
   })

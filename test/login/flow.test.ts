@@ -254,9 +254,8 @@ onEachEngine('the sign-in flow', (engine) => {
     const browser = new Browser()
     await signIn(service, browser)
     const { id } = (await whoAmI(service, browser))!
-    await service.database.transaction((tx) =>
-      tx.updateTable('users').set({ blocked_at: 1 }).where('id', '=', id).execute(),
-    )
+    const blocked = await service.admin(`/users/${id}`, { method: 'PATCH', json: { blocked: true } })
+    assert.equal(blocked.status, 200)
     assert.equal(await whoAmI(service, browser), undefined)
     await assertFails(service, browser, await upToCallback(service, browser), 'account-blocked')
   })

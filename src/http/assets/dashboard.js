@@ -190,17 +190,124 @@ async function showIdentities() {
     ...data.map((identity) =>
       row(
         identity.provider,
+        identity.name ?? identity.providerId,
         identity.email ?? '',
         time(identity.createdAt),
         data.length > 1
           ? button('Unlink', async () => {
-              await call(`/auth/identities/${identity.provider}`, { method: 'DELETE' })
+              const query = new URLSearchParams({ providerId: identity.providerId })
+              await call(`/auth/identities/${identity.provider}?${query}`, { method: 'DELETE' })
               await showIdentities()
             })
           : '',
       ),
     ),
   )
+}
+
+/** A form and no call: it leads to the provider, or to /login when the sign-in was too long ago. */
+async function showLinks() {
+  const { data } = await call('/auth/providers')
+  $('link').replaceChildren(
+    ...data.map(({ name, label }) => {
+      const form = document.createElement('form')
+      form.method = 'post'
+      form.action = `/auth/${encodeURIComponent(name)}/link`
+      const submit = document.createElement('button')
+      submit.textContent = `Link ${label}`
+      form.append(submit)
+      return form
+    }),
+  )
+}
+
+/** What happened, in its own word; a failure with its code and the number for support. */
+function result({ code, supportId }) {
+  if (code === null) return ''
+  const text = document.createElement('span')
+  text.className = 'state bad'
+  text.textContent = code
+  text.title = supportId ?? ''
+  return text
+}
+
+async function showActivity() {
+  const { data } = await call('/auth/audit?limit=20')
+  $('activity').replaceChildren(
+    ...data.map((entry) =>
+      row(
+        time(entry.at),
+        entry.action,
+        entry.provider,
+        result(entry),
+        entry.address,
+        entry.userAgent ? browserName(entry.userAgent) : '',
+      ),
+    ),
+  )
+}
+
+let usersPage = 0
+async function showMoreUsers(me) {
+  const { data, pagination } = await call(`/users?page=${(usersPage += 1)}`)
+  $('users').append(...data.map((user) => userRow(user, me)))
+  $('users-more').hidden = !pagination.hasNext
+}
+
+function userRow(user, me) {
+  const other = user.role === 'admin' ? 'user' : 'admin'
+  const change =
+    user.id === me.id
+      ? 'you'
+      : button(`Make ${other}`, async () => {
+          const body = JSON.stringify({ role: other })
+          const headers = { 'content-type': 'application/json' }
+          const changed = await call(`/users/${user.id}`, { method: 'PATCH', headers, body })
+          line.replaceWith(userRow({ ...user, role: changed.role }, me))
+        })
+  const identity = `${user.provider}:${user.providerId}`
+  const line = row(user.name, user.email, identity, time(user.createdAt), user.role, change)
+  return line
+}
+
+/** The end of an id tells it apart; the whole of it is shown to whoever points at it. */
+function shortId(id) {
+  if (!id) return ''
+  const short = document.createElement('code')
+  short.textContent = id.length > 20 ? `…${id.slice(-8)}` : id
+  short.title = id
+  return short
+}
+
+let auditCursor
+async function showMoreAudit() {
+  const query = new URLSearchParams({
+    limit: '20',
+    ...($('audit-failed').checked && { failed: 'true' }),
+    ...(auditCursor && { cursor: auditCursor }),
+  })
+  const { data, pageInfo } = await call(`/audit?${query}`)
+  $('audit').append(
+    ...data.map((entry) =>
+      row(
+        time(entry.at),
+        entry.action,
+        shortId(entry.userId),
+        entry.actor === `user:${entry.userId}` ? 'themselves' : shortId(entry.actor),
+        entry.provider ? [entry.provider, entry.providerId].filter(Boolean).join(':') : shortId(entry.target),
+        result(entry),
+        entry.address,
+      ),
+    ),
+  )
+  auditCursor = pageInfo.nextCursor
+  $('audit-more').hidden = !pageInfo.hasNextPage
+}
+
+async function showAuditAnew() {
+  auditCursor = undefined
+  $('audit').replaceChildren()
+  await showMoreAudit()
 }
 
 onClick($('sign-out'), async () => {
@@ -212,10 +319,15 @@ const { user } = await call('/auth/session')
 $('who').textContent = [user.name ?? user.email ?? user.id, user.role === 'admin' ? '(admin)' : '']
   .join(' ')
   .trim()
-await Promise.all([guarded(showSessions)(), guarded(showIdentities)()])
+await Promise.all([showSessions, showIdentities, showLinks, showActivity].map((work) => guarded(work)()))
 if (user.role === 'admin') {
-  $('subscribers-section').hidden = false
-  await guarded(showSubscribers)()
+  for (const name of ['subscribers', 'users', 'audit']) $(`${name}-section`).hidden = false
+  onClick($('users-more'), () => showMoreUsers(user))
+  onClick($('audit-more'), showMoreAudit)
+  $('audit-failed').addEventListener('change', () => void guarded(showAuditAnew)())
+  await Promise.all(
+    [showSubscribers, () => showMoreUsers(user), showAuditAnew].map((work) => guarded(work)()),
+  )
 }
 
 // The log is open to admins, and in demo mode to all: others are not bothered with a refusal.

@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import type { Browser, Page } from 'playwright-core'
+import { systemClock } from '../../src/clock.ts'
+import { engines } from '../harness/engines.ts'
+import { startTestService, type TestService } from '../harness/service.ts'
+import { launchBrowser, picture } from './browser.ts'
+
+/** What people do with their account on the dashboard, and admins with others'. */
+describe('the account on the dashboard', () => {
+  let service: TestService
+  let browser: Browser
+  let page: Page
+  let shift = 0
+  const complaints: string[] = []
+
+  before(async () => {
+    const clock = { ...systemClock, now: () => Date.now() + shift }
+    service = await startTestService(engines[0]!, { parts: { clock } })
+    browser = await launchBrowser()
+    page = await browser.newPage({ viewport: { width: 1100, height: 900 } })
+    page.on('console', (message) => {
+      if (message.type() === 'error') complaints.push(message.text())
+    })
+    page.on('pageerror', (error) => complaints.push(String(error)))
+    const grace = await browser.newPage()
+    await signIn(grace, 'Grace Hopper')
+    await grace.close()
+    await page.context().clearCookies()
+    await signIn(page, 'Ada Lovelace')
+  })
+  after(async () => {
+    await browser?.close()
+    await service?.close()
+  })
+
+  async function signIn(page: Page, person: string): Promise<void> {
+    await page.goto(`${service.baseUrl}/login`)
+    await page.getByRole('link', { name: /development provider/ }).click()
+    await page.getByText(person).first().click()
+    await page.waitForURL('**/dashboard')
+  }
+  const table = (name: string) => page.locator(`#${name}`)
+
+  test('a click links a further identity, at the provider and back', async () => {
+    await page
+      .getByRole('button', { name: /^Link / })
+      .first()
+      .click()
+    await page.getByText('Katherine Johnson').first().click()
+    await page.waitForURL('**/dashboard')
+    await table('identities').locator('tr').nth(1).waitFor()
+    await table('activity').getByText('identity.linked').first().waitFor()
+    await picture(page, 'dashboard-account')
+  })
+
+  test('an identity that belongs to another account: the page says what to do', async () => {
+    await page
+      .getByRole('button', { name: /^Link / })
+      .first()
+      .click()
+    await page.getByText('Grace Hopper').first().click()
+    await page.getByText('belongs to another account').waitFor()
+    assert.equal(new URL(page.url()).pathname, '/login')
+    await picture(page, 'identity-taken')
+    await page.goto(`${service.baseUrl}/dashboard`)
+    await table('activity').getByText('identity-taken').first().waitFor()
+  })
+
+  test('long after the sign-in the same click asks to sign in again first', async () => {
+    shift = 3_600_000
+    await page
+      .getByRole('button', { name: /^Link / })
+      .first()
+      .click()
+    await page.getByText('sign in again').waitFor()
+    await picture(page, 'sign-in-again')
+    await signIn(page, 'Ada Lovelace')
+  })
+
+  test('an admin makes another one admin, and the audit log tells of it', async () => {
+    const grace = table('users').locator('tr', { hasText: 'Grace Hopper' })
+    await grace.getByRole('button', { name: 'Make admin' }).click()
+    await grace.getByRole('button', { name: 'Make user' }).waitFor()
+    await page.reload()
+    await table('audit').getByText('user.role_changed').first().waitFor()
+    await page.getByLabel('only failures').check()
+    await table('audit').getByText('user.role_changed').first().waitFor({ state: 'detached' })
+    await table('audit').getByText('identity.link_failed').first().waitFor()
+    await picture(page, 'dashboard-audit')
+  })
+
+  test('without a complaint of the browser', () => {
+    assert.deepEqual(complaints, [])
+  })
+})

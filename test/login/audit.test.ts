@@ -1,0 +1,263 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { Browser } from '#test/harness/browser.ts'
+import { onEachEngine } from '#test/harness/engines.ts'
+import { startOAuthProvider, tokens, type OAuthProvider } from '#test/harness/oauth-provider.ts'
+import { startTestService, type TestService } from '#test/harness/service.ts'
+import { ApiKeys } from '../../src/accounts/api-keys.ts'
+import { Audit, createRecordAudit } from '../../src/accounts/audit.ts'
+import { systemClock } from '../../src/clock.ts'
+import { createLog } from '../../src/telemetry/log.ts'
+import { signIn, upToCallback, whoAmI } from './harness.ts'
+
+interface Entry {
+  id: string
+  at: string
+  action: string
+  userId: string | null
+  actor: string | null
+  provider: string | null
+  providerId: string | null
+  target: string | null
+  code: string | null
+  supportId: string | null
+  address: string | null
+  userAgent: string | null
+  detail: Record<string, unknown> | null
+  byMe?: boolean
+}
+interface Page {
+  data: Entry[]
+  pageInfo: { hasNextPage: boolean; nextCursor: string | null }
+}
+
+onEachEngine('the audit log', (engine) => {
+  let provider: OAuthProvider
+  let service: TestService
+  before(async () => {
+    provider = await startOAuthProvider()
+    service = await startTestService(engine, {
+      env: { ...provider.env('ACME'), ...provider.env('OTHER') },
+    })
+  })
+  after(async () => {
+    await service.close()
+    await provider.close()
+  })
+
+  const read = async (query = ''): Promise<Page> => {
+    const answer = await service.admin(`/audit${query}`)
+    assert.equal(answer.status, 200, await answer.clone().text())
+    assert.equal(answer.headers.get('cache-control'), 'no-store')
+    return (await answer.json()) as Page
+  }
+  const call = (browser: Browser, method: string, path: string): Promise<Response> =>
+    browser.go(new URL(path, service.baseUrl), { method, headers: { 'user-agent': 'Test/1.0' } })
+  async function signedIn(id: string): Promise<Browser> {
+    const browser = new Browser()
+    provider.profile = { id, displayName: id }
+    await signIn(service, browser)
+    return browser
+  }
+
+  test('the life of an account, in order, each with who and from where', async () => {
+    const browser = await signedIn('life')
+    const me = (await whoAmI(service, browser))!
+    const start = await call(browser, 'POST', '/auth/other/link')
+    provider.profile = { id: 'life-too' }
+    const back = await browser.go(start.headers.get('location')!)
+    await browser.go(back.headers.get('location')!)
+    await call(browser, 'DELETE', '/auth/identities/other')
+    const second = await signedIn('life')
+    const sessions = (await (await call(browser, 'GET', '/auth/sessions')).json()) as {
+      data: { id: string; current: boolean }[]
+    }
+    const other = sessions.data.find(({ current }) => !current)!
+    await call(browser, 'DELETE', `/auth/sessions/${other.id}`)
+    assert.equal(await whoAmI(service, second), undefined)
+    await call(browser, 'POST', '/auth/logout')
+    const { data } = await read(`?userId=${me.id}`)
+    assert.deepEqual(data.map(({ action }) => action).toReversed(), [
+      'user.created',
+      'user.signed_in',
+      'identity.linked',
+      'identity.unlinked',
+      'user.signed_in',
+      'session.revoked',
+      'user.signed_out',
+    ])
+    for (const entry of data) {
+      assert.equal(entry.actor, `user:${me.id}`, entry.action)
+      assert.equal(entry.address, '127.0.0.1')
+      assert.match(entry.supportId!, /^[\w-]{36}$/)
+      assert.equal(entry.code, null)
+    }
+    const linked = data.find(({ action }) => action === 'identity.linked')!
+    assert.equal(`${linked.provider}:${linked.providerId}`, 'other:life-too')
+    assert.equal(data.find(({ action }) => action === 'session.revoked')!.target, `session:${other.id}`)
+    assert.equal(data[0]!.userAgent, 'Test/1.0')
+  })
+
+  test('every kind of failure, with its code and the number that the page shows', async () => {
+    const failures: [code: string, change: (callback: URL) => void][] = [
+      ['sign-in-expired', (url) => url.searchParams.set('state', 'x'.repeat(43))],
+      [
+        'access-denied',
+        (url) => (url.searchParams.delete('code'), url.searchParams.set('error', 'access_denied')),
+      ],
+      ['provider-answer-invalid', (url) => url.searchParams.append('code', 'twice')],
+      ['provider-answer-invalid', (url) => url.searchParams.delete('code')],
+    ]
+    for (const [code, change] of failures) {
+      const browser = new Browser()
+      const callback = await upToCallback(service, browser)
+      change(callback)
+      const location = new URL((await browser.go(callback)).headers.get('location')!, service.baseUrl)
+      assert.equal(location.searchParams.get('error'), code)
+      const [entry] = (await read('?limit=1')).data
+      assert.equal(entry!.action, 'sign_in.failed')
+      assert.equal(entry!.code, code)
+      assert.equal(entry!.provider, 'acme')
+      assert.equal(entry!.supportId, location.searchParams.get('id'))
+      assert.equal(entry!.userId, null)
+    }
+    const { data } = await read('?failed=true&limit=100')
+    assert.ok(data.length >= failures.length && data.every(({ code }) => code !== null))
+    assert.ok((await read('?failed=false&limit=100')).data.every(({ code }) => code === null))
+  })
+
+  test('no token, code or state is in it', async () => {
+    const browser = new Browser()
+    provider.profile = { id: 'secrets', displayName: 'secrets' }
+    const callback = await upToCallback(service, browser)
+    await browser.go(callback)
+    const session = browser.cookies(service.baseUrl).get('postern_session')!
+    const text = await (await service.admin('/audit?limit=100')).text()
+    const secrets = [
+      tokens.access,
+      tokens.refresh,
+      session,
+      callback.searchParams.get('code')!,
+      callback.searchParams.get('state')!,
+    ]
+    for (const secret of secrets) assert.ok(!text.includes(`"${secret}`) && !text.includes(`:${secret}`))
+  })
+
+  test('pages: newest first, each entry once, the cursor bound to its filters', async () => {
+    for (let count = 0; count < 3; count += 1) await signedIn('paged')
+    const { data: all } = await read('?limit=100')
+    const walked: Entry[] = []
+    let cursor: string | null = null
+    do {
+      const query: string = cursor === null ? '' : `&cursor=${encodeURIComponent(cursor)}`
+      const page: Page = await read(`?limit=4${query}`)
+      assert.ok(page.data.length <= 4)
+      walked.push(...page.data)
+      cursor = page.pageInfo.nextCursor
+    } while (cursor !== null)
+    assert.deepEqual(
+      walked.map(({ id }) => id),
+      all.map(({ id }) => id),
+    )
+    assert.deepEqual(
+      all.map(({ at }) => at),
+      all
+        .map(({ at }) => at)
+        .toSorted()
+        .toReversed(),
+    )
+    const { nextCursor } = (await read('?limit=1')).pageInfo
+    for (const query of [`?failed=true&cursor=${nextCursor!}`, '?cursor=x', '?cursor=%00', '?since=soon']) {
+      const refused = await service.admin(`/audit${query}`)
+      assert.equal(refused.status, 400, query)
+    }
+    assert.equal((await service.admin('/audit?action=nonsense')).status, 400)
+    assert.equal((await read('?limit=100000')).data.length, Math.min(100, all.length))
+    const third = all[2]!
+    const since = await read(`?since=${encodeURIComponent(third.at)}&limit=100`)
+    assert.ok(since.data.every(({ at }) => at >= third.at) && since.data.some(({ id }) => id === third.id))
+    const until = await read(`?until=${encodeURIComponent(third.at)}&limit=100`)
+    assert.ok(until.data.every(({ at }) => at < third.at))
+    assert.ok(
+      (await read('?action=user.created&limit=100')).data.every((entry) => entry.action === 'user.created'),
+    )
+    assert.equal((await read('?provider=nobody')).data.length, 0)
+  })
+
+  test('admins read all of it; a user their own account, and nobody else anything', async () => {
+    assert.equal((await service.fetch('/audit')).status, 401)
+    assert.equal((await service.fetch('/auth/audit')).status, 401)
+    const [browser, stranger] = [await signedIn('own'), await signedIn('stranger')]
+    assert.equal((await call(browser, 'GET', '/audit')).status, 403)
+    const me = (await whoAmI(service, browser))!
+    const them = (await whoAmI(service, stranger))!
+    const own = async (query = ''): Promise<Page> =>
+      (await (await call(browser, 'GET', `/auth/audit${query}`)).json()) as Page
+    const { data } = await own(`?userId=${them.id}`)
+    assert.deepEqual(data.map(({ action }) => action).toReversed(), ['user.created', 'user.signed_in'])
+    assert.ok(data.every((entry) => entry.byMe === true && !('userId' in entry) && !('actor' in entry)))
+    // What an admin does to the account is shown; where the admin sits is not.
+    await service.database.transaction((tx) =>
+      createRecordAudit(systemClock)(tx, {
+        action: 'user.role_changed',
+        userId: me.id,
+        actor: 'user:somebody',
+        address: '192.0.2.1',
+        userAgent: "an admin's browser",
+        detail: { from: 'user', to: 'admin' },
+      }),
+    )
+    const [newest] = (await own('?limit=1')).data
+    assert.deepEqual(
+      [newest!.action, newest!.byMe, newest!.address, newest!.userAgent],
+      ['user.role_changed', false, null, null],
+    )
+  })
+
+  test('API keys: made and revoked, in the transaction that does it', async () => {
+    const keys = new ApiKeys(service.database, systemClock, createRecordAudit(systemClock))
+    const { id, key } = await keys.create({ name: 'ci', role: 'user' }, { actor: 'cli' })
+    await keys.revoke(id, { actor: 'cli' })
+    const [revoked, created] = (await read('?limit=2')).data
+    assert.deepEqual(
+      [created!.action, created!.target, created!.actor, created!.detail],
+      ['key.created', `key:${id}`, 'cli', { name: 'ci', role: 'user' }],
+    )
+    assert.equal(revoked!.action, 'key.revoked')
+    assert.ok(!JSON.stringify([revoked, created]).includes(key))
+    const failing = new ApiKeys(service.database, systemClock, async () => {
+      throw new Error('the log cannot be written')
+    })
+    const before = (await keys.list()).length
+    await assert.rejects(failing.create({ name: 'unlogged', role: 'admin' }, {}))
+    assert.equal((await keys.list()).length, before, 'what cannot be written down does not happen')
+  })
+
+  test('old entries go, failures of nobody sooner', async () => {
+    const day = 86_400_000
+    let now = Date.now() - 400 * day
+    const clock = { ...systemClock, now: () => now }
+    const { database } = service
+    const audit = new Audit({ database, clock, log: createLog('silent'), retention: 365 * day })
+    const add = (entry: Parameters<Audit['note']>[0]): Promise<void> =>
+      audit.note({ ...entry, target: 'sweep' })
+    await add({ action: 'user.signed_in' })
+    now = Date.now() - 31 * day
+    await add({ action: 'sign_in.failed', code: 'access-denied' })
+    await add({ action: 'sign_in.failed', code: 'account-blocked', userId: 'somebody' })
+    now = Date.now() - 29 * day
+    for (let count = 0; count < 3; count += 1)
+      await add({ action: 'sign_in.failed', code: 'sign-in-expired' })
+    await audit.sweep(Date.now())
+    const left = await database.reader
+      .selectFrom('audit_log')
+      .select('code')
+      .where('target', '=', 'sweep')
+      .orderBy('id')
+      .execute()
+    assert.deepEqual(left.map(({ code }) => String(code)).toSorted(), [
+      'account-blocked',
+      ...Array.from({ length: 3 }, () => 'sign-in-expired'),
+    ])
+  })
+})

@@ -1,0 +1,238 @@
+import assert from 'node:assert/strict'
+import type { ServerResponse } from 'node:http'
+import { after, before, beforeEach, test } from 'node:test'
+import { Browser } from '#test/harness/browser.ts'
+import { onEachEngine, type TestDatabase } from '#test/harness/engines.ts'
+import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
+import { startTestService, webhookSecret, type TestService } from '#test/harness/service.ts'
+import { provider as webhook } from '../../src/cli/samples/provider.ts'
+import { systemClock } from '../../src/clock.ts'
+import { ConfigurationError } from '../../src/config/environment.ts'
+import type { PosternConfig } from '../../src/define-config.ts'
+import type { HandlerContext } from '../../src/receiving/config.ts'
+import { signIn, whoAmI } from './harness.ts'
+
+type Owner = Parameters<HandlerContext['providerToken']>[1]
+
+onEachEngine('kept provider tokens', (engine) => {
+  let provider: OAuthProvider
+  let database: TestDatabase
+  const services: TestService[] = []
+  let shift = 0
+  /** What the token endpoint gives next. */
+  let issued: Record<string, unknown> = {}
+  let refreshes: string[] = []
+  /** What handlers got, by the webhook's id. */
+  const got = new Map<string, string | undefined | Error>()
+
+  const config = (): PosternConfig => ({
+    login: { providers: { acme: { keepTokens: { scope: 'repo  calendar' } } } },
+    receiving: {
+      handlers: {
+        'need.token': {
+          providerTokens: ['acme'],
+          handle: async (event, { providerToken }) => {
+            const { owner } = (event.payload as { data: { owner: Owner } }).data
+            const token = await providerToken('acme', owner).catch((error: unknown) => error as Error)
+            got.set(event.id, token)
+          },
+        },
+        'need.undeclared': async (event, { providerToken }) => {
+          got.set(
+            event.id,
+            await providerToken('acme', { userId: 'x' }).catch((error: unknown) => error as Error),
+          )
+        },
+        'need.other': {
+          providerTokens: ['acme'],
+          handle: async (event, { providerToken }) => {
+            const token = await providerToken('other', { userId: 'x' }).catch(
+              (error: unknown) => error as Error,
+            )
+            got.set(event.id, token)
+          },
+        },
+      },
+    },
+  })
+
+  before(async () => {
+    provider = await startOAuthProvider()
+    database = await engine.createDatabase()
+    // Two processes on one PostgreSQL; on SQLite there is one.
+    for (let count = 0; count < (engine.name === 'postgres' ? 2 : 1); count += 1) {
+      const clock = { ...systemClock, now: () => Date.now() + shift }
+      const env = { ...provider.env('ACME'), ...provider.env('OTHER') }
+      services.push(
+        await startTestService(engine, {
+          env,
+          config: config(),
+          parts: { clock },
+          databaseUrl: database.url,
+        }),
+      )
+    }
+  })
+  beforeEach(() => {
+    shift = 0
+    refreshes = []
+    issued = { access_token: 'at-1', token_type: 'Bearer', expires_in: 3600, refresh_token: 'rt-1' }
+    provider.token = (request, response) => answer(request.body, response)
+  })
+  after(async () => {
+    for (const service of services) await service.close()
+    await database.drop()
+    await provider.close()
+  })
+
+  function answer(body: string, response: ServerResponse): void {
+    const fields = new URLSearchParams(body)
+    if (fields.get('grant_type') === 'refresh_token') refreshes.push(fields.get('refresh_token')!)
+    const { status = 200, ...answer } = issued
+    response.writeHead(status as number, { 'content-type': 'application/json' }).end(JSON.stringify(answer))
+  }
+
+  /** Signs somebody in; gives their id. The profile of the test provider wants its own access token. */
+  async function signedIn(id: string, path = '/auth/acme'): Promise<string> {
+    provider.profile = { id, displayName: id }
+    const browser = new Browser()
+    const kept = issued
+    // The profile is read with the access token of the harness, so that is what the exchange gives.
+    issued = { ...kept, access_token: 'provider-access-token-4711' }
+    assert.equal(await signIn(services[0]!, browser, path), '/dashboard')
+    issued = kept
+    return (await whoAmI(services[0]!, browser))!.id
+  }
+
+  let number = 0
+  /** Lets a handler ask for a token. */
+  async function ask(
+    owner: Owner,
+    type = 'need.token',
+    service = services[0]!,
+  ): Promise<string | Error | undefined> {
+    const id = `ask-${engine.name}-${(number += 1)}`
+    const sample = webhook({ type, secret: webhookSecret, id, now: 0, data: { owner } })
+    const headers = { ...sample.headers, 'content-type': 'application/json' }
+    const init = { method: 'POST', body: sample.body, headers }
+    assert.equal((await service.fetch('/webhooks/provider', init)).status, 200)
+    while (!got.has(id)) await new Promise((resume) => setTimeout(resume, 5))
+    return got.get(id)
+  }
+  const rows = () => services[0]!.database.reader.selectFrom('provider_tokens').selectAll().execute()
+
+  test('further scopes are asked for, and only of the provider whose tokens are kept', async () => {
+    const scopeOf = async (name: string): Promise<string | null> => {
+      const start = await services[0]!.fetch(`/auth/${name}`)
+      return new URL(start.headers.get('location')!).searchParams.get('scope')
+    }
+    assert.equal(await scopeOf('acme'), 'email profile repo calendar')
+    assert.equal(await scopeOf('other'), 'email profile')
+  })
+
+  test('kept sealed, for the one provider; a handler gets the token by user or by identity', async () => {
+    const userId = await signedIn('kept')
+    await signedIn('not-kept', '/auth/other')
+    const all = await rows()
+    assert.deepEqual(
+      all.map(({ provider, provider_id }) => `${provider}:${provider_id}`),
+      ['acme:kept'],
+    )
+    for (const bytes of [all[0]!.access_token, all[0]!.refresh_token!]) {
+      const text = Buffer.from(bytes).toString('latin1')
+      assert.ok(!text.includes('4711') && !text.includes('rt-1'))
+    }
+    assert.equal(await ask({ userId }), 'provider-access-token-4711')
+    assert.equal(await ask({ providerId: 'kept' }), 'provider-access-token-4711')
+    assert.equal(await ask({ userId: 'nobody' }), undefined)
+    assert.deepEqual(refreshes, [])
+  })
+
+  test('a handler that does not declare the need gets none', async () => {
+    assert.match(String(await ask({ userId: 'x' }, 'need.undeclared')), /declare the need/)
+    assert.match(String(await ask({ userId: 'x' }, 'need.other')), /does not declare/)
+  })
+
+  test('refreshed when it is asked for near its end, once for many at a time', async () => {
+    const userId = await signedIn('refreshed')
+    shift = 3_600_000 - 59_000
+    issued = { access_token: 'at-2', token_type: 'Bearer', expires_in: 3600, refresh_token: 'rt-2' }
+    const answers = await Promise.all(
+      Array.from({ length: 6 }, (_, index) =>
+        ask({ userId }, 'need.token', services[index % services.length]!),
+      ),
+    )
+    assert.deepEqual(new Set(answers), new Set(['at-2']))
+    assert.deepEqual(refreshes, ['rt-1'])
+    shift += 3_600_000
+    issued = { access_token: 'at-3', token_type: 'Bearer', expires_in: 3600, refresh_token: '' }
+    assert.equal(await ask({ userId }), 'at-3')
+    shift += 3_600_000
+    issued = { access_token: 'at-4', token_type: 'Bearer', expires_in: 3600 }
+    assert.equal(await ask({ userId }), 'at-4')
+    assert.deepEqual(refreshes, ['rt-1', 'rt-2', 'rt-2'], 'an answer without one does not lose it')
+  })
+
+  test('a later sign-in without a refresh token keeps the one that is there', async () => {
+    issued['refresh_token'] = 'rt-first'
+    const userId = await signedIn('google-like')
+    delete issued['refresh_token']
+    await signedIn('google-like')
+    shift = 3_600_000
+    issued = { access_token: 'at-5', token_type: 'Bearer' }
+    assert.equal(await ask({ userId }), 'at-5')
+    assert.deepEqual(refreshes, ['rt-first'])
+    shift = 30 * 86_400_000
+    assert.equal(await ask({ userId }), 'at-5', 'without an end that is told it is taken as good')
+  })
+
+  test('a provider that is down: an error, and the next try has it', async () => {
+    const userId = await signedIn('down')
+    shift = 3_600_000
+    issued = { status: 503, error: 'temporarily_unavailable' }
+    assert.match(String(await ask({ userId })), /could not be refreshed/)
+    issued = { access_token: 'at-6', token_type: 'Bearer', expires_in: 60 }
+    assert.equal(await ask({ userId }), 'at-6')
+  })
+
+  test('a consent that was withdrawn: no token, and nothing more is asked', async () => {
+    const userId = await signedIn('withdrawn')
+    shift = 3_600_000
+    issued = { status: 400, error: 'invalid_grant' }
+    assert.equal(await ask({ userId }), undefined)
+    assert.equal(await ask({ userId }), undefined)
+    assert.equal(refreshes.length, 1)
+    assert.ok(!(await rows()).some(({ provider_id }) => provider_id === 'withdrawn'))
+  })
+
+  test('unlinking takes the tokens along', async () => {
+    provider.profile = { id: 'unlinked', displayName: 'x' }
+    const browser = new Browser()
+    issued['access_token'] = 'provider-access-token-4711'
+    await signIn(services[0]!, browser)
+    const { baseUrl } = services[0]!
+    const start = await browser.go(new URL('/auth/other/link', baseUrl), { method: 'POST' })
+    provider.profile = { id: 'unlinked-too' }
+    const back = await browser.go(start.headers.get('location')!)
+    await browser.go(back.headers.get('location')!)
+    assert.ok((await rows()).some(({ provider_id }) => provider_id === 'unlinked'))
+    await browser.go(new URL('/auth/identities/acme', baseUrl), { method: 'DELETE' })
+    assert.ok(!(await rows()).some(({ provider_id }) => provider_id === 'unlinked'))
+  })
+
+  test('a declaration that cannot be met stops the start', async () => {
+    const handle = (): void => undefined
+    const wrong: [PosternConfig, RegExp][] = [
+      [{ login: { providers: { nowhere: { keepTokens: true } } } }, /nowhere/],
+      [{ receiving: { handlers: { x: { providerTokens: ['other'], handle } } } }, /login\.providers\.other/],
+      [{ login: { onSignIn: {} as never } }, /login\.onSignIn/],
+      [{ login: { events: ['user.exploded' as never] } }, /user\.exploded/],
+    ]
+    for (const [config, message] of wrong) {
+      await assert.rejects(
+        startTestService(engine, { env: provider.env('OTHER'), config }),
+        (error) => error instanceof ConfigurationError && message.test(error.message),
+      )
+    }
+  })
+})
