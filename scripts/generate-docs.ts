@@ -6,8 +6,10 @@ import { mkdtempSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { readEnvironment } from '../src/config/environment.ts'
+import { companions } from '../src/config/providers.ts'
 import { settings } from '../src/config/settings.ts'
 import { problems } from '../src/errors.ts'
+import { presets } from '../src/login/providers/presets.ts'
 import { startService } from '../src/service.ts'
 import { createLog } from '../src/telemetry/log.ts'
 
@@ -25,19 +27,42 @@ function settingsPage(): string {
     const required = 'requiredInProduction' in setting ? 'required in production' : ''
     return [`\`${setting.env}\``, setting.description, `${fallback}${demo}${required}`.replace('` `', '')]
   })
-  const families = [
-    [
-      '`<NAME>_CLIENT_ID`, `<NAME>_CLIENT_SECRET`',
-      'Turns on the provider NAME: a preset (GOOGLE, GITHUB), or any other with the settings below. Without the secret it is used with PKCE alone.',
-    ],
-    ['`<NAME>_ISSUER`', 'Any OpenID Connect provider, by discovery.'],
-    [
-      '`<NAME>_AUTH_URL`, `<NAME>_TOKEN_URL`, `<NAME>_PROFILE_URL`',
-      'Any plain OAuth 2.0 provider. Its profile is read as `id`, `displayName`, `emails[0].value`, or `sub`, `name`, `email`.',
-    ],
-    ['`<NAME>_SCOPE`', 'The scopes to ask for, separated by spaces.'],
+  const families = Object.entries(companions).map(([suffix, { description }]) => [
+    `\`<NAME>_${suffix}\``,
+    description,
+  ])
+  return `${head('Settings', '`src/config/settings.ts`')}Settings are environment variables; an empty one counts as absent.\n\n${table(['variable', 'meaning', 'default'], rows)}\n## Identity providers\n\nA family of variables for each, NAME being the name in capitals: that of a [preset](providers.md), which may have settings of its own, or any other.\n\n${table(['variable', 'meaning'], families)}`
+}
+
+function providersPage(): string {
+  const rows = Object.entries(presets).map(([name, preset]) => {
+    const { label, settings = {}, addresses, scope, documentation } = preset
+    // With the defaults, and with the examples that the descriptions give.
+    const { issuer, authUrl = '' } = addresses((key) => {
+      const { default: fallback, optional, description } = settings[key]!
+      return fallback ?? (optional ? '' : (/`([^`]+)`/.exec(description)?.[1] ?? key))
+    })
+    const where = issuer === undefined ? `OAuth 2.0, \`${authUrl}\`` : `OpenID Connect, \`${issuer}\``
+    const pages = documentation.map((page, index) => `[${index + 1}](${page})`).join(' ')
+    const callback = `\`BASE_URL/auth/${name}/callback\``
+    return [`\`${name}\``, label, callback, where, scope === '' ? 'none' : `\`${scope}\``, pages]
+  })
+  const own = Object.entries(presets).flatMap(([name, { settings = {} }]) =>
+    Object.entries(settings).map(([key, setting]) => [
+      `\`${name.toUpperCase()}_${key}\``,
+      setting.description,
+      setting.default === undefined ? '' : `\`${setting.default}\``,
+    ]),
+  )
+  const columns = [
+    'preset',
+    'shown as',
+    'callback URL to register',
+    'protocol and address',
+    'scopes',
+    'its pages',
   ]
-  return `${head('Settings', '`src/config/settings.ts`')}Settings are environment variables; an empty one counts as absent.\n\n${table(['variable', 'meaning', 'default'], rows)}\n## Identity providers\n\n${table(['variables', 'meaning'], families)}`
+  return `${head('Identity providers', '`src/login/providers/`')}How they are used is told in the [guide](../guides/providers.md); the settings that all of them have are among the [settings](settings.md#identity-providers).\n\n${table(columns, rows)}\n## Settings that only some have\n\nAnother instance has them under its own name: \`WORK_TENANT\` beside \`WORK_PRESET=microsoft\`. In the configuration module they are below \`settings\`.\n\n${table(['variable', 'meaning', 'default'], own)}`
 }
 
 function problemsPage(): string {
@@ -97,7 +122,12 @@ async function callsPage(): Promise<string> {
   }
 }
 
-const pages = { 'settings.md': settingsPage(), 'problems.md': problemsPage(), 'http.md': await callsPage() }
+const pages = {
+  'settings.md': settingsPage(),
+  'providers.md': providersPage(),
+  'problems.md': problemsPage(),
+  'http.md': await callsPage(),
+}
 const check = process.argv.includes('--check')
 let stale = 0
 mkdirSync(folder, { recursive: true })

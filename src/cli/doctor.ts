@@ -3,6 +3,10 @@ import { dirname } from 'node:path'
 import { sql } from 'kysely'
 import { systemClock } from '../clock.ts'
 import { ConfigurationError, type Configuration } from '../config/environment.ts'
+import type { PosternConfig } from '../define-config.ts'
+import { mergeProviders } from '../login/providers/configured-providers.ts'
+import type { ResolvedProvider } from '../login/providers/resolved-provider.ts'
+import { resolveProvider } from '../login/providers/settings.ts'
 import type { Database } from '../storage/database.ts'
 import { NewerDatabase, pendingMigrations } from '../storage/migrate.ts'
 import { openDatabase } from '../storage/open.ts'
@@ -27,7 +31,7 @@ export async function doctor(): Promise<void> {
     process.stdout.write(`${signs[finding.state]} ${finding.about}: ${finding.text}\n`)
   }
   try {
-    const { configuration } = await readConfiguration()
+    const { configuration, config } = await readConfiguration()
     tell(ok('settings', configuration.production ? 'production' : 'demo mode'))
     for (const finding of checkSettings(configuration)) tell(finding)
     const database = await openDatabase(configuration.databaseUrl)
@@ -36,7 +40,7 @@ export async function doctor(): Promise<void> {
     } finally {
       await database.close()
     }
-    for (const { name, issuer } of configuration.providers) tell(await checkIssuer(name, issuer))
+    for await (const finding of checkProviders(configuration, config?.login?.providers)) tell(finding)
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error
     for (const text of error.faults) tell(fault('settings', text))
@@ -112,24 +116,34 @@ async function* checkDatabase(database: Database): AsyncGenerator<Finding> {
     : ok('clock', `within ${Math.round(off)} ms of the database`)
 }
 
-async function checkIssuer(name: string, issuer: string | undefined): Promise<Finding> {
-  if (issuer === undefined) return ok(`provider ${name}`, 'configured by preset or addresses')
-  const url = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
+async function* checkProviders(
+  { providers }: Configuration,
+  module: NonNullable<PosternConfig['login']>['providers'] = {},
+): AsyncGenerator<Finding> {
+  const faults: string[] = []
+  for (const settings of mergeProviders(providers, module, faults)) {
+    const provider = resolveProvider(settings)
+    if ('faults' in provider) faults.push(...provider.faults)
+    else yield await checkProvider(provider)
+  }
+  for (const text of faults) yield fault('providers', text)
+}
+
+async function checkProvider(provider: ResolvedProvider): Promise<Finding> {
+  const about = `provider ${provider.name}`
+  if (provider.kind === 'oauth' || provider.jwksUrl !== undefined) return ok(about, 'its addresses are known')
+  const url = `${provider.issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
   try {
     const response = await fetch(url, { signal: AbortSignal.timeout(5_000), redirect: 'manual' })
-    if (!response.ok)
-      return fault(
-        `provider ${name}`,
-        `${url} answered ${response.status}: check ${name.toUpperCase()}_ISSUER`,
-      )
+    if (!response.ok) return fault(about, `${url} answered ${response.status}: check its issuer`)
     const off = Math.abs(Date.parse(response.headers.get('date') ?? '') - systemClock.now())
     if (off > 30_000)
       return warning(
-        `provider ${name}`,
+        about,
         `its clock and this one differ by ${Math.round(off / 1000)} s: id tokens may be refused`,
       )
-    return ok(`provider ${name}`, 'its discovery document can be read')
+    return ok(about, 'its discovery document can be read')
   } catch (error) {
-    return fault(`provider ${name}`, `${url} cannot be reached: ${(error as Error).message}`)
+    return fault(about, `${url} cannot be reached: ${(error as Error).message}`)
   }
 }

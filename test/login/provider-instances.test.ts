@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, test } from 'node:test'
+import { Browser } from '#test/harness/browser.ts'
+import { onEachEngine } from '#test/harness/engines.ts'
+import { client, startShapedProvider, type ShapedProvider } from '#test/harness/shaped-provider.ts'
+import { startTestService, type TestService } from '#test/harness/service.ts'
+import { ConfigurationError } from '../../src/config/environment.ts'
+import { assertFails, counts, whoAmI } from './harness.ts'
+import { providerCases } from './provider-shapes.ts'
+import { signInShaped, toAnswer } from './shaped-sign-in.ts'
+
+onEachEngine('several instances of one preset', (engine) => {
+  let provider: ShapedProvider
+  let service: TestService
+  const { shape, env } = providerCases['github']!
+  before(async () => {
+    provider = await startShapedProvider(shape)
+    const { url } = provider
+    service = await startTestService(engine, {
+      env: {
+        ...env(url, 'GITHUB'),
+        GITHUB_CLIENT_ID: client.id,
+        GITHUB_CLIENT_SECRET: client.secret,
+        ...env(url, 'GITHUB_WORK'),
+        GITHUB_WORK_CLIENT_SECRET: client.secret,
+        MORE_PRESET: 'github',
+        ...env(url, 'MORE'),
+        MORE_CLIENT_ID: client.id,
+        MORE_CLIENT_SECRET: client.secret,
+        MORE_NAME: '<b>More</b> & "more"',
+      },
+      config: {
+        login: {
+          providers: {
+            'github-work': {
+              preset: 'github',
+              clientId: client.id,
+              name: 'GitHub (work)',
+              icon: 'data:image/png;base64,iVBORw0KGgo=',
+            },
+          },
+        },
+      },
+    })
+  })
+  beforeEach(() => {
+    provider.requests.length = 0
+  })
+  after(async () => {
+    await service.close()
+    await provider.close()
+  })
+
+  test('each has its own callback URL, and the same account is somebody else at each', async () => {
+    const users = new Set<string>()
+    for (const name of ['github', 'github-work', 'more']) {
+      const browser = new Browser()
+      assert.equal(await signInShaped(service, browser, name), '/dashboard')
+      users.add((await whoAmI(service, browser))!.id)
+      const asked = provider.to(shape.authorize).at(-1)!.url.searchParams
+      assert.equal(asked.get('redirect_uri'), `${service.baseUrl}/auth/${name}/callback`)
+    }
+    assert.equal(users.size, 3)
+  })
+
+  test('an answer for one is worth nothing at the callback of another, and the code is not sent', async () => {
+    const before = await counts(service)
+    const browser = new Browser()
+    const start = await browser.go(new URL('/auth/github', service.baseUrl))
+    const callback = await toAnswer(start.headers.get('location')!)
+    const crossed = new URL(callback.href.replace('/auth/github/', '/auth/github-work/'))
+    await assertFails(service, browser, crossed, 'sign-in-expired')
+    assert.equal(provider.to(shape.token).length, 0)
+    assert.deepEqual(await counts(service), before)
+  })
+
+  test('/login shows label and icon of each, and nothing of them is markup', async () => {
+    const html = await (await service.fetch('/login')).text()
+    for (const name of ['github', 'github-work', 'more'])
+      assert.ok(html.includes(`href="/auth/${name}"`), name)
+    assert.match(html, /src="data:image\/png;base64,iVBORw0KGgo=" alt=""> Continue with GitHub \(work\)</)
+    assert.match(html, /src="data:image\/svg\+xml,[^"<>]+" alt=""> Continue with GitHub</)
+    assert.ok(html.includes('Continue with &lt;b&gt;More&lt;/b&gt; &amp; &quot;more&quot;'))
+  })
+
+  test('all that is wrong with the providers is told at once, and no secret with it', async () => {
+    const wrong = startTestService(engine, {
+      env: { OKTA_CLIENT_ID: 'x', OKTA_CLIENT_SECRET: 'hush-hush', LINKEDIN_CLIENT_ID: 'x' },
+      config: { login: { providers: { apple: { clientId: 'x' }, sessions: { clientId: 'x' } } } },
+    })
+    await assert.rejects(wrong, (error: unknown) => {
+      assert.ok(error instanceof ConfigurationError)
+      const text = error.faults.join('\n')
+      for (const part of ['OKTA_DOMAIN', 'LINKEDIN_CLIENT_SECRET', 'APPLE_PRIVATE_KEY', 'sessions cannot be'])
+        assert.ok(text.includes(part), part)
+      assert.ok(!text.includes('hush-hush'))
+      return true
+    })
+  })
+})
