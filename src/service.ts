@@ -91,7 +91,8 @@ export async function startService(parts: ServiceParts): Promise<Service> {
       providerTokens: login.providerTokens,
     })
     const listedAdmins = () => accounts.users.listedAdmins(database.reader)
-    const listing = createListing({ ...common, listedAdmins })
+    const listingParts = { ...common, listedAdmins }
+    const listing = createListing(listingParts)
     const rooms: Room[] = [accounts, login, receiving, emitting, createEvents(common), listing]
     const workers = (running.workers = rooms.flatMap((room) => room.workers))
 

@@ -159,7 +159,7 @@ onEachEngine('kept provider tokens', (engine) => {
     issued = { access_token: 'at-2', token_type: 'Bearer', expires_in: 3600, refresh_token: 'rt-2' }
     const answers = await Promise.all(
       Array.from({ length: 6 }, (_, index) =>
-        ask({ userId }, 'need.token', services[index % services.length]!),
+        ask({ userId }, 'need.token', services[index % services.length]),
       ),
     )
     assert.deepEqual(new Set(answers), new Set(['at-2']))
