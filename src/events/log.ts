@@ -3,6 +3,11 @@ import { postgresEvents } from './store.postgres.ts'
 import { sqliteEvents } from './store.sqlite.ts'
 import type { EventRow, EventStore } from './store.ts'
 
+interface EventPage {
+  rows: EventRow[]
+  hasNext: boolean
+}
+
 /**
  * The log in the order of its numbers, for readers that follow it. A page never holds a number above the horizon, below
  * which nothing can appear late: who goes on from the last number that they have misses no event, however many writers
@@ -17,15 +22,25 @@ export class EventLog {
     this.#store = store
   }
 
-  async page(after: number, limit: number): Promise<{ rows: EventRow[]; hasNext: boolean }> {
+  async page(after: number, limit: number): Promise<EventPage> {
     let rows = after < this.#known ? await this.#store.read(after, this.#known, limit + 1) : []
     if (rows.length <= limit) {
       // The horizon comes before the rows, in a statement of its own: the rows then are of a later snapshot.
       this.#known = Math.max(this.#known, await this.#store.horizon())
       if (after < this.#known) rows = await this.#store.read(after, this.#known, limit + 1)
     }
-    return { rows: rows.slice(0, limit), hasNext: rows.length > limit }
+    return pageOf(rows, limit)
   }
+
+  /** The newest events below `before`, in descending order. Who then follows the log from the first misses none. */
+  async newest(before: number, limit: number): Promise<EventPage> {
+    this.#known = Math.max(this.#known, await this.#store.horizon())
+    return pageOf(await this.#store.readDown(before, this.#known, limit + 1), limit)
+  }
+}
+
+function pageOf(rows: EventRow[], limit: number): EventPage {
+  return { rows: rows.slice(0, limit), hasNext: rows.length > limit }
 }
 
 export function openEventLog(database: Database): EventLog {

@@ -74,18 +74,30 @@ export function eventRoutes(app: App, { database, log, access }: EventRouteParts
       config: { access },
       schema: {
         tags,
-        summary: 'The log of received and emitted events, in ascending order',
+        summary: 'The log of received and emitted events, in ascending order unless asked otherwise',
         description:
           'A reader that goes on from the last id that it has misses no event, however many writers commit at once.',
         querystring: Type.Object({
           limit: Type.Optional(Type.String({ description: 'Default 20, at most 100.' })),
-          cursor: Type.Optional(Type.String({ description: 'Only events above this id.' })),
+          cursor: Type.Optional(
+            Type.String({ description: 'Only events above this id; with `order=desc` below it.' }),
+          ),
+          order: Type.Optional(
+            Type.String({
+              description: '`desc`: the newest first. Anything else: ascending, as without it.',
+            }),
+          ),
         }),
         response: { 200: Page },
       },
     },
     async ({ query }) => {
-      const { rows, hasNext } = await log.page(readEventCursor(query.cursor), readLimit(query.limit, limits))
+      const limit = readLimit(query.limit, limits)
+      const cursor = readEventCursor(query.cursor)
+      const { rows, hasNext } =
+        query.order === 'desc'
+          ? await log.newest(query.cursor === undefined ? Number.MAX_SAFE_INTEGER : cursor, limit)
+          : await log.page(cursor, limit)
       return { data: rows.map(presentEvent), nextCursor: hasNext ? rows.at(-1)!.id : null }
     },
   )

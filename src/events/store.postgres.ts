@@ -4,6 +4,7 @@ import { translateError } from '../storage/unavailable.ts'
 import { columns, type EventRow, type EventStore } from './store.ts'
 
 const page = `select ${columns} from events e where e.id > $1 and e.id <= $2 order by e.id limit $3`
+const pageDown = `select ${columns} from events e where e.id < $1 and e.id <= $2 order by e.id desc limit $3`
 
 /** Here numbers are given out before commit: events_horizon() of migration 0001 tells up to where all is visible. */
 export function postgresEvents({ pool }: PostgresDatabase): EventStore {
@@ -20,6 +21,8 @@ export function postgresEvents({ pool }: PostgresDatabase): EventStore {
   }
   return {
     read: (after, upTo, limit) => query<EventRow & QueryResultRow>('events_page', page, [after, upTo, limit]),
+    readDown: (before, upTo, limit) =>
+      query<EventRow & QueryResultRow>('events_page_down', pageDown, [before, upTo, limit]),
     async horizon() {
       const [row] = await query<{ horizon: number | null }>(
         'events_horizon',

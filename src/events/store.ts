@@ -20,6 +20,8 @@ export interface EventRow {
 export interface EventStore {
   /** Events above `after` and up to `upTo`, in ascending order. */
   read(after: number, upTo: number, limit: number): Promise<EventRow[]>
+  /** Events below `before` and up to `upTo`, in descending order. */
+  readDown(before: number, upTo: number, limit: number): Promise<EventRow[]>
   /** The number up to which no event can appear any more: what is not there now never will be. */
   horizon(): Promise<number>
 }

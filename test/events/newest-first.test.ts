@@ -1,0 +1,54 @@
+// GET /events?order=desc: the newest first, so that a page that shows the log needs not read all of it.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { onEachEngine } from '../harness/engines.ts'
+import { startTestService, type TestService } from '../harness/service.ts'
+import { postWebhook } from '../receiving/harness.ts'
+
+interface Page {
+  data: { id: number; eventId: string }[]
+  nextCursor: number | null
+}
+
+onEachEngine('the event log, newest first', (engine) => {
+  let service: TestService
+  before(async () => {
+    service = await startTestService(engine)
+    for (let number = 1; number <= 7; number += 1) await postWebhook(service, { id: `e${number}`, type: 'x' })
+  })
+  after(() => service.close())
+
+  const read = async (query: string): Promise<Page> => {
+    const response = await service.fetch(`/events?${query}`)
+    assert.equal(response.status, 200)
+    return (await response.json()) as Page
+  }
+  const ids = ({ data }: Page): string => data.map(({ eventId }) => eventId).join(' ')
+
+  test('pages go down, and the last one has no next', async () => {
+    const first = await read('order=desc&limit=3')
+    assert.equal(ids(first), 'e7 e6 e5')
+    assert.equal(first.nextCursor, first.data.at(-1)!.id)
+    const second = await read(`order=desc&limit=3&cursor=${first.nextCursor}`)
+    assert.equal(ids(second), 'e4 e3 e2')
+    const third = await read(`order=desc&limit=3&cursor=${second.nextCursor}`)
+    assert.equal(ids(third), 'e1')
+    assert.equal(third.nextCursor, null)
+    assert.equal(ids(await read('order=desc&cursor=0')), '')
+    assert.equal(ids(await read(`order=desc&limit=1&cursor=${Number.MAX_SAFE_INTEGER}`)), 'e7')
+  })
+
+  test('the order of the log stays what it was for every other value, and bad cursors stay refused', async () => {
+    for (const order of ['', 'asc', 'DESC', 'desc;drop', '1'])
+      assert.equal(ids(await read(`order=${order}&limit=2`)), 'e1 e2', order)
+    const refused = await service.fetch('/events?order=desc&cursor=-1')
+    assert.equal(refused.status, 400)
+    assert.equal(((await refused.json()) as { code: string }).code, 'invalid-cursor')
+  })
+
+  test('who follows from the newest that they have misses none', async () => {
+    const newest = (await read('order=desc&limit=1')).data[0]!.id
+    await postWebhook(service, { id: 'e8', type: 'x' })
+    assert.equal(ids(await read(`cursor=${newest}`)), 'e8')
+  })
+})
