@@ -141,7 +141,7 @@ export async function startShapedProvider(shape: Shape): Promise<ShapedProvider>
     }
   }
 
-  function authorize({ url: { searchParams: asked } }: Request): Reply {
+  function authorize({ url: { searchParams: asked }, headers }: Request): Reply {
     const { shape } = provider
     const redirectUri = asked.get('redirect_uri')!
     const code = `code-${(codes += 1)}`
@@ -151,7 +151,11 @@ export async function startShapedProvider(shape: Shape): Promise<ShapedProvider>
       state: asked.get('state')!,
       ...(shape.responseIssuer && { iss: shape.responseIssuer }),
     }
-    if (shape.form) return { json: { action: redirectUri, fields: { ...answer, ...shape.form() } } }
+    if (shape.form) {
+      const fields = { ...answer, ...shape.form() }
+      const browser = headers.accept?.includes('text/html') === true
+      return browser ? formPage(redirectUri, fields) : { json: { action: redirectUri, fields } }
+    }
     const back = new URL(redirectUri)
     for (const [name, value] of Object.entries(answer)) back.searchParams.set(name, value)
     return { status: 302, headers: { location: back.href } }
@@ -183,6 +187,15 @@ export async function startShapedProvider(shape: Shape): Promise<ShapedProvider>
     return shape.grant({ accessToken, idToken, request })
   }
   return provider
+}
+
+/** What a person confirms: a page of another site that posts to us. */
+function formPage(action: string, fields: Record<string, string>): Reply {
+  const inputs = Object.entries(fields).map(
+    ([name, value]) => `<input type="hidden" name="${name}" value="${value.replaceAll('"', '&quot;')}">`,
+  )
+  const text = `<!doctype html><form method="post" action="${action}">${inputs.join('')}<button>Continue</button></form>`
+  return { text, headers: { 'content-type': 'text/html' } }
 }
 
 /** RFC 6749, section 2.3.1: one way and not the other. */

@@ -520,6 +520,27 @@ describe('what providers do in their own way', () => {
     })
   }
 
+  describe('answers without end', () => {
+    const endless: Reply = { text: 'x'.repeat(10_000_000), headers: { 'content-type': 'application/json' } }
+
+    test('a profile of 10 MB is not read to its end', async () => {
+      api('discord', { 'GET /api/users/@me': () => endless })
+      assert.equal(await outcome('discord'), 'provider-unavailable')
+    })
+
+    test('a further document of 10 MB is done without', async () => {
+      api('github', { 'GET /user/emails': () => endless })
+      assert.equal(await outcome('github'), '/dashboard')
+    })
+
+    test('a profile of HTML, of an array or of nothing is nobody', async () => {
+      for (const reply of [{ text: '<html>' }, { json: [] }, { text: '' }, { json: null }]) {
+        api('discord', { 'GET /api/users/@me': () => reply })
+        assert.equal(await outcome('discord'), 'provider-answer-invalid')
+      }
+    })
+  })
+
   describe('new keys', () => {
     test('people sign in right after a provider has changed its keys, many at once', async () => {
       for (const name of ['google', 'microsoft']) {
