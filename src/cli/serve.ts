@@ -44,6 +44,10 @@ export async function serve(options: { only?: string; migrate: boolean }): Promi
   }
   process.on('SIGTERM', stop)
   process.on('SIGINT', stop)
+  // Most likely a handler's forgotten await: told, but no reason to end the service for everybody else.
+  process.on('unhandledRejection', (error) =>
+    log.error({ err: error }, 'a promise failed that nobody awaited'),
+  )
 
   log.info({ address: service.baseUrl, ms: Math.round(performance.now()) }, 'ready')
   if (!production && roles.http) process.stdout.write(`${banner({ ...read, baseUrl: service.baseUrl })}\n`)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Problem } from '../errors.ts'
+import { Problem } from '../errors.ts'
 import { StorageUnavailable } from '../storage/unavailable.ts'
 import { Acceptor, type Keep } from './acceptor.ts'
 import type { IncomingEvent } from './incoming.ts'
@@ -86,20 +86,40 @@ test('when the database is away all of a batch are told so', async () => {
   )
 })
 
-test('an event that the database refuses takes none with it', async () => {
+test('a full store tells all of a batch so, in one attempt and without a warning for each', async () => {
+  let calls = 0
+  const acceptor = new Acceptor(() => {
+    calls += 1
+    return Promise.reject(new Problem('overloaded', { retryAfter: 1 }))
+  }, unexpected)
+  const all = Array.from({ length: 500 }, (_, index) => acceptor.accept(event(String(index))))
+  const results = await Promise.allSettled(all)
+  assert.ok(
+    results.every(
+      (result) => result.status === 'rejected' && (result.reason as Problem).code === 'overloaded',
+    ),
+  )
+  assert.equal(calls, 1)
+})
+
+test('an event that the database refuses takes none with it, and is found by halving', async () => {
   const errors: unknown[] = []
+  let calls = 0
   const acceptor = new Acceptor(
     async (events) => {
-      if (events.some(({ eventId }) => eventId === 'bad')) throw new Error('refused')
+      calls += 1
+      if (events.some(({ eventId }) => eventId === '333')) throw new Error('refused')
     },
     (error) => errors.push(error),
   )
-  const results = await Promise.allSettled(['a', 'bad', 'c'].map((id) => acceptor.accept(event(id))))
+  const all = Array.from({ length: 500 }, (_, index) => acceptor.accept(event(String(index))))
+  const results = await Promise.allSettled(all)
   assert.deepEqual(
-    results.map(({ status }) => status),
-    ['fulfilled', 'rejected', 'fulfilled'],
+    results.flatMap(({ status }, index) => (status === 'rejected' ? [index] : [])),
+    [333],
   )
-  assert.equal(errors.length, 2)
+  assert.ok(calls <= 19, `${calls} commits for one bad event among 500`)
+  assert.equal(errors.length, 2, 'the first error and the one of the event')
 })
 
 test('close refuses new events and waits for those that are there', async () => {

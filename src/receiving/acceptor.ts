@@ -117,17 +117,24 @@ export class Acceptor {
     else if (this.#commits === 0) this.#idle?.()
   }
 
-  async #store(batch: readonly Waiting[]): Promise<void> {
+  /**
+   * Problems and the database's absence are told to all alike. Any other error may be the fault of a single event, which
+   * must not take those with it that merely came at the same time: halving finds it in a few commits.
+   */
+  async #store(batch: readonly Waiting[], part = false): Promise<void> {
     try {
       await this.#keep(batch.map(({ event }) => event))
     } catch (error) {
-      if (!(error instanceof StorageUnavailable)) this.#onError(error)
-      // One event that the database refuses must not take those with it that merely came at the same time.
-      if (batch.length > 1 && !(error instanceof StorageUnavailable)) {
-        for (const one of batch) await this.#store([one])
+      const common = error instanceof Problem || error instanceof StorageUnavailable
+      // The first error, and then only the events that are really refused.
+      if (!common && (!part || batch.length === 1)) this.#onError(error)
+      if (common || batch.length === 1) {
+        for (const { reject } of batch) reject(error)
         return
       }
-      for (const { reject } of batch) reject(error)
+      const middle = Math.ceil(batch.length / 2)
+      await this.#store(batch.slice(0, middle), true)
+      await this.#store(batch.slice(middle), true)
       return
     }
     for (const { resolve } of batch) resolve()

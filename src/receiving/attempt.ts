@@ -27,6 +27,16 @@ export class HandlerTimeout extends Error {
   }
 }
 
+/** A handler called `emit` when it had returned: its work is committed by then, or is about to be. */
+export class EmittedTooLate extends Error {
+  constructor(type: string) {
+    super(
+      `emit was called with ${JSON.stringify(type)} after its handler had ended, so the event is not sent: await everything before the handler returns`,
+    )
+    this.name = 'EmittedTooLate'
+  }
+}
+
 /**
  * Runs the handlers of a claimed event and commits their work, the events that they emitted and the processed-event
  * marker together. `lost`: somebody else holds the event by now, so nothing was kept.
@@ -83,25 +93,39 @@ async function runHandlers(
 ): Promise<EmittedEvent[]> {
   const event = receivedEvent(claimed)
   const emitted: EmittedEvent[] = []
-  const context: HandlerContext = {
-    // The service's own tables are not the user's business: they see theirs.
-    tx: transaction.tx as unknown as HandlerContext['tx'],
-    emit: ({ type, data, id }) => {
-      if (typeof type !== 'string' || type === '') throw new TypeError('emit: the event has no type')
-      signal.throwIfAborted()
-      emitted.push({ type, data, ...(id !== undefined && { id }) })
-    },
-    signal,
-    providerToken: noProviderToken,
-    log: log.child({
-      source: claimed.source,
-      event: claimed.event,
-      eventId: claimed.eventId,
-      type: claimed.type,
-    }),
+  const { source, event: number, eventId, type } = claimed
+  const handlerLog = log.child({ source, event: number, eventId, type })
+  for (const handler of handlers) {
+    let ended = false
+    const context: HandlerContext = {
+      // The service's own tables are not the user's business: they see theirs.
+      tx: transaction.tx as unknown as HandlerContext['tx'],
+      emit(one) {
+        if (ended) {
+          const error = new EmittedTooLate(String(one?.type))
+          // Whoever called it may be a promise that nobody looks at.
+          handlerLog.error({ err: error }, 'an event was not emitted')
+          throw error
+        }
+        signal.throwIfAborted()
+        emitted.push(checked(one))
+      },
+      signal,
+      providerToken: noProviderToken,
+      log: handlerLog,
+    }
+    try {
+      await handler(event, context)
+    } finally {
+      ended = true
+    }
   }
-  for (const handler of handlers) await handler(event, context)
   return emitted
+}
+
+function checked({ type, data, id }: EmittedEvent): EmittedEvent {
+  if (typeof type !== 'string' || type === '') throw new TypeError('emit: the event has no type')
+  return { type, data, ...(id !== undefined && { id }) }
 }
 
 /** A handler that ignores its signal goes on, but nobody waits for it, and its transaction is over. */

@@ -23,6 +23,7 @@ export interface WebhookParts {
 /** Requests that one address may make in a minute: senders deliver in bursts, and each is verified anyway. */
 const requestsPerMinute = 60_000
 const jsonMediaType = /^application\/(?:json|[\w.!#$&^-]+\+json)\s*(?:;|$)/i
+const anyType = { 'content-type': 'application/octet-stream' } as const
 const received = { received: true } as const
 const Received = Type.Object(
   { received: Type.Literal(true) },
@@ -48,6 +49,11 @@ export async function webhookRoutes(app: App, parts: WebhookParts): Promise<void
       { parseAs: 'buffer', bodyLimit },
       (_request, body, done) => done(null, body),
     )
+    // A type that is none would be refused before the body is read, and the signature is to be checked first.
+    scope.addHook('onRequest', (request, _reply, done) => {
+      if (request.raw.headers['content-type'] !== 'application/json') request.headers = anyType
+      done()
+    })
     for (const [source, scheme] of parts.sources) {
       const accept = createAccept(source, scheme, parts, (outcome) => outcomes.inc({ source, outcome }))
       scope.post(
@@ -81,20 +87,26 @@ function createAccept(
   const firstDelay = configuration.handlerRetrySchedule[0] ?? 0
 
   return async (request: FastifyRequest, reply: FastifyReply) => {
-    const { headers } = request
+    const { headers } = request.raw
+    const now = clock.now()
+    const rawBody = (request.body as Buffer | undefined) ?? Buffer.alloc(0)
+    const verdict = scheme.verify({ rawBody, headers, now })
+    const rejected = 'rejected' in verdict
+    if (rejected && verdict.rejected === 'signature') {
+      count('signature')
+      request.log.debug({ source, reason: verdict.detail }, 'webhook rejected')
+      return reply.code(401).type('text/plain; charset=utf-8').send('invalid signature')
+    }
+    // Who cannot sign learns nothing else: what follows tells a sender that is known.
     const contentType = headers['content-type']
     if (contentType === undefined || !jsonMediaType.test(contentType)) {
       count('media-type')
       throw new Problem('unsupported-media-type')
     }
-    const now = clock.now()
-    const rawBody = (request.body as Buffer | undefined) ?? Buffer.alloc(0)
-    const verdict = scheme.verify({ rawBody, headers, now })
-    if ('rejected' in verdict) {
-      count(verdict.rejected)
+    if (rejected) {
+      count('malformed')
       request.log.debug({ source, reason: verdict.detail }, 'webhook rejected')
-      if (verdict.rejected === 'malformed') throw new Problem('malformed-event', { detail: verdict.detail })
-      return reply.code(401).type('text/plain; charset=utf-8').send('invalid signature')
+      throw new Problem('malformed-event', { detail: verdict.detail })
     }
     const handled = isHandled(source, verdict.type)
     const event: IncomingEvent = {

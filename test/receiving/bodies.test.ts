@@ -74,17 +74,19 @@ onEachEngine('bodies of webhooks', (engine) => {
     assert.match(answer, /^HTTP\/1\.1 200 /)
   })
 
-  test('size comes before media type, media type before signature', async () => {
+  test('size comes before the signature, the signature before the media type, that before the form', async () => {
     const large = 'x'.repeat(bodyLimit + 1)
     assert.equal(
       (await postWebhook(service, large, { 'content-type': 'text/plain', 'x-signature': null })).status,
       413,
     )
-    assert.equal(
-      (await postWebhook(service, '{}', { 'content-type': 'text/plain', 'x-signature': null })).status,
-      415,
-    )
-    assert.equal((await postWebhook(service, '{}', { 'x-signature': null })).status, 401)
+    const broken = '{broken'
+    for (const signature of [null, 'ff'.repeat(32)]) {
+      const headers = { 'content-type': 'text/plain', 'x-signature': signature }
+      assert.equal((await postWebhook(service, broken, headers)).status, 401)
+    }
+    assert.equal((await postWebhook(service, broken, { 'content-type': 'text/plain' })).status, 415)
+    assert.equal((await postWebhook(service, broken)).status, 400)
   })
 
   const taken = [
@@ -118,12 +120,15 @@ onEachEngine('bodies of webhooks', (engine) => {
     'application/',
   ]
   for (const type of [...refused, null]) {
-    test(`media type ${type ?? '(none)'} is 415`, async () => {
+    test(`media type ${type ?? '(none)'} is 415, and 401 without a signature`, async () => {
       const before = await stored()
       assert.equal(
         (await postWebhook(service, { id: 'refused', type: 'a' }, { 'content-type': type })).status,
         415,
       )
+      const unsigned = await postWebhook(service, '{}', { 'content-type': type, 'x-signature': null })
+      assert.equal(unsigned.status, 401)
+      assert.equal(await unsigned.text(), 'invalid signature')
       assert.equal(await stored(), before)
     })
   }

@@ -114,6 +114,21 @@ onEachEngine('specification: receiving', (engine) => {
     assert.equal(await response.text(), 'invalid signature')
   })
 
+  test('3. the signature comes before the media type: 401 whatever the content type, 415 only for who has signed', async () => {
+    const body = { id: 'typed', type: 'effect' }
+    for (const type of ['text/plain', 'application/xml', 'application/x-www-form-urlencoded', ';', null]) {
+      for (const signature of [null, '', '0'.repeat(64)]) {
+        const headers = { 'content-type': type, 'x-signature': signature }
+        const response = await postWebhook(service, body, headers)
+        assert.equal(response.status, 401, `content-type: ${type}, x-signature: ${signature}`)
+        assert.equal(await response.text(), 'invalid signature')
+      }
+      const signed = await postWebhook(service, body, { 'content-type': type })
+      assert.equal(signed.status, 415, `content-type: ${type}, signed`)
+    }
+    assert.equal(await stored('typed'), 0)
+  })
+
   test('4. a valid event is queued and answered 200 at once, before any slow work', async () => {
     const response = await postWebhook(service, { id: 'slow', type: 'slow' })
     assert.equal(response.status, 200)
