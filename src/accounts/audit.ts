@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { Clock } from '../clock.ts'
 import { newId } from '../crypto/ids.ts'
+import { clientIp } from '../http/client-address.ts'
 import type { Database, Tx } from '../storage/database.ts'
 import type { AuditLogTable } from '../storage/tables.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -121,7 +122,7 @@ export function auditOrigin(request: FastifyRequest): AuditOrigin {
   const actor = userId === undefined ? keyId && `key:${keyId}` : `user:${userId}`
   return {
     actor,
-    address: request.ip,
+    address: clientIp(request),
     userAgent: request.headers['user-agent'],
     supportId: request.id,
   }

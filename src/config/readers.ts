@@ -1,3 +1,5 @@
+import { isIP } from 'node:net'
+
 /** Reads one setting's text. Throws an Error that says what was expected, never the value: it may be a secret. */
 export type Reader<T> = (text: string) => T
 
@@ -8,6 +10,18 @@ export const list: Reader<string[]> = (value) =>
     .split(',')
     .map((item) => item.trim())
     .filter((item) => item !== '')
+
+/** Addresses and CIDR ranges, comma-separated; no range of everybody. */
+export const networks: Reader<string[]> = (value) =>
+  list(value).map((item) => {
+    const [address = '', length, ...rest] = item.split('/')
+    const version = isIP(address)
+    const bits = length === undefined ? undefined : /^\d{1,3}$/.test(length) ? Number(length) : Number.NaN
+    if (version === 0 || rest.length > 0 || (bits !== undefined && !(bits <= (version === 4 ? 32 : 128))))
+      throw new Error('expected addresses or CIDR ranges such as 10.0.0.0/8, comma-separated')
+    if (bits === 0) throw new Error(`${item} is everybody: name the addresses of your proxies`)
+    return item
+  })
 
 export const flag: Reader<boolean> = (value) => {
   if (/^(true|on|yes|1)$/i.test(value)) return true

@@ -134,7 +134,7 @@ export const settings = {
   }),
   trustedProxies: setting({
     env: 'TRUSTED_PROXIES',
-    read: read.list,
+    read: read.networks,
     default: '',
     description:
       'Addresses or CIDR ranges of reverse proxies whose X-Forwarded-For is believed, comma-separated.',

@@ -1,22 +1,31 @@
 import type { FastifyInstance, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
 import { Problem } from '../errors.ts'
 import type { Access, Authenticate, Principal } from './principal.ts'
+import type { RateLimits } from './rate-limits.ts'
+
+export interface Guard {
+  authenticate: Authenticate
+  limits: RateLimits
+  /** Our own origin: the only one whose pages may change something with the cookie. */
+  origin: () => string
+}
 
 /**
  * Puts the guard that a route's `config.access` asks for in front of it. A route that declares none is a programming
  * error that stops the start: access is never open by forgetting.
  */
-export function guardRoutes(app: FastifyInstance, authenticate: Authenticate, origin: () => string): void {
+export function guardRoutes(app: FastifyInstance, { authenticate, limits, origin }: Guard): void {
   app.decorateRequest('principal', undefined)
   app.addHook('onRoute', (route) => {
     const access = route.config?.access
     if (!access) throw new Error(`${String(route.method)} ${route.url} does not declare its access`)
     if (access === 'public') return
-    const guard: onRequestAsyncHookHandler = async (request) => {
+    const guard: onRequestAsyncHookHandler = async (request, reply) => {
       const principal = await authenticate(request)
       if (!principal) throw new Problem('not-signed-in')
       // Whether the call came from our own pages is asked before what it may do.
       if (principal.kind === 'session') refuseForeignWrites(request, origin())
+      limits.account(request, reply, principal)
       allow(access, principal)
       request.principal = principal
     }

@@ -1,4 +1,3 @@
-import rateLimit from '@fastify/rate-limit'
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import { randomUUID } from 'node:crypto'
 import Fastify, {
@@ -9,8 +8,8 @@ import Fastify, {
   type RawRequestDefaultExpression,
   type RawServerDefault,
 } from 'fastify'
+import type { Clock } from '../clock.ts'
 import type { Configuration } from '../config/environment.ts'
-import { Problem } from '../errors.ts'
 import { guardRoutes } from './access.ts'
 import { compileSerializer, compileValidator } from './schema-compilers.ts'
 import { addSecurityHeaders } from './security-headers.ts'
@@ -24,7 +23,7 @@ import type { Authenticate } from './principal.ts'
 import { answerProblems, sendProblem, toProblem } from './problem-details.ts'
 import { parseQueryString } from './query-string.ts'
 import { logRequests } from './request-log.ts'
-import { clientAddress } from './client-address.ts'
+import { limitRequests } from './rate-limits.ts'
 
 /** The Fastify application that every room declares its routes on. */
 export type App = FastifyInstance<
@@ -38,6 +37,7 @@ export type App = FastifyInstance<
 export interface AppParts {
   configuration: Configuration
   log: FastifyBaseLogger
+  clock: Clock
   authenticate: Authenticate
   /** The public origin; known only once the server listens when PORT is 0. */
   baseUrl: () => string
@@ -53,9 +53,6 @@ export interface Timeouts {
 
 const defaultTimeouts: Timeouts = { headers: 10_000, request: 30_000, check: 1_000 }
 
-/** Requests that one address may make in a minute. A route's own `config.rateLimit` replaces it. */
-const requestsPerMinute = 3_000
-
 declare module 'fastify' {
   interface FastifyInstance {
     routeMethods: RouteMethods
@@ -64,7 +61,7 @@ declare module 'fastify' {
 
 /** Builds the application with everything that all routes share. Routes are then declared on it. */
 export async function createApp(parts: AppParts): Promise<App> {
-  const { configuration, log, authenticate, baseUrl, timeouts = defaultTimeouts } = parts
+  const { configuration, log, clock, authenticate, baseUrl, timeouts = defaultTimeouts } = parts
   const methods = new RouteMethods()
   const app: App = Fastify({
     loggerInstance: log,
@@ -91,23 +88,11 @@ export async function createApp(parts: AppParts): Promise<App> {
   app.setSerializerCompiler(compileSerializer)
   app.addHook('onRoute', (route) => methods.add(route))
   app.decorate('routeMethods', methods)
-  guardRoutes(app, authenticate, baseUrl)
+  const limits = limitRequests(app, configuration.rateLimit ? clock : undefined)
+  guardRoutes(app, { authenticate, limits, origin: baseUrl })
   answerProblems(app, (url) => methods.allowedFor(url))
 
   addSecurityHeaders(app, { https: (configuration.baseUrl ?? '').startsWith('https:') })
-  if (configuration.rateLimit) {
-    await app.register(rateLimit, {
-      max: requestsPerMinute,
-      timeWindow: 60_000,
-      enableDraftSpec: true,
-      keyGenerator: clientAddress,
-      errorResponseBuilder: (_request, context) =>
-        new Problem('too-many-requests', {
-          retryAfter: context.ttl / 1000,
-          detail: `At most ${context.max} calls per minute.`,
-        }),
-    })
-  }
   logRequests(app)
   await describeRoutes(app)
   await serveAssets(app)

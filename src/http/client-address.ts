@@ -1,20 +1,33 @@
 import type { FastifyRequest } from 'fastify'
+import { isIP } from 'node:net'
 
 /**
- * What rate limits count by: the client's address, an IPv6 one by its /64, since that is what one customer gets.
- * X-Forwarded-For counts only behind the proxies that TRUSTED_PROXIES names.
+ * Where a request came from: the address of the connection, or, behind the proxies that TRUSTED_PROXIES names, what the
+ * last of them saw. An IPv4 address in IPv6 clothes is written as what it is.
  */
-export function clientAddress(request: FastifyRequest): string {
-  const address = request.ip
+export function clientIp(request: FastifyRequest): string {
+  // A trusted proxy that passes on what it was sent may pass on anything.
+  const address = isIP(request.ip) === 0 ? (request.socket.remoteAddress ?? '') : request.ip
+  return mapped.exec(address)?.[1] ?? address
+}
+
+/** What rate limits count by: the address, an IPv6 one by its /64, since that is what one customer gets. */
+export function clientNetwork(request: FastifyRequest): string {
+  return networkOf(clientIp(request))
+}
+
+const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i
+
+/** @param address IPv4 or IPv6. However an IPv6 address is written, its network is written in one way. */
+export function networkOf(address: string): string {
   if (!address.includes(':')) return address
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
-  if (mapped) return mapped
-  const [head = '', tail = ''] = address.split('::')
+  const [head = '', tail] = address.toLowerCase().replace(/%.*$/, '').split('::')
   const groups = head === '' ? [] : head.split(':')
-  if (address.includes('::')) {
-    const after = tail === '' ? [] : tail.split(':')
-    while (groups.length + after.length < 8) groups.push('0')
-    groups.push(...after)
-  }
-  return `${groups.slice(0, 4).join(':')}::/64`
+  const after = tail === undefined || tail === '' ? [] : tail.split(':')
+  // An IPv4 address at the end takes the place of two groups.
+  const length = after.at(-1)?.includes('.') ? 7 : 8
+  if (tail !== undefined) while (groups.length + after.length < length) groups.push('0')
+  groups.push(...after)
+  const network = groups.slice(0, 4).map((group) => group.replace(/^0+(?=.)/, ''))
+  return `${network.join(':')}::/64`
 }

@@ -8,6 +8,7 @@ import type { Clock } from '../clock.ts'
 import { newToken } from '../crypto/tokens.ts'
 import { Problem } from '../errors.ts'
 import type { App } from '../http/app.ts'
+import { clientIp } from '../http/client-address.ts'
 import { insistOnBaseUrl } from './canonical-host.ts'
 import { codeOf, finishSignIn, isOwnFault, isStorageFault } from './callback.ts'
 import type { Clients } from './clients.ts'
@@ -46,7 +47,13 @@ const ReturnTo = Type.Optional(
 const App = (description: string) => Type.Optional(Type.String({ description: `For apps: ${description}` }))
 /** Seconds that a browser keeps the cookie its sign-ins are bound to. */
 const flowCookieAge = 30 * 86_400
-const rateLimit = { max: 300, timeWindow: 60_000 }
+/** Calls of one address in a minute. */
+const rateLimit = { max: 300 }
+/** One sign-in comes back once: whoever sends its state again and again is guessing something else. */
+const perFlow = {
+  max: 30,
+  value: ({ query }: FastifyRequest) => (query as Record<string, string | undefined>)['state'],
+}
 
 /** GET /auth/{provider}, its callback, and linking. */
 export async function loginRoutes(app: App, parts: LoginRoutesParts): Promise<void> {
@@ -98,7 +105,7 @@ export async function loginRoutes(app: App, parts: LoginRoutesParts): Promise<vo
     scope.get(
       '/auth/:provider/callback',
       {
-        config: { access: 'public', rateLimit },
+        config: { access: 'public', rateLimit: { ...rateLimit, per: perFlow } },
         schema: {
           tags,
           summary: 'Where the provider sends the browser back to: /dashboard, or /login when it failed',
@@ -115,7 +122,7 @@ export async function loginRoutes(app: App, parts: LoginRoutesParts): Promise<vo
       async (request, reply) => {
         const client = providerOf(request.params.provider)
         const sessionToken = sessionCookie.read(request)
-        const browser = { origin: { ...auditOrigin(request), address: request.ip }, sessionToken }
+        const browser = { origin: { ...auditOrigin(request), address: clientIp(request) }, sessionToken }
         const query = request.url.split('?').slice(1).join('?')
         const outcome = await finishSignIn(parts, {
           client,
@@ -138,7 +145,7 @@ export async function loginRoutes(app: App, parts: LoginRoutesParts): Promise<vo
     scope.post(
       '/auth/:provider/link',
       {
-        config: { access: 'session', rateLimit },
+        config: { access: 'session', rateLimit: { ...rateLimit, perAccount: 30 } },
         schema: {
           tags,
           summary: 'Link another identity to the signed-in user: a redirect to the provider',

@@ -4,6 +4,7 @@ import { accessTokenLifetime, type AccessTokens } from '../accounts/access-token
 import { auditOrigin, type AuditOrigin } from '../accounts/audit.ts'
 import type { Family, RefreshTokens } from '../accounts/refresh-tokens.ts'
 import { acceptForms, neverStored } from '../accounts/routes.ts'
+import { hashToken } from '../crypto/tokens.ts'
 import type { App } from '../http/app.ts'
 import { toProblem } from '../http/problem-details.ts'
 import type { AuthorizationCodes } from './authorization-codes.ts'
@@ -32,6 +33,9 @@ const Tokens = Type.Object({
   refresh_token: Type.String(),
 })
 const Refusal = Type.Object({ error: Type.String(), error_description: Type.String() })
+
+/** Exchanges of one code or refresh token in a minute: one is right, a few are parallel tabs. */
+const perCredential = 20
 
 /** An error of RFC 6749, section 5.2. */
 class TokenError extends Error {
@@ -71,7 +75,7 @@ export async function tokenRoutes(
     scope.post(
       '/auth/token',
       {
-        config: { access: 'public', rateLimit: { max: 300, timeWindow: 60_000 } },
+        config: { access: 'public', rateLimit: { max: 300 } },
         schema: {
           tags,
           summary: 'Exchange a code or a refresh token (RFC 6749; JSON or form)',
@@ -82,8 +86,10 @@ export async function tokenRoutes(
           void reply.code(statusOf(error)).send(refusalOf(error))
         },
       },
-      async (request, _reply) => {
+      async (request, reply) => {
         const { body } = request
+        const credential = body.code ?? body.refresh_token
+        if (credential) app.limits.take(reply, `credential ${hashOf(credential)}`, perCredential)
         const { grant_type: grant, client_id: clientId } = body
         if (grant === undefined) throw new TokenError('invalid_request', 'grant_type is missing')
         if (clientId === undefined) throw new TokenError('invalid_request', 'client_id is missing')
@@ -132,6 +138,10 @@ function allowOrigin(clients: Clients, request: FastifyRequest, reply: FastifyRe
   const { origin } = request.headers
   if (origin !== undefined && clients.allowsOrigin(origin))
     reply.header('access-control-allow-origin', origin)
+}
+
+function hashOf(credential: string): string {
+  return hashToken(credential).toString('base64url')
 }
 
 function statusOf(error: unknown): 400 | 401 {

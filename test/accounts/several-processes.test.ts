@@ -1,14 +1,18 @@
 // What one process takes back is refused by every other one, at the very next request.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { after, before, describe, test } from 'node:test'
 import pg from 'pg'
 import { Browser } from '#test/harness/browser.ts'
-import { engines, onEachEngine, type TestDatabase } from '#test/harness/engines.ts'
+import { engines, type Engine, type TestDatabase } from '#test/harness/engines.ts'
 import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
 import { startTestService, type TestService } from '#test/harness/service.ts'
 import { signIn, whoAmI } from '../login/harness.ts'
 
-onEachEngine('two processes on one database', (engine) => {
+// One SQLite file has one service; that the command line counts at once there is shown in test/cli/users.test.ts.
+const postgres = engines.find(({ name }) => name === 'postgres')
+
+describe('two services on one PostgreSQL', { skip: !postgres }, () => {
+  const engine = postgres as Engine
   let provider: OAuthProvider
   let database: TestDatabase
   let first: TestService
@@ -97,8 +101,6 @@ onEachEngine('two processes on one database', (engine) => {
     await refused(before, 'the token of before')
   })
 })
-
-const postgres = engines.find(({ name }) => name === 'postgres')
 
 test(
   'PostgreSQL: a process that cannot hear the others keeps nothing, reads, and is not waited for',

@@ -1,23 +1,216 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
-import { engines } from '../harness/engines.ts'
-import { startTestService } from '../harness/service.ts'
+import { request as httpRequest } from 'node:http'
+import { after, before, describe, test } from 'node:test'
+import { Browser } from '#test/harness/browser.ts'
+import { engines } from '#test/harness/engines.ts'
+import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
+import { startTestService, type TestService } from '#test/harness/service.ts'
+import { appCode, exchange, newPkce, signIn, spa } from '../login/harness.ts'
 
-test('an address that calls too often is told so, and when to come back', async (t) => {
-  const service = await startTestService(engines[0]!, { env: { RATE_LIMIT: 'on' } })
-  t.after(() => service.close())
-  const first = await service.fetch('/healthz')
-  const limit = Number(first.headers.get('ratelimit-limit'))
-  assert.ok(limit > 0, 'the limit is told from the first answer on')
-  let refused: Response | undefined
-  for (let count = 0; count < limit && !refused; count += 50) {
-    const answers = await Promise.all(Array.from({ length: 50 }, () => service.fetch('/healthz')))
-    refused = answers.find(({ status }) => status === 429)
+const minute = 60_000
+
+describe('rate limits', () => {
+  let provider: OAuthProvider
+  let service: TestService
+  // The beginning of a minute, and each test has a minute of its own: nothing is left of the one before.
+  let now = Math.ceil(Date.now() / minute) * minute
+  before(async () => {
+    provider = await startOAuthProvider()
+    const env = {
+      ...provider.env('ACME'),
+      ...provider.env('OTHER'),
+      RATE_LIMIT: 'on',
+      TRUSTED_PROXIES: '127.0.0.1',
+    }
+    service = await startTestService(engines[0]!, {
+      env,
+      config: { login: { clients: [spa] } },
+      parts: { clock: { now: () => now, after: () => () => undefined } },
+    })
+  })
+  after(async () => {
+    await service.close()
+    await provider.close()
+  })
+  const later = (): void => void (now += 3 * minute)
+
+  /** A call as a proxy that TRUSTED_PROXIES names passes it on, with the path as it is written. */
+  function from(
+    address: string,
+    path: string,
+    method = 'GET',
+    headers: Record<string, string> = {},
+  ): Promise<{ status: number; headers: Record<string, string | string[] | undefined> }> {
+    const { hostname, port } = new URL(service.baseUrl)
+    return new Promise((resolve, reject) => {
+      const call = httpRequest(
+        { hostname, port, path, method, headers: { 'x-forwarded-for': address, ...headers } },
+        (answer) => {
+          answer.resume().on('end', () => resolve({ status: answer.statusCode!, headers: answer.headers }))
+        },
+      )
+      call.on('error', reject).end()
+    })
   }
-  assert.ok(refused, `no refusal after ${limit} calls`)
-  assert.ok(Number(refused.headers.get('retry-after')) > 0)
-  assert.equal(((await refused.json()) as { code: string }).code, 'too-many-requests')
-  // A header that anybody can write does not make one somebody else.
-  const disguised = await service.fetch('/healthz', { headers: { 'x-forwarded-for': '203.0.113.7' } })
-  assert.equal(disguised.status, 429)
+  async function exhaust(address: string, path: string, most = 3_100): Promise<number> {
+    for (let count = 0; count < most; count += 1) {
+      if ((await from(address, path)).status === 429) return count
+    }
+    throw new Error(`${path} was never refused`)
+  }
+
+  test('an address that calls too often is told so, and when to come back', async () => {
+    later()
+    const first = await from('198.51.100.1', '/healthz')
+    assert.equal(first.headers['ratelimit-limit'], '3000', 'the limit is told from the first answer on')
+    assert.equal(first.headers['ratelimit-remaining'], '2999')
+    assert.equal(await exhaust('198.51.100.1', '/healthz'), 2_999)
+    const refused = await from('198.51.100.1', '/healthz')
+    assert.equal(refused.status, 429)
+    assert.match(String(refused.headers['content-type']), /problem\+json/)
+    const wait = Number(refused.headers['retry-after'])
+    assert.ok(wait > 0 && wait <= 61)
+    assert.equal((await from('198.51.100.2', '/healthz')).status, 200, 'nobody else is refused')
+    now += wait * 1000
+    assert.equal((await from('198.51.100.1', '/healthz')).status, 200)
+  })
+
+  test('addresses that nothing answers at count too', async () => {
+    later()
+    await exhaust('198.51.100.3', '/nothing')
+    assert.equal((await from('198.51.100.3', '/healthz')).status, 429)
+  })
+
+  test('no way of writing the path, no method and no other provider begins a sign-in beyond the limit', async () => {
+    later()
+    const address = '198.51.100.4'
+    assert.equal(await exhaust(address, '/auth/acme'), 300)
+    const ways = [
+      ['GET', '/auth/acme?x=1'],
+      ['GET', '/auth/other'],
+      ['GET', '/auth/%61cme'],
+      ['GET', '/%61uth/acme'],
+      ['GET', '//auth/acme'],
+      ['GET', '/auth//acme'],
+      ['GET', '/auth/acme/'],
+      ['GET', '/AUTH/acme'],
+      ['GET', '/./auth/acme'],
+      ['GET', '/x/../auth/acme'],
+      ['GET', '/auth;x/acme'],
+      ['GET', 'http://other.example/auth/acme'],
+      ['HEAD', '/auth/acme'],
+      ['HEAD', '/auth/other'],
+      ['OPTIONS', '/auth/acme'],
+      ['POST', '/auth/acme'],
+    ] as const
+    for (const [method, path] of ways) {
+      const { status, headers } = await from(address, path, method)
+      assert.ok([400, 404, 405, 429].includes(status), `${method} ${path} was answered with ${status}`)
+      assert.equal(headers['location'], undefined)
+      assert.equal(headers['set-cookie'], undefined)
+    }
+    const asGet = { 'x-http-method-override': 'GET' }
+    assert.notEqual((await from(address, '/auth/acme', 'POST', asGet)).status, 302)
+  })
+
+  test('an IPv6 customer is one, whichever of their addresses they use', async () => {
+    later()
+    let count = 0
+    while ((await from(`2001:db8:5:6:${count.toString(16)}::1`, '/auth/acme')).status !== 429) count += 1
+    assert.equal(count, 300)
+    assert.equal((await from('2001:DB8:0005:6::ffff', '/auth/acme')).status, 429)
+    assert.equal((await from('2001:db8:5:7::1', '/auth/acme')).status, 302)
+  })
+
+  test('what the client writes before the proxy does not count', async () => {
+    later()
+    let count = 0
+    while ((await from(`10.0.0.${count % 250}, 203.0.113.9`, '/auth/acme')).status !== 429) count += 1
+    assert.equal(count, 300)
+  })
+
+  test('a user is limited wherever they call from', async () => {
+    later()
+    const browser = new Browser()
+    await signIn(service, browser)
+    const cookie = `postern_session=${browser.cookies(service.baseUrl).get('postern_session')!}`
+    let count = 0
+    let address = 0
+    // Each address makes fewer calls than it may.
+    while (count < 3_100) {
+      if (count % 500 === 0) address += 1
+      if ((await from(`203.0.113.${address}`, '/auth/session', 'GET', { cookie })).status === 429) break
+      count += 1
+    }
+    assert.equal(count, 3_000)
+    assert.equal((await from('203.0.113.99', '/auth/session')).status, 401, 'others are not')
+  })
+
+  test('linking is limited per account, a state and a refresh token each of its own', async () => {
+    later()
+    const browser = new Browser()
+    await signIn(service, browser)
+    const cookie = `postern_session=${browser.cookies(service.baseUrl).get('postern_session')!}`
+    const links = async (n: number): Promise<number> =>
+      (await from(`203.0.113.${n}`, '/auth/other/link', 'POST', { cookie, origin: service.baseUrl })).status
+    for (let n = 0; n < 30; n += 1) assert.equal(await links(n), 303)
+    assert.equal(await links(31), 429)
+
+    const state = 'x'.repeat(43)
+    const callback = async (n: number): Promise<number> =>
+      (await from(`203.0.113.${n}`, `/auth/acme/callback?code=x&state=${state}`)).status
+    for (let n = 0; n < 30; n += 1) assert.equal(await callback(n), 303)
+    assert.equal(await callback(31), 429)
+
+    const pkce = newPkce()
+    const { body } = await exchange(service, {
+      grant_type: 'authorization_code',
+      client_id: 'spa',
+      code: await appCode(service, pkce),
+      code_verifier: pkce.verifier,
+      redirect_uri: spa.redirectUris[0]!,
+    })
+    const refresh = {
+      grant_type: 'refresh_token',
+      client_id: 'spa',
+      refresh_token: String(body['refresh_token']),
+    }
+    for (let n = 0; n < 20; n += 1) assert.equal((await exchange(service, refresh)).status, 200)
+    assert.equal((await exchange(service, refresh)).status, 429)
+  })
+})
+
+test('without TRUSTED_PROXIES a header that anybody can write makes nobody somebody else', async (t) => {
+  const now = Math.ceil(Date.now() / minute) * minute
+  const service = await startTestService(engines[0]!, {
+    env: { RATE_LIMIT: 'on' },
+    parts: { clock: { now: () => now, after: () => () => undefined } },
+  })
+  t.after(() => service.close())
+  let count = 0
+  for (; count < 3_100; count += 1) {
+    const headers = {
+      'x-forwarded-for': `203.0.113.${count % 250}`,
+      'x-real-ip': `203.0.113.${count % 250}`,
+      forwarded: `for=203.0.113.${count % 250}`,
+    }
+    const { status } = await fetch(new URL('/healthz', service.baseUrl), { headers })
+    if (status === 429) break
+  }
+  assert.ok(count <= 3_000)
+})
+
+test('TRUSTED_PROXIES names networks, and not everybody', async () => {
+  for (const [text, good] of [
+    ['10.0.0.0/8, 2001:db8::/32, 127.0.0.1', true],
+    ['0.0.0.0/0', false],
+    ['::/0', false],
+    ['proxy.example', false],
+    ['10.0.0.0/33', false],
+    ['*', false],
+  ] as const) {
+    const starting = startTestService(engines[0]!, { env: { TRUSTED_PROXIES: text } })
+    if (good) await (await starting).close()
+    else await assert.rejects(starting, /TRUSTED_PROXIES is wrong/)
+  }
 })

@@ -230,7 +230,8 @@ onEachEngine('apps', (engine) => {
     }
   })
 
-  test('two services that start on one empty database sign with one key', async () => {
+  const skip = engine.name === 'sqlite' ? 'one SQLite file has one service' : false
+  test('two services that start on one empty database sign with one key', { skip }, async () => {
     const database = await engine.createDatabase()
     const options = { env: provider.env('ACME'), databaseUrl: database.url }
     const first = await startTestService(engine, options)

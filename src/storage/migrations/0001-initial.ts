@@ -192,6 +192,22 @@ export const initial: Migration = {
       kid text primary key, algorithm text not null, public_jwk text not null, private_jwk bytea not null,
       created_at bigint not null, active_at bigint not null, retires_at bigint
     );
+    -- What processes keep in memory of sessions (see Revocations) ends with its row, whoever changes that: the service,
+    -- the command line, or an operator in SQL.
+    create function revocations_announce() returns trigger language plpgsql as $$
+    begin
+      perform pg_notify('postern_revocations', '-' || case tg_argv[0] when 'id' then old.id else to_jsonb(old) ->> 'user_id' end);
+      return null;
+    end $$;
+    create trigger users_revoked after update of role, blocked_at on users for each row
+      when (old.role <> new.role or old.blocked_at is distinct from new.blocked_at)
+      execute function revocations_announce('id');
+    create trigger users_deleted after delete on users for each row execute function revocations_announce('id');
+    create trigger sessions_revoked after update of token_hash, revoked_at, expires_at on sessions for each row
+      when (old.revoked_at is null) execute function revocations_announce('user_id');
+    create trigger sessions_deleted after delete on sessions for each row
+      when (old.revoked_at is null) execute function revocations_announce('user_id');
+
     create table api_keys (
       id text collate "C" primary key, name text not null, role text not null, prefix text not null,
       key_hash bytea not null unique, created_at bigint not null, expires_at bigint, revoked_at bigint, last_used_at bigint

@@ -1,0 +1,67 @@
+import type { Clock } from '../clock.ts'
+
+/** Milliseconds that a limit is counted over. */
+const window = 60_000
+
+export interface Taken {
+  allowed: boolean
+  /** Calls that are left now. */
+  remaining: number
+  /** Seconds until another call is allowed; when one is allowed now, until all of them are. */
+  wait: number
+}
+
+/**
+ * Counts calls per key over the last minute: those of this minute, and those of the minute before for the share of it
+ * that the last minute still covers. So twice the limit at the turn of a minute is not possible, and a key costs one
+ * number. Calls that are refused do not count. In memory, for this process; bounded: beyond `capacity` keys the one
+ * that has been there longest goes.
+ */
+export class RateLimiter {
+  readonly #clock: Clock
+  readonly #capacity: number
+  #minute = 0
+  #current = new Map<string, number>()
+  #previous = new Map<string, number>()
+
+  constructor(clock: Clock, capacity = 100_000) {
+    this.#clock = clock
+    this.#capacity = capacity
+  }
+
+  get size(): number {
+    return this.#current.size + this.#previous.size
+  }
+
+  take(key: string, max: number): Taken {
+    const now = this.#clock.now()
+    this.#turn(Math.floor(now / window))
+    const passed = (now % window) / window
+    const before = this.#previous.get(key) ?? 0
+    const count = this.#current.get(key) ?? 0
+    const used = before * (1 - passed) + count
+    if (used + 1 > max) return { allowed: false, remaining: 0, wait: this.#wait(before, count, passed, max) }
+    if (count === 0 && this.#current.size >= this.#capacity) {
+      const [oldest] = this.#current.keys()
+      this.#current.delete(oldest!)
+    }
+    this.#current.set(key, count + 1)
+    return { allowed: true, remaining: Math.floor(max - used - 1), wait: ((1 - passed) * window) / 1000 }
+  }
+
+  #turn(minute: number): void {
+    if (minute === this.#minute) return
+    this.#previous = minute === this.#minute + 1 ? this.#current : new Map<string, number>()
+    this.#current = new Map()
+    this.#minute = minute
+  }
+
+  /** Seconds until what was used before has faded enough for one more call. */
+  #wait(before: number, count: number, passed: number, max: number): number {
+    const share =
+      count + 1 <= max
+        ? 1 - (max - 1 - count) / before - passed
+        : 1 - passed + Math.max(0, 1 - (max - 1) / count)
+    return Math.max(0, (share * window) / 1000)
+  }
+}

@@ -1,0 +1,132 @@
+// What pages of other sites can do with the cookie of somebody who is signed in: nothing.
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { Browser } from '#test/harness/browser.ts'
+import { engines } from '#test/harness/engines.ts'
+import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
+import { startTestService, type TestService } from '#test/harness/service.ts'
+import { signIn, spa, whoAmI } from '../login/harness.ts'
+
+interface Document {
+  paths: Record<string, Record<string, { security?: Record<string, unknown>[] }>>
+}
+
+/** What a browser sends with a call that a foreign page makes it do. */
+const foreign: Record<string, string>[] = [
+  { origin: 'https://evil.example' },
+  { origin: 'null' },
+  { 'sec-fetch-site': 'cross-site' },
+  { 'sec-fetch-site': 'same-site' },
+  { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example', 'sec-fetch-mode': 'no-cors' },
+  { 'sec-fetch-site': 'cross-site', origin: 'null' },
+  { 'sec-fetch-site': 'none', origin: 'https://evil.example' },
+]
+
+/** Calls that no credential guards, and what keeps them from being of use to a foreign page. */
+const publicWrites: Record<string, { why: string; status: number }> = {
+  'POST /auth/token': { why: 'reads no cookie; a code or refresh token is the credential', status: 400 },
+  'POST /webhooks/provider': { why: 'reads no cookie; the signature is the credential', status: 401 },
+  'POST /auth/{provider}/callback': { why: 'only leads on to the GET, which the state guards', status: 400 },
+}
+
+describe('cross-site calls', () => {
+  let provider: OAuthProvider
+  let service: TestService
+  let document: Document
+  let browser: Browser
+  let cookie: string
+  before(async () => {
+    provider = await startOAuthProvider()
+    const env = { ...provider.env('ACME'), ADMIN_IDENTITIES: 'acme:boss' }
+    service = await startTestService(engines[0]!, { env, config: { login: { clients: [spa] } } })
+    document = (await (await service.fetch('/openapi.json')).json()) as Document
+    browser = new Browser()
+    provider.profile = { id: 'boss', displayName: 'boss' }
+    await signIn(service, browser)
+    cookie = [...browser.cookies(service.baseUrl)].map(([name, value]) => `${name}=${value}`).join('; ')
+  })
+  after(async () => {
+    await service.close()
+    await provider.close()
+  })
+
+  const operations = (): [method: string, path: string, open: boolean][] =>
+    Object.entries(document.paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, { security = [] }]): [string, string, boolean] => [
+        method.toUpperCase(),
+        path,
+        security.length === 0,
+      ]),
+    )
+  const call = (method: string, path: string, headers: Record<string, string>): Promise<Response> => {
+    const address = path.replace('{provider}', 'acme').replaceAll(/\{\w+\}/g, '1')
+    return fetch(new URL(address, service.baseUrl), {
+      method,
+      redirect: 'manual',
+      headers: { cookie, 'content-type': 'application/json', ...headers },
+      ...(method !== 'GET' && { body: '{}' }),
+    })
+  }
+  const isWrite = ([method]: [string, ...unknown[]]): boolean => method !== 'GET'
+
+  test('every call that changes something is refused, whichever way the browser tells of the other site', async () => {
+    const writes = operations().filter(isWrite)
+    assert.ok(writes.length > 20)
+    for (const [method, path, open] of writes) {
+      if (open) continue
+      for (const headers of foreign) {
+        const response = await call(method, path, headers)
+        const name = `${method} ${path} with ${JSON.stringify(headers)}`
+        assert.equal(response.status, 403, name)
+        assert.equal(((await response.json()) as { code: string }).code, 'foreign-origin', name)
+      }
+    }
+    assert.equal((await whoAmI(service, browser))?.role, 'admin', 'nothing happened to the session')
+  })
+
+  test('calls without a guard are few and known, and the cookie is no use in them', async () => {
+    const open = operations()
+      .filter(isWrite)
+      .filter(([, , isOpen]) => isOpen)
+    for (const [method, path] of open) {
+      const known = publicWrites[`${method} ${path}`]
+      assert.ok(known, `${method} ${path} changes something and is open: say here why that is right`)
+      for (const headers of foreign) {
+        const response = await call(method, path, headers)
+        assert.equal(response.status, known.status, `${method} ${path}`)
+        assert.equal(response.headers.get('set-cookie'), null)
+      }
+    }
+    assert.ok(await whoAmI(service, browser))
+  })
+
+  test('our own pages may', async () => {
+    for (const headers of [
+      { origin: service.baseUrl },
+      { origin: service.baseUrl, 'sec-fetch-site': 'same-origin' },
+      { origin: 'null', 'sec-fetch-site': 'same-origin' },
+    ]) {
+      const response = await call('PATCH', '/users/{id}', headers)
+      assert.equal(response.status, 400, 'past the guard, to the body')
+    }
+  })
+
+  test('an API key is no cookie: it may be used from anywhere', async () => {
+    const response = await service.admin('/users/1', {
+      method: 'PATCH',
+      json: {},
+      headers: { origin: 'https://elsewhere.example', 'sec-fetch-site': 'cross-site' },
+    })
+    assert.equal(response.status, 400)
+  })
+
+  test('no answer can be read by pages of other sites, but the published keys', async () => {
+    for (const [method, path] of operations().filter((operation) => !isWrite(operation))) {
+      const response = await call(method, path, { origin: 'https://evil.example' })
+      await response.arrayBuffer()
+      const allowed = response.headers.get('access-control-allow-origin')
+      assert.equal(allowed, path === '/.well-known/jwks.json' ? '*' : null, `${method} ${path}`)
+      assert.equal(response.headers.get('access-control-allow-credentials'), null)
+    }
+  })
+})

@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { Browser } from '#test/harness/browser.ts'
+import { engines } from '#test/harness/engines.ts'
+import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
+import { startTestService, type TestService } from '#test/harness/service.ts'
+import { signIn } from '../login/harness.ts'
+
+describe('pages', () => {
+  let provider: OAuthProvider
+  let service: TestService
+  const browser = new Browser()
+  before(async () => {
+    provider = await startOAuthProvider()
+    service = await startTestService(engines[0]!, { env: provider.env('ACME') })
+    await signIn(service, browser)
+  })
+  after(async () => {
+    await service.close()
+    await provider.close()
+  })
+
+  async function open(path: string): Promise<{ html: string; headers: Headers }> {
+    const headers = { accept: 'text/html', 'sec-fetch-dest': 'document' }
+    const response = await browser.go(new URL(path, service.baseUrl), { headers })
+    assert.equal(response.status, 200, path)
+    assert.match(response.headers.get('content-type')!, /^text\/html/, path)
+    return { html: await response.text(), headers: response.headers }
+  }
+
+  for (const path of ['/login', '/login?error=access-denied&id=1', '/dashboard', '/docs']) {
+    test(`${path}: nothing inline, nothing from elsewhere, in no frame`, async () => {
+      const { html, headers } = await open(path)
+      const policy = headers.get('content-security-policy')!
+      const directives = new Map(
+        policy.split(';').map((directive) => {
+          const [name = '', ...values] = directive.trim().split(' ')
+          return [name, values.join(' ')]
+        }),
+      )
+      assert.equal(directives.get('default-src'), "'none'")
+      assert.equal(directives.get('script-src'), "'self'")
+      assert.equal(directives.get('frame-ancestors'), "'none'")
+      assert.equal(directives.get('base-uri'), "'none'")
+      assert.doesNotMatch(policy, /unsafe-eval|\*|https?:/)
+      assert.equal(headers.get('x-content-type-options'), 'nosniff')
+      assert.equal(headers.get('referrer-policy'), 'no-referrer')
+      for (const [tag] of html.matchAll(/<script\b[^>]*>/g)) assert.match(tag, / src="\/[^/]/, tag)
+      assert.doesNotMatch(html, /<[^>]+\son\w+\s*=/i, 'no handlers in attributes')
+      assert.doesNotMatch(html, /javascript:/i)
+      if (path !== '/docs') {
+        assert.doesNotMatch(html, /<style\b|<[^>]+\sstyle\s*=/i)
+        assert.equal(directives.get('style-src'), "'self'")
+      }
+    })
+  }
+
+  test('what a parameter says is text', async () => {
+    const attack = '"><script>alert(1)</script>'
+    for (const name of ['error', 'id', 'return_to']) {
+      const { html } = await open(`/login?${name}=${encodeURIComponent(attack)}`)
+      assert.ok(!html.includes('<script>alert'), name)
+    }
+  })
+})
+
+describe('over https', () => {
+  let provider: OAuthProvider
+  let service: TestService
+  before(async () => {
+    provider = await startOAuthProvider()
+    // TLS ends in front of the service, which knows by BASE_URL.
+    const env = {
+      ...provider.env('ACME'),
+      NODE_ENV: 'production',
+      ALLOW_PRIVATE_NETWORK: 'true',
+      BASE_URL: 'https://gate.example.com',
+    }
+    service = await startTestService(engines[0]!, { env })
+  })
+  after(async () => {
+    await service.close()
+    await provider.close()
+  })
+
+  const direct = (path: string, init: RequestInit = {}): Promise<Response> => {
+    const { port } = service.app.server.address() as { port: number }
+    return fetch(`http://127.0.0.1:${port}${path}`, { redirect: 'manual', ...init })
+  }
+  const pairs = (response: Response): string[] =>
+    response.headers.getSetCookie().map((line) => line.split(';')[0]!)
+
+  test('cookies are of this host alone, over TLS alone, and out of reach of scripts', async () => {
+    const start = await direct('/auth/acme')
+    const flow = pairs(start)[0]!
+    const approval = await fetch(start.headers.get('location')!, { redirect: 'manual' })
+    const callback = new URL(approval.headers.get('location')!)
+    assert.equal(callback.origin, 'https://gate.example.com')
+    const done = await direct(callback.pathname + callback.search, { headers: { cookie: flow } })
+    assert.equal(done.headers.get('location'), '/dashboard')
+    const lines = [...start.headers.getSetCookie(), ...done.headers.getSetCookie()]
+    assert.equal(lines.length, 2)
+    for (const line of lines) {
+      assert.match(line, /^__Host-(flow|postern_session)=[\w-]{43};/)
+      for (const attribute of [/; Path=\/(;|$)/, /; Secure(;|$)/, /; HttpOnly(;|$)/, /; SameSite=Lax(;|$)/])
+        assert.match(line, attribute)
+      assert.doesNotMatch(line, /domain/i)
+    }
+    assert.match(done.headers.get('strict-transport-security')!, /max-age=31536000/)
+
+    const session = pairs(done)[0]!
+    assert.equal((await direct('/auth/session', { headers: { cookie: session } })).status, 200)
+    const without = session.replace('__Host-', '')
+    assert.equal(
+      (await direct('/auth/session', { headers: { cookie: without } })).status,
+      401,
+      'a name that a neighbouring host could set is not read',
+    )
+    const signOut = { cookie: session, origin: 'https://gate.example.com' }
+    const out = await direct('/auth/logout', { method: 'POST', headers: signOut })
+    assert.equal(out.status, 204)
+    assert.match(out.headers.getSetCookie()[0]!, /^__Host-postern_session=; Max-Age=0; Path=\/.*Secure/)
+  })
+
+  test('what a request calls the host changes nothing', async () => {
+    const spoofed = { host: 'evil.example', 'x-forwarded-host': 'evil.example', 'x-forwarded-proto': 'http' }
+    const start = await direct('/auth/acme', { headers: spoofed })
+    const redirect = new URL(new URL(start.headers.get('location')!).searchParams.get('redirect_uri')!)
+    assert.equal(redirect.href, 'https://gate.example.com/auth/acme/callback')
+    assert.match(start.headers.getSetCookie()[0]!, /^__Host-/)
+  })
+})
