@@ -71,7 +71,7 @@ export class AuditLog {
     if (filter.failed !== undefined) query = query.where('code', filter.failed ? 'is not' : 'is', null)
     if (filter.since !== undefined) query = query.where('created_at', '>=', filter.since)
     if (filter.until !== undefined) query = query.where('created_at', '<', filter.until)
-    if (cursor) {
+    if (cursor !== undefined) {
       const [time, id] = this.#cursors.decode(scope, cursor)
       query = query.where(sql<boolean>`(created_at, id) < (${time}, ${id})`)
     }

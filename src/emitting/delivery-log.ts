@@ -47,7 +47,8 @@ export class DeliveryLog {
     if (filter.eventType) query = query.where('events.type', '=', filter.eventType)
     if (filter.since !== undefined) query = query.where('deliveries.created_at', '>=', filter.since)
     if (filter.until !== undefined) query = query.where('deliveries.created_at', '<', filter.until)
-    if (cursor) query = query.where('deliveries.id', '<', this.#cursors.decode(scope, cursor)[0] as number)
+    if (cursor !== undefined)
+      query = query.where('deliveries.id', '<', this.#cursors.decode(scope, cursor)[0] as number)
     const rows = await query
       .orderBy('deliveries.id', 'desc')
       .limit(limit + 1)

@@ -104,7 +104,7 @@ export class Subscribers {
       .selectAll()
       .orderBy('id', 'desc')
       .limit(limit + 1)
-    if (cursor) query = query.where('id', '<', cursors.decode(scope, cursor)[0] as string)
+    if (cursor !== undefined) query = query.where('id', '<', cursors.decode(scope, cursor)[0] as string)
     const rows = await query.execute()
     const page = rows.slice(0, limit)
     return { rows: page, nextCursor: rows.length > limit ? cursors.encode(scope, [page.at(-1)!.id]) : null }

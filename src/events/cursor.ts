@@ -1,18 +1,18 @@
 import { Problem } from '../errors.ts'
 
 /**
- * Reads the `cursor` of `GET /events`: the number of the last event that the caller has. Absent means from the start;
- * everything that is no number of the log, the empty text included, was not given out by us.
- * @throws Problem `invalid-cursor`
+ * Reads the `cursor` of `GET /events`: the number of the last event that the caller has. Absent means from the start.
+ * Any non-negative integer is one, however many digits it has (the address is bounded, see http/app.ts): no event is
+ * above the highest number that a double holds exactly, so whatever is beyond it means the same.
+ * @throws Problem `invalid-cursor` for everything else, the empty text included.
  */
 export function readEventCursor(text: string | undefined): number {
   if (text === undefined) return 0
-  const number = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN
-  if (!Number.isSafeInteger(number)) {
+  if (!/^\d+$/.test(text)) {
     throw new Problem('invalid-cursor', {
       parameter: 'cursor',
       detail: 'A cursor of the event log is a whole number that is not negative.',
     })
   }
-  return number
+  return Math.min(Number(text), Number.MAX_SAFE_INTEGER)
 }
