@@ -1,4 +1,5 @@
 import type { KeyValue } from '../paging/cursor.ts'
+import { readDecimal } from '../paging/decimal.ts'
 import { isStorableText } from '../storage/text.ts'
 import type { Field, Filter } from './list.ts'
 
@@ -19,21 +20,19 @@ interface FilterKind {
   sql(column: string, value: () => string): string
 }
 
-/** A decimal number as the whole of the text; spaces around it do not count, and a `+` in an address is a space. */
-const decimal = /^ *[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,4})? *$/
-
 export const filterKinds: Record<Filter['kind'], FilterKind> = {
   equals: {
     read(text, field) {
       if (field.type === 'text') return isStorableText(text) ? [text] : 'none'
-      return decimal.test(text) && Number.isFinite(Number(text)) ? [Number(text)] : 'all'
+      const number = readDecimal(text)
+      return number !== undefined && Number.isFinite(number) ? [number] : 'all'
     },
     sql: (column, value) => `${column} = ${value()}`,
   },
   atLeast: {
     read(text) {
-      if (!decimal.test(text)) return 'all'
-      const number = Number(text)
+      const number = readDecimal(text)
+      if (number === undefined) return 'all'
       // Too large for a double: above, or below, every number there is.
       if (!Number.isFinite(number)) return number > 0 ? 'none' : 'all'
       return [number]

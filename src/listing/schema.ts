@@ -41,12 +41,12 @@ export function querySchema(list: ListDeclaration): TSchema {
     minimum: 1,
     maximum: max,
     default: fallback,
-    description: `Items per page. What is no whole number, and 0, becomes ${fallback}; the rest is clamped into 1 to ${max}.`,
+    description: `Items per page. What is no number, and 0, becomes ${fallback}; the rest loses its fraction and is clamped into 1 to ${max}.`,
   })
   const page = Type.Integer({
     minimum: 1,
     default: 1,
-    description: 'What is no whole number, or below 1, becomes 1.',
+    description: 'What is no number, or below 1, becomes 1; a fraction is cut off.',
   })
   const cursor = Type.String({
     description:

@@ -10,10 +10,31 @@ const limits: [text: string | undefined, limit: number][] = [
   ['5;drop', 20],
   ['5 6', 20],
   ['0x10', 20],
-  ['1e3', 20],
-  ['5.5', 20],
+  ['1e', 20],
+  ['1_0', 20],
+  ['1,5', 20],
+  ['.', 20],
+  // A number loses its fraction; what is then zero is zero.
+  ['5.5', 5],
+  ['2.7', 2],
+  ['99.9', 99],
+  ['100.9', 100],
+  ['5.', 5],
   ['.5', 20],
-  ['5.', 20],
+  ['0.9', 20],
+  ['-0.9', 20],
+  ['-2.7', 1],
+  ['1e1', 10],
+  ['1E1', 10],
+  ['2.5e+1', 25],
+  ['50e-1', 5],
+  ['1e-9', 20],
+  ['1e9', 100],
+  ['-1e9', 1],
+  // Beyond what a double holds.
+  ['1e999', 100],
+  ['-1e999', 1],
+  ['1e99999999999999999999', 100],
   ['٥', 20],
   ['NaN', 20],
   ['Infinity', 20],
@@ -34,7 +55,7 @@ const limits: [text: string | undefined, limit: number][] = [
   ['9'.repeat(400), 100],
 ]
 
-test('a limit that is no whole number or zero becomes the default, others are clamped', () => {
+test('a limit that is no number or zero becomes the default, others are clamped', () => {
   for (const [text, limit] of limits)
     assert.equal(readLimit(text, { default: 20, max: 100 }), limit, `limit=${text}`)
 })
@@ -43,7 +64,11 @@ const pages: [text: string | undefined, page: number][] = [
   [undefined, 1],
   ['', 1],
   ['abc', 1],
-  ['2.5', 1],
+  ['2.5', 2],
+  ['0.5', 1],
+  ['1e1', 10],
+  ['-1e999', 1],
+  ['0x10', 1],
   ['0', 1],
   ['-4', 1],
   ['1', 1],
@@ -51,11 +76,11 @@ const pages: [text: string | undefined, page: number][] = [
   [' 3', 3],
 ]
 
-test('a page that is no whole number or below 1 becomes 1', () => {
+test('a page that is no number or below 1 becomes 1', () => {
   for (const [text, page] of pages) assert.equal(readPage(text), page, `page=${text}`)
 })
 
 test('a huge page stays one whose offset is exact', () => {
-  const page = readPage('9'.repeat(400))
-  assert.ok(Number.isSafeInteger(page * 100))
+  for (const text of ['9'.repeat(400), '1e999', '9007199254740993'])
+    assert.ok(Number.isSafeInteger(readPage(text) * 100), text)
 })

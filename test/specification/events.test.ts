@@ -34,6 +34,10 @@ onEachEngine('specification: GET /events', (engine) => {
     ['?limit=abc', 20, 'non-numeric'],
     ['?limit=0', 20, 'zero'],
     ['?limit=5', 5, 'a number'],
+    ['?limit=2.7', 2, 'a fraction is cut off'],
+    ['?limit=1e1', 10, 'an exponent is part of a number'],
+    ['?limit=1e9', 100, 'a great one'],
+    ['?limit=0x10', 20, 'no decimal number'],
     ['?limit=100', 100, 'the maximum'],
     ['?limit=101', 100, 'above the maximum'],
     ['?limit=999999999999999999999', 100, 'far above the maximum'],
@@ -80,6 +84,22 @@ onEachEngine('specification: GET /events', (engine) => {
     assert.deepEqual(await list(`?cursor=${Number.MAX_SAFE_INTEGER}`), { data: [], nextCursor: null })
   })
 
+  test('any non-negative integer is a cursor, however great', async () => {
+    for (const cursor of [
+      '9007199254740991',
+      '9007199254740992',
+      '9223372036854775807',
+      '9223372036854775808',
+      '99999999999999999999999',
+      '9'.repeat(400),
+    ]) {
+      assert.deepEqual(await list(`?cursor=${cursor}`), { data: [], nextCursor: null }, cursor)
+    }
+    const [first] = (await list()).data
+    assert.deepEqual(await list(`?cursor=000${first!.id}`), await list(`?cursor=${first!.id}`))
+    assert.deepEqual(await list('?cursor=00'), await list())
+  })
+
   test('following nextCursor returns every event once', async () => {
     const seen: string[] = []
     for (let cursor: number | null = 0; cursor !== null;) {
@@ -102,8 +122,10 @@ onEachEngine('specification: GET /events', (engine) => {
       '1e3',
       '0x10',
       '%201',
-      '9007199254740992',
       '1;drop',
+      '+5',
+      '5.0',
+      '٣',
       'null',
       '%00',
     ]) {
