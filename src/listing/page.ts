@@ -123,6 +123,6 @@ const cursorTypes = {
   text: 'text',
   number: 'number',
   integer: 'integer',
-  time: 'text',
+  time: 'time',
   milliseconds: 'integer',
 } as const

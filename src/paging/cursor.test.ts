@@ -57,6 +57,27 @@ test('it is base64 of the key values, as the specification says of posts', () =>
   assert.equal(content['_id'], 'p-1')
 })
 
+const timed: CursorScope = { ...scope, keys: [{ name: 'createdAt', type: 'time' }, scope.keys[1]!] }
+
+test('a time stands in it as the item shows it, and comes back as the table has it', () => {
+  for (const [stored, shown] of [
+    ['2026-10-22T09:00:00.000000Z', '2026-10-22T09:00:00.000Z'],
+    ['2026-10-22T09:00:00.120000Z', '2026-10-22T09:00:00.120Z'],
+    ['2026-10-22T09:00:00.000137Z', '2026-10-22T09:00:00.000137Z'],
+  ] as const) {
+    const cursor = cursors.encode(timed, [stored, 'p-1'])
+    assert.equal((JSON.parse(atob(cursor)) as Record<string, unknown>)['createdAt'], shown)
+    assert.deepEqual(cursors.decode(timed, cursor), [stored, 'p-1'])
+  }
+})
+
+test('it decodes to JSON and nothing else, whatever its length', () => {
+  for (let length = 0; length < 7; length += 1) {
+    const text = Buffer.from(cursors.encode(scope, ['x'.repeat(length), 'y']), 'base64').toString()
+    assert.equal(text, JSON.stringify(JSON.parse(text)))
+  }
+})
+
 test('any change of any character is refused', () => {
   const cursor = cursors.encode(scope, ['2026-01-31T08:30:00.000137Z', 'p-1'])
   for (let at = 0; at < cursor.length; at += 1) {
@@ -118,6 +139,7 @@ test('types are checked even when the signature holds: SQLite would sort a text 
   ] as const) {
     assert.throws(() => cursors.decode(numbers, cursors.encode(numbers, values)), refused)
   }
+  assert.throws(() => cursors.decode(timed, cursors.encode(timed, ['soon', 'x'])), refused)
 })
 
 test('a nullable key may be null', () => {

@@ -1,15 +1,19 @@
 import { hash } from 'node:crypto'
 import type { Keyring } from '../crypto/keyring.ts'
 import { Problem } from '../errors.ts'
+import { canonicalTime, InvalidTime, showTime } from './time.ts'
 
-/** What a cursor carries of a row: values as the database gave them. Times are carried as text, never as a Date. */
+/** What a cursor carries of a row. Times are texts, never a Date, which would lose their microseconds. */
 export type KeyValue = string | number | null
 
 export interface CursorKey {
   /** The field's name in the list's items. */
   name: string
-  /** `number` is any finite number, `integer` one that a double holds exactly. */
-  type: 'text' | 'number' | 'integer'
+  /**
+   * `number` is any finite number, `integer` one that a double holds exactly, `time` a canonical time (time.ts), which
+   * stands in the cursor as it stands in the item.
+   */
+  type: 'text' | 'number' | 'integer' | 'time'
   nullable?: boolean
 }
 
@@ -34,16 +38,17 @@ const macLength = 18
 /** Longest cursor that is looked at, in characters. Keys of a few hundred characters of any script fit. */
 const longest = 8_192
 
-/** Standard base64 that happens to be free of `+`, `/` and `=`; see `toBase64`. */
+/** Standard base64 that happens to be free of `+`, `/` and `=`; see Cursors and `toAscii`. */
 const alphabet = /^[A-Za-z0-9]+$/
-const signed = /^(\{.+),"\$sig":"1\.([\w-]{16})\.([\w-]{24})"\} {0,2}$/
+const signed = /^(\{.+),"\$sig":"1\.([\w-]{16})\.([\w-]{24})\.{0,2}"\}$/
 
 /**
  * Compound cursors: the last row's key values, bound to their query and authenticated with the master key.
  *
- * The form is base64 of a JSON object: the keys by name, in the order of the sort, and `$sig`, which is
- * `version.scope hash.HMAC`, the last two in base64url: `{"createdAt":"…","_id":"…","$sig":"1.….…"}`. The HMAC covers
- * version, hash and the text of the keys. The text is chosen so that its base64 has letters and digits only.
+ * The form is base64 of a JSON object: the keys by name and as the item shows them, in the order of the sort, and `$sig`,
+ * which is `version.scope hash.HMAC`, the last two in base64url: `{"createdAt":"…","_id":"…","$sig":"1.….…"}`. The HMAC
+ * covers version, hash and the text of the keys. The text is chosen so that its base64 has letters and digits only: up
+ * to two full stops end the signature, so that the length is a multiple of three and no `=` is needed.
  */
 export class Cursors {
   readonly #keyring: Keyring
@@ -58,16 +63,20 @@ export class Cursors {
     if (values.length !== scope.keys.length || values.includes(undefined as never)) {
       throw new TypeError(`a cursor of ${scope.list} needs ${scope.keys.length} values`)
     }
-    const fields = scope.keys.map(
-      ({ name }, index) => `${JSON.stringify(name)}:${JSON.stringify(values[index])}`,
-    )
+    const fields = scope.keys.map(({ name, type }, index) => {
+      const value = values[index]!
+      const shown = type === 'time' && typeof value === 'string' ? showTime(value) : value
+      return `${JSON.stringify(name)}:${JSON.stringify(shown)}`
+    })
     const keys = toAscii(`{${fields.join(',')}`)
     const scopeHash = hashOf(scope)
     const mac = this.#keyring
       .sign(message(scopeHash, keys), purpose)
       .subarray(0, macLength)
       .toString('base64url')
-    return toBase64(`${keys},"$sig":"${version}.${scopeHash}.${mac}"}`)
+    const text = `${keys},"$sig":"${version}.${scopeHash}.${mac}`
+    const fill = '.'.repeat((3 - ((text.length + 2) % 3)) % 3)
+    return Buffer.from(`${text}${fill}"}`, 'latin1').toString('base64')
   }
 
   /**
@@ -85,11 +94,7 @@ export class Cursors {
     // What is signed was made here, but perhaps by a version whose list had other keys or types.
     const values = JSON.parse(`${keys}}`) as Record<string, unknown>
     if (Object.keys(values).length !== scope.keys.length) throw otherQuery()
-    return scope.keys.map((key) => {
-      const value = values[key.name]
-      if (!isOfType(value, key)) throw otherQuery()
-      return value
-    })
+    return scope.keys.map((key) => readValue(values[key.name], key))
   }
 }
 
@@ -103,9 +108,21 @@ function hashOf({ list, keys, query }: CursorScope): string {
   return digest.subarray(0, hashLength).toString('base64url')
 }
 
+/** @throws Problem `invalid-cursor` when the value is not of the key's type. */
+function readValue(value: unknown, key: CursorKey): KeyValue {
+  if (!isOfType(value, key)) throw otherQuery()
+  if (key.type !== 'time' || typeof value !== 'string') return value
+  try {
+    return canonicalTime(value)
+  } catch (error) {
+    if (error instanceof InvalidTime) throw otherQuery()
+    throw error
+  }
+}
+
 function isOfType(value: unknown, { type, nullable }: CursorKey): value is KeyValue {
   if (value === null) return nullable === true
-  if (type === 'text') return typeof value === 'string'
+  if (type === 'text' || type === 'time') return typeof value === 'string'
   return type === 'integer' ? Number.isSafeInteger(value) : Number.isFinite(value)
 }
 
@@ -118,11 +135,6 @@ function toAscii(json: string): string {
     /[^ -=@-}]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   )
-}
-
-/** Spaces behind the JSON make the length a multiple of three, so that no `=` is needed. */
-function toBase64(ascii: string): string {
-  return Buffer.from(ascii.padEnd(Math.ceil(ascii.length / 3) * 3), 'latin1').toString('base64')
 }
 
 function notIssuedHere(): Problem {

@@ -82,7 +82,7 @@ onEachEngine('traps of lists', (engine) => {
     )
   })
 
-  test('integers up to 2^53 - 1 are shown exactly', async () => {
+  test('whole numbers up to 2^53 - 1 are shown exactly', async () => {
     await insertProducts(service.database, [
       product('a', { stock: Number.MAX_SAFE_INTEGER }),
       product('b', { stock: Number.MIN_SAFE_INTEGER }),
@@ -123,23 +123,28 @@ onEachEngine('traps of lists', (engine) => {
   })
 
   test('cursors survive a restart and a rotation of the master key', async () => {
-    await insertProducts(
-      service.database,
-      ['a', 'b', 'c'].map((id) => product(id)),
-    )
-    const { pageInfo } = await readList(service, '/products?limit=1')
-    const env = {
-      POSTERN_SECRET: 'a-new-master-secret-of-32-bytes-or-more,test-master-secret-of-32-bytes-or-more',
-    }
-    const rotated = await startTestService(engine, { databaseUrl: service.databaseUrl, env })
+    const home = await engine.createDatabase()
     try {
+      const first = await startTestService(engine, { databaseUrl: home.url })
+      await insertProducts(
+        first.database,
+        ['a', 'b', 'c'].map((id) => product(id)),
+      )
+      const { pageInfo } = await readList(first, '/products?limit=1')
+      await first.close()
+
+      const env = {
+        POSTERN_SECRET: 'a-new-master-secret-of-32-bytes-or-more,test-master-secret-of-32-bytes-or-more',
+      }
+      const rotated = await startTestService(engine, { databaseUrl: home.url, env })
       const { data } = await readList(rotated, `/products?limit=1&cursor=${pageInfo.nextCursor}`)
+      await rotated.close()
       assert.deepEqual(
         data.map(({ id }) => id),
         ['b'],
       )
     } finally {
-      await rotated.close()
+      await home.drop()
     }
   })
 })

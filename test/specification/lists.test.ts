@@ -25,7 +25,9 @@ onEachEngine('specification: lists', (engine) => {
         '',
         '&page=',
         '&page=abc',
-        '&page=1.5',
+        '&page=0.9',
+        '&page=-2.7',
+        '&page=-1e9',
         '&page=0x2',
         '&page=2nd',
         '&page=0',
@@ -37,6 +39,21 @@ onEachEngine('specification: lists', (engine) => {
           data.map(({ id }) => id),
           ['u000', 'u001'],
         )
+      }
+    })
+
+    test('page and limit are coerced to numbers: a fraction is cut off, an exponent is part of a number', async () => {
+      await insertUsers(service.database, 30)
+      for (const [query, page, limit] of [
+        ['page=2.7&limit=2.7', 2, 2],
+        ['page=1.5&limit=99.9', 1, 99],
+        ['page=1e1&limit=1e0', 10, 1],
+        ['page=2e0&limit=1e9', 2, 100],
+        ['page=1&limit=1e999', 1, 100],
+        ['page=1&limit=0.5', 1, 20],
+      ] as const) {
+        const { pagination } = await readList(service, `/users?${query}`)
+        assert.deepEqual([pagination.page, pagination.limit], [page, limit], query)
       }
     })
 
@@ -187,11 +204,30 @@ onEachEngine('specification: lists', (engine) => {
         post('a', '2026-01-01T00:00:00.000137Z'),
         post('é?~>', '2026-01-01T00:00:01.000000Z'),
       ])
-      const { pageInfo } = await readList(service, '/api/posts?limit=1')
+      const { data, pageInfo } = await readList(service, '/api/posts?limit=1')
       const content = JSON.parse(atob(pageInfo.nextCursor!)) as Record<string, unknown>
-      assert.equal(content['createdAt'], '2026-01-01T00:00:01.000000Z')
-      assert.equal(content['_id'], 'é?~>')
+      assert.equal(content['createdAt'], data[0]!['createdAt'])
+      assert.equal(content['_id'], data[0]!['_id'])
       assert.deepEqual(await ids(`/api/posts?cursor=${pageInfo.nextCursor}`, '_id'), ['a'])
+    })
+
+    test('a cursor names the time exactly as the item does, with and without microseconds', async () => {
+      const fractions = ['000000', '120000', '000137', '999999', '000001']
+      await insertPosts(
+        service.database,
+        fractions.map((fraction, index) => post(`p${index}`, `2026-10-22T09:00:00.${fraction}Z`)),
+      )
+      let path = '/api/posts?limit=1'
+      for (const expected of ['p3', 'p1', 'p2', 'p4', 'p0']) {
+        const { data, pageInfo } = await readList(service, path)
+        assert.equal(data[0]!['_id'], expected)
+        if (pageInfo.nextCursor === null) break
+        const text = Buffer.from(pageInfo.nextCursor, 'base64').toString('utf8')
+        const { createdAt, _id } = JSON.parse(text) as Record<string, unknown>
+        assert.deepEqual({ createdAt, _id }, { createdAt: data[0]!['createdAt'], _id: expected })
+        assert.equal(text, text.trim())
+        path = `/api/posts?limit=1&cursor=${pageInfo.nextCursor}`
+      }
     })
 
     test('pageInfo.hasNextPage is true when more items follow; pageInfo.nextCursor is null otherwise', async () => {
