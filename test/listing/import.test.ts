@@ -72,7 +72,7 @@ onEachEngine('postern import', (engine) => {
           id: 'a',
           category: 'x',
           price: 1.5,
-          stock: 2,
+          stock: 2.25,
           name: 'A',
           createdAt: '2026-01-31T09:30:00.000137+01:00',
         },
@@ -89,14 +89,21 @@ onEachEngine('postern import', (engine) => {
     )
     assert.deepEqual([imported, told], [2, []])
     assert.deepEqual(await products(), [
-      { id: 'a', category: 'x', price: 1.5, stock: 2, name: 'A', created_at: '2026-01-31T08:30:00.000137Z' },
+      {
+        id: 'a',
+        category: 'x',
+        price: 1.5,
+        stock: 2.25,
+        name: 'A',
+        created_at: '2026-01-31T08:30:00.000137Z',
+      },
       { id: 'b', category: 'x', price: 0.1, stock: -2, name: '', created_at: '2026-01-31T05:30:00.000000Z' },
     ])
   })
 
   test('CSV: quotes, line ends within fields, a byte order mark, columns in any order', async () => {
     const csv =
-      '\ufeffname,id,stock,price,extra,createdAt,category\r\n"two\r\nlines, ""quoted""",a,3,12.50,,2026-01-31T08:30Z,"b,c"\r\n\r\né😀,b,0,1e2,x,2026-01-31,\r\n'
+      '\ufeffname,id,stock,price,extra,createdAt,category\r\n"two\r\nlines, ""quoted""",a,3,12.50,,2026-01-31T08:30Z,"b,c"\r\n\r\né😀,b,0.5,1e2,x,2026-01-31,\r\n'
     const { imported, told } = await run('products', 'a.csv', csv)
     assert.deepEqual([imported, told], [2, []])
     assert.deepEqual(await products(), [
@@ -108,7 +115,14 @@ onEachEngine('postern import', (engine) => {
         name: 'two\r\nlines, "quoted"',
         created_at: '2026-01-31T08:30:00.000000Z',
       },
-      { id: 'b', category: '', price: 100, stock: 0, name: 'é😀', created_at: '2026-01-31T00:00:00.000000Z' },
+      {
+        id: 'b',
+        category: '',
+        price: 100,
+        stock: 0.5,
+        name: 'é😀',
+        created_at: '2026-01-31T00:00:00.000000Z',
+      },
     ])
   })
 
@@ -121,7 +135,7 @@ onEachEngine('postern import', (engine) => {
         lines(
           { ...good, price: '1' },
           { ...good, price: undefined },
-          { ...good, stock: 1.5 },
+          { ...good, stock: '1.5' },
           { ...good, id: 7 },
           { ...good, id: '' },
           { ...good, name: 'nul\u0000' },

@@ -9,7 +9,7 @@ export const products = defineList({
     id: { column: 'id', type: 'text', description: 'Unique id' },
     category: { column: 'category', type: 'text', description: 'Category' },
     price: { column: 'price', type: 'number', description: 'Price' },
-    stock: { column: 'stock', type: 'integer', description: 'Pieces in stock' },
+    stock: { column: 'stock', type: 'number', description: 'How much is in stock' },
     name: { column: 'name', type: 'text', description: 'Name' },
     createdAt: { column: 'created_at', type: 'time', description: 'Creation, in UTC, to the microsecond' },
   },

@@ -16,7 +16,11 @@ export const users = defineList({
     name: { column: 'name', type: 'text', nullable: true, description: "The provider's display name" },
     provider: { column: 'provider', type: 'text', description: 'The identity provider' },
     providerId: { column: 'provider_id', type: 'text', description: "The provider's id of the user" },
-    role: { column: 'role', type: 'text', description: 'user or admin' },
+    role: {
+      column: 'role',
+      type: 'text',
+      description: 'user or admin; admin too when an identity of theirs is in ADMIN_IDENTITIES',
+    },
     createdAt: { column: 'created_at', type: 'milliseconds', description: 'First sign-in' },
   },
   key: 'id',

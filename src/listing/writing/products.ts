@@ -6,11 +6,7 @@ import { boundedText, idField, readTime, timeField } from './fields.ts'
 const fields = {
   category: boundedText(0, 200, 'Category'),
   price: Type.Number({ description: 'Price' }),
-  stock: Type.Integer({
-    minimum: Number.MIN_SAFE_INTEGER,
-    maximum: Number.MAX_SAFE_INTEGER,
-    description: 'Pieces in stock',
-  }),
+  stock: Type.Number({ description: 'How much is in stock' }),
   name: boundedText(0, 300, 'Name'),
 }
 
