@@ -27,6 +27,16 @@ test('the digest is of type and data, and of nothing else', () => {
   assert.notEqual(digest('a', { b: 1 }), digest('c', { b: 1 }))
 })
 
+test('the order of keys and the writing of numbers are not content', () => {
+  const digest = (data: unknown) => prepareEvent({ id: 'x', type: 'a', data }, now).digest.toString('hex')
+  const first = { a: 1, b: { c: [1, { d: null, e: 'x' }], f: true } }
+  const second = { b: { f: true, c: [1, { e: 'x', d: null }] }, a: 1 }
+  assert.equal(digest(first), digest(second))
+  assert.notEqual(digest([1, 2]), digest([2, 1]))
+  // toJSON speaks before the keys are looked at.
+  assert.equal(digest({ at: new Date(now) }), digest({ at: '2026-01-31T08:30:00.000Z' }))
+})
+
 test('types, ids and data that cannot be sent are refused', () => {
   const cycle: Record<string, unknown> = {}
   cycle['self'] = cycle

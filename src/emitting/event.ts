@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { newId } from '../crypto/ids.ts'
 import { Problem } from '../errors.ts'
+import { canonicalJson } from './canonical-json.ts'
 
 /** An event as a caller emits it. */
 export interface NewEvent {
@@ -27,7 +28,7 @@ export interface PreparedEvent {
   type: string
   /** The very bytes that every subscriber gets, and that are signed. */
   payload: Buffer
-  /** SHA-256 of what the caller decided: type and data. */
+  /** SHA-256 of what the caller decided: type and data, whatever the order of its keys. */
   digest: Buffer
 }
 
@@ -39,27 +40,26 @@ export function prepareEvent(event: NewEvent, now: number): PreparedEvent {
   if (!type.test(event.type)) throw invalid('type', 'must be 1 to 256 letters, digits or . _ - : /')
   if (event.id !== undefined && !id.test(event.id))
     throw invalid('id', 'must be 1 to 256 visible ASCII characters')
-  const data = writeJson(event.data)
+  const { data, canonical } = writeJson(event.data)
   const eventId = event.id ?? `msg_${newId(now).replaceAll('-', '')}`
   const head = JSON.stringify({ id: eventId, type: event.type, timestamp: new Date(now).toISOString() })
   return {
     eventId,
     type: event.type,
     payload: Buffer.from(`${head.slice(0, -1)},"data":${data}}`),
-    digest: createHash('sha256').update(`${event.type}\n${data}`).digest(),
+    digest: createHash('sha256').update(`${event.type}\n${canonical}`).digest(),
   }
 }
 
-/** Cycles and bigints are no JSON. */
-function writeJson(data: unknown): string {
-  let text: string | undefined
+/** Cycles and bigints are no JSON, and some values are nested deeper than anything can follow. */
+function writeJson(value: unknown): { data: string; canonical: string } {
   try {
-    text = JSON.stringify(data)
+    const data = JSON.stringify(value) as string | undefined
+    if (data !== undefined) return { data, canonical: canonicalJson(data) }
   } catch (error) {
     throw invalid('data', `cannot be written as JSON: ${(error as Error).message.split('\n', 1)[0]}`)
   }
-  if (text === undefined) throw invalid('data', 'is required; it may be any JSON value')
-  return text
+  throw invalid('data', 'is required; it may be any JSON value')
 }
 
 function invalid(field: string, rule: string): Problem {

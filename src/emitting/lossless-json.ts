@@ -22,13 +22,18 @@ export function parseLossless(bytes: Uint8Array): unknown {
     throw new Problem('invalid-body', { detail: 'The body is not UTF-8.', cause: error })
   }
   try {
-    return unfaithful.test(text) ? (JSON.parse(text, keepNumber) as unknown) : (JSON.parse(text) as unknown)
+    return parseJson(text)
   } catch (error) {
     throw new Problem('invalid-body', {
       detail: `The body is not JSON: ${(error as Error).message}.`,
       cause: error,
     })
   }
+}
+
+/** The same for a text that is JSON. @throws SyntaxError when it is none. */
+export function parseJson(text: string): unknown {
+  return unfaithful.test(text) ? (JSON.parse(text, keepNumber) as unknown) : (JSON.parse(text) as unknown)
 }
 
 function keepNumber(_key: string, value: unknown, context?: { source: string }): unknown {

@@ -25,6 +25,44 @@ onEachEngine('emit', (engine) => {
     await Promise.all([service.close(), receiver.close()])
   })
 
+  test('content is the same whatever the order of its keys; the bytes of the first call are those that are sent', async () => {
+    const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver()])
+    await subscribe(service, { url: receiver.url })
+    const send = (body: string) =>
+      service.admin('/events', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body,
+      })
+    const data = '{"b":1.0,"a":{"y":[1,{"q":1,"p":12345678901234567890}],"x":null},"__proto__":1}'
+    const first = await send(`{"id":"o-1","type":"order.paid","data":${data}}`)
+    assert.equal(first.status, 202)
+    const result = await first.json()
+    for (const same of [
+      `{"id":"o-1","type":"order.paid","data":${data}}`,
+      '{"data":{"__proto__":1,"a":{"x":null,"y":[1,{"p":12345678901234567890,"q":1}]},"b":1.0},"type":"order.paid","id":"o-1"}',
+      '{"id":"o-1","type":"order.paid","data":{ "a": {"x":null, "y":[1e0,{"p":12345678901234567890,"q":1}]}, "b":1, "__proto__":1}}',
+    ]) {
+      const again = await send(same)
+      assert.equal(again.status, 202, same)
+      assert.deepEqual(await again.json(), result)
+    }
+    for (const other of [
+      data.replace('890}', '891}'),
+      data.replace('1.0', '1.5'),
+      data.replace('"__proto__":1', '"__proto__":2'),
+      data.replace('null', '"null"'),
+      data.replace('[1,{', '[{').replace('}],', '},1],'),
+    ]) {
+      assert.notEqual(other, data)
+      const response = await send(`{"id":"o-1","type":"order.paid","data":${other}}`)
+      assert.equal(response.status, 409, other)
+    }
+    const [call] = await receiver.waitFor(1)
+    assert.ok(call!.body.toString().endsWith(`,"data":${data}}`), call!.body.toString())
+    await Promise.all([service.close(), receiver.close()])
+  })
+
   test('of twenty calls with one id at the same moment one emits, and all get its result', async () => {
     const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver()])
     const { id } = await subscribe(service, { url: receiver.url })
