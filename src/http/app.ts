@@ -84,6 +84,9 @@ export async function createApp(parts: AppParts): Promise<App> {
     frameworkErrors: (error, _request, reply) => void sendProblem(reply, toProblem(error)),
   }).withTypeProvider<TypeBoxTypeProvider>()
 
+  // Bodies are JSON; a scope that takes other types says so itself. Fastify's own reader of texts would turn what is
+  // no JSON by its type into a body of the wrong form.
+  app.removeContentTypeParser('text/plain')
   app.setValidatorCompiler(compileValidator)
   app.setSerializerCompiler(compileSerializer)
   app.addHook('onRoute', (route) => methods.add(route))

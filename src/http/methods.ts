@@ -17,10 +17,15 @@ export class RouteMethods {
     return this.#routes.flatMap(({ url, methods }) => methods.map((method) => `${method} ${url}`))
   }
 
-  /** The methods of all routes that match a request's path, sorted; none when nothing does. */
+  /**
+   * The methods of the routes that match a request's path, sorted; none when nothing does. An address that is written out
+   * in a route is that route's alone: `/auth/logout` is not the provider `logout`.
+   */
   allowedFor(url: string): string[] {
     const path = url.split('?', 1)[0]!
-    const found = this.#routes.filter(({ pattern }) => pattern.test(path)).flatMap(({ methods }) => methods)
+    const matching = this.#routes.filter(({ pattern }) => pattern.test(path))
+    const exact = matching.filter((route) => route.url === path)
+    const found = (exact.length > 0 ? exact : matching).flatMap(({ methods }) => methods)
     return [...new Set(found)].toSorted()
   }
 }

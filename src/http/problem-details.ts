@@ -65,18 +65,19 @@ export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply
 
 /** The one place where errors become answers. */
 export function answerProblems(app: FastifyInstance, allowedMethods: (url: string) => string[]): void {
+  // A route of this method that called itself not found is not a wrong method, unless the address is written out in
+  // another route, as `GET /auth/logout` is, which reached the one with a parameter.
+  const sendNotFound = (request: FastifyRequest, reply: FastifyReply, problem: Problem): FastifyReply => {
+    const allowed = allowedMethods(request.url)
+    if (allowed.length === 0 || allowed.includes(request.method)) return sendProblem(reply, problem)
+    return sendProblem(reply.header('allow', allowed.join(', ')), new Problem('method-not-allowed'))
+  }
   app.setErrorHandler((error, request, reply) => {
     const problem = toProblem(error)
     report(request, problem, error)
-    return sendProblem(reply, problem)
+    return problem.status === 404 ? sendNotFound(request, reply, problem) : sendProblem(reply, problem)
   })
-  app.setNotFoundHandler((request, reply) => {
-    const allowed = allowedMethods(request.url)
-    // A route of this method that called itself not found is not a wrong method.
-    if (allowed.length === 0 || allowed.includes(request.method))
-      return sendProblem(reply, new Problem('not-found'))
-    return sendProblem(reply.header('allow', allowed.join(', ')), new Problem('method-not-allowed'))
-  })
+  app.setNotFoundHandler((request, reply) => sendNotFound(request, reply, new Problem('not-found')))
 }
 
 function report(request: FastifyRequest, problem: Problem, error: unknown): void {

@@ -106,6 +106,43 @@ describe('broken requests', () => {
     assert.equal((await service.fetch('/healthz', { method: 'POST' })).headers.get('allow'), 'GET, HEAD')
   })
 
+  test('an address that is written out is no parameter of another: a wrong method there is 405', async () => {
+    for (const [path, allow] of [
+      ['/auth/logout', 'POST'],
+      ['/auth/token', 'POST'],
+      ['/auth/logout?return_to=/', 'POST'],
+    ] as const) {
+      const response = await service.fetch(path)
+      assert.equal(response.status, 405, path)
+      assert.match(response.headers.get('allow') ?? '', new RegExp(`\\b${allow}\\b`))
+      assert.doesNotMatch(response.headers.get('allow') ?? '', /GET/)
+    }
+    const unknown = await service.fetch('/auth/nobody')
+    assert.equal(unknown.status, 404)
+    assert.equal(((await unknown.json()) as { code: string }).code, 'unknown-provider')
+  })
+
+  test('calls that take JSON take no other media type, and say so with 415', async () => {
+    const calls = ['/events', '/subscribers', '/products', '/api/posts', '/webhooks/provider']
+    for (const path of calls) {
+      for (const type of ['text/plain', 'text/plain;charset=UTF-8', 'text/html', 'application/xml', 'x/y']) {
+        const response = await service.admin(path, {
+          method: 'POST',
+          headers: { 'content-type': type },
+          body: '{"type":"a","data":1}',
+        })
+        // A webhook's signature is looked at first, and this one has none.
+        assert.equal(response.status, path === '/webhooks/provider' ? 401 : 415, `${path} ${type}`)
+      }
+    }
+    const changed = await service.admin('/products/a', {
+      method: 'PATCH',
+      headers: { 'content-type': 'text/plain' },
+      body: '{}',
+    })
+    assert.equal(changed.status, 415)
+  })
+
   test('every code is explained at its address', async () => {
     const problem = (await (await service.fetch('/nothing')).json()) as { type: string }
     const response = await service.fetch(problem.type)
