@@ -3,6 +3,7 @@ import type { Clock, Random } from '../clock.ts'
 import type { Configuration } from '../config/environment.ts'
 import type { App } from '../http/app.ts'
 import type { Room, Worker } from '../http/room.ts'
+import { createOutboundAgent } from '../network/outbound-agent.ts'
 import type { Database } from '../storage/database.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
@@ -10,7 +11,7 @@ import { Acceptor } from './acceptor.ts'
 import type { EmitWithin } from './attempt.ts'
 import type { Handler, ReceivingConfig } from './config.ts'
 import { plainHandlers, type ProviderTokenSource } from './declared-handlers.ts'
-import { forwardTo, sendByFetch, type Send } from './forward.ts'
+import { forwardTo, sendOver } from './forward.ts'
 import { Handlers } from './handlers.ts'
 import { reprocessRoutes } from './reprocess.ts'
 import { webhookRoutes } from './routes.ts'
@@ -30,8 +31,6 @@ export interface ReceivingParts {
   emitWithin: EmitWithin
   /** For handlers that declare the need. */
   providerTokens?: ProviderTokenSource
-  /** How a forwarding source sends; by default over the network. */
-  send?: Send
 }
 
 /**
@@ -48,10 +47,12 @@ export function createReceiving(parts: ReceivingParts): Room {
     log,
     metrics,
     emitWithin,
-    send = sendByFetch,
   } = parts
   const sources = readSources(config.sources, configuration)
   const handlers = new Handlers(plainHandlers(config.handlers, parts.providerTokens))
+  // The addresses are the operator's own, most of them private.
+  const agent = createOutboundAgent({ allowPrivateNetwork: true })
+  const send = sendOver(agent)
   const forwards = new Map<string, readonly Handler[]>()
   for (const [name, { forwardTo: url }] of sources)
     if (url !== undefined) forwards.set(name, [forwardTo(url, send)])
@@ -74,6 +75,7 @@ export function createReceiving(parts: ReceivingParts): Room {
     timeout: handlerTimeout,
     schedule: handlerRetrySchedule,
     handlersOf,
+    close: () => agent.destroy(),
   })
 
   let app: App | undefined

@@ -1,5 +1,6 @@
 import type { Configuration } from '../config/environment.ts'
 import { ConfigurationError } from '../config/environment.ts'
+import { faultOfDestination } from '../network/destination.ts'
 import type { ReceivingConfig } from './config.ts'
 import { hmac } from './schemes/hmac.ts'
 import type { Scheme } from './schemes/scheme.ts'
@@ -51,6 +52,7 @@ function faultOf(given: unknown): string | undefined {
   if (typeof verify !== 'function' || typeof withSecrets !== 'function')
     return 'is no scheme: use hmac(), stripe(), github() or standardWebhooks()'
   if (forwardTo === undefined) return undefined
-  const url = typeof forwardTo === 'string' && URL.canParse(forwardTo) ? new URL(forwardTo) : undefined
-  return url && /^https?:$/.test(url.protocol) ? undefined : 'has a forwardTo that is no http address'
+  if (typeof forwardTo !== 'string') return 'has a forwardTo that is no http address'
+  const fault = faultOfDestination(forwardTo, true)
+  return fault && `has a forwardTo that cannot be used: ${fault}`
 }

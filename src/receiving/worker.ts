@@ -14,6 +14,8 @@ export interface WorkerParts extends AttemptParts {
   /** Milliseconds before each attempt. */
   schedule: readonly number[]
   handlersOf: (source: string, type: string) => readonly Handler[]
+  /** Closes what handlers use, after the last of them. */
+  close: () => Promise<void>
 }
 
 /** Events that are worked on at once. */
@@ -93,6 +95,7 @@ export class HandlerWorker implements Worker {
     await this.#claiming
     await Promise.all(this.#running)
     deadline.removeEventListener('abort', abort)
+    await this.#parts.close()
   }
 
   async oldestDue(): Promise<number | undefined> {
