@@ -6,7 +6,6 @@ export const auditActions = {
   'user.blocked': 'An account was blocked.',
   'user.unblocked': 'An account was let in again.',
   'user.role_changed': 'An account was given another role.',
-  'user.deleted': 'An account was deleted.',
   'sign_in.failed': 'A sign-in failed; the code says why.',
   'identity.linked': 'An identity was linked to an account.',
   'identity.unlinked': 'An identity was unlinked from an account.',
