@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict'
+import { after, afterEach, before, test } from 'node:test'
+import { Browser } from '#test/harness/browser.ts'
+import { whoAmI } from './harness.ts'
+import { startQuirks, type Quirks } from './quirks.ts'
+import { finish, identityOf, toAnswer } from './shaped-sign-in.ts'
+
+let quirks: Quirks
+before(async () => {
+  quirks = await startQuirks([['apple', 'apple']])
+})
+afterEach(() => quirks.reset())
+after(() => quirks.close())
+
+const begin = async (browser: Browser): Promise<string> =>
+  (await browser.go(new URL('/auth/apple', quirks.service.baseUrl))).headers.get('location')!
+const post = (fields: Record<string, string> | string): Promise<Response> =>
+  quirks.service.fetch('/auth/apple/callback', { method: 'POST', body: new URLSearchParams(fields) })
+
+test('the name comes at the first sign-in only, and stays', async () => {
+  const browser = new Browser()
+  assert.equal(await quirks.outcome('apple', browser), '/dashboard')
+  quirks.change('apple', { form: () => ({}) })
+  assert.equal(await quirks.outcome('apple', browser), '/dashboard')
+  assert.equal((await identityOf(quirks.service, 'apple')).name, 'Ada Lovelace')
+  assert.equal((await whoAmI(quirks.service, browser))!.name, 'Ada Lovelace')
+})
+
+test('the POST itself decides nothing: without the cookie the GET that it leads to fails', async () => {
+  const callback = await toAnswer(await begin(new Browser()))
+  const target = await finish(quirks.service, new Browser(), callback)
+  assert.match(target, /^\/login\?error=sign-in-expired&/)
+  assert.equal(quirks.provider('apple').to('/auth/token').length, 0)
+})
+
+test('of the form only state, code, error, iss and the name go on; an id_token in it is not looked at', async () => {
+  const state = 'S'.repeat(43)
+  const user = JSON.stringify({ name: { firstName: 'A', lastName: 7 }, email: 'evil@example.com' })
+  const answer = await post({ state, code: 'c', id_token: 'x.y.z', scope: 'admin', user })
+  assert.equal(answer.status, 303)
+  assert.equal(answer.headers.get('location'), `/auth/apple/callback?state=${state}&code=c&name=A`)
+  assert.equal(answer.headers.getSetCookie().length, 0)
+})
+
+const shapes: [string, Record<string, string> | string, number][] = [
+  ['no state', { code: 'c' }, 400],
+  ['a state of another form', { state: 'x', code: 'c' }, 400],
+  ['a state with a line break', { state: `${'S'.repeat(42)}\n`, code: 'c' }, 400],
+  ['two states', `state=${'S'.repeat(43)}&state=${'T'.repeat(43)}&code=c`, 400],
+  ['a code without end', { state: 'S'.repeat(43), code: 'c'.repeat(5_000) }, 400],
+  ['more than 16 KiB', { state: 'S'.repeat(43), junk: 'c'.repeat(20_000) }, 413],
+]
+for (const [what, fields, status] of shapes) {
+  test(`a form with ${what} goes no further`, async () => {
+    assert.equal((await post(fields)).status, status)
+  })
+}
+
+for (const user of ['{', '[]', '7', '{"name":"x"}', '{"name":{"firstName":{"a":1}}}', '{"name":null}']) {
+  test(`a user field of ${user} is no name, and no failure`, async () => {
+    const answer = await post({ state: 'S'.repeat(43), code: 'c', user })
+    assert.equal(
+      new URL(answer.headers.get('location')!, quirks.service.baseUrl).searchParams.get('name'),
+      null,
+    )
+  })
+}
+
+test('a cancelled sign-in comes back as a form too', async () => {
+  const browser = new Browser()
+  const state = new URL(await begin(browser)).searchParams.get('state')!
+  const led = await post({ state, error: 'user_cancelled_authorize' })
+  const target = await finish(
+    quirks.service,
+    browser,
+    new URL(led.headers.get('location')!, quirks.service.baseUrl),
+  )
+  assert.match(target, /^\/login\?error=access-denied&/)
+})
+
+test('a form from another provider is not led on', async () => {
+  const init = { method: 'POST', body: new URLSearchParams({ state: 'S'.repeat(43), code: 'c' }) }
+  assert.equal((await quirks.service.fetch('/auth/github/callback', init)).status, 404)
+  assert.equal((await quirks.service.fetch('/auth/nobody/callback', init)).status, 404)
+})
+
+for (const [flag, verified] of [
+  ['true', true],
+  [true, true],
+  ['false', false],
+  [1, false],
+] as const) {
+  test(`email_verified of ${JSON.stringify(flag)} means ${verified}`, async () => {
+    quirks.change('apple', { claims: { sub: '1.2.3', email: 'a@example.com', email_verified: flag } })
+    assert.equal(await quirks.outcome('apple'), '/dashboard')
+    assert.equal((await identityOf(quirks.service, 'apple')).verified, verified)
+  })
+}

@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict'
+import { after, afterEach, before, test } from 'node:test'
+import { Browser } from '#test/harness/browser.ts'
+import { whoAmI } from './harness.ts'
+import { objectId, tenant } from './provider-shapes/openid.ts'
+import { startQuirks, type Quirks } from './quirks.ts'
+import { identityOf } from './shaped-sign-in.ts'
+
+const personalTenant = '9188040d-6c67-4c5b-b112-36a304b66dad'
+let quirks: Quirks
+before(async () => {
+  quirks = await startQuirks([
+    ['microsoft', 'microsoft'],
+    ['work', 'microsoft', { TENANT: 'organizations' }],
+    ['home', 'microsoft', { TENANT: 'consumers' }],
+    ['one', 'microsoft', { TENANT: tenant }],
+  ])
+})
+afterEach(() => quirks.reset())
+after(() => quirks.close())
+
+const claims = { sub: 'pairwise', tid: tenant, oid: objectId, email: 'a@example.com', name: 'A' }
+const personal = { ...claims, tid: personalTenant }
+const inTenant = (tid: string) => ({ tokenIssuer: (url: string) => `${url}/${tid}/v2.0` })
+
+const people: [string, string, Record<string, unknown>, string, string][] = [
+  ['microsoft', 'a work account', claims, tenant, '/dashboard'],
+  ['microsoft', 'a personal account', personal, personalTenant, '/dashboard'],
+  ['work', 'a work account', claims, tenant, '/dashboard'],
+  ['work', 'a personal account', personal, personalTenant, 'account-not-admitted'],
+  ['home', 'a personal account', personal, personalTenant, '/dashboard'],
+  ['home', 'a work account', claims, tenant, 'account-not-admitted'],
+  ['one', 'the tenant', claims, tenant, '/dashboard'],
+  ['one', 'a personal account', personal, personalTenant, 'account-not-admitted'],
+  [
+    'microsoft',
+    'an account that names another tenant than its issuer',
+    claims,
+    personalTenant,
+    'provider-answer-invalid',
+  ],
+  ['microsoft', 'no tenant', { ...claims, tid: undefined }, tenant, 'provider-answer-invalid'],
+  [
+    'microsoft',
+    'a tenant that is no id',
+    { ...claims, tid: '../common' },
+    '../common',
+    'provider-answer-invalid',
+  ],
+  ['microsoft', 'no object id', { ...claims, oid: undefined }, tenant, 'account-not-admitted'],
+]
+for (const [name, person, its, tid, end] of people) {
+  test(`${name}: ${person} ends at ${end}`, async () => {
+    quirks.change(name, { claims: its, ...inTenant(tid) })
+    assert.equal(await quirks.outcome(name), end)
+  })
+}
+
+test('a person is the pair of tenant and object id: the same object id elsewhere is somebody else', async () => {
+  const ids = []
+  for (const tid of [tenant, personalTenant, tenant]) {
+    const browser = new Browser()
+    quirks.change('microsoft', { claims: { ...claims, tid }, ...inTenant(tid) })
+    assert.equal(await quirks.outcome('microsoft', browser), '/dashboard')
+    ids.push((await whoAmI(quirks.service, browser))!.id)
+  }
+  assert.equal(ids[0], ids[2])
+  assert.notEqual(ids[0], ids[1])
+})
+
+const addresses: [string, Record<string, unknown>, boolean][] = [
+  ['the address alone', {}, false],
+  ['email_verified, which Microsoft does not send', { email_verified: true }, false],
+  ['the domain owner verified', { xms_edov: true }, true],
+  ['the domain owner verified, as a text', { xms_edov: '1' }, true],
+  ['the domain owner not verified', { xms_edov: false }, false],
+  ['the domain owner not verified, as a text', { xms_edov: '0' }, false],
+  ['a verified primary address', { verified_primary_email: ['a@example.com'] }, true],
+  ['another verified primary address', { verified_primary_email: ['b@example.com'] }, false],
+]
+for (const [what, more, verified] of addresses) {
+  test(`an address with ${what} is ${verified ? '' : 'not '}verified`, async () => {
+    quirks.change('microsoft', { claims: { ...claims, ...more } })
+    assert.equal(await quirks.outcome('microsoft'), '/dashboard')
+    assert.equal((await identityOf(quirks.service, 'microsoft')).verified, verified)
+  })
+}
+
+test('in a tenant of one’s own its administrator answers for the addresses', async () => {
+  quirks.change('one', { claims })
+  assert.equal(await quirks.outcome('one'), '/dashboard')
+  assert.equal((await identityOf(quirks.service, 'one')).verified, true)
+})
+
+test('the endpoint of Graph is not asked: the id_token knows more', async () => {
+  assert.equal(await quirks.outcome('microsoft'), '/dashboard')
+  assert.equal(quirks.provider('microsoft').to('/oidc/userinfo').length, 0)
+})
