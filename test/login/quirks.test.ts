@@ -168,7 +168,7 @@ describe('Slack', () => {
   })
 })
 
-test('LinkedIn: neither a verifier nor a nonce is sent, and a configured PKCE is', async () => {
+test('LinkedIn: neither a verifier nor a nonce is sent', async () => {
   assert.equal(await quirks.outcome('linkedin'), '/dashboard')
   const provider = quirks.provider('linkedin')
   const [asked] = provider.to('/oauth/v2/authorization')
