@@ -1,0 +1,240 @@
+// Posts, users and events against models that do the same by brute force, as products are in products-model.test.ts:
+// every page of a random walk whose limit changes, with rows inserted, changed and deleted between pages, must be what
+// the model says.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import fc from 'fast-check'
+import { Keyring } from '../../src/crypto/keyring.ts'
+import { readEventCursor } from '../../src/events/cursor.ts'
+import { openEventLog } from '../../src/events/log.ts'
+import { Pages } from '../../src/listing/page.ts'
+import { posts } from '../../src/listing/resources/posts.ts'
+import { users } from '../../src/listing/resources/users.ts'
+import { createListReader } from '../../src/listing/store.ts'
+import { Cursors } from '../../src/paging/cursor.ts'
+import type { Database } from '../../src/storage/database.ts'
+import { migrate } from '../../src/storage/migrate.ts'
+import { openDatabase } from '../../src/storage/open.ts'
+import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
+import { propertyRun } from '../harness/properties.ts'
+import { insertPosts, post } from './seed.ts'
+
+const limits = fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 4 })
+const byBytes = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b))
+const longestWalk = 200
+
+onEachEngine('lists against brute-force models', (engine) => {
+  let home: TestDatabase
+  let database: Database
+  let pages: Pages
+
+  before(async () => {
+    home = await engine.createDatabase()
+    database = await openDatabase(home.url)
+    await migrate(database)
+    pages = new Pages(
+      database.engine,
+      createListReader(database),
+      new Cursors(new Keyring(['a-master-secret-of-32-bytes-or-more'])),
+    )
+  })
+  after(async () => {
+    await database.close()
+    await home.drop()
+  })
+
+  // Few times, so that most tie, a microsecond apart; ids whose order differs between UTF-8 and UTF-16.
+  const postId = fc
+    .tuple(fc.constantFrom('', 'A', 'a', 'é', '\uffee', '😀'), fc.nat(8))
+    .map((parts) => `p${parts.join('')}`)
+  const postTime = fc
+    .constantFrom('000000', '000001', '120000', '999999')
+    .map((fraction) => `2026-01-31T08:30:00.${fraction}Z`)
+  const postRow = fc.tuple(postId, postTime).map(([id, time]) => post(id, time))
+  const postChange = fc.record({
+    remove: fc.array(postId, { maxLength: 6 }),
+    put: fc.uniqueArray(postRow, { selector: ({ id }) => id, maxLength: 4 }),
+  })
+
+  test('/api/posts: createdAt descending, then _id descending', async (context) => {
+    type Row = ReturnType<typeof post>
+    const order = (a: Row, b: Row): number => -byBytes(a.created_at, b.created_at) || -byBytes(a.id, b.id)
+    await fc.assert(
+      fc.asyncProperty(
+        fc.uniqueArray(postRow, { selector: ({ id }) => id, maxLength: 40 }),
+        limits,
+        fc.array(postChange, { maxLength: 4 }),
+        async (initial, sizes, changes) => {
+          const table = new Map(initial.map((row) => [row.id, row]))
+          await database.transaction((tx) => tx.deleteFrom('posts').execute())
+          if (initial.length > 0) await insertPosts(database, initial)
+          let last: Row | undefined
+          let cursor: string | null = null
+          for (let step = 0; ; step += 1) {
+            assert.ok(step < longestWalk, 'the walk does not end')
+            const limit = sizes[step % sizes.length]!
+            const page = await pages.byCursor(posts, {
+              limit: String(limit),
+              ...(cursor !== null && { cursor }),
+            })
+            const rest = [...table.values()]
+              .filter((row) => last === undefined || order(row, last) > 0)
+              .toSorted(order)
+            assert.deepEqual(
+              page.rows,
+              rest.slice(0, limit).map(({ id, title, body, created_at }) => [id, title, body, created_at]),
+            )
+            assert.equal(page.nextCursor !== null, rest.length > limit)
+            cursor = page.nextCursor
+            if (cursor === null) break
+            // The cursor's own row is changed and deleted like any other.
+            last = rest[limit - 1]
+            const { remove, put } = changes[step] ?? { remove: [], put: [] }
+            const gone = [...remove, ...put.map(({ id }) => id)]
+            for (const id of gone) table.delete(id)
+            for (const row of put) table.set(row.id, row)
+            await database.transaction(async (tx) => {
+              if (gone.length > 0) await tx.deleteFrom('posts').where('id', 'in', gone).execute()
+              if (put.length > 0) await tx.insertInto('posts').values(put).execute()
+            })
+          }
+        },
+      ),
+      propertyRun(context),
+    )
+  })
+
+  test('/users: the pages of what is there at the moment, with its total', async (context) => {
+    const ids = fc.uniqueArray(
+      fc.nat(60).map((n) => `u${n}`),
+      { maxLength: 40 },
+    )
+    const rows = (all: readonly string[]) =>
+      all.map((id) => ({
+        id,
+        email: null,
+        name: `Name of ${id}`,
+        provider: 'google',
+        provider_id: id,
+        role: 'user' as const,
+        blocked_at: null,
+        created_at: 0,
+      }))
+    const visit = fc.record({
+      page: fc.integer({ min: -1, max: 12 }),
+      limit: fc.integer({ min: -1, max: 9 }),
+      remove: fc.array(fc.nat(60), { maxLength: 6 }),
+      put: fc.uniqueArray(fc.nat(60), { maxLength: 4 }),
+    })
+    await fc.assert(
+      fc.asyncProperty(ids, fc.array(visit, { minLength: 1, maxLength: 6 }), async (initial, visits) => {
+        const table = new Set(initial)
+        await database.transaction(async (tx) => {
+          await tx.deleteFrom('users').execute()
+          if (initial.length > 0) await tx.insertInto('users').values(rows(initial)).execute()
+        })
+        for (const { page, limit, remove, put } of visits) {
+          const found = await pages.byOffset(users, { page: String(page), limit: String(limit) })
+          const applied = { page: Math.max(page, 1), limit: limit === 0 ? 20 : Math.max(limit, 1) }
+          const from = (applied.page - 1) * applied.limit
+          const expected = [...table].toSorted(byBytes).slice(from, from + applied.limit)
+          assert.deepEqual(
+            found.rows.map(([id]) => id),
+            expected,
+          )
+          assert.deepEqual(
+            { page: found.page, limit: found.limit, total: found.total },
+            { ...applied, total: table.size },
+          )
+          const added = put.map((n) => `u${n}`)
+          const gone = [...remove.map((n) => `u${n}`), ...added]
+          for (const id of gone) table.delete(id)
+          for (const id of added) table.add(id)
+          await database.transaction(async (tx) => {
+            if (gone.length > 0) await tx.deleteFrom('users').where('id', 'in', gone).execute()
+            if (added.length > 0) await tx.insertInto('users').values(rows(added)).execute()
+          })
+        }
+      }),
+      propertyRun(context),
+    )
+  })
+
+  for (const descending of [false, true]) {
+    test(`/events: by id, ${descending ? 'descending' : 'ascending'}, over gaps and with events that come and go`, async (context) => {
+      const log = openEventLog(database)
+      const change = fc.record({
+        /** Of those that are there, which go: retention leaves gaps. */
+        remove: fc.array(fc.nat(60), { maxLength: 6 }),
+        /** Taken numbers that never appear. */
+        rolledBack: fc.nat(2),
+        add: fc.nat(5),
+      })
+      await fc.assert(
+        fc.asyncProperty(
+          fc.nat(30),
+          limits,
+          fc.array(change, { maxLength: 5 }),
+          async (initial, sizes, changes) => {
+            await database.transaction((tx) => tx.deleteFrom('events').execute())
+            const there = await addEvents(initial)
+            let cursor: string | undefined
+            for (let step = 0; ; step += 1) {
+              assert.ok(step < longestWalk, 'the walk does not end')
+              const limit = sizes[step % sizes.length]!
+              const at = readEventCursor(cursor)
+              const { rows, hasNext } = descending
+                ? await log.newest(cursor === undefined ? Number.MAX_SAFE_INTEGER : at, limit)
+                : await log.page(at, limit)
+              const rest = there
+                .filter((id) => cursor === undefined || (descending ? id < at : id > at))
+                .toSorted((a, b) => (descending ? b - a : a - b))
+              assert.deepEqual(
+                rows.map(({ id }) => id),
+                rest.slice(0, limit),
+              )
+              assert.equal(hasNext, rest.length > limit)
+              if (!hasNext) break
+              cursor = String(rows.at(-1)!.id)
+              const { remove, rolledBack, add } = changes[step] ?? { remove: [], rolledBack: 0, add: 0 }
+              const gone = new Set(remove.flatMap((n) => there[n] ?? []))
+              if (gone.size > 0)
+                await database.transaction((tx) =>
+                  tx
+                    .deleteFrom('events')
+                    .where('id', 'in', [...gone])
+                    .execute(),
+                )
+              const kept = there.filter((id) => !gone.has(id))
+              await addEvents(rolledBack, false)
+              there.splice(0, there.length, ...kept, ...(await addEvents(add)))
+            }
+          },
+        ),
+        propertyRun(context),
+      )
+    })
+  }
+
+  /** The numbers of new events; without `commit` they are taken and given up. */
+  async function addEvents(count: number, commit = true): Promise<number[]> {
+    if (count === 0) return []
+    const event = {
+      direction: 'emitted' as const,
+      source: null,
+      type: 'model',
+      content_type: 'application/json',
+      payload: Buffer.from('{}'),
+      headers: null,
+      created_at: 0,
+    }
+    const transaction = database.begin()
+    const added = await transaction.tx
+      .insertInto('events')
+      .values(Array.from({ length: count }, (_, index) => ({ ...event, event_id: `e${index}` })))
+      .returning('id')
+      .execute()
+    await (commit ? transaction.commit() : transaction.rollback())
+    return added.map(({ id }) => id)
+  }
+})
