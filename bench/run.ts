@@ -18,9 +18,10 @@ import { describeMachine, type Machine } from './report/machine.ts'
 import { describeProfiles } from './report/profile.ts'
 import { showProgress } from './report/progress.ts'
 import { writeResult } from './report/results.ts'
+import { sessions } from './sessions.ts'
 import { start } from './start.ts'
 
-const benches: readonly Bench[] = [acknowledge, deliver, lists, start]
+const benches: readonly Bench[] = [acknowledge, deliver, lists, sessions, start]
 const engines: readonly EngineName[] = ['sqlite', 'postgres']
 const names = benches.map(({ name }) => name)
 

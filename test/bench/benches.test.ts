@@ -7,6 +7,7 @@ import { removeFolders, type EngineName } from '../../bench/harness/databases.ts
 import { lists } from '../../bench/lists.ts'
 import type { Bench, Scale } from '../../bench/measure/bench.ts'
 import { asMarkdown, asText } from '../../bench/report/format.ts'
+import { sessions } from '../../bench/sessions.ts'
 import { start } from '../../bench/start.ts'
 
 after(removeFolders)
@@ -18,6 +19,7 @@ const trials: readonly (readonly [Bench, EngineName])[] = [
   [acknowledge, 'sqlite'],
   [deliver, 'sqlite'],
   [lists, postgresServer === undefined ? 'sqlite' : 'postgres'],
+  [sessions, postgresServer === undefined ? 'sqlite' : 'postgres'],
   [start, 'sqlite'],
 ]
 

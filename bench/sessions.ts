@@ -1,0 +1,175 @@
+import { createAuthenticate } from '../src/accounts/authenticate.ts'
+import type { AccessTokens } from '../src/accounts/access-tokens.ts'
+import type { ApiKeys } from '../src/accounts/api-keys.ts'
+import { HostCookie } from '../src/accounts/host-cookie.ts'
+import { Sessions } from '../src/accounts/sessions.ts'
+import { systemClock } from '../src/clock.ts'
+import { newId } from '../src/crypto/ids.ts'
+import { hashToken } from '../src/crypto/tokens.ts'
+import type { Authenticate } from '../src/http/principal.ts'
+import type { Database } from '../src/storage/database.ts'
+import { migrate } from '../src/storage/migrate.ts'
+import { openDatabase } from '../src/storage/open.ts'
+import { createLog } from '../src/telemetry/log.ts'
+import { createDatabase, engineTitles, type EngineName } from './harness/databases.ts'
+import { scaled, type Bench, type BenchContext } from './measure/bench.ts'
+import { figure, ratio, type Figure, type Outcome, type Ratio } from './measure/outcome.ts'
+import { countSteps, interleave, type Side } from './measure/rounds.ts'
+
+const checks = 20_000
+const people = 20_000
+/** Of the people, those that are asked about again and again: all of them fit in what a process keeps. */
+const regulars = 1_000
+const boundUs = 50
+
+const statement = `select sessions.id, sessions.user_id, users.role, sessions.last_seen_at, sessions.expires_at
+  from sessions inner join users on users.id = sessions.user_id
+  where sessions.revoked_at is null and users.blocked_at is null and sessions.token_hash = `
+
+/** Who asks, and with what: the part of a request that the check reads. */
+type Asking = Parameters<Authenticate>[0]
+
+export const sessions: Bench = {
+  name: 'sessions',
+  about:
+    'The check of the session cookie of one request, against hashing the token and the one prepared read that it takes at least',
+  plan(scale) {
+    const sides = scale.engines.reduce((sum, engine) => sum + (engine === 'sqlite' ? 2 : 3), 0)
+    const steps = countSteps(sides, scale)
+    return { steps, seconds: steps * 2 * scale.size + 8 }
+  },
+  async run(context) {
+    const figures: Figure[] = []
+    const ratios: Ratio[] = []
+    for (const engine of context.scale.engines) {
+      const measured = await measure(engine, context)
+      figures.push(...measured.figures)
+      ratios.push(measured.ratio)
+    }
+    const notes = [
+      'In one process, one check after the other: cookie, hash, read, role, times, limits of idle time. A round trip to PostgreSQL is waited for.',
+      'On PostgreSQL a session that was read is kept for as long as no process has taken it back; "read each time" asks about more people than are kept.',
+    ]
+    return { figures, ratios, notes } satisfies Outcome
+  },
+}
+
+async function measure(
+  engine: EngineName,
+  { scale, postgresServer, step }: BenchContext,
+): Promise<{ figures: Figure[]; ratio: Ratio }> {
+  const { url } = await createDatabase(engine, postgresServer)
+  const database = await openDatabase(url)
+  try {
+    await migrate(database)
+    const tokens = await signedIn(database, scaled(people, scale))
+    const few = tokens.slice(0, Math.min(regulars, tokens.length))
+    const authenticate = createCheck(database)
+    const bare = createBare(database)
+    const title = engineTitles[engine]
+    const count = scaled(checks, scale)
+    const check = async (of: readonly string[]): Promise<number> =>
+      perCall(count, of, async (token) => {
+        if (!(await authenticate(asking(token)))) throw new Error('a session was not found')
+      })
+    const sides: Side<number>[] = [
+      { name: `${title}, session check`, run: () => check(few) },
+      { name: `${title}, hash and read alone`, run: () => perCall(count, few, bare) },
+    ]
+    if (engine === 'postgres')
+      sides.push({ name: `${title}, session check, read each time`, run: () => check(tokens) })
+    const results = await interleave(sides, scale, step)
+    const limit = engine === 'sqlite' ? boundUs : undefined
+    const figures = sides.map(({ name }, index) =>
+      figure(name, 'µs', results[index]!, index === 0 ? limit : undefined),
+    )
+    return { figures, ratio: ratio(`${title}: check to hash and read`, figures[0]!, figures[1]!) }
+  } finally {
+    await database.close()
+  }
+}
+
+/** Microseconds of one call, on average over `count`. */
+async function perCall(
+  count: number,
+  tokens: readonly string[],
+  work: (token: string) => Promise<unknown>,
+): Promise<number> {
+  const began = performance.now()
+  for (let index = 0; index < count; index += 1) await work(tokens[index % tokens.length]!)
+  return ((performance.now() - began) * 1000) / count
+}
+
+function createCheck(database: Database): Authenticate {
+  const limits = { idle: 7 * 86_400_000, lifetime: 30 * 86_400_000 }
+  const log = createLog('warn')
+  const cookie = new HostCookie('postern_session', () => 'https://gate.example.com')
+  const found = new Sessions({ database, clock: systemClock, log, limits, admins: [] })
+  // Requests with an Authorization header go to these two; the bench makes none.
+  const others = {} as { keys: ApiKeys; accessTokens: AccessTokens }
+  return createAuthenticate({ ...others, sessions: found, cookie })
+}
+
+/** As many cookies as a browser brings on an ordinary day. */
+function asking(token: string): Asking {
+  const cookie = `theme=dark; __Host-flow=${token}; __Host-postern_session=${token}`
+  return { headers: { cookie } } as Asking
+}
+
+function createBare(database: Database): (token: string) => Promise<unknown> {
+  if (database.engine === 'sqlite') {
+    const { readConnection } = database
+    return async (token) => readConnection.get(`${statement}?`, [hashToken(token)])
+  }
+  const { pool } = database
+  const text = `${statement}$1`
+  return async (token) => pool.query({ name: 'bare', text, values: [hashToken(token)] })
+}
+
+/** Signs so many people in; gives their tokens. */
+async function signedIn(database: Database, count: number): Promise<string[]> {
+  const now = Date.now()
+  const tokens: string[] = []
+  for (let first = 0; first < count; first += 500) {
+    const numbers = Array.from({ length: Math.min(500, count - first) }, (_, index) => first + index)
+    const ids = numbers.map(() => newId(now))
+    const fresh = numbers.map((number) => hashToken(`bench ${number}`).toString('base64url'))
+    await database.transaction(async (tx) => {
+      await tx
+        .insertInto('users')
+        .values(
+          numbers.map((number, index) => ({
+            id: ids[index]!,
+            email: `user${number}@example.com`,
+            name: `User ${number}`,
+            provider: 'bench',
+            provider_id: String(number),
+            role: 'user' as const,
+            blocked_at: null,
+            created_at: now,
+          })),
+        )
+        .execute()
+      await tx
+        .insertInto('sessions')
+        .values(
+          ids.map((id, index) => ({
+            id: newId(now),
+            token_hash: hashToken(fresh[index]!),
+            user_id: id,
+            provider: 'bench',
+            address: '203.0.113.7',
+            user_agent: null,
+            created_at: now,
+            last_seen_at: now,
+            authenticated_at: now,
+            expires_at: now + 86_400_000,
+            revoked_at: null,
+          })),
+        )
+        .execute()
+    })
+    tokens.push(...fresh)
+  }
+  return tokens
+}
