@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ConfigurationError, readEnvironment, redacted } from './environment.ts'
+import { ConfigurationError, readEnvironment, redacted, redactedDatabaseUrl } from './environment.ts'
 
 const production = {
   NODE_ENV: 'production',
@@ -52,8 +52,27 @@ test('wrong settings are named together, without their values', () => {
   assert.ok(!found.join().includes('too-short'))
 })
 
-test('demo mode refuses to listen beyond loopback', () => {
-  assert.match(faults({ HOST: '0.0.0.0' }).join(), /NODE_ENV=production/)
+test('demo mode refuses to listen, and to be reached, beyond this machine', () => {
+  for (const HOST of ['0.0.0.0', '::', '192.168.1.5', 'localhost.evil.example'])
+    assert.match(faults({ HOST }).join(), /^HOST .* NODE_ENV=production/)
+  for (const BASE_URL of ['https://gate.example.com', 'http://10.0.0.1:3000', 'http://127.0.0.1.nip.io'])
+    assert.match(faults({ BASE_URL, NODE_ENV: 'test' }).join(), /^BASE_URL .* NODE_ENV=production/)
+  for (const BASE_URL of ['http://localhost:3000', 'http://[::1]:3000', 'https://127.0.0.2'])
+    assert.deepEqual(faults({ BASE_URL }), [])
+  assert.equal(faults({ HOST: '0.0.0.0', BASE_URL: 'https://gate.example.com', PORT: 'x' }).length, 3)
+})
+
+test('a mode that there is not is refused: it would silently be the open one', () => {
+  for (const NODE_ENV of ['prod', 'Production', 'staging', 'production2'])
+    assert.deepEqual(
+      faults({ NODE_ENV, BASE_URL: 'https://gate.example.com', HOST: '0.0.0.0' }),
+      ['NODE_ENV is wrong: expected one of development, test, production'],
+      NODE_ENV,
+    )
+  for (const NODE_ENV of ['', ' ', 'development', 'test'])
+    assert.equal(readEnvironment({ NODE_ENV }).production, false)
+  assert.equal(readEnvironment({ ...production, NODE_ENV: ' production ' }).production, true)
+  assert.ok(faults({ NODE_ENV: ' production ' }).length > 0, 'and then nothing may be missing')
 })
 
 test('an empty value counts as absent', () => {
@@ -106,6 +125,7 @@ test('the start-up line shows no secret', () => {
       }),
     ),
   )
+  assert.doesNotMatch(redactedDatabaseUrl('postgres://u:p@a@s@db.example/x?y'), /u:|p@|a@s|y$/)
   for (const secret of ['x'.repeat(32), 's3cret', 'user:pass', 'also', 'pk_0123456789abcdef', 'hush'])
     assert.ok(!shown.includes(secret), secret)
   assert.match(shown, /db\.example/)

@@ -1,3 +1,4 @@
+import { isLoopbackHost } from '../network/loopback.ts'
 import { readProviders, type ProviderSettings } from './providers.ts'
 import { settings, type Settings } from './settings.ts'
 
@@ -22,9 +23,22 @@ export class ConfigurationError extends Error {
  * @throws ConfigurationError that names every missing and every wrong setting.
  */
 export function readEnvironment(env: Environment): Configuration {
+  const { configuration, faults } = inspectEnvironment(env)
+  if (faults.length > 0) throw new ConfigurationError(faults)
+  return configuration as Configuration
+}
+
+/** As much of the configuration as could be read, and what is wrong with the rest, as sentences for the operator. */
+export interface Inspection {
+  configuration: Partial<Settings> & Pick<Configuration, 'providers'>
+  faults: string[]
+}
+
+/** As readEnvironment, for who goes on with what could be read. */
+export function inspectEnvironment(env: Environment): Inspection {
   const faults: string[] = []
   const values: Record<string, unknown> = {}
-  const production = env['NODE_ENV'] === 'production'
+  const production = env[settings.production.env]?.trim() === 'production'
   for (const [key, setting] of Object.entries(settings)) {
     const given = env[setting.env]?.trim()
     const fallback =
@@ -39,26 +53,23 @@ export function readEnvironment(env: Environment): Configuration {
     try {
       values[key] = setting.read(value)
     } catch (error) {
-      faults.push(`${setting.env} is wrong: ${(error as Error).message}. ${setting.description}`)
+      faults.push(`${setting.env} is wrong: ${(error as Error).message}`)
     }
   }
-  const providers = readProviders(env, faults)
-  const configuration = { ...(values as unknown as Settings), providers } satisfies Configuration
-  if (faults.length === 0) checkTogether(configuration, faults)
-  if (faults.length > 0) throw new ConfigurationError(faults)
-  return configuration
+  const configuration = { ...(values as Partial<Settings>), providers: readProviders(env, faults) }
+  if (configuration.production === false) checkDemo(configuration, faults)
+  return { configuration, faults }
 }
 
-const loopback = /^(127\.\d+\.\d+\.\d+|::1|localhost)$/
-
-/** Rules that tie settings to each other. */
-function checkTogether(configuration: Configuration, faults: string[]): void {
-  const { production, host } = configuration
-  if (!production && !loopback.test(host)) {
+/** Demo mode is for this machine alone, and so is its address. */
+function checkDemo({ host, baseUrl }: Partial<Settings>, faults: string[]): void {
+  const why = 'in demo mode, since its lists are open and anybody can sign in as anybody'
+  if (host !== undefined && !isLoopbackHost(host))
+    faults.push(`HOST must be a loopback address ${why}; set NODE_ENV=production to listen elsewhere`)
+  if (baseUrl !== undefined && !isLoopbackHost(new URL(baseUrl).hostname))
     faults.push(
-      'HOST must be a loopback address in demo mode, since its lists are open and its secrets generated; set NODE_ENV=production to listen elsewhere',
+      `BASE_URL must be an address of this machine, such as http://localhost:3000, ${why}; set NODE_ENV=production to be reached elsewhere`,
     )
-  }
 }
 
 /** The settings as they may be logged: secrets are told to be there and no more. */
@@ -74,9 +85,11 @@ export function redacted(configuration: Configuration): Record<string, unknown> 
 }
 
 function describeSecret(env: string, value: unknown): string {
-  if (env === 'DATABASE_URL')
-    return String(value)
-      .replace(/\/\/[^@/]*@/, '//[redacted]@')
-      .replace(/\?.*$/, '')
+  if (env === settings.databaseUrl.env) return redactedDatabaseUrl(String(value))
   return Array.isArray(value) && value.length > 1 ? `[${value.length} redacted]` : '[redacted]'
+}
+
+/** Where the database is, without user, password and parameters. */
+export function redactedDatabaseUrl(url: string): string {
+  return url.replace(/\/\/.*@/, '//[redacted]@').replace(/\?.*$/, '')
 }

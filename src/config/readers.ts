@@ -80,7 +80,8 @@ export const origin: Reader<string> = (value) => {
 }
 
 export const databaseUrl: Reader<string> = (value) => {
-  if (!/^(sqlite:.|postgres(ql)?:\/\/)/.test(value)) throw new Error('expected sqlite:FILE or postgres://…')
+  if (!/^(sqlite:.|postgres(ql)?:\/\/)/.test(value))
+    throw new Error('it begins with neither sqlite: nor postgres://')
   return value
 }
 

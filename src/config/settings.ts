@@ -27,9 +27,10 @@ const retrySchedule = '0,5,300,1800,7200,18000,36000,50400,72000,86400'
 export const settings = {
   production: setting({
     env: 'NODE_ENV',
-    read: (text) => text === 'production',
+    read: (text) => read.oneOf('development', 'test', 'production')(text) === 'production',
     default: 'development',
-    description: '`production` turns demo mode off: no demo provider, no open lists, no generated secrets.',
+    description:
+      '`production` turns demo mode off: no demo provider, no open lists, no generated secrets. `development` and `test` are demo mode; anything else is refused.',
   }),
   host: setting({
     env: 'HOST',
@@ -48,7 +49,7 @@ export const settings = {
     read: read.origin,
     requiredInProduction: true,
     description:
-      'The public address, such as `https://gate.example.com`, without a path. Redirect URIs are built from it. Default: `http://HOST:PORT`.',
+      'The public address, such as `https://gate.example.com`, without a path. Redirect URIs are built from it. Demo mode takes only an address of this machine. Default: `http://HOST:PORT`.',
   }),
   databaseUrl: setting({
     env: 'DATABASE_URL',

@@ -16,6 +16,7 @@ import { addSecurityHeaders } from './security-headers.ts'
 import { serveAssets } from './assets.ts'
 import { answerClientErrors } from './client-errors.ts'
 import { lazyLog } from './lazy-log.ts'
+import { refuseOtherHosts } from './loopback-only.ts'
 import { RouteMethods } from './methods.ts'
 import { serveDashboard } from './dashboard.ts'
 import { describeRoutes } from './openapi.ts'
@@ -96,6 +97,7 @@ export async function createApp(parts: AppParts): Promise<App> {
   answerProblems(app, (url) => methods.allowedFor(url))
 
   addSecurityHeaders(app, { https: (configuration.baseUrl ?? '').startsWith('https:') })
+  if (!configuration.production) refuseOtherHosts(app)
   logRequests(app)
   await describeRoutes(app)
   await serveAssets(app)

@@ -1,6 +1,5 @@
 import type { App } from '../http/app.ts'
-
-const loopback = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/
+import { isLoopbackHost } from '../network/loopback.ts'
 
 /**
  * For demo mode: cookies belong to one name of this machine, and the provider leads back to the one in BASE_URL. Who
@@ -12,7 +11,7 @@ export function insistOnBaseUrl(scope: App, baseUrl: () => string): void {
     const base = new URL(baseUrl())
     const { host } = request.headers
     const asked = URL.canParse(`http://${host}`) ? new URL(`http://${host}`).hostname : ''
-    const another = asked !== base.hostname && loopback.test(asked) && loopback.test(base.hostname)
+    const another = asked !== base.hostname && isLoopbackHost(asked) && isLoopbackHost(base.hostname)
     if (request.method === 'GET' && another) void reply.redirect(base.origin + request.url, 302)
     else done()
   })

@@ -12,7 +12,7 @@ onEachEngine('stopping', (engine) => {
     socket.on('error', () => undefined)
     await once(socket, 'connect')
     socket.write(
-      'POST /webhooks/provider HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{"i',
+      'POST /webhooks/provider HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{"i',
     )
     // The answer to a second connection tells that the first one's bytes have been read.
     await service.fetch('/healthz')

@@ -261,16 +261,20 @@ onEachEngine('the sign-in flow', (engine) => {
   })
 
   test('the redirect URI does not follow Host or X-Forwarded-*', async () => {
+    const production = { NODE_ENV: 'production', ALLOW_PRIVATE_NETWORK: 'true' }
+    const served = await startTestService(engine, {
+      env: { ...env(), ...production, BASE_URL: 'http://gate.example.com' },
+    })
     const headers = {
       'x-forwarded-host': 'evil.example',
       'x-forwarded-proto': 'https',
       forwarded: 'host=evil.example',
     }
-    const response = await service.fetch('/auth/acme?redirect_uri=https://evil.example&scope=all&state=x', {
-      headers,
-    })
+    const path = '/auth/acme?redirect_uri=https://evil.example&scope=all&state=x'
+    const response = await reach(served, path, { headers })
+    await served.close()
     const url = new URL(response.headers.get('location')!)
-    assert.equal(url.searchParams.get('redirect_uri'), `${service.baseUrl}/auth/acme/callback`)
+    assert.equal(url.searchParams.get('redirect_uri'), 'http://gate.example.com/auth/acme/callback')
     assert.equal(url.searchParams.get('scope'), 'email profile')
     assert.equal(url.searchParams.getAll('state').length, 1)
     assert.notEqual(url.searchParams.get('state'), 'x')
@@ -352,7 +356,12 @@ onEachEngine('the sign-in flow', (engine) => {
   })
 
   test('over https the cookies are Secure and bound to the host by name', async () => {
-    const secure = await startTestService(engine, { env: { ...env(), BASE_URL: 'https://gate.example.com' } })
+    const production = {
+      NODE_ENV: 'production',
+      BASE_URL: 'https://gate.example.com',
+      ALLOW_PRIVATE_NETWORK: 'true',
+    }
+    const secure = await startTestService(engine, { env: { ...env(), ...production } })
     try {
       const start = await reach(secure, '/auth/acme')
       const location = new URL(start.headers.get('location')!)

@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { request, type IncomingMessage } from 'node:http'
+import { connect } from 'node:net'
+import { after, before, describe, test } from 'node:test'
+import { engines } from '../harness/engines.ts'
+import { startTestService, type TestService } from '../harness/service.ts'
+
+/** fetch leaves no choice of the Host header. */
+async function get(
+  service: TestService,
+  path: string,
+  headers: Record<string, string>,
+): Promise<{ status: number; code: unknown }> {
+  const call = request(new URL(path, service.baseUrl), { headers }).end()
+  const [answer] = (await once(call, 'response')) as [IncomingMessage]
+  const text = (await answer.toArray()).join('')
+  const isProblem = answer.headers['content-type']?.startsWith('application/problem+json')
+  return {
+    status: answer.statusCode ?? 0,
+    code: isProblem ? (JSON.parse(text) as { code: unknown }).code : undefined,
+  }
+}
+
+describe('demo mode answers this machine only', () => {
+  let service: TestService
+  before(async () => {
+    service = await startTestService(engines[0]!)
+  })
+  after(() => service.close())
+
+  const refused = { status: 421, code: 'misdirected-request' }
+
+  test('a rebound name reaches nothing: no list, no page, no sign-in, not even what is not there', async () => {
+    const { port } = new URL(service.baseUrl)
+    for (const path of [
+      '/users',
+      '/events',
+      '/products',
+      '/login',
+      '/auth/demo',
+      '/dashboard',
+      '/healthz',
+      '/no',
+    ])
+      assert.deepEqual(await get(service, path, { host: `evil.example:${port}` }), refused, path)
+    for (const host of [
+      '127.0.0.1.evil.example',
+      'localhost.evil.example',
+      '[::2]',
+      '0.0.0.0',
+      '10.0.0.1',
+      'a@127.0.0.1',
+    ])
+      assert.deepEqual(await get(service, '/users', { host }), refused, host)
+  })
+
+  test('a proxy that passes its own name on is told by it', async () => {
+    const host = new URL(service.baseUrl).host
+    for (const name of ['gate.example.com', 'localhost, gate.example.com', 'gate.example.com:443'])
+      assert.deepEqual(await get(service, '/users', { host, 'x-forwarded-host': name }), refused, name)
+  })
+
+  test('every name of this machine is served', async () => {
+    for (const host of ['localhost', 'LOCALHOST:3000', '127.0.0.1:1', '127.1.2.3', '[::1]:3000', '[::1]'])
+      assert.equal((await get(service, '/users', { host })).status, 200, host)
+    const host = 'localhost:3000'
+    assert.equal((await get(service, '/users', { host, 'x-forwarded-host': 'localhost:5173' })).status, 200)
+  })
+
+  test('HTTP/1.0 without a Host header is no browser', async () => {
+    const socket = connect(Number(new URL(service.baseUrl).port), '127.0.0.1')
+    socket.end('GET /healthz HTTP/1.0\r\n\r\n')
+    assert.match((await socket.toArray()).join(''), /^HTTP\/1\.1 200 /)
+  })
+})
+
+test('production is called by any name', async () => {
+  const env = { NODE_ENV: 'production', BASE_URL: 'https://gate.example.com' }
+  const service = await startTestService(engines[0]!, { env })
+  try {
+    const { host } = new URL(service.baseUrl)
+    assert.ok(host === 'gate.example.com')
+    const address = service.app.server.address() as { port: number }
+    const reached = { ...service, baseUrl: `http://127.0.0.1:${address.port}` }
+    assert.equal((await get(reached, '/products', { host })).status, 200)
+  } finally {
+    await service.close()
+  }
+})
