@@ -1,7 +1,6 @@
 import { Presets, SingleBar } from 'cli-progress'
 import { statSync } from 'node:fs'
 import { systemClock } from '../clock.ts'
-import { ConfigurationError } from '../config/environment.ts'
 import {
   importFile,
   importKinds,
@@ -11,7 +10,8 @@ import {
 } from '../listing/importing/import-file.ts'
 import { migrate } from '../storage/migrate.ts'
 import { openDatabase } from '../storage/open.ts'
-import { readConfiguration } from './configuration.ts'
+import { CommandFailure } from './command-failure.ts'
+import { readSettings } from './settings.ts'
 
 /** Faults that are told line by line; the rest is only counted. */
 const mostTold = 100
@@ -22,7 +22,7 @@ const mostTold = 100
  */
 export async function importCommand(kind: string, file: string, options: { format?: string }): Promise<void> {
   const { kind: target, format, size } = checkArguments(kind, file, options.format)
-  const { configuration } = await readConfiguration()
+  const configuration = readSettings()
   const database = await openDatabase(configuration.databaseUrl)
   const interrupt = new AbortController()
   const onInterrupt = (): void => {
@@ -74,7 +74,7 @@ function checkArguments(
   if (!stat) faults.push(`there is no file ${file}`)
   else if (stat.isDirectory()) faults.push(`${file} is a folder`)
   if (!known || !stat || (format !== 'csv' && format !== 'ndjson') || faults.length > 0)
-    throw new ConfigurationError(faults)
+    throw new CommandFailure(faults.join('\n'))
   return { kind: known, format, size: stat.size }
 }
 

@@ -1,11 +1,11 @@
 import { ApiKeys } from '../accounts/api-keys.ts'
 import { createRecordAudit } from '../accounts/audit.ts'
 import { systemClock } from '../clock.ts'
-import { ConfigurationError } from '../config/environment.ts'
 import { migrate } from '../storage/migrate.ts'
 import { openDatabase } from '../storage/open.ts'
 import type { Role } from '../storage/tables.ts'
-import { readConfiguration } from './configuration.ts'
+import { CommandFailure } from './command-failure.ts'
+import { readSettings } from './settings.ts'
 import { table } from './table.ts'
 
 export interface CreateOptions {
@@ -16,7 +16,7 @@ export interface CreateOptions {
 /** Makes a key and shows it, this once. */
 export async function createKey(name: string, options: CreateOptions): Promise<void> {
   if (options.role !== 'user' && options.role !== 'admin')
-    throw new ConfigurationError([`--role takes user or admin, not ${options.role}`])
+    throw new CommandFailure(`--role takes user or admin, not ${options.role}`)
   const role: Role = options.role
   const expiresAt = options.expires === undefined ? undefined : readEnd(options.expires, systemClock.now())
   await withKeys(async (keys) => {
@@ -46,14 +46,13 @@ export async function listKeys(): Promise<void> {
 
 export async function revokeKey(id: string): Promise<void> {
   await withKeys(async (keys) => {
-    if (!(await keys.revoke(id, { actor: 'cli' })))
-      throw new ConfigurationError([`there is no valid key ${id}`])
+    if (!(await keys.revoke(id, { actor: 'cli' }))) throw new CommandFailure(`there is no valid key ${id}`)
     process.stdout.write(`${id} is revoked\n`)
   })
 }
 
 async function withKeys(work: (keys: ApiKeys) => Promise<void>): Promise<void> {
-  const { configuration } = await readConfiguration()
+  const configuration = readSettings()
   const database = await openDatabase(configuration.databaseUrl)
   try {
     await migrate(database)
@@ -69,8 +68,7 @@ const units: Record<string, number> = { h: 3_600_000, d: 86_400_000, w: 604_800_
 function readEnd(text: string, now: number): number {
   const [, count, unit] = /^(\d{1,5})([hdw])$/.exec(text) ?? []
   const end = count && unit ? now + Number(count) * units[unit]! : Date.parse(text)
-  if (!(end > now))
-    throw new ConfigurationError([`--expires takes 12h, 90d, 4w or a date to come, not ${text}`])
+  if (!(end > now)) throw new CommandFailure(`--expires takes 12h, 90d, 4w or a date to come, not ${text}`)
   return end
 }
 

@@ -1,9 +1,11 @@
-import { createServer, type IncomingMessage } from 'node:http'
+import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { systemClock } from '../clock.ts'
-import { ConfigurationError } from '../config/environment.ts'
 import { standardWebhooks } from '../receiving/schemes/standard-webhooks.ts'
-import { readConfiguration } from './configuration.ts'
+import { call } from './call.ts'
+import { CommandFailure } from './command-failure.ts'
+import { causeInWords } from './describe-error.ts'
+import { readClientSettings } from './settings.ts'
 
 export interface ListenOptions {
   port: string
@@ -34,22 +36,37 @@ export async function listen(options: ListenOptions): Promise<void> {
       (error: unknown) => response.writeHead(413).end(String(error)),
     )
   })
-  await new Promise<void>((resolve, reject) =>
-    server.once('error', reject).listen(Number(options.port), '127.0.0.1', resolve),
-  )
-  const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
-  const leave =
-    secret === undefined ? await subscribe(address, options, (given) => (secret = given)) : undefined
-  process.stderr.write(
-    `listening on ${address}${leave ? ', registered as a subscriber' : ''}; Ctrl-C ends it\n`,
-  )
-  await new Promise<void>((resolve) => {
-    process.once('SIGINT', resolve)
-    process.once('SIGTERM', resolve)
-  })
-  await leave?.()
-  server.close()
-  server.closeAllConnections()
+  const address = await open(server, options.port)
+  try {
+    const leave =
+      secret === undefined ? await subscribe(address, options, (given) => (secret = given)) : undefined
+    process.stderr.write(
+      `listening on ${address}${leave ? ', registered as a subscriber' : ''}; Ctrl-C ends it\n`,
+    )
+    await new Promise<void>((resolve) => {
+      process.once('SIGINT', resolve)
+      process.once('SIGTERM', resolve)
+    })
+    await leave?.()
+  } finally {
+    server.close()
+    server.closeAllConnections()
+  }
+}
+
+async function open(server: Server, text: string): Promise<string> {
+  const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN
+  if (!(port <= 65_535)) throw new CommandFailure(`--port takes a number up to 65535, not ${text}`)
+  try {
+    await new Promise<void>((resolve, reject) =>
+      server.once('error', reject).listen(port, '127.0.0.1', resolve),
+    )
+  } catch (error) {
+    throw new CommandFailure(
+      `Port ${port} cannot be listened on (${causeInWords(error)}): give another --port.`,
+    )
+  }
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
 }
 
 /** Registers the receiver; the returned function takes it out again. */
@@ -58,29 +75,30 @@ async function subscribe(
   options: ListenOptions,
   onSecret: (secret: string) => void,
 ): Promise<() => Promise<void>> {
-  const { configuration } = await readConfiguration()
-  const service = options.url ?? configuration.baseUrl ?? `http://127.0.0.1:${configuration.port}`
-  const key = options.key ?? configuration.adminApiKey
-  if (!key) throw new ConfigurationError(['--key is missing, and ADMIN_API_KEY is not set either'])
+  const settings = readClientSettings()
+  const service = options.url ?? settings.service
+  const key = options.key ?? settings.adminApiKey
+  if (!key) throw new CommandFailure('The API key is missing: give --key, or set ADMIN_API_KEY.')
+  if (!URL.canParse(service)) throw new CommandFailure(`--url ${service} is not an address`)
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
   const subscriber = {
     url: address,
     description: 'postern listen',
     eventTypes: (options.types ?? '*').split(','),
   }
-  const response = await fetch(new URL('/subscribers', service), {
+  const response = await call(new URL('/subscribers', service), {
     method: 'POST',
     headers,
     body: JSON.stringify(subscriber),
   })
   if (!response.ok)
-    throw new ConfigurationError([
+    throw new CommandFailure(
       `${service} did not register the receiver: ${response.status} ${await response.text()}`,
-    ])
+    )
   const { id, secret } = (await response.json()) as { id: string; secret: string }
   onSecret(secret)
   return async () => {
-    await fetch(new URL(`/subscribers/${id}`, service), {
+    await call(new URL(`/subscribers/${id}`, service), {
       method: 'DELETE',
       headers: { authorization: headers.authorization },
     })

@@ -1,10 +1,10 @@
 import { migrate, pendingMigrations } from '../storage/migrate.ts'
 import { openDatabase } from '../storage/open.ts'
-import { readConfiguration } from './configuration.ts'
+import { readSettings } from './settings.ts'
 
 /** Brings the database to this version; with `dryRun` only says what would be done. */
 export async function migrateCommand({ dryRun }: { dryRun?: boolean }): Promise<void> {
-  const { configuration } = await readConfiguration()
+  const configuration = readSettings()
   const database = await openDatabase(configuration.databaseUrl)
   try {
     const names = dryRun ? await pendingMigrations(database) : await migrate(database)

@@ -1,7 +1,6 @@
 import { Command } from 'commander'
-import { ConfigurationError } from '../config/environment.ts'
-import { FileInUse } from '../storage/sqlite/owner.ts'
 import { version } from '../http/openapi.ts'
+import { describeError } from './describe-error.ts'
 import type { ListenOptions } from './listen.ts'
 import type { ReplayOptions } from './replay.ts'
 import type { SendOptions } from './send.ts'
@@ -81,7 +80,7 @@ export async function runCommandLine(argv: readonly string[]): Promise<void> {
     .description('sign and send a sample webhook')
     .option('--source <name>', 'provider, stripe, github or standard-webhooks', 'provider')
     .option('--type <type>', 'the type of the event', 'order.paid')
-    .option('--secret <secret>', 'default WEBHOOK_SECRET')
+    .option('--secret <secret>', 'default WEBHOOK_SECRET, or what the service in demo mode keeps')
     .option('--id <id>', 'the id of the event; default a new one')
     .option('--data <json>', 'its fields, or @FILE')
     .action(async (url: string, options: SendOptions) => (await import('./send.ts')).send(url, options))
@@ -115,16 +114,7 @@ export async function runCommandLine(argv: readonly string[]): Promise<void> {
   try {
     await program.parseAsync(argv)
   } catch (error) {
-    process.stderr.write(`${describe(error)}\n`)
+    process.stderr.write(`${describeError(error)}\n`)
     process.exitCode = 1
   }
-}
-
-/** Mistakes of the user are told in words; everything else with its stack. */
-function describe(error: unknown): string {
-  if (error instanceof ConfigurationError || error instanceof FileInUse) return error.message
-  const { code } = error as { code?: string }
-  if (code === 'EADDRINUSE') return 'The port is taken: stop the other program, or set PORT to another one.'
-  if (code === 'EACCES') return 'This port needs more rights: set PORT to one above 1023.'
-  return error instanceof Error ? (error.stack ?? error.message) : String(error)
 }

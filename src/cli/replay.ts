@@ -1,6 +1,5 @@
 import { Presets, SingleBar } from 'cli-progress'
 import { sleep, systemClock } from '../clock.ts'
-import { ConfigurationError } from '../config/environment.ts'
 import { readDeliveryFilter, type DeliveryFilter } from '../emitting/delivery-filter.ts'
 import { Replay } from '../emitting/replay.ts'
 import { Problem } from '../errors.ts'
@@ -8,7 +7,8 @@ import { reprocessFailed } from '../receiving/reprocess.ts'
 import type { Database } from '../storage/database.ts'
 import { migrate } from '../storage/migrate.ts'
 import { openDatabase } from '../storage/open.ts'
-import { readConfiguration } from './configuration.ts'
+import { CommandFailure } from './command-failure.ts'
+import { readSettings } from './settings.ts'
 
 export interface ReplayOptions {
   subscriber?: string
@@ -26,8 +26,8 @@ const pause = 250
  */
 export async function replay(what: string, options: ReplayOptions): Promise<void> {
   if (what !== 'deliveries' && what !== 'events')
-    throw new ConfigurationError([`replay takes deliveries or events, not ${what}`])
-  const { configuration } = await readConfiguration()
+    throw new CommandFailure(`replay takes deliveries or events, not ${what}`)
+  const configuration = readSettings()
   const database = await openDatabase(configuration.databaseUrl)
   const interrupt = new AbortController()
   const onInterrupt = (): void => interrupt.abort(new Error('interrupted'))
@@ -54,7 +54,7 @@ async function replayDeliveries(
     .$if(options.subscriber !== undefined, (query) => query.where('id', '=', options.subscriber ?? ''))
     .execute()
   if (options.subscriber !== undefined && subscribers.length === 0)
-    throw new ConfigurationError([`there is no subscriber ${options.subscriber}`])
+    throw new CommandFailure(`there is no subscriber ${options.subscriber}`)
   const jobs = new Replay(database, systemClock)
   if (options.dryRun) {
     const counts = await Promise.all(subscribers.map(({ id }) => jobs.count(id, filter)))
@@ -64,6 +64,11 @@ async function replayDeliveries(
   const begun = []
   for (const { id } of subscribers) begun.push(await jobs.begin(id, filter))
   const total = begun.reduce((sum, job) => sum + job.total, 0)
+  if (total === 0) {
+    process.stdout.write('There is no dead delivery to send again.\n')
+    return
+  }
+  process.stderr.write(`${total} deliveries: a running service makes them due; Ctrl-C cancels the rest\n`)
   const running = begun.filter(({ status }) => status === 'running').map(({ id }) => id)
   await follow(database, running, total, signal)
 }
@@ -75,11 +80,7 @@ async function follow(
   total: number,
   signal: AbortSignal,
 ): Promise<void> {
-  const bar = new SingleBar(
-    { format: '{bar} {value}/{total} deliveries made due', noTTYOutput: true, notTTYSchedule: 2000 },
-    Presets.shades_classic,
-  )
-  bar.start(total, 0)
+  const progress = showProgress(total, 'deliveries made due')
   try {
     for (let open = [...ids]; open.length > 0;) {
       const rows = await database.reader
@@ -87,7 +88,7 @@ async function follow(
         .select(['id', 'status', 'done'])
         .where('id', 'in', [...ids])
         .execute()
-      bar.update(rows.reduce((sum, { done }) => sum + done, 0))
+      progress.update(rows.reduce((sum, { done }) => sum + done, 0))
       open = rows.filter(({ status }) => status === 'running').map(({ id }) => id)
       if (open.length > 0) await sleep(systemClock, pause, signal)
     }
@@ -102,7 +103,7 @@ async function follow(
         .execute(),
     )
   } finally {
-    bar.stop()
+    progress.stop()
   }
 }
 
@@ -116,25 +117,48 @@ async function replayEvents(database: Database, options: ReplayOptions, signal: 
     process.stdout.write(`${total} events would be processed again\n`)
     return
   }
-  const bar = new SingleBar(
-    { format: '{bar} {value}/{total} events made due', noTTYOutput: true, notTTYSchedule: 2000 },
-    Presets.shades_classic,
-  )
-  bar.start(total, 0)
+  if (total === 0) {
+    process.stdout.write('There is no failed event to process again.\n')
+    return
+  }
+  const progress = showProgress(total, 'events made due')
+  let done = 0
   for (let after = 0; !signal.aborted;) {
     const step = await reprocessFailed(database, after, systemClock.now())
-    bar.increment(step.count)
+    progress.update((done += step.count))
     if (step.count === 0) break
     after = step.last
   }
-  bar.stop()
+  progress.stop()
+}
+
+/** A bar on a terminal; in any case a line at the end that tells how far it came. */
+function showProgress(total: number, what: string): { update: (done: number) => void; stop: () => void } {
+  const bar = process.stderr.isTTY
+    ? new SingleBar(
+        { format: `{bar} {value}/{total} ${what}`, clearOnComplete: true, hideCursor: true },
+        Presets.shades_classic,
+      )
+    : undefined
+  let last = 0
+  bar?.start(total, 0)
+  return {
+    update(done) {
+      last = done
+      bar?.update(done)
+    },
+    stop() {
+      bar?.stop()
+      process.stdout.write(`${last} of ${total} ${what}\n`)
+    },
+  }
 }
 
 function readFilter(options: ReplayOptions): DeliveryFilter {
   try {
     return { ...readDeliveryFilter({ since: options.since, until: options.until }), status: 'dead' }
   } catch (error) {
-    if (error instanceof Problem) throw new ConfigurationError([error.message])
+    if (error instanceof Problem) throw new CommandFailure(error.message)
     throw error
   }
 }

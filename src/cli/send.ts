@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { systemClock } from '../clock.ts'
-import { ConfigurationError } from '../config/environment.ts'
 import { newId } from '../crypto/ids.ts'
-import { readConfiguration } from './configuration.ts'
+import { call } from './call.ts'
+import { CommandFailure } from './command-failure.ts'
 import { samples } from './samples/index.ts'
+import { readClientSettings } from './settings.ts'
 
 export interface SendOptions {
   source: string
@@ -17,36 +18,44 @@ export interface SendOptions {
 export async function send(url: string, options: SendOptions): Promise<void> {
   const sign = samples[options.source]
   if (!sign)
-    throw new ConfigurationError([`--source takes ${Object.keys(samples).join(', ')}, not ${options.source}`])
-  if (!URL.canParse(url))
-    throw new ConfigurationError([`${url} is not an address such as http://127.0.0.1:3000/webhooks/provider`])
-  const secret = options.secret ?? (await readConfiguration()).configuration.webhookSecrets?.[0]
-  if (!secret) throw new ConfigurationError(['--secret is missing, and WEBHOOK_SECRET is not set either'])
+    throw new CommandFailure(`--source takes ${Object.keys(samples).join(', ')}, not ${options.source}`)
+  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
+    throw new CommandFailure(`${url} is not an address such as http://127.0.0.1:3000/webhooks/provider`)
+  const data = readData(options.data)
   const now = systemClock.now()
   const { headers, body } = sign({
     type: options.type,
-    secret,
+    secret: options.secret ?? ownSecret(),
     id: options.id ?? newId(now),
     now,
-    data: readData(options.data),
+    data,
   })
-  const response = await fetch(url, {
+  const response = await call(url, {
     method: 'POST',
     headers: { ...headers, 'content-type': 'application/json' },
     body,
     redirect: 'manual',
-    signal: AbortSignal.timeout(15_000),
   })
   process.stderr.write(`${body}\n`)
   process.stdout.write(`${response.status} ${(await response.text()).slice(0, 2000)}\n`)
   if (!response.ok) process.exitCode = 1
 }
 
+function ownSecret(): string {
+  const { webhookSecret, secretsFile } = readClientSettings()
+  if (webhookSecret !== undefined) return webhookSecret
+  const demo = secretsFile === undefined ? '' : `, and there is no ${secretsFile} of a service in demo mode`
+  throw new CommandFailure(
+    `The secret is missing: give --secret, or set WEBHOOK_SECRET. It is not set${demo}.`,
+  )
+}
+
 /** JSON as it stands, or from a file: `@order.json`. */
 function readData(text = '{"sample":true}'): unknown {
+  const json = text.startsWith('@') ? readFileSync(text.slice(1), 'utf8') : text
   try {
-    return JSON.parse(text.startsWith('@') ? readFileSync(text.slice(1), 'utf8') : text)
+    return JSON.parse(json)
   } catch (error) {
-    throw new ConfigurationError([`--data is not JSON: ${(error as Error).message}`])
+    throw new CommandFailure(`--data is not JSON: ${(error as Error).message}`, { cause: error })
   }
 }

@@ -1,16 +1,17 @@
 import { SigningKeys } from '../accounts/signing-keys.ts'
 import { systemClock } from '../clock.ts'
-import { ConfigurationError } from '../config/environment.ts'
 import { Keyring } from '../crypto/keyring.ts'
 import { migrate } from '../storage/migrate.ts'
 import { openDatabase } from '../storage/open.ts'
-import { readConfiguration } from './configuration.ts'
+import { CommandFailure } from './command-failure.ts'
+import { readSettings } from './settings.ts'
 
 /** Makes the next key of access tokens. With `now` older keys are withdrawn at once: for when one has leaked. */
 export async function rotateSigningKey({ now = false }: { now?: boolean }): Promise<void> {
-  const { configuration } = await readConfiguration()
+  const configuration = readSettings()
   const { databaseUrl, masterSecrets, signingKeyRotation: rotation } = configuration
-  if (!masterSecrets) throw new ConfigurationError(['POSTERN_SECRET is missing'])
+  if (!masterSecrets)
+    throw new CommandFailure('POSTERN_SECRET is missing, and no service was ever started here in demo mode')
   const database = await openDatabase(databaseUrl)
   try {
     await migrate(database)

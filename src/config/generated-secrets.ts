@@ -1,9 +1,16 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { newToken } from '../crypto/tokens.ts'
-import type { Configuration } from './environment.ts'
+import { ConfigurationError, type Configuration } from './environment.ts'
 
-export type SecretName = 'POSTERN_SECRET' | 'WEBHOOK_SECRET' | 'ADMIN_API_KEY'
+const secretNames = ['POSTERN_SECRET', 'WEBHOOK_SECRET', 'ADMIN_API_KEY'] as const
+export type SecretName = (typeof secretNames)[number]
+type Secrets = Readonly<Record<SecretName, string>>
+
+/** The settings that may hold secrets, and the one that tells where generated ones are kept. */
+type Secretive = Pick<Configuration, 'databaseUrl' | 'masterSecrets' | 'webhookSecrets' | 'adminApiKey'> & {
+  production?: boolean
+}
 
 export interface CompletedConfiguration {
   configuration: Configuration
@@ -16,27 +23,44 @@ export interface CompletedConfiguration {
 /**
  * In demo mode, the secrets that the environment lacks: generated at the first start and kept in a file beside the
  * database, readable by its owner only. Production gets none.
+ * @throws ConfigurationError when the file is there and cannot be used.
  */
 export function withGeneratedSecrets(configuration: Configuration): CompletedConfiguration {
-  const { production, masterSecrets, webhookSecrets, adminApiKey } = configuration
-  if (production || (masterSecrets && webhookSecrets && adminApiKey))
-    return { configuration, kept: [], fresh: false }
-  const { values, fresh } = readOrMake(secretsFile(configuration.databaseUrl))
+  if (!lacksSecrets(configuration)) return { configuration, kept: [], fresh: false }
+  const file = secretsFile(configuration.databaseUrl)
+  const found = readSecrets(file)
+  return { ...complete(configuration, found ?? makeSecrets(file)), fresh: found === undefined }
+}
+
+/** The same without generating any: what the file lacks stays missing. */
+export function withKeptSecrets<C extends Secretive>(configuration: C): C {
+  const found = lacksSecrets(configuration) ? readSecrets(secretsFile(configuration.databaseUrl)) : undefined
+  return found ? complete(configuration, found).configuration : configuration
+}
+
+function lacksSecrets({ production, masterSecrets, webhookSecrets, adminApiKey }: Secretive): boolean {
+  return !production && !(masterSecrets && webhookSecrets && adminApiKey)
+}
+
+function complete<C extends Secretive>(
+  configuration: C,
+  secrets: Secrets,
+): { configuration: C; kept: SecretName[] } {
   const kept: SecretName[] = []
-  const complete = <T>(given: T | undefined, name: SecretName, wrap: (value: string) => T): T => {
+  const take = <T>(given: T | undefined, name: SecretName, wrap: (value: string) => T): T => {
     if (given !== undefined) return given
     kept.push(name)
-    return wrap(values[name])
+    return wrap(secrets[name])
   }
+  const { masterSecrets, webhookSecrets, adminApiKey } = configuration
   return {
     configuration: {
       ...configuration,
-      masterSecrets: complete(masterSecrets, 'POSTERN_SECRET', (value) => [value]),
-      webhookSecrets: complete(webhookSecrets, 'WEBHOOK_SECRET', (value) => [value]),
-      adminApiKey: complete(adminApiKey, 'ADMIN_API_KEY', (value) => value),
+      masterSecrets: take(masterSecrets, 'POSTERN_SECRET', (value) => [value]),
+      webhookSecrets: take(webhookSecrets, 'WEBHOOK_SECRET', (value) => [value]),
+      adminApiKey: take(adminApiKey, 'ADMIN_API_KEY', (value) => value),
     },
     kept,
-    fresh,
   }
 }
 
@@ -46,9 +70,33 @@ export function secretsFile(databaseUrl: string): string {
   return join(file ? dirname(file) : 'data', 'demo-secrets.json')
 }
 
-function readOrMake(file: string): { values: Record<SecretName, string>; fresh: boolean } {
-  if (existsSync(file))
-    return { values: JSON.parse(readFileSync(file, 'utf8')) as Record<SecretName, string>, fresh: false }
+function readSecrets(file: string): Secrets | undefined {
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+  const secrets = parse(text)
+  if (secrets) return secrets
+  throw new ConfigurationError([
+    `${file} holds the generated secrets of demo mode and cannot be read as such: mend it, or remove it together with the database, whose secrets it opens`,
+  ])
+}
+
+function parse(text: string): Secrets | undefined {
+  let found: Partial<Record<string, unknown>> | null
+  try {
+    found = JSON.parse(text) as typeof found
+  } catch {
+    // What is wrong with it does not matter: nobody writes this file by hand.
+    return undefined
+  }
+  return secretNames.every((name) => typeof found?.[name] === 'string') ? (found as Secrets) : undefined
+}
+
+function makeSecrets(file: string): Secrets {
   const values = {
     POSTERN_SECRET: newToken(),
     WEBHOOK_SECRET: newToken('demo_'),
@@ -56,5 +104,5 @@ function readOrMake(file: string): { values: Record<SecretName, string>; fresh: 
   }
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
   writeFileSync(file, `${JSON.stringify(values, null, 2)}\n`, { mode: 0o600 })
-  return { values, fresh: true }
+  return values
 }

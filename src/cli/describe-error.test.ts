@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { describeError } from './describe-error.ts'
+
+const systemError = (fields: object): Error => Object.assign(new Error('the message of the system'), fields)
+
+test('a missing right is a matter of the port only when it was listened on', () => {
+  assert.match(
+    describeError(systemError({ code: 'EACCES', syscall: 'listen', port: 80 })),
+    /PORT to one above/,
+  )
+  const file = systemError({ code: 'EACCES', syscall: 'open', path: '/data/demo-secrets.json' })
+  assert.match(describeError(file), /^Cannot open \/data\/demo-secrets\.json: .*no right/)
+})
+
+test('a host that this machine does not have', () => {
+  const error = systemError({ code: 'EADDRNOTAVAIL', syscall: 'listen' })
+  assert.match(describeError(error), /^HOST and PORT cannot be listened on/)
+})
+
+test('PostgreSQL that refuses the user, and one behind a name with several addresses', () => {
+  const env = { DATABASE_URL: 'postgres://me:secret@db.example/gate' }
+  const refused = systemError({ code: '28P01', severity: 'FATAL' })
+  assert.match(
+    describeError(refused, env),
+    /DATABASE_URL \(postgres:\/\/\[redacted\]@db\.example\/gate\).*system/,
+  )
+  const attempts = [
+    new Error('connect ECONNREFUSED ::1:5432'),
+    new Error('connect ECONNREFUSED 127.0.0.1:5432'),
+  ]
+  const absent = Object.assign(new AggregateError(attempts), { code: 'ECONNREFUSED' })
+  assert.match(describeError(absent, env), /ECONNREFUSED ::1:5432, connect ECONNREFUSED 127\.0\.0\.1/)
+})
+
+test('what nobody foresaw has its stack', () => {
+  assert.match(describeError(new TypeError('x is not a function')), /TypeError: x is not a function\n +at /)
+  assert.match(describeError(systemError({ errcode: 1, code: 'ERR_SQLITE_ERROR' })), /\n +at /, 'our own SQL')
+})

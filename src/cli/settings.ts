@@ -1,0 +1,36 @@
+import { inspectEnvironment, readEnvironment, type Configuration } from '../config/environment.ts'
+import { secretsFile, withKeptSecrets } from '../config/generated-secrets.ts'
+
+/**
+ * What commands beside the service work with: the environment and, in demo mode, the secrets that the service keeps.
+ * Nothing is generated, and the configuration module is not loaded.
+ * @throws ConfigurationError
+ */
+export function readSettings(env = process.env): Configuration {
+  return withKeptSecrets(readEnvironment(env))
+}
+
+export interface ClientSettings {
+  /** Where the service is, by this environment. */
+  service: string
+  webhookSecret: string | undefined
+  adminApiKey: string | undefined
+  /** Where the secrets of demo mode would be; `undefined` in production. */
+  secretsFile: string | undefined
+}
+
+/** What a client of a service takes from the environment. All that is missing there or wrong does not concern it. */
+export function readClientSettings(env = process.env): ClientSettings {
+  const { configuration } = inspectEnvironment(env)
+  const { baseUrl, port = 3000, databaseUrl, production } = configuration
+  const demo = production === false && databaseUrl !== undefined
+  const { webhookSecrets, adminApiKey } = demo
+    ? withKeptSecrets({ ...configuration, databaseUrl })
+    : configuration
+  return {
+    service: baseUrl ?? `http://127.0.0.1:${port}`,
+    webhookSecret: webhookSecrets?.[0],
+    adminApiKey,
+    secretsFile: demo ? secretsFile(databaseUrl) : undefined,
+  }
+}

@@ -1,0 +1,24 @@
+import { execFile } from 'node:child_process'
+import { resolve } from 'node:path'
+import { promisify } from 'node:util'
+
+const main = resolve(import.meta.dirname, '../../src/main.ts')
+
+export interface Ended {
+  code: number
+  stdout: string
+  stderr: string
+}
+
+/** Runs a command to its end, in a folder and with an environment of its own, as an operator does. */
+export async function postern(
+  folder: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<Ended> {
+  const options = { cwd: folder, env: { PATH: process.env['PATH'], HOME: folder, ...env } }
+  return promisify(execFile)(process.execPath, [main, ...args], options).then(
+    (output) => ({ code: 0, ...output }),
+    (error: Ended) => error,
+  )
+}

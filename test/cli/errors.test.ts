@@ -1,0 +1,154 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { startReceiver } from '#test/harness/receiver.ts'
+import { postern } from './command.ts'
+
+/** A port of this machine where nobody listens. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+/** A mistake is told in a sentence: without a stack, and without the heading of another matter. */
+describe('what commands say when they fail', () => {
+  let home: string
+  before(async () => {
+    home = await mkdtemp(join(tmpdir(), 'postern-errors-'))
+  })
+  after(() => rm(home, { recursive: true, force: true }))
+
+  async function fails(args: string[], wanted: RegExp, env: Record<string, string> = {}): Promise<void> {
+    const { code, stdout, stderr } = await postern(home, args, env)
+    assert.equal(code, 1, stdout)
+    assert.match(stderr, wanted)
+    assert.doesNotMatch(stderr, /^\s+at |the configuration cannot be used/m)
+  }
+
+  test('send: nobody listens there', async () => {
+    const url = `http://127.0.0.1:${await freePort()}/webhooks/provider`
+    await fails(['send', url, '--secret', 's'], new RegExp(`${url} does not answer: .*ECONNREFUSED`))
+  })
+
+  test('send: bad data, an unknown source, no address, no secret', async () => {
+    const url = 'http://127.0.0.1:9/'
+    await fails(['send', url, '--data', 'nojson'], /^--data is not JSON/)
+    await fails(['send', url, '--data', '@nope.json'], /^Cannot open nope\.json: it is not there/)
+    await fails(['send', url, '--source', 'nope'], /^--source takes provider, stripe/)
+    await fails(['send', 'nope'], /^nope is not an address/)
+    await fails(['send', url], /^The secret is missing: .*data\/demo-secrets\.json/)
+    await fails(['send', url], /^The secret is missing: .* It is not set\.$/m, { NODE_ENV: 'production' })
+  })
+
+  test('send and listen make no secrets; send takes those that are there', async () => {
+    const folder = join(home, 'client')
+    await mkdir(folder)
+    await postern(folder, ['send', 'http://127.0.0.1:9/'])
+    await postern(folder, ['listen', '--port', '0'])
+    assert.ok(!existsSync(join(folder, 'data')), 'a client leaves nothing behind')
+
+    await mkdir(join(folder, 'data'))
+    const secrets = {
+      POSTERN_SECRET: 'x'.repeat(32),
+      WEBHOOK_SECRET: 'kept',
+      ADMIN_API_KEY: 'pk_0123456789ab',
+    }
+    await writeFile(join(folder, 'data/demo-secrets.json'), JSON.stringify(secrets))
+    const receiver = await startReceiver()
+    const sent = await postern(folder, ['send', receiver.url])
+    await receiver.close()
+    assert.equal(sent.code, 0, sent.stderr)
+    assert.match(String(receiver.calls[0]!.headers['x-signature']), /^[0-9a-f]{64}$/)
+  })
+
+  test('secrets of demo mode that cannot be read are told with their file', async () => {
+    const folder = join(home, 'broken')
+    await mkdir(join(folder, 'data'), { recursive: true })
+    await writeFile(join(folder, 'data/demo-secrets.json'), '{"POSTERN_SECRET":')
+    const { code, stderr } = await postern(folder, ['serve'], { PORT: '0' })
+    assert.equal(code, 1)
+    assert.match(stderr, /data\/demo-secrets\.json holds the generated secrets/)
+  })
+
+  test('listen: nobody to register at, a port that is none or taken', async () => {
+    const env = { ADMIN_API_KEY: 'pk_0123456789abcdef', BASE_URL: `http://127.0.0.1:${await freePort()}` }
+    await fails(['listen', '--port', '0'], /\/subscribers does not answer: .*ECONNREFUSED/, env)
+    await fails(['listen', '--port', 'x'], /^--port takes a number/, env)
+    const taken = createServer().listen(0, '127.0.0.1')
+    await once(taken, 'listening')
+    const port = String((taken.address() as AddressInfo).port)
+    await fails(['listen', '--port', port, '--secret', 'whsec_x'], /^Port \d+ cannot be .*--port/, env)
+    taken.close()
+  })
+
+  test('keys: no such key, a role or an end that is none', async () => {
+    await fails(['keys', 'revoke', 'nope'], /^there is no valid key nope$/m)
+    await fails(['keys', 'create', 'a', '--role', 'root'], /^--role takes user or admin, not root$/m)
+    await fails(['keys', 'create', 'a', '--expires', 'soon'], /^--expires takes 12h/)
+  })
+
+  test('import: no such file, nothing that can be imported', async () => {
+    await fails(['import', 'products', '/nope.csv'], /^there is no file \/nope\.csv$/m)
+    await fails(
+      ['import', 'things', '/nope.csv'],
+      /^import takes users, products, posts, not things\nthere is no/,
+    )
+  })
+
+  test('replay: nothing to do is said, without a bar', async () => {
+    for (const what of ['events', 'deliveries']) {
+      const { code, stdout, stderr } = await postern(home, ['replay', what])
+      assert.equal(code, 0, stderr)
+      assert.match(stdout, /^There is no (failed event|dead delivery) to .* again\.\n$/)
+      assert.equal(stderr, '')
+    }
+  })
+
+  test('PostgreSQL that cannot be reached is told with its setting, without the password', async () => {
+    const port = await freePort()
+    for (const command of [['migrate'], ['serve']])
+      await fails(command, /DATABASE_URL \(postgres:\/\/\[redacted\]@localhost:\d+\/gate\) .*ECONNREFUSED/, {
+        DATABASE_URL: `postgres://me:h@sh@localhost:${port}/gate?x=y`,
+      })
+  })
+
+  test('a wrong DATABASE_URL is told once', async () => {
+    const { stderr } = await postern(home, ['migrate'], { DATABASE_URL: 'mysql://x' })
+    assert.match(stderr, /DATABASE_URL is wrong: it begins with neither sqlite: nor postgres:\/\/$/m)
+  })
+
+  test('a file that is no database, and one without the right to it, are told with their path', async () => {
+    await writeFile(
+      join(home, 'text.db'),
+      'this is no database, and longer than its header would be. '.repeat(5),
+    )
+    await fails(['migrate'], /DATABASE_URL \(sqlite:text\.db\) cannot be used: file is not a database/, {
+      DATABASE_URL: 'sqlite:text.db',
+    })
+  })
+
+  const everythingIsAllowed = process.getuid?.() === 0 || process.platform === 'win32'
+  test(
+    'a folder without the right to it is no matter of the port',
+    { skip: everythingIsAllowed },
+    async () => {
+      const locked = join(home, 'locked')
+      await mkdir(locked)
+      await chmod(locked, 0o500)
+      await fails(['migrate'], /^Cannot mkdir .*locked\/data: .*no right/, {
+        DATABASE_URL: `sqlite:${locked}/data/postern.db`,
+      })
+      await chmod(locked, 0o700)
+    },
+  )
+})
