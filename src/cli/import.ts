@@ -16,9 +16,13 @@ import { readSettings } from './settings.ts'
 /** Faults that are told line by line; the rest is only counted. */
 const mostTold = 100
 
+/** The exit code when all of the file was read, and some of its lines were passed over. */
+const withBadLines = 2
+
 /**
- * Imports a file. Bad lines are told on stderr and passed over; the exit code is 1 when there was one, and 130 when
- * Ctrl-C ended it. It can be run again: what is there already is updated.
+ * Imports a file. Bad lines are told on stderr and passed over. It can be run again: what is there already is updated.
+ * Exit codes: 0 when every line was imported, 2 when bad ones were passed over and the others imported, 1 when the import
+ * could not be done, 130 when Ctrl-C ended it.
  */
 export async function importCommand(kind: string, file: string, options: { format?: string }): Promise<void> {
   const { kind: target, format, size } = checkArguments(kind, file, options.format)
@@ -52,7 +56,7 @@ export async function importCommand(kind: string, file: string, options: { forma
     })
     progress.stop()
     process.stdout.write(`${summary(target, result)}\n`)
-    process.exitCode = !result.complete ? 130 : result.faults > 0 ? 1 : 0
+    process.exitCode = !result.complete ? 130 : result.faults > 0 ? withBadLines : 0
   } finally {
     progress.stop()
     process.off('SIGINT', onInterrupt)

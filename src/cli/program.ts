@@ -71,6 +71,10 @@ export async function runCommandLine(argv: readonly string[]): Promise<void> {
     .command('import <kind> <file>')
     .description('import users, products or posts from NDJSON or CSV; safe to run again')
     .option('--format <format>', 'ndjson or csv; default by the name of the file')
+    .addHelpText(
+      'after',
+      '\nExit code: 0 when every line was imported, 2 when bad lines were passed over and all others imported.',
+    )
     .action(async (kind: string, file: string, options: { format?: string }) =>
       (await import('./import.ts')).importCommand(kind, file, options),
     )

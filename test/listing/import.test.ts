@@ -225,6 +225,36 @@ onEachEngine('postern import', (engine) => {
     )
   })
 
+  test('users: an id that is a number becomes its digits, as at a sign-in', async () => {
+    const { imported, told } = await run(
+      'users',
+      'numbers.ndjson',
+      [
+        '{"provider":"github","providerId":7,"name":"A"}',
+        '{"provider":"github","providerId":12345678901234567891}',
+        '{"provider":"github","providerId":12345678901234567890}',
+        '{"provider":"github","providerId":"7","name":"B"}',
+        '{"provider":"github","providerId":7.5}',
+        '{"provider":"github","providerId":true}',
+      ].join('\n'),
+    )
+    assert.equal(imported, 4)
+    assert.deepEqual(
+      told.map((line) => line.slice(0, 13)),
+      ['5: providerId', '6: providerId'],
+    )
+    const rows = await database.reader
+      .selectFrom('users')
+      .select(['provider_id', 'name'])
+      .orderBy('provider_id')
+      .execute()
+    assert.deepEqual(plain(rows), [
+      { provider_id: '12345678901234567890', name: null },
+      { provider_id: '12345678901234567891', name: null },
+      { provider_id: '7', name: 'B' },
+    ])
+  })
+
   test('users: the pair (provider, providerId) is the key; the e-mail address is not', async () => {
     const csv =
       'email,name,provider,providerId\na@example.com,Ann,google,1\na@example.com,Ann,github,1\n,,google,2\nb@example.com,Bob,,3\n'
@@ -313,7 +343,7 @@ onEachEngine('postern import', (engine) => {
       await setImmediate()
     }
     const [code] = (await ended) as [number]
-    assert.equal(code, 1, output.join(''))
+    assert.equal(code, 2, output.join(''))
     assert.match(output.join(''), /beside\.ndjson:3001: must have required properties/)
     assert.match(output.join(''), /3000 posts imported, 1 bad line passed over/)
     assert.equal((await posts()).length, 3_000 + written)

@@ -13,13 +13,25 @@ export async function* readNdjson(chunks: AsyncIterable<Buffer>): AsyncGenerator
 function readLine(line: number, bytes: Buffer): FileRecord {
   let value: unknown
   try {
-    value = JSON.parse(decodeUtf8(bytes))
+    value = parse(decodeUtf8(bytes))
   } catch (error) {
     return { line, fault: error instanceof SyntaxError ? 'is no JSON' : 'is no UTF-8' }
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     return { line, fault: 'is no JSON object' }
   return { line, fields: value as Record<string, unknown> }
+}
+
+const longNumber = /\d{16}/
+
+/** Providers' ids may be numbers beyond 2^53: their digits are kept as a text, so that no two ids become one. */
+function parse(json: string): unknown {
+  if (!longNumber.test(json)) return JSON.parse(json)
+  return JSON.parse(json, (key, value: unknown, context?: { source?: string }) =>
+    key === 'providerId' && !Number.isSafeInteger(value) && /^-?\d+$/.test(context?.source ?? '')
+      ? context?.source
+      : value,
+  )
 }
 
 /** The lines of a file without their ends. One that is too long is not kept in memory. */

@@ -27,7 +27,10 @@ const check = createCheck(ImportedUser)
 /** The pair (provider, providerId) is the key: a user that it links to is updated, otherwise one is created. */
 export const userTarget: ImportTarget<Row> = {
   read(fields) {
-    const { email, name, provider, providerId } = check(fields)
+    const { providerId: given } = fields
+    // Some providers' ids are numbers; a sign-in takes their digits, and so does a file.
+    const asText = Number.isSafeInteger(given) ? { ...fields, providerId: String(given) } : fields
+    const { email, name, provider, providerId } = check(asText)
     return { email: email ?? null, name: name ?? null, provider, provider_id: providerId }
   },
   keyOf: ({ provider, provider_id }) => JSON.stringify([provider, provider_id]),
