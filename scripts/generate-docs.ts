@@ -98,7 +98,10 @@ async function callsPage(): Promise<string> {
     roles: { http: false, workers: false },
   })
   try {
-    const { paths = {} } = service.app.swagger() as { paths?: Record<string, Record<string, Operation>> }
+    const { paths = {}, tags: order = [] } = service.app.swagger() as {
+      paths?: Record<string, Record<string, Operation>>
+      tags?: { name: string }[]
+    }
     const rows = Object.entries(paths).flatMap(([path, operations]) =>
       Object.entries(operations).map(([method, { tags = [], summary = '', security = [] }]) => [
         tags[0] ?? '',
@@ -107,7 +110,8 @@ async function callsPage(): Promise<string> {
         security.length === 0 ? 'public' : security.flatMap((one) => Object.keys(one)).join(' or '),
       ]),
     )
-    const groups = [...new Set(rows.map(([tag]) => tag!))]
+    const used = new Set(rows.map(([tag]) => tag!))
+    const groups = [...new Set([...order.map(({ name }) => name).filter((name) => used.has(name)), ...used])]
     const sections = groups.map(
       (tag) =>
         `## ${tag}\n\n${table(

@@ -7,19 +7,18 @@ import { people, type Person } from './people.ts'
 export const pagePolicy =
   "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-/** Whom to sign in as: a button per sample person, and a field for anybody else. */
-export function choicePage(action: string): string {
-  const persons = people.map((person) => personForm(action, person)).join('\n')
+/** Whom to sign in as: a button per sample person, and a field for anybody else. `admins` are ids of persons. */
+export function choicePage(action: string, admins: ReadonlySet<string>): string {
+  const persons = people.map((person) => personForm(action, person, admins.has(person.id))).join('\n')
   return page(
     'Who are you?',
     `<p class="soft">This is Postern's development identity provider. It lets you be anybody, and is there in demo mode only.</p>
 ${persons}
-<form method="post" action="${escapeHtml(action)}" class="card">
-<p><label for="name">Somebody else</label></p>
-<p><input type="text" id="name" name="name" required maxlength="60" autocomplete="off" placeholder="Any name"></p>
-<p><button>Continue</button></p>
+<form method="post" action="${escapeHtml(action)}" class="card fields">
+<label for="name">Somebody else <input type="text" id="name" name="name" required maxlength="60" autocomplete="off" placeholder="Any name"></label>
+<button>Continue</button>
 </form>
-<form method="post" action="${escapeHtml(action)}"><input type="hidden" name="cancel" value="yes"><p><button>Cancel the sign-in</button></p></form>`,
+<form method="post" action="${escapeHtml(action)}" class="center"><input type="hidden" name="cancel" value="yes"><button class="quiet">Cancel the sign-in</button></form>`,
   )
 }
 
@@ -38,9 +37,10 @@ export function refusalPage(error: string, description: string | undefined): str
   )
 }
 
-function personForm(action: string, { id, name, email }: Person): string {
+function personForm(action: string, { id, name, email }: Person, admin: boolean): string {
+  const role = admin ? ' <span class="role">admin</span>' : ''
   return `<form method="post" action="${escapeHtml(action)}"><input type="hidden" name="person" value="${id}">
-<button class="person"><strong>${escapeHtml(name)}</strong><span class="soft">${escapeHtml(email ?? 'no e-mail address')}</span></button></form>`
+<button class="person"><strong>${escapeHtml(name)}</strong>${role} <span class="soft">${escapeHtml(email ?? 'no e-mail address')}</span></button></form>`
 }
 
 function page(title: string, body: string): string {

@@ -1,9 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Configuration } from '../config/environment.ts'
 import { newToken } from '../crypto/tokens.ts'
 import type { App } from '../http/app.ts'
 import type { BuiltInProvider } from '../login/index.ts'
 import type { Log } from '../telemetry/log.ts'
 
+const name = 'demo'
 const mountPath = '/demo-idp'
 
 export interface DemoIdentityProvider {
@@ -17,9 +19,11 @@ export interface DemoIdentityProvider {
  * works before anything was registered anywhere. It is loaded when somebody first signs in with it.
  */
 export function createDemoIdentityProvider({
+  configuration,
   baseUrl,
   log,
 }: {
+  configuration: Configuration
   baseUrl: () => string
   log: Log
 }): DemoIdentityProvider {
@@ -31,13 +35,18 @@ export function createDemoIdentityProvider({
     return createOpenIdServer({
       mountPath,
       origin,
+      admins: new Set(
+        configuration.adminIdentities
+          .filter(({ provider }) => provider === name)
+          .map(({ providerId }) => providerId),
+      ),
       client: { ...client, redirectUri: `${origin}/auth/demo/callback` },
       onError: (error) => log.error({ err: error }, 'the development identity provider failed'),
     })
   }
   return {
     provider: {
-      name: 'demo',
+      name,
       label: 'the development provider',
       clientId: client.id,
       clientSecret: client.secret,

@@ -15,6 +15,8 @@ export interface OpenIdServerParts {
   /** The public origin of the service that it is mounted in. */
   origin: string
   client: { id: string; secret: string; redirectUri: string }
+  /** Ids of the persons whom the service takes for admins: the page says so. */
+  admins: ReadonlySet<string>
   /** Told about faults of the provider itself. */
   onError: (error: Error) => void
 }
@@ -28,7 +30,8 @@ const longestForm = 4_096
  * A whole OpenID provider (https://github.com/panva/node-oidc-provider) for development: authorization code flow with
  * PKCE, signed id_tokens, discovery. In place of a password one chooses a person; consent is given by itself.
  */
-export function createOpenIdServer({ mountPath, origin, client, onError }: OpenIdServerParts): Handler {
+export function createOpenIdServer(parts: OpenIdServerParts): Handler {
+  const { mountPath, origin, client, admins, onError } = parts
   const provider = new Provider(`${origin}${mountPath}`, configurationFor(mountPath, client))
   // Addresses are made from the request as it would come over the public origin, whatever name it came by.
   provider.proxy = true
@@ -42,7 +45,7 @@ export function createOpenIdServer({ mountPath, origin, client, onError }: OpenI
     request.headers['x-forwarded-host'] = host
     request.headers['x-forwarded-proto'] = protocol.slice(0, -1)
     const path = request.url?.split('?', 1)[0] ?? ''
-    if (choices.test(path)) return choose(provider, path, request, response)
+    if (choices.test(path)) return choose({ provider, path, admins }, request, response)
     Object.assign(request, { originalUrl: request.url })
     request.url = request.url?.slice(mountPath.length)
     await callback(request, response)
@@ -50,8 +53,7 @@ export function createOpenIdServer({ mountPath, origin, client, onError }: OpenI
 }
 
 async function choose(
-  provider: Provider,
-  path: string,
+  { provider, path, admins }: { provider: Provider; path: string; admins: ReadonlySet<string> },
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
@@ -69,7 +71,7 @@ async function choose(
         error_description: 'cancelled',
       })
     } else {
-      sendPage(response, 200, choicePage(path))
+      sendPage(response, 200, choicePage(path, admins))
     }
   } catch (error) {
     if (!(error instanceof OIDCProviderError)) throw error

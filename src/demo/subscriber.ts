@@ -76,7 +76,7 @@ export function createSampleSubscriber(parts: SampleSubscriberParts): SampleSubs
           id: sampleSubscriberId,
           url,
           secret,
-          description: 'The sample subscriber of demo mode: it prints what it gets',
+          description: 'Sample subscriber of demo mode, prints what it gets',
         })
       } else if (known.url !== url) {
         await subscribers.change(sampleSubscriberId, { url })

@@ -80,10 +80,22 @@ async function describeProcessing(reader: Queryable, event: number) {
 
 async function describeDeliveries(reader: Queryable, event: number) {
   const deliveries = await reader
-    .selectFrom('deliveries')
-    .select(['id', 'subscriber_id', 'status', 'attempts', 'due_at', 'created_at', 'finished_at'])
-    .where('event', '=', event)
-    .orderBy('id')
+    .selectFrom('deliveries as d')
+    .leftJoin('attempts as a', (join) =>
+      join.onRef('a.delivery', '=', 'd.id').onRef('a.number', '=', 'd.attempts'),
+    )
+    .select([
+      'd.id',
+      'd.subscriber_id',
+      'd.status',
+      'd.attempts',
+      'd.due_at',
+      'd.created_at',
+      'd.finished_at',
+    ])
+    .select(['a.status as last_status', 'a.error as last_error'])
+    .where('d.event', '=', event)
+    .orderBy('d.id')
     .limit(mostShown)
     .execute()
   return deliveries.map((delivery) => ({
@@ -91,6 +103,8 @@ async function describeDeliveries(reader: Queryable, event: number) {
     subscriberId: delivery.subscriber_id,
     status: delivery.status,
     attempts: delivery.attempts,
+    lastStatus: delivery.last_status,
+    lastError: delivery.last_error,
     nextAttemptAt: delivery.status === 'pending' ? isoTime(delivery.due_at) : null,
     createdAt: isoTime(delivery.created_at),
     finishedAt: isoTime(delivery.finished_at),

@@ -55,6 +55,10 @@ const EventDetail = Type.Object({
       subscriberId: Type.String(),
       status: Type.String(),
       attempts: Type.Integer(),
+      lastStatus: Type.Union([Type.Integer(), Type.Null()], {
+        description: 'HTTP status of the newest attempt.',
+      }),
+      lastError: Type.Union([Type.String(), Type.Null()]),
       nextAttemptAt: time,
       createdAt: time,
       finishedAt: time,

@@ -1,21 +1,25 @@
 import fastifyStatic from '@fastify/static'
 import Fastify from 'fastify'
-import { join } from 'node:path'
+import { readdirSync } from 'node:fs'
+import { join, sep } from 'node:path'
 import type { App } from './app.ts'
 
 const assets = join(import.meta.dirname, 'assets')
-const names = new Set(['style.css', 'dashboard.js', 'docs.js', 'icon.svg'])
+const names = new Set(
+  readdirSync(assets, { recursive: true, encoding: 'utf8' }).map((name) => name.replaceAll(sep, '/')),
+)
 
 /** Serves the pages' files and the API reference. Plain files, no inline script or style: see the CSP in app.ts. */
 export async function serveAssets(app: App): Promise<void> {
   await app.register(fastifyStatic, { root: assets, serve: false })
 
-  app.get<{ Params: { name: string } }>(
-    '/assets/:name',
+  app.get<{ Params: { '*': string } }>(
+    '/assets/*',
     { config: { access: 'public' }, schema: { hide: true } },
-    async ({ params: { name } }, reply) => {
-      if (!names.has(name)) return reply.callNotFound()
-      return reply.sendFile(name, assets, { maxAge: 3_600_000 })
+    async ({ params: { '*': name } }, reply) => {
+      if (!names.has(name) || !name.includes('.')) return reply.callNotFound()
+      // Asked for each time and mostly not modified: scripts of two versions do not fit together.
+      return reply.sendFile(name, assets, { maxAge: 0 })
     },
   )
 

@@ -14,7 +14,7 @@ export function serveDashboard(app: App, authenticate: Authenticate): void {
     {
       config: { access: 'public' },
       schema: {
-        tags: ['sign-in'],
+        tags: ['pages'],
         summary: 'The dashboard; without a session a redirect to /login',
         response: {
           200: { description: 'The page', content: { 'text/html': { schema: Type.String() } } },
@@ -42,6 +42,12 @@ async function isSignedIn(
   }
 }
 
+const table = (id: string, headings: string): string =>
+  `<table><thead><tr>${headings
+    .split(' | ')
+    .map((heading) => `<th>${heading}`)
+    .join('')}</tr></thead><tbody id="${id}"></tbody></table>`
+
 const page = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -58,42 +64,55 @@ const page = `<!doctype html>
 <main>
   <div id="problems" role="alert"></div>
   <section aria-labelledby="events-title">
-    <div class="head"><h2 id="events-title">Events</h2><span class="note">newest last, followed live</span></div>
-    <div class="scroll"><table><thead><tr><th>id<th>time<th>direction<th>source<th>type<th>event id<th>status</tr></thead><tbody id="events"></tbody></table></div>
+    <div class="head"><h2 id="events-title">Events</h2><span class="note">newest first, followed live</span></div>
+    ${table('events', 'time | type | direction | event id | status')}
     <p class="soft" id="events-empty">No event yet. Send the signed webhook that the console printed.</p>
+    <div class="actions"><button id="events-older" class="small" hidden>Older</button></div>
   </section>
   <section id="subscribers-section" hidden aria-labelledby="subscribers-title">
     <div class="head"><h2 id="subscribers-title">Subscribers</h2><span class="note">where events go out to</span></div>
-    <div class="scroll"><table><thead><tr><th>address<th>event types<th>status<th></tr></thead><tbody id="subscribers"></tbody></table></div>
-    <div id="deliveries-of" hidden>
-      <h2 id="deliveries-title">Deliveries</h2>
-      <div class="scroll"><table><thead><tr><th>id<th>time<th>type<th>status<th>attempts<th></tr></thead><tbody id="deliveries"></tbody></table></div>
-    </div>
+    ${table('subscribers', 'address | event types | status')}
+    <p class="soft" id="subscribers-empty" hidden>Nobody yet.</p>
+    <details class="actions"><summary>Add a subscriber</summary>
+      <form id="new-subscriber" class="fields">
+        <label>Address <input type="url" name="url" required maxlength="2000" placeholder="https://shop.example.com/hooks"></label>
+        <label>Event types, all when empty <input type="text" name="eventTypes" placeholder="order.*"></label>
+        <button>Add</button>
+      </form>
+    </details>
   </section>
   <section aria-labelledby="sessions-title">
     <div class="head"><h2 id="sessions-title">Your devices</h2></div>
-    <div class="scroll"><table><thead><tr><th>browser<th>address<th>signed in<th>last seen<th></tr></thead><tbody id="sessions"></tbody></table></div>
+    ${table('sessions', 'device | address | signed in | last seen | ')}
+    <div class="actions" id="sessions-actions"></div>
   </section>
   <section aria-labelledby="identities-title">
     <div class="head"><h2 id="identities-title">Your identities</h2></div>
-    <div class="scroll"><table><thead><tr><th>provider<th>name<th>e-mail<th>linked<th></tr></thead><tbody id="identities"></tbody></table></div>
+    ${table('identities', 'provider | name | e-mail | linked | ')}
     <div class="actions" id="link"></div>
   </section>
   <section aria-labelledby="activity-title">
     <div class="head"><h2 id="activity-title">What happened to your account</h2><span class="note">newest first</span></div>
-    <div class="scroll"><table><thead><tr><th>time<th>what<th>provider<th>result<th>address<th>browser</tr></thead><tbody id="activity"></tbody></table></div>
+    ${table('activity', 'time | what | provider | result | address | browser')}
   </section>
   <section id="users-section" hidden aria-labelledby="users-title">
     <div class="head"><h2 id="users-title">Users</h2><span class="note">a change of role ends their sessions</span></div>
-    <div class="scroll"><table><thead><tr><th>name<th>e-mail<th>identity<th>since<th>role<th></tr></thead><tbody id="users"></tbody></table></div>
-    <div class="actions"><button id="users-more" hidden>More</button></div>
+    ${table('users', 'name | e-mail | identity | since | role | ')}
+    <div class="actions"><button id="users-more" class="small" hidden>More</button></div>
   </section>
   <section id="audit-section" hidden aria-labelledby="audit-title">
     <div class="head"><h2 id="audit-title">Audit log</h2><label class="note"><input type="checkbox" id="audit-failed"> only failures</label></div>
-    <div class="scroll"><table><thead><tr><th>time<th>what<th>account<th>by<th>identity or target<th>result<th>address</tr></thead><tbody id="audit"></tbody></table></div>
-    <div class="actions"><button id="audit-more" hidden>More</button></div>
+    ${table('audit', 'time | what | account | by | identity or target | result | address')}
+    <div class="actions"><button id="audit-more" class="small" hidden>More</button></div>
   </section>
 </main>
-<script type="module" src="/assets/dashboard.js"></script>
+<dialog id="drawer" aria-labelledby="drawer-title">
+  <div class="content">
+    <div class="head"><h2 id="drawer-title"></h2><button id="drawer-close" class="small">Close</button></div>
+    <div id="drawer-notice" role="status"></div>
+    <div id="drawer-body"></div>
+  </div>
+</dialog>
+<script type="module" src="/assets/dashboard/main.js"></script>
 </html>
 `

@@ -55,12 +55,15 @@ export async function describeRoutes(app: App): Promise<void> {
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       },
       tags: [
-        { name: 'sign-in', description: 'Identity providers, sessions, tokens' },
         { name: 'receiving', description: 'Webhooks in' },
-        { name: 'events', description: 'The log of received and emitted events' },
         { name: 'emitting', description: 'Webhooks out' },
+        { name: 'subscribers', description: 'Who gets what is emitted' },
+        { name: 'deliveries', description: 'What was sent to whom, and what became of it' },
+        { name: 'events', description: 'The log of received and emitted events' },
         { name: 'lists', description: 'Bounded pages' },
+        { name: 'sign-in', description: 'Identity providers, sessions, tokens, accounts' },
         { name: 'operations', description: 'Health, metrics, this document' },
+        { name: 'pages', description: 'For people, in a browser' },
       ],
       components: {
         securitySchemes: {

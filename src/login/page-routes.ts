@@ -56,7 +56,7 @@ export async function pageRoutes(app: App, parts: PageRoutesParts): Promise<void
       {
         config: { access: 'public' },
         schema: {
-          tags: ['sign-in'],
+          tags: ['pages'],
           summary: 'The page to sign in on',
           produces: ['text/html'],
           querystring: Type.Object({

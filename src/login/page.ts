@@ -24,8 +24,8 @@ export function loginPage(page: LoginPage): string {
       `<a class="button wide" rel="nofollow" href="/auth/${encodeURIComponent(name)}${escapeHtml(query)}"><img class="icon" src="${escapeHtml(icon)}" alt=""> Continue with ${escapeHtml(label)}</a>`,
   )
   return document(
-    'Sign in',
-    `<h1>Sign in</h1>
+    signedInAs === undefined ? 'Sign in' : 'Signed in',
+    `<h1>${signedInAs === undefined ? 'Sign in' : 'Signed in'}</h1>
 ${error === undefined ? '' : failureMessage(error, page)}
 ${signedInAs === undefined ? '' : signedIn(signedInAs)}
 ${buttons.length > 0 ? `<nav aria-label="Identity providers">${buttons.join('\n')}</nav>` : '<p class="soft">No identity provider is configured. The operator sets <code>GOOGLE_CLIENT_ID</code> and <code>GOOGLE_CLIENT_SECRET</code>, or those of another provider.</p>'}
@@ -64,8 +64,10 @@ function takenIdentity(failedAt: string | undefined, signedInAs: string | undefi
 }
 
 function signedIn(name: string): string {
-  return `<div class="card"><p>You are signed in as <strong>${escapeHtml(name)}</strong>. <a href="/dashboard">To the dashboard</a></p>
-<form method="post" action="/auth/logout"><button>Sign out</button></form></div>`
+  return `<p>You are signed in as <strong>${escapeHtml(name)}</strong>.</p>
+<p><a class="button wide primary" href="/dashboard">To the dashboard</a></p>
+<form method="post" action="/auth/logout" class="center"><button class="quiet">Sign out</button></form>
+<h2>Or continue as somebody else</h2>`
 }
 
 function document(title: string, body: string): string {

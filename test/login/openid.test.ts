@@ -145,7 +145,14 @@ onEachEngine('OpenID Connect', (engine) => {
       const redirectUri = `${real.baseUrl}/auth/real/callback`
       const failed: Error[] = []
       const onError = (error: Error): void => void failed.push(error)
-      handle = createOpenIdServer({ mountPath: '/op', origin, client: { ...client, redirectUri }, onError })
+      const parts = {
+        mountPath: '/op',
+        origin,
+        client: { ...client, redirectUri },
+        admins: new Set<string>(),
+        onError,
+      }
+      handle = createOpenIdServer(parts)
       const browser = new Browser()
       const { url } = await browser.follow(new URL('/auth/real', real.baseUrl))
       const chosen = await browser.go(url, { method: 'POST', body: new URLSearchParams({ person: 'grace' }) })

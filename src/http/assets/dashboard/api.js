@@ -1,0 +1,28 @@
+// The public API, called like any other client would, with the session's cookie.
+
+async function answer(path, options) {
+  const response = await fetch(path, { headers: { accept: 'application/json' }, ...options })
+  if (response.status === 401) location.assign('/login')
+  if (!response.ok) {
+    const problem = await response.json().catch(() => ({ title: response.statusText }))
+    const error = new Error([problem.title, problem.detail, problem.advice].filter(Boolean).join('. '))
+    error.status = response.status
+    throw error
+  }
+  return response.text()
+}
+
+/** The answer as it was written: reading it would round great numbers. */
+export const readText = (path) => answer(path, {})
+
+export const read = async (path) => JSON.parse(await readText(path))
+
+/** A call that changes something; gives the answer, or undefined when there is none. */
+export async function send(method, path, body) {
+  const json = body !== undefined && {
+    headers: { accept: 'application/json', 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  }
+  const text = await answer(path, { method, ...json })
+  return text === '' ? undefined : JSON.parse(text)
+}

@@ -1,0 +1,51 @@
+import { readText, send } from './api.js'
+import { refreshDrawer } from './drawer.js'
+import { block, code, element, facts, fold, headerBlock, link, state, time } from './elements.js'
+import { subscriberName } from './subscriber-name.js'
+import { button } from './work.js'
+
+/** One delivery with its attempts, the newest first. */
+export async function deliveryView(id) {
+  const text = await readText(`/deliveries/${id}`)
+  const delivery = JSON.parse(text)
+  const name = await subscriberName(delivery.subscriberId)
+  return {
+    title: ['Delivery ', state(delivery.status)],
+    version: text,
+    content: () => [
+      facts({
+        event: link(`#events/${delivery.event}`, delivery.eventType),
+        'event id': code(delivery.eventId),
+        to: link(`#subscribers/${delivery.subscriberId}`, name),
+        created: time(delivery.createdAt),
+        finished: time(delivery.finishedAt),
+        'next attempt': time(delivery.nextAttemptAt),
+      }),
+      element(
+        'div',
+        { class: 'actions' },
+        button('Replay', async () => {
+          await send('POST', `/deliveries/${id}/replay`)
+          await refreshDrawer()
+        }),
+      ),
+      element('h3', {}, 'Attempts'),
+      ...(delivery.attempts.length === 0 ? [element('p', { class: 'soft' }, 'None yet.')] : []),
+      ...delivery.attempts.toReversed().map(attempt),
+    ],
+  }
+}
+
+function attempt({ number, at, status, durationMs, error, requestHeaders, responseHeaders, responseBody }) {
+  const good = status !== null && status >= 200 && status < 300
+  const pill = element('span', { class: `state ${good ? 'good' : 'bad'}` }, status ?? 'no answer')
+  return element(
+    'div',
+    { class: 'attempt' },
+    element('p', {}, `Attempt ${number} `, pill, ' ', time(at), ` · ${durationMs} ms`),
+    error ? element('p', { class: 'bad' }, error) : undefined,
+    responseBody ? fold('Answer', block(responseBody)) : undefined,
+    responseHeaders ? fold('Headers of the answer', headerBlock(responseHeaders)) : undefined,
+    fold('Headers of the request', headerBlock(requestHeaders)),
+  )
+}

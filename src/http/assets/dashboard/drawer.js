@@ -1,0 +1,53 @@
+// The drawer shows one event, delivery or subscriber. Its address is the hash, so that it can be linked to and the
+// browser's Back leads from a delivery to its event.
+import { $ } from './elements.js'
+import { guarded, onClick } from './work.js'
+
+const address = /^#(events|deliveries|subscribers)\/([\w-]+)$/
+
+/** What reads each kind by its id: `{ title, version, content }`, of which the version changes when anything does. */
+let views = {}
+let shown = ''
+
+/** Reads again what the drawer shows. It is drawn anew only when it changed, so that nothing that was unfolded closes. */
+export async function refreshDrawer() {
+  const [hash, kind, id] = address.exec(location.hash) ?? []
+  if (kind === undefined) return
+  const { title, version, content } = await views[kind](id)
+  // Meanwhile the person may have gone on.
+  if (hash !== location.hash || shown === `${hash} ${version}`) return
+  shown = `${hash} ${version}`
+  $('drawer-title').replaceChildren(...title)
+  $('drawer-body').replaceChildren(...content())
+}
+
+async function follow() {
+  $('drawer-notice').replaceChildren()
+  $('drawer-title').replaceChildren()
+  $('drawer-body').replaceChildren()
+  shown = ''
+  if (!address.test(location.hash)) {
+    $('drawer').close()
+    return
+  }
+  if (!$('drawer').open) $('drawer').showModal()
+  $('drawer').scrollTop = 0
+  await guarded(refreshDrawer)
+}
+
+export function openDrawer(known) {
+  views = known
+  addEventListener('hashchange', () => void follow())
+  $('drawer').addEventListener('close', () => {
+    if (address.test(location.hash)) history.pushState(null, '', location.pathname)
+  })
+  // A click beside the drawer's content is one on the backdrop.
+  $('drawer').addEventListener('click', ({ target }) => target === $('drawer') && $('drawer').close())
+  onClick($('drawer-close'), () => $('drawer').close())
+  return follow()
+}
+
+/** Shows something that is told once: it stays until the drawer leads elsewhere. */
+export function notice(...children) {
+  $('drawer-notice').replaceChildren(...children)
+}

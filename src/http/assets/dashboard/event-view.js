@@ -1,0 +1,112 @@
+import { readText, send } from './api.js'
+import {
+  block,
+  code,
+  element,
+  facts,
+  fold,
+  headerBlock,
+  link,
+  row,
+  state,
+  table,
+  time,
+  cell,
+} from './elements.js'
+import { indented, lastMember } from './json-text.js'
+import { isAdmin } from './session.js'
+import { subscriberName } from './subscriber-name.js'
+import { button } from './work.js'
+import { refreshDrawer } from './drawer.js'
+
+/** One event: what it holds, how it was processed, and to whom it was delivered. */
+export async function eventView(id) {
+  const text = await readText(`/events/${id}`)
+  const event = JSON.parse(text)
+  const names = await Promise.all(event.deliveries.map(({ subscriberId }) => subscriberName(subscriberId)))
+  return {
+    title: [event.type, state(event.status)],
+    version: text,
+    content: () => [
+      facts({
+        number: String(event.id),
+        'event id': code(event.eventId),
+        [event.direction]: time(event.createdAt),
+        source: event.source,
+        'content type': event.contentType,
+      }),
+      ...(event.processing ? processing(event) : []),
+      ...(event.direction === 'emitted' ? deliveries(event.deliveries, names) : []),
+      element('h3', {}, 'Payload'),
+      block(payloadOf(text, event)),
+      ...(event.headers ? [fold('Headers', headerBlock(event.headers))] : []),
+    ],
+  }
+}
+
+function payloadOf(text, { payloadBase64 }) {
+  if (payloadBase64 !== undefined) return `${payloadBase64}\n\n(no JSON: its bytes in base64)`
+  return indented(lastMember(text, 'payload') ?? '')
+}
+
+function processing({ id, status, processing: { attempts, processedAt, nextAttemptAt, failures } }) {
+  const reprocess = button('Reprocess', async () => {
+    await send('POST', `/events/${id}/reprocess`)
+    await refreshDrawer()
+  })
+  return [
+    element('h3', {}, 'Processing'),
+    attempts === 0 && processedAt
+      ? element('p', { class: 'soft' }, 'No handler is declared for it: it was recorded.')
+      : '',
+    facts({
+      attempts: attempts > 0 ? String(attempts) : '',
+      processed: time(processedAt),
+      'next attempt': time(nextAttemptAt),
+    }),
+    ...failures.map(({ number, at, durationMs, error }) =>
+      element(
+        'div',
+        { class: 'attempt' },
+        element('p', {}, `Attempt ${number} `, state('failed'), ' ', time(at), ` · ${durationMs} ms`),
+        block(error),
+      ),
+    ),
+    ...(isAdmin && status === 'failed' ? [element('div', { class: 'actions' }, reprocess)] : []),
+  ]
+}
+
+function deliveries(list, names) {
+  if (list.length === 0) return [element('p', { class: 'soft' }, 'No subscriber was to get it.')]
+  const rows = list.map((delivery, index) =>
+    row(
+      cell('main', isAdmin ? link(`#deliveries/${delivery.id}`, names[index]) : names[index]),
+      cell('side', state(delivery.status)),
+      attemptsOf(delivery),
+    ),
+  )
+  return [element('h3', {}, 'Deliveries'), table(['to', 'status', 'attempts'], ...rows)]
+}
+
+/** How many attempts there were, and what the newest met. */
+export function attemptsOf({
+  attempts,
+  attemptCount = attempts,
+  lastStatus,
+  lastError,
+  nextAttemptAt,
+  status,
+}) {
+  const number = `${attemptCount} attempt${attemptCount === 1 ? '' : 's'}`
+  const failed = status !== 'delivered' && attemptCount > 0
+  const reason = failed ? (lastError ?? (lastStatus ? `status ${lastStatus}` : undefined)) : undefined
+  return element(
+    'span',
+    {},
+    number,
+    reason && ' · ',
+    reason && element('span', { class: 'bad' }, reason),
+    nextAttemptAt && attemptCount > 0 ? ' · next ' : undefined,
+    attemptCount > 0 ? time(nextAttemptAt) : undefined,
+  )
+}

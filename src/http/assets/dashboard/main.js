@@ -1,0 +1,57 @@
+// What the dashboard starts with. Each part reads the public API for itself; a failure of one leaves the others be.
+import { showActivity, showIdentities, showLinks, showSessions } from './account.js'
+import { showAuditAnew, showMoreAudit, showMoreUsers } from './administration.js'
+import { send } from './api.js'
+import { deliveryView } from './delivery-view.js'
+import { openDrawer, refreshDrawer } from './drawer.js'
+import { $ } from './elements.js'
+import { eventView } from './event-view.js'
+import { refreshEvents, showOlderEvents } from './events.js'
+import { isAdmin, me } from './session.js'
+import { subscriberView } from './subscriber-view.js'
+import { showSubscribers, takeNewSubscribers } from './subscribers.js'
+import { guarded, onClick, show } from './work.js'
+
+/** Milliseconds between looks at the log, when the page is seen and when it is not. */
+const [often, seldom] = [2_000, 15_000]
+
+const parts = [showSessions, showIdentities, showLinks, showActivity]
+
+$('who').textContent = `${me.name ?? me.email ?? me.id}${isAdmin ? ' (admin)' : ''}`
+onClick($('sign-out'), async () => {
+  await send('POST', '/auth/logout')
+  location.assign('/login')
+})
+onClick($('events-older'), showOlderEvents)
+
+if (isAdmin) {
+  for (const name of ['subscribers', 'users', 'audit']) $(`${name}-section`).hidden = false
+  onClick($('users-more'), showMoreUsers)
+  onClick($('audit-more'), showMoreAudit)
+  $('audit-failed').addEventListener('change', () => void guarded(showAuditAnew))
+  takeNewSubscribers()
+  parts.push(showSubscribers, showMoreUsers, showAuditAnew)
+}
+
+const views = { events: eventView, deliveries: deliveryView, subscribers: subscriberView }
+let failing = false
+
+// The log is open to admins, and in demo mode to all: others are not bothered with a refusal.
+async function follow() {
+  try {
+    await refreshEvents()
+    if ($('drawer').open) await refreshDrawer()
+    if (failing) $('problems').replaceChildren()
+    failing = false
+  } catch (error) {
+    if (error.status === 403) {
+      $('events-empty').textContent = 'The event log is for admins.'
+      return
+    }
+    show(error)
+    failing = true
+  }
+  setTimeout(follow, document.hidden || failing ? seldom : often)
+}
+
+await Promise.all([follow(), openDrawer(views), ...parts.map(guarded)])
