@@ -58,6 +58,17 @@ function installed() {
   return dev ? 'everything' : 'production'
 }
 
+/**
+ * Whether node_modules holds a full install, be it of another lock: after the lock has changed, a developer's stays one.
+ * npm's record tells; our own stamp does when it has been lost.
+ */
+function hadDevelopmentPackages() {
+  const record = readJson(join(modules, '.package-lock.json'))
+  if (record) return Object.keys(record.packages).some((path) => record.packages[path].dev)
+  const stamp = readJson(stampFile)
+  return Boolean(stamp && stamp.dev)
+}
+
 const satisfies = (state, withDev) => state === 'everything' || (state === 'production' && !withDev)
 
 function isAlive(pid) {
@@ -112,8 +123,9 @@ function npm(args) {
   return waitFor(child)
 }
 
-async function install(withDev) {
-  if (satisfies(installed(), withDev)) return
+async function install(needsDev) {
+  if (satisfies(installed(), needsDev)) return
+  const withDev = needsDev || hadDevelopmentPackages()
   const unlock = await lockInstall()
   process.on('exit', unlock)
   const state = installed()

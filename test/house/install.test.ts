@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, test } from 'node:test'
+import { promisify } from 'node:util'
+
+type Lock = Record<string, { version: string; dev?: true }>
+
+/** An npm that installs by writing the record that npm writes, and notes what it was asked for. */
+const npm = `
+  const { appendFileSync, mkdirSync, readFileSync, writeFileSync } = require('node:fs')
+  const args = process.argv.slice(2)
+  appendFileSync('calls', args.slice(0, 2).join(' ') + '\\n')
+  const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8'))
+  const wanted = Object.entries(packages).filter(([path, { dev }]) => path && (!dev || args.includes('--include=dev')))
+  mkdirSync('node_modules', { recursive: true })
+  writeFileSync('node_modules/.package-lock.json', JSON.stringify({ packages: Object.fromEntries(wanted) }))
+`
+
+describe('scripts/run.mjs brings node_modules in line with the lock', () => {
+  let root: string
+  beforeEach(() => {
+    root = mkdtempSync(join(tmpdir(), 'postern-install-test-'))
+    for (const folder of ['scripts', 'src']) mkdirSync(join(root, folder))
+    copyFileSync(join(import.meta.dirname, '../../scripts/run.mjs'), join(root, 'scripts/run.mjs'))
+    write('package.json', { type: 'module' })
+    writeFileSync(join(root, 'src/main.ts'), 'process.stdout.write("started")')
+    writeFileSync(join(root, 'test.ts'), 'process.stdout.write("tested")')
+    writeFileSync(join(root, 'npm-cli.cjs'), npm)
+    lock('1.0.0')
+  })
+  afterEach(() => rmSync(root, { recursive: true, force: true }))
+
+  const write = (file: string, value: unknown): void => writeFileSync(join(root, file), JSON.stringify(value))
+  const lock = (version: string): void => {
+    const packages: Lock = { 'node_modules/a': { version }, 'node_modules/b': { version, dev: true } }
+    write('package-lock.json', { packages: { '': {}, ...packages } })
+  }
+  async function npmRun(...args: string[]): Promise<string> {
+    const env = { PATH: process.env['PATH'], npm_execpath: join(root, 'npm-cli.cjs') }
+    const ended = await promisify(execFile)(process.execPath, ['scripts/run.mjs', ...args], {
+      cwd: root,
+      env,
+    })
+    return ended.stdout
+  }
+  const start = (): Promise<string> => npmRun('serve')
+  /** What npm was asked for since the last look. */
+  function calls(): string[] {
+    const file = join(root, 'calls')
+    const lines = existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : []
+    rmSync(file, { force: true })
+    return lines
+  }
+
+  test('a first start installs what running needs, once', async () => {
+    assert.equal(await start(), 'started')
+    assert.deepEqual(calls(), ['ci --omit=dev'])
+    assert.equal(await start(), 'started')
+    assert.deepEqual(calls(), [])
+  })
+
+  test('a script adds the rest, and a start then leaves it', async () => {
+    await start()
+    calls()
+    assert.equal(await npmRun('--script', 'test.ts'), 'tested')
+    assert.deepEqual(calls(), ['install --no-save'])
+    await start()
+    assert.deepEqual(calls(), [])
+  })
+
+  test('when the lock has changed, a full install stays one', async () => {
+    await npmRun('--script', 'test.ts')
+    assert.deepEqual(calls(), ['ci --include=dev'])
+    lock('2.0.0')
+    await start()
+    assert.deepEqual(calls(), ['ci --include=dev'])
+    rmSync(join(root, 'node_modules/.postern-install.json'))
+    lock('3.0.0')
+    await start()
+    assert.deepEqual(calls(), ['ci --include=dev'], 'also one that npm alone has made')
+  })
+
+  test('when the lock has changed, a production install stays one', async () => {
+    await start()
+    calls()
+    lock('2.0.0')
+    await start()
+    assert.deepEqual(calls(), ['ci --omit=dev'])
+  })
+})
