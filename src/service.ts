@@ -8,6 +8,7 @@ import { insertSamples } from './demo/sample-data.ts'
 import { createSampleSubscriber } from './demo/subscriber.ts'
 import { createEmitting } from './emitting/index.ts'
 import { createApp, type App, type Timeouts } from './http/app.ts'
+import { refuseOtherHosts } from './http/loopback-only.ts'
 import { operations } from './http/operations.ts'
 import type { Room, Worker } from './http/room.ts'
 import { createListing } from './listing/index.ts'
@@ -52,7 +53,7 @@ export async function startService(parts: ServiceParts): Promise<Service> {
     clock = systemClock,
     roles = { http: true, workers: true },
   } = parts
-  const samples = parts.samples === true && !configuration.production && roles.http
+  const samples = parts.samples === true && configuration.demo && roles.http
   const { masterSecrets } = configuration
   if (!masterSecrets) throw new ConfigurationError(['POSTERN_SECRET is missing'])
 
@@ -76,7 +77,7 @@ export async function startService(parts: ServiceParts): Promise<Service> {
     const emitting = createEmitting(common)
     const { emitWithin } = emitting
     const accounts = createAccounts({ ...common, events: config.login?.events ?? false, emit: emitWithin })
-    const demoProvider = configuration.production ? undefined : createDemoIdentityProvider(common)
+    const demoProvider = configuration.demo ? createDemoIdentityProvider(common) : undefined
     const login = createLogin({
       ...common,
       config: config.login ?? {},
@@ -105,7 +106,12 @@ export async function startService(parts: ServiceParts): Promise<Service> {
     }))
     operations(app, { database, metrics, workers, clock, configuration })
     for (const room of rooms) await room.routes(app)
-    await demoProvider?.routes(app)
+    if (demoProvider) {
+      await app.register(async (scope) => {
+        refuseOtherHosts(scope)
+        await demoProvider.routes(scope)
+      })
+    }
     const sampleSubscriber = samples
       ? createSampleSubscriber({ ...common, subscribers: emitting.subscribers })
       : undefined

@@ -6,6 +6,11 @@ export type Environment = Readonly<Record<string, string | undefined>>
 
 export interface Configuration extends Settings {
   providers: readonly ProviderSettings[]
+  /**
+   * Whether this is a service for its own machine alone, with open lists and the built-in identity provider: not in
+   * production, and not under a public address either.
+   */
+  demo: boolean
 }
 
 /** Everything that is wrong with the configuration, at once. */
@@ -25,7 +30,9 @@ export class ConfigurationError extends Error {
 export function readEnvironment(env: Environment): Configuration {
   const { configuration, faults } = inspectEnvironment(env)
   if (faults.length > 0) throw new ConfigurationError(faults)
-  return configuration as Configuration
+  const { production, baseUrl } = configuration as Settings
+  const demo = !production && (baseUrl === undefined || isLoopbackHost(new URL(baseUrl).hostname))
+  return { ...(configuration as Settings & Inspection['configuration']), demo }
 }
 
 /** As much of the configuration as could be read, and what is wrong with the rest, as sentences for the operator. */
@@ -57,18 +64,15 @@ export function inspectEnvironment(env: Environment): Inspection {
     }
   }
   const configuration = { ...(values as Partial<Settings>), providers: readProviders(env, faults) }
-  if (configuration.production === false) checkDemo(configuration, faults)
+  if (configuration.production === false) checkHost(configuration, faults)
   return { configuration, faults }
 }
 
-/** Demo mode is for this machine alone, and so is its address. */
-function checkDemo({ host, baseUrl }: Partial<Settings>, faults: string[]): void {
-  const why = 'in demo mode, since its lists are open and anybody can sign in as anybody'
+/** Outside production the service is for this machine alone. */
+function checkHost({ host }: Partial<Settings>, faults: string[]): void {
   if (host !== undefined && !isLoopbackHost(host))
-    faults.push(`HOST must be a loopback address ${why}; set NODE_ENV=production to listen elsewhere`)
-  if (baseUrl !== undefined && !isLoopbackHost(new URL(baseUrl).hostname))
     faults.push(
-      `BASE_URL must be an address of this machine, such as http://localhost:3000, ${why}; set NODE_ENV=production to be reached elsewhere`,
+      'HOST must be a loopback address in demo mode, since its lists are open and its secrets generated; set NODE_ENV=production to listen elsewhere',
     )
 }
 

@@ -1,20 +1,17 @@
-import type { Configuration } from '../config/environment.ts'
 import type { Room } from '../http/room.ts'
 import type { Database } from '../storage/database.ts'
 import { openEventLog } from './log.ts'
 import { eventRoutes } from './routes.ts'
 
 export interface EventsParts {
-  configuration: Configuration
   database: Database
 }
 
 /** The log that receiving and emitting append to, and that `GET /events` reads. */
-export function createEvents({ configuration, database }: EventsParts): Room {
+export function createEvents({ database }: EventsParts): Room {
   const log = openEventLog(database)
   return {
     workers: [],
-    routes: (app) =>
-      eventRoutes(app, { database, log, access: configuration.production ? 'admin' : 'public' }),
+    routes: (app) => eventRoutes(app, { database, log }),
   }
 }

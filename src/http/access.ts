@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
 import { Problem } from '../errors.ts'
+import { isAddressedToThisMachine } from './loopback-only.ts'
 import type { Access, Authenticate, Principal } from './principal.ts'
 import type { RateLimits } from './rate-limits.ts'
 
@@ -8,19 +9,23 @@ export interface Guard {
   limits: RateLimits
   /** Our own origin: the only one whose pages may change something with the cookie. */
   origin: () => string
+  /** Whether the routes that are `openInDemo` are open to calls on this machine. */
+  demo: boolean
 }
 
 /**
  * Puts the guard that a route's `config.access` asks for in front of it. A route that declares none is a programming
  * error that stops the start: access is never open by forgetting.
  */
-export function guardRoutes(app: FastifyInstance, { authenticate, limits, origin }: Guard): void {
+export function guardRoutes(app: FastifyInstance, { authenticate, limits, origin, demo }: Guard): void {
   app.decorateRequest('principal', undefined)
   app.addHook('onRoute', (route) => {
     const access = route.config?.access
     if (!access) throw new Error(`${String(route.method)} ${route.url} does not declare its access`)
     if (access === 'public') return
+    const open = demo && route.config?.openInDemo === true
     const guard: onRequestAsyncHookHandler = async (request, reply) => {
+      if (open && isAddressedToThisMachine(request)) return
       const principal = await authenticate(request)
       if (!principal) throw new Problem('not-signed-in')
       // Whether the call came from our own pages is asked before what it may do.

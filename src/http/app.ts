@@ -16,7 +16,6 @@ import { addSecurityHeaders } from './security-headers.ts'
 import { serveAssets } from './assets.ts'
 import { answerClientErrors } from './client-errors.ts'
 import { lazyLog } from './lazy-log.ts'
-import { refuseOtherHosts } from './loopback-only.ts'
 import { RouteMethods } from './methods.ts'
 import { serveDashboard } from './dashboard.ts'
 import { describeRoutes } from './openapi.ts'
@@ -93,11 +92,10 @@ export async function createApp(parts: AppParts): Promise<App> {
   app.addHook('onRoute', (route) => methods.add(route))
   app.decorate('routeMethods', methods)
   const limits = limitRequests(app, configuration.rateLimit ? clock : undefined)
-  guardRoutes(app, { authenticate, limits, origin: baseUrl })
+  guardRoutes(app, { authenticate, limits, origin: baseUrl, demo: configuration.demo })
   answerProblems(app, (url) => methods.allowedFor(url))
 
   addSecurityHeaders(app, { https: (configuration.baseUrl ?? '').startsWith('https:') })
-  if (!configuration.production) refuseOtherHosts(app)
   logRequests(app)
   await describeRoutes(app)
   await serveAssets(app)

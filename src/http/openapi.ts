@@ -81,8 +81,28 @@ export async function describeRoutes(app: App): Promise<void> {
       const access = route.config?.access ?? 'admin'
       const described = { ...schema } as Record<string, unknown>
       described['security'] = credentials[access]
+      if (route.config?.optionalBody) described[optionalBody] = true
       described['response'] = { ...(schema?.response as object | undefined), default: problem }
       return { schema: described, url }
     },
+    transformObject: (document) => {
+      const described = 'openapiObject' in document ? document.openapiObject : {}
+      const paths = Object.values((described.paths ?? {}) as Record<string, Record<string, Operation>>)
+      for (const operations of paths) Object.values(operations).forEach(markOptionalBody)
+      return described
+    },
   })
+}
+
+/** Carries `config.optionalBody` through the plugin, which knows bodies only as required. */
+const optionalBody = 'x-optional-body'
+
+interface Operation {
+  requestBody?: { required?: boolean }
+  [optionalBody]?: true
+}
+
+function markOptionalBody(operation: Operation): void {
+  if (operation[optionalBody] && operation.requestBody) operation.requestBody.required = false
+  delete operation[optionalBody]
 }

@@ -27,6 +27,10 @@ export type Access = 'public' | 'user' | 'session' | 'admin'
 declare module 'fastify' {
   interface FastifyContextConfig {
     access?: Access
+    /** The body may be left out, and then is as an empty object. Whoever declares it sees to that. */
+    optionalBody?: boolean
+    /** In demo mode it needs no credential, from this machine. */
+    openInDemo?: boolean
   }
   interface FastifyRequest {
     principal: Principal | undefined

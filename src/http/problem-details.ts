@@ -75,6 +75,8 @@ export function answerProblems(app: FastifyInstance, allowedMethods: (url: strin
   app.setErrorHandler((error, request, reply) => {
     const problem = toProblem(error)
     report(request, problem, error)
+    // What is wrong with a body does not matter where nothing reads it.
+    if (request.is404 && problem.status < 500) return sendNotFound(request, reply, new Problem('not-found'))
     return problem.status === 404 ? sendNotFound(request, reply, problem) : sendProblem(reply, problem)
   })
   app.setNotFoundHandler((request, reply) => sendNotFound(request, reply, new Problem('not-found')))

@@ -14,7 +14,6 @@ import { createListReader } from './store.ts'
 import { writeRoutes } from './writing/routes.ts'
 
 export interface ListingParts {
-  configuration: Configuration
   database: Database
   keyring: Keyring
   clock: Clock
@@ -24,16 +23,15 @@ export interface ListingParts {
 
 /** The lists, and the calls that change those of them that are the service's own: products and posts. */
 export function createListing(parts: ListingParts): Room {
-  const { configuration, database, keyring, clock, listedAdmins } = parts
+  const { database, keyring, clock, listedAdmins } = parts
   const pages = new Pages(database.engine, createListReader(database), new Cursors(keyring))
   return {
     routes(app) {
-      const accessOf = ({ access }: ListDeclaration) => (configuration.production ? access : 'public')
-      listRoute(app, users, pages, accessOf(users), async () => {
+      listRoute(app, users, pages, async () => {
         const admins = await listedAdmins()
         return (user) => (admins.has(String(user['id'])) ? { ...user, role: 'admin' } : user)
       })
-      for (const list of [products, posts]) listRoute(app, list, pages, accessOf(list))
+      for (const list of [products, posts]) listRoute(app, list, pages)
       writeRoutes(app, { database, clock })
     },
     workers: [],

@@ -37,18 +37,23 @@ export function answerSchema(list: ListDeclaration): TSchema {
 /** The parameters, for the documentation: query strings are never refused by their schema. */
 export function querySchema(list: ListDeclaration): TSchema {
   const { default: fallback, max } = list.limit
-  const limit = Type.Integer({
-    minimum: 1,
-    maximum: max,
-    default: fallback,
-    description: `Items per page. What is no number, and 0, becomes ${fallback}; the rest loses its fraction and is clamped into 1 to ${max}.`,
-  })
-  const page = Type.Integer({
-    minimum: 1,
-    default: 1,
-    description: 'What is no number, or below 1, becomes 1; a fraction is cut off.',
-  })
+  const limit = coerced(
+    Type.Integer({
+      minimum: 1,
+      maximum: max,
+      default: fallback,
+      description: `Items per page. What is no number, and 0, becomes ${fallback}; the rest loses its fraction and is clamped into 1 to ${max}.`,
+    }),
+  )
+  const page = coerced(
+    Type.Integer({
+      minimum: 1,
+      default: 1,
+      description: 'What is no number, or below 1, becomes 1; a fraction is cut off.',
+    }),
+  )
   const cursor = Type.String({
+    minLength: 1,
     description:
       'The nextCursor of the page before, with the same filters and sort. Leave it out for the first page.',
   })
@@ -69,5 +74,15 @@ export function querySchema(list: ListDeclaration): TSchema {
 
 function filterSchema(list: ListDeclaration, { kind, field, description }: Filter): TSchema {
   if (kind === 'positiveWhenTrue') return Type.String({ description })
-  return types[list.fields[field]!.type](description)
+  const { type } = list.fields[field]!
+  return type === 'text' ? types.text(description) : coerced(types[type](description))
+}
+
+/** What is meant, or any other text, which is no error. */
+function coerced(meant: TSchema & { description?: string; default?: unknown }): TSchema {
+  const { description, default: fallback, ...rest } = meant
+  return Type.Union([rest, Type.String()], {
+    description: description!,
+    ...(fallback !== undefined && { default: fallback }),
+  })
 }

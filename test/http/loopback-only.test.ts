@@ -4,7 +4,7 @@ import { request, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import { engines } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { adminKey, startTestService, type TestService } from '../harness/service.ts'
 
 /** fetch leaves no choice of the Host header. */
 async function get(
@@ -22,43 +22,44 @@ async function get(
   }
 }
 
-describe('demo mode answers this machine only', () => {
+describe('what demo mode opens, it opens to this machine only', () => {
   let service: TestService
   before(async () => {
     service = await startTestService(engines[0]!)
   })
   after(() => service.close())
 
-  const refused = { status: 421, code: 'misdirected-request' }
+  const closed = { status: 401, code: 'not-signed-in' }
 
-  test('a rebound name reaches nothing: no list, no page, no sign-in, not even what is not there', async () => {
+  test('a rebound name finds no open list and no provider that signs in as anybody', async () => {
     const { port } = new URL(service.baseUrl)
-    for (const path of [
-      '/users',
-      '/events',
-      '/products',
-      '/login',
-      '/auth/demo',
-      '/dashboard',
-      '/healthz',
-      '/no',
-    ])
-      assert.deepEqual(await get(service, path, { host: `evil.example:${port}` }), refused, path)
-    for (const host of [
+    for (const name of [
+      'evil.example',
       '127.0.0.1.evil.example',
       'localhost.evil.example',
       '[::2]',
       '0.0.0.0',
       '10.0.0.1',
       'a@127.0.0.1',
-    ])
-      assert.deepEqual(await get(service, '/users', { host }), refused, host)
+    ]) {
+      const headers = { host: `${name}:${port}` }
+      for (const path of ['/users', '/events', '/events/1', '/metrics'])
+        assert.deepEqual(await get(service, path, headers), closed, `${name} ${path}`)
+      const provider = await get(service, '/demo-idp/.well-known/openid-configuration', headers)
+      assert.deepEqual(provider, { status: 421, code: 'misdirected-request' }, name)
+    }
   })
 
   test('a proxy that passes its own name on is told by it', async () => {
     const host = new URL(service.baseUrl).host
     for (const name of ['gate.example.com', 'localhost, gate.example.com', 'gate.example.com:443'])
-      assert.deepEqual(await get(service, '/users', { host, 'x-forwarded-host': name }), refused, name)
+      assert.deepEqual(await get(service, '/users', { host, 'x-forwarded-host': name }), closed, name)
+  })
+
+  test('with a credential every name is served', async () => {
+    const headers = { host: 'gate.example.com', authorization: `Bearer ${adminKey}` }
+    assert.equal((await get(service, '/users', headers)).status, 200)
+    assert.equal((await get(service, '/products', { host: 'gate.example.com' })).status, 200)
   })
 
   test('every name of this machine is served', async () => {
@@ -70,9 +71,23 @@ describe('demo mode answers this machine only', () => {
 
   test('HTTP/1.0 without a Host header is no browser', async () => {
     const socket = connect(Number(new URL(service.baseUrl).port), '127.0.0.1')
-    socket.end('GET /healthz HTTP/1.0\r\n\r\n')
+    socket.end('GET /users HTTP/1.0\r\n\r\n')
     assert.match((await socket.toArray()).join(''), /^HTTP\/1\.1 200 /)
   })
+})
+
+test('under a public address nothing is open, even outside production', async () => {
+  const service = await startTestService(engines[0]!, { env: { BASE_URL: 'https://gate.example.com' } })
+  try {
+    const address = service.app.server.address() as { port: number }
+    const reached = { ...service, baseUrl: `http://127.0.0.1:${address.port}` }
+    for (const path of ['/users', '/events', '/metrics'])
+      assert.deepEqual(await get(reached, path, {}), { status: 401, code: 'not-signed-in' }, path)
+    for (const path of ['/demo-idp/.well-known/openid-configuration', '/auth/demo'])
+      assert.equal((await get(reached, path, {})).status, 404, path)
+  } finally {
+    await service.close()
+  }
 })
 
 test('production is called by any name', async () => {
