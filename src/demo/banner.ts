@@ -11,7 +11,8 @@ export interface BannerParts extends CompletedConfiguration {
 export function banner({ configuration, kept, fresh, baseUrl, secretsFile }: BannerParts): string {
   const { webhookSecrets = [], adminApiKey = '' } = configuration
   // An id of its own at every start: pasted twice it is a duplicate, which is processed once.
-  const body = `{"id":"evt_${Date.now().toString(36)}","type":"order.paid","amount":4200}`
+  const number = Date.now().toString(36)
+  const body = `{"id":"evt_${number}","type":"order.paid","data":{"order":"${number}","amount":4200}}`
   const signature = createHmac('sha256', webhookSecrets[0] ?? '')
     .update(body)
     .digest('hex')
@@ -30,11 +31,11 @@ export function banner({ configuration, kept, fresh, baseUrl, secretsFile }: Ban
     '',
     '  Emit an event of your own: the built-in sample subscriber verifies it and prints it below:',
     '',
-    `    curl -s -X POST ${baseUrl}/events -H "authorization: Bearer ${keyInShell()}" -H 'content-type: application/json' -d '{"type":"order.shipped","data":{"order":1}}'`,
+    `    curl -s -X POST ${baseUrl}/events -H "authorization: Bearer ${keyInShell()}" -H 'content-type: application/json' -d '{"type":"order.shipped","data":{"order":"42"}}'`,
     '',
     '  List what came and went, or the sample products:',
     '',
-    `    curl -s '${baseUrl}/events?limit=5'`,
+    `    curl -s '${baseUrl}/events?order=desc&limit=5'`,
     `    curl -s '${baseUrl}/products?category=kitchen&sort=-price&limit=3'`,
     '',
   ]

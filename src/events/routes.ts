@@ -73,7 +73,8 @@ export function eventRoutes(app: App, { database, log }: EventRouteParts): void 
   app.get(
     '/events',
     {
-      config: { access: 'admin', openInDemo: true },
+      // Who follows the log, such as the dashboard, asks every few seconds.
+      config: { access: 'admin', openInDemo: true, quiet: true },
       schema: {
         tags,
         summary: 'The log of received and emitted events, in ascending order unless asked otherwise',
@@ -110,7 +111,7 @@ export function eventRoutes(app: App, { database, log }: EventRouteParts): void 
   app.get(
     '/events/:id',
     {
-      config: { access: 'admin', openInDemo: true },
+      config: { access: 'admin', openInDemo: true, quiet: true },
       schema: {
         tags,
         summary: 'One event with its payload, processing history and deliveries',

@@ -9,7 +9,11 @@ const levels: Record<number, string> = {
   60: 'FATAL',
 }
 
-/** Log lines for a person at a terminal, one short line each. Machines get the NDJSON as it is. */
+/** Columns that a person's terminal has at least. */
+const width = 100
+const indent = ' '.repeat(10)
+
+/** Log lines for a person at a terminal, mostly one short line each. Machines get the NDJSON as it is. */
 export function readableLines(out: NodeJS.WritableStream): Writable {
   return new Writable({
     decodeStrings: false,
@@ -27,9 +31,32 @@ function readable(line: string): string {
     msg: string
     err?: { message?: string; stack?: string }
   }
-  const details = Object.entries(rest)
-    .filter(([name]) => name !== 'reqId')
-    .map(([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
-  const text = [new Date(time).toTimeString().slice(0, 8), levels[level] ?? level, msg, ...details].join('  ')
-  return err ? `${text}\n${err.stack ?? err.message ?? ''}` : text
+  const entries = Object.entries(rest).filter(([name]) => name !== 'reqId')
+  const [groups, details] = [
+    entries.filter(([, value]) => isGroup(value)),
+    entries.filter(([, value]) => !isGroup(value)),
+  ]
+  const head = [new Date(time).toTimeString().slice(0, 8), levels[level] ?? level, msg, ...details.map(pair)]
+  const lines = [head.join('  '), ...groups.flatMap(([, value]) => wrapped(Object.entries(value as object)))]
+  return err ? `${lines.join('\n')}\n${err.stack ?? err.message ?? ''}` : lines.join('\n')
+}
+
+/** Many named values, such as the settings: they go below the line instead of making it endless. */
+function isGroup(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length > 3
+}
+
+function pair([name, value]: [string, unknown]): string {
+  return `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`
+}
+
+function wrapped(entries: [string, unknown][]): string[] {
+  const lines: string[] = []
+  for (const text of entries.map(pair)) {
+    const last = lines.at(-1)
+    if (last !== undefined && last.length + 2 + text.length <= width)
+      lines[lines.length - 1] = `${last}  ${text}`
+    else lines.push(indent + text)
+  }
+  return lines
 }

@@ -4,8 +4,11 @@ import { after, before, test } from 'node:test'
 import { sql } from 'kysely'
 import orders from '../../examples/orders/postern.config.ts'
 import { provider } from '../../src/cli/samples/provider.ts'
+import { readEnvironment } from '../../src/config/environment.ts'
+import { banner } from '../../src/demo/banner.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startReceiver, type Receiver } from '../harness/receiver.ts'
+import { eventually, postWebhook } from '../receiving/harness.ts'
 import { startTestService, webhookSecret, type TestService } from '../harness/service.ts'
 
 onEachEngine('examples/orders', (engine) => {
@@ -40,11 +43,43 @@ onEachEngine('examples/orders', (engine) => {
     const event = JSON.parse(call!.body.toString()) as { type: string; data: unknown }
     assert.equal(event.type, 'order.confirmed')
     assert.deepEqual(event.data, data)
-    const { rows } = await sql`select id, amount from orders`.execute(service.database.reader)
-    assert.deepEqual(
-      rows.map((row) => structuredClone(row)),
-      [{ id: '42', amount: 4200 }],
-    )
+    assert.deepEqual(await written(), [{ id: '42', amount: 4200 }])
     assert.equal(receiver.calls.length, 1)
   })
+
+  test('another event about the same order, and one without an amount, change nothing and are no failures', async () => {
+    const repeated = { type: 'order.paid', id: 'evt_2', data: { order: '42', amount: 1 } }
+    for (const event of [repeated, { type: 'order.paid', id: 'evt_3', amount: 4200 }]) {
+      assert.equal((await postWebhook(service, event)).status, 200)
+      await eventually(async () => (await statusOf(event.id)) === 'processed', event.id)
+    }
+    assert.deepEqual(await written(), [{ id: '42', amount: 4200 }])
+  })
+
+  test("the banner's command is handled", async () => {
+    const text = banner({
+      configuration: readEnvironment({ WEBHOOK_SECRET: webhookSecret }),
+      kept: [],
+      fresh: false,
+      baseUrl: service.baseUrl,
+      secretsFile: '',
+    })
+    const [, signature, body] = /'x-signature: (\w+)' -d '(.+)'$/m.exec(text)!
+    assert.equal((await postWebhook(service, body!, { 'x-signature': signature! })).status, 200)
+    const { id } = JSON.parse(body!) as { id: string }
+    await eventually(async () => (await statusOf(id)) === 'processed', id)
+    assert.equal((await written()).length, 2)
+  })
+
+  async function written(): Promise<unknown[]> {
+    const { rows } = await sql`select id, amount from orders order by id`.execute(service.database.reader)
+    return rows.map((row) => structuredClone(row))
+  }
+
+  async function statusOf(eventId: string): Promise<string | undefined> {
+    const { data } = (await (await service.fetch('/events?limit=100')).json()) as {
+      data: { eventId: string; status: string }[]
+    }
+    return data.find((event) => event.eventId === eventId)?.status
+  }
 })
