@@ -6,6 +6,7 @@ export type {
   EmittedEvent,
   Handler,
   HandlerContext,
+  HandlerOptions,
   ReceivedEvent,
   ReceivingConfig,
 } from './receiving/config.ts'

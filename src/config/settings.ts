@@ -113,6 +113,13 @@ export const settings = {
     default: '30',
     description: 'Seconds that a handler may take; then its signal is aborted and its work rolled back.',
   }),
+  handlerTransactionTimeout: setting({
+    env: 'HANDLER_TRANSACTION_TIMEOUT',
+    read: read.seconds(0.1, 60),
+    default: '2',
+    description:
+      'On SQLite, seconds from the first query of a handler until its transaction is rolled back: nobody else can write meanwhile.',
+  }),
   bodyLimit: setting({
     env: 'WEBHOOK_BODY_LIMIT',
     read: read.integer(1, 100 * 1024 * 1024),

@@ -68,10 +68,22 @@ export type Handler<DB = AnyTables> = (
   context: HandlerContext<DB>,
 ) => Promise<void> | void
 
-/** A handler, or one that declares which identity providers' access tokens it needs. */
-export type DeclaredHandler<DB = AnyTables> =
-  | Handler<DB>
-  | { providerTokens: readonly string[]; handle: Handler<DB> }
+/** A handler with bounds of its own. */
+export interface HandlerOptions<DB = AnyTables> {
+  handle: Handler<DB>
+  /**
+   * Events that it works on at once in one process, 1 to 1000, whatever their sources and types. Default: 8 for each
+   * source.
+   */
+  concurrency?: number
+  /** Seconds that it may take, 0.1 to 3600. Default: HANDLER_TIMEOUT. */
+  timeout?: number
+  /** Identity providers whose access tokens it needs. */
+  providerTokens?: readonly string[]
+}
+
+/** A handler, plain or with bounds. */
+export type DeclaredHandler<DB = AnyTables> = Handler<DB> | HandlerOptions<DB>
 
 /** The `receiving` part of the configuration module. */
 export interface ReceivingConfig<DB = AnyTables> {

@@ -1,5 +1,5 @@
 import { ConfigurationError } from '../config/environment.ts'
-import type { DeclaredHandler, Handler, ProviderToken } from './config.ts'
+import type { DeclaredHandler, Handler, HandlerOptions, ProviderToken } from './config.ts'
 
 /** Where users' access tokens at identity providers come from; service.ts passes it in. */
 export interface ProviderTokenSource {
@@ -8,35 +8,75 @@ export interface ProviderTokenSource {
   accessToken: ProviderToken
 }
 
-/**
- * The handlers as functions. One that declares which providers' access tokens it needs gets those, and no other handler
- * gets any. @throws ConfigurationError for a declaration that cannot be met.
- */
-export function plainHandlers(
-  handlers: Readonly<Record<string, DeclaredHandler>> = {},
-  tokens?: ProviderTokenSource,
-): Record<string, Handler> {
-  const faults: string[] = []
-  const plain = Object.entries(handlers).map(([key, declared]): [string, Handler] => {
-    // What is neither is told by whoever checks all handlers.
-    if (typeof declared !== 'object' || declared === null) return [key, declared]
-    const { handle, providerTokens } = declared
-    for (const provider of providerTokens) {
-      if (tokens?.keeps(provider)) continue
-      faults.push(
-        `receiving.handlers[${JSON.stringify(key)}] needs tokens of ${provider}: set login.providers.${provider}.keepTokens`,
-      )
-    }
-    return [key, (event, context) => handle(event, { ...context, providerToken })]
+/** A handler with what bounds it. */
+export interface RegisteredHandler {
+  /** The type or pattern that it was declared for. */
+  readonly key: string
+  readonly handle: Handler
+  /** Milliseconds. */
+  readonly timeout: number
+  /** Events at once, when it has a bound of its own. */
+  readonly concurrency: number | undefined
+}
 
-    async function providerToken(...[provider, owner]: Parameters<ProviderToken>) {
-      if (!tokens || !providerTokens.includes(provider))
-        throw new Error(`this handler does not declare that it needs tokens of ${provider}`)
-      return tokens.accessToken(provider, owner)
+/** A type, `type.*` or `*`. */
+const keyForm = /^(?:\*|[^*]+\.\*|[^*]+)$/
+const mostAtOnce = 1_000
+const timeouts = { least: 0.1, most: 3_600 }
+
+/**
+ * The handlers of the configuration module. One that declares which providers' access tokens it needs gets those, and no
+ * other handler gets any.
+ * @param timeout milliseconds for those that declare none
+ * @throws ConfigurationError that names every declaration that cannot be met.
+ */
+export function readHandlers(
+  handlers: Readonly<Record<string, DeclaredHandler>> = {},
+  timeout: number,
+  tokens?: ProviderTokenSource,
+): RegisteredHandler[] {
+  const faults: string[] = []
+  const read = Object.entries(handlers).map(([key, declared]): RegisteredHandler => {
+    const options: HandlerOptions =
+      typeof declared === 'object' && declared !== null ? declared : { handle: declared }
+    const { handle, concurrency, providerTokens } = options
+    const place = `receiving.handlers[${JSON.stringify(key)}]`
+    if (!keyForm.test(key))
+      faults.push(`receiving.handlers: ${JSON.stringify(key)} is neither a type, nor type.*, nor *`)
+    for (const fault of faultsOf(options)) faults.push(`${place} ${fault}`)
+    for (const provider of providerTokens ?? []) {
+      if (!tokens?.keeps(provider))
+        faults.push(`${place} needs tokens of ${provider}: set login.providers.${provider}.keepTokens`)
+    }
+    return {
+      key,
+      handle: providerTokens && tokens ? withTokens(handle, providerTokens, tokens) : handle,
+      timeout: options.timeout === undefined ? timeout : options.timeout * 1000,
+      concurrency,
     }
   })
   if (faults.length > 0) throw new ConfigurationError(faults)
-  return Object.fromEntries(plain)
+  return read
+}
+
+function* faultsOf({ handle, concurrency, timeout }: HandlerOptions): Generator<string> {
+  if (typeof handle !== 'function') yield 'is not a function, and has no function `handle`'
+  if (
+    concurrency !== undefined &&
+    !(Number.isInteger(concurrency) && concurrency >= 1 && concurrency <= mostAtOnce)
+  )
+    yield `has a concurrency that is no whole number from 1 to ${mostAtOnce}`
+  if (timeout !== undefined && !(timeout >= timeouts.least && timeout <= timeouts.most))
+    yield `has a timeout that is no number of seconds from ${timeouts.least} to ${timeouts.most}`
+}
+
+function withTokens(handle: Handler, declared: readonly string[], tokens: ProviderTokenSource): Handler {
+  const providerToken: ProviderToken = async (provider, owner) => {
+    if (!declared.includes(provider))
+      throw new Error(`this handler does not declare that it needs tokens of ${provider}`)
+    return tokens.accessToken(provider, owner)
+  }
+  return (event, context) => handle(event, { ...context, providerToken })
 }
 
 /** What a handler without a declaration gets. */

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { readHandlers } from './declared-handlers.ts'
 import { Handlers } from './handlers.ts'
 
 const named = (keys: readonly string[]) => {
-  const entries = keys.map((key) => [key, Object.assign(() => undefined, { key })] as const)
-  const handlers = new Handlers(Object.fromEntries(entries))
-  return (type: string, actions = false) =>
-    handlers.of(type, actions).map((handler) => (handler as unknown as { key: string }).key)
+  const handlers = new Handlers(
+    readHandlers(Object.fromEntries(keys.map((key) => [key, () => undefined])), 1),
+  )
+  return (type: string, actions = false) => handlers.of(type, actions).map(({ key }) => key)
 }
 
 const cases: [type: string, actions: boolean, expected: string[]][] = [
@@ -29,15 +30,37 @@ test('the handlers of a type, the most particular first', () => {
     assert.deepEqual(of(type, actions), expected, type)
 })
 
-test('keys that are no type and no pattern are refused, all at once', () => {
+test('keys that are no type and no pattern, and values that are no handler, are refused, all at once', () => {
+  const handle = (): undefined => undefined
+  const wrong = {
+    '': handle,
+    'a*': handle,
+    '*.paid': handle,
+    b: 'no function' as never,
+    c: {} as never,
+    d: { handle, concurrency: 0 },
+    e: { handle, concurrency: 1.5 },
+    f: { handle, timeout: Number.NaN },
+    g: { handle, timeout: 3601 },
+    h: { handle, providerTokens: ['github'] },
+  }
   assert.throws(
-    () =>
-      new Handlers({
-        '': () => undefined,
-        'a*': () => undefined,
-        '*.paid': () => undefined,
-        b: 'no function' as never,
-      }),
-    (error: Error) => ['""', '"a*"', '"*.paid"', '["b"]'].every((part) => error.message.includes(part)),
+    () => readHandlers(wrong, 1),
+    (error: Error) =>
+      [
+        '""',
+        '"a*"',
+        '"*.paid"',
+        ...Object.keys(wrong)
+          .slice(3)
+          .map((key) => `["${key}"]`),
+      ].every((part) => error.message.includes(part)),
   )
+})
+
+test('a handler has the bounds that it declares, in milliseconds, and else the default', () => {
+  const handle = (): undefined => undefined
+  const [plain, bounded] = readHandlers({ a: handle, b: { handle, concurrency: 2, timeout: 0.5 } }, 30_000)
+  assert.deepEqual(plain, { key: 'a', handle, timeout: 30_000, concurrency: undefined })
+  assert.deepEqual(bounded, { key: 'b', handle, timeout: 500, concurrency: 2 })
 })

@@ -7,16 +7,19 @@ import type { InboxStore } from './store.ts'
 export interface InboxParts {
   database: Database
   clock: Clock
+  /** Told about events that could not be stored, or moved, at once. */
   onError: (error: unknown) => void
+  /** Told about the session that holds this process's claims. */
+  onClaimerError: (error: unknown) => void
 }
 
 /** The inbox on the database's engine; whoever stores into it wakes the workers. */
-export function openInbox({ database, clock, onError }: InboxParts): InboxStore {
+export function openInbox({ database, clock, onError, onClaimerError }: InboxParts): InboxStore {
   const wake = (): void => database.signal('inbox')
   const store =
     database.engine === 'sqlite'
       ? sqliteInbox({ database, clock, onError, onMoved: wake })
-      : postgresInbox(database)
+      : postgresInbox({ database, clock, onError: onClaimerError })
   return {
     ...store,
     async keep(events) {

@@ -9,10 +9,11 @@ import type { Log } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { Acceptor } from './acceptor.ts'
 import type { EmitWithin } from './attempt.ts'
-import type { Handler, ReceivingConfig } from './config.ts'
-import { plainHandlers, type ProviderTokenSource } from './declared-handlers.ts'
+import type { ReceivingConfig } from './config.ts'
+import { readHandlers, type ProviderTokenSource, type RegisteredHandler } from './declared-handlers.ts'
 import { forwardTo, sendOver } from './forward.ts'
 import { Handlers } from './handlers.ts'
+import { plansOver } from './plan.ts'
 import { reprocessRoutes } from './reprocess.ts'
 import { webhookRoutes } from './routes.ts'
 import { readSources } from './sources.ts'
@@ -49,21 +50,27 @@ export function createReceiving(parts: ReceivingParts): Room {
     emitWithin,
   } = parts
   const sources = readSources(config.sources, configuration)
-  const handlers = new Handlers(plainHandlers(config.handlers, parts.providerTokens))
+  const { handlerTimeout, handlerRetrySchedule, handlerTransactionTimeout } = configuration
+  const handlers = new Handlers(readHandlers(config.handlers, handlerTimeout, parts.providerTokens))
   // The addresses are the operator's own, most of them private.
   const agent = createOutboundAgent({ allowPrivateNetwork: true })
   const send = sendOver(agent)
-  const forwards = new Map<string, readonly Handler[]>()
-  for (const [name, { forwardTo: url }] of sources)
-    if (url !== undefined) forwards.set(name, [forwardTo(url, send)])
-  const handlersOf = (source: string, type: string): readonly Handler[] =>
-    forwards.get(source) ?? handlers.of(type, sources.get(source)?.typesHaveActions)
+  const forwards = new Map<string, readonly RegisteredHandler[]>()
+  for (const [name, { forwardTo: url }] of sources) {
+    if (url === undefined) continue
+    const handle = forwardTo(url, send)
+    forwards.set(name, [{ key: 'forwardTo', handle, timeout: handlerTimeout, concurrency: undefined }])
+  }
+  const planOf = plansOver(
+    (source, type) => forwards.get(source) ?? handlers.of(type, sources.get(source)?.typesHaveActions),
+  )
 
   const onError = (error: unknown): void =>
     log.warn({ err: error }, 'received events could not be stored at once')
-  const store = openInbox({ database, clock, onError })
+  const onClaimerError = (error: unknown): void =>
+    log.warn({ err: error }, 'the session that holds the claims of events has broken')
+  const store = openInbox({ database, clock, onError, onClaimerError })
   const acceptor = new Acceptor((events) => store.keep(events), onError, { commits: store.commits })
-  const { handlerTimeout, handlerRetrySchedule } = configuration
   const worker = new HandlerWorker({
     database,
     store,
@@ -72,9 +79,10 @@ export function createReceiving(parts: ReceivingParts): Room {
     log,
     metrics,
     emitWithin,
-    timeout: handlerTimeout,
+    // Elsewhere an open transaction keeps nobody from writing.
+    transactionTimeout: database.engine === 'sqlite' ? handlerTransactionTimeout : undefined,
     schedule: handlerRetrySchedule,
-    handlersOf,
+    planOf,
     close: () => agent.destroy(),
   })
 
@@ -94,7 +102,7 @@ export function createReceiving(parts: ReceivingParts): Room {
     workers: [inbox, worker],
     async routes(given) {
       app = given
-      const isHandled = (source: string, type: string): boolean => handlersOf(source, type).length > 0
+      const isHandled = (source: string, type: string): boolean => planOf(source, type).handlers.length > 0
       await webhookRoutes(given, { sources, acceptor, isHandled, configuration, clock, metrics })
       reprocessRoutes(given, { database, clock })
     },

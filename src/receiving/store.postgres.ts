@@ -1,9 +1,11 @@
 import { CompiledQuery } from 'kysely'
-import type { QueryConfig } from 'pg'
+import type { QueryConfig, QueryResultRow } from 'pg'
+import type { Clock } from '../clock.ts'
 import type { PostgresDatabase, Tx } from '../storage/database.ts'
 import { translateError } from '../storage/unavailable.ts'
 import type { IncomingEvent } from './incoming.ts'
-import type { Claim, ClaimedEvent, InboxStore } from './store.ts'
+import { Claimer } from './postgres/claimer.ts'
+import type { ClaimedEvent, InboxStore, Kind, PendingKind } from './store.ts'
 
 /** Milliseconds that a batch may take; a database that hangs is answered like one that is gone. */
 const keepTimeout = 10_000
@@ -34,11 +36,35 @@ const keepStatement = `
     substring($11::bytea from start for length)
   from numbered join kept on kept.event = numbered.id`
 
+/** Each step is one seek in the index, whatever lies between two kinds. */
+const pendingKindsStatement = `
+  with recursive kind as (
+    (select source, type, due_at from inbox where status = 'pending' and (source, type) > ($1, $2)
+      order by source, type, due_at limit 1)
+    union all
+    select next.* from kind cross join lateral (
+      select source, type, due_at from inbox where status = 'pending' and (source, type) > (kind.source, kind.type)
+      order by source, type, due_at limit 1
+    ) next
+  )
+  select source, type, due_at as "dueAt" from kind limit $3`
+
+const kindsAtWorkStatement = `
+  select source, type from unnest($1::text[], $2::text[]) as kind (source, type) where exists (
+    select from inbox where status = 'pending' and source = kind.source and type = kind.type and due_at > $3
+      and claim is not null
+  )`
+
 const claimStatement = `
   with due as (
-    select event from inbox where status = 'pending' and due_at <= $1 order by due_at limit $2 for update skip locked
+    select next.event, want.until from unnest($3::text[], $4::text[], $5::integer[], $6::bigint[])
+      as want (source, type, count, until)
+    cross join lateral (
+      select event from inbox where status = 'pending' and source = want.source and type = want.type and due_at <= $1
+      order by due_at limit want.count for update skip locked
+    ) next
   ), claimed as (
-    update inbox set claim = $3, due_at = $4, attempts = attempts + 1 from due where inbox.event = due.event
+    update inbox set claim = $2, due_at = due.until, attempts = attempts + 1 from due where inbox.event = due.event
     returning inbox.event, inbox.source, inbox.event_id, inbox.type, inbox.attempts, inbox.attempts_before
   )
   select claimed.event, claimed.source, claimed.event_id as "eventId", claimed.type, events.payload, events.headers,
@@ -49,9 +75,29 @@ const markStatement = `
   update inbox set status = 'processed', processed_at = $1, claim = null
   where event = $2 and claim = $3 and status = 'pending'`
 
+export interface PostgresInboxParts {
+  database: PostgresDatabase
+  clock: Clock
+  onError: (error: unknown) => void
+}
+
 /** PostgreSQL's side of the inbox. */
-export function postgresInbox(database: PostgresDatabase): InboxStore {
-  const { pool } = database
+export function postgresInbox({ database, clock, onError }: PostgresInboxParts): InboxStore {
+  const { pool, url } = database
+  const claimer = new Claimer({ url, clock, onError })
+
+  async function rows<Row extends QueryResultRow>(
+    name: string,
+    text: string,
+    values: unknown[],
+  ): Promise<Row[]> {
+    try {
+      return (await pool.query<Row>({ name, text, values })).rows
+    } catch (error) {
+      throw translateError(error)
+    }
+  }
+
   return {
     commits: 2,
     async keep(events) {
@@ -61,24 +107,30 @@ export function postgresInbox(database: PostgresDatabase): InboxStore {
         throw translateError(error)
       }
     },
-    async claim({ claim, now, until, limit }: Claim) {
-      try {
-        const { rows } = await pool.query<ClaimedEvent>({
-          name: 'inbox_claim',
-          text: claimStatement,
-          values: [now, limit, claim, until],
-        })
-        return rows
-      } catch (error) {
-        throw translateError(error)
-      }
-    },
+    pendingKinds: ({ source, type }, limit) =>
+      rows<PendingKind>('inbox_kinds', pendingKindsStatement, [source, type, limit]),
+    kindsAtWork: (kinds, now) =>
+      rows<Kind>('inbox_kinds_at_work', kindsAtWorkStatement, [
+        kinds.map(({ source }) => source),
+        kinds.map(({ type }) => type),
+        now,
+      ]),
+    newClaim: () => claimer.newClaim(),
+    claim: (wanted, claim, now) =>
+      rows<ClaimedEvent>('inbox_claim', claimStatement, [
+        now,
+        claim,
+        wanted.map(({ source }) => source),
+        wanted.map(({ type }) => type),
+        wanted.map(({ count }) => count),
+        wanted.map(({ until }) => until),
+      ]),
     async markProcessed(tx: Tx, event, claim, now) {
       const { numAffectedRows } = await tx.executeQuery(CompiledQuery.raw(markStatement, [now, event, claim]))
       return numAffectedRows === 1n
     },
-    // Other processes may be alive, and a lease tells nothing of its holder: leases end by themselves.
-    recover: () => Promise.resolve(),
+    attend: (listener) => claimer.start(listener),
+    leave: () => claimer.close(),
     close: () => Promise.resolve(),
   }
 }

@@ -17,13 +17,29 @@ export interface ClaimedEvent {
   readonly attemptsBefore: number
 }
 
-export interface Claim {
-  /** Names this claim; whoever holds another one cannot write. */
-  claim: string
-  now: number
-  /** When the lease ends and others may claim the event. */
-  until: number
-  limit: number
+/** The events of one source and type, which share their handlers, that are not processed yet. */
+export interface Kind {
+  readonly source: string
+  readonly type: string
+}
+
+export interface PendingKind extends Kind {
+  /** When the earliest of them is, or was, due; claimed ones count by the end of their lease. */
+  readonly dueAt: number
+}
+
+/** So many events of a kind, under a lease until then; later others may claim them. */
+export interface Wanted extends Kind {
+  readonly count: number
+  readonly until: number
+}
+
+/** What a worker is told about its claims. */
+export interface ClaimListener {
+  /** Others may take over what this process has claimed: it must stop working on it. */
+  lost(): void
+  /** Events that a dead process had claimed are due again. */
+  freed(): void
 }
 
 /** The statements of the inbox that are hot or that lock, written for each engine. */
@@ -35,11 +51,25 @@ export interface InboxStore {
    * @throws StorageUnavailable
    */
   keep(events: readonly IncomingEvent[]): Promise<void>
-  /** Takes leases on events that are due, oldest first, none that somebody else is just taking. */
-  claim(claim: Claim): Promise<ClaimedEvent[]>
+  /** The kinds that have pending events, in the order of source and type, behind `after`. */
+  pendingKinds(after: Kind, limit: number): Promise<PendingKind[]>
+  /** Which of the kinds have an event that somebody works on. */
+  kindsAtWork(kinds: readonly Kind[], now: number): Promise<Kind[]>
+  /**
+   * Called once before the first claim, and again after it has failed: gives back at once what processes that are no more had claimed,
+   * then and, on PostgreSQL, whenever another one dies.
+   */
+  attend(listener: ClaimListener): Promise<void>
+  /**
+   * Names a claim; whoever holds another one cannot write.
+   * @throws StorageUnavailable while other processes could take the claimer for dead.
+   */
+  newClaim(): string
+  /** Takes leases on events that are due, of each kind the oldest first, none that somebody else is just taking. */
+  claim(wanted: readonly Wanted[], claim: string, now: number): Promise<ClaimedEvent[]>
   /** Writes the processed-event marker, and tells whether the claim still held: otherwise nothing is written. */
   markProcessed(tx: Tx, event: number, claim: string, now: number): Promise<boolean>
-  /** Gives back at once what a process that is no more had claimed, where it can be known. */
-  recover(now: number): Promise<void>
+  /** After the last claim has ended. */
+  leave(): Promise<void>
   close(): Promise<void>
 }

@@ -30,6 +30,13 @@ export interface TransactionOptions {
   lane?: Lane
   /** Milliseconds from the first query; then the transaction is rolled back and its queries fail. Default 10,000. */
   timeLimit?: number
+  /** Called when the time limit was reached, after the rollback. */
+  onTimeLimit?: () => void
+  /**
+   * On PostgreSQL: who shares a limited part of the connections with others of its kind. While few are left, one that has
+   * a connection already waits for those that have none.
+   */
+  share?: string
 }
 
 /** Names of what sleeping workers are woken by. */
@@ -88,6 +95,8 @@ export interface SqliteDatabase extends CommonDatabase {
 export interface PostgresDatabase extends CommonDatabase {
   readonly engine: 'postgres'
   readonly pool: Pool
+  /** For connections that are kept beside the pool. */
+  readonly url: string
 }
 
 export type Database = SqliteDatabase | PostgresDatabase

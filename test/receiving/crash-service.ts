@@ -17,6 +17,14 @@ const service = await startService({
           await new Promise((resolve) => setTimeout(resolve, 3))
           emit({ type: 'work.done', data: { of: event.id }, id: `done-${event.id}` })
         },
+        // The first process that gets it never ends it; the test tells this one's from another's by the message.
+        stuck: async (event, { tx, signal }) => {
+          process.send?.({ begun: event.id })
+          if (event.attempt > 1) return writeEffect(tx, event.id, event.attempt)
+          await new Promise((_, reject) =>
+            signal.addEventListener('abort', () => reject(signal.reason as Error)),
+          )
+        },
       },
     },
   },

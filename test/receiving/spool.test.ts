@@ -22,7 +22,8 @@ describe('the spool of SQLite', { skip: !engine && 'TEST_ENGINE leaves SQLite ou
 
   before(async () => {
     service = await startTestService(engine!, {
-      env: { HANDLER_RETRY_SCHEDULE: '0' },
+      // However slow the machine is: the transactions are to be open while events come.
+      env: { HANDLER_RETRY_SCHEDULE: '0', HANDLER_TRANSACTION_TIMEOUT: '60' },
       config: {
         receiving: {
           handlers: {

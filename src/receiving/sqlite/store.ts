@@ -1,7 +1,8 @@
+import { randomUUID } from 'node:crypto'
 import { CompiledQuery } from 'kysely'
 import { sleep, type Clock } from '../../clock.ts'
 import type { SqliteDatabase, Tx } from '../../storage/database.ts'
-import type { Claim, ClaimedEvent, InboxStore } from '../store.ts'
+import type { ClaimedEvent, InboxStore, Kind, PendingKind } from '../store.ts'
 import { KeeperClient } from './keeper-client.ts'
 
 /**
@@ -12,15 +13,20 @@ const patience = 5
 /** Milliseconds until a move is tried again that another process's lock, or a failure, was in the way of. */
 const retryAfter = { locked: 20, failed: 250 }
 
+const nextPending = `
+  select source, type, due_at as dueAt from inbox where status = 'pending' and (source, type) > (?, ?)
+  order by source, type, due_at limit 1`
+const atWork = `
+  select 1 as found from inbox where status = 'pending' and source = ? and type = ? and due_at > ? and claim is not null limit 1`
 const claimDue = `
-  update inbox set claim = ?, due_at = ?, attempts = attempts + 1
-  where event in (select event from inbox where status = 'pending' and due_at <= ? order by due_at limit ?)`
-const readClaimed = `
-  select inbox.event, inbox.source, inbox.event_id as eventId, inbox.type, events.payload, events.headers,
-    events.created_at as receivedAt, inbox.attempts, inbox.attempts_before as attemptsBefore
-  from inbox join events on events.id = inbox.event where inbox.status = 'pending' and inbox.due_at = ? and inbox.claim = ? order by inbox.event`
+  update inbox set claim = ?, due_at = ?, attempts = attempts + 1 where event in (
+    select event from inbox where status = 'pending' and source = ? and type = ? and due_at <= ? order by due_at limit ?
+  ) returning event, source, event_id as eventId, type, attempts, attempts_before as attemptsBefore`
+const readPayload = 'select payload, headers, created_at as receivedAt from events where id = ?'
 const mark = `update inbox set status = 'processed', processed_at = ?, claim = null where event = ? and claim = ? and status = 'pending'`
 const giveBackAll = `update inbox set claim = null, due_at = ? where status = 'pending' and claim is not null`
+
+type Payload = Pick<ClaimedEvent, 'payload' | 'headers' | 'receivedAt'>
 
 export interface SqliteInboxParts {
   database: SqliteDatabase
@@ -32,6 +38,7 @@ export interface SqliteInboxParts {
 
 /** SQLite's side of the inbox: a thread that stores, with a spool for when somebody else has the write lock. */
 export function sqliteInbox({ database, clock, onError, onMoved }: SqliteInboxParts): InboxStore {
+  const reader = database.readConnection
   const stopping = new AbortController()
   let moving: Promise<void> | undefined
   let spooled = 0
@@ -75,20 +82,40 @@ export function sqliteInbox({ database, clock, onError, onMoved }: SqliteInboxPa
         release?.()
       }
     },
-    claim: ({ claim, now, until, limit }: Claim) =>
-      database.batch('work', (connection) => {
-        const { changes } = connection.run(claimDue, [claim, until, now, limit])
-        return changes === 0 ? [] : connection.all<ClaimedEvent>(readClaimed, [until, claim])
-      }),
+    // Each step is one seek, whatever lies between two kinds.
+    async pendingKinds(after, limit) {
+      const kinds: PendingKind[] = []
+      for (let last: Kind | undefined = after; last && kinds.length < limit;) {
+        const next: PendingKind | undefined = reader.get<PendingKind>(nextPending, [last.source, last.type])
+        if (next) kinds.push(next)
+        last = next
+      }
+      return kinds
+    },
+    kindsAtWork: async (kinds, now) =>
+      kinds.filter(({ source, type }) => reader.get(atWork, [source, type, now]) !== undefined),
+    newClaim: randomUUID,
+    claim: (wanted, claim, now) =>
+      database.batch('work', (connection) =>
+        wanted.flatMap(({ source, type, count, until }) =>
+          connection
+            .all<Omit<ClaimedEvent, keyof Payload>>(claimDue, [claim, until, source, type, now, count])
+            .toSorted((a, b) => a.event - b.event)
+            .map((row): ClaimedEvent =>
+              Object.assign(row, connection.get<Payload>(readPayload, [row.event])!),
+            ),
+        ),
+      ),
     async markProcessed(tx: Tx, event, claim, now) {
       const { numAffectedRows } = await tx.executeQuery(CompiledQuery.raw(mark, [now, event, claim]))
       return numAffectedRows === 1n
     },
     // One process works on a file: claims from before its start are those of a process that ended.
-    async recover(now) {
+    async attend() {
       keeper.start()
-      await database.batch('work', (connection) => connection.run(giveBackAll, [now]))
+      await database.batch('work', (connection) => connection.run(giveBackAll, [clock.now()]))
     },
+    leave: () => Promise.resolve(),
     // What is still spooled is moved at the next start.
     async close() {
       stopping.abort()

@@ -84,7 +84,7 @@ export const initial: Migration = {
       attempts integer not null default 0, attempts_before integer not null default 0, due_at integer not null,
       claim text, processed_at integer, unique (source, event_id)
     ) strict;
-    create index inbox_due on inbox (due_at) where status = 'pending';
+    create index inbox_due on inbox (source, type, due_at) where status = 'pending';
     create index inbox_failed on inbox (event) where status = 'failed';
     create table handler_failures (
       event integer not null, number integer not null, at integer not null, duration_ms integer not null,
@@ -260,8 +260,9 @@ export const initial: Migration = {
       attempts integer not null default 0, attempts_before integer not null default 0, due_at bigint not null,
       claim text, processed_at bigint, unique (source, event_id)
     );
-    create index inbox_due on inbox (due_at) where status = 'pending';
+    create index inbox_due on inbox (source, type, due_at) where status = 'pending';
     create index inbox_failed on inbox (event) where status = 'failed';
+    create table inbox_claimers (id serial primary key);
     create table handler_failures (
       event bigint not null, number integer not null, at bigint not null, duration_ms integer not null,
       error text not null, primary key (event, number)

@@ -3,6 +3,7 @@ import pg from 'pg'
 import type { PostgresDatabase, Signal, TransactionOptions, Tx } from '../database.ts'
 import { kyselyOver } from '../query-runner.ts'
 import { translateError } from '../unavailable.ts'
+import { ConnectionShares } from './connection-shares.ts'
 import { Notifications } from './notifications.ts'
 import { toResult } from './result.ts'
 import { PostgresRevocations } from './revocations.ts'
@@ -21,9 +22,12 @@ export interface PostgresOptions {
 /** Opens a pool. Nothing is connected yet: the database may be away now and come back later. */
 export function openPostgres(url: string, options: PostgresOptions = {}): PostgresDatabase {
   const onError = options.onError ?? (() => undefined)
+  const connections = options.connections ?? 20
+  // The rest is for requests, for what is received and for the workers' own short statements.
+  const shares = new ConnectionShares(Math.ceil(connections * 0.6))
   const pool = new pg.Pool({
     connectionString: url,
-    max: options.connections ?? 20,
+    max: connections,
     connectionTimeoutMillis: 3_000,
     keepAlive: true,
     application_name: 'postern',
@@ -44,7 +48,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
   }
 
   const begin = (transactionOptions: TransactionOptions = {}) =>
-    new PostgresTransaction(pool, transactionOptions)
+    new PostgresTransaction(pool, shares, transactionOptions)
 
   async function transaction<T>(
     work: (tx: Tx) => Promise<T>,
@@ -67,6 +71,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
   return {
     engine: 'postgres',
     pool,
+    url,
     reader: kyselyOver('postgres', run),
     begin,
     transaction,

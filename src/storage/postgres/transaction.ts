@@ -4,20 +4,26 @@ import type { LazyTransaction, TransactionOptions, Tx } from '../database.ts'
 import { transactionOver } from '../query-runner.ts'
 import { TransactionOver } from '../transaction-over.ts'
 import { translateError } from '../unavailable.ts'
+import type { ConnectionShares } from './connection-shares.ts'
 import { toResult } from './result.ts'
 
 /** A transaction that takes its connection at its first query, and loses it at its time limit. */
 export class PostgresTransaction implements LazyTransaction {
   readonly tx: Tx
   readonly #pool: Pool
-  readonly #timeLimit: number
+  readonly #options: TransactionOptions
+  readonly #shares: ConnectionShares
   #opening: Promise<PoolClient> | undefined
   #timer: NodeJS.Timeout | undefined
+  /** Ends the wait for a share of the connections. */
+  readonly #waiting = new AbortController()
+  #leave: (() => void) | undefined
   #over: 'committed' | 'rolled back' | 'out of time' | undefined
 
-  constructor(pool: Pool, options: TransactionOptions) {
+  constructor(pool: Pool, shares: ConnectionShares, options: TransactionOptions) {
     this.#pool = pool
-    this.#timeLimit = options.timeLimit ?? 10_000
+    this.#shares = shares
+    this.#options = options
     this.tx = transactionOver('postgres', (query) => this.#run(query))
   }
 
@@ -45,9 +51,9 @@ export class PostgresTransaction implements LazyTransaction {
       const { command } = await client.query('commit')
       if (command !== 'COMMIT')
         throw new Error('a statement in the transaction failed, so it was rolled back')
-      client.release()
+      this.#release(client)
     } catch (error) {
-      client.release(true)
+      this.#release(client, true)
       throw translateError(error)
     }
   }
@@ -56,16 +62,17 @@ export class PostgresTransaction implements LazyTransaction {
     if (this.#over) return
     this.#over = 'rolled back'
     clearTimeout(this.#timer)
+    this.#waiting.abort(new TransactionOver('rolled back'))
     let client: PoolClient | undefined
     try {
       client = await this.#opening
       // Set by the opening, which may have ended only now.
       clearTimeout(this.#timer)
       await client?.query('rollback')
-      client?.release()
+      if (client) this.#release(client)
     } catch {
       // It never began, or its connection broke: the server rolls back by itself, and the error was seen before.
-      client?.release(true)
+      if (client) this.#release(client, true)
     }
   }
 
@@ -81,20 +88,29 @@ export class PostgresTransaction implements LazyTransaction {
   }
 
   async #open(): Promise<PoolClient> {
+    const { share, timeLimit = 10_000, onTimeLimit } = this.#options
     let client: PoolClient | undefined
     try {
+      if (share !== undefined) this.#leave = await this.#shares.enter(share, this.#waiting.signal)
       const opened = (client = await this.#pool.connect())
       await opened.query('begin')
       this.#timer = setTimeout(() => {
         this.#over = 'out of time'
         // Closing the connection makes the server roll back, whatever statement is running.
-        opened.release(true)
-      }, this.#timeLimit)
+        this.#release(opened, true)
+        onTimeLimit?.()
+      }, timeLimit)
       return opened
     } catch (error) {
       // A connection that broke at its first statement is still checked out: kept, it would be missing for ever.
-      client?.release(true)
+      if (client) this.#release(client, true)
+      else this.#leave?.()
       throw translateError(error)
     }
+  }
+
+  #release(client: PoolClient, broken = false): void {
+    client.release(broken)
+    this.#leave?.()
   }
 }

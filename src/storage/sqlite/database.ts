@@ -14,6 +14,8 @@ import { SqliteTransaction } from './transaction.ts'
 
 /** How long a lock held by another process is waited for, in milliseconds. */
 const busyLimit = 10_000
+/** Milliseconds that one writer may take before the service counts as not ready: all requests that write wait for it. */
+const longestHold = 5_000
 
 /**
  * Opens an SQLite file with three connections: one that reads, one for the service's own writes (synchronous batches)
@@ -70,6 +72,8 @@ export function openSqlite(file: string): SqliteDatabase {
     onSignal: (name: Signal, listener: () => void) => signals.on(name, listener),
     revocations: { announce: () => Promise.resolve(), listen: () => undefined, current: false },
     async ping() {
+      if (gate.heldFor > longestHold)
+        throw new StorageUnavailable(new Error(`nobody could write for ${Math.round(gate.heldFor)} ms`))
       readConnection.checkInPlace()
       readConnection.get('select 1 as one')
     },

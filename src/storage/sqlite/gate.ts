@@ -14,11 +14,17 @@ const holder = new AsyncLocalStorage<{ held: boolean }>()
  */
 export class WriteGate {
   #held = false
+  #heldSince = 0
   #passedOver = 0
   readonly #waiting: Record<Lane, (() => void)[]> = { acknowledge: [], request: [], work: [] }
 
   get free(): boolean {
     return !this.#held
+  }
+
+  /** Milliseconds since the right to write was last handed out, 0 when nobody has it. */
+  get heldFor(): number {
+    return this.#held ? performance.now() - this.#heldSince : 0
   }
 
   /**
@@ -63,6 +69,7 @@ export class WriteGate {
 
   #take(): () => void {
     this.#held = true
+    this.#heldSince = performance.now()
     let released = false
     return () => {
       if (released) return

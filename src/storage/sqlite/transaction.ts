@@ -16,7 +16,7 @@ interface Parts {
 export class SqliteTransaction implements LazyTransaction {
   readonly tx: Tx
   readonly #parts: Parts
-  readonly #options: Required<TransactionOptions>
+  readonly #options: TransactionOptions & Required<Pick<TransactionOptions, 'lane' | 'timeLimit'>>
   /** Shared with whoever runs within it: tells that a wait for the gate would be a wait for itself. */
   readonly #mark = { held: false }
   #opening: Promise<void> | undefined
@@ -90,6 +90,7 @@ export class SqliteTransaction implements LazyTransaction {
   #expire(): void {
     rollBack(this.#parts.connection)
     this.#end('out of time')
+    this.#options.onTimeLimit?.()
   }
 
   #end(how: 'committed' | 'rolled back' | 'out of time'): void {

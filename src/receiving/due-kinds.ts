@@ -1,0 +1,51 @@
+import type { InboxStore, Kind, PendingKind } from './store.ts'
+import type { PlanOf } from './plan.ts'
+
+/** Kinds that one question asks for: senders choose the types, so there may be any number of them. */
+export const perRound = 100
+/** Questions at most for one look at all of them. */
+const mostPages = 100
+export const beforeAll: Kind = { source: '', type: '' }
+
+/** The next kinds in turn, from the beginning again behind the last one. */
+export async function nextKinds(store: InboxStore, after: Kind): Promise<PendingKind[]> {
+  const kinds = await store.pendingKinds(after, perRound)
+  if (kinds.length === perRound || after === beforeAll) return kinds
+  const seen = new Set(kinds.map(keyOf))
+  const first = await store.pendingKinds(beforeAll, perRound - kinds.length)
+  return [...kinds, ...first.filter((kind) => !seen.has(keyOf(kind)))]
+}
+
+/**
+ * By lane, since when its oldest event has been due: for metrics of all lanes, and for readiness of those that nobody
+ * works on. A slow handler holds up its own events, which is no reason to take the service away from all others.
+ */
+export async function oldestByLane(
+  store: InboxStore,
+  planOf: PlanOf,
+  now: number,
+  { idle }: { idle: boolean },
+): Promise<Map<string, number>> {
+  const oldest = new Map<string, number>()
+  const atWork = new Set<string>()
+  let after = beforeAll
+  for (let page = 0; page < mostPages; page += 1) {
+    const kinds = await store.pendingKinds(after, perRound)
+    for (const { source, type, dueAt } of kinds) {
+      const lane = planOf(source, type).lane.key
+      if (dueAt <= now) oldest.set(lane, Math.min(dueAt, oldest.get(lane) ?? dueAt))
+    }
+    if (idle) {
+      for (const { source, type } of await store.kindsAtWork(kinds, now))
+        atWork.add(planOf(source, type).lane.key)
+    }
+    if (kinds.length < perRound) break
+    after = kinds.at(-1)!
+  }
+  for (const lane of atWork) oldest.delete(lane)
+  return oldest
+}
+
+function keyOf({ source, type }: Kind): string {
+  return `${source} ${type}`
+}

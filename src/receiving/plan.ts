@@ -1,0 +1,51 @@
+import type { RegisteredHandler } from './declared-handlers.ts'
+
+/** At most so many of what `key` names at once. */
+export interface Bound {
+  readonly key: string
+  readonly limit: number
+}
+
+/** How the events of one source and type are handled. */
+export interface Plan {
+  /** None when nobody handles them: then they are marked, and that is all. */
+  readonly handlers: readonly RegisteredHandler[]
+  /** Source and most particular handler: what is slow for one of these must not hold up another. */
+  readonly lane: Bound
+  /** The handlers that have a concurrency of their own, whatever the source. */
+  readonly bounds: readonly Bound[]
+  /** Milliseconds that all handlers may take together. */
+  readonly timeout: number
+}
+
+export type PlanOf = (source: string, type: string) => Plan
+
+/** Events of one lane that are worked on at once, unless its handler says otherwise. */
+const perLane = 8
+
+/** @param handlersOf gives the same array each time for what it remembers: plans are kept by it. */
+export function plansOver(
+  handlersOf: (source: string, type: string) => readonly RegisteredHandler[],
+): PlanOf {
+  const kept = new Map<string, WeakMap<readonly RegisteredHandler[], Plan>>()
+  return (source, type) => {
+    const handlers = handlersOf(source, type)
+    let ofSource = kept.get(source)
+    if (!ofSource) kept.set(source, (ofSource = new WeakMap()))
+    let plan = ofSource.get(handlers)
+    if (!plan) ofSource.set(handlers, (plan = makePlan(source, handlers)))
+    return plan
+  }
+}
+
+function makePlan(source: string, handlers: readonly RegisteredHandler[]): Plan {
+  const [first] = handlers
+  return {
+    handlers,
+    lane: { key: `${source} ${first?.key ?? ''}`, limit: first?.concurrency ?? perLane },
+    bounds: handlers.flatMap(({ key, concurrency }) =>
+      concurrency === undefined ? [] : [{ key, limit: concurrency }],
+    ),
+    timeout: handlers.reduce((sum, { timeout }) => sum + timeout, 0),
+  }
+}

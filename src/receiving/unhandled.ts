@@ -1,0 +1,37 @@
+import type { Database } from '../storage/database.ts'
+import type { Kind } from './store.ts'
+
+/** Events that one short transaction marks. */
+const step = 1_000
+
+/**
+ * Marks due events of a kind whose handler was taken out of the configuration after they had come. Returns how many.
+ */
+export async function markUnhandled(
+  database: Database,
+  { source, type }: Kind,
+  now: number,
+): Promise<number> {
+  const { numUpdatedRows } = await database.transaction(
+    (tx) =>
+      tx
+        .updateTable('inbox')
+        .set({ status: 'processed', processed_at: now, claim: null })
+        .where('event', 'in', (eb) =>
+          eb
+            .selectFrom('inbox')
+            .select('event')
+            .where('status', '=', 'pending')
+            .where('source', '=', source)
+            .where('type', '=', type)
+            .where('due_at', '<=', now)
+            .orderBy('due_at')
+            .limit(step),
+        )
+        .where('status', '=', 'pending')
+        .where('due_at', '<=', now)
+        .executeTakeFirstOrThrow(),
+    { lane: 'work' },
+  )
+  return Number(numUpdatedRows)
+}

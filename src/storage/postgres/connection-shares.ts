@@ -1,0 +1,61 @@
+interface Waiter {
+  readonly share: string
+  readonly enter: () => void
+}
+
+/**
+ * A bounded number of places, handed out in the order of asking. When a third is left, only who has none yet gets one:
+ * somebody whose transactions take long ends up with what others do not need, and never with everything.
+ */
+export class ConnectionShares {
+  readonly #most: number
+  readonly #scarceFrom: number
+  readonly #held = new Map<string, number>()
+  readonly #waiting: Waiter[] = []
+  #used = 0
+
+  constructor(most: number) {
+    this.#most = most
+    this.#scarceFrom = Math.ceil((most * 2) / 3)
+  }
+
+  /** Resolves with the function that gives the place back. @throws the signal's reason when that is aborted first. */
+  enter(share: string, signal: AbortSignal): Promise<() => void> {
+    if (this.#mayEnter(share)) return Promise.resolve(this.#take(share))
+    return new Promise((resolve, reject) => {
+      const stopWaiting = (): void => {
+        this.#waiting.splice(this.#waiting.indexOf(waiter), 1)
+        reject(signal.reason as Error)
+      }
+      const waiter: Waiter = {
+        share,
+        enter: () => {
+          signal.removeEventListener('abort', stopWaiting)
+          resolve(this.#take(share))
+        },
+      }
+      signal.addEventListener('abort', stopWaiting, { once: true })
+      this.#waiting.push(waiter)
+    })
+  }
+
+  #mayEnter(share: string): boolean {
+    return this.#used < (this.#held.has(share) ? this.#scarceFrom : this.#most)
+  }
+
+  #take(share: string): () => void {
+    this.#used += 1
+    this.#held.set(share, (this.#held.get(share) ?? 0) + 1)
+    let left = false
+    return () => {
+      if (left) return
+      left = true
+      this.#used -= 1
+      const others = this.#held.get(share)! - 1
+      if (others === 0) this.#held.delete(share)
+      else this.#held.set(share, others)
+      const next = this.#waiting.findIndex((waiter) => this.#mayEnter(waiter.share))
+      if (next >= 0) this.#waiting.splice(next, 1)[0]!.enter()
+    }
+  }
+}

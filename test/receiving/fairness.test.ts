@@ -1,0 +1,237 @@
+// One slow handler, source or sender delays nobody else.
+import assert from 'node:assert/strict'
+import { afterEach, test } from 'node:test'
+import { hmac, type HandlerContext, type ReceivedEvent, type ReceivingConfig } from '../../src/index.ts'
+import type { Database } from '../../src/storage/database.ts'
+import { onEachEngine } from '../harness/engines.ts'
+import { startReceiver } from '../harness/receiver.ts'
+import { startTestService, type TestService } from '../harness/service.ts'
+import { createEffects, eventually, postWebhook, readEffects, settled, sign, writeEffect } from './harness.ts'
+
+onEachEngine('fairness between handlers', (engine) => {
+  let service: TestService
+  let release: () => void
+  let held: Promise<void>
+  /** What has begun and not ended, by type. */
+  let running: Record<string, number>
+  let most: Record<string, number>
+
+  async function start(receiving: ReceivingConfig, env: Record<string, string> = {}): Promise<void> {
+    held = new Promise((resolve) => (release = resolve))
+    running = {}
+    most = {}
+    service = await startTestService(engine, {
+      env: { HANDLER_RETRY_SCHEDULE: '0,0', ...env },
+      config: { receiving },
+    })
+    await createEffects(service.database)
+  }
+  afterEach(async () => {
+    release()
+    await service.close()
+  })
+
+  const hold = async ({ type }: ReceivedEvent): Promise<void> => {
+    running[type] = (running[type] ?? 0) + 1
+    most[type] = Math.max(most[type] ?? 0, running[type])
+    await held
+    running[type] -= 1
+  }
+  const write = (event: ReceivedEvent, { tx }: HandlerContext): Promise<void> => writeEffect(tx, event.id)
+  const post = async (type: string, count: number): Promise<void> => {
+    await Promise.all(
+      Array.from({ length: count }, (_, index) => postWebhook(service, { id: `${type}-${index}`, type })),
+    )
+  }
+  const done = (type: string, count: number): Promise<boolean> =>
+    eventually(
+      async () =>
+        (await readEffects(service.database)).filter((id) => id.startsWith(`${type}-`)).length === count,
+      `${count} of ${type}`,
+    )
+
+  test('handlers that wait hold up their own events only, and at most half of all places', async () => {
+    await start({ handlers: { slow: hold, slower: hold, 'slowest.*': hold, quick: write } })
+    for (const type of ['slow', 'slower', 'slowest.a', 'slowest.b']) await post(type, 30)
+    await eventually(() => (running['slow'] ?? 0) > 0 && (running['slower'] ?? 0) > 0)
+    await post('quick', 30)
+    await done('quick', 30)
+    assert.equal(running['slow'], 8)
+    assert.equal(running['slower'], 8)
+    assert.equal((running['slowest.a'] ?? 0) + (running['slowest.b'] ?? 0), 8)
+    release()
+    await settled(service.database)
+    assert.ok(most['slowest.b']! > 0)
+  })
+
+  test('a source that forwards to somebody who does not answer holds up no other source', async () => {
+    const receiver = await startReceiver(() => undefined)
+    const away = hmac({ header: 'x-signature', secret: 'away', forwardTo: receiver.url })
+    await start({ sources: { away }, handlers: { quick: write } }, { HANDLER_RETRY_SCHEDULE: '0' })
+    try {
+      for (let index = 0; index < 30; index += 1) {
+        const body = JSON.stringify({ id: `forwarded-${index}`, type: 'quick' })
+        const headers = { 'content-type': 'application/json', 'x-signature': sign(body, 'away') }
+        assert.equal((await service.fetch('/webhooks/away', { method: 'POST', body, headers })).status, 200)
+      }
+      await receiver.waitFor(8)
+      await post('quick', 10)
+      await done('quick', 10)
+      assert.equal(receiver.calls.length, 8)
+    } finally {
+      await receiver.close()
+    }
+  })
+
+  test('a handler has the concurrency that it declares, whatever the sources and types of its events', async () => {
+    const other = hmac({ header: 'x-signature', secret: 'other' })
+    let now = 0
+    let peak = 0
+    await start({
+      sources: { other },
+      handlers: {
+        '*': {
+          concurrency: 3,
+          handle: async () => {
+            peak = Math.max(peak, ++now)
+            await new Promise((resolve) => setTimeout(resolve, 5))
+            now -= 1
+          },
+        },
+      },
+    })
+    const sent: Promise<Response>[] = []
+    for (let index = 0; index < 20; index += 1) {
+      const body = JSON.stringify({ id: `other-${index}`, type: `type-${index}` })
+      const headers = { 'content-type': 'application/json', 'x-signature': sign(body, 'other') }
+      sent.push(service.fetch('/webhooks/other', { method: 'POST', body, headers }))
+      sent.push(postWebhook(service, { id: `own-${index}`, type: `type-${index}` }))
+    }
+    await Promise.all(sent)
+    await settled(service.database)
+    assert.equal(peak, 3)
+  })
+
+  test('within a lane all types get their turn', async () => {
+    const order: string[] = []
+    await start({
+      handlers: {
+        'kind.*': {
+          concurrency: 1,
+          handle: ({ type }) => {
+            order.push(type)
+          },
+        },
+      },
+    })
+    // A sender that floods one type comes before a single event of another.
+    await service.database.transaction(async (tx) => {
+      for (let index = 0; index < 60; index += 1)
+        await insertPending(tx, index < 59 ? 'kind.a' : 'kind.b', index)
+    })
+    service.database.signal('inbox')
+    await settled(service.database)
+    assert.equal(order.length, 60)
+    assert.ok(order.indexOf('kind.b') <= 2, `its turn came at ${order.indexOf('kind.b')}`)
+  })
+
+  test('a handler has the time-out that it declares', async () => {
+    await start({
+      handlers: {
+        short: { timeout: 0.1, handle: () => held },
+      },
+    })
+    await post('short', 1)
+    const { error } = await eventually(() =>
+      service.database.reader.selectFrom('handler_failures').select('error').executeTakeFirst(),
+    )
+    assert.match(error, /did not end within 100 ms/)
+  })
+
+  test('many events whose handler was removed are marked together, and hold up nobody', async () => {
+    await start({ handlers: { quick: write } })
+    const many = 2_500
+    await service.database.transaction(async (tx) => {
+      for (let index = 0; index < many; index += 1) await insertPending(tx, 'gone', index)
+    })
+    service.database.signal('inbox')
+    await post('quick', 5)
+    await done('quick', 5)
+    await settled(service.database)
+    const rows = await service.database.reader
+      .selectFrom('inbox')
+      .select(['attempts', 'processed_at', 'status'])
+      .where('type', '=', 'gone')
+      .execute()
+    assert.equal(rows.length, many)
+    assert.ok(rows.every((row) => row.status === 'processed' && row.processed_at! > 0 && row.attempts === 0))
+    const times = new Set(rows.map((row) => row.processed_at))
+    assert.ok(times.size <= 5, `marked in ${times.size} transactions`)
+  })
+
+  test('readiness counts lanes that nobody works on, the metric all', async () => {
+    await start({ handlers: { slow: hold } })
+    await post('slow', 20)
+    await eventually(() => running['slow'] === 8)
+    const long = Date.now() - 600_000
+    await service.database.transaction((tx) =>
+      tx.updateTable('inbox').set({ due_at: long }).where('claim', 'is', null).execute(),
+    )
+    assert.equal((await service.fetch('/readyz')).status, 200)
+    const metrics = await (await service.fetch('/metrics')).text()
+    assert.match(metrics, /postern_handler_lag_seconds\{lane="provider slow"\} 6\d\d/)
+  })
+
+  if (engine.name === 'postgres') {
+    test('handlers that keep their transactions open leave connections for the others', async () => {
+      const open = async (event: ReceivedEvent, context: HandlerContext): Promise<void> => {
+        await write(event, context)
+        await hold(event)
+      }
+      await start({ handlers: { slow: open, slower: open, slowest: open, quick: write } })
+      for (const type of ['slow', 'slower', 'slowest']) await post(type, 10)
+      await eventually(() => running['slow'] && running['slower'] && running['slowest'])
+      await post('quick', 20)
+      await done('quick', 20)
+      const emitted = await service.admin('/events', { method: 'POST', json: { type: 'a', data: {} } })
+      assert.equal(emitted.status, 202)
+    })
+  }
+})
+
+async function insertPending(
+  tx: Parameters<Parameters<Database['transaction']>[0]>[0],
+  type: string,
+  index: number,
+): Promise<void> {
+  const eventId = `${type}-pending-${index}`
+  const { id } = await tx
+    .insertInto('events')
+    .values({
+      event_id: eventId,
+      direction: 'received',
+      source: 'provider',
+      type,
+      content_type: 'application/json',
+      payload: Buffer.from('{}'),
+      headers: null,
+      created_at: 0,
+    })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  await tx
+    .insertInto('inbox')
+    .values({
+      event: id,
+      source: 'provider',
+      event_id: eventId,
+      type,
+      status: 'pending',
+      attempts: 0,
+      attempts_before: 0,
+      due_at: index,
+      claim: null,
+      processed_at: null,
+    })
+    .execute()
+}

@@ -1,0 +1,96 @@
+// SQLite has one writer: a handler that keeps its transaction open while it waits must not keep the others from writing.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { engines } from '../harness/engines.ts'
+import { startTestService } from '../harness/service.ts'
+import { createEffects, eventually, postWebhook, readEffects, writeEffect } from './harness.ts'
+
+const engine = engines.find(({ name }) => name === 'sqlite')
+const skip = !engine && 'TEST_ENGINE leaves SQLite out'
+
+test(
+  'a transaction that is open for too long is rolled back at once, and says what to do',
+  { skip },
+  async () => {
+    let open = 0
+    let most = 0
+    const service = await startTestService(engine!, {
+      env: { HANDLER_RETRY_SCHEDULE: '0,0', HANDLER_TRANSACTION_TIMEOUT: '0.3' },
+      config: {
+        receiving: {
+          handlers: {
+            holding: async (event, { tx, signal }) => {
+              await writeEffect(tx, event.id)
+              most = Math.max(most, ++open)
+              // Not even interested in its signal.
+              await new Promise((resolve) => signal.addEventListener('abort', resolve))
+              open -= 1
+            },
+            slowly: async (event, { tx }) => {
+              await new Promise((resolve) => setTimeout(resolve, 700))
+              await writeEffect(tx, event.id)
+            },
+            quick: (event, { tx }) => writeEffect(tx, event.id),
+          },
+        },
+      },
+    })
+    try {
+      await createEffects(service.database)
+      for (let index = 0; index < 4; index += 1)
+        await postWebhook(service, { id: `holding-${index}`, type: 'holding' })
+      await postWebhook(service, { id: 'slowly', type: 'slowly' })
+      await eventually(() => open > 0)
+      await postWebhook(service, { id: 'quick', type: 'quick' })
+      const emitted = await service.admin('/events', { method: 'POST', json: { type: 'a', data: {} } })
+      assert.equal(emitted.status, 202)
+      await eventually(async () => {
+        const rows = await service.database.reader
+          .selectFrom('inbox')
+          .select('event')
+          .where('status', '=', 'failed')
+          .execute()
+        return rows.length === 4
+      })
+      assert.equal(most, 1)
+      assert.deepEqual(await readEffects(service.database), ['quick', 'slowly'])
+      const failures = await service.database.reader.selectFrom('handler_failures').select('error').execute()
+      assert.equal(failures.length, 8)
+      for (const { error } of failures)
+        assert.match(error, /open for more than 300 ms.*before the first use of tx/)
+    } finally {
+      await service.close()
+    }
+  },
+)
+
+test('readiness tells that nobody can write', { skip }, async () => {
+  let release = (): void => undefined
+  let held = false
+  const service = await startTestService(engine!, {
+    env: { HANDLER_TRANSACTION_TIMEOUT: '60' },
+    config: {
+      receiving: {
+        handlers: {
+          holding: async (event, { tx }) => {
+            await writeEffect(tx, event.id)
+            held = true
+            await new Promise<void>((resolve) => (release = resolve))
+          },
+        },
+      },
+    },
+  })
+  try {
+    await createEffects(service.database)
+    await postWebhook(service, { id: 'holder', type: 'holding' })
+    await eventually(() => held)
+    assert.equal((await service.fetch('/readyz')).status, 200)
+    await eventually(async () => (await service.fetch('/readyz')).status === 503)
+    release()
+    await eventually(async () => (await service.fetch('/readyz')).status === 200)
+  } finally {
+    release()
+    await service.close()
+  }
+})
