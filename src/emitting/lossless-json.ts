@@ -14,6 +14,15 @@ const decoder = new TextDecoder('utf-8', { fatal: true })
  * @throws Problem `invalid-body` when it is not UTF-8 or not JSON. An empty text is `undefined`.
  */
 export function parseLossless(bytes: Uint8Array): unknown {
+  return parseBytes(bytes, parseJson)
+}
+
+/** The same with JSON's numbers as JavaScript's, for bodies that are read and not passed on. */
+export function parsePlain(bytes: Uint8Array): unknown {
+  return parseBytes(bytes, JSON.parse)
+}
+
+function parseBytes(bytes: Uint8Array, parse: (text: string) => unknown): unknown {
   if (bytes.length === 0) return undefined
   let text: string
   try {
@@ -22,7 +31,7 @@ export function parseLossless(bytes: Uint8Array): unknown {
     throw new Problem('invalid-body', { detail: 'The body is not UTF-8.', cause: error })
   }
   try {
-    return parseJson(text)
+    return parse(text)
   } catch (error) {
     throw new Problem('invalid-body', {
       detail: `The body is not JSON: ${(error as Error).message}.`,

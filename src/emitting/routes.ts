@@ -1,9 +1,10 @@
 import { Type } from 'typebox'
+import type { FastifyRequest } from 'fastify'
 import type { App } from '../http/app.ts'
 import type { Database } from '../storage/database.ts'
 import type { Emitter } from './emitter.ts'
 import { eventIdPattern, eventTypePattern } from './event.ts'
-import { parseLossless } from './lossless-json.ts'
+import { parseLossless, parsePlain } from './lossless-json.ts'
 import { deliveryRoutes, type DeliveryRouteParts } from './routes/deliveries.ts'
 import { jobRoutes, type JobRouteParts } from './routes/jobs.ts'
 import { subscriberRoutes, type SubscriberRouteParts } from './routes/subscribers.ts'
@@ -13,24 +14,32 @@ export interface EmittingRouteParts extends SubscriberRouteParts, DeliveryRouteP
   database: Database
 }
 
-/** All calls of this room. They share a reader of JSON that keeps every number as it was written. */
+/** All calls of this room. What is emitted keeps every number as it was written; other bodies are read as usual. */
 export async function emittingRoutes(app: App, parts: EmittingRouteParts): Promise<void> {
   await app.register(async (scope: App) => {
-    scope.removeContentTypeParser('application/json')
-    scope.addContentTypeParser(
-      'application/json',
-      { parseAs: 'buffer' },
-      async (_request: unknown, bytes: Buffer) => parseLossless(bytes),
-    )
-    // A call whose body has only optional fields may leave it out.
-    scope.addHook('preValidation', async (request) => {
-      if (request.method === 'POST' && request.routeOptions.schema?.body) request.body ??= {}
-    })
+    readJsonWith(scope, parseLossless)
     emitRoute(scope, parts)
+  })
+  await app.register(async (scope: App) => {
+    readJsonWith(scope, parsePlain)
+    scope.addHook('preValidation', emptyWhenAbsent)
     subscriberRoutes(scope, parts)
     deliveryRoutes(scope, parts)
     jobRoutes(scope, parts)
   })
+}
+
+function readJsonWith(scope: App, parse: (bytes: Uint8Array) => unknown): void {
+  scope.removeContentTypeParser('application/json')
+  scope.addContentTypeParser(
+    'application/json',
+    { parseAs: 'buffer' },
+    async (_request: unknown, bytes: Buffer) => parse(bytes),
+  )
+}
+
+async function emptyWhenAbsent(request: FastifyRequest): Promise<void> {
+  if (request.routeOptions.config.optionalBody && request.body === undefined) request.body = {}
 }
 
 const NewEventBody = Type.Object(

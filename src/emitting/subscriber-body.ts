@@ -2,8 +2,8 @@ import { Type, type Static } from 'typebox'
 import { eventTypesPattern } from './event-types.ts'
 import type { SubscriberChange } from './subscribers.ts'
 
-/** No NUL, which PostgreSQL does not store in a text. */
-const Description = Type.String({ maxLength: 1000, pattern: '^[^\\u0000]*$' })
+/** Neither U+0000 nor half of a surrogate pair, which no database can give back; see listing/writing/fields.ts. */
+const Description = Type.String({ maxLength: 1000, pattern: '^[^\\u0000\\ud800-\\udfff]*$' })
 const orDefault = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T, description: string) =>
   Type.Optional(Type.Union([schema, Type.Null()], { description }))
 

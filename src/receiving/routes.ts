@@ -30,6 +30,11 @@ const Received = Type.Object(
   { description: 'The event is stored durably; it is processed once, however often it comes.' },
 )
 
+const Unauthorized = {
+  description: 'The signature is missing or wrong; nothing is stored.',
+  content: { 'text/plain': { schema: Type.Literal('invalid signature') } },
+}
+
 /** `POST /webhooks/{source}` for every source, in a scope whose bodies stay the bytes that came. */
 export async function webhookRoutes(app: App, parts: WebhookParts): Promise<void> {
   const { configuration, metrics } = parts
@@ -66,7 +71,7 @@ export async function webhookRoutes(app: App, parts: WebhookParts): Promise<void
             summary: `Receive a webhook of the source ${source} (${scheme.name})`,
             description:
               'The signature is checked over the raw body. A missing or wrong one is answered with 401 and the text `invalid signature`.',
-            response: { 200: Received },
+            response: { 200: Received, 401: Unauthorized },
           },
         },
         accept,

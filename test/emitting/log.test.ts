@@ -49,12 +49,12 @@ onEachEngine('delivery log', (engine) => {
       all.map((entry) => entry.id).toSorted((a, b) => b - a),
     )
     const walked: number[] = []
-    let cursor: string | null = ''
+    let cursor: string | null | undefined
     while (cursor !== null) {
       const page = (await expectJson(
         service,
         200,
-        `/subscribers/${id}/deliveries?status=dead&limit=2&cursor=${cursor}`,
+        `/subscribers/${id}/deliveries?status=dead&limit=2${cursor === undefined ? '' : `&cursor=${cursor}`}`,
       )) as Page
       walked.push(...page.data.map((entry) => entry.id))
       cursor = page.pageInfo.nextCursor

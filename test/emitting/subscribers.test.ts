@@ -44,6 +44,35 @@ onEachEngine('subscribers', (engine) => {
     await Promise.all([service.close(), receiver.close()])
   })
 
+  test('a number is a number however it is written: some languages write every one with a fraction', async () => {
+    const service = await startEmitting(engine)
+    const send = (method: string, path: string, body: string) =>
+      service.admin(path, { method, headers: { 'content-type': 'application/json' }, body })
+    const made = await send(
+      'POST',
+      '/subscribers',
+      '{"url":"http://127.0.0.1:9/hook","retrySchedule":[0.0,1.0,6e1],"timeout":2.0,"rateLimit":5.0,"concurrency":3.0}',
+    )
+    const { id, ...settings } = (await made.json()) as Record<string, unknown>
+    assert.equal(made.status, 201, JSON.stringify(settings))
+    assert.deepEqual(
+      [settings['retrySchedule'], settings['timeout'], settings['rateLimit'], settings['concurrency']],
+      [[0, 1, 60], 2, 5, 3],
+    )
+    assert.equal(
+      (await send('POST', `/subscribers/${String(id)}/rotate-secret`, '{"overlapSeconds":0.0}')).status,
+      200,
+    )
+    // Left out is as empty; null is something else.
+    assert.equal(
+      (await service.admin(`/subscribers/${String(id)}/rotate-secret`, { method: 'POST' })).status,
+      200,
+    )
+    assert.equal((await send('POST', `/subscribers/${String(id)}/rotate-secret`, '')).status, 200)
+    assert.equal((await send('POST', `/subscribers/${String(id)}/rotate-secret`, 'null')).status, 400)
+    await service.close()
+  })
+
   test('what is given is kept, changed and taken back to the default', async () => {
     const service = await startEmitting(engine)
     const settings = {
@@ -140,9 +169,13 @@ onEachEngine('subscribers', (engine) => {
     for (let n = 0; n < 5; n += 1) ids.unshift((await subscribe(service, { url: 'http://127.0.0.1:9/' })).id)
     type Page = { data: { id: string }[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
     const seen: string[] = []
-    let cursor: string | null = ''
+    let cursor: string | null | undefined
     while (cursor !== null) {
-      const page = (await expectJson(service, 200, `/subscribers?limit=2&cursor=${cursor}`)) as Page
+      const page = (await expectJson(
+        service,
+        200,
+        `/subscribers?limit=2${cursor === undefined ? '' : `&cursor=${cursor}`}`,
+      )) as Page
       assert.ok(page.data.length <= 2)
       seen.push(...page.data.map(({ id }) => id))
       assert.equal(page.pageInfo.hasNextPage, page.pageInfo.nextCursor !== null)

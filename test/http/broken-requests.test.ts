@@ -106,6 +106,28 @@ describe('broken requests', () => {
     assert.equal((await service.fetch('/healthz', { method: 'POST' })).headers.get('allow'), 'GET, HEAD')
   })
 
+  test('a wrong method is 405, and an unknown address 404, whatever is wrong with the body', async () => {
+    for (const [method, path, status] of [
+      ['QUERY', '/healthz', 405],
+      ['QUERY', '/users?limit=1', 405],
+      ['PUT', '/events', 405],
+      ['DELETE', '/healthz', 405],
+      ['POST', '/nothing', 404],
+      ['QUERY', '/nothing', 404],
+    ] as const) {
+      for (const init of [
+        {},
+        { headers: { 'content-type': 'application/json' }, body: '{' },
+        { headers: { 'content-type': 'text/plain' }, body: 'x' },
+      ]) {
+        const response = await service.admin(path, { method, ...init })
+        assert.equal(response.status, status, `${method} ${path} ${JSON.stringify(init)}`)
+        assert.equal(response.headers.has('allow'), status === 405)
+        await response.text()
+      }
+    }
+  })
+
   test('an address that is written out is no parameter of another: a wrong method there is 405', async () => {
     for (const [path, allow] of [
       ['/auth/logout', 'POST'],

@@ -37,7 +37,7 @@ const filters = {
 const querystring = Type.Object({
   ...filters,
   limit: Type.Optional(Type.String({ description: '1 to 100, default 20' })),
-  cursor: Type.Optional(Type.String()),
+  cursor: Type.Optional(Type.String({ minLength: 1 })),
 })
 const ListView = Type.Object(
   { data: Type.Array(DeliveryView), pageInfo: PageInfoView },
@@ -48,7 +48,15 @@ const DetailView = Type.Object(
   { additionalProperties: false },
 )
 const ReplayBody = Type.Object(
-  { ...filters, dryRun: Type.Optional(Type.Boolean({ description: 'Only tell how many' })) },
+  {
+    ...filters,
+    status: Type.Optional(
+      Type.Enum(['delivered', 'dead', 'cancelled'], {
+        description: 'Default dead. Pending ones are still to be sent.',
+      }),
+    ),
+    dryRun: Type.Optional(Type.Boolean({ description: 'Only tell how many' })),
+  },
   { additionalProperties: false },
 )
 
@@ -112,7 +120,7 @@ export function deliveryRoutes(app: App, { deliveryLog, replay, subscribers }: D
   app.post(
     '/subscribers/:id/replay',
     {
-      config,
+      config: { ...config, optionalBody: true },
       schema: {
         tags,
         summary: 'Send many again; without a status the dead ones. Answers with a job',
@@ -123,11 +131,6 @@ export function deliveryRoutes(app: App, { deliveryLog, replay, subscribers }: D
     },
     async ({ params: { id }, body }, reply) => {
       const filter = readDeliveryFilter(body)
-      if (filter.status === 'pending')
-        throw new Problem('invalid-parameter', {
-          parameter: 'status',
-          detail: 'Pending deliveries are still to be sent: there is nothing to replay.',
-        })
       const { id: subscriberId, status } = await subscribers.get(readSubscriberId(id))
       if (body.dryRun) return reply.code(200).send({ total: await replay.count(subscriberId, filter) })
       if (status === 'disabled')

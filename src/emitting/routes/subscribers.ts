@@ -71,7 +71,7 @@ export function subscriberRoutes(
   )
   const querystring = Type.Object({
     limit: Type.Optional(Type.String({ description: '1 to 100, default 20' })),
-    cursor: Type.Optional(Type.String()),
+    cursor: Type.Optional(Type.String({ minLength: 1 })),
   })
   app.get(
     '/subscribers',
@@ -151,7 +151,7 @@ export function subscriberRoutes(
   app.post(
     '/subscribers/:id/rotate-secret',
     {
-      config,
+      config: { ...config, optionalBody: true },
       schema: {
         tags,
         summary: 'Make a new secret, shown this once; both sign until the overlap ends',
