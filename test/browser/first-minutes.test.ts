@@ -42,6 +42,11 @@ describe('the first minutes', () => {
     await picture(page, 'login')
     const button = await page.getByRole('link', { name: /development provider/ }).boundingBox()
     assert.ok(button && button.height < 50, 'one line')
+    await page.setViewportSize({ width: 400, height: 800 })
+    await page.emulateMedia({ colorScheme: 'dark' })
+    await picture(page, 'login-dark-narrow')
+    await page.emulateMedia({ colorScheme: 'light' })
+    await page.setViewportSize({ width: 1100, height: 800 })
   })
 
   test('signs in through the built-in provider and arrives at the dashboard', async () => {
