@@ -45,6 +45,8 @@ describe('the first minutes', () => {
     await page.setViewportSize({ width: 400, height: 800 })
     await page.emulateMedia({ colorScheme: 'dark' })
     await picture(page, 'login-dark-narrow')
+    const narrow = await page.getByRole('link', { name: /development provider/ }).boundingBox()
+    assert.ok(narrow && narrow.height < 50, 'one line')
     await page.emulateMedia({ colorScheme: 'light' })
     await page.setViewportSize({ width: 1100, height: 800 })
   })
@@ -105,7 +107,7 @@ describe('the first minutes', () => {
     await picture(page, 'event', false)
     await page.keyboard.press('Escape')
     await drawer.waitFor({ state: 'hidden' })
-    assert.equal(new URL(page.url()).hash, '')
+    await page.waitForURL('**/dashboard')
   })
 
   test('a subscriber is added, its secret shown once; a failing delivery tells why and is replayed', async () => {
