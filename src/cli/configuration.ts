@@ -1,5 +1,11 @@
 import { resolve } from 'node:path'
-import { readEnvironment } from '../config/environment.ts'
+import { faultsOfAccountEvents } from '../accounts/account-events.ts'
+import {
+  ConfigurationError,
+  inspectEnvironment,
+  readEnvironment,
+  type Inspection,
+} from '../config/environment.ts'
 import {
   secretsFile,
   withGeneratedSecrets,
@@ -7,6 +13,11 @@ import {
 } from '../config/generated-secrets.ts'
 import { loadConfigModule } from '../config/module.ts'
 import type { PosternConfig } from '../define-config.ts'
+import type { ResolvedProvider } from '../login/providers/resolved-provider.ts'
+import { resolveProviders } from '../login/resolve-providers.ts'
+import { keptProviders } from '../login/token-keeping.ts'
+import { readHandlers } from '../receiving/declared-handlers.ts'
+import { readSources } from '../receiving/sources.ts'
 
 export interface CommandConfiguration extends CompletedConfiguration {
   config: PosternConfig | undefined
@@ -14,13 +25,68 @@ export interface CommandConfiguration extends CompletedConfiguration {
   secretsFile: string
 }
 
-/** What a command works with: the environment, completed by generated secrets in demo mode, and the module. */
+/**
+ * What the service works with: the environment, completed by generated secrets in demo mode, and the module.
+ * @throws ConfigurationError that names everything that is missing or wrong in both.
+ */
 export async function readConfiguration(env = process.env): Promise<CommandConfiguration> {
+  const { config, faults } = await inspectConfiguration(env)
+  if (faults.length > 0) throw new ConfigurationError(faults)
   const completed = withGeneratedSecrets(readEnvironment(env))
-  const { databaseUrl, configFile } = completed.configuration
   return {
     ...completed,
-    secretsFile: resolve(secretsFile(databaseUrl)),
-    config: await loadConfigModule<PosternConfig>(configFile),
+    secretsFile: resolve(secretsFile(completed.configuration.databaseUrl)),
+    config,
   }
+}
+
+export interface InspectedConfiguration extends Inspection {
+  config: PosternConfig | undefined
+  /** Those that can be used, without the built-in one. */
+  providers: ResolvedProvider[]
+}
+
+/** As much of all configuration as could be read, and everything that is wrong with it. Nothing is generated. */
+export async function inspectConfiguration(env = process.env): Promise<InspectedConfiguration> {
+  const { configuration, faults } = inspectEnvironment(env)
+  let config: PosternConfig | undefined
+  let note = ''
+  try {
+    config = await loadConfigModule<PosternConfig>(configuration.configFile)
+  } catch (error) {
+    faults.push(...faultsIn(error))
+    note = ', unless the configuration module says it'
+  }
+  const login = config?.login ?? {}
+  const builtIn = configuration.demo ? 'demo' : undefined
+  const { providers, faults: faultsOfLogin } = resolveProviders(login, configuration.providers, builtIn)
+  faults.push(...faultsOfLogin.map((fault) => fault + note), ...faultsOfAccountEvents(login.events ?? false))
+  faults.push(...faultsOfReceiving(config, configuration))
+  return { configuration, config, providers, faults }
+}
+
+function faultsOfReceiving(
+  { login = {}, receiving = {} }: PosternConfig = {},
+  // That the secret of the environment is missing, or generated in a moment, is another matter.
+  { webhookSecrets = ['another matter'], handlerTimeout = 0 }: Inspection['configuration'],
+): string[] {
+  const kept = keptProviders(login)
+  const tokens = { keeps: (name: string) => kept.has(name), accessToken: async () => undefined }
+  const checks = [
+    () => readSources(receiving.sources, { webhookSecrets }),
+    () => readHandlers(receiving.handlers, handlerTimeout, tokens),
+  ]
+  return checks.flatMap((check) => {
+    try {
+      check()
+      return []
+    } catch (error) {
+      return faultsIn(error)
+    }
+  })
+}
+
+function faultsIn(error: unknown): readonly string[] {
+  if (error instanceof ConfigurationError) return error.faults
+  throw error
 }

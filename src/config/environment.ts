@@ -30,14 +30,12 @@ export class ConfigurationError extends Error {
 export function readEnvironment(env: Environment): Configuration {
   const { configuration, faults } = inspectEnvironment(env)
   if (faults.length > 0) throw new ConfigurationError(faults)
-  const { production, baseUrl } = configuration as Settings
-  const demo = !production && (baseUrl === undefined || isLoopbackHost(new URL(baseUrl).hostname))
-  return { ...(configuration as Settings & Inspection['configuration']), demo }
+  return configuration as Configuration
 }
 
 /** As much of the configuration as could be read, and what is wrong with the rest, as sentences for the operator. */
 export interface Inspection {
-  configuration: Partial<Settings> & Pick<Configuration, 'providers'>
+  configuration: Partial<Settings> & Pick<Configuration, 'providers' | 'demo'>
   faults: string[]
 }
 
@@ -63,7 +61,11 @@ export function inspectEnvironment(env: Environment): Inspection {
       faults.push(`${setting.env} is wrong: ${(error as Error).message}`)
     }
   }
-  const configuration = { ...(values as Partial<Settings>), providers: readProviders(env, faults) }
+  const read: Partial<Settings> = values
+  const { baseUrl } = read
+  const demo =
+    read.production === false && (baseUrl === undefined || isLoopbackHost(new URL(baseUrl).hostname))
+  const configuration = { ...read, providers: readProviders(env, faults), demo }
   if (configuration.production === false) checkHost(configuration, faults)
   return { configuration, faults }
 }

@@ -41,7 +41,11 @@ interface Companion {
 
 /** The settings that every provider has, by what follows `<NAME>_`. */
 export const companions: Readonly<Record<string, Companion>> = {
-  CLIENT_ID: { field: 'clientId', description: 'The id that the provider gave. Turns the provider NAME on.' },
+  CLIENT_ID: {
+    field: 'clientId',
+    description:
+      'The id that the provider gave. Turns the provider NAME on; an address or a secret of NAME without it is an error.',
+  },
   CLIENT_SECRET: {
     field: 'clientSecret',
     description: 'The secret that came with it. Without one the provider is used with PKCE alone.',
@@ -110,11 +114,14 @@ export function faultOfProviderName(name: string): string | undefined {
   return undefined
 }
 
-/** Reads every family of a `<NAME>_CLIENT_ID` or `<NAME>_CLIENT_SECRET`. Faults are added to `faults`. */
+/** What begins a family: whoever sets one of these means a provider, and is told what it lacks. */
+const familyMember = /^([A-Z][A-Z0-9_]*)_(?:CLIENT_ID|CLIENT_SECRET|ISSUER|AUTH_URL|TOKEN_URL|PROFILE_URL)$/
+
+/** Reads every family, whole or not. Faults are added to `faults`. */
 export function readProviders(env: Environment, faults: string[]): ProviderSettings[] {
   const families = new Map<string, string>()
   for (const [key, value] of Object.entries(env)) {
-    const upper = /^([A-Z][A-Z0-9_]*)_CLIENT_(?:ID|SECRET)$/.exec(key)?.[1]
+    const upper = familyMember.exec(key)?.[1]
     if (upper && value?.trim() && !families.has(upper)) families.set(upper, key)
   }
   const providers: ProviderSettings[] = []

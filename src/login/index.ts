@@ -13,22 +13,21 @@ import type { Log } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { Admission } from './admission.ts'
 import { AuthorizationCodes } from './authorization-codes.ts'
-import { Clients, faultsOfClients } from './clients.ts'
+import { Clients } from './clients.ts'
 import type { LoginConfig } from './config.ts'
 import { Flows } from './flows.ts'
 import { formPostRoute } from './form-post.ts'
-import { faultsOfHooks, Hooks } from './hooks.ts'
+import { Hooks } from './hooks.ts'
 import { loginRoutes } from './routes.ts'
 import { pageRoutes } from './page-routes.ts'
 import { ProviderClient } from './provider-client.ts'
 import { ProviderTokens } from './provider-tokens.ts'
-import { mergeProviders } from './providers/configured-providers.ts'
 import { letterIcon } from './providers/icon.ts'
 import type { ResolvedProvider } from './providers/resolved-provider.ts'
-import { resolveProvider } from './providers/settings.ts'
 import { RefusalMessages } from './refusal-messages.ts'
+import { resolveProviders } from './resolve-providers.ts'
 import { SignIn } from './sign-in.ts'
-import { faultsOfKeeping, keptProviders, withKeptScopes } from './token-keeping.ts'
+import { keptProviders } from './token-keeping.ts'
 import { tokenRoutes } from './token-routes.ts'
 
 /** A provider that comes with the service: the demo's. Its issuer is known once the service listens. */
@@ -145,26 +144,12 @@ function createProviders(
   calls: OutgoingCalls,
 ): Map<string, ProviderClient> {
   const { allowPrivateNetwork } = configuration
-  const faults = [...faultsOfClients(config.clients ?? []), ...faultsOfHooks(config)]
-  const kept = keptProviders(config)
-  const clients = new Map<string, ProviderClient>()
-  for (const settings of mergeProviders(configuration.providers, config.providers ?? {}, faults)) {
-    const provider = resolveProvider(settings)
-    if ('faults' in provider) faults.push(...provider.faults)
-    else
-      clients.set(
-        provider.name,
-        new ProviderClient({
-          provider: withKeptScopes(provider, kept),
-          fetch: calls.outside,
-          allowPrivateNetwork,
-          clock,
-        }),
-      )
-  }
-  const named = [...clients.keys(), ...(builtIn ? [builtIn.name] : [])]
-  faults.push(...faultsOfKeeping(kept, named))
+  const { providers, faults } = resolveProviders(config, configuration.providers, builtIn?.name)
   if (faults.length > 0) throw new ConfigurationError(faults)
+  const common = { fetch: calls.outside, allowPrivateNetwork, clock }
+  const clients = new Map(
+    providers.map((provider) => [provider.name, new ProviderClient({ ...common, provider })]),
+  )
   if (builtIn && !clients.has(builtIn.name)) {
     const provider = resolveBuiltIn(builtIn)
     clients.set(

@@ -15,7 +15,7 @@ const nameForm = /^[a-z0-9][a-z0-9_-]{0,63}$/i
  */
 export function readSources(
   configured: ReceivingConfig['sources'],
-  { webhookSecrets = [] }: Configuration,
+  { webhookSecrets = [] }: Pick<Configuration, 'webhookSecrets'>,
 ): ReadonlyMap<string, Scheme> {
   const faults: string[] = []
   const sources = new Map<string, Scheme>([

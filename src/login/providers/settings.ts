@@ -25,7 +25,8 @@ export function resolveProvider(settings: ProviderSettings): ResolvedProvider | 
   const known = preset ? knownAddresses(preset, values) : {}
   const issuer = issuerOf(settings, known)
   const kind = issuer === undefined ? 'oauth' : 'openid'
-  const resolving = { settings, preset, values, prefix, faults: values.faults }
+  const { faults } = values
+  const resolving = { settings, preset, values, prefix, faults, isOwnWrong: faults.length > 0 }
   const basics = resolveBasics(resolving, preset && kindOf(preset) === kind ? preset : {})
   const provider =
     issuer === undefined
@@ -41,6 +42,8 @@ interface Resolving {
   /** Of the variables: `<NAME>_`. */
   prefix: string
   faults: string[]
+  /** Whether one of the preset's own settings is wrong. */
+  isOwnWrong: boolean
 }
 
 /** The prefix of a provider's variables. */
@@ -94,7 +97,7 @@ function withIssuer(
 }
 
 function withAddresses(
-  { settings, preset, values, prefix, faults }: Resolving,
+  { settings, preset, values, prefix, faults, isOwnWrong }: Resolving,
   basics: ProviderBasics,
   known: Addresses,
 ): ResolvedProvider | undefined {
@@ -103,7 +106,16 @@ function withAddresses(
   const profileUrl = settings.profileUrl ?? known.profileUrl
   if (authUrl === undefined || tokenUrl === undefined || profileUrl === undefined) {
     // A wrong setting of the preset is told already.
-    if (faults.length > 0) return undefined
+    if (isOwnWrong) return undefined
+    const lacking = Object.entries({ AUTH_URL: authUrl, TOKEN_URL: tokenUrl, PROFILE_URL: profileUrl })
+      .filter(([, address]) => address === undefined)
+      .map(([key]) => prefix + key)
+    if (lacking.length < 3) {
+      faults.push(
+        `${lacking.join(' and ')} ${lacking.length === 1 ? 'is' : 'are'} missing, or ${prefix}ISSUER`,
+      )
+      return undefined
+    }
     const needed = preset
       ? `${neededOf(preset, values.missing)
           .map((key) => prefix + key)

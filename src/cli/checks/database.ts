@@ -1,0 +1,112 @@
+import { sql } from 'kysely'
+import { accessSync, constants, existsSync, statfsSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { systemClock } from '../../clock.ts'
+import type { Database } from '../../storage/database.ts'
+import { NewerDatabase, pendingMigrations } from '../../storage/migrate.ts'
+import { openDatabase } from '../../storage/open.ts'
+import { describeError } from '../describe-error.ts'
+import { fault, ok, warning, type Finding } from './finding.ts'
+
+/** Milliseconds that this machine's clock and the database's may differ. */
+const tolerance = 2_000
+/** Mebibytes. */
+const littleSpace = 500
+
+/** The database, its migrations, the space for it, and this machine's clock. Makes no database where there is none. */
+export async function* checkDatabase(url: string): AsyncGenerator<Finding> {
+  const file = /^sqlite:(?:\/\/(?=\/))?(.+)$/.exec(url)?.[1]
+  if (file !== undefined && !existsSync(file)) {
+    yield checkPlace(resolve(file))
+    yield ownClock()
+    return
+  }
+  let database: Database | undefined
+  try {
+    database = await openDatabase(url)
+    await database.ping()
+    yield ok('database', `${database.engine} answers`)
+    yield* checkContents(database)
+  } catch (error) {
+    yield fault('database', describeError(error))
+  } finally {
+    await database?.close()
+  }
+}
+
+/** Whether a file could be made there, with all of its folders. */
+function checkPlace(file: string): Finding {
+  let folder = dirname(file)
+  while (!existsSync(folder)) folder = dirname(folder)
+  try {
+    accessSync(folder, constants.W_OK | constants.X_OK)
+    return ok('database', `${file} will be made at the first start`)
+  } catch (error) {
+    return fault('database', describeError(error))
+  }
+}
+
+async function* checkContents(database: Database): AsyncGenerator<Finding> {
+  try {
+    const pending = await pendingMigrations(database)
+    yield pending.length === 0
+      ? ok('migrations', 'up to date')
+      : warning('migrations', `${pending.join(', ')} to be applied: \`postern migrate\`, or just start`)
+    if (database.engine === 'sqlite') yield checkSpace(database.file)
+    yield database.engine === 'postgres'
+      ? await compareClocks(database)
+      : pending.length === 0
+        ? await checkOwnClock(database)
+        : ownClock()
+  } catch (error) {
+    if (!(error instanceof NewerDatabase)) throw error
+    yield fault('migrations', error.message)
+  }
+}
+
+function checkSpace(file: string): Finding {
+  const { bavail, bsize } = statfsSync(dirname(file))
+  const free = (bavail * bsize) / 1024 ** 2
+  return free < littleSpace
+    ? warning('disk', `only ${Math.round(free)} MB are free where the database lies`)
+    : ok('disk', `${Math.round(free / 1024)} GB free`)
+}
+
+async function compareClocks(database: Database): Promise<Finding> {
+  const { rows } = await sql<{
+    ms: number
+  }>`select (extract(epoch from clock_timestamp()) * 1000)::float8 as ms`.execute(database.reader)
+  const off = Math.abs((rows[0]?.ms ?? 0) - systemClock.now())
+  return off > tolerance
+    ? fault(
+        'clock',
+        `this machine and the database differ by ${Math.round(off)} ms: run a time service (NTP) on both`,
+      )
+    : ok('clock', `within ${Math.round(off)} ms of the database`)
+}
+
+/** SQLite has no clock of its own, but times that were written: a clock that was set back is behind them. */
+async function checkOwnClock(database: Database): Promise<Finding> {
+  const { newest } = await database.reader
+    .selectFrom('migrations')
+    .select((eb) => [
+      eb.fn
+        .coalesce(
+          eb.selectFrom('events').select('created_at').orderBy('id', 'desc').limit(1),
+          eb.fn.max('applied_at'),
+        )
+        .as('newest'),
+    ])
+    .executeTakeFirstOrThrow()
+  const behind = newest - systemClock.now()
+  return behind > tolerance
+    ? fault(
+        'clock',
+        `this machine's is ${Math.round(behind / 1000)} s behind what the database holds already: run a time service (NTP)`,
+      )
+    : ownClock()
+}
+
+function ownClock(): Finding {
+  return ok('clock', `${new Date(systemClock.now()).toISOString()} on this machine`)
+}

@@ -1,0 +1,27 @@
+import type { InspectedConfiguration } from '../configuration.ts'
+import { fault, ok, warning, type Finding } from './finding.ts'
+
+/** What is wrong with the settings, and what of them is dangerous in production. */
+export function checkSettings({ configuration, providers, faults }: InspectedConfiguration): Finding[] {
+  const findings = faults.map((text) => fault('settings', text))
+  const { production, demo, baseUrl, adminApiKey, adminIdentities = [], allowPrivateNetwork } = configuration
+  if (faults.length === 0)
+    findings.push(ok('settings', production ? 'production' : demo ? 'demo mode' : 'development'))
+  if (!production) return findings
+  if (baseUrl?.startsWith('http:'))
+    findings.push(warning('BASE_URL', 'is http: session cookies are then not Secure; put TLS in front'))
+  if (providers.length === 0)
+    findings.push(
+      warning('sign-in', 'no identity provider is configured: set <NAME>_CLIENT_ID and <NAME>_CLIENT_SECRET'),
+    )
+  if (!adminApiKey && adminIdentities.length === 0)
+    findings.push(warning('admins', 'nobody is admin yet: set ADMIN_IDENTITIES, or `postern keys create`'))
+  if (allowPrivateNetwork)
+    findings.push(
+      warning(
+        'ALLOW_PRIVATE_NETWORK',
+        'is on: subscribers can make this service call addresses inside your network',
+      ),
+    )
+  return findings
+}

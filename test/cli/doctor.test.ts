@@ -1,0 +1,178 @@
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import { once } from 'node:events'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { migrate } from '../../src/storage/migrate.ts'
+import { openDatabase } from '../../src/storage/open.ts'
+import { engines, onEachEngine, type TestDatabase } from '#test/harness/engines.ts'
+import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
+import { postern, type Ended } from './command.ts'
+
+const production = {
+  NODE_ENV: 'production',
+  BASE_URL: 'https://gate.example.com',
+  POSTERN_SECRET: 'x'.repeat(32),
+  WEBHOOK_SECRET: 's3cret',
+  ADMIN_API_KEY: 'k'.repeat(16),
+}
+/** Nobody listens on port 9 (discard). */
+const nowhere = 'http://127.0.0.1:9'
+
+describe('postern doctor', () => {
+  let home: string
+  let provider: OAuthProvider
+  before(async () => {
+    home = await mkdtemp(join(tmpdir(), 'postern-doctor-'))
+    provider = await startOAuthProvider()
+  })
+  after(async () => {
+    await provider.close()
+    await rm(home, { recursive: true, force: true })
+  })
+  const doctor = (env: Record<string, string> = {}): Promise<Ended> => postern(home, ['doctor'], env)
+
+  test('with nothing configured and never started: all is well, and nothing is made', async () => {
+    const { code, stdout } = await doctor()
+    assert.equal(code, 0, stdout)
+    for (const line of [
+      /^✔ settings: demo mode$/m,
+      /^✔ database: .*data\/postern\.db will be made/m,
+      /^✔ clock: /m,
+      /^✔ provider demo: built in/m,
+      /^nothing to mend$/m,
+    ])
+      assert.match(stdout, line)
+    assert.ok(!existsSync(join(home, 'data')))
+  })
+
+  test('goes on past faulty settings, and ends with 1', async () => {
+    const { code, stdout } = await doctor({ ...production, BASE_URL: '', PORT: 'x', FOO_CLIENT_ID: 'x' })
+    assert.equal(code, 1)
+    for (const line of [/^✖ settings: BASE_URL/m, /^✖ settings: PORT/m, /^✖ settings: FOO_CLIENT_ID/m])
+      assert.match(stdout, line)
+    assert.match(stdout, /^✔ database: /m)
+    assert.match(stdout, /^3 to mend$/m)
+  })
+
+  test('reaches plain OAuth providers and presets; any answer counts', async () => {
+    provider.requests.length = 0
+    const { GITHUB_CLIENT_ID, GITHUB_CLIENT_SECRET, ...addresses } = provider.env('GITHUB')
+    const github = { GITHUB_CLIENT_ID, GITHUB_CLIENT_SECRET, GITHUB_BASE_URL: provider.url }
+    const { code, stdout } = await doctor({ ...provider.env('ACME'), ...(github as Record<string, string>) })
+    assert.ok(addresses['GITHUB_TOKEN_URL'])
+    assert.equal(code, 0, stdout)
+    const { host } = new URL(provider.url)
+    assert.match(stdout, new RegExp(`^✔ provider acme: ${host} can be reached$`, 'm'))
+    assert.match(stdout, new RegExp(`^✔ provider github: ${host}.* can be reached$`, 'm'))
+    assert.ok(provider.requests.length >= 2)
+    for (const { method } of provider.requests) assert.equal(method, 'HEAD', 'a light request')
+  })
+
+  test('a provider that cannot be reached is a fault; one that only browsers must reach is not', async () => {
+    const shut = await doctor({ ...provider.env('ACME'), ACME_TOKEN_URL: `${nowhere}/token` })
+    assert.equal(shut.code, 1)
+    assert.match(
+      shut.stdout,
+      /^✖ provider acme: http:\/\/127\.0\.0\.1:9\/token cannot be reached: .*ECONNREFUSED/m,
+    )
+    const inside = await doctor({ ...provider.env('ACME'), ACME_AUTH_URL: `${nowhere}/authorize` })
+    assert.equal(inside.code, 0)
+    assert.match(inside.stdout, /^! provider acme: http:\/\/127\.0\.0\.1:9\/authorize cannot be reached/m)
+  })
+
+  test('an issuer is discovered, and what it names is reached; without a document it is a fault', async () => {
+    const server = createServer((request, response) => {
+      const found = request.url === '/.well-known/openid-configuration'
+      const document = { issuer: base, token_endpoint: `${base}/token`, jwks_uri: `${nowhere}/keys` }
+      response
+        .writeHead(found ? 200 : 404, { 'content-type': 'application/json' })
+        .end(JSON.stringify(document))
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const base = `http://127.0.0.1:${(server.address() as { port: number }).port}`
+    const env = { ACME_CLIENT_ID: 'x', ACME_CLIENT_SECRET: 'y' }
+    const keys = await doctor({ ...env, ACME_ISSUER: base })
+    const none = await doctor({ ...env, ACME_ISSUER: `${base}/tenant` })
+    server.closeAllConnections()
+    server.close()
+    assert.match(keys.stdout, /^✖ provider acme: http:\/\/127\.0\.0\.1:9\/keys cannot be reached/m)
+    assert.match(
+      none.stdout,
+      /^✖ provider acme: .*\/tenant\/\.well-known\/.* answered 404: check its issuer/m,
+    )
+    assert.equal(none.code, 1)
+  })
+
+  test('a provider whose clock is off is told', async () => {
+    const server = createServer((_request, response) => {
+      response.writeHead(404, { date: new Date(Date.now() - 3_600_000).toUTCString() }).end()
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const base = `http://127.0.0.1:${(server.address() as { port: number }).port}`
+    const env = { ...provider.env('ACME'), ACME_TOKEN_URL: `${base}/token` }
+    const { stdout } = await doctor(env)
+    server.closeAllConnections()
+    server.close()
+    assert.match(stdout, /^! provider acme: its clock and this one differ by 3(600|599|601) s/m)
+  })
+
+  test('in production a provider on a private address is refused as sign-ins refuse it', async () => {
+    provider.requests.length = 0
+    const { code, stdout } = await doctor({ ...production, ...provider.env('ACME') })
+    assert.equal(code, 1)
+    assert.match(stdout, /^✖ provider acme: .*ALLOW_PRIVATE_NETWORK/m)
+    assert.equal(provider.requests.length, 0)
+  })
+
+  test('PostgreSQL that does not answer', async () => {
+    const { code, stdout } = await doctor({ DATABASE_URL: 'postgres://me:hush@127.0.0.1:9/gate' })
+    assert.equal(code, 1)
+    assert.match(stdout, /^✖ database: The database of DATABASE_URL .*ECONNREFUSED/m)
+    assert.doesNotMatch(stdout, /hush/)
+  })
+
+  test('a clock that was set back behind what SQLite holds', async () => {
+    const database = await engines[0]!.createDatabase()
+    const opened = await openDatabase(database.url)
+    await migrate(opened)
+    await opened.transaction((tx) =>
+      tx
+        .updateTable('migrations')
+        .set({ applied_at: Date.now() + 3_600_000 } as never)
+        .execute(),
+    )
+    await opened.close()
+    const { code, stdout } = await doctor({ DATABASE_URL: database.url })
+    await database.drop()
+    assert.equal(code, 1)
+    assert.match(stdout, /^✖ clock: this machine's is 3\d{3} s behind/m)
+  })
+})
+
+onEachEngine('postern doctor with a database', (engine) => {
+  let database: TestDatabase
+  before(async () => {
+    database = await engine.createDatabase()
+  })
+  after(() => database.drop())
+
+  test('tells migrations that wait, then that none does, and the clock', async () => {
+    const env = { ...production, DATABASE_URL: database.url }
+    if (engine.name === 'postgres') {
+      const before = await postern(tmpdir(), ['doctor'], env)
+      assert.equal(before.code, 0, before.stdout)
+      assert.match(before.stdout, /^! migrations: initial.* to be applied/m)
+    }
+    await postern(tmpdir(), ['migrate'], env)
+    const { code, stdout } = await postern(tmpdir(), ['doctor'], env)
+    assert.equal(code, 0, stdout)
+    assert.match(stdout, /^✔ database: (sqlite|postgres) answers$/m)
+    assert.match(stdout, /^✔ migrations: up to date$/m)
+    assert.match(stdout, /^✔ clock: /m)
+    assert.match(stdout, /^! sign-in: no identity provider is configured/m)
+  })
+})
