@@ -1,7 +1,7 @@
 import { ConfigurationError, redacted } from '../config/environment.ts'
 import { banner } from '../demo/banner.ts'
 import { startService } from '../service.ts'
-import { createLog } from '../telemetry/log.ts'
+import { createLog, flushLog } from '../telemetry/log.ts'
 import { readableLines } from '../telemetry/readable.ts'
 import { readConfiguration } from './configuration.ts'
 
@@ -50,5 +50,6 @@ export async function serve(options: { only?: string; migrate: boolean }): Promi
   )
 
   log.info({ address: service.baseUrl, ms: Math.round(performance.now()) }, 'ready')
+  flushLog(log)
   if (!production && roles.http) process.stdout.write(`${banner({ ...read, baseUrl: service.baseUrl })}\n`)
 }

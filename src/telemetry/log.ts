@@ -41,3 +41,9 @@ export function createLog(level: string, destination?: pino.DestinationStream): 
     destination ?? pino.destination({ dest: 1, sync: false, minLength: 0 }),
   )
 }
+
+/** Writes at once what the log still holds back, for who writes to the same place after it. */
+export function flushLog(log: Log): void {
+  const { [pino.symbols.streamSym]: stream } = log as unknown as Record<symbol, { flushSync?: () => void }>
+  stream?.flushSync?.()
+}
