@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict'
+import { createHmac } from 'node:crypto'
+import { tmpdir } from 'node:os'
+import { after, before, test } from 'node:test'
+import { onEachEngine } from '#test/harness/engines.ts'
+import { startReceiver, type Receiver } from '#test/harness/receiver.ts'
+import { startTestService, webhookSecret, type TestService } from '#test/harness/service.ts'
+import { postern, type Ended } from './command.ts'
+
+/** Looks until it is so: the service's workers do it in their own time. */
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 20))
+}
+
+onEachEngine('postern replay beside a running service', (engine) => {
+  let service: TestService
+  let receiver: Receiver
+  let broken = true
+  before(async () => {
+    receiver = await startReceiver(500)
+    service = await startTestService(engine, {
+      env: { HANDLER_RETRY_SCHEDULE: '0', EMIT_RETRY_SCHEDULE: '0' },
+      config: {
+        receiving: {
+          handlers: {
+            'order.paid': () => {
+              if (broken) throw new Error('the shop is closed')
+            },
+          },
+        },
+      },
+    })
+  })
+  after(async () => {
+    await service.close()
+    await receiver.close()
+  })
+  const replay = (...args: string[]): Promise<Ended> =>
+    postern(tmpdir(), ['replay', ...args], {
+      DATABASE_URL: service.databaseUrl,
+      POSTERN_SECRET: 'test-master-secret-of-32-bytes-or-more',
+      WEBHOOK_SECRET: 'x',
+      ADMIN_API_KEY: 'x'.repeat(16),
+    })
+
+  test('failed events: counted, made due, and processed by the service', async () => {
+    for (const id of ['a', 'b']) {
+      const body = JSON.stringify({ id, type: 'order.paid' })
+      const signature = createHmac('sha256', webhookSecret).update(body).digest('hex')
+      const headers = { 'content-type': 'application/json', 'x-signature': signature }
+      await service.fetch('/webhooks/provider', { method: 'POST', body, headers })
+    }
+    const inStatus = async (status: string): Promise<number> => {
+      const rows = await service.database.reader.selectFrom('inbox').select('status').execute()
+      return rows.filter((row) => row.status === status).length
+    }
+    await until(async () => (await inStatus('failed')) === 2)
+    assert.equal((await replay('events', '--dry-run')).stdout, '2 events would be processed again\n')
+    broken = false
+    const { code, stdout, stderr } = await replay('events')
+    assert.equal(code, 0)
+    assert.equal(stdout, '2 of 2 events made due\n')
+    assert.equal(stderr, '', 'no bar where there is no terminal')
+    await until(async () => (await inStatus('processed')) === 2)
+  })
+
+  test('dead deliveries: sent again', async () => {
+    await service.admin('/subscribers', { method: 'POST', json: { url: receiver.url } })
+    await service.admin('/events', { method: 'POST', json: { type: 'order.sent', data: 1 } })
+    await until(async () => {
+      const rows = await service.database.reader.selectFrom('deliveries').select('status').execute()
+      return rows.some(({ status }) => status === 'dead')
+    })
+    const calls = receiver.calls.length
+    const { code, stdout, stderr } = await replay('deliveries')
+    assert.equal(code, 0, stderr)
+    assert.equal(stdout, '1 of 1 deliveries made due\n')
+    assert.match(stderr, /^1 deliveries: a running service makes them due; Ctrl-C cancels the rest\n$/)
+    await receiver.waitFor(calls + 1)
+  })
+})
