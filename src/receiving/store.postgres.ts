@@ -55,6 +55,10 @@ const kindsAtWorkStatement = `
       and claim is not null
   )`
 
+/**
+ * The outer limit is more than a worker wants at once. Written out it tells the planner that there are few; without it the
+ * planner reads the whole inbox to join them (measured: 260 ms with 300,000 rows).
+ */
 const claimStatement = `
   with due as (
     select next.event, want.until from unnest($3::text[], $4::text[], $5::integer[], $6::bigint[])
@@ -62,7 +66,7 @@ const claimStatement = `
     cross join lateral (
       select event from inbox where status = 'pending' and source = want.source and type = want.type and due_at <= $1
       order by due_at limit want.count for update skip locked
-    ) next
+    ) next limit 100
   ), claimed as (
     update inbox set claim = $2, due_at = due.until, attempts = attempts + 1 from due where inbox.event = due.event
     returning inbox.event, inbox.source, inbox.event_id, inbox.type, inbox.attempts, inbox.attempts_before
