@@ -97,7 +97,7 @@ export async function createApp(parts: AppParts): Promise<App> {
 
   addSecurityHeaders(app, { https: (configuration.baseUrl ?? '').startsWith('https:') })
   logRequests(app)
-  await describeRoutes(app)
+  await describeRoutes(app, configuration.demo)
   await serveAssets(app)
   serveDashboard(app, authenticate)
   return app

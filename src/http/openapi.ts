@@ -43,8 +43,9 @@ const credentials: Record<Access, readonly Record<string, string[]>[]> = {
 /**
  * Collects the description of every route from its schema; what holds for all of them (who may call, what problems look
  * like) is added here, from the same `config.access` that the guard reads.
+ * @param demo whether routes that are `openInDemo` are open now: their credentials are then told as optional.
  */
-export async function describeRoutes(app: App): Promise<void> {
+export async function describeRoutes(app: App, demo: boolean): Promise<void> {
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
@@ -80,7 +81,8 @@ export async function describeRoutes(app: App): Promise<void> {
     transform: ({ schema, url, route }) => {
       const access = route.config?.access ?? 'admin'
       const described = { ...schema } as Record<string, unknown>
-      described['security'] = credentials[access]
+      const open = demo && access !== 'public' && route.config?.openInDemo === true
+      described['security'] = open ? [{}, ...credentials[access]] : credentials[access]
       if (route.config?.optionalBody) described[optionalBody] = true
       described['response'] = { ...(schema?.response as object | undefined), default: problem }
       return { schema: described, url }

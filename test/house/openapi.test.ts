@@ -51,4 +51,20 @@ describe('the OpenAPI document', () => {
       }
     }
   })
+
+  test('tells what demo mode leaves open, which bodies may be left out, and that no text of a list is an error', () => {
+    const operation = (method: string, path: string) =>
+      document.paths[path]![method] as unknown as {
+        security: object[]
+        requestBody: { required: boolean }
+        parameters: { name: string; schema: { anyOf: object[] } }[]
+      }
+    assert.deepEqual(operation('get', '/users').security[0], {})
+    assert.ok(!operation('post', '/events').security.some((one) => Object.keys(one).length === 0))
+    assert.equal(operation('post', '/subscribers/{id}/replay').requestBody.required, false)
+    assert.equal(operation('post', '/products').requestBody.required, true)
+    const limit = operation('get', '/users').parameters.find(({ name }) => name === 'limit')
+    assert.deepEqual(limit!.schema.anyOf.at(-1), { type: 'string' })
+    assert.ok(!JSON.stringify(document).includes('x-optional-body'))
+  })
 })
