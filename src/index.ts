@@ -10,8 +10,4 @@ export type {
   ReceivedEvent,
   ReceivingConfig,
 } from './receiving/config.ts'
-export { github } from './receiving/schemes/github.ts'
-export { hmac, type HmacOptions } from './receiving/schemes/hmac.ts'
-export type { Scheme, SourceOptions } from './receiving/schemes/scheme.ts'
-export { standardWebhooks, type StandardWebhooksOptions } from './receiving/schemes/standard-webhooks.ts'
-export { stripe, type StripeOptions } from './receiving/schemes/stripe.ts'
+export * from './receiving/schemes/index.ts'

@@ -11,7 +11,10 @@ export interface ReceivedEvent {
   readonly type: string
   /** The name of the source in the configuration. */
   readonly source: string
-  /** The parsed body; numbers beyond 2^53 lose digits here and are whole in `raw`. Parsed at its first use. */
+  /**
+   * The parsed body; numbers beyond 2^53 lose digits here and are whole in `raw`. Of a form its fields, each a string or an
+   * array of them; of anything else that is no JSON `undefined`. Parsed at its first use.
+   */
   readonly payload: unknown
   /** The bytes that came. */
   readonly raw: Buffer

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 
 /** Names that tell of credentials or signatures, and those that are about the connection and not about the event. */
 const left =
-  /auth|cookie|secret|token|signature|password|api-?key|^(?:host|connection|keep-alive|content-length|transfer-encoding|te|trailer|upgrade|expect|accept|accept-encoding)$/
+  /auth|cookie|secret|token|signature|hmac|password|api-?key|^(?:host|connection|keep-alive|content-length|transfer-encoding|te|trailer|upgrade|expect|accept|accept-encoding)$/
 
 /** Whether a header is kept, by its name; the senders choose names, so what is remembered is bounded. */
 const known = new Map<string, boolean>()

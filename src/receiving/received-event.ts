@@ -4,18 +4,43 @@ import type { ClaimedEvent } from './store.ts'
 /** What a handler gets of a claimed event. The body is parsed at the first look at it. */
 export function receivedEvent(claimed: ClaimedEvent): ReceivedEvent {
   const raw = Buffer.from(claimed.payload.buffer, claimed.payload.byteOffset, claimed.payload.byteLength)
+  const headers = JSON.parse(claimed.headers ?? '{}') as Record<string, string>
   let parsed: { value: unknown } | undefined
   return {
     id: claimed.eventId,
     type: claimed.type,
     source: claimed.source,
     raw,
-    headers: JSON.parse(claimed.headers ?? '{}') as Record<string, string>,
+    headers,
     receivedAt: new Date(claimed.receivedAt),
     attempt: claimed.attempts,
     get payload() {
-      parsed ??= { value: JSON.parse(raw.toString('utf8')) }
+      parsed ??= { value: parse(raw, headers['content-type']) }
       return parsed.value
     },
+  }
+}
+
+/**
+ * JSON as its value; a form as its fields, those that come several times as arrays; anything else, such as XML, as nothing:
+ * its handler reads the bytes.
+ */
+function parse(raw: Buffer, contentType = ''): unknown {
+  if (!/^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(contentType)) return parseJson(raw)
+  const fields = new URLSearchParams(raw.toString('utf8'))
+  const payload: Record<string, string | string[]> = Object.create(null)
+  for (const name of new Set(fields.keys())) {
+    const values = fields.getAll(name)
+    payload[name] = values.length === 1 ? values[0]! : values
+  }
+  return payload
+}
+
+function parseJson(raw: Buffer): unknown {
+  try {
+    return JSON.parse(raw.toString('utf8'))
+  } catch {
+    // It was verified over its bytes by a scheme that takes other types than JSON.
+    return undefined
   }
 }

@@ -8,7 +8,8 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import type { Acceptor } from './acceptor.ts'
 import type { IncomingEvent } from './incoming.ts'
 import { keptHeaders } from './kept-headers.ts'
-import type { Scheme } from './schemes/scheme.ts'
+import { takesMediaType } from './media-types.ts'
+import type { Reply, Scheme } from './schemes/scheme.ts'
 
 export interface WebhookParts {
   sources: ReadonlyMap<string, Scheme>
@@ -22,7 +23,6 @@ export interface WebhookParts {
 
 /** Requests that one address may make in a minute: senders deliver in bursts, and each is verified anyway. */
 const requestsPerMinute = 60_000
-const jsonMediaType = /^application\/(?:json|[\w.!#$&^-]+\+json)\s*(?:;|$)/i
 const anyType = { 'content-type': 'application/octet-stream' } as const
 const received = { received: true } as const
 const Received = Type.Object(
@@ -35,13 +35,18 @@ const Unauthorized = {
   content: { 'text/plain': { schema: Type.Literal('invalid signature') } },
 }
 
-/** `POST /webhooks/{source}` for every source, in a scope whose bodies stay the bytes that came. */
+const Answer = {
+  description: 'What the sender wants to be answered.',
+  content: { 'text/plain': { schema: Type.String() }, 'application/json': { schema: Type.Unknown() } },
+}
+
+/** `POST /webhooks/{source}` for every source, and GET for those that are asked by it, in a scope whose bodies stay the bytes that came. */
 export async function webhookRoutes(app: App, parts: WebhookParts): Promise<void> {
   const { configuration, metrics } = parts
   const bodyLimit = configuration.bodyLimit
   const outcomes = metrics.counter(
     'postern_webhooks_total',
-    'Webhooks by source and outcome: accepted, signature, malformed, media-type',
+    'Webhooks by source and outcome: accepted, answered, signature, malformed, media-type',
     ['source', 'outcome'],
   )
 
@@ -76,11 +81,44 @@ export async function webhookRoutes(app: App, parts: WebhookParts): Promise<void
         },
         accept,
       )
+      const { ask } = scheme
+      if (!ask) continue
+      scope.get(
+        `/webhooks/${source}`,
+        {
+          config: { access: 'public', quiet: true, forMachines: true },
+          schema: {
+            tags: ['receiving'],
+            summary: `Answer a question of the source ${source} (${scheme.name})`,
+            description: 'The sender makes sure of the address before it sends to it.',
+            response: { 200: Answer, 401: Unauthorized },
+          },
+        },
+        async (request, reply) => {
+          const query = new URLSearchParams(/\?(.*)$/s.exec(request.raw.url ?? '')?.[1])
+          const verdict = ask({ query, headers: request.raw.headers, now: parts.clock.now() })
+          outcomes.inc({ source, outcome: 'answer' in verdict ? 'answered' : verdict.rejected })
+          if ('answer' in verdict) return sendReply(reply, verdict.answer)
+          request.log.debug({ source, reason: verdict.detail }, "question of a webhook's sender rejected")
+          if (verdict.rejected === 'malformed') throw new Problem('bad-request', { detail: verdict.detail })
+          return refuseSignature(reply)
+        },
+      )
     }
   })
 }
 
-type Outcome = 'accepted' | 'signature' | 'malformed' | 'media-type'
+function sendReply(reply: FastifyReply, { status, body, contentType }: Reply): FastifyReply {
+  if (contentType !== undefined) reply.type(contentType)
+  // As bytes, so that no serializer changes it.
+  return reply.code(status).send(body === '' ? undefined : Buffer.from(body))
+}
+
+function refuseSignature(reply: FastifyReply): FastifyReply {
+  return reply.code(401).type('text/plain; charset=utf-8').send('invalid signature')
+}
+
+type Outcome = 'accepted' | 'answered' | 'signature' | 'malformed' | 'media-type'
 
 function createAccept(
   source: string,
@@ -95,16 +133,21 @@ function createAccept(
     const { headers } = request.raw
     const now = clock.now()
     const rawBody = (request.body as Buffer | undefined) ?? Buffer.alloc(0)
-    const verdict = scheme.verify({ rawBody, headers, now })
+    const origin = configuration.baseUrl ?? `${request.protocol}://${request.host}`
+    const verdict = scheme.verify({ rawBody, headers, now, url: `${origin}${request.raw.url}` })
     const rejected = 'rejected' in verdict
     if (rejected && verdict.rejected === 'signature') {
       count('signature')
       request.log.debug({ source, reason: verdict.detail }, 'webhook rejected')
-      return reply.code(401).type('text/plain; charset=utf-8').send('invalid signature')
+      return refuseSignature(reply)
+    }
+    if ('answer' in verdict) {
+      count('answered')
+      return sendReply(reply, verdict.answer)
     }
     // Who cannot sign learns nothing else: what follows tells a sender that is known.
-    const contentType = headers['content-type']
-    if (contentType === undefined || !jsonMediaType.test(contentType)) {
+    const contentType = headers['content-type'] ?? 'application/octet-stream'
+    if (!takesMediaType(scheme, contentType)) {
       count('media-type')
       throw new Problem('unsupported-media-type')
     }
@@ -127,6 +170,6 @@ function createAccept(
     }
     await acceptor.accept(event)
     count('accepted')
-    return received
+    return verdict.reply ? sendReply(reply, verdict.reply) : received
   }
 }

@@ -10,6 +10,8 @@ const base64 = /^[A-Za-z0-9+/_-]+={0,2}$/
 /** A digest as it was sent, in bytes; `undefined` when it is not wholly of that form. Hex digits may be of either case. */
 export function decodeDigest(text: string, encoding: Encoding): Buffer | undefined {
   if (!(encoding === 'hex' ? hex : base64).test(text)) return undefined
+  // A last character that alone makes no byte would be passed over.
+  if (encoding === 'base64' && text.replace(/=+$/, '').length % 4 === 1) return undefined
   return Buffer.from(text, encoding)
 }
 
@@ -24,9 +26,13 @@ export function digestOf(
   return mac.digest()
 }
 
-/** Whether any of the expected digests is among the received ones; every pair is compared, each in constant time. */
-export function anyEqual(expected: readonly Uint8Array[], received: readonly Uint8Array[]): boolean {
-  let found = false
-  for (const one of expected) for (const other of received) found = equalBytes(one, other) || found
+/**
+ * The place of the first expected digest that is among the received ones, or -1; every pair is compared, each in constant
+ * time.
+ */
+export function findEqual(expected: readonly Uint8Array[], received: readonly Uint8Array[]): number {
+  let found = -1
+  for (const [index, one] of expected.entries())
+    for (const other of received) if (equalBytes(one, other) && found === -1) found = index
   return found
 }

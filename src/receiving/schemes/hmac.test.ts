@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { createHmac } from 'node:crypto'
+import { createHash, createHmac } from 'node:crypto'
 import { test } from 'node:test'
 import { hmac, type HmacOptions } from './hmac.ts'
 
@@ -57,4 +57,148 @@ test('what follows a valid digest makes it invalid', () => {
   for (const tail of ['0', 'zz', ' ', '\n', ','])
     assert.ok('rejected' in verify({ secret: 's' }, digest('sha256', 'hex') + tail))
   assert.ok('rejected' in verify({ secret: 's' }, [digest('sha256', 'hex')]))
+})
+
+const seconds = 1_700_000_000
+const sha256 = (key: string, text: string) => createHmac('sha256', key).update(text).digest('hex')
+
+test('a signed time, its header, unit and template are as configured', () => {
+  const units = {
+    seconds: String(seconds),
+    milliseconds: `${seconds}000`,
+    iso: '2023-11-14T22:13:20Z',
+  } as const
+  for (const [timestampUnit, time] of Object.entries(units)) {
+    const scheme = hmac({
+      header: 'X-Sig',
+      secret: 's',
+      timestampHeader: 'X-Time',
+      timestampUnit: timestampUnit as keyof typeof units,
+      signed: 'v0:{timestamp}:{body}:{header:X-Tenant}',
+      tolerance: 60,
+    })
+    const signature = sha256('s', `v0:${time}:${rawBody.toString()}:acme`)
+    const headers = { 'x-sig': signature, 'x-time': time, 'x-tenant': 'acme' }
+    const at = (offset: number, others = {}) =>
+      scheme.verify({ rawBody, headers: { ...headers, ...others }, now: (seconds + offset) * 1000 })
+    for (const offset of [-60, 0, 60]) assert.deepEqual(at(offset), accepted, timestampUnit)
+    for (const offset of [-61, 61]) assert.ok('rejected' in at(offset), timestampUnit)
+    assert.ok('rejected' in at(0, { 'x-tenant': 'other' }), 'a signed header is changed')
+    assert.ok('rejected' in at(0, { 'x-tenant': undefined }), 'a signed header is missing')
+    assert.ok('rejected' in at(0, { 'x-time': `${time} ` }), 'a time of another form is signed by nobody')
+  }
+})
+
+test('a header of pairs may hold several digests, with any separator', () => {
+  for (const separator of [',', ';', ' '] as const) {
+    const pairs = { separator, timestamp: 'ts', signature: 'h1' }
+    const scheme = hmac({ header: 'x-sig', secret: 's', pairs, signed: '{timestamp}.{body}' })
+    const right = sha256('s', `${seconds}.${rawBody.toString()}`)
+    const verify = (...items: string[]) =>
+      scheme.verify({ rawBody, headers: { 'x-sig': items.join(separator) }, now: seconds * 1000 })
+    assert.deepEqual(verify(`ts=${seconds}`, `h1=${'00'.repeat(32)}`, `h1=${right}`), accepted)
+    for (const items of [
+      [`h1=${right}`],
+      [`ts=${seconds}`],
+      [`ts=${seconds}`, `h0=${right}`],
+      ['ts=', `h1=${right}`],
+    ])
+      assert.ok('rejected' in verify(...items), items.join(separator))
+  }
+})
+
+test('the address may be signed: as it was called, or as the sender is told to know it', () => {
+  const options = { header: 'x-sig', secret: 's', signed: '{url}{body}' }
+  const called = 'https://hooks.example.com/webhooks/shop?a=1'
+  const headers = { 'x-sig': sha256('s', called + rawBody.toString()) }
+  assert.deepEqual(hmac(options).verify({ rawBody, headers, now: 0, url: called }), accepted)
+  assert.ok('rejected' in hmac(options).verify({ rawBody, headers, now: 0, url: `${called}2` }))
+  const scheme = hmac({ ...options, url: called })
+  assert.deepEqual(
+    scheme.verify({ rawBody, headers, now: 0, url: 'http://10.0.0.1:3000/webhooks/shop' }),
+    accepted,
+  )
+})
+
+test('id and type may be anywhere in the body or in headers, or be fixed', () => {
+  const body = Buffer.from('{"meta":[{"id":42}],"data":{"kind":"paid"},"__proto__":{"kind":"x"}}')
+  const headers = { 'x-signature': sha256('s', body.toString()), 'x-event': 'h', 'x-delivery': 'd1' }
+  const verify = (options: Pick<HmacOptions, 'id' | 'type'>) =>
+    hmac({ header: 'x-signature', secret: 's', ...options }).verify({ rawBody: body, headers, now: 0 })
+  assert.deepEqual(verify({ id: { body: 'meta.0.id' }, type: { body: 'data.kind' } }), {
+    id: '42',
+    type: 'paid',
+  })
+  assert.deepEqual(verify({ id: { header: 'X-Delivery' }, type: { header: 'X-Event' } }), {
+    id: 'd1',
+    type: 'h',
+  })
+  assert.deepEqual(verify({ id: 'digest', type: { always: 'shop' } }), {
+    id: `sha256:${createHash('sha256').update(body).digest('hex')}`,
+    type: 'shop',
+  })
+  for (const path of ['meta.1.id', 'data', 'data.kind.length', 'constructor.name', 'toString', ''])
+    assert.ok('rejected' in verify({ id: { body: path }, type: { always: 'a' } }), path)
+})
+
+test('a number that JSON readers change is no id: two of them would be one', () => {
+  const body = Buffer.from('{"id":9007199254740993,"n":12}')
+  const headers = { 'x-signature': sha256('s', body.toString()) }
+  const verify = (path: string) =>
+    hmac({ header: 'x-signature', secret: 's', id: { body: path }, type: { always: 'a' } }).verify({
+      rawBody: body,
+      headers,
+      now: 0,
+    })
+  assert.ok('rejected' in verify('id'))
+  assert.deepEqual(verify('n'), { id: '12', type: 'a' })
+})
+
+test('bodies that are no JSON are verified over their bytes where nothing is read of them', () => {
+  const bytes = Buffer.from([0xff, 0x00, 0x3c, 0x61, 0x3e])
+  const headers = { 'x-signature': createHmac('sha256', 's').update(bytes).digest('hex'), 'x-id': '1' }
+  const options: HmacOptions = {
+    header: 'x-signature',
+    secret: 's',
+    id: { header: 'x-id' },
+    type: { always: 'feed' },
+  }
+  const scheme = hmac({ ...options, mediaTypes: ['application/xml'] })
+  assert.deepEqual(scheme.verify({ rawBody: bytes, headers, now: 0 }), { id: '1', type: 'feed' })
+  assert.deepEqual(hmac(options).verify({ rawBody: bytes, headers, now: 0 }), {
+    rejected: 'malformed',
+    detail: 'The body is not valid UTF-8.',
+  })
+})
+
+test('options that prove nothing are refused', () => {
+  assert.throws(() => hmac({ header: 'x', secret: 's', signed: '{timestamp}' }), /\{body\}/)
+  assert.throws(() => hmac({ header: 'x', secret: 's', timestampHeader: 'x-time' }), /\{timestamp\}/)
+  assert.throws(() => hmac({ header: 'x', secret: 's', signed: '{timestamp}.{body}' }), /a time/)
+})
+
+test('a secret verifies from its beginning until its end', () => {
+  const scheme = hmac({
+    header: 'x-signature',
+    secret: [
+      { secret: 'old', until: '2023-11-14T22:13:20Z' },
+      { secret: 'new', from: new Date((seconds - 10) * 1000) },
+    ],
+  })
+  const verifies = (secret: string, at: number): boolean =>
+    !(
+      'rejected' in
+      scheme.verify({ rawBody, headers: { 'x-signature': digest('sha256', 'hex', secret) }, now: at * 1000 })
+    )
+  assert.deepEqual(
+    [-11, -10, -1, 0].map((offset) => [verifies('old', seconds + offset), verifies('new', seconds + offset)]),
+    [
+      [true, false],
+      [true, true],
+      [true, true],
+      [false, true],
+    ],
+  )
+  assert.equal(scheme.withSecrets(['other']).hasSecret, true)
+  assert.throws(() => hmac({ header: 'x', secret: [{ secret: 's', until: 'soon' }] }), /ISO 8601/)
 })

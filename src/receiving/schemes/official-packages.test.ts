@@ -1,5 +1,6 @@
 // The presets against their senders' own packages as the signing side.
 import assert from 'node:assert/strict'
+import { createHmac, generateKeyPairSync, sign } from 'node:crypto'
 import { test } from 'node:test'
 import { sign as signForGitHub } from '@octokit/webhooks-methods'
 import { Webhook as StandardWebhook } from 'standardwebhooks'
@@ -16,6 +17,7 @@ const text = '{"id":"evt_1","type":"invoice.paid","n":12345678901234567890}'
 
 function verdict(scheme: Scheme, body: string | Buffer, headers: Record<string, string>, at = now): string {
   const found = scheme.verify({ rawBody: Buffer.from(body), headers, now: at })
+  if ('answer' in found) return found.answer.body
   return 'rejected' in found ? found.rejected : `${found.id} ${found.type}`
 }
 
@@ -152,4 +154,51 @@ test('Standard Webhooks: the secret may stand with or without whsec_, v1, and pa
     )
   }
   assert.throws(() => standardWebhooks({ secret: 'not base64!' }), /base64/)
+})
+
+test('Standard Webhooks: v1a, with the public key as the secret, beside v1 or alone', () => {
+  const pair = generateKeyPairSync('ed25519')
+  const publicKey = `whpk_${pair.publicKey.export({ format: 'der', type: 'spki' }).subarray(-32).toString('base64')}`
+  const signature = sign(null, Buffer.from(`${id}.${seconds}.${text}`), pair.privateKey).toString('base64')
+  const headersOf = (value: string) => ({
+    'webhook-id': id,
+    'webhook-timestamp': String(seconds),
+    'webhook-signature': value,
+  })
+  const v1 = new StandardWebhook(secret).sign(id, new Date(now), text)
+  for (const [keys, value] of [
+    [publicKey, `v1a,${signature}`],
+    [publicKey, `v1,AAAA v1a,${Buffer.alloc(64).toString('base64')} v1a,${signature}`],
+    [[secret, publicKey], `v1a,${signature}`],
+    [[secret, publicKey], v1],
+    [`v1a,${publicKey}`, `v1a,${signature}`],
+  ] as const) {
+    assert.equal(verdict(standardWebhooks({ secret: keys }), text, headersOf(value)), `${id} invoice.paid`)
+  }
+  const scheme = standardWebhooks({ secret: publicKey })
+  assert.equal(verdict(scheme, `${text} `, headersOf(`v1a,${signature}`)), 'signature')
+  assert.equal(verdict(scheme, text, headersOf(`v1,${signature}`)), 'signature', 'a v1a as a v1')
+  assert.equal(verdict(scheme, text, headersOf(v1)), 'signature', 'a public key is no shared secret')
+  assert.equal(verdict(scheme, text, headersOf(`v1a,${signature}`), now + 301_000), 'signature')
+  const forged = createHmac('sha256', Buffer.from(publicKey.slice(5), 'base64')).update(
+    `${id}.${seconds}.${text}`,
+  )
+  assert.equal(
+    verdict(scheme, text, headersOf(`v1,${forged.digest('base64')}`)),
+    'signature',
+    'everybody knows the public key',
+  )
+  assert.throws(() => standardWebhooks({ secret: 'whpk_AAAA' }), /32 bytes/)
+})
+
+test('github: a webhook whose content type is that of forms has its JSON in payload', async () => {
+  const body = new URLSearchParams({ payload: '{"action":"opened"}' }).toString()
+  const headers = {
+    'content-type': 'application/x-www-form-urlencoded',
+    'x-hub-signature-256': await signForGitHub('hush', body),
+    'x-github-event': 'issues',
+    'x-github-delivery': 'd',
+  }
+  assert.equal(verdict(github({ secret: 'hush' }), body, headers), 'd issues.opened')
+  assert.equal(verdict(github({ secret: 'hush' }), `${body}&x=1`, headers), 'signature')
 })

@@ -1,17 +1,29 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { readSecrets, type Secret } from './secrets.ts'
+import { readSecrets, type KeptSecret, type Secret } from './secrets.ts'
 
 /** One request as it came. `now` is milliseconds since 1970. */
 export interface Delivery {
   readonly rawBody: Buffer
   readonly headers: IncomingHttpHeaders
   readonly now: number
+  /** The public address that was called, with its query: some senders sign it. */
+  readonly url?: string
+}
+
+/** What the sender is answered instead of `{"received":true}`. */
+export interface Reply {
+  readonly status: number
+  readonly body: string
+  /** Left out where there is no body. */
+  readonly contentType?: string
 }
 
 /** The sender's own id of the event, stable over its retries, and the type that handlers are chosen by. */
 export interface Accepted {
   readonly id: string
   readonly type: string
+  /** For senders that read the answer. */
+  readonly reply?: Reply
 }
 
 /**
@@ -23,15 +35,27 @@ export interface Rejected {
   readonly detail: string
 }
 
-export type Verdict = Accepted | Rejected
+/** The request is no event, but a question of the sender's that is answered and not stored. */
+export interface Answered {
+  readonly answer: Reply
+}
+
+export type Verdict = Accepted | Rejected | Answered
 
 export type Verify = (delivery: Delivery) => Verdict
+
+/** A GET or HEAD by which a sender makes sure of an address before it sends to it. */
+export interface Question {
+  readonly query: URLSearchParams
+  readonly headers: IncomingHttpHeaders
+  readonly now: number
+}
 
 /** What every preset takes. */
 export interface SourceOptions {
   /**
    * The shared secret. A string may hold several, separated by commas, and so may an array: each of them verifies, so
-   * that a secret can be rotated without losing an event.
+   * that a secret can be rotated without losing an event. An array's entries may have a beginning and an end.
    */
   secret: Secret
   /**
@@ -41,6 +65,12 @@ export interface SourceOptions {
   forwardTo?: string
 }
 
+/** For senders that sign a time. */
+export interface TimedOptions extends SourceOptions {
+  /** Seconds that the signed time may differ from ours, in either direction. Default 300. */
+  tolerance?: number
+}
+
 /** How one sender's requests are verified and identified. A plain object, so that it can be spread and extended. */
 export interface Scheme {
   /** The preset's name. */
@@ -48,33 +78,77 @@ export interface Scheme {
   /** Whether there is a secret to verify by; without one the source cannot be used. */
   readonly hasSecret: boolean
   readonly verify: Verify
+  /** Answers the sender's GET. Without it GET is not allowed. */
+  readonly ask?: (question: Question) => Answered | Rejected
   /** The same scheme with other secrets. */
   readonly withSecrets: (secrets: readonly string[]) => Scheme
+  /** Media types that are taken, without parameters; without it, all of JSON's. An empty list takes everything. */
+  readonly mediaTypes?: readonly string[]
   /** Types are `kind.action`, and a handler for `kind` alone is meant for all of its actions. */
   readonly typesHaveActions?: boolean
   readonly forwardTo?: string
 }
 
+/** The delivery comes from the sender, by this secret. */
+export interface Shown {
+  readonly secret: string
+}
+
+/** Whether a delivery comes from the sender. */
+export type Check = (delivery: Delivery) => Shown | Rejected | Answered
+
 interface Definition {
   name: string
   options: SourceOptions
+  mediaTypes?: readonly string[] | undefined
   typesHaveActions?: boolean
   /** Makes the check for the given secrets; there is at least one. */
-  verifier: (secrets: readonly string[]) => Verify
+  check: (secrets: readonly string[]) => Check
+  /** Reads a delivery whose origin is shown. */
+  read: (delivery: Delivery, secret: string) => Verdict
+  ask?: (secrets: readonly string[]) => (question: Question) => Answered | Rejected
 }
 
 /** Builds a scheme: its secrets are held by the check's closure and appear on no property. */
 export function createScheme(definition: Definition): Scheme {
-  const { name, options, typesHaveActions, verifier } = definition
-  const withSecrets = (secrets: readonly string[]): Scheme => ({
-    name,
-    hasSecret: secrets.length > 0,
-    verify: secrets.length > 0 ? verifier(secrets) : () => refuse(`the source has no secret`),
-    withSecrets,
-    ...(typesHaveActions && { typesHaveActions }),
-    ...(options.forwardTo !== undefined && { forwardTo: options.forwardTo }),
-  })
-  return withSecrets(readSecrets(options.secret))
+  const { name, options, mediaTypes, typesHaveActions, check, read, ask } = definition
+  const withKept = (kept: readonly KeptSecret[]): Scheme => {
+    const checkAt = atTime(kept, check)
+    const askAt = ask && atTime(kept, ask)
+    return {
+      name,
+      hasSecret: kept.length > 0,
+      verify(delivery) {
+        const found = checkAt(delivery.now)?.(delivery) ?? withoutSecret
+        return 'secret' in found ? read(delivery, found.secret) : found
+      },
+      ...(askAt && { ask: (question: Question) => askAt(question.now)?.(question) ?? withoutSecret }),
+      withSecrets: (secrets) => withKept(readSecrets(secrets)),
+      ...(mediaTypes && { mediaTypes }),
+      ...(typesHaveActions && { typesHaveActions }),
+      ...(options.forwardTo !== undefined && { forwardTo: options.forwardTo }),
+    }
+  }
+  return withKept(readSecrets(options.secret))
+}
+
+/** What `make` makes of the secrets that verify at a moment; made anew only when others do. */
+function atTime<T>(
+  kept: readonly KeptSecret[],
+  make: (secrets: readonly string[]) => T,
+): (now: number) => T | undefined {
+  // A secret that cannot be used is to be told of at the start, and not when its time comes.
+  const whole = kept.length > 0 ? make(kept.map(({ value }) => value)) : undefined
+  if (kept.every(({ from, until }) => from === -Infinity && until === Infinity)) return () => whole
+  let made: { secrets: readonly string[]; of: T } | undefined
+  return (now) => {
+    const secrets = kept.filter(({ from, until }) => from <= now && now < until).map(({ value }) => value)
+    if (secrets.length === 0) return undefined
+    const same =
+      made?.secrets.length === secrets.length && made.secrets.every((one, at) => one === secrets[at])
+    if (!same) made = { secrets, of: make(secrets) }
+    return made?.of
+  }
 }
 
 export function refuse(detail: string): Rejected {
@@ -84,3 +158,22 @@ export function refuse(detail: string): Rejected {
 export function malformed(detail: string): Rejected {
   return { rejected: 'malformed', detail }
 }
+
+/** The longest text of a question that is repeated in an answer, in UTF-16 units. */
+const longestEcho = 2_048
+
+/** Answers a question with plain text, usually the sender's own. */
+export function answerText(text: string): Answered | Rejected {
+  if (text.length > longestEcho) return malformed('The challenge is too long.')
+  return { answer: { status: 200, body: text, contentType: 'text/plain; charset=utf-8' } }
+}
+
+export function answerJson(value: object): Answered {
+  return { answer: { status: 200, body: JSON.stringify(value), contentType: 'application/json' } }
+}
+
+export function answerEmpty(status = 200): Answered {
+  return { answer: { status, body: '' } }
+}
+
+const withoutSecret = refuse('the source has no secret that verifies now')

@@ -1,67 +1,90 @@
+import type { KeyObject } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import { identify, readObject } from './body.ts'
-import { anyEqual, decodeDigest, digestOf } from './digest.ts'
-import { createScheme, refuse, type Scheme, type SourceOptions } from './scheme.ts'
+import { headerOf, identify, readObject } from './body.ts'
+import { decodeDigest, digestOf, findEqual } from './digest.ts'
+import { ed25519Key, isSignedBy } from './ed25519.ts'
+import { createScheme, refuse, type Check, type Scheme, type TimedOptions } from './scheme.ts'
 import { defaultTolerance, isCurrent } from './timestamp.ts'
 
-export interface StandardWebhooksOptions extends SourceOptions {
-  /** Seconds that the signed time may differ from ours. Default 300. */
-  tolerance?: number
-}
-
-const prefix = 'whsec_'
-
 /**
- * Standard Webhooks, version `v1`: HMAC-SHA256 over `id.timestamp.body` in base64, several signatures separated by
- * spaces, in the headers `webhook-*` or `svix-*`. The secret is base64 with or without `whsec_` before it and with or
- * without padding. The id is the signed header's; the type is the body's `type`.
+ * Standard Webhooks, in the headers `webhook-*` or `svix-*`, with several signatures separated by spaces, over
+ * `id.timestamp.body`. `v1` is HMAC-SHA256 in base64; its secret is base64 with or without `whsec_` before it and with or
+ * without padding. `v1a` is ed25519; its secret here is the sender's public key, `whpk_` and base64. The id is the signed
+ * header's; the type is the body's `type`.
  * https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
  * https://docs.svix.com/receiving/verifying-payloads/how-manual
  */
-export function standardWebhooks(options: StandardWebhooksOptions): Scheme {
-  const { tolerance = defaultTolerance } = options
+export function standardWebhooks(options: TimedOptions): Scheme {
   return createScheme({
     name: 'standard-webhooks',
     options,
-    verifier: (secrets) => {
-      const keys = secrets.filter((secret) => secret !== 'v1').map(readKey)
-      return ({ rawBody, headers, now }) => {
-        const { id, timestamp, signatures } = readHeaders(headers)
-        if (id === undefined || timestamp === undefined || signatures === undefined)
-          return refuse('a webhook- header is missing')
-        const expected = keys.map((key) => digestOf('sha256', key, `${id}.${timestamp}.`, rawBody))
-        if (!anyEqual(expected, readSignatures(signatures))) return refuse('webhook-signature does not match')
-        if (!isCurrent(timestamp, now, tolerance)) return refuse('the signed time is too far from ours')
-        const body = readObject(rawBody)
-        return 'rejected' in body ? body : identify(id, body.object['type'])
-      }
+    check: (secrets) => standardCheck(secrets, options.tolerance),
+    read({ rawBody, headers }) {
+      const body = readObject(rawBody)
+      return 'rejected' in body ? body : identify(readHeaders(headers).id, body.object['type'])
     },
   })
 }
 
-/** `v1,whsec_…` is how some dashboards show a secret: split at its comma, the version is left out by the caller. */
-function readKey(secret: string): Buffer {
-  const text = secret.replace(/^v1,/, '')
-  const key = decodeDigest(text.startsWith(prefix) ? text.slice(prefix.length) : text, 'base64')
-  if (!key || key.length === 0)
-    throw new Error('a secret of Standard Webhooks is base64, with or without whsec_ before it')
-  return key
+/** The check by itself, for senders that sign this way and name their events otherwise. */
+export function standardCheck(secrets: readonly string[], tolerance = defaultTolerance): Check {
+  // `v1,whsec_…` is how some dashboards show a secret: a comma-separated list of secrets is split there as well.
+  const keys = secrets.filter((secret) => !/^v1a?$/.test(secret)).map(readKey)
+  const symmetric = keys.filter((key) => 'bytes' in key)
+  const publicKeys = keys.filter((key) => 'key' in key)
+  return ({ rawBody, headers, now }) => {
+    const { id, timestamp, signatures } = readHeaders(headers)
+    if (id === undefined || timestamp === undefined || signatures === undefined)
+      return refuse('a webhook- header is missing')
+    const signed = `${id}.${timestamp}.`
+    const digests = symmetric.map(({ bytes }) => digestOf('sha256', bytes, signed, rawBody))
+    const shown =
+      symmetric[findEqual(digests, readSignatures(signatures, 'v1,'))] ??
+      publicKeys.find(({ key }) =>
+        isSignedBy(key, Buffer.concat([Buffer.from(signed), rawBody]), readSignatures(signatures, 'v1a,')),
+      )
+    if (!shown) return refuse('webhook-signature does not match')
+    if (!isCurrent(timestamp, now, tolerance)) return refuse('the signed time is too far from ours')
+    return { secret: shown.secret }
+  }
 }
 
-function readHeaders(headers: IncomingHttpHeaders) {
+type Key = { secret: string; bytes: Buffer } | { secret: string; key: KeyObject }
+
+const symmetricPrefix = 'whsec_'
+const publicPrefix = 'whpk_'
+
+function readKey(secret: string): Key {
+  const text = secret.replace(/^v1a?,/, '')
+  if (text.startsWith(publicPrefix)) {
+    const bytes = decodeDigest(text.slice(publicPrefix.length), 'base64')
+    if (bytes?.length !== 32)
+      throw new Error('a public key of Standard Webhooks is whpk_ and 32 bytes in base64')
+    return { secret, key: ed25519Key(bytes) }
+  }
+  const bytes = decodeDigest(
+    text.startsWith(symmetricPrefix) ? text.slice(symmetricPrefix.length) : text,
+    'base64',
+  )
+  if (!bytes || bytes.length === 0)
+    throw new Error('a secret of Standard Webhooks is base64, with or without whsec_ before it')
+  return { secret, bytes }
+}
+
+/** One family of headers is read, never a mixture of both. */
+export function readHeaders(headers: IncomingHttpHeaders) {
   const family =
     headers['webhook-signature'] === undefined && headers['svix-signature'] !== undefined ? 'svix' : 'webhook'
-  const read = (name: string): string | undefined => {
-    const value = headers[`${family}-${name}`]
-    return typeof value === 'string' && value !== '' ? value : undefined
-  }
+  const read = (name: string): string | undefined => headerOf(headers, `${family}-${name}`)
   return { id: read('id'), timestamp: read('timestamp'), signatures: read('signature') }
 }
 
-function readSignatures(header: string): Buffer[] {
+function readSignatures(header: string, version: 'v1,' | 'v1a,'): Buffer[] {
   const signatures: Buffer[] = []
   for (const item of header.split(' ')) {
-    const signature = item.startsWith('v1,') ? decodeDigest(item.slice(3), 'base64') : undefined
+    const signature = item.startsWith(version)
+      ? decodeDigest(item.slice(version.length), 'base64')
+      : undefined
     if (signature) signatures.push(signature)
   }
   return signatures

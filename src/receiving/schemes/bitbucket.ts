@@ -1,0 +1,25 @@
+import { bodyDigest, headerOf, identify, readObject } from './body.ts'
+import { hmacCheck } from './hmac-check.ts'
+import { createScheme, type Scheme, type SourceOptions } from './scheme.ts'
+
+/**
+ * Bitbucket, Cloud and Data Center: `X-Hub-Signature: sha256=<hex>`, HMAC-SHA256 over the body. The type is `X-Event-Key`,
+ * as Bitbucket writes it: `repo:push`. The id is `X-Request-UUID` (Cloud) or `X-Request-Id` (Data Center); neither it nor
+ * a time is signed.
+ * https://support.atlassian.com/bitbucket-cloud/docs/manage-webhooks/
+ * https://confluence.atlassian.com/bitbucketserver/event-payload-938025882.html
+ */
+export function bitbucket(options: SourceOptions): Scheme {
+  return createScheme({
+    name: 'bitbucket',
+    options,
+    check: hmacCheck({ header: 'x-hub-signature', prefix: 'sha256=' }),
+    read({ rawBody, headers }) {
+      const body = readObject(rawBody)
+      if ('rejected' in body) return body
+      const id =
+        headerOf(headers, 'x-request-uuid') ?? headerOf(headers, 'x-request-id') ?? bodyDigest(rawBody)
+      return identify(id, headerOf(headers, 'x-event-key'))
+    },
+  })
+}

@@ -1,0 +1,26 @@
+import { bodyDigest, identify, readObject } from './body.ts'
+import { hmacCheck } from './hmac-check.ts'
+import { createScheme, type Scheme, type TimedOptions } from './scheme.ts'
+
+/**
+ * Calendly: `Calendly-Webhook-Signature: t=<seconds>,v1=<hex>`, HMAC-SHA256 over `t.body` with the subscription's signing
+ * key. The type is `event`, such as `invitee.created`. Calendly sends no id, and the body's digest, with its `created_at`,
+ * stands for it.
+ * https://developer.calendly.com/api-docs/4c305798a61d3-webhook-signatures
+ */
+export function calendly(options: TimedOptions): Scheme {
+  return createScheme({
+    name: 'calendly',
+    options,
+    check: hmacCheck({
+      header: 'calendly-webhook-signature',
+      pairs: { signature: 'v1', timestamp: 't' },
+      template: '{timestamp}.{body}',
+      tolerance: options.tolerance,
+    }),
+    read({ rawBody }) {
+      const body = readObject(rawBody)
+      return 'rejected' in body ? body : identify(bodyDigest(rawBody), body.object['event'])
+    },
+  })
+}

@@ -1,0 +1,162 @@
+// What senders ask before they send: answered where it is theirs to ask, and never a way to a forged signature.
+import assert from 'node:assert/strict'
+import { createHmac, generateKeyPairSync, sign } from 'node:crypto'
+import { test } from 'node:test'
+import { discord } from './discord.ts'
+import { dropbox } from './dropbox.ts'
+import { intercom } from './intercom.ts'
+import { meta } from './meta.ts'
+import { microsoftGraph } from './microsoft-graph.ts'
+import type { Scheme, Verdict } from './scheme.ts'
+import { slack } from './slack.ts'
+import { stripe } from './stripe.ts'
+import { woocommerce } from './woocommerce.ts'
+import { x } from './x.ts'
+import { zoom } from './zoom.ts'
+
+const now = 1_700_000_000_000
+const time = '1700000000'
+const hex = (secret: string, text: string) => createHmac('sha256', secret).update(text).digest('hex')
+
+const shown = (verdict: Verdict | undefined) => {
+  if (verdict === undefined) return 'not allowed'
+  if ('answer' in verdict) return verdict.answer
+  return 'rejected' in verdict ? verdict.rejected : `${verdict.id} ${verdict.type}`
+}
+const ask = (scheme: Scheme, query: string) =>
+  shown(scheme.ask?.({ query: new URLSearchParams(query), headers: {}, now }))
+const post = (scheme: Scheme, body: string, headers: Record<string, string>, url = 'https://a.example/w') =>
+  shown(scheme.verify({ rawBody: Buffer.from(body), headers, now, url }))
+const text = (body: string) => ({ status: 200, body, contentType: 'text/plain; charset=utf-8' })
+
+test('slack: url_verification is answered when it is signed, and only then', () => {
+  const body =
+    '{"token":"t","challenge":"3eZbrw1aBm2rZgRNFdxV2595E9CY3gmdALWMmHkvFXO7tYXAYM8P","type":"url_verification"}'
+  const headers = {
+    'x-slack-request-timestamp': time,
+    'x-slack-signature': `v0=${hex('s', `v0:${time}:${body}`)}`,
+  }
+  assert.deepEqual(post(slack({ secret: 's' }), body, headers), text(JSON.parse(body).challenge))
+  assert.equal(post(slack({ secret: 'other' }), body, headers), 'signature')
+  assert.equal(post(slack({ secret: 's' }), body, {}), 'signature')
+})
+
+test('zoom: endpoint.url_validation is answered by the secret that signed it', () => {
+  const body =
+    '{"event":"endpoint.url_validation","event_ts":1700000000000,"payload":{"plainToken":"qgg8vlvZRS6UYooatFL8Aw"}}'
+  const headers = (secret: string) => ({
+    'x-zm-request-timestamp': time,
+    'x-zm-signature': `v0=${hex(secret, `v0:${time}:${body}`)}`,
+  })
+  for (const secret of ['old', 'new']) {
+    const answer = post(zoom({ secret: ['new', 'old'] }), body, headers(secret))
+    assert.deepEqual(answer, {
+      status: 200,
+      contentType: 'application/json',
+      body: JSON.stringify({
+        plainToken: 'qgg8vlvZRS6UYooatFL8Aw',
+        encryptedToken: hex(secret, 'qgg8vlvZRS6UYooatFL8Aw'),
+      }),
+    })
+  }
+  assert.equal(post(zoom({ secret: 'new' }), body, headers('forged')), 'signature')
+})
+
+test('meta: the challenge is repeated to who knows the verify token', () => {
+  const scheme = meta({ secret: 's', verifyToken: 'meatyhamhock' })
+  const query = (token: string) => `hub.mode=subscribe&hub.challenge=1158201444&hub.verify_token=${token}`
+  assert.deepEqual(ask(scheme, query('meatyhamhock')), text('1158201444'))
+  for (const token of ['', 'meatyhamhoc', 'x']) assert.equal(ask(scheme, query(token)), 'signature')
+  assert.equal(
+    ask(meta({ secret: 's' }), query('')),
+    'signature',
+    'no verify token is no token that is known',
+  )
+})
+
+test('dropbox and intercom: the GET or HEAD of a new address is answered', () => {
+  assert.deepEqual(ask(dropbox({ secret: 's' }), 'challenge=abc%3Cscript%3E'), text('abc<script>'))
+  assert.equal(ask(dropbox({ secret: 's' }), ''), 'malformed')
+  assert.equal(ask(dropbox({ secret: 's' }), `challenge=${'x'.repeat(5_000)}`), 'malformed')
+  assert.deepEqual(ask(intercom({ secret: 's' }), ''), { status: 200, body: '' })
+  assert.equal(ask(stripe({ secret: 's' }), 'challenge=a'), 'not allowed')
+})
+
+test('x: the check is answered, and is no way to have a forged event signed', () => {
+  const scheme = x({ secret: 's' })
+  const token = 'MjAyMzExMTQyMjEzMjA-_='
+  assert.deepEqual(ask(scheme, `crc_token=${token}&nonce=1`), {
+    status: 200,
+    contentType: 'application/json',
+    body: JSON.stringify({
+      response_token: `sha256=${createHmac('sha256', 's').update(token).digest('base64')}`,
+    }),
+  })
+  const forged = '{"for_user_id":"1","follow_events":[]}'
+  assert.equal(ask(scheme, `crc_token=${encodeURIComponent(forged)}`), 'malformed')
+  for (const token of ['', '[]', '""', ' {}', '\n{}']) {
+    assert.equal(ask(scheme, `crc_token=${encodeURIComponent(token)}`), 'malformed', token)
+  }
+})
+
+test('microsoft graph: the validation token is repeated, and every notification must know the secret', () => {
+  const scheme = microsoftGraph({ secret: 's' })
+  const url = 'https://a.example/w?validationToken=Validation%3A+Testing+client%3C%3E'
+  assert.deepEqual(
+    post(scheme, '', { 'content-type': 'text/plain' }, url),
+    text('Validation: Testing client<>'),
+  )
+  const body = (...states: string[]) =>
+    JSON.stringify({ value: states.map((clientState) => ({ clientState, changeType: 'created' })) })
+  assert.match(JSON.stringify(post(scheme, body('s', 's'), {})), / notifications"$/)
+  assert.match(
+    JSON.stringify(post(scheme, '{"value":[{"clientState":"s","lifecycleEvent":"missed"}]}', {})),
+    / lifecycle"$/,
+  )
+  for (const forged of [
+    body(),
+    body('s', 'x'),
+    body(''),
+    '{"value":[null]}',
+    '{"value":["s"]}',
+    '[]',
+    '{',
+    '',
+  ])
+    assert.equal(post(scheme, forged, {}), 'signature', forged)
+})
+
+test('woocommerce: the unsigned ping is answered, and nothing else that is unsigned', () => {
+  const scheme = woocommerce({ secret: 's' })
+  assert.deepEqual(post(scheme, 'webhook_id=42', {}), { status: 200, body: '' })
+  for (const body of ['webhook_id=', 'webhook_id=4&x=1', '{"id":1}', 'webhook_id=4\n', ''])
+    assert.equal(post(scheme, body, {}), 'signature', body)
+  assert.equal(post(scheme, 'webhook_id=42', { 'x-wc-webhook-signature': 'AAAA' }), 'signature')
+})
+
+test('discord: both kinds of ping are answered when they are signed; interactions are deferred', () => {
+  const { privateKey, publicKey } = generateKeyPairSync('ed25519')
+  const secret = publicKey.export({ format: 'der', type: 'spki' }).subarray(-32).toString('hex')
+  const scheme = discord({ secret })
+  const send = (body: string) =>
+    post(scheme, body, {
+      'x-signature-timestamp': time,
+      'x-signature-ed25519': sign(null, Buffer.from(time + body), privateKey).toString('hex'),
+    })
+  assert.deepEqual(send('{"version":1,"type":0}'), { status: 204, body: '' })
+  assert.deepEqual(send('{"id":"1","type":1}'), {
+    status: 200,
+    body: '{"type":1}',
+    contentType: 'application/json',
+  })
+  assert.equal(send('{"id":"77","type":2,"data":{"name":"blep"}}'), '77 application_command')
+  assert.equal(send('{"id":"77","type":"constructor"}'), '77 constructor')
+  assert.equal(send('{"type":2}'), 'malformed')
+  assert.equal(post(scheme, '{"version":1,"type":0}', {}), 'signature')
+  assert.throws(() => discord({ secret: 'abc' }), /64 hex digits/)
+})
+
+test('a secret whose time is over answers nothing', () => {
+  const scheme = x({ secret: [{ secret: 's', until: new Date(now) }] })
+  assert.equal(ask(scheme, 'crc_token=abc'), 'signature')
+})

@@ -1,0 +1,77 @@
+import { bodyDigest, headerOf, identify, readObject, textOf, valueAt } from './body.ts'
+import { decodeDigest } from './digest.ts'
+import { ed25519Key, isSignedBy } from './ed25519.ts'
+import {
+  answerEmpty,
+  answerJson,
+  createScheme,
+  refuse,
+  type Check,
+  type Reply,
+  type Scheme,
+  type TimedOptions,
+  type Verdict,
+} from './scheme.ts'
+import { defaultTolerance, isCurrent } from './timestamp.ts'
+
+const noContent: Reply = { status: 204, body: '' }
+const reply = (type: number): Reply => ({
+  status: 200,
+  body: JSON.stringify({ type }),
+  contentType: 'application/json',
+})
+
+/** The kinds of interactions, each with the answer that shows nothing yet: the handler follows up by the API. */
+const interactions: Readonly<Record<number, { name: string; reply: Reply }>> = {
+  2: { name: 'application_command', reply: reply(5) },
+  3: { name: 'message_component', reply: reply(6) },
+  4: { name: 'autocomplete', reply: { ...reply(8), body: '{"type":8,"data":{"choices":[]}}' } },
+  5: { name: 'modal_submit', reply: reply(5) },
+}
+
+/**
+ * Discord, with the application's public key (hex) as the secret: `X-Signature-Ed25519` over `X-Signature-Timestamp` and the
+ * body. Its two kinds share the address's form and not the address. Webhook events: type `event.type`, such as
+ * `APPLICATION_AUTHORIZED`; no id is sent, and the body's digest, with the event's time, stands for it; answered with 204.
+ * Interactions: id `id`, type `application_command`, `message_component`, `autocomplete`, `modal_submit`; answered as
+ * deferred, since handlers run later. The PING of either is answered.
+ * https://docs.discord.com/developers/events/webhook-events
+ * https://docs.discord.com/developers/interactions/receiving-and-responding
+ */
+export function discord(options: TimedOptions): Scheme {
+  return createScheme({
+    name: 'discord',
+    options,
+    check: (secrets) => discordCheck(secrets, options.tolerance),
+    read({ rawBody }): Verdict {
+      const body = readObject(rawBody)
+      if ('rejected' in body) return body
+      const { type, event, id } = body.object
+      if (type === 0) return answerEmpty(204)
+      if (event !== undefined) return identify(bodyDigest(rawBody), valueAt(event, 'type'), noContent)
+      if (type === 1) return answerJson({ type: 1 })
+      const interaction = typeof type === 'number' ? interactions[type] : undefined
+      return identify(id, interaction?.name ?? textOf(type), interaction?.reply)
+    },
+  })
+}
+
+function discordCheck(secrets: readonly string[], tolerance = defaultTolerance): Check {
+  const keys = secrets.map((secret) => {
+    const bytes = decodeDigest(secret, 'hex')
+    if (bytes?.length !== 32)
+      throw new TypeError("discord: the secret is the application's public key, 64 hex digits")
+    return { secret, key: ed25519Key(bytes) }
+  })
+  return ({ rawBody, headers, now }) => {
+    const signature = decodeDigest(headerOf(headers, 'x-signature-ed25519') ?? '', 'hex')
+    const timestamp = headerOf(headers, 'x-signature-timestamp')
+    if (!signature || timestamp === undefined)
+      return refuse('x-signature-ed25519 or its timestamp is missing')
+    const message = Buffer.concat([Buffer.from(timestamp), rawBody])
+    const found = keys.find(({ key }) => isSignedBy(key, message, [signature]))
+    if (!found) return refuse('x-signature-ed25519 does not match')
+    if (!isCurrent(timestamp, now, tolerance)) return refuse('the signed time is too far from ours')
+    return { secret: found.secret }
+  }
+}

@@ -1,0 +1,112 @@
+// What the senders themselves have published: signatures that they made, over bytes that they chose.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { bitbucket } from './bitbucket.ts'
+import type { Scheme } from './scheme.ts'
+import { sendgrid } from './sendgrid.ts'
+import { slack } from './slack.ts'
+import { square } from './square.ts'
+import { twilio } from './twilio.ts'
+
+const form = { 'content-type': 'application/x-www-form-urlencoded' }
+
+function verdict(scheme: Scheme, body: string, headers: Record<string, string>, seconds = 0, url?: string) {
+  const found = scheme.verify({
+    rawBody: Buffer.from(body),
+    headers,
+    now: seconds * 1000,
+    ...(url !== undefined && { url }),
+  })
+  if ('answer' in found) return 'answered'
+  return 'rejected' in found ? found.rejected : found.type
+}
+
+// https://docs.slack.dev/authentication/verifying-requests-from-slack
+test('slack: the slash command of its page', () => {
+  const body =
+    'token=xyzz0WbapA4vBCDEFasx0q6G&team_id=T1DC2JH3J&team_domain=testteamnow&channel_id=G8PSS9T3V&channel_name=foobar&user_id=U2CERLKJA&user_name=roadrunner&command=%2Fwebhook-collect&text=&response_url=https%3A%2F%2Fhooks.slack.com%2Fcommands%2FT1DC2JH3J%2F397700885554%2F96rGlfmibIGlgcZRskXaIFfN&trigger_id=398738663015.47445629121.803a0bc887a14d10d2c447fce8b6703c'
+  const headers = {
+    ...form,
+    'x-slack-request-timestamp': '1531420618',
+    'x-slack-signature': 'v0=a2114d57b48eac39b9ad189dd8316235a7b4a8d21a10bd27519666489c69b503',
+  }
+  const scheme = slack({ secret: '8f742231b10e8888abcd99yyyzzz85a5' })
+  assert.equal(verdict(scheme, body, headers, 1_531_420_618), 'slash_command.webhook-collect')
+  assert.equal(verdict(scheme, `${body}x`, headers, 1_531_420_618), 'signature')
+  assert.equal(verdict(scheme, body, headers, 1_531_420_618 + 301), 'signature')
+})
+
+// https://support.atlassian.com/bitbucket-cloud/docs/manage-webhooks/
+test('bitbucket: the digest of its page', () => {
+  const headers = {
+    'x-hub-signature': 'sha256=a4771c39fbe90f317c7824e83ddef3caae9cb3d976c214ace1f2937e133263c9',
+  }
+  const scheme = bitbucket({ secret: "It's a Secret to Everybody" })
+  assert.equal(verdict(scheme, 'Hello World!', headers), 'malformed', 'signed, though no JSON')
+  assert.equal(verdict(scheme, 'Hello World?', headers), 'signature')
+})
+
+// https://developer.squareup.com/docs/webhooks/step3validate
+test('square: the request of its page, over the address and the body', () => {
+  const headers = { 'x-square-hmacsha256-signature': '2kRE5qRU2tR+tBGlDwMEw2avJ7QM4ikPYD/PJ3bd9Og=' }
+  const scheme = square({ secret: 'asdf1234', url: 'https://example.com/webhook' })
+  assert.equal(
+    verdict(scheme, '{"hello":"world"}', headers),
+    'malformed',
+    'signed, though without an event_id',
+  )
+  assert.equal(verdict(scheme, '{"hello":"world" }', headers), 'signature')
+  assert.equal(
+    verdict(square({ secret: 'asdf1234' }), '{"hello":"world"}', headers, 0, 'https://example.com/webhook'),
+    'malformed',
+  )
+  assert.equal(
+    verdict(square({ secret: 'asdf1234' }), '{"hello":"world"}', headers, 0, 'https://example.com/webhooks'),
+    'signature',
+  )
+})
+
+// The example of Twilio's own libraries.
+test('twilio: the call of its libraries, with and without the port that https implies', () => {
+  const body = new URLSearchParams({
+    To: '+18005551212',
+    From: '+14158675309',
+    Digits: '1234',
+    Caller: '+14158675309',
+    CallSid: 'CA1234567890ABCDE',
+  }).toString()
+  const headers = { ...form, 'x-twilio-signature': 'RSOYDt4T1cUTdK1PDd93/VVr8B8=' }
+  const scheme = twilio({ secret: '12345' })
+  const url = 'https://mycompany.com/myapp.php?foo=1&bar=2'
+  assert.equal(verdict(scheme, body, headers, 0, url), 'callback')
+  assert.equal(verdict(scheme, body, headers, 0, url.replace('.com', '.com:443')), 'callback')
+  assert.equal(verdict(scheme, body, headers, 0, `${url}3`), 'signature')
+  assert.equal(verdict(scheme, body.replace('1234', '1235'), headers, 0, url), 'signature')
+  assert.equal(verdict(scheme, `${body}&Extra=1`, headers, 0, url), 'signature')
+  const configured = twilio({ secret: '12345', url: 'https://mycompany.com/myapp.php' })
+  assert.equal(
+    verdict(configured, body, headers, 0, 'http://10.0.0.1:3000/webhooks/t?foo=1&bar=2'),
+    'callback',
+  )
+})
+
+// https://github.com/sendgrid/sendgrid-python/blob/main/test/unit/test_eventwebhook.py
+test("sendgrid: the batch of its libraries' tests, whose last two bytes are a line's end", () => {
+  const body =
+    '[{"email":"hello@world.com","event":"dropped","reason":"Bounced Address","sg_event_id":"ZHJvcC0xMDk5NDkxOS1MUnpYbF9OSFN0T0doUTRrb2ZTbV9BLTA","sg_message_id":"LRzXl_NHStOGhQ4kofSm_A.filterdrecv-p3mdw1-756b745b58-kmzbl-18-5F5FC76C-9.0","smtp-id":"<LRzXl_NHStOGhQ4kofSm_A@ismtpd0039p1iad1.sendgrid.net>","timestamp":1600112492}]\r\n'
+  const headers = {
+    'x-twilio-email-event-webhook-timestamp': '1600112502',
+    'x-twilio-email-event-webhook-signature':
+      'MEUCIGHQVtGj+Y3LkG9fLcxf3qfI10QysgDWmMOVmxG0u6ZUAiEAyBiXDWzM+uOe5W0JuG+luQAbPIqHh89M15TluLtEZtM=',
+  }
+  const scheme = sendgrid({
+    secret:
+      'MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE83T4O/n84iotIvIW4mdBgQ/7dAfSmpqIM8kF9mN1flpVKS3GRqe62gw+2fNNRaINXvVpiglSI8eNEc6wEA3F+g==',
+  })
+  assert.equal(verdict(scheme, body, headers, 1_600_112_502), 'batch')
+  assert.equal(verdict(scheme, body.trim(), headers, 1_600_112_502), 'signature')
+  assert.equal(verdict(scheme, body, headers, 1_600_112_502 - 301), 'signature')
+  const broken = { ...headers, 'x-twilio-email-event-webhook-signature': 'AAAA' }
+  assert.equal(verdict(scheme, body, broken, 1_600_112_502), 'signature')
+  assert.throws(() => sendgrid({ secret: 'no key' }), /verification key/)
+})

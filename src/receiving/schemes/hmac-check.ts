@@ -1,0 +1,144 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { headerOf } from './body.ts'
+import { decodeDigest, digestOf, findEqual, type Algorithm, type Encoding } from './digest.ts'
+import { refuse, type Check, type Delivery, type Rejected } from './scheme.ts'
+import { defaultTolerance, isCurrent, type TimeUnit } from './timestamp.ts'
+
+/** A signature's header that holds pairs, such as `t=1700000000,v1=…,v1=…`. */
+export interface Pairs {
+  /** Between two pairs. Default a comma. */
+  separator?: ',' | ';' | ' '
+  /** The name before a digest; each of several counts. */
+  signature: string
+  /** The name before the signed time. */
+  timestamp?: string
+}
+
+/** How a sender computes an HMAC and where it puts it. */
+export interface Signed {
+  /** The header that holds the digest, in lower case. */
+  header: string
+  /** Default sha256. */
+  algorithm?: Algorithm | undefined
+  /** Default hex, of either case. */
+  encoding?: Encoding | undefined
+  /** What stands before the digest, such as `sha256=`. */
+  prefix?: string | undefined
+  pairs?: Pairs | undefined
+  /** The header that holds the signed time, in lower case. */
+  timestampHeader?: string | undefined
+  /** Default seconds. */
+  timestampUnit?: TimeUnit | undefined
+  /** Seconds that the signed time may differ from ours. Default 300. */
+  tolerance?: number | undefined
+  /**
+   * What is signed: text with `{timestamp}`, `{body}`, `{url}` and `{header:NAME}`. Default `{body}`.
+   */
+  template?: string | undefined
+  /** The address as the sender knows it, where that is another than ours. */
+  url?: string | undefined
+}
+
+/** Makes the check of an HMAC; a time that is signed with it is checked as well. */
+export function hmacCheck(signed: Signed): (secrets: readonly string[]) => Check {
+  const { header, algorithm = 'sha256', timestampUnit, tolerance = defaultTolerance } = signed
+  const content = compileTemplate(signed.template ?? '{body}', signed.url)
+  const read = signed.pairs ? pairsReader(signed, signed.pairs) : plainReader(signed)
+  return (secrets) => {
+    const shown = secrets.map((secret) => ({ secret }))
+    return (delivery) => {
+      const sent = read(delivery.headers)
+      if ('rejected' in sent) return sent
+      const { timestamp, digests } = sent
+      const parts = content(delivery, timestamp)
+      if ('rejected' in parts) return parts
+      const expected = secrets.map((secret) => digestOf(algorithm, secret, ...parts))
+      const found = findEqual(expected, digests)
+      if (found === -1) return refuse(`${header} does not match`)
+      if (timestamp !== undefined && !isCurrent(timestamp, delivery.now, tolerance, timestampUnit))
+        return refuse('the signed time is too far from ours')
+      return shown[found]!
+    }
+  }
+}
+
+interface Sent {
+  timestamp: string | undefined
+  digests: readonly Buffer[]
+}
+
+type ReadSent = (headers: IncomingHttpHeaders) => Sent | Rejected
+
+function plainReader(signed: Signed): ReadSent {
+  const { header, prefix = '', encoding = 'hex', timestampHeader } = signed
+  return (headers) => {
+    const text = headers[header]
+    if (typeof text !== 'string') return refuse(`${header} is missing`)
+    if (!text.startsWith(prefix)) return refuse(`${header} does not begin with ${prefix}`)
+    const digest = decodeDigest(prefix === '' ? text : text.slice(prefix.length), encoding)
+    if (!digest) return refuse(`${header} is not a ${encoding} digest`)
+    if (timestampHeader === undefined) return { timestamp: undefined, digests: [digest] }
+    const timestamp = headerOf(headers, timestampHeader)
+    return timestamp === undefined
+      ? refuse(`${timestampHeader} is missing`)
+      : { timestamp, digests: [digest] }
+  }
+}
+
+function pairsReader(signed: Signed, pairs: Pairs): ReadSent {
+  const { header, prefix = '', encoding = 'hex', timestampHeader } = signed
+  return (headers) => {
+    const text = headers[header]
+    if (typeof text !== 'string') return refuse(`${header} is missing`)
+    let timestamp = timestampHeader === undefined ? undefined : headerOf(headers, timestampHeader)
+    const digests: Buffer[] = []
+    for (const item of text.split(pairs.separator ?? ',')) {
+      const at = item.indexOf('=')
+      const name = item.slice(0, at).trim()
+      const value = item.slice(at + 1).trim()
+      if (at === -1) continue
+      if (name === pairs.timestamp) timestamp = value
+      const digest =
+        name === pairs.signature && value.startsWith(prefix)
+          ? decodeDigest(value.slice(prefix.length), encoding)
+          : undefined
+      if (digest) digests.push(digest)
+    }
+    const isTimed = pairs.timestamp !== undefined || timestampHeader !== undefined
+    if (digests.length === 0 || (isTimed && !timestamp)) return refuse(`${header} lacks a part`)
+    return { timestamp, digests }
+  }
+}
+
+type Content = (
+  delivery: Delivery,
+  timestamp: string | undefined,
+) => readonly (string | Uint8Array)[] | Rejected
+
+const placeholder = /\{(timestamp|body|url|header:[^{}]+)\}/
+
+/** Splits a template once, so that a delivery only fills it in. */
+function compileTemplate(template: string, url: string | undefined): Content {
+  // Every other piece is what stands between the braces.
+  const pieces = template.split(placeholder)
+  return (delivery, timestamp) => {
+    const parts: (string | Uint8Array)[] = []
+    for (const [index, piece] of pieces.entries()) {
+      if (index % 2 === 0) {
+        if (piece !== '') parts.push(piece)
+      } else {
+        const value = valueOf(piece)
+        if (value === undefined) return refuse(`${piece} is missing`)
+        parts.push(value)
+      }
+    }
+    return parts
+
+    function valueOf(piece: string): string | Uint8Array | undefined {
+      if (piece === 'body') return delivery.rawBody
+      if (piece === 'timestamp') return timestamp
+      if (piece === 'url') return url ?? delivery.url
+      return headerOf(delivery.headers, piece.slice('header:'.length).toLowerCase())
+    }
+  }
+}

@@ -1,0 +1,66 @@
+import { createHash } from 'node:crypto'
+import { identify, isObject, readJson } from './body.ts'
+import { decodeDigest, digestOf, findEqual } from './digest.ts'
+import { createScheme, malformed, refuse, type Check, type Scheme, type TimedOptions } from './scheme.ts'
+import { defaultTolerance, isCurrent } from './timestamp.ts'
+
+export interface HubspotOptions extends TimedOptions {
+  /** The address as HubSpot knows it. Default BASE_URL and the path. */
+  url?: string
+}
+
+/**
+ * HubSpot, version 3, with the app's client secret: `X-HubSpot-Signature-v3`, HMAC-SHA256 in base64 over the method, the
+ * address, the body and `X-HubSpot-Request-Timestamp` (milliseconds). A request is a batch, an array of events: it is one
+ * event of type `batch`, whose handler goes through it. The id is a digest of the events without their `attemptNumber`,
+ * which alone changes in a retry.
+ * https://developers.hubspot.com/docs/apps/developer-platform/build-apps/authentication/request-validation
+ */
+export function hubspot(options: HubspotOptions): Scheme {
+  return createScheme({
+    name: 'hubspot',
+    options,
+    check: (secrets) => hubspotCheck(secrets, options),
+    read({ rawBody }) {
+      const body = readJson(rawBody)
+      if ('rejected' in body) return body
+      return Array.isArray(body.value)
+        ? identify(digestOfEvents(body.value), 'batch')
+        : malformed('The body is not an array of events.')
+    },
+  })
+}
+
+function hubspotCheck(
+  secrets: readonly string[],
+  { tolerance = defaultTolerance, url }: HubspotOptions,
+): Check {
+  return (delivery) => {
+    const { headers, rawBody, now } = delivery
+    const { 'x-hubspot-signature-v3': signature, 'x-hubspot-request-timestamp': timestamp } = headers
+    const received = typeof signature === 'string' ? decodeDigest(signature, 'base64') : undefined
+    if (!received || typeof timestamp !== 'string')
+      return refuse('x-hubspot-signature-v3 or its time is missing')
+    const address = decodeSome(url ?? delivery.url ?? '')
+    const expected = secrets.map((secret) => digestOf('sha256', secret, `POST${address}`, rawBody, timestamp))
+    const found = findEqual(expected, [received])
+    if (found === -1) return refuse('x-hubspot-signature-v3 does not match')
+    if (!isCurrent(timestamp, now, tolerance, 'milliseconds'))
+      return refuse('the signed time is too far from ours')
+    return { secret: secrets[found]! }
+  }
+}
+
+/** HubSpot signs the address with these characters decoded, and all others as they were sent. */
+function decodeSome(address: string): string {
+  return address.replace(/%(?:3A|2F|3F|40|21|24|27|28|29|2A|2C|3B)/gi, decodeURIComponent)
+}
+
+function digestOfEvents(events: readonly unknown[]): string {
+  const lasting = events.map((event) => {
+    if (!isObject(event)) return event
+    const { attemptNumber: _, ...rest } = event
+    return rest
+  })
+  return `sha256:${createHash('sha256').update(JSON.stringify(lasting)).digest('hex')}`
+}

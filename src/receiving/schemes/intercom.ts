@@ -1,0 +1,22 @@
+import { identify, readObject } from './body.ts'
+import { hmacCheck } from './hmac-check.ts'
+import { answerEmpty, createScheme, type Scheme, type SourceOptions } from './scheme.ts'
+
+/**
+ * Intercom: `X-Hub-Signature: sha1=<hex>`, HMAC-SHA1 over the body with the app's client secret. The id is the
+ * notification's (`notif_…`), the type its `topic`. The HEAD by which Intercom tries an address is answered. Intercom signs
+ * no time.
+ * https://developers.intercom.com/docs/webhooks/setting-up-webhooks
+ */
+export function intercom(options: SourceOptions): Scheme {
+  return createScheme({
+    name: 'intercom',
+    options,
+    check: hmacCheck({ header: 'x-hub-signature', algorithm: 'sha1', prefix: 'sha1=' }),
+    ask: () => () => answerEmpty(),
+    read({ rawBody }) {
+      const body = readObject(rawBody)
+      return 'rejected' in body ? body : identify(body.object['id'], body.object['topic'])
+    },
+  })
+}

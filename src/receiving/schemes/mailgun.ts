@@ -1,0 +1,74 @@
+import { bodyDigest, form, hasMediaType, identify, isObject, json, readForm, readObject } from './body.ts'
+import { decodeDigest, digestOf, findEqual } from './digest.ts'
+import { createScheme, refuse, type Check, type Delivery, type Scheme, type TimedOptions } from './scheme.ts'
+import { defaultTolerance, isCurrent } from './timestamp.ts'
+
+/**
+ * Mailgun, with the HTTP webhook signing key: hex HMAC-SHA256 over a timestamp and a token that stand in the body itself,
+ * as `signature` in JSON (or `parent-signature` for the account above a subaccount), as fields in a route's form. The body
+ * is not signed: whoever has seen one signature can put it on a body of their own while the time is near, which https
+ * prevents. The id is the token, so that one signature is one event. Mailgun's pages do not say whether a retry has a new
+ * token; the events' own ids are `event-data.id`. The type is `event-data.event`, such as `delivered`, or `route` for
+ * the mail that a route forwards as a form without attachments.
+ * https://documentation.mailgun.com/docs/mailgun/user-manual/webhooks/securing-webhooks
+ */
+export function mailgun(options: TimedOptions): Scheme {
+  return createScheme({
+    name: 'mailgun',
+    options,
+    mediaTypes: [json, form],
+    check: (secrets) => mailgunCheck(secrets, options.tolerance),
+    read(delivery) {
+      const { token, event } = readSignature(delivery)
+      return identify(token ?? bodyDigest(delivery.rawBody), event)
+    },
+  })
+}
+
+interface Signature {
+  timestamp?: unknown
+  token?: unknown
+  digests: readonly unknown[]
+  event?: unknown
+}
+
+function mailgunCheck(secrets: readonly string[], tolerance = defaultTolerance): Check {
+  return (delivery) => {
+    const { timestamp, token, digests } = readSignature(delivery)
+    if (
+      (typeof timestamp !== 'string' && typeof timestamp !== 'number') ||
+      typeof token !== 'string' ||
+      token === ''
+    )
+      return refuse('the body has no signature')
+    const received = digests
+      .map((digest) => (typeof digest === 'string' ? decodeDigest(digest, 'hex') : undefined))
+      .filter((digest) => digest !== undefined)
+    const found = findEqual(
+      secrets.map((secret) => digestOf('sha256', secret, `${timestamp}${token}`)),
+      received,
+    )
+    if (found === -1) return refuse('the signature does not match')
+    if (!isCurrent(String(timestamp), delivery.now, tolerance))
+      return refuse('the signed time is too far from ours')
+    return { secret: secrets[found]! }
+  }
+}
+
+function readSignature({ rawBody, headers }: Delivery): Signature {
+  if (hasMediaType(headers, form)) {
+    const fields = readForm(rawBody)
+    const digests = [fields.get('signature')]
+    return { timestamp: fields.get('timestamp'), token: fields.get('token'), digests, event: 'route' }
+  }
+  const body = readObject(rawBody)
+  if ('rejected' in body) return { digests: [] }
+  const { signature, 'event-data': data } = body.object
+  if (!isObject(signature)) return { digests: [] }
+  return {
+    timestamp: signature['timestamp'],
+    token: signature['token'],
+    digests: [signature['signature'], signature['parent-signature']],
+    event: isObject(data) ? data['event'] : undefined,
+  }
+}

@@ -1,0 +1,52 @@
+import { equalBytes } from '../../crypto/tokens.ts'
+import { bodyDigest, identify, isObject, readObject } from './body.ts'
+import { hmacCheck } from './hmac-check.ts'
+import { answerText, createScheme, refuse, type Scheme, type SourceOptions } from './scheme.ts'
+
+export interface MetaOptions extends SourceOptions {
+  /** The verify token that was entered with the address; without it Meta's GET is refused. */
+  verifyToken?: string | undefined
+}
+
+/**
+ * Meta, for Facebook, Instagram, Messenger and WhatsApp: `X-Hub-Signature-256: sha256=<hex>`, HMAC-SHA256 over the body with
+ * the app secret. Its GET with `hub.challenge` is answered when `hub.verify_token` is yours. The type is `object`, followed
+ * by the field when all changes are of one: `whatsapp_business_account.messages`. Meta sends no id, and the body's digest,
+ * with the entries' times, stands for it. No time is signed.
+ * https://developers.facebook.com/docs/graph-api/webhooks/getting-started
+ */
+export function meta(options: MetaOptions): Scheme {
+  const { verifyToken } = options
+  return createScheme({
+    name: 'meta',
+    options,
+    typesHaveActions: true,
+    check: hmacCheck({ header: 'x-hub-signature-256', prefix: 'sha256=' }),
+    ask:
+      () =>
+      ({ query }) => {
+        const token = query.get('hub.verify_token') ?? ''
+        if (!verifyToken || !equalBytes(Buffer.from(token), Buffer.from(verifyToken)))
+          return refuse('hub.verify_token does not match')
+        return answerText(query.get('hub.challenge') ?? '')
+      },
+    read({ rawBody }) {
+      const body = readObject(rawBody)
+      if ('rejected' in body) return body
+      const { object, entry } = body.object
+      const field = commonField(entry)
+      return identify(bodyDigest(rawBody), field === undefined ? object : `${String(object)}.${field}`)
+    },
+  })
+}
+
+function commonField(entries: unknown): string | undefined {
+  const changes = Array.isArray(entries)
+    ? entries.flatMap((entry: unknown) =>
+        isObject(entry) && Array.isArray(entry['changes']) ? (entry['changes'] as unknown[]) : [],
+      )
+    : []
+  const fields = new Set(changes.map((change) => (isObject(change) ? change['field'] : undefined)))
+  const [field] = fields
+  return fields.size === 1 && typeof field === 'string' && field !== '' ? field : undefined
+}

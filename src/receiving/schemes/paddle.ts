@@ -1,0 +1,26 @@
+import { identify, readObject } from './body.ts'
+import { hmacCheck } from './hmac-check.ts'
+import { createScheme, type Scheme, type TimedOptions } from './scheme.ts'
+
+/**
+ * Paddle Billing: `Paddle-Signature: ts=<seconds>;h1=<hex>[;h1=…]`, HMAC-SHA256 over `ts:body` with the destination's
+ * secret key. Several h1 come while the key is rotated. The id is `event_id`, the type `event_type`. Paddle's own libraries
+ * allow 5 s.
+ * https://developer.paddle.com/webhooks/signature-verification
+ */
+export function paddle(options: TimedOptions): Scheme {
+  return createScheme({
+    name: 'paddle',
+    options,
+    check: hmacCheck({
+      header: 'paddle-signature',
+      pairs: { separator: ';', signature: 'h1', timestamp: 'ts' },
+      template: '{timestamp}:{body}',
+      tolerance: options.tolerance,
+    }),
+    read({ rawBody }) {
+      const body = readObject(rawBody)
+      return 'rejected' in body ? body : identify(body.object['event_id'], body.object['event_type'])
+    },
+  })
+}

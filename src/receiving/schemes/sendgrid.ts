@@ -1,0 +1,53 @@
+import { createPublicKey, verify, type KeyObject } from 'node:crypto'
+import { bodyDigest, headerOf, identify, readJson } from './body.ts'
+import { decodeDigest } from './digest.ts'
+import { createScheme, malformed, refuse, type Check, type Scheme, type TimedOptions } from './scheme.ts'
+import { defaultTolerance, isCurrent } from './timestamp.ts'
+
+/**
+ * SendGrid's Event Webhook, with its verification key (base64) as the secret: ECDSA on P-256 with SHA-256 over the
+ * timestamp and the body, in `X-Twilio-Email-Event-Webhook-Signature` and `-Timestamp`. A request is a batch, an array of
+ * events of several kinds: it is one event of type `batch`, whose handler goes through it. The id is the body's digest; a
+ * retried event may come in another batch, and is known by its `sg_event_id`. That retries are signed anew, with a new
+ * time, is not documented: raise `tolerance` when they are refused.
+ * https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/getting-started-event-webhook-security-features
+ */
+export function sendgrid(options: TimedOptions): Scheme {
+  return createScheme({
+    name: 'sendgrid',
+    options,
+    check: (secrets) => sendgridCheck(secrets, options.tolerance),
+    read({ rawBody }) {
+      const body = readJson(rawBody)
+      if ('rejected' in body) return body
+      return Array.isArray(body.value)
+        ? identify(bodyDigest(rawBody), 'batch')
+        : malformed('The body is not an array of events.')
+    },
+  })
+}
+
+function sendgridCheck(secrets: readonly string[], tolerance = defaultTolerance): Check {
+  const keys = secrets.map((secret) => ({ secret, key: readKey(secret) }))
+  return ({ rawBody, headers, now }) => {
+    const signature = decodeDigest(
+      headerOf(headers, 'x-twilio-email-event-webhook-signature') ?? '',
+      'base64',
+    )
+    const timestamp = headerOf(headers, 'x-twilio-email-event-webhook-timestamp')
+    if (!signature || timestamp === undefined) return refuse('the signature or its timestamp is missing')
+    const message = Buffer.concat([Buffer.from(timestamp), rawBody])
+    const found = keys.find(({ key }) => verify('sha256', message, key, signature))
+    if (!found) return refuse('the signature does not match')
+    if (!isCurrent(timestamp, now, tolerance)) return refuse('the signed time is too far from ours')
+    return { secret: found.secret }
+  }
+}
+
+function readKey(secret: string): KeyObject {
+  try {
+    return createPublicKey({ key: Buffer.from(secret, 'base64'), format: 'der', type: 'spki' })
+  } catch (cause) {
+    throw new TypeError('sendgrid: the secret is the verification key, as its settings show it', { cause })
+  }
+}

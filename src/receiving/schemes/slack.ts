@@ -1,0 +1,61 @@
+import { bodyDigest, form, hasMediaType, identify, json, readForm, readObject } from './body.ts'
+import { hmacCheck } from './hmac-check.ts'
+import {
+  answerEmpty,
+  answerText,
+  createScheme,
+  type Reply,
+  type Scheme,
+  type TimedOptions,
+  type Verdict,
+} from './scheme.ts'
+
+/** Slack shows people what it is answered, and takes a body that it does not know for a failure. */
+const nothing: Reply = { status: 200, body: '' }
+
+/**
+ * Slack: `X-Slack-Signature: v0=<hex>`, HMAC-SHA256 over `v0:<X-Slack-Request-Timestamp>:<body>` with the app's signing
+ * secret. Three kinds come to it: the Events API (JSON; id `event_id`, type the inner event's, such as `app_mention`), whose
+ * `url_verification` is answered; slash commands (a form; type `slash_command.deploy`) and interactions (a form with JSON in
+ * `payload`; type `block_actions`, `view_submission`). Forms have no id of their own: the body's digest stands for it, and
+ * the `trigger_id` in it makes it one of a kind. They are answered with an empty 200.
+ * https://docs.slack.dev/authentication/verifying-requests-from-slack
+ * https://docs.slack.dev/apis/events-api/
+ * https://docs.slack.dev/interactivity/implementing-slash-commands
+ */
+export function slack(options: TimedOptions): Scheme {
+  return createScheme({
+    name: 'slack',
+    options,
+    mediaTypes: [json, form],
+    typesHaveActions: true,
+    check: hmacCheck({
+      header: 'x-slack-signature',
+      prefix: 'v0=',
+      timestampHeader: 'x-slack-request-timestamp',
+      template: 'v0:{timestamp}:{body}',
+      tolerance: options.tolerance,
+    }),
+    read: ({ rawBody, headers }) =>
+      hasMediaType(headers, form) ? readInteraction(rawBody) : readEvent(rawBody),
+  })
+}
+
+function readEvent(rawBody: Buffer): Verdict {
+  const body = readObject(rawBody)
+  if ('rejected' in body) return body
+  const { type, challenge, event_id: id, event } = body.object
+  if (type === 'url_verification' && typeof challenge === 'string') return answerText(challenge)
+  const inner = type === 'event_callback' ? (event as { type?: unknown } | undefined)?.type : type
+  return identify(id ?? bodyDigest(rawBody), inner)
+}
+
+function readInteraction(rawBody: Buffer): Verdict {
+  const fields = readForm(rawBody)
+  if (fields.get('ssl_check') === '1') return answerEmpty()
+  const command = fields.get('command')
+  if (command !== null)
+    return identify(bodyDigest(rawBody), `slash_command.${command.replace(/^\//, '')}`, nothing)
+  const body = readObject(Buffer.from(fields.get('payload') ?? ''))
+  return 'rejected' in body ? body : identify(bodyDigest(rawBody), body.object['type'], nothing)
+}

@@ -1,0 +1,114 @@
+import { createHash } from 'node:crypto'
+import { equalBytes } from '../../crypto/tokens.ts'
+import { bodyDigest, form, hasMediaType, headerOf, identify, json, readForm, readObject } from './body.ts'
+import { decodeDigest, digestOf, findEqual } from './digest.ts'
+import {
+  createScheme,
+  refuse,
+  type Check,
+  type Delivery,
+  type Reply,
+  type Scheme,
+  type Verdict,
+} from './scheme.ts'
+import type { AddressedOptions } from './square.ts'
+
+/** An answer without instructions: Twilio reads the answer to a message or a call, and reports anything but TwiML. */
+const noInstructions: Reply = {
+  status: 200,
+  body: '<?xml version="1.0" encoding="UTF-8"?><Response/>',
+  contentType: 'text/xml; charset=utf-8',
+}
+
+/**
+ * Twilio: `X-Twilio-Signature`, HMAC-SHA1 in base64 with the account's auth token over the URL and, for forms, each field's
+ * name and value, sorted by name; for JSON the URL has the body's SHA-256 in `bodySHA256`. The id is
+ * `I-Twilio-Idempotency-Token`, which is not signed, or the body's digest. Forms have no type of one name: it is `EventType`
+ * where there is one, or else the kind and the status: `message.delivered`, `call.completed`, `message.received`. Twilio
+ * signs no time. The answer to a form is TwiML without instructions.
+ * https://www.twilio.com/docs/usage/security#validating-requests
+ */
+export function twilio(options: AddressedOptions): Scheme {
+  return createScheme({
+    name: 'twilio',
+    options,
+    mediaTypes: [json, form],
+    typesHaveActions: true,
+    check: (secrets) => twilioCheck(secrets, options.url),
+    read: (delivery) => (hasMediaType(delivery.headers, form) ? readCallback(delivery) : readEvent(delivery)),
+  })
+}
+
+function twilioCheck(secrets: readonly string[], configured: string | undefined): Check {
+  return ({ rawBody, headers, url = '' }) => {
+    const signature = decodeDigest(headerOf(headers, 'x-twilio-signature') ?? '', 'base64')
+    if (!signature) return refuse('x-twilio-signature is missing')
+    const called = addQuery(configured, url)
+    const digest = new URLSearchParams(/\?(.*)$/s.exec(called)?.[1]).get('bodySHA256')
+    if (digest !== null && !isDigestOf(digest, rawBody)) return refuse('bodySHA256 does not match')
+    if (digest === null && !hasMediaType(headers, form) && rawBody.length > 0)
+      return refuse('the body is not signed')
+    const fields = digest === null ? sortedFields(rawBody) : ''
+    for (const secret of secrets) {
+      // Some of Twilio's products sign the address with the port that the scheme implies, others without one.
+      const expected = [called, otherPort(called)].map((address) => digestOf('sha1', secret, address, fields))
+      if (findEqual(expected, [signature]) !== -1) return { secret }
+    }
+    return refuse('x-twilio-signature does not match')
+  }
+}
+
+/** The configured address with the query that came, unless it has one of its own. */
+function addQuery(configured: string | undefined, url: string): string {
+  if (configured === undefined || configured.includes('?')) return configured ?? url
+  const at = url.indexOf('?')
+  return at === -1 ? configured : configured + url.slice(at)
+}
+
+function otherPort(address: string): string {
+  return address.replace(
+    /^(https?):\/\/([^/?#:]+)(:\d+)?/,
+    (_, scheme: string, host: string, port?: string) =>
+      port ? `${scheme}://${host}` : `${scheme}://${host}:${scheme === 'https' ? 443 : 80}`,
+  )
+}
+
+function isDigestOf(hex: string, rawBody: Buffer): boolean {
+  const sent = decodeDigest(hex, 'hex')
+  return sent !== undefined && equalBytes(sent, createHash('sha256').update(rawBody).digest())
+}
+
+/** Names in the order of their code units; a name's values are sorted too, and equal ones count once. */
+function sortedFields(rawBody: Buffer): string {
+  const fields = readForm(rawBody)
+  return [...new Set(fields.keys())]
+    .toSorted()
+    .map((name) =>
+      [...new Set(fields.getAll(name))]
+        .toSorted()
+        .map((value) => name + value)
+        .join(''),
+    )
+    .join('')
+}
+
+function readCallback({ rawBody, headers }: Delivery): Verdict {
+  const fields = readForm(rawBody)
+  const status = fields.get('MessageStatus') ?? fields.get('SmsStatus')
+  const call = fields.get('CallStatus')
+  const type =
+    fields.get('EventType') ??
+    (status === null ? undefined : `message.${status}`) ??
+    (call === null ? 'callback' : `call.${call}`)
+  return identify(idOf(headers, rawBody), type, noInstructions)
+}
+
+function readEvent({ rawBody, headers }: Delivery): Verdict {
+  const body = readObject(rawBody)
+  if ('rejected' in body) return body
+  return identify(idOf(headers, rawBody), body.object['type'] ?? body.object['EventType'] ?? 'callback')
+}
+
+function idOf(headers: Delivery['headers'], rawBody: Buffer): string {
+  return headerOf(headers, 'i-twilio-idempotency-token') ?? bodyDigest(rawBody)
+}

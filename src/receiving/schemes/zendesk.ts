@@ -1,0 +1,34 @@
+import { bodyDigest, form, headerOf, identify, json, readObject } from './body.ts'
+import { hmacCheck } from './hmac-check.ts'
+import { createScheme, type Scheme, type TimedOptions } from './scheme.ts'
+
+/**
+ * Zendesk: `X-Zendesk-Webhook-Signature`, HMAC-SHA256 in base64 over `X-Zendesk-Webhook-Signature-Timestamp` (ISO 8601) and
+ * the body. Events have `id` and `type` in their JSON, such as `zen:event-type:ticket.created`. What a trigger or an
+ * automation sends is written by its author, in JSON, XML or a form: its type is `trigger` unless the JSON has one, and its
+ * id `X-Zendesk-Webhook-Invocation-Id`. That retries are signed anew, with a new time, is not documented: raise `tolerance`
+ * when they are refused.
+ * https://developer.zendesk.com/documentation/webhooks/verifying/
+ */
+export function zendesk(options: TimedOptions): Scheme {
+  return createScheme({
+    name: 'zendesk',
+    options,
+    mediaTypes: [json, form, 'application/xml', 'text/xml', 'text/plain'],
+    check: hmacCheck({
+      header: 'x-zendesk-webhook-signature',
+      encoding: 'base64',
+      timestampHeader: 'x-zendesk-webhook-signature-timestamp',
+      timestampUnit: 'iso',
+      template: '{timestamp}{body}',
+      tolerance: options.tolerance,
+    }),
+    read({ rawBody, headers }) {
+      const body = readObject(rawBody)
+      const { id, type }: { id?: unknown; type?: unknown } = 'object' in body ? body.object : {}
+      const isEvent = typeof id === 'string' && typeof type === 'string'
+      const invocation = headerOf(headers, 'x-zendesk-webhook-invocation-id') ?? bodyDigest(rawBody)
+      return identify(isEvent ? id : invocation, typeof type === 'string' && type !== '' ? type : 'trigger')
+    },
+  })
+}

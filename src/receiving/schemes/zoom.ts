@@ -1,0 +1,35 @@
+import { bodyDigest, identify, readObject, valueAt } from './body.ts'
+import { digestOf } from './digest.ts'
+import { hmacCheck } from './hmac-check.ts'
+import { answerJson, createScheme, type Scheme, type TimedOptions } from './scheme.ts'
+
+/**
+ * Zoom: `x-zm-signature: v0=<hex>`, HMAC-SHA256 over `v0:<x-zm-request-timestamp>:<body>` with the app's secret token.
+ * `endpoint.url_validation` is signed as well, and answered with its token and the token's HMAC. The type is `event`; Zoom
+ * sends no id, and the body's digest, with its `event_ts`, stands for it. That retries are signed anew, with a new time, is
+ * not documented: raise `tolerance` when they are refused.
+ * https://developers.zoom.us/docs/api/webhooks/#verify-webhook-events
+ */
+export function zoom(options: TimedOptions): Scheme {
+  return createScheme({
+    name: 'zoom',
+    options,
+    check: hmacCheck({
+      header: 'x-zm-signature',
+      prefix: 'v0=',
+      timestampHeader: 'x-zm-request-timestamp',
+      template: 'v0:{timestamp}:{body}',
+      tolerance: options.tolerance,
+    }),
+    read({ rawBody }, secret) {
+      const body = readObject(rawBody)
+      if ('rejected' in body) return body
+      const plainToken = valueAt(body.object, 'payload.plainToken')
+      if (body.object['event'] === 'endpoint.url_validation' && typeof plainToken === 'string') {
+        const encryptedToken = digestOf('sha256', secret, plainToken).toString('hex')
+        return answerJson({ plainToken, encryptedToken })
+      }
+      return identify(bodyDigest(rawBody), body.object['event'])
+    },
+  })
+}
