@@ -82,7 +82,11 @@ export async function runCommandLine(argv: readonly string[]): Promise<void> {
   program
     .command('send <url>')
     .description('sign and send a sample webhook')
-    .option('--source <name>', 'provider, stripe, github or standard-webhooks', 'provider')
+    .option(
+      '--source <name>',
+      'provider, or a preset such as stripe; an unknown one lists them all',
+      'provider',
+    )
     .option('--type <type>', 'the type of the event', 'order.paid')
     .option('--secret <secret>', 'default WEBHOOK_SECRET, or what the service in demo mode keeps')
     .option('--id <id>', 'the id of the event; default a new one')

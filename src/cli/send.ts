@@ -16,7 +16,7 @@ export interface SendOptions {
 
 /** Signs a sample webhook as its sender would and sends it. Exit code 1 unless it was answered by 2xx. */
 export async function send(url: string, options: SendOptions): Promise<void> {
-  const sign = samples[options.source]
+  const sign = Object.hasOwn(samples, options.source) ? samples[options.source] : undefined
   if (!sign)
     throw new CommandFailure(`--source takes ${Object.keys(samples).join(', ')}, not ${options.source}`)
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
@@ -29,10 +29,11 @@ export async function send(url: string, options: SendOptions): Promise<void> {
     id: options.id ?? newId(now),
     now,
     data,
+    url,
   })
   const response = await call(url, {
     method: 'POST',
-    headers: { ...headers, 'content-type': 'application/json' },
+    headers: { 'content-type': 'application/json', ...headers },
     body,
     redirect: 'manual',
   })

@@ -1,0 +1,171 @@
+// What goes beyond JSON events over HTTP: questions, forms, replies, addresses that are signed.
+import assert from 'node:assert/strict'
+import { createHmac } from 'node:crypto'
+import { after, before, test } from 'node:test'
+import { samples } from '../../src/cli/samples/index.ts'
+import {
+  dropbox,
+  hmac,
+  intercom,
+  meta,
+  microsoftGraph,
+  slack,
+  square,
+  twilio,
+  type ReceivedEvent,
+} from '../../src/index.ts'
+import { onEachEngine } from '../harness/engines.ts'
+import { startTestService, type TestService } from '../harness/service.ts'
+import { eventually, settled } from './harness.ts'
+
+const secret = 'sender-secret'
+
+onEachEngine('senders that ask, sign addresses or send no JSON', (engine) => {
+  let service: TestService
+  const seen: ReceivedEvent[] = []
+
+  before(async () => {
+    service = await startTestService(engine, {
+      config: {
+        receiving: {
+          sources: {
+            slack: slack({ secret }),
+            meta: meta({ secret, verifyToken: 'known' }),
+            dropbox: dropbox({ secret }),
+            intercom: intercom({ secret }),
+            graph: microsoftGraph({ secret }),
+            square: square({ secret }),
+            twilio: twilio({ secret }),
+            feed: hmac({
+              header: 'x-sig',
+              secret,
+              id: 'digest',
+              type: { always: 'feed' },
+              mediaTypes: ['application/xml'],
+            }),
+          },
+          handlers: { '*': (event) => void seen.push(event) },
+        },
+      },
+    })
+  })
+  after(() => service.close())
+
+  const stored = async () =>
+    (await service.database.reader.selectFrom('events').select('id').execute()).length
+
+  async function post(source: string, body: string | Uint8Array, headers: Record<string, string>) {
+    const response = await service.fetch(`/webhooks/${source}`, {
+      method: 'POST',
+      body: Buffer.from(body as string),
+      headers,
+    })
+    return {
+      status: response.status,
+      type: response.headers.get('content-type'),
+      text: await response.text(),
+    }
+  }
+
+  const play = (source: string, type: string, id: string, url?: string) => {
+    const { headers, body } = samples[source]!({
+      type,
+      secret,
+      id,
+      now: Date.now(),
+      data: { text: 'hi' },
+      ...(url !== undefined && { url }),
+    })
+    return post(source, body, { 'content-type': 'application/json', ...headers })
+  }
+
+  test('a GET is answered for senders that ask by one, refused to strangers, and 405 for all others', async () => {
+    const get = async (path: string, method = 'GET') => {
+      const response = await service.fetch(`/webhooks/${path}`, { method })
+      return [response.status, response.headers.get('content-type'), await response.text()]
+    }
+    const before = await stored()
+    const plain = 'text/plain; charset=utf-8'
+    assert.deepEqual(await get('dropbox?challenge=a%20b'), [200, plain, 'a b'])
+    const query = 'meta?hub.mode=subscribe&hub.challenge=42&hub.verify_token='
+    assert.deepEqual(await get(`${query}known`), [200, plain, '42'])
+    assert.deepEqual(await get(`${query}guess`), [401, plain, 'invalid signature'])
+    assert.equal((await get('intercom', 'HEAD'))[0], 200)
+    assert.equal((await get('dropbox'))[0], 400)
+    assert.equal((await get('square'))[0], 405)
+    assert.equal(await stored(), before)
+  })
+
+  test('a question that is signed as events are is answered and not stored', async () => {
+    const before = await stored()
+    const body = '{"type":"url_verification","challenge":"c1"}'
+    const time = String(Math.floor(Date.now() / 1000))
+    const signature = createHmac('sha256', secret).update(`v0:${time}:${body}`).digest('hex')
+    const headers = {
+      'content-type': 'application/json',
+      'x-slack-request-timestamp': time,
+      'x-slack-signature': `v0=${signature}`,
+    }
+    assert.deepEqual(await post('slack', body, headers), {
+      status: 200,
+      type: 'text/plain; charset=utf-8',
+      text: 'c1',
+    })
+    assert.equal((await post('slack', `${body} `, headers)).status, 401)
+    const validation = await post('graph?validationToken=abc', '', { 'content-type': 'text/plain' })
+    assert.deepEqual([validation.status, validation.text], [200, 'abc'])
+    assert.equal(await stored(), before)
+  })
+
+  test('a form is verified over its bytes, kept as bytes, read as fields and answered as its sender wants', async () => {
+    assert.deepEqual(await play('slack', 'slash_command.deploy', 'c1'), { status: 200, type: null, text: '' })
+    const event = await eventually(() => seen.find(({ type }) => type === 'slash_command.deploy'))
+    assert.equal((event.payload as Record<string, string>)['command'], '/deploy')
+    assert.match(event.raw.toString(), /^command=%2Fdeploy&/)
+    const { id } = await service.database.reader
+      .selectFrom('events')
+      .select('id')
+      .where('type', '=', 'slash_command.deploy')
+      .executeTakeFirstOrThrow()
+    const { payloadBase64 } = (await (await service.admin(`/events/${id}`)).json()) as {
+      payloadBase64: string
+    }
+    assert.deepEqual(Buffer.from(payloadBase64, 'base64'), event.raw)
+  })
+
+  test('the address that is signed is the one that was called', async () => {
+    const url = `${service.baseUrl}/webhooks/`
+    assert.equal((await play('square', 'payment.updated', 's1', `${url}square`)).status, 200)
+    assert.equal((await play('square', 'payment.updated', 's2', `${url}other`)).status, 401)
+    const answer = await play('twilio', 'message.received', 't1', `${url}twilio`)
+    assert.deepEqual([answer.status, answer.type], [200, 'text/xml; charset=utf-8'])
+    assert.match(answer.text, /<Response\/>/)
+    assert.equal((await play('twilio', 'message.received', 't2', `${url}square`)).status, 401)
+  })
+
+  test('XML is kept as it came, and its exact repetition is a duplicate', async () => {
+    const body = Buffer.concat([
+      Buffer.from('<order id="1">'),
+      Buffer.from([0xff, 0x00]),
+      Buffer.from('</order>'),
+    ])
+    const headers = {
+      'content-type': 'application/xml; charset=iso-8859-1',
+      'x-sig': createHmac('sha256', secret).update(body).digest('hex'),
+    }
+    for (let time = 0; time < 3; time += 1) assert.equal((await post('feed', body, headers)).status, 200)
+    await settled(service.database)
+    const events = seen.filter(({ source }) => source === 'feed')
+    assert.equal(events.length, 1)
+    assert.deepEqual(events[0]!.raw, body)
+    assert.equal(events[0]!.payload, undefined)
+    assert.equal((await post('feed', body, { ...headers, 'content-type': 'text/plain' })).status, 415)
+  })
+
+  test('requests that cannot be told apart are events each', async () => {
+    for (let time = 0; time < 2; time += 1)
+      assert.equal((await play('dropbox', 'list_folder', 'd')).status, 200)
+    await settled(service.database)
+    assert.equal(seen.filter(({ source }) => source === 'dropbox').length, 2)
+  })
+})

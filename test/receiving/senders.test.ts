@@ -1,0 +1,273 @@
+// Every preset against the signer that `postern send` has for it: the two were written apart.
+import assert from 'node:assert/strict'
+import { createHash, createHmac, generateKeyPairSync } from 'node:crypto'
+import { test } from 'node:test'
+import { samples } from '../../src/cli/samples/index.ts'
+import type { SignedSample } from '../../src/cli/samples/sample.ts'
+import {
+  bitbucket,
+  calendly,
+  discord,
+  dropbox,
+  github,
+  gitlab,
+  hmac,
+  hubspot,
+  intercom,
+  linear,
+  mailgun,
+  meta,
+  microsoftGraph,
+  paddle,
+  sendgrid,
+  shopify,
+  slack,
+  square,
+  standardWebhooks,
+  stripe,
+  twilio,
+  typeform,
+  woocommerce,
+  x,
+  zendesk,
+  zoom,
+  type Scheme,
+  type TimedOptions,
+} from '../../src/index.ts'
+
+const now = Date.parse('2026-03-01T12:00:00.000Z')
+const url = 'https://hooks.example.com/webhooks/source?tenant=1'
+
+interface Sender {
+  preset: (options: TimedOptions) => Scheme
+  /** What is sent, and the type that it is expected to have; the same unless told. */
+  type: string
+  expected?: string
+  /** The id; a text, or `digest`, or `unique` for a sender whose requests cannot be told apart. */
+  id: string
+  isTimed?: boolean
+  /** Both halves of a key, where they are not one. */
+  keys?: () => readonly [signing: string, verifying: string]
+}
+
+const ed25519 = () => {
+  const { privateKey, publicKey } = generateKeyPairSync('ed25519')
+  const hex = (key: Buffer) => key.subarray(-32).toString('hex')
+  return [
+    hex(privateKey.export({ format: 'der', type: 'pkcs8' })),
+    hex(publicKey.export({ format: 'der', type: 'spki' })),
+  ] as const
+}
+const p256 = () => {
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  return [
+    privateKey.export({ format: 'der', type: 'pkcs8' }).toString('base64'),
+    publicKey.export({ format: 'der', type: 'spki' }).toString('base64'),
+  ] as const
+}
+
+const senders: Record<string, Sender> = {
+  provider: {
+    preset: (options) => hmac({ header: 'x-signature', ...options }),
+    type: 'order.paid',
+    id: 'e1',
+  },
+  stripe: { preset: stripe, type: 'invoice.paid', id: 'evt_e1', isTimed: true },
+  github: { preset: github, type: 'issues.opened', id: 'e1' },
+  'standard-webhooks': { preset: standardWebhooks, type: 'order.paid', id: 'msg_e1', isTimed: true },
+  bitbucket: { preset: bitbucket, type: 'repo:push', id: 'e1' },
+  calendly: { preset: calendly, type: 'invitee.created', id: 'digest', isTimed: true },
+  discord: { preset: discord, type: 'APPLICATION_AUTHORIZED', id: 'digest', isTimed: true, keys: ed25519 },
+  dropbox: { preset: dropbox, type: 'list_folder', id: 'unique' },
+  gitlab: { preset: gitlab, type: 'merge_request.open', id: 'e1', isTimed: true },
+  hubspot: { preset: hubspot, type: 'contact.creation', expected: 'batch', id: '', isTimed: true },
+  intercom: { preset: intercom, type: 'conversation.user.created', id: 'notif_e1' },
+  linear: { preset: linear, type: 'Issue.create', id: 'e1', isTimed: true },
+  mailgun: { preset: mailgun, type: 'delivered', id: 'e1', isTimed: true },
+  meta: { preset: meta, type: 'whatsapp_business_account.messages', id: 'digest' },
+  'microsoft-graph': { preset: microsoftGraph, type: 'updated', expected: 'notifications', id: 'digest' },
+  paddle: { preset: paddle, type: 'transaction.completed', id: 'evt_e1', isTimed: true },
+  sendgrid: { preset: sendgrid, type: 'bounce', expected: 'batch', id: 'digest', isTimed: true, keys: p256 },
+  shopify: { preset: shopify, type: 'orders/create', id: 'e1:orders/create' },
+  slack: { preset: slack, type: 'app_mention', id: 'Eve1', isTimed: true },
+  square: { preset: square, type: 'payment.updated', id: 'e1' },
+  twilio: { preset: twilio, type: 'message.delivered', id: 'e1' },
+  typeform: { preset: typeform, type: 'form_response', id: 'e1' },
+  woocommerce: { preset: woocommerce, type: 'order.updated', id: 'e1' },
+  x: { preset: x, type: 'post.create', id: 'digest' },
+  zendesk: { preset: zendesk, type: 'zen:event-type:ticket.created', id: 'e1', isTimed: true },
+  zoom: { preset: zoom, type: 'meeting.started', id: 'digest', isTimed: true },
+}
+
+/** Their signature covers a part of the body and not the whole. */
+const bodyIsNotSigned = new Set(['mailgun', 'microsoft-graph'])
+
+test('each sender that postern send can play has a preset, and each preset a sender', () => {
+  assert.deepEqual(Object.keys(samples).toSorted(), Object.keys(senders).toSorted())
+})
+
+const base64Secret = `whsec_${Buffer.from('a secret of thirty-two bytes, yes').toString('base64')}`
+
+for (const [name, { preset, type, expected = type, id, isTimed, keys }] of Object.entries(senders)) {
+  const [signing, verifying] = keys?.() ?? [base64Secret, base64Secret]
+  const other = keys?.()[1] ?? `whsec_${Buffer.from('another').toString('base64')}`
+  const sign = (at = now) =>
+    samples[name]!({ type, secret: signing, id: 'e1', now: at, data: { text: 'Grüße' }, url })
+  const verify = (scheme: Scheme, { headers, body }: SignedSample, at = now) =>
+    scheme.verify({ rawBody: Buffer.from(body), headers, now: at, url })
+  const outcome = (...given: Parameters<typeof verify>) => {
+    const verdict = verify(...given)
+    if ('answer' in verdict) return 'answered'
+    return 'rejected' in verdict ? verdict.rejected : verdict.type
+  }
+
+  test(`${name}: what is signed is accepted with its id and type, the same ones when it is replayed`, () => {
+    const sample = sign()
+    const scheme = preset({ secret: verifying })
+    const verdict = verify(scheme, sample)
+    assert.ok('id' in verdict, JSON.stringify(verdict))
+    assert.equal(verdict.type, expected)
+    const again = verify(scheme, sample)
+    assert.ok('id' in again)
+    if (id === 'unique') assert.notEqual(again.id, verdict.id)
+    else assert.equal(again.id, verdict.id)
+    const digest = `sha256:${createHash('sha256').update(sample.body).digest('hex')}`
+    if (id !== 'unique' && id !== '') assert.equal(verdict.id, id === 'digest' ? digest : id)
+  })
+
+  test(`${name}: another secret, a changed body and any missing header are refused`, () => {
+    const sample = sign()
+    const scheme = preset({ secret: verifying })
+    assert.equal(outcome(preset({ secret: other }), sample), 'signature')
+    assert.equal(outcome(preset({ secret: undefined }), sample), 'signature')
+    assert.equal(outcome(scheme, { headers: {}, body: '' }), 'signature')
+    if (!bodyIsNotSigned.has(name))
+      assert.equal(outcome(scheme, { ...sample, body: sample.body.replace('text', 'txet') }), 'signature')
+    for (const header of Object.keys(sample.headers).filter((one) =>
+      /signature|hmac|token$|timestamp/.test(one),
+    )) {
+      if (header === 'i-twilio-idempotency-token') continue
+      for (const value of [undefined, '', 'x', `${sample.headers[header]}0`]) {
+        const headers = { ...sample.headers, [header]: value! }
+        assert.equal(outcome(scheme, { ...sample, headers }), 'signature', `${header}: ${value}`)
+      }
+    }
+  })
+
+  test(`${name}: while a secret is rotated both verify`, () => {
+    const sample = sign()
+    assert.equal(outcome(preset({ secret: [other, verifying] }), sample), expected)
+    assert.equal(outcome(preset({ secret: `${verifying}, ${other}` }), sample), expected)
+    const timed = preset({ secret: [{ secret: verifying, until: new Date(now) }, other] })
+    assert.equal(outcome(timed, sample, now - 1), expected)
+    assert.equal(outcome(timed, sample), 'signature')
+  })
+
+  test(`${name}: ${isTimed ? 'its signed time may differ by 300 s either way, or by what is configured' : 'it signs no time'}`, () => {
+    const sample = sign()
+    for (const offset of [-301, -299, 299, 301]) {
+      const isNear = isTimed !== true || Math.abs(offset) <= 300
+      assert.equal(
+        outcome(preset({ secret: verifying }), sample, now + offset * 1000),
+        isNear ? expected : 'signature',
+        `${offset} s`,
+      )
+    }
+    if (!isTimed) return
+    assert.equal(outcome(preset({ secret: verifying, tolerance: 3600 }), sample, now + 3_500_000), expected)
+    assert.equal(outcome(preset({ secret: verifying, tolerance: 5 }), sample, now + 6_000), 'signature')
+  })
+}
+
+test('gitlab: a secret token is compared, a signing token signs, and neither stands for the other', () => {
+  const send = (secret: string) => samples['gitlab']!({ type: 'push', secret, id: 'e1', now, data: {} })
+  const accepts = (scheme: Scheme, { headers, body }: SignedSample) =>
+    'id' in scheme.verify({ rawBody: Buffer.from(body), headers, now })
+  const both = gitlab({ secret: ['plain-token', base64Secret] })
+  assert.equal(accepts(both, send('plain-token')), true)
+  assert.equal(accepts(both, send(base64Secret)), true)
+  assert.equal(accepts(gitlab({ secret: 'plain-token' }), send('plain-token-2')), false)
+  const { body } = send('x')
+  const sentAsToken = { body, headers: { 'x-gitlab-token': base64Secret } }
+  assert.equal(accepts(gitlab({ secret: base64Secret }), sentAsToken), false, 'a signing token never travels')
+})
+
+test('hubspot: a retry, which counts its attempt, has the id of the first', () => {
+  const scheme = hubspot({ secret: 's' })
+  const ids = ['0', '1'].map((attempt) => {
+    const { headers, body } = samples['hubspot']!({
+      type: 'contact.creation',
+      secret: 's',
+      id: 'e1',
+      now,
+      data: {},
+      url,
+    })
+    const changed = body.replace('"attemptNumber":0', `"attemptNumber":${attempt}`)
+    const signature = hmacBase64('s', `POST${url}${changed}${now}`)
+    const verdict = scheme.verify({
+      rawBody: Buffer.from(changed),
+      headers: { ...headers, 'x-hubspot-signature-v3': signature },
+      now,
+      url,
+    })
+    return 'id' in verdict ? verdict.id : undefined
+  })
+  assert.ok(ids[0])
+  assert.equal(ids[0], ids[1])
+})
+
+function hmacBase64(key: string, text: string): string {
+  return createHmac('sha256', key).update(text).digest('base64')
+}
+
+test('twilio: JSON is signed by its digest in the address, and no other body passes with it', () => {
+  const scheme = twilio({ secret: 's' })
+  const body = '{"type":"com.twilio.x","data":1}'
+  const called = `https://hooks.example.com/webhooks/t?bodySHA256=${createHash('sha256').update(body).digest('hex')}`
+  const sign = (address: string) => createHmac('sha1', 's').update(address).digest('base64')
+  const outcome = (text: string, address: string, type = 'application/json') => {
+    const headers = { 'content-type': type, 'x-twilio-signature': sign(address) }
+    const verdict = scheme.verify({ rawBody: Buffer.from(text), headers, now, url: address })
+    return 'type' in verdict ? verdict.type : 'rejected' in verdict && verdict.rejected
+  }
+  assert.equal(outcome(body, called), 'com.twilio.x')
+  assert.equal(outcome(`${body} `, called), 'signature')
+  assert.equal(outcome(body, 'https://hooks.example.com/webhooks/t'), 'signature', 'nothing signs the body')
+})
+
+test('a form is read by its fields: a type for each kind of Twilio and Slack', () => {
+  const form = { 'content-type': 'application/x-www-form-urlencoded; charset=UTF-8' }
+  const types = (fields: Record<string, string>) => {
+    const body = new URLSearchParams(fields)
+    const text = [...body.keys()]
+      .toSorted()
+      .map((name) => name + body.get(name))
+      .join('')
+    const signature = createHmac('sha1', 's')
+      .update(url + text)
+      .digest('base64')
+    const verdict = twilio({ secret: 's' }).verify({
+      rawBody: Buffer.from(body.toString()),
+      headers: { ...form, 'x-twilio-signature': signature },
+      now,
+      url,
+    })
+    assert.ok('type' in verdict)
+    assert.match(verdict.reply?.body ?? '', /<Response\/>/)
+    return verdict.type
+  }
+  assert.equal(types({ SmsStatus: 'received', Body: 'hi & bye +1' }), 'message.received')
+  assert.equal(types({ CallStatus: 'completed', CallSid: 'CA1' }), 'call.completed')
+  assert.equal(types({ EventType: 'onMessageAdded' }), 'onMessageAdded')
+  assert.equal(types({ Digits: '1' }), 'callback')
+
+  const time = String(now / 1000)
+  const rawBody = Buffer.from(new URLSearchParams({ payload: '{"type":"block_actions"}' }).toString())
+  const signature = createHmac('sha256', 's').update(`v0:${time}:${rawBody.toString()}`).digest('hex')
+  const headers = { ...form, 'x-slack-request-timestamp': time, 'x-slack-signature': `v0=${signature}` }
+  const verdict = slack({ secret: 's' }).verify({ rawBody, headers, now })
+  assert.ok('type' in verdict)
+  assert.equal(verdict.type, 'block_actions')
+  assert.deepEqual(verdict.reply, { status: 200, body: '' })
+})
