@@ -50,7 +50,7 @@ export function readSources(
 function faultOf(given: unknown): string | undefined {
   const { verify, withSecrets, forwardTo } = (given ?? {}) as Partial<Record<keyof Scheme, unknown>>
   if (typeof verify !== 'function' || typeof withSecrets !== 'function')
-    return 'is no scheme: use hmac(), stripe(), github() or standardWebhooks()'
+    return 'is no scheme: use hmac(), standardWebhooks() or a preset such as stripe()'
   if (forwardTo === undefined) return undefined
   if (typeof forwardTo !== 'string') return 'has a forwardTo that is no http address'
   const fault = faultOfDestination(forwardTo, true)

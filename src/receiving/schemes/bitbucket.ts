@@ -5,7 +5,7 @@ import { createScheme, type Scheme, type SourceOptions } from './scheme.ts'
 /**
  * Bitbucket, Cloud and Data Center: `X-Hub-Signature: sha256=<hex>`, HMAC-SHA256 over the body. The type is `X-Event-Key`,
  * as Bitbucket writes it: `repo:push`. The id is `X-Request-UUID` (Cloud) or `X-Request-Id` (Data Center); neither it nor
- * a time is signed.
+ * a time is signed, and that a retry repeats it is not documented.
  * https://support.atlassian.com/bitbucket-cloud/docs/manage-webhooks/
  * https://confluence.atlassian.com/bitbucketserver/event-payload-938025882.html
  */

@@ -1,15 +1,22 @@
 import { bodyDigest, form, hasMediaType, identify, isObject, json, readForm, readObject } from './body.ts'
 import { decodeDigest, digestOf, findEqual } from './digest.ts'
 import { createScheme, refuse, type Check, type Delivery, type Scheme, type TimedOptions } from './scheme.ts'
-import { defaultTolerance, isCurrent } from './timestamp.ts'
+import { isCurrent } from './timestamp.ts'
+
+/**
+ * Seconds. Mailgun tries again for eight hours, and is seen to send the same signature then: with less, every retry would
+ * be refused. That the id is the token keeps replays out for as long as processed events are remembered.
+ * https://documentation.mailgun.com/docs/mailgun/user-manual/webhooks/webhook-retries
+ */
+const retryTolerance = 9 * 3600
 
 /**
  * Mailgun, with the HTTP webhook signing key: hex HMAC-SHA256 over a timestamp and a token that stand in the body itself,
  * as `signature` in JSON (or `parent-signature` for the account above a subaccount), as fields in a route's form. The body
- * is not signed: whoever has seen one signature can put it on a body of their own while the time is near, which https
- * prevents. The id is the token, so that one signature is one event. Mailgun's pages do not say whether a retry has a new
- * token; the events' own ids are `event-data.id`. The type is `event-data.event`, such as `delivered`, or `route` for
- * the mail that a route forwards as a form without attachments.
+ * is not signed: whoever has seen one signature, which https prevents, can put it on a body of their own until the real one
+ * has come. The id is the token, so that one signature is one event; Mailgun's own ids are `event-data.id`. The type is
+ * `event-data.event`, such as `delivered`, or `route` for mail that a route forwards as a form without attachments. The
+ * signed time may differ by nine hours unless `tolerance` says otherwise.
  * https://documentation.mailgun.com/docs/mailgun/user-manual/webhooks/securing-webhooks
  */
 export function mailgun(options: TimedOptions): Scheme {
@@ -32,7 +39,7 @@ interface Signature {
   event?: unknown
 }
 
-function mailgunCheck(secrets: readonly string[], tolerance = defaultTolerance): Check {
+function mailgunCheck(secrets: readonly string[], tolerance = retryTolerance): Check {
   return (delivery) => {
     const { timestamp, token, digests } = readSignature(delivery)
     if (

@@ -3,9 +3,11 @@ import assert from 'node:assert/strict'
 import { createHmac, generateKeyPairSync, sign } from 'node:crypto'
 import { test } from 'node:test'
 import { sign as signForGitHub } from '@octokit/webhooks-methods'
+import { verifyKey } from 'discord-interactions'
 import { Webhook as StandardWebhook } from 'standardwebhooks'
 import Stripe from 'stripe'
 import { Webhook as SvixWebhook } from 'svix'
+import { discord } from './discord.ts'
 import { github } from './github.ts'
 import type { Scheme } from './scheme.ts'
 import { standardWebhooks } from './standard-webhooks.ts'
@@ -201,4 +203,27 @@ test('github: a webhook whose content type is that of forms has its JSON in payl
   }
   assert.equal(verdict(github({ secret: 'hush' }), body, headers), 'd issues.opened')
   assert.equal(verdict(github({ secret: 'hush' }), `${body}&x=1`, headers), 'signature')
+})
+
+test('discord: what its package verifies is accepted, and what it refuses is refused', async () => {
+  const { privateKey, publicKey } = generateKeyPairSync('ed25519')
+  const secret = publicKey.export({ format: 'der', type: 'spki' }).subarray(-32).toString('hex')
+  const scheme = discord({ secret })
+  const body =
+    '{"version":1,"type":1,"event":{"type":"QUEST_USER_ENROLLMENT","timestamp":"2024-10-18T14:42:53"}}'
+  const time = String(seconds)
+  const signature = sign(null, Buffer.from(time + body), privateKey).toString('hex')
+  const flipped = (signature.startsWith('0') ? '1' : '0') + signature.slice(1)
+  for (const [isSigned, text, value, at] of [
+    [true, body, signature, time],
+    [false, `${body} `, signature, time],
+    [false, body, flipped, time],
+    [false, body, signature.slice(2), time],
+    [false, body, '', time],
+    [false, body, signature, String(seconds + 1)],
+  ] as const) {
+    assert.equal(await verifyKey(text, value, at, secret), isSigned)
+    const headers = { 'x-signature-ed25519': value, 'x-signature-timestamp': at }
+    assert.equal(verdict(scheme, text, headers).endsWith('QUEST_USER_ENROLLMENT'), isSigned)
+  }
 })
