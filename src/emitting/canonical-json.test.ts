@@ -31,7 +31,7 @@ function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted)
   if (typeof value !== 'object' || value === null) return value
   const names = Object.keys(value).toSorted()
-  return names.map((name) => [{ name }, sorted((value as Record<string, unknown>)[name])])
+  return { members: names.map((name) => [name, sorted((value as Record<string, unknown>)[name])]) }
 }
 
 test('numbers are the same when they are worth the same', () => {

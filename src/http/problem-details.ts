@@ -63,6 +63,9 @@ export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply
   return reply.serializer((body: string) => body).send(JSON.stringify(problemBody(problem, reply.request.id)))
 }
 
+/** Of what is sent: its form, its length, its type. */
+const ofTheBody = new Set([400, 413, 415])
+
 /** The one place where errors become answers. */
 export function answerProblems(app: FastifyInstance, allowedMethods: (url: string) => string[]): void {
   // A route of this method that called itself not found is not a wrong method, unless the address is written out in
@@ -76,7 +79,8 @@ export function answerProblems(app: FastifyInstance, allowedMethods: (url: strin
     const problem = toProblem(error)
     report(request, problem, error)
     // What is wrong with a body does not matter where nothing reads it.
-    if (request.is404 && problem.status < 500) return sendNotFound(request, reply, new Problem('not-found'))
+    if (request.is404 && ofTheBody.has(problem.status))
+      return sendNotFound(request, reply, new Problem('not-found'))
     return problem.status === 404 ? sendNotFound(request, reply, problem) : sendProblem(reply, problem)
   })
   app.setNotFoundHandler((request, reply) => sendNotFound(request, reply, new Problem('not-found')))
