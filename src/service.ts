@@ -101,6 +101,7 @@ export async function startService(parts: ServiceParts): Promise<Service> {
       log,
       clock,
       authenticate: accounts.authenticate,
+      noteForeignCall: accounts.noteForeignCall,
       baseUrl,
       timeouts: parts.timeouts,
     }))

@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts'
 import { ConfigurationError, type Configuration } from '../config/environment.ts'
 import type { Keyring } from '../crypto/keyring.ts'
+import type { NoteForeignCall } from '../http/access.ts'
 import type { Authenticate } from '../http/principal.ts'
 import type { Room } from '../http/room.ts'
 import { Cursors } from '../paging/cursor.ts'
@@ -21,6 +22,7 @@ import { Audit } from './audit.ts'
 import { createAuthenticate } from './authenticate.ts'
 import { deviceRoutes } from './device-routes.ts'
 import { Devices } from './devices.ts'
+import { createForeignCallNotes } from './foreign-calls.ts'
 import { HostCookie } from './host-cookie.ts'
 import { jwksRoutes } from './jwks-routes.ts'
 import { identityRoutes } from './identity-routes.ts'
@@ -46,6 +48,7 @@ export interface AccountsParts {
 
 export interface Accounts extends Room {
   authenticate: Authenticate
+  noteForeignCall: NoteForeignCall
   audit: Audit
   events: AccountEvents
   keys: ApiKeys
@@ -101,6 +104,7 @@ export function createAccounts({
   ])
   return {
     authenticate: createAuthenticate({ keys, accessTokens, sessions, cookie: sessionCookie }),
+    noteForeignCall: createForeignCallNotes(audit, clock),
     audit,
     events,
     keys,

@@ -27,6 +27,13 @@ export interface NewFamily extends Omit<NewSession, 'address' | 'userAgent'> {
   userAgent: string | null
 }
 
+/** A code or refresh token that is not (or no longer) good. */
+export interface Refused {
+  refused: true
+  /** Whose it was, when that is known. */
+  userId: string | undefined
+}
+
 /**
  * Refresh tokens rotate: each is used once and gives the next. One that comes back later was copied by somebody, and
  * nobody can tell who is the thief, so its whole family ends (RFC 9700, section 4.14.2).
@@ -80,19 +87,19 @@ export class RefreshTokens {
   }
 
   /**
-   * Exchanges a token for the next one. `undefined` when it is not (or no longer) good for this app.
+   * Exchanges a token for the next one, when it is good for this app.
    * @param origin who asks, for the audit log when this is a reuse.
    */
   async rotate(
     token: string,
     clientId: string,
     origin: AuditOrigin = {},
-  ): Promise<{ family: Family; token: string } | undefined> {
+  ): Promise<{ family: Family; token: string } | Refused> {
     const now = this.#clock.now()
     const hash = hashToken(token)
     return this.#database.transaction(async (tx) => {
       const familyId = await this.#familyOf(tx, hash, now)
-      if (familyId === undefined) return undefined
+      if (familyId === undefined) return { refused: true, userId: undefined }
       // This change is a lock as well: refreshes and revocations of one family go one after the other.
       const row = await tx
         .updateTable('token_families')
@@ -103,26 +110,37 @@ export class RefreshTokens {
         .where('expires_at', '>', now)
         .returningAll()
         .executeTakeFirst()
-      if (!row || !(await this.liveRole(tx, familyId, row.user_id))) return undefined
+      if (!row || !(await this.liveRole(tx, familyId, row.user_id)))
+        return { refused: true, userId: row?.user_id ?? (await ownerOf(tx, familyId)) }
       if (!(await this.#spend(tx, hash, now))) {
-        await this.revokeFamily(tx, familyId)
-        const detail = { reason: 'reuse' }
-        const target = `app:${clientId}`
-        await this.#record(tx, { action: 'tokens.revoked', userId: row.user_id, target, detail, ...origin })
-        return undefined
+        await this.endReused(tx, row, origin)
+        return { refused: true, userId: row.user_id }
       }
       const family = { familyId, userId: row.user_id, clientId, authenticatedAt: row.authenticated_at }
       return { family, token: await this.#issue(tx, familyId, row.expires_at) }
     })
   }
 
-  async revokeFamily(tx: Tx, familyId: string): Promise<void> {
-    await tx
+  /** Ends a family, a code or token of which came twice. */
+  async endReused(
+    tx: Tx,
+    family: { id: string; user_id: string; client_id: string },
+    origin: AuditOrigin,
+  ): Promise<void> {
+    const { numUpdatedRows } = await tx
       .updateTable('token_families')
       .set({ revoked_at: this.#clock.now() })
-      .where('id', '=', familyId)
+      .where('id', '=', family.id)
       .where('revoked_at', 'is', null)
-      .execute()
+      .executeTakeFirst()
+    if (numUpdatedRows === 0n) return
+    await this.#record(tx, {
+      action: 'tokens.revoked',
+      userId: family.user_id,
+      target: `app:${family.client_id}`,
+      detail: { reason: 'reuse' },
+      ...origin,
+    })
   }
 
   /** Ends one of the user's families; `record` as for sessions. False when the user has no such live family. */
@@ -243,4 +261,13 @@ export class RefreshTokens {
       .executeTakeFirst()
     return numUpdatedRows > 0n
   }
+}
+
+async function ownerOf(tx: Tx, familyId: string): Promise<string | undefined> {
+  const row = await tx
+    .selectFrom('token_families')
+    .select('user_id')
+    .where('id', '=', familyId)
+    .executeTakeFirst()
+  return row?.user_id
 }

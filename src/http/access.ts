@@ -4,6 +4,9 @@ import { isAddressedToThisMachine } from './loopback-only.ts'
 import type { Access, Authenticate, Principal } from './principal.ts'
 import type { RateLimits } from './rate-limits.ts'
 
+/** Told, before it is refused, of a call that a page of another site made with the cookie of somebody. */
+export type NoteForeignCall = (request: FastifyRequest, principal: Principal) => Promise<void>
+
 export interface Guard {
   authenticate: Authenticate
   limits: RateLimits
@@ -11,13 +14,15 @@ export interface Guard {
   origin: () => string
   /** Whether the routes that are `openInDemo` are open to calls on this machine. */
   demo: boolean
+  noteForeignCall: NoteForeignCall | undefined
 }
 
 /**
  * Puts the guard that a route's `config.access` asks for in front of it. A route that declares none is a programming
  * error that stops the start: access is never open by forgetting.
  */
-export function guardRoutes(app: FastifyInstance, { authenticate, limits, origin, demo }: Guard): void {
+export function guardRoutes(app: FastifyInstance, guarding: Guard): void {
+  const { authenticate, limits, origin, demo, noteForeignCall } = guarding
   app.decorateRequest('principal', undefined)
   app.addHook('onRoute', (route) => {
     const access = route.config?.access
@@ -29,7 +34,10 @@ export function guardRoutes(app: FastifyInstance, { authenticate, limits, origin
       const principal = await authenticate(request)
       if (!principal) throw new Problem('not-signed-in')
       // Whether the call came from our own pages is asked before what it may do.
-      if (principal.kind === 'session') refuseForeignWrites(request, origin())
+      if (principal.kind === 'session' && isForeignWrite(request, origin())) {
+        await noteForeignCall?.(request, principal)
+        throw new Problem('foreign-origin')
+      }
       limits.account(request, reply, principal)
       allow(access, principal)
       request.principal = principal
@@ -51,16 +59,16 @@ function allow(access: Access, principal: Principal): void {
 const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /**
- * Cookies travel with requests that foreign pages make. A call that changes something is refused when the browser says
+ * Cookies travel with requests that foreign pages make. A call that changes something is foreign when the browser says
  * that another site made it: by Sec-Fetch-Site (https://www.w3.org/TR/fetch-metadata/), or by Origin in browsers
  * without it. A client that sends neither is no browser, and then no foreign page is behind it.
  */
-export function refuseForeignWrites(request: FastifyRequest, origin: string): void {
-  if (safeMethods.has(request.method)) return
+function isForeignWrite(request: FastifyRequest, origin: string): boolean {
+  if (safeMethods.has(request.method)) return false
   const site = request.headers['sec-fetch-site']
-  if (site !== undefined && site !== 'same-origin' && site !== 'none') throw new Problem('foreign-origin')
+  if (site !== undefined && site !== 'same-origin' && site !== 'none') return true
   const from = request.headers.origin
   // Our pages send no referrer, and a browser then writes `null` as the origin of their own forms.
   const ownForm = from === 'null' && site === 'same-origin'
-  if (from !== undefined && from !== origin && !ownForm) throw new Problem('foreign-origin')
+  return from !== undefined && from !== origin && !ownForm
 }

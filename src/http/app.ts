@@ -10,7 +10,7 @@ import Fastify, {
 } from 'fastify'
 import type { Clock } from '../clock.ts'
 import type { Configuration } from '../config/environment.ts'
-import { guardRoutes } from './access.ts'
+import { guardRoutes, type NoteForeignCall } from './access.ts'
 import { compileSerializer, compileValidator } from './schema-compilers.ts'
 import { addSecurityHeaders } from './security-headers.ts'
 import { serveAssets } from './assets.ts'
@@ -39,6 +39,7 @@ export interface AppParts {
   log: FastifyBaseLogger
   clock: Clock
   authenticate: Authenticate
+  noteForeignCall?: NoteForeignCall
   /** The public origin; known only once the server listens when PORT is 0. */
   baseUrl: () => string
   timeouts?: Timeouts | undefined
@@ -61,7 +62,15 @@ declare module 'fastify' {
 
 /** Builds the application with everything that all routes share. Routes are then declared on it. */
 export async function createApp(parts: AppParts): Promise<App> {
-  const { configuration, log, clock, authenticate, baseUrl, timeouts = defaultTimeouts } = parts
+  const {
+    configuration,
+    log,
+    clock,
+    authenticate,
+    noteForeignCall,
+    baseUrl,
+    timeouts = defaultTimeouts,
+  } = parts
   const methods = new RouteMethods()
   const app: App = Fastify({
     loggerInstance: log,
@@ -92,7 +101,13 @@ export async function createApp(parts: AppParts): Promise<App> {
   app.addHook('onRoute', (route) => methods.add(route))
   app.decorate('routeMethods', methods)
   const limits = limitRequests(app, configuration.rateLimit ? clock : undefined)
-  guardRoutes(app, { authenticate, limits, origin: baseUrl, demo: configuration.demo })
+  guardRoutes(app, {
+    authenticate,
+    limits,
+    origin: baseUrl,
+    demo: configuration.demo,
+    noteForeignCall,
+  })
   answerProblems(app, (url) => methods.allowedFor(url))
 
   addSecurityHeaders(app, { https: (configuration.baseUrl ?? '').startsWith('https:') })

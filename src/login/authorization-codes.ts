@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { Family, RefreshTokens } from '../accounts/refresh-tokens.ts'
+import type { AuditOrigin } from '../accounts/audit.ts'
+import type { Family, Refused, RefreshTokens } from '../accounts/refresh-tokens.ts'
 import { keptUserAgent } from '../accounts/sessions.ts'
 import type { Clock } from '../clock.ts'
 import { equalBytes, hashToken, newToken } from '../crypto/tokens.ts'
@@ -24,6 +25,8 @@ export interface Exchange {
   clientId: string
   redirectUri: string
   verifier: string
+  /** Who asks, for the audit log. */
+  origin: AuditOrigin
 }
 
 /** The one-time codes that apps exchange for tokens (RFC 6749, section 4.1; RFC 7636). */
@@ -62,7 +65,7 @@ export class AuthorizationCodes {
   }
 
   /**
-   * Exchanges a code; `undefined` when it is not good. Whoever comes first spends it, rightly or not; a second use means
+   * Exchanges a code. Whoever comes first spends it, rightly or not; a second use means
    * that two have it, so what the first one got is revoked (RFC 6749, section 4.1.2).
    */
   async exchange({
@@ -70,7 +73,8 @@ export class AuthorizationCodes {
     clientId,
     redirectUri,
     verifier,
-  }: Exchange): Promise<{ family: Family; refreshToken: string } | undefined> {
+    origin,
+  }: Exchange): Promise<{ family: Family; refreshToken: string } | Refused> {
     const now = this.#clock.now()
     const hash = hashToken(code)
     const familyId = this.#refreshTokens.newFamilyId()
@@ -83,8 +87,7 @@ export class AuthorizationCodes {
         .returningAll()
         .executeTakeFirst()
       if (!row) {
-        await this.#revokeWhatItGave(tx, hash)
-        return undefined
+        return { refused: true, userId: await this.#endWhatItGave(tx, hash, origin) }
       }
       const rightVerifier = equalBytes(Buffer.from(challengeOf(verifier)), Buffer.from(row.challenge))
       const right =
@@ -92,7 +95,7 @@ export class AuthorizationCodes {
         row.client_id === clientId &&
         row.redirect_uri === redirectUri &&
         rightVerifier
-      if (!right || (await this.#isBlocked(tx, row.user_id))) return undefined
+      if (!right || (await this.#isBlocked(tx, row.user_id))) return { refused: true, userId: row.user_id }
       const family = { familyId, userId: row.user_id, clientId, authenticatedAt: row.authenticated_at }
       const { provider, address, user_agent: userAgent } = row
       const refreshToken = await this.#refreshTokens.begin(tx, { ...family, provider, address, userAgent })
@@ -111,13 +114,15 @@ export class AuthorizationCodes {
     )
   }
 
-  async #revokeWhatItGave(tx: Tx, hash: Uint8Array): Promise<void> {
+  /** Gives whose code it was, when there was one. */
+  async #endWhatItGave(tx: Tx, hash: Uint8Array, origin: AuditOrigin): Promise<string | undefined> {
     const used = await tx
       .selectFrom('authorization_codes')
-      .select('family_id')
+      .select(['family_id', 'user_id', 'client_id'])
       .where('code_hash', '=', hash)
       .executeTakeFirst()
-    if (used?.family_id) await this.#refreshTokens.revokeFamily(tx, used.family_id)
+    if (used?.family_id) await this.#refreshTokens.endReused(tx, { ...used, id: used.family_id }, origin)
+    return used?.user_id
   }
 
   async #isBlocked(tx: Tx, userId: string): Promise<boolean> {

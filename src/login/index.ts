@@ -105,7 +105,7 @@ export function createLogin(parts: LoginParts): Login {
         count,
       })
       await formPostRoute(app, providers)
-      await tokenRoutes(app, { clients, codes, refreshTokens, accessTokens })
+      await tokenRoutes(app, { clients, codes, refreshTokens, accessTokens, audit })
       await pageRoutes(app, {
         providers,
         reader: database.reader,

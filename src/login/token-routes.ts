@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { accessTokenLifetime, type AccessTokens } from '../accounts/access-tokens.ts'
-import { auditOrigin, type AuditOrigin } from '../accounts/audit.ts'
-import type { Family, RefreshTokens } from '../accounts/refresh-tokens.ts'
+import { auditOrigin, type Audit, type AuditOrigin } from '../accounts/audit.ts'
+import type { Family, Refused, RefreshTokens } from '../accounts/refresh-tokens.ts'
 import { acceptForms, neverStored } from '../accounts/routes.ts'
 import { hashToken } from '../crypto/tokens.ts'
 import type { App } from '../http/app.ts'
@@ -15,6 +15,7 @@ export interface TokenRoutesParts {
   codes: AuthorizationCodes
   refreshTokens: RefreshTokens
   accessTokens: AccessTokens
+  audit: Audit
 }
 
 const tags = ['sign-in']
@@ -51,7 +52,7 @@ class TokenError extends Error {
 /** POST /auth/token: apps exchange codes and refresh tokens, without a secret, from their own origins. */
 export async function tokenRoutes(
   app: App,
-  { clients, codes, refreshTokens, accessTokens }: TokenRoutesParts,
+  { clients, codes, refreshTokens, accessTokens, audit }: TokenRoutesParts,
 ): Promise<void> {
   await app.register(async (scope: App) => {
     neverStored(scope)
@@ -95,14 +96,19 @@ export async function tokenRoutes(
         if (clientId === undefined) throw new TokenError('invalid_request', 'client_id is missing')
         if (!clients.has(clientId))
           throw new TokenError('invalid_client', 'no app of this id is registered', 401)
-        if (grant === 'authorization_code') return answer(await exchangeCode(body, clientId))
+        if (grant === 'authorization_code')
+          return answer(await exchangeCode(body, clientId, auditOrigin(request)))
         if (grant === 'refresh_token') return answer(await refresh(body, clientId, auditOrigin(request)))
         throw new TokenError('unsupported_grant_type', 'use authorization_code or refresh_token')
       },
     )
   })
 
-  async function exchangeCode(body: Record<string, string | undefined>, clientId: string) {
+  async function exchangeCode(
+    body: Record<string, string | undefined>,
+    clientId: string,
+    origin: AuditOrigin,
+  ) {
     const { code, code_verifier: verifier, redirect_uri: redirectUri } = body
     if (!code) throw new TokenError('invalid_request', 'code is missing')
     if (!redirectUri) throw new TokenError('invalid_request', 'redirect_uri is missing')
@@ -110,17 +116,28 @@ export async function tokenRoutes(
     if (!verifier || !/^[A-Za-z0-9\-._~]{43,128}$/.test(verifier)) {
       throw new TokenError('invalid_request', 'code_verifier is missing or not of the form of RFC 7636')
     }
-    const exchanged = await codes.exchange({ code, clientId, redirectUri, verifier })
-    if (!exchanged) throw new TokenError('invalid_grant', 'the code is wrong, was used or has expired')
+    const exchanged = await codes.exchange({ code, clientId, redirectUri, verifier, origin })
+    if ('refused' in exchanged) {
+      await noteRefusal(exchanged, clientId, origin)
+      throw new TokenError('invalid_grant', 'the code is wrong, was used or has expired')
+    }
     return exchanged
   }
 
   async function refresh(body: Record<string, string | undefined>, clientId: string, origin: AuditOrigin) {
     if (!body['refresh_token']) throw new TokenError('invalid_request', 'refresh_token is missing')
     const rotated = await refreshTokens.rotate(body['refresh_token'], clientId, origin)
-    if (!rotated)
+    if ('refused' in rotated) {
+      await noteRefusal(rotated, clientId, origin)
       throw new TokenError('invalid_grant', 'the refresh token is wrong, was used, revoked or has expired')
+    }
     return { family: rotated.family, refreshToken: rotated.token }
+  }
+
+  /** Somebody may have got hold of what was not given to them: whoever it belongs to shall be able to see that. */
+  async function noteRefusal({ userId }: Refused, clientId: string, origin: AuditOrigin): Promise<void> {
+    const target = `app:${clientId}`
+    await audit.note({ ...origin, action: 'tokens.refused', userId, target, code: 'invalid-grant' })
   }
 
   async function answer({ family, refreshToken }: { family: Family; refreshToken: string }) {

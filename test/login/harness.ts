@@ -37,21 +37,70 @@ export async function whoAmI(service: TestService, browser: Browser): Promise<Me
   return ((await response.json()) as { user: Me }).user
 }
 
-/** Calls a callback that must fail: /login with this code, and nobody is signed in. */
-export async function assertFails(
+/**
+ * Calls a callback that must fail: it leads to /login with this code, the audit log has it under the number that the page
+ * shows, no account, session or token has changed, and the browser is signed in as before, if at all.
+ */
+export async function assertRefused(
   service: TestService,
   browser: Browser,
   callback: URL,
   code: string,
 ): Promise<void> {
+  const who = await whoAmI(service, browser)
+  const before = await accountsOf(service)
   const answer = await browser.go(callback)
   assert.ok(answer.status === 302 || answer.status === 303, `answered ${answer.status}`)
   const location = new URL(answer.headers.get('location')!, service.baseUrl)
   assert.equal(location.origin, service.baseUrl)
   assert.equal(location.pathname, '/login')
   assert.equal(location.searchParams.get('error'), code)
-  assert.match(location.searchParams.get('id') ?? '', /^[\w-]+$/)
+  const id = location.searchParams.get('id') ?? ''
+  assert.match(id, /^[\w-]+$/)
+  assert.deepEqual(await auditCodes(service, id), [code])
+  assert.deepEqual(await accountsOf(service), before)
+  assert.deepEqual(await whoAmI(service, browser), who)
+}
+
+/** The same in a browser that nobody is signed in with. */
+export async function assertFails(
+  service: TestService,
+  browser: Browser,
+  callback: URL,
+  code: string,
+): Promise<void> {
+  await assertRefused(service, browser, callback, code)
   assert.equal(await whoAmI(service, browser), undefined)
+}
+
+/** What one request has in the audit log: the codes of its failures, in the order of their writing. */
+async function auditCodes({ database }: TestService, supportId: string): Promise<(string | null)[]> {
+  const rows = await database.reader
+    .selectFrom('audit_log')
+    .select('code')
+    .where('support_id', '=', supportId)
+    .orderBy('id')
+    .execute()
+  return rows.map(({ code }) => code)
+}
+
+/** All that says who may come in and as whom; two of these are equal when nothing of it has changed. */
+export async function accountsOf({ database }: TestService): Promise<Record<string, unknown[]>> {
+  const { reader } = database
+  const [users, identities, sessions, families, codes, tokens] = await Promise.all([
+    reader.selectFrom('users').selectAll().orderBy('id').execute(),
+    reader.selectFrom('identities').selectAll().orderBy('provider').orderBy('provider_id').execute(),
+    reader.selectFrom('sessions').selectAll().orderBy('id').execute(),
+    reader.selectFrom('token_families').selectAll().orderBy('id').execute(),
+    reader.selectFrom('authorization_codes').selectAll().orderBy('code_hash').execute(),
+    reader.selectFrom('refresh_tokens').selectAll().orderBy('token_hash').execute(),
+  ])
+  // When a session was last used is no part of it.
+  return { users, identities, sessions: sessions.map(withoutUse), families, codes, tokens }
+}
+
+function withoutUse<T extends { last_seen_at: number }>({ last_seen_at: _used, ...row }: T) {
+  return row
 }
 
 /** How many users and sessions there are. */

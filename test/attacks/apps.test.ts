@@ -1,0 +1,180 @@
+// Groups 6, 12 and 15, as far as they are about apps: stolen codes and refresh tokens. What PKCE refuses before a sign-in
+// begins is in test/login/tokens.test.ts, rotation and grace are in test/login/apps.test.ts.
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, test } from 'node:test'
+import { Browser } from '#test/harness/browser.ts'
+import { onEachEngine } from '#test/harness/engines.ts'
+import { startTestService, type TestService } from '#test/harness/service.ts'
+import { systemClock } from '../../src/clock.ts'
+import { accountsOf, appStart, exchange, newPkce, spa } from '../login/harness.ts'
+import { signInAs } from './harness.ts'
+import { startHonestProvider, type HonestProvider } from './honest-provider.ts'
+
+const redirectUri = spa.redirectUris[0]!
+
+onEachEngine('credentials of apps', (engine) => {
+  let provider: HonestProvider
+  let service: TestService
+  let shift = 0
+  before(async () => {
+    provider = await startHonestProvider()
+    const other = { id: 'other', redirectUris: ['https://other.example.com/callback'] }
+    const clock = { ...systemClock, now: () => Date.now() + shift }
+    const config = { login: { clients: [spa, other] } }
+    service = await startTestService(engine, { env: provider.env('ACME'), config, parts: { clock } })
+  })
+  beforeEach(() => {
+    shift = 0
+  })
+  after(async () => {
+    await service.close()
+    await provider.close()
+  })
+
+  async function begun(person: string): Promise<{ code: string; verifier: string }> {
+    const pkce = newPkce()
+    const target = await signInAs(service, new Browser(), provider, person, appStart(pkce))
+    return { code: new URL(target).searchParams.get('code')!, verifier: pkce.verifier }
+  }
+  const redeem = (code: string, verifier: string, more: Record<string, string> = {}) =>
+    exchange(service, {
+      grant_type: 'authorization_code',
+      client_id: 'spa',
+      code,
+      code_verifier: verifier,
+      redirect_uri: redirectUri,
+      ...more,
+    })
+  const refresh = (token: unknown, more: Record<string, string> = {}) =>
+    exchange(service, {
+      grant_type: 'refresh_token',
+      client_id: 'spa',
+      refresh_token: String(token),
+      ...more,
+    })
+  async function tokensOf(person: string): Promise<Record<string, unknown>> {
+    const { code, verifier } = await begun(person)
+    const { status, body } = await redeem(code, verifier)
+    assert.equal(status, 200)
+    return body
+  }
+  const userOf = async (person: string): Promise<string> => {
+    const row = await service.database.reader
+      .selectFrom('identities')
+      .select('user_id')
+      .where('provider_id', '=', person)
+      .executeTakeFirstOrThrow()
+    return row.user_id
+  }
+  /** The newest entry about somebody, in short. */
+  async function told(person: string): Promise<unknown> {
+    const row = await service.database.reader
+      .selectFrom('audit_log')
+      .select(['action', 'code', 'target', 'detail'])
+      .where('user_id', '=', await userOf(person))
+      .orderBy('id', 'desc')
+      .executeTakeFirstOrThrow()
+    return [row.action, row.code, row.target]
+  }
+  const isRefused = ({ status, body }: { status: number; body: Record<string, unknown> }): void =>
+    assert.deepEqual([status, body['error']], [400, 'invalid_grant'])
+  const works = async (access: unknown): Promise<boolean> => {
+    const headers = { authorization: `Bearer ${String(access)}` }
+    return (await service.fetch('/auth/session', { headers })).status === 200
+  }
+
+  const thefts: [name: string, fields: Record<string, string>][] = [
+    ['another verifier', { code_verifier: newPkce().verifier }],
+    ['another app', { client_id: 'other' }],
+    ['another redirect URI', { redirect_uri: spa.redirectUris[1]! }],
+  ]
+  for (const [name, fields] of thefts) {
+    test(`a stolen code is worth nothing with ${name}, nor afterwards to anybody, and the audit log tells of it`, async () => {
+      const person = `stolen with ${name}`
+      const { code, verifier } = await begun(person)
+      const before = await accountsOf(service)
+      isRefused(await redeem(code, verifier, fields))
+      assert.deepEqual(await told(person), [
+        'tokens.refused',
+        'invalid-grant',
+        `app:${fields['client_id'] ?? 'spa'}`,
+      ])
+      isRefused(await redeem(code, verifier))
+      const { families, tokens } = await accountsOf(service)
+      assert.deepEqual([families, tokens], [before['families'], before['tokens']])
+    })
+  }
+
+  test('a code that is used twice ends what it gave, and the audit log says why', async () => {
+    const { code, verifier } = await begun('twice')
+    const { body } = await redeem(code, verifier)
+    assert.ok(await works(body['access_token']))
+    isRefused(await redeem(code, verifier))
+    assert.ok(!(await works(body['access_token'])))
+    isRefused(await refresh(body['refresh_token']))
+    const rows = await service.database.reader
+      .selectFrom('audit_log')
+      .select(['action', 'detail'])
+      .where('user_id', '=', await userOf('twice'))
+      .where('action', '=', 'tokens.revoked')
+      .execute()
+    assert.deepEqual(
+      rows.map(({ detail }) => detail),
+      ['{"reason":"reuse"}'],
+    )
+  })
+
+  test('a code that nobody was given is refused, and told of without an account', async () => {
+    const before = await accountsOf(service)
+    isRefused(await redeem('A'.repeat(43), newPkce().verifier))
+    isRefused(await redeem('\0', newPkce().verifier))
+    isRefused(await refresh(`rt_${'A'.repeat(43)}`))
+    isRefused(await refresh('\0'))
+    assert.deepEqual(await accountsOf(service), before)
+    const rows = await service.database.reader
+      .selectFrom('audit_log')
+      .select(['code', 'target'])
+      .where('action', '=', 'tokens.refused')
+      .where('user_id', 'is', null)
+      .execute()
+    assert.equal(rows.length, 4)
+    for (const row of rows) assert.deepEqual({ ...row }, { code: 'invalid-grant', target: 'app:spa' })
+  })
+
+  test('a refresh token of one app is nothing to another, and stays good for its own', async () => {
+    const { refresh_token: token } = await tokensOf('apps')
+    isRefused(await refresh(token, { client_id: 'other' }))
+    assert.deepEqual(await told('apps'), ['tokens.refused', 'invalid-grant', 'app:other'])
+    assert.equal((await refresh(token)).status, 200)
+  })
+
+  test('a copied refresh token: whoever comes second after the grace ends the family, and both are out', async () => {
+    const first = await tokensOf('copied')
+    const { body: thief } = await refresh(first['refresh_token'])
+    assert.ok(await works(thief['access_token']))
+    shift = 10_001
+    isRefused(await refresh(first['refresh_token']))
+    isRefused(await refresh(thief['refresh_token']))
+    assert.ok(!(await works(thief['access_token'])))
+    assert.ok(!(await works(first['access_token'])))
+  })
+
+  test('after a block neither a code nor a refresh token is worth anything, and the tries are told of', async () => {
+    const { refresh_token: token } = await tokensOf('banned')
+    const id = await userOf('banned')
+    await service.admin(`/users/${id}`, { method: 'PATCH', json: { blocked: true } })
+    const before = await accountsOf(service)
+    isRefused(await refresh(token))
+    assert.deepEqual(await told('banned'), ['tokens.refused', 'invalid-grant', 'app:spa'])
+    assert.deepEqual(await accountsOf(service), before)
+  })
+
+  test('no token of one kind is another', async () => {
+    const { access_token: access, refresh_token: token } = await tokensOf('kinds')
+    const { code, verifier } = await begun('kinds')
+    for (const value of [access, code]) isRefused(await refresh(value))
+    isRefused(await redeem(String(token), verifier))
+    for (const bearer of [token, code]) assert.ok(!(await works(bearer)))
+    assert.equal((await redeem(code, verifier)).status, 200, 'none of it was spent by that')
+  })
+})
