@@ -1,0 +1,284 @@
+// Sign-ins through a real OpenID provider: consent and denial, other keys, a clock that goes wrong, codes that are not
+// one's own; and two services behind one address, of which one begins what the other finishes.
+import assert from 'node:assert/strict'
+import { createServer, request as httpRequest } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { after, before, beforeEach, describe, test } from 'node:test'
+import { Browser } from '#test/harness/browser.ts'
+import { engines, onEachEngine, type TestDatabase } from '#test/harness/engines.ts'
+import { startRealProvider, type RealProvider } from '#test/harness/real-provider.ts'
+import { startTestService, type TestService } from '#test/harness/service.ts'
+import { systemClock } from '../../src/clock.ts'
+import { appStart, assertFails, assertRefused, exchange, newPkce, spa, whoAmI } from '../login/harness.ts'
+import { begin, beginLink } from './harness.ts'
+
+const second = 1_000
+const minute = 60 * second
+
+const environment = (provider: RealProvider): Record<string, string> =>
+  Object.fromEntries(
+    ['REAL', 'AGAIN'].flatMap((name) => [
+      [`${name}_CLIENT_ID`, provider.client.id],
+      [`${name}_CLIENT_SECRET`, provider.client.secret],
+      [`${name}_ISSUER`, provider.issuer],
+    ]),
+  )
+const callbacks = (baseUrl: string): string[] =>
+  ['real', 'again'].map((name) => `${baseUrl}/auth/${name}/callback`)
+
+onEachEngine('a real OpenID provider', (engine) => {
+  let provider: RealProvider
+  let service: TestService
+  before(async () => {
+    provider = await startRealProvider()
+    service = await startTestService(engine, { env: environment(provider) })
+    provider.register(callbacks(service.baseUrl))
+  })
+  beforeEach(() => {
+    provider.exchanges.length = 0
+    provider.skew(0)
+  })
+  after(async () => {
+    await service.close()
+    await provider.close()
+  })
+
+  /** From the button to the callback, which is not called yet. */
+  const upTo = async (browser: Browser, person: string, consents?: boolean): Promise<URL> =>
+    provider.visit(browser, await begin(service, browser, '/auth/real'), person, consents)
+  async function signsIn(browser: Browser, person: string): Promise<void> {
+    const answer = await browser.go(await upTo(browser, person))
+    assert.equal(answer.headers.get('location'), '/dashboard')
+    assert.equal((await whoAmI(service, browser))!.email, `${person}@example.com`)
+  }
+
+  test('consent: signed in, and the next time without a question, as the same person', async () => {
+    const browser = new Browser()
+    await signsIn(browser, 'ada')
+    const first = (await whoAmI(service, browser))!
+    await browser.go(new URL('/auth/logout', service.baseUrl), { method: 'POST' })
+    await signsIn(browser, 'ada')
+    assert.deepEqual(await whoAmI(service, browser), first)
+    assert.deepEqual(provider.exchanges, [200, 200])
+  })
+
+  test('denial: nobody is signed in, and the provider is not asked for anything', async () => {
+    const browser = new Browser()
+    await assertFails(service, browser, await upTo(browser, 'denies', false), 'access-denied')
+    assert.deepEqual(provider.exchanges, [])
+  })
+
+  test('linking: a second account there, by consent; a denial leaves all as it was', async () => {
+    const browser = new Browser()
+    await signsIn(browser, 'links')
+    // The same browser here, and one there that nobody has signed in with yet.
+    const other = new Browser()
+    for (const [name, value] of browser.cookies(service.baseUrl))
+      other.cookies(service.baseUrl).set(name, value)
+    const denied = await provider.visit(
+      other,
+      await beginLink(service, other, '/auth/again/link'),
+      'links-2',
+      false,
+    )
+    await assertRefused(service, other, denied, 'access-denied')
+    const linked = await provider.visit(other, await beginLink(service, other, '/auth/again/link'), 'links-2')
+    assert.equal((await other.go(linked)).headers.get('location'), '/dashboard')
+    assert.equal((await whoAmI(service, other))!.email, 'links@example.com')
+  })
+
+  test('other keys: before the sign-in begins, and between its start and its end', async () => {
+    await signsIn(new Browser(), 'keys')
+    provider.rotate()
+    await signsIn(new Browser(), 'keys')
+    const browser = new Browser()
+    const callback = await upTo(browser, 'keys')
+    provider.rotate()
+    assert.equal((await browser.go(callback)).headers.get('location'), '/dashboard')
+  })
+
+  test('other keys: many sign-ins at that moment all succeed', async () => {
+    const browsers = Array.from({ length: 6 }, () => new Browser())
+    const waiting: URL[] = []
+    for (const [index, browser] of browsers.entries()) waiting.push(await upTo(browser, `many-${index}`))
+    provider.rotate()
+    const answers = await Promise.all(browsers.map((browser, index) => browser.go(waiting[index]!)))
+    for (const answer of answers) assert.equal(answer.headers.get('location'), '/dashboard')
+  })
+
+  // Its id_tokens are good for a minute, and half a minute of difference is put up with.
+  for (const [name, skew, good] of [
+    ['20 seconds ahead', 20 * second, true],
+    ['20 seconds behind', -20 * second, true],
+    ['80 seconds behind', -80 * second, true],
+    ['100 seconds behind', -100 * second, false],
+    ['an hour behind', -60 * minute, false],
+  ] as const) {
+    test(`a clock that is ${name} ${good ? 'does no harm' : 'makes its tokens old: nobody is signed in'}`, async () => {
+      provider.skew(skew)
+      const browser = new Browser()
+      if (good) await signsIn(browser, 'clock')
+      else await assertFails(service, browser, await upTo(browser, 'clock'), 'provider-answer-invalid')
+    })
+  }
+
+  test("somebody else's code, a used one, and a request without its challenge get nothing from it either", async () => {
+    const [attacker, victim] = [new Browser(), new Browser()]
+    const stolen = (await upTo(victim, 'victim')).searchParams.get('code')!
+    const own = await upTo(attacker, 'attacker')
+    own.searchParams.set('code', stolen)
+    await assertFails(service, attacker, own, 'provider-refused')
+
+    await signsIn(victim, 'victim')
+    const callback = await upTo(victim, 'victim')
+    const used = callback.searchParams.get('code')!
+    assert.equal((await victim.go(callback)).headers.get('location'), '/dashboard')
+    const again = await upTo(victim, 'victim')
+    again.searchParams.set('code', used)
+    await assertRefused(service, victim, again, 'provider-refused')
+
+    const stripped = await begin(service, attacker, '/auth/real')
+    for (const name of ['code_challenge', 'code_challenge_method']) stripped.searchParams.delete(name)
+    const answered = await provider.visit(attacker, stripped, 'attacker')
+    await assertFails(service, attacker, answered, 'provider-refused')
+  })
+})
+
+const postgres = engines.find(({ name }) => name === 'postgres')
+
+describe('two services behind one address, on one PostgreSQL', { skip: !postgres }, () => {
+  let provider: RealProvider
+  let database: TestDatabase
+  let services: TestService[]
+  /** Which of them gets the next request; or they take turns. */
+  let turn: 0 | 1 | 'each' = 0
+  let count = 0
+  const front = createServer((incoming, outgoing) => {
+    const { port } = services[turn === 'each' ? (count += 1) % 2 : turn]!.app.server.address() as AddressInfo
+    const { method, url, headers } = incoming
+    const passed = httpRequest({ host: '127.0.0.1', port, method, path: url, headers }, (answer) => {
+      outgoing.writeHead(answer.statusCode!, answer.headers)
+      answer.pipe(outgoing)
+    })
+    passed.on('error', () => outgoing.destroy())
+    incoming.pipe(passed)
+  })
+  before(async () => {
+    provider = await startRealProvider()
+    database = await postgres!.createDatabase()
+    await new Promise<void>((listening) => front.listen(0, '127.0.0.1', listening))
+    const env = {
+      ...environment(provider),
+      BASE_URL: `http://127.0.0.1:${(front.address() as AddressInfo).port}`,
+    }
+    provider.register(callbacks(env.BASE_URL))
+    const options = { env, databaseUrl: database.url, config: { login: { clients: [spa] } } }
+    // Their clocks do not quite agree either.
+    const ahead = { ...systemClock, now: () => Date.now() + 5 * second }
+    services = [
+      await startTestService(postgres!, options),
+      await startTestService(postgres!, { ...options, parts: { clock: ahead } }),
+    ]
+  })
+  after(async () => {
+    for (const service of services) await service.close()
+    await database.drop()
+    front.close()
+    front.closeAllConnections()
+    await provider.close()
+  })
+
+  for (const [beginsAt, endsAt] of [
+    [0, 1],
+    [1, 0],
+  ] as const) {
+    const names = ['the first', 'the second']
+    const at = `begun at ${names[beginsAt]}, finished at ${names[endsAt]}`
+
+    test(`a sign-in ${at}: both know the session, and its state is spent at both`, async () => {
+      const service = services[0]!
+      const browser = new Browser()
+      turn = beginsAt
+      const asked = await begin(service, browser, '/auth/real')
+      const callback = await provider.visit(browser, asked, `person-${beginsAt}`)
+      turn = endsAt
+      assert.equal((await browser.go(callback)).headers.get('location'), '/dashboard')
+      for (turn of [0, 1] as const) {
+        assert.equal((await whoAmI(service, browser))!.name, `person-${beginsAt}`)
+        await assertRefused(service, browser, callback, 'sign-in-expired')
+      }
+    })
+
+    test(`a link ${at}, with other keys in between`, async () => {
+      const service = services[0]!
+      const browser = new Browser()
+      turn = beginsAt
+      const first = await provider.visit(
+        browser,
+        await begin(service, browser, '/auth/real'),
+        `linker-${beginsAt}`,
+      )
+      assert.equal((await browser.go(first)).headers.get('location'), '/dashboard')
+      const callback = await provider.visit(
+        browser,
+        await beginLink(service, browser, '/auth/again/link'),
+        'ignored',
+      )
+      provider.rotate()
+      turn = endsAt
+      const linked = await browser.go(callback)
+      assert.equal(linked.headers.get('location'), '/dashboard')
+      for (turn of [0, 1] as const) assert.equal((await whoAmI(service, browser))!.name, `linker-${beginsAt}`)
+    })
+
+    test(`an app's sign-in ${at}: its code works at one of them, once, and refreshing at both at once is no reuse`, async () => {
+      const service = services[0]!
+      const pkce = newPkce()
+      const browser = new Browser()
+      turn = beginsAt
+      const asked = await begin(service, browser, appStart(pkce).replace('/acme', '/real'))
+      const callback = await provider.visit(browser, asked, `app-${beginsAt}`)
+      turn = endsAt
+      const code = new URL((await browser.go(callback)).headers.get('location')!).searchParams.get('code')!
+      const fields = {
+        grant_type: 'authorization_code',
+        client_id: 'spa',
+        code,
+        code_verifier: pkce.verifier,
+        redirect_uri: spa.redirectUris[0]!,
+      }
+      turn = beginsAt
+      const { status, body } = await exchange(service, fields)
+      assert.equal(status, 200)
+      const refresh = {
+        grant_type: 'refresh_token',
+        client_id: 'spa',
+        refresh_token: String(body['refresh_token']),
+      }
+      turn = 'each'
+      const both = await Promise.all([exchange(service, refresh), exchange(service, refresh)])
+      for (const answer of both) assert.equal(answer.status, 200)
+      turn = endsAt
+      assert.equal((await exchange(service, fields)).body['error'], 'invalid_grant')
+      for (turn of [0, 1] as const) {
+        const headers = { authorization: `Bearer ${String(both[turn].body['access_token'])}` }
+        assert.equal(
+          (await service.fetch('/auth/session', { headers })).status,
+          401,
+          'a code used twice ends it all',
+        )
+      }
+    })
+  }
+
+  test('twenty callbacks of one sign-in, spread over both: one wins', async () => {
+    const service = services[0]!
+    const browser = new Browser()
+    const callback = await provider.visit(browser, await begin(service, browser, '/auth/real'), 'raced')
+    turn = 'each'
+    const answers = await Promise.all(Array.from({ length: 20 }, () => browser.go(callback)))
+    const won = answers.filter((answer) => answer.headers.get('location') === '/dashboard')
+    assert.equal(won.length, 1)
+    assert.ok(await whoAmI(service, browser))
+  })
+})
