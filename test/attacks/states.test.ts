@@ -1,0 +1,111 @@
+// Groups 1 to 3 of the attacks: states that are not one's own.
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { Browser } from '#test/harness/browser.ts'
+import { engines } from '#test/harness/engines.ts'
+import { startTestService, type TestService } from '#test/harness/service.ts'
+import { assertFails, assertRefused, whoAmI } from '../login/harness.ts'
+import { startQuirks } from '../login/quirks.ts'
+import { begin, signInAs, withoutExchange } from './harness.ts'
+import { startHonestProvider, type HonestProvider } from './honest-provider.ts'
+
+describe('states of others', () => {
+  let provider: HonestProvider
+  let service: TestService
+  before(async () => {
+    provider = await startHonestProvider()
+    service = await startTestService(engines[0]!, {
+      env: { ...provider.env('ACME'), ...provider.env('OTHER') },
+    })
+  })
+  after(async () => {
+    await service.close()
+    await provider.close()
+  })
+
+  test("login CSRF: the attacker's callback changes nothing for somebody who is signed in, or about to", async () => {
+    const [attacker, victim] = [new Browser(), new Browser()]
+    const bait = provider.approve(await begin(service, attacker), 'attacker')
+    await withoutExchange([provider], () => assertFails(service, victim, bait, 'sign-in-expired'))
+    await signInAs(service, victim, provider, 'victim')
+    const ownTab = await begin(service, victim)
+    await withoutExchange([provider], () => assertRefused(service, victim, bait, 'sign-in-expired'))
+    const finished = await victim.go(provider.approve(ownTab, 'victim'))
+    assert.equal(finished.headers.get('location'), '/dashboard', "the victim's own tab is not disturbed")
+    assert.equal((await whoAmI(service, victim))!.name, 'victim')
+  })
+
+  test('login CSRF by a form that a foreign page sends, to a provider that answers by forms', async () => {
+    const quirks = await startQuirks([['apple', 'apple']])
+    try {
+      const [attacker, victim] = [new Browser(), new Browser()]
+      const { service: gate } = quirks
+      await begin(gate, victim, '/auth/apple')
+      const state = (await begin(gate, attacker, '/auth/apple')).searchParams.get('state')!
+      const posted = await victim.go(new URL('/auth/apple/callback', gate.baseUrl), {
+        method: 'POST',
+        headers: { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' },
+        body: new URLSearchParams({ state, code: 'of-the-attacker' }),
+      })
+      assert.equal(posted.status, 303)
+      const callback = new URL(posted.headers.get('location')!, gate.baseUrl)
+      await assertFails(gate, victim, callback, 'sign-in-expired')
+      assert.equal(quirks.provider('apple').to('/auth/token').length, 0)
+    } finally {
+      await quirks.close()
+    }
+  })
+
+  test('a state that was used is over, also for who used it', async () => {
+    const browser = new Browser()
+    const callback = provider.approve(await begin(service, browser), 'serial')
+    await browser.go(callback)
+    await withoutExchange([provider], () => assertRefused(service, browser, callback, 'sign-in-expired'))
+  })
+
+  test('a state is worth nothing without the cookie that it was begun with, or with another', async () => {
+    for (const other of [undefined, 'A'.repeat(43), '', 'x', '%00']) {
+      const browser = new Browser()
+      const callback = provider.approve(await begin(service, browser), 'cookie')
+      const cookies = browser.cookies(service.baseUrl)
+      if (other === undefined) cookies.delete('flow')
+      else cookies.set('flow', other)
+      await withoutExchange([provider], () => assertFails(service, browser, callback, 'sign-in-expired'))
+    }
+  })
+
+  const spellings: [name: string, change: (query: string) => string][] = [
+    ['a second state under an encoded name', (query) => `${query}&%73tate=x`],
+    ['a second code under an encoded name', (query) => `${query}&c%6fde=x`],
+    ['a state as a list', (query) => query.replace('state=', 'state[]=')],
+    ['a state in another case', (query) => query.replace('state=', 'STATE=')],
+    ['a state with a space after it', (query) => query.replace(/state=([\w-]+)/, 'state=$1+')],
+    ['a state with a NUL after it', (query) => query.replace(/state=([\w-]+)/, 'state=$1%00')],
+    [
+      'a state of 10,000 characters',
+      (query) => query.replace(/state=([\w-]+)/, `state=${'x'.repeat(10_000)}`),
+    ],
+    ['no parameters', () => ''],
+  ]
+  for (const [name, change] of spellings) {
+    test(`${name} is no way around the check`, async () => {
+      const browser = new Browser()
+      const callback = provider.approve(await begin(service, browser), 'spelling')
+      const changed = new URL(callback.origin + callback.pathname + change(callback.search))
+      const code = name.includes('second code') ? 'provider-answer-invalid' : 'sign-in-expired'
+      await withoutExchange([provider], () => assertFails(service, browser, changed, code))
+    })
+  }
+
+  test('a state that was begun at one provider is refused at every other, and stays good at its own', async () => {
+    const browser = new Browser()
+    const callback = provider.approve(await begin(service, browser), 'crossed')
+    const crossed = new URL(callback.href.replace('/auth/acme/', '/auth/other/'))
+    await withoutExchange([provider], () => assertFails(service, browser, crossed, 'sign-in-expired'))
+    for (const path of ['/auth/ACME/callback', '/auth/acme%2Fcallback', '/auth/nobody/callback']) {
+      const unknown = await browser.go(new URL(path + callback.search, service.baseUrl))
+      assert.equal(unknown.status, 404)
+    }
+    assert.equal((await browser.go(callback)).headers.get('location'), '/dashboard')
+  })
+})
