@@ -1,7 +1,7 @@
 import { ConfigurationError, redacted } from '../config/environment.ts'
 import { banner } from '../demo/banner.ts'
 import { startService } from '../service.ts'
-import { createLog, flushLog } from '../telemetry/log.ts'
+import { createLog, standardOutput } from '../telemetry/log.ts'
 import { readableLines } from '../telemetry/readable.ts'
 import { readConfiguration } from './configuration.ts'
 
@@ -17,7 +17,8 @@ export async function serve(options: { only?: string; migrate: boolean }): Promi
     throw new ConfigurationError(['--only needs PostgreSQL: one SQLite file belongs to one process'])
   }
   const person = !production && process.stdout.isTTY
-  const log = createLog(configuration.logLevel, person ? readableLines(process.stdout) : undefined)
+  const output = standardOutput()
+  const log = createLog(configuration.logLevel, person ? readableLines(process.stdout) : output)
   log.info({ settings: redacted(configuration) }, 'starting')
   const roles = { http: options.only !== 'workers', workers: options.only !== 'http' }
   const service = await startService({
@@ -50,6 +51,7 @@ export async function serve(options: { only?: string; migrate: boolean }): Promi
   )
 
   log.info({ address: service.baseUrl, ms: Math.round(performance.now()) }, 'ready')
-  flushLog(log)
-  if (!production && roles.http) process.stdout.write(`${banner({ ...read, baseUrl: service.baseUrl })}\n`)
+  // Over the log's own way out, so that it stands behind the lines that came before it.
+  if (!production && roles.http)
+    (person ? process.stdout : output).write(`${banner({ ...read, baseUrl: service.baseUrl })}\n`)
 }

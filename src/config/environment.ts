@@ -11,6 +11,8 @@ export interface Configuration extends Settings {
    * production, and not under a public address either.
    */
   demo: boolean
+  /** What the settings that are no secrets were written as, by their names in the environment. */
+  written: Readonly<Record<string, string>>
 }
 
 /** Everything that is wrong with the configuration, at once. */
@@ -35,7 +37,7 @@ export function readEnvironment(env: Environment): Configuration {
 
 /** As much of the configuration as could be read, and what is wrong with the rest, as sentences for the operator. */
 export interface Inspection {
-  configuration: Partial<Settings> & Pick<Configuration, 'providers' | 'demo'>
+  configuration: Partial<Settings> & Pick<Configuration, 'providers' | 'demo' | 'written'>
   faults: string[]
 }
 
@@ -43,6 +45,7 @@ export interface Inspection {
 export function inspectEnvironment(env: Environment): Inspection {
   const faults: string[] = []
   const values: Record<string, unknown> = {}
+  const written: Record<string, string> = {}
   const production = env[settings.production.env]?.trim() === 'production'
   for (const [key, setting] of Object.entries(settings)) {
     const given = env[setting.env]?.trim()
@@ -57,6 +60,7 @@ export function inspectEnvironment(env: Environment): Inspection {
     }
     try {
       values[key] = setting.read(value)
+      if (!('secret' in setting)) written[setting.env] = value
     } catch (error) {
       faults.push(`${setting.env} is wrong: ${(error as Error).message}`)
     }
@@ -65,7 +69,7 @@ export function inspectEnvironment(env: Environment): Inspection {
   const { baseUrl } = read
   const demo =
     read.production === false && (baseUrl === undefined || isLoopbackHost(new URL(baseUrl).hostname))
-  const configuration = { ...read, providers: readProviders(env, faults), demo }
+  const configuration = { ...read, providers: readProviders(env, faults), demo, written }
   if (configuration.production === false) checkHost(configuration, faults)
   return { configuration, faults }
 }
@@ -84,7 +88,8 @@ export function redacted(configuration: Configuration): Record<string, unknown> 
   for (const [key, setting] of Object.entries(settings)) {
     const value = configuration[key as keyof Settings]
     if (value === undefined) continue
-    shown[setting.env] = 'secret' in setting ? describeSecret(setting.env, value) : value
+    shown[setting.env] =
+      'secret' in setting ? describeSecret(setting.env, value) : configuration.written[setting.env]
   }
   shown['PROVIDERS'] = configuration.providers.map(({ name }) => name)
   return shown

@@ -26,6 +26,11 @@ export function describeError(error: unknown, depth = 0): LoggedError {
   }
 }
 
+/** Standard output, in the order of the calls and without waiting for whoever reads it. */
+export function standardOutput(): pino.DestinationStream {
+  return pino.destination({ dest: 1, sync: false, minLength: 0 })
+}
+
 /**
  * Structured log lines (NDJSON) on standard output, or wherever `destination` leads. What is logged is chosen where it
  * is logged; there is no net of redacted names beneath, which would cost each line and catch only what it was told of.
@@ -38,12 +43,6 @@ export function createLog(level: string, destination?: pino.DestinationStream): 
       serializers: { err: describeError },
       timestamp: pino.stdTimeFunctions.isoTime,
     },
-    destination ?? pino.destination({ dest: 1, sync: false, minLength: 0 }),
+    destination ?? standardOutput(),
   )
-}
-
-/** Writes at once what the log still holds back, for who writes to the same place after it. */
-export function flushLog(log: Log): void {
-  const { [pino.symbols.streamSym]: stream } = log as unknown as Record<symbol, { flushSync?: () => void }>
-  stream?.flushSync?.()
 }

@@ -26,15 +26,13 @@ port.on('message', (task: Task) => {
   try {
     if (task.kind === 'keep') keeper.keep(unpackBatch(task.batch), task.mayWrite)
     else if (task.kind === 'move') answer.moved = keeper.move()
-    else {
-      keeper.close()
-      port.close()
-    }
+    else keeper.close()
   } catch (error) {
     answer.failed = describe(error)
   }
   answer.spooled = keeper.spooled
   port.postMessage(answer)
+  if (task.kind === 'close') port.close()
 })
 
 // What a start finds in the spool is to be moved.
