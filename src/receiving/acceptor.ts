@@ -8,7 +8,10 @@ export type Keep = (events: readonly IncomingEvent[]) => Promise<void>
 export interface AcceptorLimits {
   /** Commits that may be under way at once. */
   commits: number
-  /** Events that are enough for a commit: more are not waited for. */
+  /**
+   * Events that are enough for a commit: more are not waited for. With more, all senders of a burst would wait for the
+   * same commit, and the loop would have nothing to do meanwhile.
+   */
   gathered: number
   /** Events and bytes of payload in one commit. */
   batch: number
@@ -20,7 +23,7 @@ export interface AcceptorLimits {
 
 const defaults: AcceptorLimits = {
   commits: 1,
-  gathered: 100,
+  gathered: 24,
   batch: 500,
   batchBytes: 8 * 1024 * 1024,
   waiting: 20_000,
