@@ -90,6 +90,26 @@ describe('the account on the dashboard', () => {
     await picture(page, 'dashboard-audit')
   })
 
+  test('devices are listed in words, and one click signs the others out', async () => {
+    const other = await browser.newContext()
+    const elsewhere = await other.newPage()
+    await signIn(elsewhere, 'Ada Lovelace')
+    await page.reload()
+    const devices = table('sessions')
+    await devices.getByText('this one').waitFor()
+    assert.match(await devices.innerText(), /Chrome on \w+/)
+    const before = await devices.locator('tr').count()
+    assert.ok(before >= 2, `${before} devices`)
+    await picture(page, 'dashboard-devices')
+    await page.getByRole('button', { name: 'Sign out everywhere else' }).click()
+    await page.waitForFunction("document.querySelectorAll('#sessions tr').length === 1")
+    await elsewhere.reload()
+    await elsewhere.waitForURL('**/login**')
+    await page.reload()
+    await devices.getByText('this one').waitFor()
+    await other.close()
+  })
+
   test('without a complaint of the browser', () => {
     assert.deepEqual(complaints, [])
   })
