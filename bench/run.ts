@@ -12,6 +12,7 @@ import { diskFolder, makeFolder, removeFolders, type EngineName } from './harnes
 import type { Profile } from './harness/postern.ts'
 import { killAll } from './harness/processes.ts'
 import { lists } from './lists.ts'
+import { login } from './login.ts'
 import type { Bench, Scale } from './measure/bench.ts'
 import { asText } from './report/format.ts'
 import { describeMachine, type Machine } from './report/machine.ts'
@@ -21,7 +22,7 @@ import { writeResult } from './report/results.ts'
 import { sessions } from './sessions.ts'
 import { start } from './start.ts'
 
-const benches: readonly Bench[] = [acknowledge, deliver, lists, sessions, start]
+const benches: readonly Bench[] = [acknowledge, deliver, lists, login, sessions, start]
 const engines: readonly EngineName[] = ['sqlite', 'postgres']
 const names = benches.map(({ name }) => name)
 
