@@ -34,9 +34,13 @@ export class AccountEvents {
     this.#emit = emit
   }
 
+  wants(type: AccountEventType): boolean {
+    return this.#chosen.has(type)
+  }
+
   /** Whether the dispatcher is to be woken after the commit. */
   async emit(tx: Tx, type: AccountEventType, user: User, identity: IdentityKey): Promise<boolean> {
-    if (!this.#chosen.has(type)) return false
+    if (!this.wants(type)) return false
     const { id, email, name, role } = user
     const { provider, providerId } = identity
     await this.#emit(tx, [

@@ -175,15 +175,16 @@ export class Users {
       })
       .where('provider', '=', identity.provider)
       .where('provider_id', '=', identity.providerId)
-      .returning('user_id')
+      .returning((eb) => [
+        'user_id',
+        eb
+          .selectFrom('users')
+          .select('blocked_at')
+          .whereRef('users.id', '=', 'identities.user_id')
+          .as('blocked_at'),
+      ])
       .executeTakeFirst()
-    if (!row) return undefined
-    const user = await tx
-      .selectFrom('users')
-      .select('blocked_at')
-      .where('id', '=', row.user_id)
-      .executeTakeFirstOrThrow()
-    return { userId: row.user_id, created: false, blocked: user.blocked_at !== null }
+    return row && { userId: row.user_id, created: false, blocked: row.blocked_at !== null }
   }
 
   async #insertIdentity(tx: Tx, userId: string, identity: ProvidedIdentity): Promise<boolean> {

@@ -90,15 +90,16 @@ export class Admission {
     vouched: Vouched,
     { origin, client, target }: Visit,
   ): Promise<boolean> {
+    const { provider, providerId } = vouched.identity
+    const entry: AuditEntry = { ...origin, action: event, userId, provider, providerId, target }
+    await this.#audit.record(tx, { ...entry, actor: `user:${userId}` })
+    if (!this.#hooks.has(hook) && !this.#events.wants(event)) return false
     const user = await this.#users.find(tx, userId)
     if (!user) throw new Error('a user was gone within the transaction that found it')
-    const { provider, providerId } = vouched.identity
     const emitted = await this.#hooks.run(hook, tx, { user, vouched, client }).catch((error: unknown) => {
       if (error instanceof SignInFailure) throw error.about({ providerId })
       throw error
     })
-    const entry: AuditEntry = { ...origin, action: event, userId, provider, providerId, target }
-    await this.#audit.record(tx, { ...entry, actor: `user:${userId}` })
     return (await this.#events.emit(tx, event, user, vouched.identity)) || emitted > 0
   }
 }

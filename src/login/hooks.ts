@@ -32,6 +32,10 @@ export class Hooks {
     this.#clock = parts.clock
   }
 
+  has(name: HookName): boolean {
+    return this.#config[name] !== undefined
+  }
+
   /**
    * Runs one hook, if there is one, and emits what it emitted, in the same transaction. Gives the number of events.
    * @throws SignInFailure `refused` with the hook's message, or `hook-failed`.

@@ -1,9 +1,9 @@
-import type { Database, Tx } from '../storage/database.ts'
+import type { Database } from '../storage/database.ts'
 import type { FlowsTable } from '../storage/tables.ts'
 
 /** Keeps a begun sign-in. */
 export async function insertFlow(database: Database, flow: FlowsTable): Promise<void> {
-  await database.transaction((tx) => tx.insertInto('flows').values(flow).execute())
+  await database.single((db) => db.insertInto('flows').values(flow).execute())
 }
 
 export interface FlowKey {
@@ -21,8 +21,8 @@ export async function takeFlow(
   key: FlowKey,
   now: number,
 ): Promise<FlowsTable | undefined> {
-  return database.transaction((tx: Tx) =>
-    tx
+  return database.single((db) =>
+    db
       .deleteFrom('flows')
       .where('state_hash', '=', key.stateHash)
       .where('browser_hash', '=', key.browserHash)

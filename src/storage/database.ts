@@ -63,6 +63,8 @@ interface CommonDatabase {
   readonly reader: Queryable
   /** Runs `work` in a transaction that commits when it resolves and rolls back when it throws. */
   transaction<T>(work: (tx: Tx) => Promise<T>, options?: TransactionOptions): Promise<T>
+  /** Runs a single writing statement, which is a transaction by itself: on PostgreSQL one round trip instead of three. */
+  single<T>(statement: (db: Queryable) => Promise<T>): Promise<T>
   begin(options?: TransactionOptions): LazyTransaction
   /** Wakes the listeners of every process (of this one at once). Losing one is harmless: listeners poll as well. */
   signal(name: Signal): void

@@ -68,11 +68,13 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
     }
   }
 
+  const autocommitting = kyselyOver('postgres', run)
   return {
     engine: 'postgres',
     pool,
     url,
-    reader: kyselyOver('postgres', run),
+    reader: autocommitting,
+    single: (statement) => statement(autocommitting),
     begin,
     transaction,
     signal: (name: Signal) => notifications.send(name),

@@ -68,6 +68,7 @@ export function openSqlite(file: string): SqliteDatabase {
     hold: (lane: Lane, within?: number) => gate.acquireWithin(lane, within),
     begin,
     transaction,
+    single: transaction,
     signal: (name: Signal) => signals.emit(name),
     onSignal: (name: Signal, listener: () => void) => signals.on(name, listener),
     revocations: { announce: () => Promise.resolve(), listen: () => undefined, current: false },
