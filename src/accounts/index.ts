@@ -121,6 +121,7 @@ export function createAccounts({
         refreshTokens,
         cookie: sessionCookie,
         audit,
+        baseUrl,
       })
       await deviceRoutes(app, { devices, cookie: sessionCookie, audit })
       await userRoutes(app, administration)

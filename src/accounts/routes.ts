@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { Problem } from '../errors.ts'
+import { isForeignWrite } from '../http/access.ts'
 import type { App } from '../http/app.ts'
 import type { Principal } from '../http/principal.ts'
 import type { Database, Tx } from '../storage/database.ts'
@@ -17,6 +18,8 @@ export interface AccountsRoutesParts {
   refreshTokens: RefreshTokens
   cookie: HostCookie
   audit: Audit
+  /** Our own origin. */
+  baseUrl: () => string
 }
 
 const tags = ['sign-in']
@@ -31,7 +34,7 @@ const User = Type.Object({
 
 /** The calls about one's own account. */
 export async function accountsRoutes(app: App, parts: AccountsRoutesParts): Promise<void> {
-  const { database, users, sessions, refreshTokens, cookie, audit } = parts
+  const { database, users, sessions, refreshTokens, cookie, audit, baseUrl } = parts
   /** Writes an entry about the caller's own account. */
   const recorder = (request: FastifyRequest, entry: AuditEntry) => (tx: Tx) =>
     audit.record(tx, { ...auditOrigin(request), userId: request.principal?.userId, ...entry })
@@ -72,9 +75,11 @@ export async function accountsRoutes(app: App, parts: AccountsRoutesParts): Prom
           summary: 'Sign out; a form is sent to /login',
           response: { 204: Type.Null(), 303: Type.Null() },
         },
-        // A form that is sent after the session has ended leads to where it would have led.
+        // A form of ours that is sent after the session has ended leads to where it would have led. One that another
+        // site sends comes without the cookie (Lax), so nobody seems to be signed in: nothing may end by it.
         errorHandler: (error, request, reply) => {
-          if (!(error instanceof Problem && error.code === 'not-signed-in' && wantsPage(request))) throw error
+          const over = error instanceof Problem && error.code === 'not-signed-in'
+          if (!over || !wantsPage(request) || isForeignWrite(request, baseUrl())) throw error
           void goodbye(request, reply)
         },
       },
@@ -88,7 +93,8 @@ export async function accountsRoutes(app: App, parts: AccountsRoutesParts): Prom
     )
 
     function goodbye(request: FastifyRequest, reply: FastifyReply): FastifyReply {
-      cookie.clear(reply)
+      // A browser that did not send it has none, or keeps it back from whoever made the call.
+      if (cookie.read(request) !== undefined) cookie.clear(reply)
       return wantsPage(request) ? reply.redirect('/login', 303) : reply.code(204).send()
     }
   })

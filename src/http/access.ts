@@ -63,7 +63,7 @@ const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS'])
  * that another site made it: by Sec-Fetch-Site (https://www.w3.org/TR/fetch-metadata/), or by Origin in browsers
  * without it. A client that sends neither is no browser, and then no foreign page is behind it.
  */
-function isForeignWrite(request: FastifyRequest, origin: string): boolean {
+export function isForeignWrite(request: FastifyRequest, origin: string): boolean {
   if (safeMethods.has(request.method)) return false
   const site = request.headers['sec-fetch-site']
   if (site !== undefined && site !== 'same-origin' && site !== 'none') return true

@@ -1,6 +1,5 @@
 import type { EmitEvents } from '../accounts/account-events.ts'
 import type { Accounts } from '../accounts/index.ts'
-import { HostCookie } from '../accounts/host-cookie.ts'
 import { createSweeper } from '../accounts/sweeper.ts'
 import type { Clock } from '../clock.ts'
 import { ConfigurationError, type Configuration } from '../config/environment.ts'
@@ -15,6 +14,7 @@ import { Admission } from './admission.ts'
 import { AuthorizationCodes } from './authorization-codes.ts'
 import { Clients } from './clients.ts'
 import type { LoginConfig } from './config.ts'
+import { FlowCookie } from './flow-cookie.ts'
 import { Flows } from './flows.ts'
 import { formPostRoute } from './form-post.ts'
 import { Hooks } from './hooks.ts'
@@ -78,7 +78,7 @@ export function createLogin(parts: LoginParts): Login {
   const admission = new Admission({ users, audit, events, hooks, tokens: providerTokens })
   const signIn = new SignIn({ database, sessions, admission, codes, baseUrl })
   const refusals = new RefusalMessages(keyring)
-  const flowCookie = new HostCookie('flow', baseUrl)
+  const flowCookie = new FlowCookie(baseUrl)
   const counter = metrics.counter('postern_sign_ins_total', 'Sign-ins that ended, by provider and outcome', [
     'provider',
     'outcome',
@@ -112,6 +112,7 @@ export function createLogin(parts: LoginParts): Login {
         users,
         sessions,
         sessionCookie,
+        flowCookie,
         refusals,
         baseUrl,
         demo,

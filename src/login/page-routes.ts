@@ -6,6 +6,7 @@ import type { Users } from '../accounts/users.ts'
 import type { App } from '../http/app.ts'
 import type { Queryable } from '../storage/database.ts'
 import { insistOnBaseUrl } from './canonical-host.ts'
+import type { FlowCookie } from './flow-cookie.ts'
 import { loginPage } from './page.ts'
 import type { ProviderClient } from './provider-client.ts'
 import type { RefusalMessages } from './refusal-messages.ts'
@@ -17,6 +18,7 @@ export interface PageRoutesParts {
   users: Users
   sessions: Sessions
   sessionCookie: HostCookie
+  flowCookie: FlowCookie
   refusals: RefusalMessages
   baseUrl: () => string
   demo: boolean
@@ -24,7 +26,7 @@ export interface PageRoutesParts {
 
 /** GET /login, and the same choice of providers for programs. */
 export async function pageRoutes(app: App, parts: PageRoutesParts): Promise<void> {
-  const { providers, reader, users, sessions, sessionCookie, refusals, baseUrl, demo } = parts
+  const { providers, reader, users, sessions, sessionCookie, flowCookie, refusals, baseUrl, demo } = parts
   const buttons = [...providers.values()].map(({ provider: { name, label, icon } }) => ({
     name,
     label,
@@ -73,6 +75,7 @@ export async function pageRoutes(app: App, parts: PageRoutesParts): Promise<void
       async (request, reply) => {
         const query = request.query as Record<string, string | undefined>
         const { error, id, provider = '', return_to: wanted } = query
+        flowCookie.renew(request, reply)
         const returnTo = safeReturnTo(wanted, baseUrl())
         const token = sessionCookie.read(request)
         const session = token === undefined ? undefined : await sessions.find(token)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { parseProfile, readStandardProfile, toIdentity } from './profile.ts'
+import { joinProfiles, parseProfile, readStandardProfile, toIdentity } from './profile.ts'
 
 const identityOf = (json: string) => toIdentity('acme', readStandardProfile(parseProfile(json)))
 
@@ -44,6 +44,34 @@ test('only true and "true" mean verified', () => {
     false,
     'nothing is verified without an address',
   )
+})
+
+test('what is said of one address is not said of another', () => {
+  const of = (fields: string) => {
+    const { email, emailVerified } = identityOf(`{"id":"1",${fields}}`)
+    return [email, emailVerified]
+  }
+  const about = '"email":"a@x.example","email_verified":true'
+  assert.deepEqual(of(`${about},"emails":[{"value":"b@x.example"}]`), ['b@x.example', false])
+  assert.deepEqual(of(`${about},"emails":["b@x.example"]`), ['b@x.example', false])
+  assert.deepEqual(of(`${about},"emails":[{"value":"a@x.example"}]`), ['a@x.example', true])
+  assert.deepEqual(of(`${about},"emails":[{"value":"a@x.example","verified":false}]`), ['a@x.example', false])
+  assert.deepEqual(of('"emails":[{"value":"b@x.example","verified":true}]'), ['b@x.example', true])
+  assert.deepEqual(of('"email":"a@x.example","emails":[{"verified":true}]'), ['a@x.example', false])
+})
+
+test('the id_token and the userinfo each speak of their own address', () => {
+  const join = (claims: Record<string, unknown>, userinfo: Record<string, unknown>) =>
+    joinProfiles({ sub: '1', ...claims }, { sub: '1', name: 'Ada', ...userinfo })
+  const mine = { email: 'a@x.example', email_verified: true }
+  const base = { sub: '1', name: 'Ada' }
+  assert.deepEqual(join(mine, { email: 'b@x.example' }), { ...base, email: 'b@x.example' })
+  assert.deepEqual(join({ email: 'a@x.example' }, { email_verified: true }), {
+    ...base,
+    email: 'a@x.example',
+  })
+  assert.deepEqual(join(mine, {}), { ...base, ...mine })
+  assert.deepEqual(join({}, mine), { ...base, ...mine })
 })
 
 test('without a usable id there is nobody', () => {

@@ -13,22 +13,38 @@ export type ProfileDocument = Record<string, unknown>
 /** The identity has no usable id. */
 export class UnusableProfile extends Error {}
 
+/** An address with what its document says of it. */
+type Address = Pick<RawProfile, 'email' | 'emailVerified'>
+
 /**
  * The profile of a provider without a preset: `id`, `displayName`, `emails[0].value`, or the OpenID claims `sub`,
  * `name`, `email` (https://openid.net/specs/openid-connect-core-1_0.html#StandardClaims).
  */
 export function readStandardProfile(document: ProfileDocument): RawProfile {
-  const { emails } = document
-  const first: unknown = Array.isArray(emails) ? emails[0] : undefined
-  const listed = isObject(first) ? first['value'] : first
   return {
     id: document['id'] ?? document['sub'],
     name: document['displayName'] ?? document['name'],
-    email: listed ?? document['email'],
-    emailVerified: isObject(first)
-      ? (first['verified'] ?? document['email_verified'])
-      : document['email_verified'],
+    ...addressIn(document),
   }
+}
+
+/**
+ * The claims of the id_token and what the userinfo endpoint added. Both may hold an address, and what is said of the one
+ * is not said of the other: the address of the userinfo, if there is one, comes with its own `email_verified` or none.
+ */
+export function joinProfiles(claims: ProfileDocument, userinfo: ProfileDocument): ProfileDocument {
+  const address = typeof userinfo['email'] === 'string' ? userinfo : claims
+  const { email: _email, email_verified: _verified, ...joined } = { ...claims, ...userinfo }
+  for (const name of ['email', 'email_verified']) if (name in address) joined[name] = address[name]
+  return joined
+}
+
+function addressIn({ emails, email, email_verified: emailVerified }: ProfileDocument): Address {
+  const first: unknown = Array.isArray(emails) ? emails[0] : undefined
+  const listed = isObject(first) ? first['value'] : first
+  if (listed === undefined || listed === null) return { email, emailVerified }
+  const own = isObject(first) ? first['verified'] : undefined
+  return { email: listed, emailVerified: own ?? (listed === email ? emailVerified : undefined) }
 }
 
 /** @throws UnusableProfile when the id is neither a text of 1 to 255 characters nor a number. */

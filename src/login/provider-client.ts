@@ -1,7 +1,7 @@
 import type { AuthorizationCodeGrantChecks, Configuration } from 'openid-client'
 import type { Clock } from '../clock.ts'
 import { issuedTokens, type IssuedTokens, type Vouched } from './issued-tokens.ts'
-import { parseProfile, readStandardProfile, toIdentity, type ProfileDocument } from './profile.ts'
+import { joinProfiles, parseProfile, readStandardProfile, toIdentity } from './profile.ts'
 import { AccountNotAdmitted, ProfileRefused } from './provider-failures.ts'
 import { ProviderServers, type ProviderServer } from './provider-server.ts'
 import type { ProfileSource } from './providers/preset.ts'
@@ -99,7 +99,7 @@ export class ProviderClient {
     const profileUrl = provider.profileUrl ?? discovered
     const more =
       profileUrl === undefined ? {} : await fetchUserInfo(configuration, tokens.access_token, claims.sub)
-    const document: ProfileDocument = { ...claims, ...more }
+    const document = joinProfiles(claims, more)
     const identity = await this.#read({ claims, document, profileUrl: profileUrl ?? '' }, configuration, {
       token: tokens.access_token,
       answer,

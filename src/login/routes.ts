@@ -5,7 +5,6 @@ import type { HostCookie } from '../accounts/host-cookie.ts'
 import { acceptForms, neverStored } from '../accounts/routes.ts'
 import type { Sessions } from '../accounts/sessions.ts'
 import type { Clock } from '../clock.ts'
-import { newToken } from '../crypto/tokens.ts'
 import { Problem } from '../errors.ts'
 import type { App } from '../http/app.ts'
 import { clientIp } from '../http/client-address.ts'
@@ -13,6 +12,7 @@ import { insistOnBaseUrl } from './canonical-host.ts'
 import { codeOf, finishSignIn, isOwnFault, isStorageFault } from './callback.ts'
 import type { Clients } from './clients.ts'
 import { describeCause, SignInFailure } from './failures.ts'
+import type { FlowCookie } from './flow-cookie.ts'
 import type { Flows, Intent } from './flows.ts'
 import { leavingPage } from './page.ts'
 import type { ProviderClient } from './provider-client.ts'
@@ -25,7 +25,7 @@ export interface LoginRoutesParts {
   flows: Flows
   signIn: SignIn
   clients: Clients
-  flowCookie: HostCookie
+  flowCookie: FlowCookie
   sessionCookie: HostCookie
   sessions: Sessions
   audit: Audit
@@ -45,8 +45,6 @@ const ReturnTo = Type.Optional(
   Type.String({ description: 'A path of this service to go to afterwards; default /dashboard' }),
 )
 const App = (description: string) => Type.Optional(Type.String({ description: `For apps: ${description}` }))
-/** Seconds that a browser keeps the cookie its sign-ins are bound to. */
-const flowCookieAge = 30 * 86_400
 /** Calls of one address in a minute. */
 const rateLimit = { max: 300 }
 /** One sign-in comes back once: whoever sends its state again and again is guessing something else. */
@@ -186,13 +184,9 @@ export async function loginRoutes(app: App, parts: LoginRoutesParts): Promise<vo
     client: ProviderClient,
     intent: Intent,
   ): Promise<URL | undefined> {
-    const known = flowCookie.read(request)
-    const browser = known ?? newToken()
+    const browser = flowCookie.renew(request, reply)
     try {
-      const url = await parts.flows.begin(client, browser, intent)
-      // Set once: another tab's sign-in may be under way with it.
-      if (known === undefined) flowCookie.set(reply, browser, flowCookieAge)
-      return url
+      return await parts.flows.begin(client, browser, intent)
     } catch (error) {
       if (!isProviderFault(error)) throw error
       const failure = new SignInFailure(codeOf(error), error)

@@ -100,6 +100,31 @@ describe('cross-site calls', () => {
     assert.ok(await whoAmI(service, browser))
   })
 
+  test('a form of another site, which the cookie does not come with, signs nobody out', async () => {
+    const logout = (headers: Record<string, string>): Promise<Response> =>
+      fetch(new URL('/auth/logout', service.baseUrl), {
+        method: 'POST',
+        redirect: 'manual',
+        headers: { accept: 'text/html', ...headers },
+        body: new URLSearchParams(),
+      })
+    for (const headers of foreign) {
+      const response = await logout(headers)
+      assert.equal(response.status, 401, JSON.stringify(headers))
+      assert.equal(response.headers.get('set-cookie'), null)
+      assert.equal(response.headers.get('location'), null)
+    }
+    // A browser of old says nothing of where the form was: what it keeps back is not deleted all the same.
+    const silent = await logout({})
+    assert.equal(silent.status, 303)
+    assert.equal(silent.headers.get('set-cookie'), null)
+    // Our own form, sent after the session has ended: the cookie goes.
+    const over = await logout({ origin: service.baseUrl, cookie: `postern_session=${'A'.repeat(43)}` })
+    assert.equal(over.status, 303)
+    assert.match(over.headers.get('set-cookie')!, /^postern_session=; Max-Age=0/)
+    assert.ok(await whoAmI(service, browser))
+  })
+
   test('our own pages may', async () => {
     for (const headers of [
       { origin: service.baseUrl },

@@ -58,6 +58,37 @@ onEachEngine('the sign-in flow', (engine) => {
     assert.deepEqual(targets, ['/third', '/dashboard', '/dashboard'])
   })
 
+  test('two tabs that begin at once after /login both sign in, with the cookie renewed', async () => {
+    const browser = new Browser()
+    await browser.go(new URL('/login', service.baseUrl))
+    const given = browser.cookies(service.baseUrl).get('flow')
+    assert.match(given!, /^[\w-]{43}$/)
+    const starts = await Promise.all(
+      ['/auth/acme', '/auth/other'].map((path) => browser.go(new URL(path, service.baseUrl))),
+    )
+    for (const start of starts) {
+      const [cookie = ''] = start.headers.getSetCookie()
+      assert.ok(cookie.startsWith(`flow=${given};`), 'the same value')
+      assert.match(cookie, /Max-Age=2592000/)
+      const back = await browser.go(start.headers.get('location')!)
+      const end = await browser.go(back.headers.get('location')!)
+      assert.equal(end.headers.get('location'), '/dashboard')
+    }
+  })
+
+  test('a browser has the cookie that binds its sign-ins also where the provider could not be discovered', async () => {
+    const down = await startTestService(engine, {
+      env: { DOWN_CLIENT_ID: 'x', DOWN_ISSUER: 'http://127.0.0.1:9' },
+    })
+    try {
+      const answer = await down.fetch('/auth/down')
+      assert.equal(answer.status, 503)
+      assert.match(answer.headers.getSetCookie()[0]!, /^flow=/)
+    } finally {
+      await down.close()
+    }
+  })
+
   test('a sign-in survives a restart between start and callback', async () => {
     const database = await engine.createDatabase()
     const options = { env: { ...env(), PORT: '0' }, databaseUrl: database.url }

@@ -58,6 +58,23 @@ onEachEngine('OpenID Connect', (engine) => {
     assert.equal(identity.email_verified, 1)
   })
 
+  test('an address of the userinfo is not verified by what the id_token says of another', async () => {
+    forger.claims = (claims) => ({
+      ...claims,
+      sub: 'two-addresses',
+      email: 'own@example.com',
+      email_verified: true,
+    })
+    forger.userinfo = { sub: 'two-addresses', name: 'Eve', email: 'somebody@example.com' }
+    assert.equal(await signIn(service, new Browser()), '/dashboard')
+    const { email, email_verified: verified } = await service.database.reader
+      .selectFrom('identities')
+      .selectAll()
+      .where('provider_id', '=', 'two-addresses')
+      .executeTakeFirstOrThrow()
+    assert.deepEqual([email, verified], ['somebody@example.com', 0])
+  })
+
   const past = Math.floor(Date.now() / 1000) - 3_600
   const badClaims: [string, (claims: JWTPayload) => JWTPayload][] = [
     ['of another issuer', (claims) => ({ ...claims, iss: 'https://evil.example' })],

@@ -41,7 +41,7 @@ export const github: Preset = {
       id: document['id'],
       name: document['name'] ?? document['login'],
       email: listed['email'] ?? document['email'],
-      emailVerified: listed['email'] !== undefined && listed['verified'] === true,
+      emailVerified: typeof listed['email'] === 'string' && listed['verified'] === true,
     }
   },
 }
