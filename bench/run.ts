@@ -2,6 +2,7 @@
 //   npm run bench                      all benches
 //   npm run bench -- acknowledge lists      some of them
 //   npm run bench -- --rounds 9 --engine sqlite acknowledge
+//   npm run bench -- --rounds 1 --warm-up 0 --alone process    quickly, and without the other products
 //   npm run bench -- --trial           a few requests each, to see that everything runs; no result is kept
 //   npm run bench -- --profile acknowledge    and tells which functions of the service took the time; no result is kept
 import { parseArgs } from 'node:util'
@@ -19,10 +20,12 @@ import { describeMachine, type Machine } from './report/machine.ts'
 import { describeProfiles } from './report/profile.ts'
 import { showProgress } from './report/progress.ts'
 import { writeResult } from './report/results.ts'
+import { processing } from './process.ts'
+import { memory } from './memory.ts'
 import { sessions } from './sessions.ts'
 import { start } from './start.ts'
 
-const benches: readonly Bench[] = [acknowledge, deliver, lists, login, sessions, start]
+const benches: readonly Bench[] = [acknowledge, deliver, lists, login, memory, processing, sessions, start]
 const engines: readonly EngineName[] = ['sqlite', 'postgres']
 const names = benches.map(({ name }) => name)
 
@@ -30,6 +33,8 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     rounds: { type: 'string', default: '7' },
+    'warm-up': { type: 'string', default: '2' },
+    alone: { type: 'boolean', default: false },
     engine: { type: 'string' },
     trial: { type: 'boolean', default: false },
     profile: { type: 'boolean', default: false },
@@ -39,11 +44,14 @@ const { values, positionals } = parseArgs({
 function readScale(): Scale {
   const rounds = Number(values.rounds)
   if (!Number.isInteger(rounds) || rounds < 1) throw new Error('--rounds takes a number from 1 on')
+  const warmUp = Number(values['warm-up'])
+  if (!Number.isInteger(warmUp) || warmUp < 0) throw new Error('--warm-up takes a number from 0 on')
+  const rivals = !values.alone
   const chosen = engines.filter((engine) => values.engine === undefined || values.engine === engine)
   if (chosen.length === 0) throw new Error(`--engine takes ${engines.join(' or ')}`)
   return values.trial
-    ? { rounds: 1, warmUp: 0, size: 0.01, engines: chosen }
-    : { rounds, warmUp: 2, size: 1, engines: chosen }
+    ? { rounds: 1, warmUp: 0, size: 0.01, engines: chosen, rivals }
+    : { rounds, warmUp, size: 1, engines: chosen, rivals }
 }
 
 function readChoice(): Bench[] {

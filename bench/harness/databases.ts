@@ -51,17 +51,36 @@ export async function createDatabase(
   return { engine, folder, url: url.href }
 }
 
-/** One number, read past the service: `$1` and so on are the parameters on both engines. */
-export async function readNumber(
+/** One row, read past the service: `$1` and so on are the parameters on both engines. */
+export async function readRow(
   { engine, url }: BenchDatabase,
   sql: string,
   values: (string | number)[] = [],
-): Promise<number> {
-  if (engine === 'postgres') return Number(Object.values((await queryPostgres(url, sql, values))[0] ?? {})[0])
+): Promise<Record<string, unknown>> {
+  if (engine === 'postgres') return (await queryPostgres(url, sql, values))[0] ?? {}
   const database = new DatabaseSync(url.slice('sqlite:'.length), { readOnly: true, timeout: 5_000 })
   try {
-    const row = database.prepare(sql.replaceAll(/\$\d+/g, '?')).get(...values)
-    return Number(Object.values(row ?? {})[0])
+    return database.prepare(sql.replaceAll(/\$\d+/g, '?')).get(...values) ?? {}
+  } finally {
+    database.close()
+  }
+}
+
+/** The first column of one row, as a number. */
+export async function readNumber(
+  database: BenchDatabase,
+  sql: string,
+  values: (string | number)[] = [],
+): Promise<number> {
+  return Number(Object.values(await readRow(database, sql, values))[0])
+}
+
+/** Runs statements that return nothing, past the service. */
+export async function execute({ engine, url }: BenchDatabase, sql: string): Promise<void> {
+  if (engine === 'postgres') return void (await queryPostgres(url, sql))
+  const database = new DatabaseSync(url.slice('sqlite:'.length), { timeout: 5_000 })
+  try {
+    database.exec(sql)
   } finally {
     database.close()
   }
@@ -70,7 +89,7 @@ export async function readNumber(
 async function queryPostgres(
   url: string,
   sql: string,
-  values: (string | number)[] = [],
+  values?: (string | number)[],
 ): Promise<Record<string, unknown>[]> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()

@@ -10,6 +10,8 @@ export interface Scale {
   /** A factor on the requests of a round: 1 for figures, next to nothing for a trial. */
   size: number
   engines: readonly EngineName[]
+  /** Whether other products are measured too, where a bench compares Postern with any. */
+  rivals: boolean
 }
 
 export interface BenchContext {

@@ -8,8 +8,9 @@ export interface Figure {
   min: number
   max: number
   rounds: number[]
-  /** A limit that the median must keep: at most this. */
+  /** Limits that the median must keep. */
   atMost?: number | undefined
+  atLeast?: number | undefined
 }
 
 /** What one side reaches of another in the same run: the median over the rounds' own ratios. */

@@ -10,15 +10,26 @@ export function formatNumber(value: number): string {
 type Row = [string, string, string, string]
 
 function ratioRow({ name, median, min, max, bound, hope }: Ratio): Row {
-  const aim = bound === undefined ? '' : `${median >= bound ? 'kept' : 'MISSED'}: at least ${bound}`
+  const aim = bound === undefined ? '' : `${verdict(median >= bound)}: at least ${bound}`
   const further = hope === undefined ? '' : `, ${median >= hope ? 'and' : 'not'} the hoped ${hope}`
   return [name, median.toFixed(2), `${min.toFixed(2)} to ${max.toFixed(2)}`, aim + further]
 }
 
-function figureRow({ name, unit, median, min, max, atMost }: Figure): Row {
-  const aim =
-    atMost === undefined ? '' : `${median <= atMost ? 'kept' : 'MISSED'}: at most ${formatNumber(atMost)}`
-  return [name, `${formatNumber(median)} ${unit}`, `${formatNumber(min)} to ${formatNumber(max)}`, aim]
+function figureRow({ name, unit, median, min, max, atMost, atLeast }: Figure): Row {
+  const aims = [
+    ...(atMost === undefined ? [] : [`${verdict(median <= atMost)}: at most ${formatNumber(atMost)}`]),
+    ...(atLeast === undefined ? [] : [`${verdict(median >= atLeast)}: at least ${formatNumber(atLeast)}`]),
+  ]
+  return [
+    name,
+    `${formatNumber(median)} ${unit}`,
+    `${formatNumber(min)} to ${formatNumber(max)}`,
+    aims.join(', '),
+  ]
+}
+
+function verdict(kept: boolean): string {
+  return kept ? 'kept' : 'MISSED'
 }
 
 /** Ratios first: they are what holds on other machines too. */

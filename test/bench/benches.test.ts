@@ -7,6 +7,8 @@ import { removeFolders, type EngineName } from '../../bench/harness/databases.ts
 import { lists } from '../../bench/lists.ts'
 import type { Bench, Scale } from '../../bench/measure/bench.ts'
 import { asMarkdown, asText } from '../../bench/report/format.ts'
+import { memory } from '../../bench/memory.ts'
+import { processing } from '../../bench/process.ts'
 import { sessions } from '../../bench/sessions.ts'
 import { start } from '../../bench/start.ts'
 
@@ -19,13 +21,15 @@ const trials: readonly (readonly [Bench, EngineName])[] = [
   [acknowledge, 'sqlite'],
   [deliver, 'sqlite'],
   [lists, postgresServer === undefined ? 'sqlite' : 'postgres'],
+  [memory, 'sqlite'],
+  [processing, postgresServer === undefined ? 'sqlite' : 'postgres'],
   [sessions, postgresServer === undefined ? 'sqlite' : 'postgres'],
   [start, 'sqlite'],
 ]
 
 for (const [bench, engine] of trials) {
   test(`the bench ${bench.name} runs, tells its steps beforehand and measures something`, async () => {
-    const scale: Scale = { rounds: 1, warmUp: 0, size: 0.002, engines: [engine] }
+    const scale: Scale = { rounds: 1, warmUp: 0, size: 0.002, engines: [engine], rivals: false }
     let steps = 0
     const step = (): void => void (steps += 1)
     const outcome = await bench.run({ scale, postgresServer, profile: () => undefined, step })

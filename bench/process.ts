@@ -1,0 +1,107 @@
+import type { Processing } from './bare/processing-loop.ts'
+import { createDatabase, engineTitles, type EngineName } from './harness/databases.ts'
+import { startHelper } from './harness/processes.ts'
+import { production, startPostern } from './harness/postern.ts'
+import { scaled, type Bench, type BenchContext } from './measure/bench.ts'
+import type { Outcome } from './measure/outcome.ts'
+import { countSteps, interleave, type Side } from './measure/rounds.ts'
+import { storeBacklog, waitUntilProcessed } from './process/backlog.ts'
+import { createOrders, createOrdersAndMarkers, handler } from './process/orders.ts'
+import { rateOf } from './process/rate.ts'
+import { report } from './process/report.ts'
+
+const bytes = 1024
+/** Events of a side's first round, and the bounds of what it gets later: about as many as it processes in this time. */
+const firstRound = 2_000
+const most = 50_000
+const seconds = 3
+const limit = 120_000
+const bareLoops = [
+  { name: 'bare loop, one event per commit', perCommit: 1 },
+  { name: 'bare loop, 64 events per commit', perCommit: 64 },
+]
+
+/** One of the things that are compared. */
+interface Processor {
+  name: string
+  /** Processes so many events, checks what is left of them, and resolves with events per second. */
+  process: (prefix: string, count: number) => Promise<number>
+}
+
+export const processing: Bench = {
+  name: 'process',
+  about: 'A backlog of received events through a handler that writes one row, with exactly one effect each',
+  plan(scale) {
+    const steps = scale.engines.length * countSteps(1 + bareLoops.length, scale)
+    return { steps, seconds: steps * Math.max(1.5, 6 * scale.size) }
+  },
+  async run(context) {
+    const outcome: Outcome = { figures: [], ratios: [], notes: [] }
+    for (const engine of context.scale.engines) {
+      const { figures, ratios, notes } = report(engine, await measure(engine, context))
+      outcome.figures.push(...figures)
+      outcome.ratios.push(...ratios)
+      outcome.notes.push(...notes)
+    }
+    outcome.notes.push(
+      `Events of ${bytes} bytes, as many for each side as it processes in about ${seconds} s, of one source and type, all there before the first is due. A side's clock runs from its first processed-event marker to its last. After every round each event had exactly one marker and exactly one row, for every side.`,
+    )
+    return outcome
+  },
+}
+
+async function measure(engine: EngineName, context: BenchContext): Promise<Map<string, number[]>> {
+  await using stack = new AsyncDisposableStack()
+  const sides = [await postern(), ...(await bare())].map(fill)
+  const results = await interleave(sides, context.scale, (what) =>
+    context.step(`${engineTitles[engine]}: ${what}`),
+  )
+  return new Map(sides.map(({ name }, index) => [name, results[index]!]))
+
+  function fill({ name, process }: Processor): Side<number> {
+    let count = firstRound
+    return {
+      name,
+      async run(prefix) {
+        const rate = await process(prefix, scaled(count, context.scale))
+        count = Math.round(Math.min(most, Math.max(firstRound, rate * seconds)))
+        return rate
+      },
+    }
+  }
+
+  async function postern(): Promise<Processor> {
+    const database = await createDatabase(engine, context.postgresServer)
+    await createOrders(database)
+    stack.use(
+      await startPostern({
+        folder: database.folder,
+        env: { ...production, ...handler, DATABASE_URL: database.url },
+        profile: context.profile(`process, ${engine}`),
+      }),
+    )
+    return {
+      name: 'Postern',
+      async process(prefix, count) {
+        await storeBacklog(database, { prefix, count, bytes })
+        await waitUntilProcessed(database, limit)
+        return rateOf(database, 'inbox', prefix, count)
+      },
+    }
+  }
+
+  async function bare(): Promise<Processor[]> {
+    const database = await createDatabase(engine, context.postgresServer)
+    await createOrdersAndMarkers(database)
+    const loop = stack.use(
+      await startHelper<object, Processing, object>('bare/processing-loop.ts', { engine, url: database.url }),
+    )
+    return bareLoops.map(({ name, perCommit }) => ({
+      name,
+      async process(prefix, count) {
+        await loop.ask({ prefix, count, bytes, perCommit })
+        return rateOf(database, 'processed_events', prefix, count)
+      },
+    }))
+  }
+}

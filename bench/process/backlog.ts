@@ -1,0 +1,95 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import { readNumber, type BenchDatabase } from '../harness/databases.ts'
+import { sampleBody } from '../load/sample-body.ts'
+import { systemClock } from '../../src/clock.ts'
+import type { IncomingEvent } from '../../src/receiving/incoming.ts'
+import { insertEvents } from '../../src/receiving/sqlite/insert-events.ts'
+import { postgresInbox } from '../../src/receiving/store.postgres.ts'
+import { openDatabase } from '../../src/storage/open.ts'
+import type { Database } from '../../src/storage/database.ts'
+import { migrate } from '../../src/storage/migrate.ts'
+
+export interface Backlog {
+  prefix: string
+  count: number
+  /** Length of each event's body. */
+  bytes: number
+}
+
+/** Events that one commit stores. */
+const chunk = 500
+/** Milliseconds that storing takes at most, so that a backlog is complete before it is due: twice what the last one took. */
+let timePerEvent = 0.3
+const timeAtLeast = 1_000
+
+/**
+ * Puts a backlog into the inbox by the statements of the service, all of it due at the same moment, when it is complete:
+ * a service that runs already begins then, and one that is started before has it all in front of it.
+ */
+export async function storeBacklog({ url }: BenchDatabase, backlog: Backlog): Promise<void> {
+  const database = await openDatabase(url)
+  try {
+    await migrate(database)
+    const keep = storeOf(database)
+    const receivedAt = Date.now()
+    const dueAt = receivedAt + timeAtLeast + Math.ceil(backlog.count * timePerEvent)
+    for (let first = 0; first < backlog.count; first += chunk)
+      await keep(eventsOf(backlog, first, receivedAt, dueAt))
+    // As autovacuum would have done long ago on a server that has been running for a while.
+    if (database.engine === 'postgres') await database.pool.query('analyze')
+    if (Date.now() > dueAt)
+      throw new Error('the backlog was not complete in time: the machine is busy or its disk slow')
+    timePerEvent = (2 * (Date.now() - receivedAt)) / backlog.count
+  } finally {
+    await database.close()
+  }
+}
+
+function storeOf(database: Database): (events: readonly IncomingEvent[]) => Promise<void> {
+  if (database.engine === 'sqlite')
+    return (events) => database.batch('work', (connection) => insertEvents(connection, events))
+  const inbox = postgresInbox({
+    database,
+    clock: systemClock,
+    onError(error) {
+      throw error
+    },
+  })
+  return (events) => inbox.keep(events)
+}
+
+function eventsOf(
+  { prefix, count, bytes }: Backlog,
+  first: number,
+  receivedAt: number,
+  dueAt: number,
+): IncomingEvent[] {
+  return Array.from({ length: Math.min(chunk, count - first) }, (_, index) => {
+    const eventId = `${prefix}-${first + index}`
+    return {
+      source: 'provider',
+      eventId,
+      type: 'order.paid',
+      contentType: 'application/json',
+      payload: Buffer.from(sampleBody({ id: eventId, type: 'order.paid' }, bytes)),
+      headers: '{"content-type":"application/json"}',
+      receivedAt,
+      status: 'pending',
+      dueAt,
+    }
+  })
+}
+
+/** @throws Error when events are left after `limit` milliseconds. */
+export async function waitUntilProcessed(
+  database: BenchDatabase,
+  limit: number,
+  { every = 100, look = () => {} }: { every?: number; look?: () => void } = {},
+): Promise<void> {
+  const pending = `select count(*) from (select 1 from inbox where status = 'pending' limit 1) as left_over`
+  for (const deadline = performance.now() + limit; (await readNumber(database, pending)) > 0;) {
+    look()
+    if (performance.now() > deadline) throw new Error(`events were left after ${limit / 1000} s`)
+    await wait(every)
+  }
+}
