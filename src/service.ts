@@ -8,6 +8,7 @@ import { insertSamples } from './demo/sample-data.ts'
 import { createSampleSubscriber } from './demo/subscriber.ts'
 import { createEmitting } from './emitting/index.ts'
 import { createApp, type App, type Timeouts } from './http/app.ts'
+import type { BodyLimits } from './http/body-budget.ts'
 import { refuseOtherHosts } from './http/loopback-only.ts'
 import { operations } from './http/operations.ts'
 import type { Room, Worker } from './http/room.ts'
@@ -34,6 +35,8 @@ export interface ServiceParts {
   samples?: boolean
   /** How long a sender may take for a request. */
   timeouts?: Timeouts
+  /** What bodies that are being read may take. */
+  bodies?: Partial<BodyLimits>
 }
 
 export interface Service {
@@ -104,6 +107,7 @@ export async function startService(parts: ServiceParts): Promise<Service> {
       noteForeignCall: accounts.noteForeignCall,
       baseUrl,
       timeouts: parts.timeouts,
+      bodies: parts.bodies,
     }))
     operations(app, { database, metrics, workers, clock, configuration })
     for (const room of rooms) await room.routes(app)

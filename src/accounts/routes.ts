@@ -108,19 +108,20 @@ export function neverStored(scope: App): void {
 }
 
 /** Forms, with every field as a string. A field that comes twice could be read in two ways, so it is refused. */
-export function acceptForms(scope: App): void {
-  scope.addContentTypeParser(
-    'application/x-www-form-urlencoded',
-    { parseAs: 'string' },
-    (_request, body, done) => {
+export function acceptForms(scope: App, bodyLimit?: number): void {
+  scope.bodies.parse(
+    scope,
+    ['application/x-www-form-urlencoded'],
+    (_request, bytes, done) => {
       const fields = Object.create(null) as Record<string, string>
-      for (const [name, value] of new URLSearchParams(body as string)) {
+      for (const [name, value] of new URLSearchParams(bytes.toString())) {
         if (name in fields)
           return done(new Problem('bad-request', { detail: `The field ${name} came twice.` }))
         fields[name] = value
       }
       done(null, fields)
     },
+    bodyLimit,
   )
 }
 

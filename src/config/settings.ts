@@ -126,6 +126,13 @@ export const settings = {
     default: '1048576',
     description: 'The largest body of a received webhook, in bytes.',
   }),
+  inboxMaxAge: setting({
+    env: 'INBOX_MAX_AGE',
+    read: read.seconds(0, 31_536_000),
+    default: '0',
+    description:
+      'Seconds that the oldest event of a source may have been waiting for a worker; beyond it, new events of that source get 503 with Retry-After. `0` takes events however long others wait.',
+  }),
   allowPrivateNetwork: setting({
     env: 'ALLOW_PRIVATE_NETWORK',
     read: read.flag,
@@ -138,7 +145,8 @@ export const settings = {
     env: 'RATE_LIMIT',
     read: read.flag,
     default: 'on',
-    description: '`off` turns the limits per address and per credential off.',
+    description:
+      '`off` turns the limits per address and per credential off; a limit that a source declares for itself stays.',
   }),
   trustedProxies: setting({
     env: 'TRUSTED_PROXIES',

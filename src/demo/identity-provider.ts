@@ -57,7 +57,10 @@ export function createDemoIdentityProvider({
       await app.register(async (scope: App) => {
         // The provider reads the bodies of its requests by itself.
         scope.removeAllContentTypeParsers()
-        scope.addContentTypeParser('*', (_request, _payload, done) => done(null))
+        scope.addContentTypeParser('*', ({ raw }, _payload, done) => {
+          scope.bodies.letCome(raw)
+          done(null)
+        })
         scope.all(
           `${mountPath}/*`,
           { config: { access: 'public' }, schema: { hide: true } },

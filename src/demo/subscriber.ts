@@ -39,11 +39,7 @@ export function createSampleSubscriber(parts: SampleSubscriberParts): SampleSubs
     async routes(app) {
       await app.register(async (scope: App) => {
         scope.removeAllContentTypeParsers()
-        scope.addContentTypeParser(
-          '*',
-          { parseAs: 'buffer' },
-          async (_request: unknown, bytes: Buffer) => bytes,
-        )
+        scope.bodies.parse(scope, ['*'], (_request, bytes, done) => done(null, bytes))
         scope.post(
           path,
           { config: { access: 'public' }, schema: { hide: true } },

@@ -31,11 +31,15 @@ export async function emittingRoutes(app: App, parts: EmittingRouteParts): Promi
 
 function readJsonWith(scope: App, parse: (bytes: Uint8Array) => unknown): void {
   scope.removeContentTypeParser('application/json')
-  scope.addContentTypeParser(
-    'application/json',
-    { parseAs: 'buffer' },
-    async (_request: unknown, bytes: Buffer) => parse(bytes),
-  )
+  scope.bodies.parse(scope, ['application/json'], (_request, bytes, done) => {
+    let body: unknown
+    try {
+      body = parse(bytes)
+    } catch (error) {
+      return done(error as Error)
+    }
+    done(null, body)
+  })
 }
 
 async function emptyWhenAbsent(request: FastifyRequest): Promise<void> {

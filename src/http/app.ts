@@ -14,6 +14,8 @@ import { guardRoutes, type NoteForeignCall } from './access.ts'
 import { compileSerializer, compileValidator } from './schema-compilers.ts'
 import { addSecurityHeaders } from './security-headers.ts'
 import { serveAssets } from './assets.ts'
+import { bodyLimits, type BodyLimits } from './body-budget.ts'
+import { BodyReader, defaultBodyLimit } from './body-reader.ts'
 import { answerClientErrors } from './client-errors.ts'
 import { lazyLog } from './lazy-log.ts'
 import { RouteMethods } from './methods.ts'
@@ -43,16 +45,21 @@ export interface AppParts {
   /** The public origin; known only once the server listens when PORT is 0. */
   baseUrl: () => string
   timeouts?: Timeouts | undefined
+  bodies?: Partial<BodyLimits> | undefined
 }
 
-/** How long a sender may take, in milliseconds: for its headers, for the whole request; and how often it is checked. */
+/**
+ * How long a sender may take, in milliseconds: for its headers, for the whole request; how often that is checked; and how
+ * long a connection with a request under way may stand still, as it does when the answer is not read.
+ */
 export interface Timeouts {
   headers: number
   request: number
   check: number
+  stillness: number
 }
 
-const defaultTimeouts: Timeouts = { headers: 10_000, request: 30_000, check: 1_000 }
+const defaultTimeouts: Timeouts = { headers: 10_000, request: 30_000, check: 1_000, stillness: 90_000 }
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -78,7 +85,8 @@ export async function createApp(parts: AppParts): Promise<App> {
     childLoggerFactory: (logger, bindings, options) => lazyLog(logger, bindings, options),
     genReqId: () => randomUUID(),
     trustProxy: configuration.trustedProxies.length > 0 ? configuration.trustedProxies : false,
-    bodyLimit: 1024 * 1024,
+    bodyLimit: defaultBodyLimit,
+    connectionTimeout: timeouts.stillness,
     requestTimeout: timeouts.request,
     http: {
       headersTimeout: timeouts.headers,
@@ -95,7 +103,12 @@ export async function createApp(parts: AppParts): Promise<App> {
 
   // Bodies are JSON; a scope that takes other types says so itself. Fastify's own reader of texts would turn what is
   // no JSON by its type into a body of the wrong form.
-  app.removeContentTypeParser('text/plain')
+  app.removeContentTypeParser(['text/plain', 'application/json'])
+  app.decorate('bodies', new BodyReader(app, roomFor(configuration.bodyLimit, parts.bodies)))
+  const parseJson = app.getDefaultJsonParser('error', 'error')
+  app.bodies.parse(app, ['application/json'], (request, bytes, done) => {
+    void parseJson(request, bytes.toString(), done)
+  })
   app.setValidatorCompiler(compileValidator)
   app.setSerializerCompiler(compileSerializer)
   app.addHook('onRoute', (route) => methods.add(route))
@@ -116,4 +129,10 @@ export async function createApp(parts: AppParts): Promise<App> {
   await serveAssets(app)
   serveDashboard(app, authenticate)
   return app
+}
+
+/** Whatever the limit of a webhook's body is, several of that size can be read at once. */
+function roomFor(bodyLimit: number, limits: Partial<BodyLimits> = {}): Partial<BodyLimits> {
+  const least = 4 * bodyLimit
+  return least > bodyLimits.bytes ? { bytes: least, reserve: least / 4, ...limits } : limits
 }

@@ -8,6 +8,9 @@ const codes: Record<string, ProblemCode> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'request-timeout',
 }
 
+/** Milliseconds that a client has to read its last answer: closed at once, with bytes of its own unread, it may not get it. */
+const lastWords = 2_000
+
 /** Answers what never became a request: broken HTTP, headers too large or too slow. */
 export function answerClientErrors(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
@@ -20,4 +23,7 @@ export function answerClientErrors(error: NodeJS.ErrnoException, socket: Socket)
     `HTTP/1.1 ${problem.status} ${problem.code}\r\ncontent-type: application/problem+json\r\n` +
       `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
   )
+  // A client that does not close its side would keep the connection for as long as it likes.
+  const timer = setTimeout(() => socket.destroy(), lastWords)
+  socket.once('close', () => clearTimeout(timer))
 }

@@ -37,6 +37,16 @@ export function operations(app: App, parts: OperationsParts): void {
     },
   )
 
+  metrics.gauge('postern_bodies_reading', 'Request bodies that are being read', [], (gauge) =>
+    gauge.set(app.bodies.budget.bodies),
+  )
+  metrics.gauge(
+    'postern_bodies_reading_bytes',
+    'Bytes held for bodies that have not come whole',
+    [],
+    (gauge) => gauge.set(app.bodies.budget.bytes),
+  )
+
   app.get(
     '/healthz',
     {

@@ -68,17 +68,23 @@ export class RateLimits {
   take(reply: FastifyReply, key: string, max: number): void {
     if (!this.#limiter) return
     const { allowed, remaining, wait } = this.#limiter.take(key.slice(0, longestKey), max)
-    // Of several limits the narrowest is told (draft-ietf-httpapi-ratelimit-headers).
-    const told = reply.getHeader('ratelimit-remaining')
-    if (told === undefined || remaining < Number(told)) {
-      reply.header('ratelimit-limit', max)
-      reply.header('ratelimit-remaining', remaining)
-      reply.header('ratelimit-reset', Math.ceil(wait))
-    }
+    tellLimit(reply, { limit: max, remaining, wait })
     if (!allowed) {
       throw new Problem('too-many-requests', { retryAfter: wait, detail: `At most ${max} calls per minute.` })
     }
   }
+}
+
+/** Of several limits the narrowest is told (draft-ietf-httpapi-ratelimit-headers); `wait` is in seconds. */
+export function tellLimit(
+  reply: FastifyReply,
+  { limit, remaining, wait }: { limit: number; remaining: number; wait: number },
+): void {
+  const told = reply.getHeader('ratelimit-remaining')
+  if (told !== undefined && remaining >= Number(told)) return
+  reply.header('ratelimit-limit', limit)
+  reply.header('ratelimit-remaining', remaining)
+  reply.header('ratelimit-reset', Math.ceil(wait))
 }
 
 /** Counts every request by its address. Comes before the guards: who calls too often is not even authenticated. */

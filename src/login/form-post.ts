@@ -21,11 +21,10 @@ const Field = (description: string) => Type.Optional(Type.String({ maxLength: lo
 export async function formPostRoute(app: App, providers: ReadonlyMap<string, ProviderClient>): Promise<void> {
   await app.register(async (scope: App) => {
     neverStored(scope)
-    acceptForms(scope)
+    acceptForms(scope, bodyLimit)
     scope.post(
       '/auth/:provider/callback',
       {
-        bodyLimit,
         config: { access: 'public', rateLimit: { max: 300 } },
         schema: {
           tags: ['sign-in'],

@@ -35,9 +35,11 @@ test('what comes in one turn of the loop shares a commit', async () => {
 
 test('a commit is bounded in number and in bytes', async () => {
   const { kept, keep } = batches()
-  const acceptor = new Acceptor(keep, unexpected, { batch: 2, batchBytes: 25 })
+  const acceptor = new Acceptor(keep, unexpected, { batch: 2, batchBytes: 2_100 })
   await Promise.all(
-    [event('a'), event('b'), event('c'), event('large', 100), event('d')].map((one) => acceptor.accept(one)),
+    [event('a'), event('b'), event('c'), event('large', 1_100), event('d')].map((one) =>
+      acceptor.accept(one),
+    ),
   )
   assert.deepEqual(kept, [['a', 'b'], ['c'], ['large'], ['d']])
 })
@@ -67,15 +69,17 @@ test('while all commits are under way, events gather for the next', async () => 
 })
 
 test('above the bound requests are refused with Retry-After, and taken again later', async () => {
-  const acceptor = new Acceptor(async () => undefined, unexpected, { waiting: 2, waitingBytes: 100 })
+  const acceptor = new Acceptor(async () => undefined, unexpected, { waiting: 2, waitingBytes: 5_000 })
   const waiting = [acceptor.accept(event('a')), acceptor.accept(event('b'))]
   await assert.rejects(
     acceptor.accept(event('c')),
     (error: Problem) => error.code === 'overloaded' && error.extras.retryAfter === 1,
   )
   await Promise.all(waiting)
-  await assert.rejects(acceptor.accept(event('large', 101)), { code: 'overloaded' })
-  await acceptor.accept(event('c'))
+  const small = acceptor.accept(event('c'))
+  await assert.rejects(acceptor.accept(event('large', 4_000)), { code: 'overloaded' })
+  await small
+  await acceptor.accept(event('larger than all that may wait', 6_000))
 })
 
 test('when the database is away all of a batch are told so', async () => {
@@ -134,4 +138,14 @@ test('close refuses new events and waits for those that are there', async () => 
   await closed
   assert.ok(stored)
   await waiting
+})
+
+test('headers count as much as the body: many small events with large headers do not fill the memory', async () => {
+  const acceptor = new Acceptor(async () => undefined, unexpected, { waitingBytes: 50_000 })
+  const headers = 'x'.repeat(16_000)
+  const results = await Promise.allSettled(
+    Array.from({ length: 10 }, (_, index) => acceptor.accept({ ...event(`${index}`), headers })),
+  )
+  assert.equal(results.filter(({ status }) => status === 'fulfilled').length, 2)
+  assert.equal(acceptor.waitingBytes, 0)
 })

@@ -13,10 +13,10 @@ export interface AcceptorLimits {
    * same commit, and the loop would have nothing to do meanwhile.
    */
   gathered: number
-  /** Events and bytes of payload in one commit. */
+  /** Events and bytes in one commit. */
   batch: number
   batchBytes: number
-  /** Events and bytes of payload that may wait; above it, requests are refused. */
+  /** Events and bytes that may wait; above it, requests are refused. */
   waiting: number
   waitingBytes: number
 }
@@ -29,6 +29,9 @@ const defaults: AcceptorLimits = {
   waiting: 20_000,
   waitingBytes: 64 * 1024 * 1024,
 }
+
+/** Bytes. */
+const aroundAnEvent = 1_024
 
 /** Turns of the loop that events may be gathered for. */
 const mostTurns = 8
@@ -68,14 +71,27 @@ export class Acceptor {
   accept(event: IncomingEvent): Promise<void> {
     const { waiting, waitingBytes } = this.#limits
     if (this.#closed) return Promise.reject(new Problem('stopping', { retryAfter: 1 }))
-    if (this.#queue.length >= waiting || this.#bytes + event.payload.length > waitingBytes) {
+    const bytes = bytesOf(event)
+    // A single one is taken whatever its size: the limit of a body is what bounds it.
+    const isFull = this.#queue.length >= waiting || this.#bytes + bytes > waitingBytes
+    if (isFull && this.#queue.length > 0) {
       return Promise.reject(new Problem('overloaded', { retryAfter: 1 }))
     }
-    this.#bytes += event.payload.length
+    this.#bytes += bytes
     return new Promise((resolve, reject) => {
       this.#queue.push({ event, resolve, reject })
       this.#schedule()
     })
+  }
+
+  /** Events that wait for a commit to begin. */
+  get waiting(): number {
+    return this.#queue.length
+  }
+
+  /** The bytes of those. */
+  get waitingBytes(): number {
+    return this.#bytes
   }
 
   /** Refuses new events and resolves when those that wait are stored. */
@@ -148,7 +164,7 @@ export class Acceptor {
     let bytes = 0
     let count = 0
     while (count < this.#queue.length && count < batch) {
-      const { length } = this.#queue[count]!.event.payload
+      const length = bytesOf(this.#queue[count]!.event)
       if (count > 0 && bytes + length > batchBytes) break
       bytes += length
       count += 1
@@ -158,4 +174,9 @@ export class Acceptor {
     this.#bytes -= bytes
     return taken
   }
+}
+
+/** What an event takes of the memory: its bytes, its texts, and the objects around them. */
+function bytesOf({ payload, headers }: IncomingEvent): number {
+  return payload.length + headers.length + aroundAnEvent
 }

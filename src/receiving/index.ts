@@ -8,6 +8,7 @@ import type { Database } from '../storage/database.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { Acceptor } from './acceptor.ts'
+import { Backlog } from './backlog.ts'
 import type { EmitWithin } from './attempt.ts'
 import type { ReceivingConfig } from './config.ts'
 import { readHandlers, type ProviderTokenSource, type RegisteredHandler } from './declared-handlers.ts'
@@ -71,6 +72,20 @@ export function createReceiving(parts: ReceivingParts): Room {
     log.warn({ err: error }, 'the session that holds the claims of events has broken')
   const store = openInbox({ database, clock, onError, onClaimerError })
   const acceptor = new Acceptor((events) => store.keep(events), onError, { commits: store.commits })
+  const backlog = new Backlog({
+    store,
+    clock,
+    onError: (error) => log.warn({ err: error }, 'the age of the oldest received event could not be read'),
+  })
+  metrics.gauge('postern_inbox_waiting_events', 'Verified events that wait for their commit', [], (gauge) =>
+    gauge.set(acceptor.waiting),
+  )
+  metrics.gauge(
+    'postern_inbox_waiting_bytes',
+    'Bytes of verified events that wait for their commit',
+    [],
+    (gauge) => gauge.set(acceptor.waitingBytes),
+  )
   const worker = new HandlerWorker({
     database,
     store,
@@ -103,7 +118,7 @@ export function createReceiving(parts: ReceivingParts): Room {
     async routes(given) {
       app = given
       const isHandled = (source: string, type: string): boolean => planOf(source, type).handlers.length > 0
-      await webhookRoutes(given, { sources, acceptor, isHandled, configuration, clock, metrics })
+      await webhookRoutes(given, { sources, acceptor, backlog, isHandled, configuration, clock, metrics })
       reprocessRoutes(given, { database, clock })
     },
   }

@@ -6,6 +6,8 @@ import { Problem } from '../errors.ts'
 import type { App } from '../http/app.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Acceptor } from './acceptor.ts'
+import { Admission, type Held } from './admission.ts'
+import type { Backlog } from './backlog.ts'
 import type { IncomingEvent } from './incoming.ts'
 import { keptHeaders } from './kept-headers.ts'
 import { takesMediaType } from './media-types.ts'
@@ -14,6 +16,7 @@ import type { Reply, Scheme } from './schemes/scheme.ts'
 export interface WebhookParts {
   sources: ReadonlyMap<string, Scheme>
   acceptor: Acceptor
+  backlog: Backlog
   /** Whether anybody handles events of this source and type. */
   isHandled: (source: string, type: string) => boolean
   configuration: Configuration
@@ -46,7 +49,7 @@ export async function webhookRoutes(app: App, parts: WebhookParts): Promise<void
   const bodyLimit = configuration.bodyLimit
   const outcomes = metrics.counter(
     'postern_webhooks_total',
-    'Webhooks by source and outcome: accepted, answered, signature, malformed, media-type',
+    'Webhooks by source and outcome: accepted, answered, signature, malformed, media-type, limited, backlogged',
     ['source', 'outcome'],
   )
 
@@ -54,10 +57,11 @@ export async function webhookRoutes(app: App, parts: WebhookParts): Promise<void
     scope.removeAllContentTypeParsers()
     // Every media type is read, so that a body that is too large is told so before its type matters.
     // JSON is named as well, since named types are found without being parsed.
-    scope.addContentTypeParser(
+    scope.bodies.parse(
+      scope,
       ['application/json', '*'],
-      { parseAs: 'buffer', bodyLimit },
-      (_request, body, done) => done(null, body),
+      (_request, bytes, done) => done(null, bytes),
+      bodyLimit,
     )
     // A type that is none would be refused before the body is read, and the signature is to be checked first.
     scope.addHook('onRequest', (request, _reply, done) => {
@@ -118,7 +122,7 @@ function refuseSignature(reply: FastifyReply): FastifyReply {
   return reply.code(401).type('text/plain; charset=utf-8').send('invalid signature')
 }
 
-type Outcome = 'accepted' | 'answered' | 'signature' | 'malformed' | 'media-type'
+type Outcome = 'accepted' | 'answered' | 'signature' | 'malformed' | 'media-type' | Held
 
 function createAccept(
   source: string,
@@ -126,7 +130,8 @@ function createAccept(
   parts: WebhookParts,
   count: (outcome: Outcome) => void,
 ) {
-  const { acceptor, isHandled, clock, configuration } = parts
+  const { acceptor, backlog, isHandled, clock, configuration } = parts
+  const admission = new Admission(source, scheme.rateLimit, { backlog, maxAge: configuration.inboxMaxAge })
   const firstDelay = configuration.handlerRetrySchedule[0] ?? 0
 
   return async (request: FastifyRequest, reply: FastifyReply) => {
@@ -155,6 +160,11 @@ function createAccept(
       count('malformed')
       request.log.debug({ source, reason: verdict.detail }, 'webhook rejected')
       throw new Problem('malformed-event', { detail: verdict.detail })
+    }
+    const refusal = admission.refusal(reply, now)
+    if (refusal) {
+      count(refusal.held)
+      throw refusal.problem
     }
     const handled = isHandled(source, verdict.type)
     const event: IncomingEvent = {

@@ -7,6 +7,8 @@ import type { Scheme } from './schemes/scheme.ts'
 
 /** The source that is always there, with the secret of the environment unless the module gives it another. */
 const standing = 'provider'
+/** Events. */
+const mostPerSecond = 1_000_000
 const nameForm = /^[a-z0-9][a-z0-9_-]{0,63}$/i
 
 /**
@@ -48,9 +50,16 @@ export function readSources(
 }
 
 function faultOf(given: unknown): string | undefined {
-  const { verify, withSecrets, forwardTo } = (given ?? {}) as Partial<Record<keyof Scheme, unknown>>
+  const { verify, withSecrets, forwardTo, rateLimit } = (given ?? {}) as Partial<
+    Record<keyof Scheme, unknown>
+  >
   if (typeof verify !== 'function' || typeof withSecrets !== 'function')
     return 'is no scheme: use hmac(), standardWebhooks() or a preset such as stripe()'
+  if (
+    rateLimit !== undefined &&
+    !(typeof rateLimit === 'number' && rateLimit > 0 && rateLimit <= mostPerSecond)
+  )
+    return `has a rateLimit that is no number of events a second above 0 and up to ${mostPerSecond}`
   if (forwardTo === undefined) return undefined
   if (typeof forwardTo !== 'string') return 'has a forwardTo that is no http address'
   const fault = faultOfDestination(forwardTo, true)

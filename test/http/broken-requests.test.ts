@@ -13,7 +13,7 @@ describe('broken requests', () => {
 
   before(async () => {
     service = await startTestService(engines[0]!, {
-      parts: { timeouts: { headers: 100, request: 200, check: 20 } },
+      parts: { timeouts: { headers: 100, request: 200, check: 20, stillness: 1_000 } },
     })
   })
   after(() => service.close())

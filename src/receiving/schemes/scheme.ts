@@ -63,6 +63,11 @@ export interface SourceOptions {
    * The event counts as processed when a 2xx comes back.
    */
   forwardTo?: string
+  /**
+   * Events a second that are taken from this sender, by each process, above 0 and at most 1,000,000; as many may come at
+   * once. What is more is answered with 429 and Retry-After. Counted are events whose signature is right. Default: any number.
+   */
+  rateLimit?: number
 }
 
 /** For senders that sign a time. */
@@ -87,6 +92,7 @@ export interface Scheme {
   /** Types are `kind.action`, and a handler for `kind` alone is meant for all of its actions. */
   readonly typesHaveActions?: boolean
   readonly forwardTo?: string
+  readonly rateLimit?: number
 }
 
 /** The delivery comes from the sender, by this secret. */
@@ -127,6 +133,7 @@ export function createScheme(definition: Definition): Scheme {
       ...(mediaTypes && { mediaTypes }),
       ...(typesHaveActions && { typesHaveActions }),
       ...(options.forwardTo !== undefined && { forwardTo: options.forwardTo }),
+      ...(options.rateLimit !== undefined && { rateLimit: options.rateLimit }),
     }
   }
   return withKept(readSecrets(options.secret))

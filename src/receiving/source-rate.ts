@@ -1,0 +1,41 @@
+/** What is left of a source's rate. */
+export interface RateTaken {
+  readonly allowed: boolean
+  /** Events that could follow at once. */
+  readonly remaining: number
+  /** Seconds until the next event is allowed; when this one was, until a whole second's worth is. */
+  readonly wait: number
+}
+
+/**
+ * The bound that a source declares for itself: so many events a second, and up to a second's worth at once. Kept as the
+ * time that it takes to pay for everything that was taken (the generic cell rate algorithm, ITU-T I.371).
+ */
+export class SourceRate {
+  readonly limit: number
+  /** Milliseconds that one event costs, and that may be owed. */
+  readonly #cost: number
+  readonly #credit: number
+  #at = 0
+  #owed = 0
+
+  /** @param perSecond above 0; below 1, one at a time. */
+  constructor(perSecond: number) {
+    this.limit = perSecond
+    this.#cost = 1000 / perSecond
+    this.#credit = Math.max(1, Math.floor(perSecond)) * this.#cost
+  }
+
+  /** Takes one event at `now`, in milliseconds. What is refused costs nothing. */
+  take(now: number): RateTaken {
+    // A clock that was set back must not lock the source out.
+    const owed = Math.min(Math.max(0, this.#owed - (now - this.#at)), this.#credit)
+    const over = owed + this.#cost - this.#credit
+    // The sums are of fractions: a millionth of a millisecond is none.
+    if (over > 1e-6) return { allowed: false, remaining: 0, wait: over / 1000 }
+    this.#at = now
+    this.#owed = owed + this.#cost
+    const remaining = Math.floor((this.#credit - owed - this.#cost) / this.#cost + 1e-6)
+    return { allowed: true, remaining, wait: (owed + this.#cost) / 1000 }
+  }
+}
