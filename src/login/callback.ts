@@ -43,15 +43,14 @@ export async function finishSignIn(
     flow = taken.row
     if (answer.repeated)
       throw new SignInFailure('provider-answer-invalid', new Error('a parameter came twice'))
+    await client
+      .checkIssuer({ issuer: answer.iss, refused: answer.error !== undefined })
+      .catch(providerFailure)
     if (answer.error !== undefined) throw refusal(answer.error)
     if (!answer.code) throw new SignInFailure('provider-answer-invalid', new Error('no code came'))
     // The path is part of what was begun: the provider's name in it is the one of the row.
     const url = new URL(flow.callback_url)
-    url.search = new URLSearchParams({
-      code: answer.code,
-      state: answer.state,
-      ...(answer.iss !== undefined && { iss: answer.iss }),
-    }).toString()
+    url.search = new URLSearchParams({ code: answer.code, state: answer.state }).toString()
     const { nonce } = flow
     const vouched = await client
       .identity({
@@ -61,9 +60,7 @@ export async function finishSignIn(
         nonce: nonce ?? undefined,
         givenName: answer.name,
       })
-      .catch((error: unknown) => {
-        throw new SignInFailure(codeOf(error), error)
-      })
+      .catch(providerFailure)
     return { ok: true, signedIn: await parts.signIn.complete(flow, vouched, browser) }
   } catch (error) {
     const failure = error instanceof SignInFailure ? error : new SignInFailure('unavailable', error)
@@ -119,6 +116,10 @@ function refusal(error: string): SignInFailure {
   if (error === 'temporarily_unavailable' || error === 'server_error')
     return new SignInFailure('provider-unavailable', cause)
   return new SignInFailure('provider-refused', cause)
+}
+
+function providerFailure(error: unknown): never {
+  throw new SignInFailure(codeOf(error), error)
 }
 
 /** The kind of an error of the exchange, by what openid-client and fetch throw. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
+import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { systemClock } from '../clock.ts'
 import { codeOf } from './callback.ts'
 import { ProviderClient } from './provider-client.ts'
@@ -102,6 +103,41 @@ test('a provider that hangs is given up on', async () => {
     )
   const failure: unknown = await begin(startClient(hanging, 0.05)).catch((error: unknown) => error)
   assert.equal(codeOf(failure), 'provider-unavailable')
+})
+
+test('Google: the answer names the whole issuer and the id_token the short one', async () => {
+  const google = 'https://accounts.google.com'
+  const provider = resolveProvider({ name: 'google', clientId: 'id', clientSecret: 's' })
+  assert.ok('kind' in provider)
+  const { publicKey, privateKey } = await generateKeyPair('RS256')
+  const jwk = { ...(await exportJWK(publicKey)), kid: 'k', alg: 'RS256', use: 'sig' }
+  const seconds = Math.floor(Date.now() / 1000)
+  const idToken = await new SignJWT({ sub: 'g-1', nonce: 'n', email: 'g@x.example', email_verified: true })
+    .setProtectedHeader({ alg: 'RS256', kid: 'k' })
+    .setIssuer('accounts.google.com')
+    .setAudience('id')
+    .setIssuedAt(seconds)
+    .setExpirationTime(seconds + 300)
+    .sign(privateKey)
+  const answers: Record<string, unknown> = {
+    [`${google}/.well-known/openid-configuration`]: {
+      ...document,
+      issuer: google,
+      authorization_response_iss_parameter_supported: true,
+    },
+    [document.token_endpoint]: { access_token: 'at', token_type: 'Bearer', id_token: idToken },
+    [document.jwks_uri]: { keys: [jwk] },
+  }
+  const fetch: ProviderFetch = async (url) => Response.json(answers[url])
+  const client = new ProviderClient({ provider, fetch, allowPrivateNetwork: false, clock: systemClock })
+  for (const refused of [false, true]) {
+    await client.checkIssuer({ issuer: google, refused })
+    for (const issuer of ['https://accounts.google.com.evil.example', 'https://id.example', undefined])
+      await assert.rejects(client.checkIssuer({ issuer, refused }), /issuer/)
+  }
+  const url = new URL('https://gate.example/auth/google/callback?code=c&state=s')
+  const { identity } = await client.identity({ url, state: 's', verifier: undefined, nonce: 'n' })
+  assert.deepEqual([identity.providerId, identity.emailVerified], ['g-1', true])
 })
 
 const wrong: [string, () => Response][] = [

@@ -1,5 +1,6 @@
 import type { AuthorizationCodeGrantChecks, Configuration } from 'openid-client'
 import type { Clock } from '../clock.ts'
+import { checkDiscoveredIssuer, checkKnownIssuer, type AnswerOrigin } from './answer-issuer.ts'
 import { issuedTokens, type IssuedTokens, type Vouched } from './issued-tokens.ts'
 import { joinProfiles, parseProfile, readStandardProfile, toIdentity } from './profile.ts'
 import { AccountNotAdmitted, ProfileRefused } from './provider-failures.ts'
@@ -18,7 +19,7 @@ export interface AuthorizationRequest {
 }
 
 export interface AuthorizationAnswer {
-  /** The redirect URI as it was in the request, with the answer's parameters. */
+  /** The redirect URI as it was in the request, with the answer's code and state. */
   url: URL
   state: string
   verifier: string | undefined
@@ -62,7 +63,17 @@ export class ProviderClient {
   }
 
   /**
-   * Exchanges the code for tokens and reads whom the provider vouches for. Nothing shows the tokens, and they are kept
+   * Comes before anything else that an answer says is believed (RFC 9207).
+   * @throws when the answer is another provider's, or the provider cannot be discovered.
+   */
+  async checkIssuer(answer: AnswerOrigin): Promise<void> {
+    if (this.provider.kind === 'oauth') return checkKnownIssuer(this.provider, answer)
+    const { metadata } = await this.#servers.current()
+    checkDiscoveredIssuer(this.provider, metadata, answer)
+  }
+
+  /**
+   * Exchanges the code of an answer whose issuer was checked for tokens and reads whom the provider vouches for. Nothing shows the tokens, and they are kept
    * only when the configuration asks for it. @throws whatever speaks against the answer.
    */
   async identity(answer: AuthorizationAnswer): Promise<Vouched> {
@@ -94,7 +105,7 @@ export class ProviderClient {
     })
     const claims = tokens.claims()
     if (!claims) throw new Error('no id_token came')
-    if (quirks.admits?.(claims, own) === false) throw new AccountNotAdmitted()
+    if (quirks.admits?.(claims, own, server.metadata.issuer) === false) throw new AccountNotAdmitted()
     const discovered = quirks.userinfo === false ? undefined : server.metadata.userinfo_endpoint
     const profileUrl = provider.profileUrl ?? discovered
     const more =
@@ -112,11 +123,8 @@ export class ProviderClient {
     { configuration }: ProviderServer,
     answer: AuthorizationAnswer,
   ): Promise<Vouched> {
-    checkIssuer(provider, answer.url)
-    const url = new URL(answer.url)
-    url.searchParams.delete('iss')
     const { authorizationCodeGrant } = await import('openid-client')
-    const tokens = await authorizationCodeGrant(configuration, url, checksOf(answer))
+    const tokens = await authorizationCodeGrant(configuration, new URL(answer.url), checksOf(answer))
     const token = tokens.access_token
     const { method = 'GET', query = {} } =
       provider.quirks.profileRequest?.(token, provider.clientSecret) ?? {}
@@ -173,20 +181,4 @@ function checksOf({ state, nonce, verifier }: AuthorizationAnswer): Authorizatio
     ...(nonce !== undefined && { expectedNonce: nonce }),
     ...(verifier !== undefined && { pkceCodeVerifier: verifier }),
   }
-}
-
-/**
- * RFC 9207: an answer that names its issuer must name the one that was asked, and where the provider is known to send
- * it, it must be there. An address of one's own (a proxy, a server of one's own) may not send it, or name itself.
- */
-function checkIssuer(provider: OAuthProvider, url: URL): void {
-  const issuer = url.searchParams.get('iss')
-  if (issuer === null) {
-    if (provider.responseIssuer === undefined || provider.ownAddress) return
-    throw new Error('the answer does not name its issuer, though this provider always does')
-  }
-  if (issuer === provider.responseIssuer) return
-  const authOrigin = new URL(provider.authUrl).origin
-  if (provider.ownAddress && URL.canParse(issuer) && new URL(issuer).origin === authOrigin) return
-  throw new Error('the answer names another issuer than the one that was asked')
 }

@@ -126,7 +126,9 @@ export class ProviderServers {
     const client = await import('openid-client')
     const { provider, clock, timeout } = this.#parts
     const configuration = new client.Configuration(
-      metadata,
+      // The issuer that the answer names is checked before (answer-issuer.ts), once, and not under each issuer that the
+      // id_token is then tried with.
+      { ...metadata, authorization_response_iss_parameter_supported: false },
       provider.clientId,
       {},
       await clientAuthentication(provider, metadata, clock),

@@ -16,7 +16,7 @@ export interface Redeemed {
 
 export interface Redemption {
   server: ProviderServer
-  /** The redirect URI with the answer's parameters. */
+  /** The redirect URI with the answer's code and state. */
   url: URL
   checks: AuthorizationCodeGrantChecks
   /** The issuer that an id_token of these claims must name, where that depends on them. */

@@ -84,7 +84,7 @@ export async function loginRoutes(app: App, parts: LoginRoutesParts): Promise<vo
             code_challenge_method: App('S256'),
             state: App('comes back with the code'),
           }),
-          response: { 302: Type.Null() },
+          response: { 303: Type.Null() },
         },
       },
       async (request, reply) => {
@@ -96,7 +96,7 @@ export async function loginRoutes(app: App, parts: LoginRoutesParts): Promise<vo
           returnTo,
           app: clients.read(query),
         })
-        return url === undefined ? reply : reply.redirect(url.href, 302)
+        return url === undefined ? reply : reply.redirect(url.href, 303)
       },
     )
 

@@ -195,7 +195,7 @@ onEachEngine('malformed requests', (engine) => {
       for (const [path, expected] of [
         ['/auth/session', 401],
         ['/auth/acme/callback?code=c&state=s', 303],
-        ['/auth/acme', 302],
+        ['/auth/acme', 303],
         ['/login', 200],
       ] as const)
         assert.equal(

@@ -110,7 +110,7 @@ describe('rate limits', () => {
       assert.equal(headers['set-cookie'], undefined)
     }
     const asGet = { 'x-http-method-override': 'GET' }
-    assert.notEqual((await from(address, '/auth/acme', 'POST', asGet)).status, 302)
+    assert.notEqual((await from(address, '/auth/acme', 'POST', asGet)).status, 303)
   })
 
   test('an IPv6 customer is one, whichever of their addresses they use', async () => {
@@ -119,7 +119,7 @@ describe('rate limits', () => {
     while ((await from(`2001:db8:5:6:${count.toString(16)}::1`, '/auth/acme')).status !== 429) count += 1
     assert.equal(count, 300)
     assert.equal((await from('2001:DB8:0005:6::ffff', '/auth/acme')).status, 429)
-    assert.equal((await from('2001:db8:5:7::1', '/auth/acme')).status, 302)
+    assert.equal((await from('2001:db8:5:7::1', '/auth/acme')).status, 303)
   })
 
   test('what the client writes before the proxy does not count', async () => {

@@ -178,6 +178,9 @@ onEachEngine('the sign-in flow', (engine) => {
       )
       assert.equal(provider.tokenRequests().length, 0)
     }
+    provider.answer = { iss: 'https://evil.example', error: 'access_denied' }
+    const denied = new Browser()
+    await assertFails(service, denied, await upToCallback(service, denied), 'provider-answer-invalid')
     provider.answer = { iss: 'https://github.com/login/oauth' }
     provider.profile = { id: 583231, login: 'octocat', name: null, email: null }
     const browser = new Browser()

@@ -137,6 +137,20 @@ onEachEngine('OpenID Connect', (engine) => {
     })
   }
 
+  for (const [name, iss] of badIssuers) {
+    test(`an error that names ${name} is not taken for the provider's`, async () => {
+      forger.answer = { iss, code: null, error: 'access_denied' }
+      const browser = new Browser()
+      await assertFails(service, browser, await upToCallback(service, browser), 'provider-answer-invalid')
+    })
+  }
+
+  test('an error of the provider itself is', async () => {
+    forger.answer = { code: null, error: 'access_denied' }
+    const browser = new Browser()
+    await assertFails(service, browser, await upToCallback(service, browser), 'access-denied')
+  })
+
   test('a discovery document of another issuer is refused', async () => {
     const liar = await startOpenIdForger()
     liar.metadata = { issuer: forger.issuer }

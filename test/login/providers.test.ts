@@ -66,7 +66,7 @@ describe('each preset against a server that answers as its provider does', () =>
     test(`${name}: a complete sign-in`, async () => {
       const browser = new Browser()
       const start = await browser.go(new URL(`/auth/${name}`, service.baseUrl))
-      assert.equal(start.status, 302)
+      assert.equal(start.status, 303)
       const asked = new URL(start.headers.get('location')!).searchParams
       for (const [parameter, value] of Object.entries(asks)) assert.equal(asked.get(parameter), value)
       assert.equal(asked.get('redirect_uri'), `${service.baseUrl}/auth/${name}/callback`)

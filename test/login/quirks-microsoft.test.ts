@@ -14,6 +14,11 @@ before(async () => {
     ['work', 'microsoft', { TENANT: 'organizations' }],
     ['home', 'microsoft', { TENANT: 'consumers' }],
     ['one', 'microsoft', { TENANT: tenant }],
+    // Their issuer is that of `common`, as all are here.
+    ['domain', 'microsoft', { TENANT: 'contoso.example' }],
+    ['own', 'microsoft', { TENANT: 'contoso.example' }],
+    ['private', 'microsoft', { TENANT: personalTenant.toUpperCase() }],
+    ['naming', 'microsoft'],
   ])
 })
 afterEach(() => quirks.reset())
@@ -47,6 +52,10 @@ const people: [string, string, Record<string, unknown>, string, string][] = [
     '../common',
     'provider-answer-invalid',
   ],
+  ['domain', 'a work account of any tenant', claims, tenant, 'account-not-admitted'],
+  ['domain', 'a personal account', personal, personalTenant, 'account-not-admitted'],
+  ['private', 'a personal account', personal, personalTenant, '/dashboard'],
+  ['private', 'a work account', claims, tenant, 'account-not-admitted'],
   ['microsoft', 'no object id', { ...claims, oid: undefined }, tenant, 'account-not-admitted'],
 ]
 for (const [name, person, its, tid, end] of people) {
@@ -90,6 +99,44 @@ test('in a tenant of one’s own its administrator answers for the addresses', a
   quirks.change('one', { claims })
   assert.equal(await quirks.outcome('one'), '/dashboard')
   assert.equal((await identityOf(quirks.service, 'one')).verified, true)
+})
+
+test('a domain is one tenant when its discovery document names one, and the administrator answers for it', async () => {
+  const metadata = (url: string) => ({ issuer: `${url}/${tenant}/v2.0` })
+  quirks.change('own', { claims, metadata })
+  assert.equal(await quirks.outcome('own'), '/dashboard')
+  assert.equal((await identityOf(quirks.service, 'own')).verified, true)
+  quirks.change('own', { claims: personal, metadata, ...inTenant(personalTenant) })
+  assert.equal(await quirks.outcome('own'), 'provider-answer-invalid')
+})
+
+test('the tenant of personal accounts is nobody’s own: its addresses are not verified', async () => {
+  quirks.change('private', { claims: personal, ...inTenant(personalTenant) })
+  assert.equal(await quirks.outcome('private'), '/dashboard')
+  assert.equal((await identityOf(quirks.service, 'private')).verified, false)
+})
+
+test('answers may name the tenant, the placeholder or what was asked, and must where that is advertised', async () => {
+  const { url, shape } = quirks.provider('naming')
+  const metadata = () => ({
+    ...shape.metadata?.(url),
+    authorization_response_iss_parameter_supported: true,
+  })
+  for (const [named, end] of [
+    [`${url}/${tenant}/v2.0`, '/dashboard'],
+    [`${url}/{tenantid}/v2.0`, '/dashboard'],
+    [`${url}/common/v2.0`, '/dashboard'],
+    [`${url}/evil/v2.0`, 'provider-answer-invalid'],
+    [`${url}/${tenant}/v1.0`, 'provider-answer-invalid'],
+    [`https://evil.example/${tenant}/v2.0`, 'provider-answer-invalid'],
+    ['', 'provider-answer-invalid'],
+  ] as const) {
+    quirks.change('naming', { claims, metadata, responseIssuer: named })
+    const exchanged = quirks.provider('naming').to(shape.token).length
+    assert.equal(await quirks.outcome('naming'), end, named)
+    const exchanges = quirks.provider('naming').to(shape.token).length - exchanged
+    assert.equal(exchanges, end === '/dashboard' ? 1 : 0, named)
+  }
 })
 
 test('the endpoint of Graph is not asked: the id_token knows more', async () => {

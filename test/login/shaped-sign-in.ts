@@ -33,7 +33,7 @@ export async function finish(service: TestService, browser: Browser, callback: U
 /** A whole sign-in; gives where it leads to. */
 export async function signInShaped(service: TestService, browser: Browser, name: string): Promise<string> {
   const start = await browser.go(new URL(`/auth/${name}`, service.baseUrl))
-  assert.equal(start.status, 302)
+  assert.equal(start.status, 303)
   return finish(service, browser, await toAnswer(start.headers.get('location')!))
 }
 

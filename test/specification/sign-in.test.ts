@@ -125,7 +125,7 @@ onEachEngine('specification: sign-in', (engine) => {
   describe('GET /auth/{provider}', () => {
     test('redirects to the authorization URL with client_id, redirect_uri, scope and state', async () => {
       const response = await service.fetch('/auth/acme')
-      assert.equal(response.status, 302)
+      assert.equal(response.status, 303)
       const url = new URL(response.headers.get('location')!)
       assert.equal(url.origin + url.pathname, `${provider.url}/authorize`)
       assert.equal(url.searchParams.get('client_id'), 'postern-client')

@@ -5,7 +5,8 @@ import type { Preset } from './preset.ts'
 const personal = '9188040d-6c67-4c5b-b112-36a304b66dad'
 const guid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 const placeholder = '{tenantid}'
-const shared = new Set(['common', 'organizations', 'consumers'])
+/** What many people who do not belong together sign in to. */
+const shared = new Set(['common', 'organizations', 'consumers', personal])
 
 /**
  * Microsoft Entra ID. The documents of `common` and `organizations` name the issuer with a placeholder, and tokens name
@@ -41,13 +42,21 @@ export const microsoft: Preset = {
   },
   tokenIssuer: ({ tid }, issuer) =>
     typeof tid === 'string' && guid.test(tid) ? issuer.replace(placeholder, tid) : issuer,
-  admits: (claims, own) => {
+  answerIssuer: (named, issuer) => {
+    const [before = '', after] = issuer.split(placeholder)
+    if (after === undefined || !named.startsWith(before) || !named.endsWith(after)) return false
+    return guid.test(named.slice(before.length, named.length - after.length))
+  },
+  admits: (claims, own, issuer) => {
     const { tid, oid } = claims
     if (typeof tid !== 'string' || !guid.test(tid) || typeof oid !== 'string') return false
     const tenant = own('TENANT').toLowerCase()
     if (tenant === 'organizations') return tid !== personal
     if (tenant === 'consumers') return tid === personal
-    return !guid.test(tenant) || tid === tenant
+    if (guid.test(tenant)) return tid === tenant
+    // Of a tenant that is named by its domain only the issuer tells which one that is. With an issuer of `common` beside
+    // it (`<NAME>_ISSUER`) nothing would, so then nobody is of it.
+    return tenant === 'common' || (tid !== personal && issuer.includes(`/${tid}/`))
   },
   readProfile: ({ claims, own }) => ({
     id: `${String(claims['tid'])}:${String(claims['oid'])}`,

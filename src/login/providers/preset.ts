@@ -68,8 +68,10 @@ export interface Quirks {
   discoveredIssuer?: (found: string, asked: string) => boolean
   /** The issuer that an id_token of these claims, not verified yet, must name. Default: the discovered one. */
   tokenIssuer?: (claims: ProfileDocument, issuer: string) => string
-  /** Whether this account may be used at all, by its verified claims. */
-  admits?: (claims: ProfileDocument, own: Own) => boolean
+  /** Whether answers of a provider whose document names `issuer` may also name `named` (RFC 9207). */
+  answerIssuer?: (named: string, issuer: string) => boolean
+  /** Whether this account may be used at all, by its verified claims; `issuer` as the provider's document names it. */
+  admits?: (claims: ProfileDocument, own: Own, issuer: string) => boolean
   /** Maps the profile where it is not of the standard form. With OpenID Connect the id is to be taken of the claims. */
   readProfile?: (source: ProfileSource) => RawProfile | Promise<RawProfile>
 }
