@@ -79,7 +79,12 @@ export async function startService(parts: ServiceParts): Promise<Service> {
     const common = { configuration, database, keyring, clock, log, metrics, baseUrl }
     const emitting = createEmitting(common)
     const { emitWithin } = emitting
-    const accounts = createAccounts({ ...common, events: config.login?.events ?? false, emit: emitWithin })
+    const accounts = createAccounts({
+      ...common,
+      events: config.login?.events ?? false,
+      emit: emitWithin,
+      apps: config.login?.clients ?? [],
+    })
     const demoProvider = configuration.demo ? createDemoIdentityProvider(common) : undefined
     const login = createLogin({
       ...common,

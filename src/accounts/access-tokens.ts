@@ -7,10 +7,25 @@ import type { Queryable } from '../storage/database.ts'
 import type { Family, RefreshTokens } from './refresh-tokens.ts'
 import { algorithm, type SigningKeys } from './signing-keys.ts'
 
-/** Seconds that an access token is good for. */
-export const accessTokenLifetime = 15 * 60
+/** Seconds that an access token is good for at most. */
+const longestLifetime = 15 * 60
 
 const type = 'at+jwt'
+
+/** What is configured of an app about its access tokens. */
+export interface AppRights {
+  id: string
+  /**
+   * Whether its access tokens carry the admin role of an admin who signs in with it. Default false: an app acts for its
+   * user as a user, since whoever gets into the app has its tokens.
+   */
+  admin?: boolean | undefined
+  /**
+   * Whom its access tokens are for (the claim `aud`); default this service. This service takes only those that name it,
+   * so that a token for another API is worth nothing here.
+   */
+  audience?: string | readonly string[] | undefined
+}
 
 /**
  * Access tokens for apps: JWTs by the profile of RFC 9068. They are short-lived, and still looked up when they are used:
@@ -22,14 +37,23 @@ export class AccessTokens {
   readonly #reader: Queryable
   readonly #clock: Clock
   readonly #baseUrl: () => string
+  readonly #apps: ReadonlyMap<string, AppRights>
+  /** Seconds. */
+  readonly #lifetime: number
 
+  /** @param parts.idle milliseconds without a refresh after which a sign-in of an app is over. */
   constructor(parts: {
     keys: SigningKeys
     refreshTokens: RefreshTokens
     reader: Queryable
     clock: Clock
     baseUrl: () => string
+    apps: readonly AppRights[]
+    idle: number
   }) {
+    this.#apps = new Map(parts.apps.map((app) => [app.id, app]))
+    // A token that promised more would end before the time that it names.
+    this.#lifetime = Math.max(1, Math.min(longestLifetime, Math.floor(parts.idle / 1000)))
     this.#keys = parts.keys
     this.#refreshTokens = parts.refreshTokens
     this.#reader = parts.reader
@@ -37,31 +61,35 @@ export class AccessTokens {
     this.#baseUrl = parts.baseUrl
   }
 
-  async issue(family: Family): Promise<string> {
+  /** `expiresIn`: seconds. */
+  async issue(family: Family): Promise<{ token: string; expiresIn: number }> {
     const { SignJWT } = await import('jose')
+    const audience = this.#apps.get(family.clientId)?.audience ?? this.#baseUrl()
     const { kid, key } = await this.#keys.signer()
     const now = Math.floor(this.#clock.now() / 1000)
-    return new SignJWT({
+    const token = await new SignJWT({
       client_id: family.clientId,
       sid: family.familyId,
       auth_time: Math.floor(family.authenticatedAt / 1000),
     })
       .setProtectedHeader({ alg: algorithm, typ: type, kid })
       .setIssuer(this.#baseUrl())
-      .setAudience(this.#baseUrl())
+      .setAudience(typeof audience === 'string' ? audience : [...audience])
       .setSubject(family.userId)
       .setJti(randomUUID())
       .setIssuedAt(now)
-      .setExpirationTime(now + accessTokenLifetime)
+      .setExpirationTime(now + this.#lifetime)
       .sign(key)
+    return { token, expiresIn: this.#lifetime }
   }
 
   /** The principal of a token. @throws Problem `not-signed-in` when it is not (or no longer) valid. */
   async authenticate(token: string): Promise<Principal> {
     const { sub, sid } = (await this.#verify(token)).payload as JWTPayload & { sid?: unknown }
     if (typeof sub !== 'string' || typeof sid !== 'string') throw invalid()
-    const role = await this.#refreshTokens.liveRole(this.#reader, sid, sub)
-    if (!role) throw invalid()
+    const live = await this.#refreshTokens.live(this.#reader, sid, sub)
+    if (!live) throw invalid()
+    const role = this.#apps.get(live.clientId)?.admin === true ? live.role : 'user'
     return { kind: 'token', role, userId: sub, sessionId: sid }
   }
 

@@ -10,10 +10,12 @@ export const auditActions = {
   'identity.linked': 'An identity was linked to an account.',
   'identity.unlinked': 'An identity was unlinked from an account.',
   'identity.link_failed': 'An identity could not be linked; the code says why.',
+  'identity.unlink_failed': 'An identity could not be unlinked; the code says why.',
   'session.revoked': 'A session was ended from elsewhere.',
   'tokens.revoked': "An app's tokens were ended, by somebody or because a used one came back.",
   'tokens.refused':
     "An app's code or refresh token was refused, since it was wrong, used, over or of another app.",
+  'tokens.reused': 'A refresh token that was just used came again, from another address, and was taken.',
   'call.refused': 'A page of another site tried to change something with the cookie of a session.',
   'key.created': 'An API key was made.',
   'key.revoked': 'An API key was revoked.',

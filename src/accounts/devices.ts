@@ -74,10 +74,10 @@ export class Devices {
     })
   }
 
-  /** Ends all of a user's devices but one, within a transaction; gives how many. */
-  async revokeAll(tx: Tx, userId: string, exceptId?: string): Promise<number> {
-    const sessions = await this.#sessions.revokeAll(tx, userId, exceptId)
-    return sessions + (await this.#refreshTokens.revokeAll(tx, userId, exceptId))
+  /** Ends all of a user's devices but one, or those that began by one provider, within a transaction; gives how many. */
+  async revokeAll(tx: Tx, userId: string, exceptId?: string, provider?: string): Promise<number> {
+    const sessions = await this.#sessions.revokeAll(tx, userId, exceptId, provider)
+    return sessions + (await this.#refreshTokens.revokeAll(tx, userId, exceptId, provider))
   }
 }
 

@@ -4,15 +4,19 @@ import type { App } from '../http/app.ts'
 import type { Database } from '../storage/database.ts'
 import type { AccountEvents } from './account-events.ts'
 import { auditOrigin, type Audit } from './audit.ts'
+import type { Devices } from './devices.ts'
 import type { HostCookie } from './host-cookie.ts'
+import type { RecentSignIn } from './recent-sign-in.ts'
+import type { RoleChanges } from './role-changes.ts'
 import { neverStored, signedIn } from './routes.ts'
-import type { Sessions } from './sessions.ts'
 import type { Users } from './users.ts'
 
 export interface IdentityRoutesParts {
   database: Database
   users: Users
-  sessions: Sessions
+  devices: Devices
+  roleChanges: RoleChanges
+  recentSignIn: RecentSignIn
   cookie: HostCookie
   audit: Audit
   events: AccountEvents
@@ -35,7 +39,7 @@ const Identity = Type.Object({
 
 /** The calls about one's own identities. Linking one is a sign-in at its provider: the login room has it. */
 export async function identityRoutes(app: App, parts: IdentityRoutesParts): Promise<void> {
-  const { database, users, sessions, cookie, audit, events } = parts
+  const { database, users, devices, roleChanges, recentSignIn, cookie, audit, events } = parts
 
   await app.register(async (scope: App) => {
     neverStored(scope)
@@ -62,10 +66,10 @@ export async function identityRoutes(app: App, parts: IdentityRoutesParts): Prom
     scope.delete(
       '/auth/identities/:provider',
       {
-        config: { access: 'user' },
+        config: { access: 'session' },
         schema: {
           tags,
-          summary: 'Unlink my identities at a provider; never the last',
+          summary: 'Unlink my identities at a provider; never the last, and only shortly after a sign-in',
           params: Type.Object({ provider: Type.String() }),
           querystring: Type.Object({
             providerId: Type.Optional(Type.String({ description: 'Only this one, when there are several' })),
@@ -74,24 +78,28 @@ export async function identityRoutes(app: App, parts: IdentityRoutesParts): Prom
         },
       },
       async (request, reply) => {
-        const { kind, userId, sessionId } = signedIn(request)
+        const { userId, sessionId } = signedIn(request)
+        if (sessionId === undefined) throw new Problem('not-signed-in')
         const { provider } = request.params
-        const { emitted, renewed } = await database.transaction(async (tx) => {
-          const before = await users.find(tx, userId)
-          const result = await users.unlink(tx, userId, provider, request.query.providerId)
-          if (result === 'unknown') throw new Problem('not-found')
-          if (result === 'last') throw new Problem('last-identity')
-          let emitted = false
-          const user = await users.find(tx, userId)
-          for (const key of result.unlinked) {
-            await audit.record(tx, { ...auditOrigin(request), action: 'identity.unlinked', userId, ...key })
-            if (user) emitted = (await events.emit(tx, 'identity.unlinked', user, key)) || emitted
-          }
-          // An identity can carry the admin role: with what may be done, the token changes. Not otherwise, since calls
-          // of other tabs may be under way with it.
-          const renews = kind === 'session' && sessionId !== undefined && user?.role !== before?.role
-          return { emitted, renewed: renews ? await sessions.renewToken(tx, sessionId) : undefined }
-        })
+        if (!(await recentSignIn.check(request, 'identity.unlink_failed', provider)))
+          throw new Problem('reauthentication-needed')
+        const origin = auditOrigin(request)
+        const { result: emitted, renewed } = await database.transaction((tx) =>
+          roleChanges.watch(tx, { userId, sessionId, origin }, async () => {
+            const result = await users.unlink(tx, userId, provider, request.query.providerId)
+            if (result === 'unknown') throw new Problem('not-found')
+            if (result === 'last') throw new Problem('last-identity')
+            // Whoever came in by it, with the provider's account in their hands, is out with it.
+            await devices.revokeAll(tx, userId, sessionId, provider)
+            const user = await users.find(tx, userId)
+            let emitted = false
+            for (const key of result.unlinked) {
+              await audit.record(tx, { ...origin, action: 'identity.unlinked', userId, ...key })
+              if (user) emitted = (await events.emit(tx, 'identity.unlinked', user, key)) || emitted
+            }
+            return emitted
+          }),
+        )
         if (emitted) database.signal('deliveries')
         if (renewed) cookie.set(reply, renewed.token, renewed.maxAge)
         return reply.code(204).send(null)

@@ -13,7 +13,7 @@ import {
   type AccountEventChoice,
   type EmitEvents,
 } from './account-events.ts'
-import { AccessTokens } from './access-tokens.ts'
+import { AccessTokens, type AppRights } from './access-tokens.ts'
 import { Administration } from './administration.ts'
 import { ApiKeys } from './api-keys.ts'
 import { AuditLog } from './audit-log.ts'
@@ -26,7 +26,9 @@ import { createForeignCallNotes } from './foreign-calls.ts'
 import { HostCookie } from './host-cookie.ts'
 import { jwksRoutes } from './jwks-routes.ts'
 import { identityRoutes } from './identity-routes.ts'
+import { RecentSignIn } from './recent-sign-in.ts'
 import { RefreshTokens } from './refresh-tokens.ts'
+import { RoleChanges } from './role-changes.ts'
 import { accountsRoutes } from './routes.ts'
 import { Sessions } from './sessions.ts'
 import { SigningKeys } from './signing-keys.ts'
@@ -44,6 +46,8 @@ export interface AccountsParts {
   /** Which events about accounts are emitted: `login.events` of the configuration module. */
   events: AccountEventChoice
   emit: EmitEvents
+  /** `login.clients` of the configuration module. */
+  apps: readonly AppRights[]
 }
 
 export interface Accounts extends Room {
@@ -57,6 +61,8 @@ export interface Accounts extends Room {
   sessionCookie: HostCookie
   refreshTokens: RefreshTokens
   accessTokens: AccessTokens
+  roleChanges: RoleChanges
+  recentSignIn: RecentSignIn
 }
 
 /** Who is this, and what may they do. @throws ConfigurationError when an event is chosen that there is not. */
@@ -69,6 +75,7 @@ export function createAccounts({
   baseUrl,
   events: choice,
   emit,
+  apps,
 }: AccountsParts): Accounts {
   const faults = faultsOfAccountEvents(choice)
   if (faults.length > 0) throw new ConfigurationError(faults)
@@ -82,6 +89,7 @@ export function createAccounts({
   const refreshTokens = new RefreshTokens({ database, clock, limits, admins, record: audit.record })
   const devices = new Devices(database, sessions, refreshTokens)
   const administration = new Administration({ database, clock, devices, admins, record: audit.record })
+  const roleChanges = new RoleChanges({ users, devices, sessions, record: audit.record })
   const signingKeys = new SigningKeys({
     database,
     keyring,
@@ -94,8 +102,17 @@ export function createAccounts({
     reader: database.reader,
     clock,
     baseUrl,
+    apps,
+    idle: limits.idle,
   })
   const sessionCookie = new HostCookie('postern_session', baseUrl)
+  const recentSignIn = new RecentSignIn({
+    sessions,
+    cookie: sessionCookie,
+    audit,
+    clock,
+    within: configuration.recentSignIn,
+  })
   const sweeper = createSweeper('accounts', clock, log, [
     (now) => sessions.sweep(now),
     (now) => refreshTokens.sweep(now),
@@ -113,6 +130,8 @@ export function createAccounts({
     sessionCookie,
     refreshTokens,
     accessTokens,
+    roleChanges,
+    recentSignIn,
     async routes(app) {
       await accountsRoutes(app, {
         database,
@@ -126,7 +145,16 @@ export function createAccounts({
       await deviceRoutes(app, { devices, cookie: sessionCookie, audit })
       await userRoutes(app, administration)
       jwksRoutes(app, signingKeys)
-      await identityRoutes(app, { database, users, sessions, cookie: sessionCookie, audit, events })
+      await identityRoutes(app, {
+        database,
+        users,
+        devices,
+        roleChanges,
+        recentSignIn,
+        cookie: sessionCookie,
+        audit,
+        events,
+      })
       await auditRoutes(app, new AuditLog(database, new Cursors(keyring)))
     },
     workers: [sweeper],

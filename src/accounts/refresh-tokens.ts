@@ -8,7 +8,9 @@ import { roleExpression, type IdentityKey } from './roles.ts'
 import { keptUserAgent, type NewSession, type SessionLimits } from './sessions.ts'
 
 /** Milliseconds in which a token that was just used may be used again: parallel tabs refresh at the same moment. */
-export const reuseGrace = 10_000
+const reuseGrace = 10_000
+/** How often it may: as many tabs as open at once when a browser starts. */
+const mostReplays = 20
 
 /** One sign-in of one app: all refresh tokens that came from it, and what its access tokens name as `sid`. */
 export interface Family {
@@ -36,7 +38,9 @@ export interface Refused {
 
 /**
  * Refresh tokens rotate: each is used once and gives the next. One that comes back later was copied by somebody, and
- * nobody can tell who is the thief, so its whole family ends (RFC 9700, section 4.14.2).
+ * nobody can tell who is the thief, so its whole family ends (RFC 9700, section 4.14.2). Tabs that refresh at the same
+ * moment get a successor each; of these one can go on. So a copy that was used within the grace shows as well, at the
+ * next refresh of whoever comes second.
  */
 export class RefreshTokens {
   readonly #database: Database
@@ -110,14 +114,19 @@ export class RefreshTokens {
         .where('expires_at', '>', now)
         .returningAll()
         .executeTakeFirst()
-      if (!row || !(await this.liveRole(tx, familyId, row.user_id)))
+      if (!row || !(await this.live(tx, familyId, row.user_id)))
         return { refused: true, userId: row?.user_id ?? (await ownerOf(tx, familyId)) }
-      if (!(await this.#spend(tx, hash, now))) {
+      const spent = await this.#spend(tx, hash, now, origin)
+      if (spent === 'refused') {
         await this.endReused(tx, row, origin)
         return { refused: true, userId: row.user_id }
       }
+      if (spent === 'again elsewhere') {
+        const target = `app:${clientId}`
+        await this.#record(tx, { action: 'tokens.reused', userId: row.user_id, target, ...origin })
+      }
       const family = { familyId, userId: row.user_id, clientId, authenticatedAt: row.authenticated_at }
-      return { family, token: await this.#issue(tx, familyId, row.expires_at) }
+      return { family, token: await this.#issue(tx, familyId, row.expires_at, hash) }
     })
   }
 
@@ -159,19 +168,24 @@ export class RefreshTokens {
     })
   }
 
-  /** Ends all of a user's families but one, and codes that were not exchanged yet; gives how many families. */
-  async revokeAll(tx: Tx, userId: string, exceptId?: string): Promise<number> {
-    await tx
+  /**
+   * Ends all of a user's families but one, and codes that were not exchanged yet, or those that began by one provider;
+   * gives how many families.
+   */
+  async revokeAll(tx: Tx, userId: string, exceptId?: string, provider?: string): Promise<number> {
+    let codes = tx
       .deleteFrom('authorization_codes')
       .where('user_id', '=', userId)
       .where('used_at', 'is', null)
-      .execute()
+    if (provider !== undefined) codes = codes.where('provider', '=', provider)
+    await codes.execute()
     let families = tx
       .updateTable('token_families')
       .set({ revoked_at: this.#clock.now() })
       .where('user_id', '=', userId)
       .where('revoked_at', 'is', null)
     if (exceptId !== undefined) families = families.where('id', '<>', exceptId)
+    if (provider !== undefined) families = families.where('provider', '=', provider)
     const { numUpdatedRows } = await families.executeTakeFirst()
     return Number(numUpdatedRows)
   }
@@ -191,25 +205,38 @@ export class RefreshTokens {
       .execute()
   }
 
-  /** The role of the user behind a family; `undefined` when the family was revoked or is over, or the user is blocked. */
-  async liveRole(db: Queryable, familyId: string, userId: string): Promise<Role | undefined> {
-    const row = await db
+  /**
+   * The app of a family and the role of the user behind it; `undefined` when the family was revoked, is over or was not
+   * refreshed for the idle time, or the user is blocked.
+   */
+  async live(
+    db: Queryable,
+    familyId: string,
+    userId: string,
+  ): Promise<{ clientId: string; role: Role } | undefined> {
+    const now = this.#clock.now()
+    return db
       .selectFrom('token_families')
       .innerJoin('users', 'users.id', 'token_families.user_id')
+      .select('token_families.client_id as clientId')
       .select(roleExpression(this.#admins).as('role'))
       .where('token_families.id', '=', familyId)
       .where('token_families.user_id', '=', userId)
       .where('token_families.revoked_at', 'is', null)
-      .where('token_families.expires_at', '>', this.#clock.now())
+      .where('token_families.expires_at', '>', now)
+      .where('token_families.last_seen_at', '>', now - this.#limits.idle)
       .where('users.blocked_at', 'is', null)
       .executeTakeFirst()
-    return row?.role
   }
 
   async sweep(now: number): Promise<void> {
     await this.#database.transaction(
       async (tx) => {
-        await tx.deleteFrom('refresh_tokens').where('expires_at', '<=', now).execute()
+        // A used token is kept until those that it gave in the grace are over: it tells whether one of them went on.
+        await tx
+          .deleteFrom('refresh_tokens')
+          .where('expires_at', '<=', now - 2 * reuseGrace)
+          .execute()
         await tx
           .deleteFrom('token_families')
           .where((eb) =>
@@ -225,7 +252,12 @@ export class RefreshTokens {
     )
   }
 
-  async #issue(tx: Tx, familyId: string, familyEnd: number): Promise<string> {
+  async #issue(
+    tx: Tx,
+    familyId: string,
+    familyEnd: number,
+    parent: Uint8Array | null = null,
+  ): Promise<string> {
     const now = this.#clock.now()
     const token = newToken('rt_')
     await tx
@@ -233,9 +265,11 @@ export class RefreshTokens {
       .values({
         token_hash: hashToken(token),
         family_id: familyId,
+        parent_hash: parent,
         created_at: now,
         expires_at: Math.min(now + this.#limits.idle, familyEnd),
         used_at: null,
+        used_from: null,
       })
       .execute()
     return token
@@ -251,16 +285,55 @@ export class RefreshTokens {
     return row?.family_id
   }
 
-  /** False when the token was used before, and not just now. */
-  async #spend(tx: Tx, hash: Uint8Array, now: number): Promise<boolean> {
-    const { numUpdatedRows } = await tx
-      .updateTable('refresh_tokens')
-      .set((eb) => ({ used_at: eb.fn.coalesce('used_at', eb.val(now)) }))
+  /**
+   * Uses a token. It is refused when it was used before and not just now, when one that it gave went on already, or when
+   * another one that its own parent gave did: then two have the same token. The family's row is locked.
+   */
+  async #spend(
+    tx: Tx,
+    hash: Uint8Array,
+    now: number,
+    { address }: AuditOrigin,
+  ): Promise<'first' | 'again' | 'again elsewhere' | 'refused'> {
+    const token = await tx
+      .selectFrom('refresh_tokens')
+      .select(['parent_hash', 'used_at', 'used_from', 'replays'])
       .where('token_hash', '=', hash)
-      .where((eb) => eb.or([eb('used_at', 'is', null), eb('used_at', '>', now - reuseGrace)]))
-      .executeTakeFirst()
-    return numUpdatedRows > 0n
+      .executeTakeFirstOrThrow()
+    if (await wentOnOtherwise(tx, hash, token)) return 'refused'
+    if (token.used_at === null) {
+      await tx
+        .updateTable('refresh_tokens')
+        .set({ used_at: now, used_from: address ?? null })
+        .where('token_hash', '=', hash)
+        .execute()
+      return 'first'
+    }
+    if (token.used_at <= now - reuseGrace || token.replays >= mostReplays) return 'refused'
+    await tx
+      .updateTable('refresh_tokens')
+      .set({ replays: token.replays + 1 })
+      .where('token_hash', '=', hash)
+      .execute()
+    return token.used_from === (address ?? null) ? 'again' : 'again elsewhere'
   }
+}
+
+/** Whether a child of this token was used, or a sibling. */
+async function wentOnOtherwise(
+  tx: Tx,
+  hash: Uint8Array,
+  { parent_hash: parent }: { parent_hash: Uint8Array | null },
+): Promise<boolean> {
+  const used = await tx
+    .selectFrom('refresh_tokens')
+    .select('token_hash')
+    .where('used_at', 'is not', null)
+    .where('token_hash', '<>', hash)
+    .where('parent_hash', 'in', parent === null ? [hash] : [hash, parent])
+    .limit(1)
+    .executeTakeFirst()
+  return used !== undefined
 }
 
 async function ownerOf(tx: Tx, familyId: string): Promise<string | undefined> {

@@ -138,14 +138,15 @@ export class Sessions {
     })
   }
 
-  /** Ends all of a user's sessions but one; gives how many. */
-  async revokeAll(tx: Tx, userId: string, exceptId?: string): Promise<number> {
+  /** Ends all of a user's sessions but one, or those of one provider; gives how many. */
+  async revokeAll(tx: Tx, userId: string, exceptId?: string, provider?: string): Promise<number> {
     let sessions = tx
       .updateTable('sessions')
       .set({ revoked_at: this.#clock.now() })
       .where('user_id', '=', userId)
       .where('revoked_at', 'is', null)
     if (exceptId !== undefined) sessions = sessions.where('id', '<>', exceptId)
+    if (provider !== undefined) sessions = sessions.where('provider', '=', provider)
     const { numUpdatedRows } = await sessions.executeTakeFirst()
     await this.#database.revocations.announce(tx, userId)
     return Number(numUpdatedRows)

@@ -90,7 +90,7 @@ export class Users {
   /** Links an identity to a user. `taken` when it belongs to another one; nothing is moved then. */
   async link(tx: Tx, userId: string, identity: ProvidedIdentity): Promise<'linked' | 'known' | 'taken'> {
     // The same lock as in `unlink`: what counts a user's identities sees them one after the other.
-    await lockUser(tx, userId)
+    await this.lock(tx, userId)
     if (await this.#insertIdentity(tx, userId, identity)) {
       // An identity may carry the admin role.
       await this.#revocations.announce(tx, userId)
@@ -110,7 +110,7 @@ export class Users {
     provider: string,
     providerId?: string,
   ): Promise<{ unlinked: IdentityKey[] } | 'unknown' | 'last'> {
-    await lockUser(tx, userId)
+    await this.lock(tx, userId)
     const all = await this.identities(tx, userId)
     const goes = (key: IdentityKey): boolean =>
       key.provider === provider && (providerId === undefined || key.providerId === providerId)
@@ -162,6 +162,15 @@ export class Users {
     }))
   }
 
+  /** A change that changes nothing locks the row on PostgreSQL; on SQLite the transaction is alone anyway. */
+  async lock(tx: Tx, userId: string): Promise<void> {
+    await tx
+      .updateTable('users')
+      .set((eb) => ({ role: eb.ref('role') }))
+      .where('id', '=', userId)
+      .execute()
+  }
+
   /** Notes what the provider says now on the identity; the user's own record stays as it is. */
   async #noteUse(tx: Tx, identity: ProvidedIdentity): Promise<FoundUser | undefined> {
     const row = await tx
@@ -206,13 +215,4 @@ export class Users {
       .executeTakeFirst()
     return inserted !== undefined
   }
-}
-
-/** A change that changes nothing locks the row on PostgreSQL; on SQLite the transaction is alone anyway. */
-async function lockUser(tx: Tx, userId: string): Promise<void> {
-  await tx
-    .updateTable('users')
-    .set((eb) => ({ role: eb.ref('role') }))
-    .where('id', '=', userId)
-    .execute()
 }

@@ -74,11 +74,17 @@ export class Clients {
 export function faultsOfClients(clients: readonly ClientConfig[]): string[] {
   const faults: string[] = []
   const seen = new Set<string>()
-  for (const { id, redirectUris } of clients) {
+  for (const { id, redirectUris, admin, audience } of clients) {
     if (id === '' || seen.has(id))
       faults.push(`login.clients: the id ${JSON.stringify(id)} is empty or there twice`)
     seen.add(id)
     if (redirectUris.length === 0) faults.push(`login.clients: ${id} has no redirectUris`)
+    if (admin !== undefined && typeof admin !== 'boolean')
+      faults.push(`login.clients: admin of ${id} is neither true nor false`)
+    const audiences: readonly unknown[] = Array.isArray(audience) ? audience : [audience]
+    const isName = (name: unknown): boolean => typeof name === 'string' && name !== ''
+    if (audience !== undefined && (audiences.length === 0 || !audiences.every(isName)))
+      faults.push(`login.clients: audience of ${id} is neither a text nor a list of texts`)
     for (const uri of redirectUris) {
       const url = URL.canParse(uri) ? new URL(uri) : undefined
       if (!url || url.hash !== '' || /^(javascript|data|vbscript|file|blob|about):$/.test(url.protocol)) {

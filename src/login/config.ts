@@ -1,10 +1,10 @@
+import type { AppRights } from '../accounts/access-tokens.ts'
 import type { AccountEventChoice } from '../accounts/account-events.ts'
 import type { TokenAuth } from '../config/providers.ts'
 import type { DeclaredHook, HookTables } from './hook-context.ts'
 
 /** An app that signs its users in by PKCE: a single-page or mobile app, without a secret. */
-export interface ClientConfig {
-  id: string
+export interface ClientConfig extends AppRights {
   /** Compared as whole strings (RFC 9700, section 2.1). */
   redirectUris: readonly string[]
 }

@@ -17,7 +17,7 @@ export const failures = {
     'The sign-in could not be finished. Please try again; if it goes on, tell the operator the number below.',
   'identity-taken': 'This identity belongs to another account here, so nothing was linked.',
   'reauthentication-needed':
-    'Please sign in again: an identity can be linked only shortly after a sign-in. Then link it once more.',
+    'Please sign in again: identities can be linked and unlinked only shortly after a sign-in. Then do it once more.',
   'session-changed':
     'You were signed out, or signed in as somebody else, while the identity was being linked. Please sign in and link it again.',
   unavailable: 'The service cannot sign anybody in at the moment. Please try again in a minute.',

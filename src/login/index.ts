@@ -69,14 +69,14 @@ export function createLogin(parts: LoginParts): Login {
   const calls = outgoingCalls(configuration.allowPrivateNetwork)
   const providers = createProviders(parts, calls)
   const clients = new Clients(config.clients ?? [])
-  const { audit, events, users, sessions, sessionCookie, refreshTokens, accessTokens } = accounts
+  const { audit, events, users, sessions, sessionCookie, refreshTokens, accessTokens, roleChanges } = accounts
   const codes = new AuthorizationCodes({ database, clock, refreshTokens })
   const flows = new Flows({ database, keyring, clock, baseUrl })
   const kept = keptProviders(config)
   const providerTokens = new ProviderTokens({ database, keyring, clock, log, clients: providers, kept })
   const hooks = new Hooks({ config, emit: parts.emit, clock })
   const admission = new Admission({ users, audit, events, hooks, tokens: providerTokens })
-  const signIn = new SignIn({ database, sessions, admission, codes, baseUrl })
+  const signIn = new SignIn({ database, sessions, roleChanges, admission, codes, baseUrl })
   const refusals = new RefusalMessages(keyring)
   const flowCookie = new FlowCookie(baseUrl)
   const counter = metrics.counter('postern_sign_ins_total', 'Sign-ins that ended, by provider and outcome', [
@@ -95,11 +95,9 @@ export function createLogin(parts: LoginParts): Login {
         clients,
         flowCookie,
         sessionCookie,
-        sessions,
         audit,
         refusals,
-        recentSignIn: configuration.recentSignIn,
-        clock,
+        recentSignIn: accounts.recentSignIn,
         baseUrl,
         demo,
         count,

@@ -2,9 +2,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { auditOrigin, type Audit } from '../accounts/audit.ts'
 import type { HostCookie } from '../accounts/host-cookie.ts'
+import type { RecentSignIn } from '../accounts/recent-sign-in.ts'
 import { acceptForms, neverStored } from '../accounts/routes.ts'
-import type { Sessions } from '../accounts/sessions.ts'
-import type { Clock } from '../clock.ts'
 import { Problem } from '../errors.ts'
 import type { App } from '../http/app.ts'
 import { clientIp } from '../http/client-address.ts'
@@ -27,12 +26,9 @@ export interface LoginRoutesParts {
   clients: Clients
   flowCookie: FlowCookie
   sessionCookie: HostCookie
-  sessions: Sessions
   audit: Audit
   refusals: RefusalMessages
-  /** Milliseconds since the last sign-in in which an identity may be linked. */
-  recentSignIn: number
-  clock: Clock
+  recentSignIn: RecentSignIn
   baseUrl: () => string
   demo: boolean
   /** Counts how sign-ins end. */
@@ -161,7 +157,7 @@ export async function loginRoutes(app: App, parts: LoginRoutesParts): Promise<vo
         if (userId === undefined || sessionId === undefined) throw new Problem('not-signed-in')
         const returnTo = safeReturnTo(request.query.return_to, baseUrl())
         const inPage = request.headers['sec-fetch-dest'] === 'document'
-        if (!(await signedInRecently(request))) {
+        if (!(await parts.recentSignIn.check(request, 'identity.link_failed', client.provider.name))) {
           if (!inPage) throw new Problem('reauthentication-needed')
           const query = new URLSearchParams({ error: 'reauthentication-needed', return_to: returnTo })
           return reply.redirect(`/login?${query.toString()}`, 303)
@@ -197,13 +193,6 @@ export async function loginRoutes(app: App, parts: LoginRoutesParts): Promise<vo
       void reply.redirect(failurePath(request, client, failure), 303)
       return undefined
     }
-  }
-
-  /** A stolen cookie must not be enough to add a way in that stays: who links proves who they are shortly before. */
-  async function signedInRecently(request: FastifyRequest): Promise<boolean> {
-    const token = sessionCookie.read(request)
-    const session = token === undefined ? undefined : await parts.sessions.find(token)
-    return session !== undefined && session.authenticatedAt > parts.clock.now() - parts.recentSignIn
   }
 
   /** @param linker the user who was linking; undefined at a sign-in. */

@@ -1,4 +1,5 @@
 import type { AuditOrigin } from '../accounts/audit.ts'
+import type { RoleChanges } from '../accounts/role-changes.ts'
 import type { Sessions } from '../accounts/sessions.ts'
 import type { Database } from '../storage/database.ts'
 import type { FlowsTable } from '../storage/tables.ts'
@@ -23,6 +24,7 @@ export type SignedIn =
 export class SignIn {
   readonly #database: Database
   readonly #sessions: Sessions
+  readonly #roleChanges: RoleChanges
   readonly #admission: Admission
   readonly #codes: AuthorizationCodes
   readonly #baseUrl: () => string
@@ -30,12 +32,14 @@ export class SignIn {
   constructor(parts: {
     database: Database
     sessions: Sessions
+    roleChanges: RoleChanges
     admission: Admission
     codes: AuthorizationCodes
     baseUrl: () => string
   }) {
     this.#database = parts.database
     this.#sessions = parts.sessions
+    this.#roleChanges = parts.roleChanges
     this.#admission = parts.admission
     this.#codes = parts.codes
     this.#baseUrl = parts.baseUrl
@@ -95,10 +99,13 @@ export class SignIn {
     }
     const [emitted, renewed] = await this.#database.transaction(async (tx) => {
       const visit = { origin, client: undefined, target: `session:${session.id}` }
-      const emitted = await this.#admission.link(tx, session.userId, vouched, visit)
-      const renewed = await this.#sessions.renewToken(tx, session.id)
-      if (!renewed) throw new SignInFailure('session-changed')
-      return [emitted, renewed] as const
+      const change = { userId: session.userId, sessionId: session.id, origin }
+      const { result, renewed } = await this.#roleChanges.watch(tx, change, () =>
+        this.#admission.link(tx, session.userId, vouched, visit),
+      )
+      const fresh = renewed ?? (await this.#sessions.renewToken(tx, session.id))
+      if (!fresh) throw new SignInFailure('session-changed')
+      return [result, fresh] as const
     })
     if (emitted) this.#database.signal('deliveries')
     return { kind: 'session', ...renewed, target: flow.return_to }

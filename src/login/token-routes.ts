@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { accessTokenLifetime, type AccessTokens } from '../accounts/access-tokens.ts'
+import type { AccessTokens } from '../accounts/access-tokens.ts'
 import { auditOrigin, type Audit, type AuditOrigin } from '../accounts/audit.ts'
 import type { Family, Refused, RefreshTokens } from '../accounts/refresh-tokens.ts'
 import { acceptForms, neverStored } from '../accounts/routes.ts'
@@ -89,9 +89,10 @@ export async function tokenRoutes(
       },
       async (request, reply) => {
         const { body } = request
-        const credential = body.code ?? body.refresh_token
-        if (credential) app.limits.take(reply, `credential ${hashOf(credential)}`, perCredential)
         const { grant_type: grant, client_id: clientId } = body
+        // The one that is going to be tried: another field beside it must not lend it a count of its own.
+        const credential = grant === 'refresh_token' ? body.refresh_token : body.code
+        if (credential) app.limits.take(reply, `credential ${hashOf(credential)}`, perCredential)
         if (grant === undefined) throw new TokenError('invalid_request', 'grant_type is missing')
         if (clientId === undefined) throw new TokenError('invalid_request', 'client_id is missing')
         if (!clients.has(clientId))
@@ -141,10 +142,11 @@ export async function tokenRoutes(
   }
 
   async function answer({ family, refreshToken }: { family: Family; refreshToken: string }) {
+    const { token, expiresIn } = await accessTokens.issue(family)
     return {
-      access_token: await accessTokens.issue(family),
+      access_token: token,
       token_type: 'Bearer' as const,
-      expires_in: accessTokenLifetime,
+      expires_in: expiresIn,
       refresh_token: refreshToken,
     }
   }

@@ -136,9 +136,15 @@ export interface TokenFamiliesTable {
 export interface RefreshTokensTable {
   token_hash: Uint8Array
   family_id: string
+  /** The token that this one was given for; null for a family's first. */
+  parent_hash: Uint8Array | null
   created_at: number
   expires_at: number
   used_at: number | null
+  /** The address that it was first used from. */
+  used_from: string | null
+  /** How often it came again and was taken. */
+  replays: Generated<number>
 }
 
 export interface SigningKeysTable {

@@ -21,7 +21,8 @@ onEachEngine('credentials of apps', (engine) => {
     const other = { id: 'other', redirectUris: ['https://other.example.com/callback'] }
     const clock = { ...systemClock, now: () => Date.now() + shift }
     const config = { login: { clients: [spa, other] } }
-    service = await startTestService(engine, { env: provider.env('ACME'), config, parts: { clock } })
+    const env = { ...provider.env('ACME'), TRUSTED_PROXIES: '127.0.0.1' }
+    service = await startTestService(engine, { env, config, parts: { clock } })
   })
   beforeEach(() => {
     shift = 0
@@ -157,6 +158,85 @@ onEachEngine('credentials of apps', (engine) => {
     isRefused(await refresh(thief['refresh_token']))
     assert.ok(!(await works(thief['access_token'])))
     assert.ok(!(await works(first['access_token'])))
+  })
+
+  test('a token that is replayed within the grace, after its successor went on, ends the family', async () => {
+    const first = await tokensOf('forked')
+    const { body: second } = await refresh(first['refresh_token'])
+    const { body: third } = await refresh(second['refresh_token'])
+    assert.ok(await works(third['access_token']))
+    shift = 5_000
+    isRefused(await refresh(first['refresh_token']))
+    assert.ok(!(await works(third['access_token'])))
+    isRefused(await refresh(third['refresh_token']))
+  })
+
+  for (const [name, firstOfThem] of [
+    ['the owner', 0],
+    ['the thief', 1],
+  ] as const) {
+    test(`two that share a token by the grace: ${name} goes on first, and the other one's next use ends both`, async () => {
+      const first = await tokensOf(`shared, ${name} first`)
+      const both: unknown[] = []
+      for (let time = 0; time < 2; time += 1) {
+        const { status, body } = await refresh(first['refresh_token'])
+        assert.equal(status, 200)
+        both.push(body['refresh_token'])
+        shift += 2_000
+      }
+      const { status, body: next } = await refresh(both[firstOfThem])
+      assert.equal(status, 200)
+      assert.ok(await works(next['access_token']))
+      // At once: no grace hides it.
+      isRefused(await refresh(both[1 - firstOfThem]))
+      assert.ok(!(await works(next['access_token'])))
+      isRefused(await refresh(next['refresh_token']))
+      const rows = await service.database.reader
+        .selectFrom('audit_log')
+        .select('detail')
+        .where('user_id', '=', await userOf(`shared, ${name} first`))
+        .where('action', '=', 'tokens.revoked')
+        .execute()
+      assert.deepEqual(
+        rows.map(({ detail }) => detail),
+        ['{"reason":"reuse"}'],
+      )
+    })
+  }
+
+  test('a token is taken twenty times within the grace, and then ends its family', async () => {
+    const { refresh_token: token } = await tokensOf('replayed')
+    for (let time = 0; time < 21; time += 1) assert.equal((await refresh(token)).status, 200, `${time}`)
+    isRefused(await refresh(token))
+    assert.deepEqual(await told('replayed'), ['tokens.refused', 'invalid-grant', 'app:spa'])
+  })
+
+  test('a token that comes again from another address is told of; from the same one it is not', async () => {
+    const from = async (address: string, token: unknown): Promise<unknown> => {
+      const response = await service.fetch('/auth/token', {
+        method: 'POST',
+        headers: { 'x-forwarded-for': address },
+        body: new URLSearchParams({
+          grant_type: 'refresh_token',
+          client_id: 'spa',
+          refresh_token: String(token),
+        }),
+      })
+      assert.equal(response.status, 200)
+      return response.json()
+    }
+    const { refresh_token: token } = await tokensOf('moved')
+    for (const address of ['192.0.2.1', '192.0.2.1', '198.51.100.7']) await from(address, token)
+    const rows = await service.database.reader
+      .selectFrom('audit_log')
+      .select(['target', 'address', 'code'])
+      .where('user_id', '=', await userOf('moved'))
+      .where('action', '=', 'tokens.reused')
+      .execute()
+    assert.deepEqual(
+      rows.map(({ target, address, code }) => [target, address, code]),
+      [['app:spa', '198.51.100.7', null]],
+    )
   })
 
   test('after a block neither a code nor a refresh token is worth anything, and the tries are told of', async () => {

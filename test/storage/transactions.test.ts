@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test'
 import { sql } from 'kysely'
 import type { Database } from '../../src/storage/database.ts'
 import { migrate } from '../../src/storage/migrate.ts'
+import { migrations } from '../../src/storage/migrations/index.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { isUniqueViolation, StorageUnavailable } from '../../src/storage/unavailable.ts'
 import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
@@ -100,9 +101,22 @@ onEachEngine('transactions', (engine) => {
     const applied = await Promise.all(databases.map((one) => migrate(one)))
     assert.deepEqual(
       applied.map((list) => list.length).toSorted((a, b) => a - b),
-      [0, 1],
+      [0, migrations.length],
     )
     await Promise.all(databases.map((one) => one.close()))
+    await fresh.drop()
+  })
+
+  test('a migration that comes in with a lower number than the last applied one is applied', async () => {
+    const fresh = await engine.createDatabase()
+    const one = await openDatabase(fresh.url)
+    const of = (number: number) => {
+      const text = `create table made_${number} (n integer)`
+      return { number, name: `made ${number}`, breaking: false, sqlite: text, postgres: text }
+    }
+    assert.deepEqual(await migrate(one, [of(1), of(4)]), ['made 1', 'made 4'])
+    assert.deepEqual(await migrate(one, [of(1), of(2), of(4)]), ['made 2'])
+    await one.close()
     await fresh.drop()
   })
 

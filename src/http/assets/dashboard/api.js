@@ -5,6 +5,8 @@ async function answer(path, options) {
   if (response.status === 401) location.assign('/login')
   if (!response.ok) {
     const problem = await response.json().catch(() => ({ title: response.statusText }))
+    if (problem.code === 'reauthentication-needed')
+      location.assign('/login?error=reauthentication-needed&return_to=/dashboard')
     const error = new Error([problem.title, problem.detail, problem.advice].filter(Boolean).join('. '))
     error.status = response.status
     throw error
