@@ -1,94 +1,90 @@
 import type { Clock } from '../clock.ts'
-import type { Database, LazyTransaction, Tx } from '../storage/database.ts'
+import type { Sharing, Part, Tx } from '../storage/database.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { EmittedEvent, HandlerContext } from './config.ts'
 import { noProviderToken } from './declared-handlers.ts'
+import { lazyLog } from './handler-log.ts'
+import { HandlerTimeout, EmittedTooLate, HeldUpOthers, TransactionTimeout } from './interruptions.ts'
 import type { Plan } from './plan.ts'
 import { receivedEvent } from './received-event.ts'
-import type { ClaimedEvent, InboxStore } from './store.ts'
+import type { Stops } from './stops.ts'
+import type { ClaimedEvent, Mark } from './store.ts'
+
+/** Milliseconds that one handler's transaction may hold up the others that share its commit. */
+const turnLimit = 250
 
 /** Inserts events and their deliveries in the caller's transaction. */
 export type EmitWithin = (tx: Tx, events: readonly EmittedEvent[]) => Promise<unknown>
 
 export interface AttemptParts {
-  database: Database
-  store: InboxStore
+  sharing: Sharing<Mark>
   clock: Clock
   log: Log
   emitWithin: EmitWithin
+  stops: Stops
   /** Milliseconds that a transaction may be open, where there is such a bound beside the handlers' time. */
   transactionTimeout: number | undefined
 }
 
-/** The handler took longer than it may. */
-export class HandlerTimeout extends Error {
-  constructor(timeout: number) {
-    super(`the handler did not end within ${timeout} ms: its signal was aborted and its work rolled back`)
-    this.name = 'HandlerTimeout'
-  }
-}
-
-/** A handler kept its transaction open for too long. */
-export class TransactionTimeout extends Error {
-  constructor(timeout: number) {
-    super(
-      `the handler's transaction was open for more than ${timeout} ms, while nobody else could write, and was rolled back: do slow work (calls, waiting) before the first use of tx, or raise HANDLER_TRANSACTION_TIMEOUT`,
-    )
-    this.name = 'TransactionTimeout'
-  }
-}
-
-/** A handler called `emit` when it had returned: its work is committed by then, or is about to be. */
-export class EmittedTooLate extends Error {
-  constructor(type: string) {
-    super(
-      `emit was called with ${JSON.stringify(type)} after its handler had ended, so the event is not sent: await everything before the handler returns`,
-    )
-    this.name = 'EmittedTooLate'
-  }
+/** The handlers have ended well, and their work is about to be committed. */
+export interface Attempted {
+  /** Resolves after the commit; rejects when there was none. */
+  readonly committed: Promise<void>
+  readonly emitted: boolean
+  /** Milliseconds that others had to wait for its transaction. */
+  readonly took: number
 }
 
 /**
  * Runs the handlers of a claimed event and commits their work, the events that they emitted and the processed-event
- * marker together. `lost`: somebody else holds the event by now, so nothing was kept.
- * @throws what a handler threw, HandlerTimeout, TransactionTimeout, the reason of `stop`, StorageUnavailable; then all
- * is rolled back.
+ * marker together, maybe with those of other events: `alone` asks for a commit of its own.
+ * @throws what a handler threw, HandlerTimeout, TransactionTimeout, HeldUpOthers and SharedCommitFailed (to be tried
+ * alone), ClaimLost, the reason of a stop, StorageUnavailable; then all is undone.
  */
-export async function attempt(
+export function attempt(
   claimed: ClaimedEvent,
-  claim: string,
   plan: Plan,
-  stop: AbortSignal,
+  alone: boolean,
   parts: AttemptParts,
-): Promise<'processed' | 'lost'> {
-  const { database, store, clock, emitWithin, transactionTimeout = plan.timeout } = parts
-  const open = new AbortController()
-  const transaction = database.begin({
-    lane: 'work',
+): Promise<Attempted> {
+  const { sharing, clock, stops, emitWithin, transactionTimeout = plan.timeout } = parts
+  const { promise, resolve, reject } = Promise.withResolvers<Attempted>()
+  const controller = new AbortController()
+  const { signal } = controller
+  const part = sharing.begin({
+    alone,
     timeLimit: transactionTimeout,
-    onTimeLimit: () => open.abort(new TransactionTimeout(transactionTimeout)),
+    turnLimit,
     share: plan.lane.key,
+    onTimeLimit: (early) => end(early ? new HeldUpOthers() : new TransactionTimeout(transactionTimeout)),
   })
-  const signal = AbortSignal.any([stop, open.signal])
-  try {
-    const emitted = await runHandlers(claimed, plan, transaction, signal, parts)
-    const kept = await unlessAborted(signal, transaction, finish)
-    if (!kept) {
-      await transaction.rollback()
-      return 'lost'
-    }
-    await transaction.commit()
-    if (emitted.length > 0) database.signal('deliveries')
-    return 'processed'
+  const ended = stops.add(end)
+  part.within(work).then(resolve, fail).finally(ended)
+  return promise
 
-    async function finish(): Promise<boolean> {
-      if (!(await store.markProcessed(transaction.tx, claimed.event, claim, clock.now()))) return false
-      if (emitted.length > 0) await emitWithin(transaction.tx, emitted)
-      return true
-    }
-  } catch (error) {
-    await transaction.rollback()
-    throw error
+  async function work(): Promise<Attempted> {
+    const emitted = await runHandlers(claimed, plan, part, signal, end, parts)
+    signal.throwIfAborted()
+    if (emitted.length > 0) await emitWithin(part.tx, emitted)
+    const { event, claim } = claimed
+    const { committed } = await part.keep({ event, claim, at: clock.now() })
+    return { committed, emitted: emitted.length > 0, took: part.took }
+  }
+
+  /**
+   * A handler that ignores its signal goes on, but nobody waits for it, and its transaction is over before it hears of
+   * the signal.
+   */
+  function end(reason: Error): void {
+    if (part.kept) return
+    fail(reason)
+    controller.abort(reason)
+  }
+
+  function fail(reason: unknown): void {
+    // Should it fail, whoever gets the reason tries again and sees why.
+    part.undo().catch(() => undefined)
+    reject(reason)
   }
 }
 
@@ -96,22 +92,21 @@ export async function attempt(
 async function runHandlers(
   claimed: ClaimedEvent,
   plan: Plan,
-  transaction: LazyTransaction,
-  stop: AbortSignal,
+  part: Part<Mark>,
+  signal: AbortSignal,
+  end: (reason: Error) => void,
   { clock, log }: AttemptParts,
 ): Promise<EmittedEvent[]> {
   const event = receivedEvent(claimed)
   const emitted: EmittedEvent[] = []
   const { source, event: number, eventId, type } = claimed
-  const handlerLog = log.child({ source, event: number, eventId, type })
+  const handlerLog = lazyLog(log, { source, event: number, eventId, type })
   for (const { handle, timeout } of plan.handlers) {
-    const limit = new AbortController()
-    const cancel = clock.after(timeout, () => limit.abort(new HandlerTimeout(timeout)))
-    const signal = AbortSignal.any([limit.signal, stop])
+    const cancel = clock.after(timeout, () => end(new HandlerTimeout(timeout)))
     let ended = false
     const context: HandlerContext = {
       // The service's own tables are not the user's business: they see theirs.
-      tx: transaction.tx as unknown as HandlerContext['tx'],
+      tx: part.tx as unknown as HandlerContext['tx'],
       emit(one) {
         signal.throwIfAborted()
         if (ended) {
@@ -127,16 +122,12 @@ async function runHandlers(
       log: handlerLog,
     }
     try {
-      await unlessAborted(signal, transaction, async () => {
-        try {
-          await handle(event, context)
-        } finally {
-          ended = true
-        }
-      })
+      await handle(event, context)
     } finally {
+      ended = true
       cancel()
     }
+    signal.throwIfAborted()
   }
   return emitted
 }
@@ -144,28 +135,4 @@ async function runHandlers(
 function checked({ type, data, id }: EmittedEvent): EmittedEvent {
   if (typeof type !== 'string' || type === '') throw new TypeError('emit: the event has no type')
   return { type, data, ...(id !== undefined && { id }) }
-}
-
-/**
- * A handler that ignores its signal goes on, but nobody waits for it, and its transaction is over before it hears of
- * the signal.
- */
-function unlessAborted<T>(
-  signal: AbortSignal,
-  transaction: LazyTransaction,
-  work: () => Promise<T>,
-): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const onAbort = (): void => {
-      // Should it fail, whoever gets the reason tries again and sees why.
-      transaction.rollback().catch(() => undefined)
-      reject(signal.reason as Error)
-    }
-    if (signal.aborted) return onAbort()
-    signal.addEventListener('abort', onAbort, { once: true })
-    transaction
-      .within(work)
-      .then(resolve, reject)
-      .finally(() => signal.removeEventListener('abort', onAbort))
-  })
 }

@@ -10,7 +10,6 @@ const spread = 0.2
 
 export interface Failure {
   claimed: ClaimedEvent
-  claim: string
   error: unknown
   startedAt: number
   now: number
@@ -23,11 +22,11 @@ export interface Failure {
  */
 export async function recordFailure(
   database: Database,
-  { claimed, claim, error, startedAt, now }: Failure,
+  { claimed, error, startedAt, now }: Failure,
   schedule: readonly number[],
   random: Random,
 ): Promise<'retry' | 'failed' | 'lost'> {
-  const { event, attempts, attemptsBefore } = claimed
+  const { event, claim, attempts, attemptsBefore } = claimed
   return database.transaction(
     async (tx) => {
       const held = await tx
@@ -64,23 +63,29 @@ export async function recordFailure(
   )
 }
 
-/** Gives a claimed event back untouched: the attempt does not count, and it is due again at `dueAt`. */
+/** Gives claimed events back untouched: the attempt does not count, and they are due again at `dueAt`. */
 export async function giveBack(
   database: Database,
-  events: readonly number[],
-  claim: string,
+  claimed: readonly ClaimedEvent[],
   dueAt: number,
 ): Promise<void> {
-  if (events.length === 0) return
+  if (claimed.length === 0) return
   await database.transaction(
-    (tx) =>
-      tx
-        .updateTable('inbox')
-        .set((eb) => ({ claim: null, due_at: dueAt, attempts: eb('attempts', '-', 1) }))
-        .where('event', 'in', events)
-        .where('claim', '=', claim)
-        .where('status', '=', 'pending')
-        .execute(),
+    async (tx) => {
+      for (const [claim, events] of Map.groupBy(claimed, (one) => one.claim)) {
+        await tx
+          .updateTable('inbox')
+          .set((eb) => ({ claim: null, due_at: dueAt, attempts: eb('attempts', '-', 1) }))
+          .where(
+            'event',
+            'in',
+            events.map(({ event }) => event),
+          )
+          .where('claim', '=', claim)
+          .where('status', '=', 'pending')
+          .execute()
+      }
+    },
     { lane: 'work' },
   )
 }

@@ -19,6 +19,8 @@ import { reprocessRoutes } from './reprocess.ts'
 import { webhookRoutes } from './routes.ts'
 import { readSources } from './sources.ts'
 import { openInbox } from './inbox.ts'
+import { Stops } from './stops.ts'
+import type { Mark } from './store.ts'
 import { HandlerWorker } from './worker.ts'
 
 export interface ReceivingParts {
@@ -89,6 +91,8 @@ export function createReceiving(parts: ReceivingParts): Room {
   const worker = new HandlerWorker({
     database,
     store,
+    sharing: database.share<Mark>((tx, marks) => store.mark(tx, marks)),
+    stops: new Stops(),
     clock,
     random,
     log,

@@ -1,14 +1,33 @@
 import type { Plan } from './plan.ts'
+import type { ClaimedEvent } from './store.ts'
+
+/** A claimed event that waits for a place in its lane. */
+export interface Queued {
+  readonly claimed: ClaimedEvent
+  readonly plan: Plan
+}
 
 interface Lane {
   running: number
   /** Events at a time that it deserves: one after a transaction that ran out of time, doubled by each success. */
   trust: number
+  /** Short transactions in a row. */
+  short: number
+  /** Quick handlers in a row. */
+  quick: number
+  readonly queue: Queued[]
 }
 
 const fullTrust = 1024
+/** Milliseconds. */
+const shortTransaction = 10
+const quickHandler = 50
+/** So many in a row, and a lane is expected to go on so. */
+const expectedFrom = 4
+/** Events that a lane of quick handlers may have claimed beyond those under way: what it does in a moment. */
+const mostAhead = 128
 
-/** Counts what is under way, so that no lane takes what the others need. */
+/** Counts what is under way, so that no lane takes what the others need, and keeps what is claimed and not begun. */
 export class Lanes {
   readonly #lanes = new Map<string, Lane>()
   readonly #bounds = new Map<string, number>()
@@ -25,32 +44,112 @@ export class Lanes {
     )
   }
 
-  /** Whether at least half of a lane is free, so that a claim for it is worth its commit. */
-  halfFree({ lane }: Plan): boolean {
-    return (this.#lanes.get(lane.key)?.running ?? 0) * 2 <= lane.limit
+  /** How many more events of a plan may be claimed now: those that find a place, and some ahead of a quick handler. */
+  claimable(plan: Plan, scarce: boolean): number {
+    const queued = this.#lanes.get(plan.lane.key)?.queue.length ?? 0
+    return Math.max(this.room(plan, scarce), this.isQuick(plan) ? mostAhead : 0) - queued
   }
 
-  take({ lane, bounds }: Plan, count: number): void {
-    const found = this.#lanes.get(lane.key)
-    if (found) found.running += count
-    else this.#lanes.set(lane.key, { running: count, trust: fullTrust })
-    for (const { key } of bounds) this.#bounds.set(key, (this.#bounds.get(key) ?? 0) + count)
+  /** Whether its handlers have been quick lately, so that events may be claimed ahead of them. */
+  isQuick({ lane }: Plan): boolean {
+    return (this.#lanes.get(lane.key)?.quick ?? 0) >= expectedFrom
   }
 
-  giveBack({ lane, bounds }: Plan, count: number): void {
+  /** Whether its transactions have been short lately, so that they may share a commit with others. */
+  isShort({ lane }: Plan): boolean {
     const found = this.#lanes.get(lane.key)
-    if (found) found.running -= count
-    for (const { key } of bounds) this.#bounds.set(key, (this.#bounds.get(key) ?? 0) - count)
+    return found !== undefined && found.trust === fullTrust && found.short >= expectedFrom
+  }
+
+  /** Whether so little is left to begin that a claim is worth its commit. */
+  wantsMore(plan: Plan): boolean {
+    const found = this.#lanes.get(plan.lane.key)
+    if (!found) return true
+    if (found.queue.length > 0) return found.queue.length * 2 <= mostAhead
+    return found.running * 2 <= plan.lane.limit
+  }
+
+  queue(queued: Queued): void {
+    this.#of(queued.plan).queue.push(queued)
+  }
+
+  /** The next event to begin, if the lane has a place for it; the place is taken. */
+  next(plan: Plan, scarce: boolean): Queued | undefined {
+    const { queue } = this.#of(plan)
+    if (queue.length === 0 || this.room(plan, scarce) <= 0) return undefined
+    const queued = queue.shift()!
+    this.#count(queued.plan, 1)
+    return queued
+  }
+
+  /** The plans that have something waiting, that of one lane last. */
+  *waiting({ lane }: Plan): Generator<Plan> {
+    for (const [key, { queue }] of this.#lanes) if (key !== lane.key && queue[0]) yield queue[0].plan
+    const [own] = this.#lanes.get(lane.key)?.queue ?? []
+    if (own) yield own.plan
+  }
+
+  /** Takes out all that waits. */
+  clear(): ClaimedEvent[] {
+    return [...this.#lanes.values()].flatMap(takeAll)
+  }
+
+  /** Gives a place back. */
+  end(plan: Plan): void {
+    this.#count(plan, -1)
+  }
+
+  /**
+   * A handler has ended well after so many milliseconds, of which its transaction took some. Returns what is not to wait
+   * for such handlers any more.
+   */
+  succeeded(plan: Plan, lasted: number, transaction: number): ClaimedEvent[] {
+    const lane = this.#of(plan)
+    if (lane.trust < fullTrust) lane.trust *= 2
+    lane.short = transaction <= shortTransaction ? lane.short + 1 : 0
+    lane.quick = lasted <= quickHandler ? lane.quick + 1 : 0
+    return lane.quick === 0 ? takeAll(lane) : []
+  }
+
+  /** The same for a handler that failed: how long it would have taken is not known. */
+  failed(plan: Plan): ClaimedEvent[] {
+    const lane = this.#of(plan)
+    lane.quick = 0
+    return takeAll(lane)
+  }
+
+  /** A transaction was so long that others could not wait for it. */
+  heldUpOthers(plan: Plan): void {
+    this.#of(plan).short = 0
   }
 
   /** It had kept the others from writing: one at a time from now on. */
-  distrust({ lane }: Plan): void {
-    const found = this.#lanes.get(lane.key)
-    if (found) found.trust = 1
+  distrust(plan: Plan): void {
+    this.#of(plan).trust = 1
   }
 
-  trust({ lane }: Plan): void {
-    const found = this.#lanes.get(lane.key)
-    if (found && found.trust < fullTrust) found.trust *= 2
+  #of({ lane }: Plan): Lane {
+    let found = this.#lanes.get(lane.key)
+    if (!found)
+      this.#lanes.set(
+        lane.key,
+        (found = {
+          running: 0,
+          trust: fullTrust,
+          short: 0,
+          quick: 0,
+          queue: [],
+        }),
+      )
+    return found
   }
+
+  #count(plan: Plan, count: number): void {
+    this.#of(plan).running += count
+    for (const { key } of plan.bounds) this.#bounds.set(key, (this.#bounds.get(key) ?? 0) + count)
+  }
+}
+
+function takeAll({ queue }: Lane): ClaimedEvent[] {
+  return queue.splice(0).map(({ claimed }) => claimed)
 }

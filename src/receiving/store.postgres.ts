@@ -4,6 +4,7 @@ import type { Clock } from '../clock.ts'
 import type { PostgresDatabase, Tx } from '../storage/database.ts'
 import { translateError } from '../storage/unavailable.ts'
 import type { IncomingEvent } from './incoming.ts'
+import { ClaimLost } from './interruptions.ts'
 import { Claimer } from './postgres/claimer.ts'
 import type { ClaimedEvent, InboxStore, Kind, PendingKind } from './store.ts'
 
@@ -66,18 +67,19 @@ const claimStatement = `
     cross join lateral (
       select event from inbox where status = 'pending' and source = want.source and type = want.type and due_at <= $1
       order by due_at limit want.count for update skip locked
-    ) next limit 100
+    ) next limit 256
   ), claimed as (
     update inbox set claim = $2, due_at = due.until, attempts = attempts + 1 from due where inbox.event = due.event
-    returning inbox.event, inbox.source, inbox.event_id, inbox.type, inbox.attempts, inbox.attempts_before
+    returning inbox.event, inbox.claim, inbox.source, inbox.event_id, inbox.type, inbox.attempts, inbox.attempts_before
   )
-  select claimed.event, claimed.source, claimed.event_id as "eventId", claimed.type, events.payload, events.headers,
+  select claimed.event, claimed.claim, claimed.source, claimed.event_id as "eventId", claimed.type, events.payload, events.headers,
     events.created_at as "receivedAt", claimed.attempts, claimed.attempts_before as "attemptsBefore"
   from claimed join events on events.id = claimed.event order by claimed.event`
 
 const markStatement = `
-  update inbox set status = 'processed', processed_at = $1, claim = null
-  where event = $2 and claim = $3 and status = 'pending'`
+  update inbox set status = 'processed', processed_at = mark.at, claim = null
+  from unnest($1::bigint[], $2::text[], $3::bigint[]) as mark (event, claim, at)
+  where inbox.event = mark.event and inbox.claim = mark.claim and status = 'pending'`
 
 export interface PostgresInboxParts {
   database: PostgresDatabase
@@ -129,9 +131,15 @@ export function postgresInbox({ database, clock, onError }: PostgresInboxParts):
         wanted.map(({ count }) => count),
         wanted.map(({ until }) => until),
       ]),
-    async markProcessed(tx: Tx, event, claim, now) {
-      const { numAffectedRows } = await tx.executeQuery(CompiledQuery.raw(markStatement, [now, event, claim]))
-      return numAffectedRows === 1n
+    async mark(tx: Tx, marks) {
+      const { numAffectedRows } = await tx.executeQuery(
+        CompiledQuery.raw(markStatement, [
+          marks.map(({ event }) => event),
+          marks.map(({ claim }) => claim),
+          marks.map(({ at }) => at),
+        ]),
+      )
+      if (numAffectedRows !== BigInt(marks.length)) throw new ClaimLost()
     },
     attend: (listener) => claimer.start(listener),
     leave: () => claimer.close(),

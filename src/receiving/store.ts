@@ -5,6 +5,8 @@ import type { IncomingEvent } from './incoming.ts'
 export interface ClaimedEvent {
   /** The number in the event log. */
   readonly event: number
+  /** Whose lease it is. */
+  readonly claim: string
   readonly source: string
   readonly eventId: string
   readonly type: string
@@ -32,6 +34,13 @@ export interface PendingKind extends Kind {
 export interface Wanted extends Kind {
   readonly count: number
   readonly until: number
+}
+
+/** That a claimed event was processed at a time: what its marker says. */
+export interface Mark {
+  readonly event: number
+  readonly claim: string
+  readonly at: number
 }
 
 /** What a worker is told about its claims. */
@@ -67,8 +76,8 @@ export interface InboxStore {
   newClaim(): string
   /** Takes leases on events that are due, of each kind the oldest first, none that somebody else is just taking. */
   claim(wanted: readonly Wanted[], claim: string, now: number): Promise<ClaimedEvent[]>
-  /** Writes the processed-event marker, and tells whether the claim still held: otherwise nothing is written. */
-  markProcessed(tx: Tx, event: number, claim: string, now: number): Promise<boolean>
+  /** Writes processed-event markers. @throws ClaimLost when one of the claims is held no more. */
+  mark(tx: Tx, marks: readonly Mark[]): Promise<void>
   /** After the last claim has ended. */
   leave(): Promise<void>
   close(): Promise<void>

@@ -1,16 +1,21 @@
 import type { Random } from '../clock.ts'
 import type { Worker } from '../http/room.ts'
+import type { Database } from '../storage/database.ts'
+import { SharedCommitFailed } from '../storage/sharing/carrier.ts'
 import { StorageUnavailable } from '../storage/unavailable.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import { attempt, TransactionTimeout, type AttemptParts } from './attempt.ts'
+import { attempt, type AttemptParts } from './attempt.ts'
 import { beforeAll, nextKinds, oldestByLane, perRound } from './due-kinds.ts'
 import { giveBack, recordFailure } from './failures.ts'
-import { Lanes } from './lanes.ts'
+import { ClaimLost, HeldUpOthers, Stopping, TransactionTimeout } from './interruptions.ts'
+import { Lanes, type Queued } from './lanes.ts'
 import type { Plan, PlanOf } from './plan.ts'
-import type { ClaimedEvent, Kind, PendingKind, Wanted } from './store.ts'
+import type { ClaimedEvent, InboxStore, Kind, PendingKind, Wanted } from './store.ts'
 import { markUnhandled } from './unhandled.ts'
 
 export interface WorkerParts extends AttemptParts {
+  database: Database
+  store: InboxStore
   random: Random
   metrics: Metrics
   /** Milliseconds before each attempt. */
@@ -20,10 +25,12 @@ export interface WorkerParts extends AttemptParts {
   close: () => Promise<void>
 }
 
-/** Events that one process works on at once. */
+/** Handlers that run at once in one process. */
 const mostRunning = 64
 /** From here on, lanes that have something under way get no more of it. */
 const scarceFrom = 32
+/** Events that one claim takes at most. */
+const mostClaimed = 256
 /** Rounds in a row that find nothing to begin, before the next wake-up is waited for. */
 const mostIdleRounds = 100
 /** How long a lease outlives the handler's time: the commit and a slow clock. */
@@ -38,13 +45,6 @@ const gather = 5
 /** Attempts beyond the schedule that may end without a trace, by the end of their process, before the event is failed. */
 const mostCrashes = 10
 
-class Stopping extends Error {
-  constructor() {
-    super('the service is stopping')
-    this.name = 'Stopping'
-  }
-}
-
 /**
  * Claims due events and runs their handlers. Fair: each round goes on with the next kinds of events, and no lane gets more
  * than its bound, or than one when places are scarce.
@@ -53,10 +53,11 @@ export class HandlerWorker implements Worker {
   readonly name = 'handlers'
   readonly #parts: WorkerParts
   readonly #lanes = new Lanes()
-  readonly #running = new Set<Promise<void>>()
+  /** Handlers that have not ended. */
+  #running = 0
+  /** Events that are dealt with, to the end of their commit. */
+  readonly #underWay = new Set<Promise<void>>()
   readonly #attempts
-  /** Ends what is under way: at the end of the service, or when its claims are lost. */
-  #stop = new AbortController()
   #claiming: Promise<void> | undefined
   /** The last kind that got something: the next round begins behind it. */
   #after: Kind = beforeAll
@@ -92,7 +93,7 @@ export class HandlerWorker implements Worker {
     if (this.#started) return
     this.#started = true
     this.#offSignal = this.#parts.database.onSignal('inbox', () => {
-      if (this.#running.size === 0) this.wake()
+      if (this.#underWay.size === 0) this.wake()
       else this.#wakeIn(gather)
     })
     this.wake()
@@ -116,11 +117,12 @@ export class HandlerWorker implements Worker {
     this.#stopped = true
     this.#offSignal?.()
     this.#cancelTimer?.()
-    const abort = (): void => this.#stop.abort(new Stopping())
+    const abort = (): void => this.#parts.stops.stop(new Stopping(), true)
     if (deadline.aborted) abort()
     deadline.addEventListener('abort', abort, { once: true })
     await this.#claiming
-    await Promise.all(this.#running)
+    await this.#returnUnbegun(this.#lanes.clear())
+    await Promise.all(this.#underWay)
     deadline.removeEventListener('abort', abort)
     await this.#parts.store.leave()
     await this.#parts.close()
@@ -136,7 +138,7 @@ export class HandlerWorker implements Worker {
   async #fill(): Promise<void> {
     try {
       await this.#attend()
-      for (let idle = 0; this.#running.size < mostRunning && !this.#stopped;) {
+      for (let idle = 0; this.#running < mostRunning && !this.#stopped;) {
         const { begun, more } = await this.#round()
         idle = begun > 0 ? 0 : idle + 1
         if (!more || idle >= mostIdleRounds) break
@@ -152,9 +154,11 @@ export class HandlerWorker implements Worker {
     if (this.#attending) return
     await this.#parts.store.attend({
       lost: () => {
-        const lost = this.#stop
-        if (!this.#stopped) this.#stop = new AbortController()
-        lost.abort(new StorageUnavailable(new Error('the session that holds the claims was lost')))
+        this.#lanes.clear()
+        this.#parts.stops.stop(
+          new StorageUnavailable(new Error('the session that holds the claims was lost')),
+          false,
+        )
       },
       freed: () => this.wake(),
     })
@@ -181,44 +185,73 @@ export class HandlerWorker implements Worker {
     return { begun, more: kinds.length >= perRound || (begun > 0 && this.#roomFor(handled)) }
   }
 
-  /** Shares out what is free, and takes it in the lanes. */
+  get #scarce(): boolean {
+    return this.#running >= scarceFrom
+  }
+
+  /** Shares out what may be claimed. */
   #want(due: readonly PendingKind[], now: number): Wanted[] {
     const wanted: Wanted[] = []
-    let free = mostRunning - this.#running.size
+    const free = mostRunning - this.#running
     const share = Math.max(1, Math.floor(free / Math.max(1, due.length)))
-    const scarce = this.#running.size >= scarceFrom
+    const ahead = Math.max(1, Math.floor(mostClaimed / Math.max(1, due.length)))
+    let left = mostClaimed
+    const taken = new Map<string, number>()
     for (const { source, type } of due) {
       const plan = this.#parts.planOf(source, type)
-      const count = Math.min(this.#lanes.room(plan, scarce), share, free)
+      const { key } = plan.lane
+      const others = taken.get(key) ?? 0
+      const most = this.#lanes.claimable(plan, this.#scarce) - others
+      const count = Math.min(most, this.#lanes.isQuick(plan) ? ahead : share, left)
       if (count <= 0) continue
-      this.#lanes.take(plan, count)
-      free -= count
+      taken.set(key, others + count)
+      left -= count
       wanted.push({ source, type, count, until: now + plan.timeout + leaseMargin })
     }
     return wanted
   }
 
   #roomFor(due: readonly Kind[]): boolean {
-    const scarce = this.#running.size >= scarceFrom
-    return due.some(({ source, type }) => this.#lanes.room(this.#parts.planOf(source, type), scarce) > 0)
+    return due.some(
+      ({ source, type }) => this.#lanes.claimable(this.#parts.planOf(source, type), this.#scarce) > 0,
+    )
   }
 
   async #claim(wanted: readonly Wanted[], now: number): Promise<number> {
     const { store, planOf } = this.#parts
-    let claimed: ClaimedEvent[] = []
-    try {
-      const claim = store.newClaim()
-      claimed = await store.claim(wanted, claim, now)
-      for (const one of claimed) this.#run(one, claim, planOf(one.source, one.type))
-    } finally {
-      for (const { source, type, count } of wanted) this.#lanes.giveBack(planOf(source, type), count)
+    const claimed = await store.claim(wanted, store.newClaim(), now)
+    const plans = new Set<Plan>()
+    for (const one of claimed) {
+      const plan = planOf(one.source, one.type)
+      this.#lanes.queue({ claimed: one, plan })
+      plans.add(plan)
     }
+    for (const plan of plans) this.#beginNext(plan)
     return claimed.length
   }
 
-  #run(claimed: ClaimedEvent, claim: string, plan: Plan): void {
-    this.#lanes.take(plan, 1)
-    const run = this.#process(claimed, claim, plan)
+  /** Begins what waits in a lane, as far as there are places. */
+  #beginNext(plan: Plan): void {
+    for (let next: Queued | undefined; this.#running < mostRunning && !this.#stopped;) {
+      next = this.#lanes.next(plan, this.#scarce)
+      if (!next) return
+      this.#run(next)
+    }
+  }
+
+  #run({ claimed, plan }: Queued): void {
+    this.#running += 1
+    let ended = false
+    const end = (): void => {
+      if (ended) return
+      ended = true
+      this.#running -= 1
+      this.#lanes.end(plan)
+      for (const waiting of this.#lanes.waiting(plan)) this.#beginNext(waiting)
+      if (this.#lanes.wantsMore(plan)) this.wake()
+      else this.#wakeIn(gather)
+    }
+    const run = this.#process(claimed, plan, end)
       .then((outcome) => this.#attempts.inc({ outcome }))
       // The lease ends by itself, and somebody tries again.
       .catch((error: unknown) =>
@@ -228,41 +261,68 @@ export class HandlerWorker implements Worker {
         ),
       )
       .finally(() => {
-        this.#lanes.giveBack(plan, 1)
-        this.#running.delete(run)
-        if (this.#lanes.halfFree(plan)) this.wake()
-        else this.#wakeIn(gather)
+        end()
+        this.#underWay.delete(run)
       })
-    this.#running.add(run)
+    this.#underWay.add(run)
   }
 
-  async #process(claimed: ClaimedEvent, claim: string, plan: Plan): Promise<string> {
-    const { database, clock, log, schedule, random } = this.#parts
-    const { event, source, type } = claimed
+  /** @param end called as soon as the handler has ended: its commit takes no place. */
+  async #process(claimed: ClaimedEvent, plan: Plan, end: () => void): Promise<string> {
+    const { clock, schedule } = this.#parts
     const startedAt = clock.now()
     try {
       if (claimed.attempts - claimed.attemptsBefore > schedule.length + mostCrashes) {
         throw new Error('the process ended during too many attempts to handle this event')
       }
-      const outcome = await attempt(claimed, claim, plan, this.#stop.signal, this.#parts)
-      this.#lanes.trust(plan)
-      return outcome
-    } catch (error) {
-      const now = clock.now()
-      if (error instanceof Stopping || error instanceof StorageUnavailable) {
-        // Not the handler's fault: the attempt does not count. When the database is away this fails too, and the lease ends by itself.
-        await giveBack(database, [event], claim, error instanceof Stopping ? now : now + pauseAfterError)
-        return 'given-back'
+      try {
+        await this.#attempt(claimed, plan, !this.#lanes.isShort(plan), end)
+      } catch (error) {
+        if (!(error instanceof HeldUpOthers || error instanceof SharedCommitFailed)) throw error
+        if (error instanceof HeldUpOthers) this.#lanes.heldUpOthers(plan)
+        await this.#attempt(claimed, plan, true, end)
       }
-      if (error instanceof TransactionTimeout) this.#lanes.distrust(plan)
-      const outcome = await recordFailure(
-        database,
-        { claimed, claim, error, startedAt, now },
-        schedule,
-        random,
-      )
-      log.warn({ err: error, event, source, type, attempt: claimed.attempts, outcome }, 'a handler failed')
-      return outcome
+      return 'processed'
+    } catch (error) {
+      return this.#afterFailure(claimed, plan, error, startedAt)
+    }
+  }
+
+  async #attempt(claimed: ClaimedEvent, plan: Plan, alone: boolean, end: () => void): Promise<void> {
+    const { clock, database } = this.#parts
+    const startedAt = clock.now()
+    const { committed, emitted, took } = await attempt(claimed, plan, alone, this.#parts)
+    const unbegun = this.#lanes.succeeded(plan, clock.now() - startedAt, took)
+    if (unbegun.length > 0) void this.#returnUnbegun(unbegun)
+    end()
+    await committed
+    if (emitted) database.signal('deliveries')
+  }
+
+  async #afterFailure(claimed: ClaimedEvent, plan: Plan, error: unknown, startedAt: number): Promise<string> {
+    const { database, clock, log, schedule, random } = this.#parts
+    const { event, source, type } = claimed
+    const now = clock.now()
+    const unbegun = this.#lanes.failed(plan)
+    if (unbegun.length > 0) void this.#returnUnbegun(unbegun)
+    if (error instanceof ClaimLost) return 'lost'
+    if (error instanceof Stopping || error instanceof StorageUnavailable) {
+      // Not the handler's fault: the attempt does not count. When the database is away this fails too, and the lease ends by itself.
+      await giveBack(database, [claimed], error instanceof Stopping ? now : now + pauseAfterError)
+      return 'given-back'
+    }
+    if (error instanceof TransactionTimeout) this.#lanes.distrust(plan)
+    const outcome = await recordFailure(database, { claimed, error, startedAt, now }, schedule, random)
+    log.warn({ err: error, event, source, type, attempt: claimed.attempts, outcome }, 'a handler failed')
+    return outcome
+  }
+
+  async #returnUnbegun(claimed: readonly ClaimedEvent[]): Promise<void> {
+    try {
+      await giveBack(this.#parts.database, claimed, this.#parts.clock.now())
+    } catch (error) {
+      // Their leases end by themselves.
+      this.#parts.log.warn({ err: error }, 'claimed events could not be given back')
     }
   }
 

@@ -30,14 +30,55 @@ export interface TransactionOptions {
   lane?: Lane
   /** Milliseconds from the first query; then the transaction is rolled back and its queries fail. Default 10,000. */
   timeLimit?: number
-  /** Called when the time limit was reached, after the rollback. */
-  onTimeLimit?: () => void
+}
+
+export interface PartOptions {
+  /** Whether it gets a transaction of its own. */
+  alone: boolean
+  /** Milliseconds from the first query until the part is undone. */
+  timeLimit: number
+  /** The same for one that is not alone, for the sake of those who share the transaction. */
+  turnLimit: number
+  /** Called after that. `early` when it would have had more time alone. */
+  onTimeLimit: (early: boolean) => void
   /**
    * On PostgreSQL: who shares a limited part of the connections with others of its kind. While few are left, one that has
    * a connection already waits for those that have none.
    */
-  share?: string
+  share: string
 }
+
+/**
+ * A piece of work in a transaction that begins at its first query, so that slow work before it holds nothing. It is undone
+ * alone, and may be committed together with others.
+ */
+export interface Part<Note> {
+  readonly tx: Tx
+  /** Whether it has ended by `keep`: then nothing undoes it but the failure of its commit. */
+  readonly kept: boolean
+  /** Milliseconds since its first query. */
+  readonly took: number
+  /** Runs work that uses `tx`, so that a wait for a lock that this very part holds is an error, no deadlock. */
+  within<T>(work: () => T): T
+  /**
+   * Ends the part. `committed` is to be waited for before anybody is told; it rejects with SharedCommitFailed when the
+   * transaction failed that was shared with others, whoever's fault that was.
+   */
+  keep(note: Note): Promise<{ committed: Promise<void> }>
+  /** Safe to call at any time, also after `keep` or a failure. */
+  undo(): Promise<void>
+}
+
+/** Hands out parts of shared transactions. A part that fails takes nothing of the others with it. */
+export interface Sharing<Note> {
+  begin(options: PartOptions): Part<Note>
+}
+
+/**
+ * The last statements before a commit, for all its parts together: given what each was kept with.
+ * @throws when there must be no commit.
+ */
+export type Seal<Note> = (tx: Tx, notes: readonly Note[]) => Promise<void>
 
 /** Names of what sleeping workers are woken by. */
 export type Signal = 'inbox' | 'deliveries' | 'jobs'
@@ -66,6 +107,8 @@ interface CommonDatabase {
   /** Runs a single writing statement, which is a transaction by itself: on PostgreSQL one round trip instead of three. */
   single<T>(statement: (db: Queryable) => Promise<T>): Promise<T>
   begin(options?: TransactionOptions): LazyTransaction
+  /** Transactions that short pieces of work share, since a commit costs more than most of them do. */
+  share<Note>(seal: Seal<Note>): Sharing<Note>
   /** Wakes the listeners of every process (of this one at once). Losing one is harmless: listeners poll as well. */
   signal(name: Signal): void
   onSignal(name: Signal, listener: () => void): () => void

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { CompiledQuery } from 'kysely'
 import { sleep, type Clock } from '../../clock.ts'
 import type { SqliteDatabase, Tx } from '../../storage/database.ts'
+import { ClaimLost } from '../interruptions.ts'
 import type { ClaimedEvent, InboxStore, Kind, PendingKind } from '../store.ts'
 import { KeeperClient } from './keeper-client.ts'
 
@@ -25,9 +26,10 @@ const atWork = `
 const claimDue = `
   update inbox set claim = ?, due_at = ?, attempts = attempts + 1 where event in (
     select event from inbox where status = 'pending' and source = ? and type = ? and due_at <= ? order by due_at limit ?
-  ) returning event, source, event_id as eventId, type, attempts, attempts_before as attemptsBefore`
+  ) returning event, claim, source, event_id as eventId, type, attempts, attempts_before as attemptsBefore`
 const readPayload = 'select payload, headers, created_at as receivedAt from events where id = ?'
-const mark = `update inbox set status = 'processed', processed_at = ?, claim = null where event = ? and claim = ? and status = 'pending'`
+const markOne = `
+  update inbox set status = 'processed', processed_at = ?, claim = null where event = ? and claim = ? and status = 'pending'`
 const giveBackAll = `update inbox set claim = null, due_at = ? where status = 'pending' and claim is not null`
 
 type Payload = Pick<ClaimedEvent, 'payload' | 'headers' | 'receivedAt'>
@@ -112,9 +114,11 @@ export function sqliteInbox({ database, clock, onError, onMoved }: SqliteInboxPa
             ),
         ),
       ),
-    async markProcessed(tx: Tx, event, claim, now) {
-      const { numAffectedRows } = await tx.executeQuery(CompiledQuery.raw(mark, [now, event, claim]))
-      return numAffectedRows === 1n
+    async mark(tx: Tx, marks) {
+      for (const { event, claim, at } of marks) {
+        const { numAffectedRows } = await tx.executeQuery(CompiledQuery.raw(markOne, [at, event, claim]))
+        if (numAffectedRows !== 1n) throw new ClaimLost()
+      }
     },
     // One process works on a file: claims from before its start are those of a process that ended.
     async attend() {

@@ -3,6 +3,8 @@ import pg from 'pg'
 import type { PostgresDatabase, Signal, TransactionOptions, Tx } from '../database.ts'
 import { kyselyOver } from '../query-runner.ts'
 import { translateError } from '../unavailable.ts'
+import { SharedTransactions } from '../sharing/transactions.ts'
+import { carriersOn } from './carrier.ts'
 import { ConnectionShares } from './connection-shares.ts'
 import { Notifications } from './notifications.ts'
 import { toResult } from './result.ts'
@@ -12,8 +14,11 @@ import { PostgresTransaction } from './transaction.ts'
 /** Serialization failure and deadlock: the same transaction may well succeed when it is run again. */
 const retryable = new Set(['40001', '40P01'])
 
+/** Transactions that handlers share at once; those that take long get connections of their own. */
+const sharedAtOnce = 3
+
 export interface PostgresOptions {
-  /** Connections at most. Default 20. */
+  /** Connections at most, half of them for handlers. Default 24. */
   connections?: number
   /** Told about errors on idle connections, which nobody else would see. */
   onError?: (error: Error) => void
@@ -22,20 +27,27 @@ export interface PostgresOptions {
 /** Opens a pool. Nothing is connected yet: the database may be away now and come back later. */
 export function openPostgres(url: string, options: PostgresOptions = {}): PostgresDatabase {
   const onError = options.onError ?? (() => undefined)
-  const connections = options.connections ?? 20
-  // The rest is for requests, for what is received and for the workers' own short statements.
-  const shares = new ConnectionShares(Math.ceil(connections * 0.6))
-  const pool = new pg.Pool({
-    connectionString: url,
-    max: connections,
-    connectionTimeoutMillis: 3_000,
-    keepAlive: true,
-    application_name: 'postern',
-    types: { getTypeParser },
-  })
-  pool.on('error', onError)
-  // Without a listener an error on a connection that is checked out would end the process.
-  pool.on('connect', (client) => client.on('error', onError))
+  const connections = options.connections ?? 24
+  // Handlers may keep theirs for long. The others are for requests, for what is received and for the workers' own statements.
+  const ofHandlers = Math.floor(connections / 2)
+  const openPool = (max: number, pipeline: boolean): pg.Pool => {
+    const opened = new pg.Pool({
+      connectionString: url,
+      max,
+      pipeline,
+      connectionTimeoutMillis: 3_000,
+      keepAlive: true,
+      application_name: 'postern',
+      types: { getTypeParser },
+    })
+    opened.on('error', onError)
+    // Without a listener an error on a connection that is checked out would end the process.
+    opened.on('connect', (client) => client.on('error', onError))
+    return opened
+  }
+  const pool = openPool(connections - ofHandlers, false)
+  const handlersPool = openPool(ofHandlers, true)
+  const openCarrier = carriersOn(handlersPool, new ConnectionShares(ofHandlers))
   const notifications = new Notifications(pool, url, onError)
   const revocations = new PostgresRevocations(pool, url, onError)
 
@@ -48,7 +60,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
   }
 
   const begin = (transactionOptions: TransactionOptions = {}) =>
-    new PostgresTransaction(pool, shares, transactionOptions)
+    new PostgresTransaction(pool, transactionOptions)
 
   async function transaction<T>(
     work: (tx: Tx) => Promise<T>,
@@ -76,6 +88,8 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
     reader: autocommitting,
     single: (statement) => statement(autocommitting),
     begin,
+    share: (seal) =>
+      new SharedTransactions({ engine: 'postgres', open: openCarrier, seal, most: sharedAtOnce }),
     transaction,
     signal: (name: Signal) => notifications.send(name),
     onSignal: (name: Signal, listener: () => void) => notifications.on(name, listener),
@@ -87,7 +101,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
     },
     async close() {
       await Promise.all([notifications.close(), revocations.close()])
-      await pool.end()
+      await Promise.all([pool.end(), handlersPool.end()])
     },
   }
 }

@@ -4,7 +4,6 @@ import type { LazyTransaction, TransactionOptions, Tx } from '../database.ts'
 import { transactionOver } from '../query-runner.ts'
 import { TransactionOver } from '../transaction-over.ts'
 import { translateError } from '../unavailable.ts'
-import type { ConnectionShares } from './connection-shares.ts'
 import { toResult } from './result.ts'
 
 /** A transaction that takes its connection at its first query, and loses it at its time limit. */
@@ -12,17 +11,12 @@ export class PostgresTransaction implements LazyTransaction {
   readonly tx: Tx
   readonly #pool: Pool
   readonly #options: TransactionOptions
-  readonly #shares: ConnectionShares
   #opening: Promise<PoolClient> | undefined
   #timer: NodeJS.Timeout | undefined
-  /** Ends the wait for a share of the connections. */
-  readonly #waiting = new AbortController()
-  #leave: (() => void) | undefined
   #over: 'committed' | 'rolled back' | 'out of time' | undefined
 
-  constructor(pool: Pool, shares: ConnectionShares, options: TransactionOptions) {
+  constructor(pool: Pool, options: TransactionOptions) {
     this.#pool = pool
-    this.#shares = shares
     this.#options = options
     this.tx = transactionOver('postgres', (query) => this.#run(query))
   }
@@ -51,9 +45,9 @@ export class PostgresTransaction implements LazyTransaction {
       const { command } = await client.query('commit')
       if (command !== 'COMMIT')
         throw new Error('a statement in the transaction failed, so it was rolled back')
-      this.#release(client)
+      client.release()
     } catch (error) {
-      this.#release(client, true)
+      client.release(true)
       throw translateError(error)
     }
   }
@@ -62,17 +56,16 @@ export class PostgresTransaction implements LazyTransaction {
     if (this.#over) return
     this.#over = 'rolled back'
     clearTimeout(this.#timer)
-    this.#waiting.abort(new TransactionOver('rolled back'))
     let client: PoolClient | undefined
     try {
       client = await this.#opening
       // Set by the opening, which may have ended only now.
       clearTimeout(this.#timer)
       await client?.query('rollback')
-      if (client) this.#release(client)
+      if (client) client.release()
     } catch {
       // It never began, or its connection broke: the server rolls back by itself, and the error was seen before.
-      if (client) this.#release(client, true)
+      if (client) client.release(true)
     }
   }
 
@@ -88,29 +81,21 @@ export class PostgresTransaction implements LazyTransaction {
   }
 
   async #open(): Promise<PoolClient> {
-    const { share, timeLimit = 10_000, onTimeLimit } = this.#options
+    const { timeLimit = 10_000 } = this.#options
     let client: PoolClient | undefined
     try {
-      if (share !== undefined) this.#leave = await this.#shares.enter(share, this.#waiting.signal)
       const opened = (client = await this.#pool.connect())
       await opened.query('begin')
       this.#timer = setTimeout(() => {
         this.#over = 'out of time'
         // Closing the connection makes the server roll back, whatever statement is running.
-        this.#release(opened, true)
-        onTimeLimit?.()
+        opened.release(true)
       }, timeLimit)
       return opened
     } catch (error) {
       // A connection that broke at its first statement is still checked out: kept, it would be missing for ever.
-      if (client) this.#release(client, true)
-      else this.#leave?.()
+      client?.release(true)
       throw translateError(error)
     }
-  }
-
-  #release(client: PoolClient, broken = false): void {
-    client.release(broken)
-    this.#leave?.()
   }
 }

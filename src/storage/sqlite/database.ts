@@ -5,7 +5,9 @@ import type { Lane, Signal, SqliteDatabase, TransactionOptions, Tx } from '../da
 import { kyselyOver } from '../query-runner.ts'
 import { LocalSignals } from '../signals.ts'
 import { StorageUnavailable } from '../unavailable.ts'
+import { SharedTransactions } from '../sharing/transactions.ts'
 import { finish, tryBegin } from './begin.ts'
+import { carriersOn } from './carrier.ts'
 import { SqliteConnection } from './connection.ts'
 import { execute } from './execute.ts'
 import { WriteGate } from './gate.ts'
@@ -67,6 +69,14 @@ export function openSqlite(file: string): SqliteDatabase {
     },
     hold: (lane: Lane, within?: number) => gate.acquireWithin(lane, within),
     begin,
+    share: (seal) =>
+      // There is one right to write: a second transaction would wait for the first.
+      new SharedTransactions({
+        engine: 'sqlite',
+        open: carriersOn(transactions, gate, beginImmediate),
+        seal,
+        most: 1,
+      }),
     transaction,
     single: transaction,
     signal: (name: Signal) => signals.emit(name),

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Lane } from '../database.ts'
-import { WriteGate, insideTransaction } from './gate.ts'
+import { insideTransaction } from '../inside-transaction.ts'
+import { WriteGate } from './gate.ts'
 
 /** Asks for the gate in each lane, then opens it, and tells the order in which it was handed out. */
 async function order(gate: WriteGate, asked: readonly Lane[]): Promise<Lane[]> {

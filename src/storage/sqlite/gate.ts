@@ -1,12 +1,9 @@
-import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Lane } from '../database.ts'
+import { holdsTheLock } from '../inside-transaction.ts'
 
 /** How many times in a row a less urgent waiter is passed over. */
 const patience = 8
 const lanes: readonly Lane[] = ['acknowledge', 'request', 'work']
-
-/** Set inside a transaction's work, to recognise a wait for the lock that its own transaction holds. */
-const holder = new AsyncLocalStorage<{ held: boolean }>()
 
 /**
  * Hands out the one right to write to an SQLite file within this process, the most urgent lane first, in each lane in
@@ -22,6 +19,11 @@ export class WriteGate {
     return !this.#held
   }
 
+  /** Whether somebody waits whose work is more urgent than work in the background. */
+  get urgent(): boolean {
+    return this.#waiting.acknowledge.length > 0 || this.#waiting.request.length > 0
+  }
+
   /** Milliseconds since the right to write was last handed out, 0 when nobody has it. */
   get heldFor(): number {
     return this.#held ? performance.now() - this.#heldSince : 0
@@ -33,7 +35,7 @@ export class WriteGate {
    * sockets (measured: a tenth of the acknowledgements, at ten times the delay).
    */
   acquire(lane: Lane): Promise<() => void> {
-    if (holder.getStore()?.held) {
+    if (holdsTheLock()) {
       return Promise.reject(
         new Error(
           'a write outside tx was awaited inside the transaction that holds the write lock: use tx for it',
@@ -88,9 +90,4 @@ export class WriteGate {
     }
     return asking[0] && this.#waiting[asking[0]].shift()
   }
-}
-
-/** Runs a transaction's work so that a deadlock with itself becomes an error. `mark.held` is kept by the caller. */
-export function insideTransaction<T>(mark: { held: boolean }, work: () => T): T {
-  return holder.run(mark, work)
 }

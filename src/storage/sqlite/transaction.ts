@@ -1,10 +1,11 @@
 import type { CompiledQuery, QueryResult } from 'kysely'
 import type { LazyTransaction, TransactionOptions, Tx } from '../database.ts'
+import { insideTransaction } from '../inside-transaction.ts'
 import { transactionOver } from '../query-runner.ts'
 import { TransactionOver } from '../transaction-over.ts'
 import type { SqliteConnection } from './connection.ts'
 import { execute, rollBack } from './execute.ts'
-import { insideTransaction, type WriteGate } from './gate.ts'
+import type { WriteGate } from './gate.ts'
 
 interface Parts {
   connection: SqliteConnection
@@ -90,7 +91,6 @@ export class SqliteTransaction implements LazyTransaction {
   #expire(): void {
     rollBack(this.#parts.connection)
     this.#end('out of time')
-    this.#options.onTimeLimit?.()
   }
 
   #end(how: 'committed' | 'rolled back' | 'out of time'): void {

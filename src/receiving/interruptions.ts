@@ -1,0 +1,50 @@
+/** The handler took longer than it may. */
+export class HandlerTimeout extends Error {
+  constructor(timeout: number) {
+    super(`the handler did not end within ${timeout} ms: its signal was aborted and its work rolled back`)
+    this.name = 'HandlerTimeout'
+  }
+}
+
+/** A handler kept its transaction open for too long. */
+export class TransactionTimeout extends Error {
+  constructor(timeout: number) {
+    super(
+      `the handler's transaction was open for more than ${timeout} ms, while nobody else could write, and was rolled back: do slow work (calls, waiting) before the first use of tx, or raise HANDLER_TRANSACTION_TIMEOUT`,
+    )
+    this.name = 'TransactionTimeout'
+  }
+}
+
+/** A handler held up those with whom it shared a transaction: it is run again, in one of its own. */
+export class HeldUpOthers extends Error {
+  constructor() {
+    super('the transaction took long while others waited for it: the handler is run again in one of its own')
+    this.name = 'HeldUpOthers'
+  }
+}
+
+/** A handler called `emit` when it had returned: its work is committed by then, or is about to be. */
+export class EmittedTooLate extends Error {
+  constructor(type: string) {
+    super(
+      `emit was called with ${JSON.stringify(type)} after its handler had ended, so the event is not sent: await everything before the handler returns`,
+    )
+    this.name = 'EmittedTooLate'
+  }
+}
+
+/** Somebody else holds the event by now: what was done for it here is undone. */
+export class ClaimLost extends Error {
+  constructor() {
+    super('the claim is held by somebody else')
+    this.name = 'ClaimLost'
+  }
+}
+
+export class Stopping extends Error {
+  constructor() {
+    super('the service is stopping')
+    this.name = 'Stopping'
+  }
+}

@@ -1,0 +1,26 @@
+import type { Carrier } from './carrier.ts'
+
+/** A part that was kept and waits for the commit. */
+export interface Kept<Note> {
+  readonly note: Note
+  readonly resolve: () => void
+  readonly reject: (error: unknown) => void
+}
+
+/** The parts of one transaction. Times are those of `performance.now`. */
+export interface Group<Note> {
+  readonly carrier: Carrier
+  /** For one part only. */
+  readonly alone: boolean
+  readonly kept: Kept<Note>[]
+  readonly since: number
+  /** When the loop was last let go. */
+  burst: number
+  /** Parts begun so far. */
+  parts: number
+}
+
+export function newGroup<Note>(carrier: Carrier, alone: boolean): Group<Note> {
+  const since = performance.now()
+  return { carrier, alone, kept: [], since, burst: since, parts: 0 }
+}

@@ -1,0 +1,156 @@
+import type { Part, PartOptions, Seal, Sharing } from '../database.ts'
+import { transactionOver, type Engine } from '../query-runner.ts'
+import { TransactionOver } from '../transaction-over.ts'
+import { failureOf, type OpenCarrier } from './carrier.ts'
+import { newGroup, type Group, type Kept } from './group.ts'
+import { SharedPart, type Host } from './part.ts'
+
+/** Parts of one commit: the first of them waits for the last, and PostgreSQL gets slow beyond 64 savepoints. */
+const mostParts = 60
+/** Milliseconds that a shared transaction takes new parts for. */
+const longestGroup = 20
+/** Milliseconds of work without a look at what the loop has to read. */
+const longestBurst = 2
+/** Milliseconds that a part waits for its turn before another transaction is opened. */
+const patience = 2
+
+export interface SharingParts<Note> {
+  engine: Engine
+  open: OpenCarrier
+  seal: Seal<Note>
+  /** Shared transactions that may be open at once. */
+  most: number
+}
+
+interface Waiting<Note> {
+  readonly part: SharedPart<Note>
+  readonly enter: (group: Group<Note>) => void
+  readonly fail: (error: unknown) => void
+}
+
+/** @see Sharing */
+export class SharedTransactions<Note> implements Sharing<Note>, Host<Note> {
+  readonly #parts: SharingParts<Note>
+  readonly #groups = new Set<Group<Note>>()
+  #opening = 0
+  readonly #queue: Waiting<Note>[] = []
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(parts: SharingParts<Note>) {
+    this.#parts = parts
+  }
+
+  get engine(): Engine {
+    return this.#parts.engine
+  }
+
+  begin(options: PartOptions): Part<Note> {
+    return new SharedPart(this, options)
+  }
+
+  async enter(part: SharedPart<Note>): Promise<Group<Note>> {
+    const { alone, share } = part.options
+    if (alone) {
+      const group = newGroup<Note>(await this.#parts.open(share, part.given.signal), true)
+      group.carrier.enter()
+      return group
+    }
+    return new Promise((enter, fail) => {
+      this.#queue.push({ part, enter, fail })
+      if (this.#groups.size + this.#opening === 0) void this.#open()
+      else if (!this.#timer) this.#timer = setTimeout(() => this.#impatient(), patience)
+    })
+  }
+
+  leave(part: SharedPart<Note>): void {
+    const place = this.#queue.findIndex((waiting) => waiting.part === part)
+    if (place >= 0) this.#queue.splice(place, 1)[0]!.fail(new TransactionOver('rolled back'))
+  }
+
+  turnOver(group: Group<Note>, kept?: Kept<Note>): void {
+    if (kept) group.kept.push(kept)
+    if (group.alone) return void this.#close(group)
+    const now = performance.now()
+    const takesMore = group.parts < mostParts && now - group.since < longestGroup && !group.carrier.wanted
+    if (!takesMore) return void this.#close(group)
+    if (now - group.burst < longestBurst) return this.#next(group)
+    setImmediate(() => {
+      group.burst = performance.now()
+      this.#next(group)
+    })
+  }
+
+  fail(group: Group<Note>, error: unknown): void {
+    this.#groups.delete(group)
+    for (const { reject } of group.kept.splice(0)) reject(failureOf(group.alone, error))
+    void group.carrier.drop(true).then(() => this.#goOn())
+  }
+
+  /** Gives the turn to the next part. When there is none, one turn of the loop may bring some. */
+  #next(group: Group<Note>, gathered = false): void {
+    const waiting = this.#queue.shift()
+    if (!waiting) {
+      if (gathered) return void this.#close(group)
+      setImmediate(() => this.#next(group, true))
+      return
+    }
+    try {
+      group.carrier.enter()
+    } catch (error) {
+      this.#queue.unshift(waiting)
+      return this.fail(group, error)
+    }
+    group.parts += 1
+    waiting.enter(group)
+  }
+
+  async #close(group: Group<Note>): Promise<void> {
+    this.#groups.delete(group)
+    const { carrier, kept } = group
+    try {
+      if (kept.length === 0) await carrier.drop()
+      else {
+        const tx = transactionOver(this.#parts.engine, async (query) => carrier.run(query))
+        await this.#parts.seal(
+          tx,
+          kept.map(({ note }) => note),
+        )
+        await carrier.commit()
+      }
+      for (const { resolve } of kept) resolve()
+    } catch (error) {
+      await carrier.drop()
+      for (const { reject } of kept) reject(failureOf(group.alone, error))
+    }
+    this.#goOn()
+  }
+
+  async #open(): Promise<void> {
+    this.#opening += 1
+    let group: Group<Note> | undefined
+    try {
+      group = newGroup(await this.#parts.open(undefined, neverAborted), false)
+    } catch (error) {
+      for (const { fail } of this.#queue.splice(0)) fail(error)
+    }
+    this.#opening -= 1
+    if (!group) return
+    this.#groups.add(group)
+    this.#next(group)
+  }
+
+  /** What waits while nobody is there to take it. */
+  #goOn(): void {
+    if (this.#queue.length > 0 && this.#groups.size + this.#opening === 0) void this.#open()
+  }
+
+  /** Whoever has the turn takes long: those behind get another transaction. */
+  #impatient(): void {
+    this.#timer = undefined
+    if (this.#queue.length === 0) return
+    if (this.#groups.size + this.#opening < this.#parts.most) void this.#open()
+    this.#timer = setTimeout(() => this.#impatient(), patience)
+  }
+}
+
+const neverAborted = new AbortController().signal

@@ -1,0 +1,213 @@
+// Parts of shared transactions: committed together, undone alone, none held up for long by another.
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, test } from 'node:test'
+import { sql } from 'kysely'
+import type { Database, Part, Sharing, Tx } from '../../src/storage/database.ts'
+import { migrate } from '../../src/storage/migrate.ts'
+import { openDatabase } from '../../src/storage/open.ts'
+import { SharedCommitFailed } from '../../src/storage/sharing/carrier.ts'
+import { TransactionControl } from '../../src/storage/transaction-control.ts'
+import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
+
+onEachEngine('shared transactions', (engine) => {
+  let home: TestDatabase
+  let database: Database
+  /** The notes of each commit. */
+  let seals: string[][]
+  let sharing: Sharing<string>
+
+  before(async () => {
+    home = await engine.createDatabase()
+    database = await openDatabase(home.url)
+    await migrate(database)
+    await database.transaction((tx) => sql`create table letters (letter text primary key)`.execute(tx))
+    sharing = database.share(async (tx, notes) => {
+      seals.push([...notes])
+      if (notes.includes('refused')) throw new Error('refused by the seal')
+      for (const note of notes) await insert(tx, `sealed ${note}`)
+    })
+  })
+  beforeEach(async () => {
+    seals = []
+    await database.transaction((tx) => sql`delete from letters`.execute(tx))
+  })
+  after(async () => {
+    await database.close()
+    await home.drop()
+  })
+
+  const insert = (tx: Tx, letter: string) => sql`insert into letters values (${letter})`.execute(tx)
+  const letters = async (): Promise<string[]> =>
+    (
+      await sql<{ letter: string }>`select letter from letters order by letter`.execute(database.reader)
+    ).rows.map(({ letter }) => letter)
+  const begin = (options: Partial<Parameters<typeof sharing.begin>[0]> = {}): Part<string> =>
+    sharing.begin({
+      alone: false,
+      timeLimit: 9_000,
+      turnLimit: 9_000,
+      onTimeLimit: () => undefined,
+      share: 'test',
+      ...options,
+    })
+  /** One after the other without a pause between them, so that all share a commit. */
+  const together = async (...names: string[]): Promise<PromiseSettledResult<void>[]> => {
+    const commits: Promise<void>[] = []
+    for (const name of names) {
+      const part = begin()
+      await insert(part.tx, name)
+      commits.push((await part.keep(name)).committed)
+    }
+    return Promise.allSettled(commits)
+  }
+  const run = async (name: string, part = begin()): Promise<void> => {
+    await insert(part.tx, name)
+    const { committed } = await part.keep(name)
+    await committed
+  }
+
+  test('pieces that come together share a commit, each with its last statements', async () => {
+    await together('a', 'b', 'c')
+    // All in one, on a machine that is not slow.
+    assert.deepEqual(seals.flat(), ['a', 'b', 'c'])
+    assert.deepEqual(await letters(), ['a', 'b', 'c', 'sealed a', 'sealed b', 'sealed c'])
+  })
+
+  test('one that makes no query is committed as well', async () => {
+    const { committed } = await begin().keep('nothing')
+    await committed
+    assert.deepEqual(await letters(), ['sealed nothing'])
+  })
+
+  test('one that is undone takes nothing of the others with it, and leaves nothing behind', async () => {
+    const undone = begin()
+    const fails = insert(undone.tx, 'undone').then(() => undone.undo())
+    await Promise.all([run('a'), fails, run('b')])
+    assert.deepEqual(await letters(), ['a', 'b', 'sealed a', 'sealed b'])
+  })
+
+  test('a statement that fails undoes its own part only, also when it is swallowed', async () => {
+    const broken = begin()
+    const fails = (async () => {
+      await insert(broken.tx, 'twice')
+      await assert.rejects(insert(broken.tx, 'twice'))
+      if (engine.name === 'postgres') await assert.rejects(broken.keep('broken'), /a statement .* failed/)
+      await broken.undo()
+    })()
+    await Promise.all([run('a'), fails, run('b')])
+    assert.deepEqual(await letters(), ['a', 'b', 'sealed a', 'sealed b'])
+  })
+
+  test('one alone shares with nobody', async () => {
+    await Promise.all([run('a'), run('b', begin({ alone: true })), run('c')])
+    assert.ok(seals.some((notes) => notes.length === 1 && notes[0] === 'b'))
+  })
+
+  test('when the commit fails, all that shared it are told to try alone', async () => {
+    const results = await together('a', 'refused')
+    const shared = seals.some((notes) => notes.length === 2)
+    for (const result of shared ? results : results.slice(1)) {
+      assert.equal(result.status, 'rejected')
+      assert.ok(result.reason instanceof SharedCommitFailed)
+    }
+    assert.deepEqual(await letters(), shared ? [] : ['a', 'sealed a'])
+    await database.transaction((tx) => sql`delete from letters`.execute(tx))
+    await assert.rejects(run('refused', begin({ alone: true })), /refused by the seal/)
+    await run('a', begin({ alone: true }))
+    assert.deepEqual(await letters(), ['a', 'sealed a'])
+  })
+
+  test('one that holds up the others is undone early, one alone at its own limit', async () => {
+    let early: boolean | undefined
+    const slow = begin({ turnLimit: 30, onTimeLimit: (value) => (early = value) })
+    await insert(slow.tx, 'slow')
+    await run('quick', begin({ alone: true }))
+    // On PostgreSQL the quick one did not wait: it had another connection.
+    await assert.rejects(async () => {
+      for (;;)
+        await new Promise((resolve) => setImmediate(resolve)).then(() => insert(slow.tx, `${Math.random()}`))
+    }, /time limit/)
+    assert.equal(early, true)
+    const alone = begin({ alone: true, timeLimit: 30, onTimeLimit: (value) => (early = value) })
+    await insert(alone.tx, 'alone')
+    await assert.rejects(async () => {
+      for (;;)
+        await new Promise((resolve) => setImmediate(resolve)).then(() => insert(alone.tx, `${Math.random()}`))
+    }, /time limit|Connection terminated|does not answer/)
+    assert.equal(early, false)
+    assert.deepEqual(await letters(), ['quick', 'sealed quick'])
+  })
+
+  test('one that is undone while it waits for its turn never gets one', async () => {
+    const first = begin()
+    await insert(first.tx, 'first')
+    const waiting = begin()
+    const waits = insert(waiting.tx, 'waiting')
+    await waiting.undo()
+    await assert.rejects(waits, /rolled back/)
+    await (
+      await first.keep('first')
+    ).committed
+    assert.deepEqual(await letters(), ['first', 'sealed first'])
+  })
+
+  test('statements that begin or end transactions are refused; savepoints are not', async () => {
+    for (const statement of [
+      'commit',
+      ' -- a\n /* b */ COMMIT',
+      'rollback',
+      'begin immediate',
+      'end',
+      'start transaction',
+      'abort',
+    ]) {
+      const part = begin()
+      await assert.rejects(sql.raw(statement).execute(part.tx), TransactionControl)
+      await part.undo()
+    }
+    const part = begin()
+    await insert(part.tx, 'kept')
+    await sql`savepoint mine`.execute(part.tx)
+    await insert(part.tx, 'dropped')
+    await sql`rollback to savepoint mine`.execute(part.tx)
+    await (
+      await part.keep('saved')
+    ).committed
+    assert.deepEqual(await letters(), ['kept', 'sealed saved'])
+  })
+
+  test('a second statement behind the first does not run', async () => {
+    const part = begin()
+    const run = sql.raw(`insert into letters values ('one'); commit`).execute(part.tx)
+    if (engine.name === 'postgres') await assert.rejects(run, /multiple commands/)
+    else await run
+    await part.undo()
+    assert.deepEqual(await letters(), [])
+  })
+
+  test(
+    'a conflict that ends the transaction fails all that share it, and keeps nothing of it',
+    {
+      skip: engine.name === 'postgres' && 'PostgreSQL has no such conflict',
+    },
+    async () => {
+      await run('taken')
+      const first = begin()
+      await insert(first.tx, 'first')
+      const { committed } = await first.keep('first')
+      const told = assert.rejects(committed, SharedCommitFailed)
+      const second = begin()
+      await assert.rejects(sql`insert or rollback into letters values ('taken')`.execute(second.tx))
+      await second.undo()
+      await told
+      assert.deepEqual(await letters(), ['sealed taken', 'taken'])
+    },
+  )
+
+  test('hundreds at once are all committed, in few commits', async () => {
+    const names = Array.from({ length: 300 }, (_, index) => `n${index}`)
+    await Promise.all(names.map((name) => run(name)))
+    assert.equal((await letters()).length, 600)
+    assert.ok(seals.length < 300, `${seals.length} commits`)
+  })
+})
