@@ -1,4 +1,5 @@
-import type { Pool, PoolClient } from 'pg'
+import type { Duplex } from 'node:stream'
+import type { Pool, PoolClient, QueryConfig } from 'pg'
 import type { OpenCarrier } from '../sharing/carrier.ts'
 import { translateError } from '../unavailable.ts'
 import type { ConnectionShares } from './connection-shares.ts'
@@ -19,6 +20,18 @@ export function carriersOn(pool: Pool, shares: ConnectionShares): OpenCarrier {
       leave()
       throw translateError(error)
     }
+    const { stream } = (client as unknown as { connection: { stream: Duplex } }).connection
+    let corked = false
+    /** What is sent in one turn of the loop goes out in one piece: writing costs more than all else. */
+    const gather = (): void => {
+      if (corked) return
+      corked = true
+      stream.cork()
+      process.nextTick(() => {
+        corked = false
+        stream.uncork()
+      })
+    }
     let released = false
     const release = (broken: boolean): void => {
       if (released) return
@@ -26,17 +39,20 @@ export function carriersOn(pool: Pool, shares: ConnectionShares): OpenCarrier {
       client.release(broken)
       leave()
     }
+    /** Statements that need no answer: the next one takes them along. */
+    const unsent = ['begin']
     /** What fails here makes the statements after it fail, up to the commit, which tells. */
-    const send = (statement: string): void => void client.query(statement).catch(() => undefined)
-    send('begin')
+    const send = (): void => {
+      gather()
+      if (unsent.length > 0) client.query(unsent.splice(0).join('; '), () => undefined)
+    }
     return {
       wanted: false,
-      enter: () => send('savepoint postern_part'),
-      async run(query) {
+      enter: () => void unsent.push('savepoint postern_part'),
+      async run({ sql: text, parameters }) {
+        send()
         try {
-          // A single statement, which cannot hide the end of the transaction behind another one.
-          const statement = { text: query.sql, values: query.parameters as unknown[], queryMode: 'extended' }
-          return toResult(await client.query(statement))
+          return toResult(await client.query(statement(text, parameters as unknown[])))
         } catch (error) {
           throw translateError(error)
         }
@@ -45,10 +61,11 @@ export function carriersOn(pool: Pool, shares: ConnectionShares): OpenCarrier {
         // Of statements that were not answered yet nothing is known.
         if (queried && client.getTransactionStatus() === 'E')
           throw new Error('a statement in the transaction failed, so it was rolled back')
-        send('release savepoint postern_part')
+        unsent.push('release savepoint postern_part')
       },
-      undo: () => send('rollback to savepoint postern_part; release savepoint postern_part'),
+      undo: () => void unsent.push('rollback to savepoint postern_part', 'release savepoint postern_part'),
       async commit() {
+        send()
         try {
           // A transaction in which a statement failed answers ROLLBACK to COMMIT, without an error.
           const { command } = await client.query('commit')
@@ -73,4 +90,18 @@ export function carriersOn(pool: Pool, shares: ConnectionShares): OpenCarrier {
       },
     }
   }
+}
+
+/** Statements that are kept prepared on each connection. */
+const mostPrepared = 100
+const names = new Map<string, string>()
+/** Its answer has no columns: then a table that is changed does not spoil what was prepared. */
+const answersNothing = /^\s*(?:insert|update|delete)\b(?![^]*\breturning\b)/i
+
+/** A single statement, which cannot hide the end of the transaction behind another one; prepared where that is safe. */
+function statement(text: string, values: unknown[]): QueryConfig & { queryMode: 'extended' } {
+  let name = names.get(text)
+  if (name === undefined && names.size < mostPrepared && answersNothing.test(text))
+    names.set(text, (name = `postern_part_${names.size}`))
+  return { text, values, queryMode: 'extended', ...(name !== undefined && { name }) }
 }
