@@ -61,6 +61,11 @@ export const problems = {
     'Addressed to another host',
     'Call a service in demo mode as localhost, 127.0.0.1 or [::1]; to be reached by others it runs with NODE_ENV=production.',
   ],
+  'no-longer-kept': [
+    410,
+    'No longer kept',
+    'Raise PAYLOAD_RETENTION_DAYS to keep what comes from now on for longer; what is gone stays gone.',
+  ],
   'body-too-large': [413, 'The body is too large', 'Send a smaller body; the limit is in the detail.'],
   'uri-too-long': [414, 'The address is too long', 'Send fewer or shorter parameters.'],
   'unsupported-media-type': [415, 'Unsupported media type', 'Send `Content-Type: application/json`.'],

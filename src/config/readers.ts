@@ -47,6 +47,14 @@ export function seconds(least: number, most: number): Reader<number> {
   }
 }
 
+/** Reads whole days, gives milliseconds; `off` and 0 are for ever: Infinity. */
+export const days: Reader<number> = (value) => {
+  if (/^off$/i.test(value)) return Infinity
+  const number = /^\d{1,5}$/.test(value) ? Number(value) : Number.NaN
+  if (!(number <= 36_500)) throw new Error('expected a whole number of days up to 36500, or off')
+  return number === 0 ? Infinity : number * 86_400_000
+}
+
 /** Reads `0,5,300` in seconds, gives milliseconds; 1 to 50 entries, each at most 30 days. */
 export const schedule: Reader<number[]> = (value) => {
   const entries = list(value)

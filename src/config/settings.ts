@@ -188,6 +188,26 @@ export const settings = {
     description:
       'Seconds that entries of the audit log are kept. Failures without an account behind them are kept for 30 days at most.',
   }),
+  payloadRetention: setting({
+    env: 'PAYLOAD_RETENTION_DAYS',
+    read: read.days,
+    default: '30',
+    description:
+      'Days that events are kept, from their creation, with bodies, headers, errors, deliveries and attempts; 0 or `off` for ever. What is still to be processed or delivered is kept until it is done.',
+  }),
+  markerRetention: setting({
+    env: 'MARKER_RETENTION_DAYS',
+    read: read.days,
+    default: '90',
+    description:
+      'Days that the ids of events are kept, so that a repetition stays one; 0 or `off` for ever. At least as long as the events themselves, whatever it says.',
+  }),
+  rejectedRetention: setting({
+    env: 'REJECTED_RETENTION_DAYS',
+    read: read.days,
+    default: '7',
+    description: 'Days that the last refused webhooks of each source are kept; 0 or `off` for ever.',
+  }),
   logLevel: setting({
     env: 'LOG_LEVEL',
     read: read.oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),

@@ -17,10 +17,11 @@ export interface Emitted {
 
 /**
  * Emits events within the caller's transaction: they and their deliveries exist when it commits, and never did when it
- * rolls back. After the commit the caller wakes the dispatcher: `database.signal('deliveries')`.
+ * rolls back. After the commit the caller wakes the dispatcher: `database.signal('deliveries')`. `causedBy` is the number of
+ * the received event whose handler emits them.
  * @throws Problem `invalid-body`; `id-conflict` when an id is taken by an event of another type or other data.
  */
-export type EmitWithin = (tx: Tx, events: readonly NewEvent[]) => Promise<Emitted[]>
+export type EmitWithin = (tx: Tx, events: readonly NewEvent[], causedBy?: number) => Promise<Emitted[]>
 
 export interface EmitterParts {
   engine: Engine
@@ -43,12 +44,12 @@ export function createEmitter(parts: EmitterParts): Emitter {
   const patterns = new PatternCache()
 
   return {
-    async within(tx, events) {
+    async within(tx, events, causedBy) {
       const now = parts.clock.now()
       const emitted: Emitted[] = []
       for (const event of events) {
         const prepared = prepareEvent(event, now)
-        const { isNew, ...result } = await record(tx, prepared, now)
+        const { isNew, ...result } = await record(tx, prepared, now, causedBy ?? null)
         if (isNew) await fanOut(tx, result.id, prepared.type, now)
         emitted.push(result)
       }
@@ -56,7 +57,7 @@ export function createEmitter(parts: EmitterParts): Emitter {
     },
     async toOne(tx, event, subscriberId) {
       const now = parts.clock.now()
-      const { id, eventId } = await record(tx, prepareEvent(event, now), now)
+      const { id, eventId } = await record(tx, prepareEvent(event, now), now, null)
       const row = newDelivery(id, subscriberId, now, now)
       const delivery = await tx.insertInto('deliveries').values(row).returning('id').executeTakeFirstOrThrow()
       return { id, eventId, deliveryId: delivery.id }
@@ -64,7 +65,12 @@ export function createEmitter(parts: EmitterParts): Emitter {
   }
 
   /** Writes the event down, unless its id was there before. */
-  async function record(tx: Tx, event: PreparedEvent, now: number): Promise<Emitted & { isNew: boolean }> {
+  async function record(
+    tx: Tx,
+    event: PreparedEvent,
+    now: number,
+    causedBy: number | null,
+  ): Promise<Emitted & { isNew: boolean }> {
     const before = await findEmitted(tx, event)
     if (before) return { ...before, isNew: false }
     const { eventId, type, payload, digest } = event
@@ -85,7 +91,7 @@ export function createEmitter(parts: EmitterParts): Emitter {
     // A unique violation would end a transaction of PostgreSQL, and the caller's work with it.
     const mark = await tx
       .insertInto('outbox')
-      .values({ event: id, event_id: eventId, digest })
+      .values({ event: id, event_id: eventId, digest, created_at: now, caused_by: causedBy })
       .onConflict((conflict) => conflict.column('event_id').doNothing())
       .returning('event')
       .executeTakeFirst()

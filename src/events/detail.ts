@@ -11,7 +11,7 @@ const mostShown = 100
 /**
  * One event with its payload and what became of it, as the JSON text of the answer. The payload is put in as the bytes
  * that came: read and written again, numbers beyond 2^53 would change.
- * @throws Problem `not-found`
+ * @throws Problem `not-found`; `no-longer-kept` while its id is still known
  */
 export async function describeEvent({ reader }: Database, id: number): Promise<Buffer> {
   const event = await reader
@@ -30,7 +30,7 @@ export async function describeEvent({ reader }: Database, id: number): Promise<B
     .select(sql<EventStatus>`${sql.raw(statusOf.replace(/ as status$/, ''))}`.as('status'))
     .where('e.id', '=', id)
     .executeTakeFirst()
-  if (!event) throw new Problem('not-found')
+  if (!event) throw await describeAbsence(reader, id)
   const { payload, headers, content_type: contentType, ...row } = event
   const shown = {
     ...presentEvent(row),
@@ -48,6 +48,33 @@ export async function describeEvent({ reader }: Database, id: number): Promise<B
     value,
     Buffer.from('}'),
   ])
+}
+
+/** Why there is no such event: nothing is known of it, or what is known is its id alone. */
+async function describeAbsence(reader: Queryable, id: number): Promise<Problem> {
+  const received = await reader
+    .selectFrom('inbox')
+    .select(['event_id', 'source', 'status', 'processed_at'])
+    .where('event', '=', id)
+    .executeTakeFirst()
+  if (received) {
+    const { event_id: eventId, source, status, processed_at: at } = received
+    const when = at === null ? '' : ` at ${isoTime(at)}`
+    return gone(`It was the event ${eventId} of the source ${source}, ${status}${when}.`)
+  }
+  const emitted = await reader
+    .selectFrom('outbox')
+    .select(['event_id', 'created_at'])
+    .where('event', '=', id)
+    .executeTakeFirst()
+  if (!emitted) return new Problem('not-found')
+  return gone(`It was the event ${emitted.event_id}, emitted at ${isoTime(emitted.created_at)}.`)
+}
+
+function gone(what: string): Problem {
+  return new Problem('no-longer-kept', {
+    detail: `${what} Its body and history were removed; its id is kept, so that a repetition is known as one.`,
+  })
 }
 
 async function describeProcessing(reader: Queryable, event: number) {

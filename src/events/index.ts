@@ -1,17 +1,37 @@
+import type { Clock } from '../clock.ts'
+import type { Configuration } from '../config/environment.ts'
 import type { Room } from '../http/room.ts'
 import type { Database } from '../storage/database.ts'
+import type { Log } from '../telemetry/log.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
 import { openEventLog } from './log.ts'
+import { openRetentionStore, RetentionWorker } from './retention/worker.ts'
 import { eventRoutes } from './routes.ts'
 
 export interface EventsParts {
+  configuration: Configuration
   database: Database
+  clock: Clock
+  log: Log
+  metrics: Metrics
 }
 
-/** The log that receiving and emitting append to, and that `GET /events` reads. */
-export function createEvents({ database }: EventsParts): Room {
-  const log = openEventLog(database)
+/** The log that receiving and emitting append to, and that `GET /events` reads; and how long it is kept. */
+export function createEvents({ configuration, database, clock, log, metrics }: EventsParts): Room {
+  const events = openEventLog(database)
+  const retention = new RetentionWorker({
+    store: openRetentionStore(database),
+    clock,
+    log,
+    metrics,
+    periods: {
+      payloads: configuration.payloadRetention,
+      markers: configuration.markerRetention,
+      rejected: configuration.rejectedRetention,
+    },
+  })
   return {
-    workers: [],
-    routes: (app) => eventRoutes(app, { database, log }),
+    workers: [retention],
+    routes: (app) => eventRoutes(app, { database, log: events }),
   }
 }

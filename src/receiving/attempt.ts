@@ -13,8 +13,8 @@ import type { ClaimedEvent, Mark } from './store.ts'
 /** Milliseconds that one handler's transaction may hold up the others that share its commit. */
 const turnLimit = 250
 
-/** Inserts events and their deliveries in the caller's transaction. */
-export type EmitWithin = (tx: Tx, events: readonly EmittedEvent[]) => Promise<unknown>
+/** Inserts events and their deliveries in the caller's transaction; they were caused by that event of the log. */
+export type EmitWithin = (tx: Tx, events: readonly EmittedEvent[], causedBy: number) => Promise<unknown>
 
 export interface AttemptParts {
   sharing: Sharing<Mark>
@@ -65,7 +65,7 @@ export function attempt(
   async function work(): Promise<Attempted> {
     const emitted = await runHandlers(claimed, plan, part, signal, end, parts)
     signal.throwIfAborted()
-    if (emitted.length > 0) await emitWithin(part.tx, emitted)
+    if (emitted.length > 0) await emitWithin(part.tx, emitted, claimed.event)
     const { event, claim } = claimed
     const { committed } = await part.keep({ event, claim, at: clock.now() })
     return { committed, emitted: emitted.length > 0, took: part.took }

@@ -33,28 +33,33 @@ export function reprocessRoutes(app: App, { database, clock }: { database: Datab
   )
 }
 
-/** @throws Problem `not-found`; `conflict` when the event was emitted, or has not failed. */
+/** @throws Problem `not-found`; `conflict` when the event was emitted, or has not failed; `no-longer-kept`. */
 async function reprocess(database: Database, event: number, now: number): Promise<string> {
   return database.transaction(async (tx) => {
-    const row = await tx
-      .updateTable('inbox')
-      .set((eb) => ({ status: 'pending', claim: null, due_at: now, attempts_before: eb.ref('attempts') }))
+    // Locked before it is looked whether the event is still there: it is removed under the same lock.
+    const inbox = await tx
+      .selectFrom('inbox')
+      .select(['status', 'event_id'])
       .where('event', '=', event)
-      .where('status', '=', 'failed')
-      .returning('event_id')
+      .$if(database.engine === 'postgres', (query) => query.forUpdate())
       .executeTakeFirst()
-    if (row) return row.event_id
-    const inbox = await tx.selectFrom('inbox').select('status').where('event', '=', event).executeTakeFirst()
-    if (inbox)
-      throw new Problem('conflict', {
-        detail: `The event is ${inbox.status}: only a failed one can be processed again.`,
-      })
-    const emitted = await tx.selectFrom('events').select('id').where('id', '=', event).executeTakeFirst()
-    if (emitted)
+    const kept = await tx.selectFrom('events').select('id').where('id', '=', event).executeTakeFirst()
+    if (!inbox && kept)
       throw new Problem('conflict', {
         detail: 'The event was emitted, not received: replay its deliveries instead.',
       })
-    throw new Problem('not-found')
+    if (!inbox) throw new Problem('not-found')
+    if (inbox.status !== 'failed')
+      throw new Problem('conflict', {
+        detail: `The event is ${inbox.status}: only a failed one can be processed again.`,
+      })
+    if (!kept) throw new Problem('no-longer-kept', { detail: 'The event has failed and its body is gone.' })
+    await tx
+      .updateTable('inbox')
+      .set((eb) => ({ status: 'pending', claim: null, due_at: now, attempts_before: eb.ref('attempts') }))
+      .where('event', '=', event)
+      .execute()
+    return inbox.event_id
   })
 }
 
@@ -76,10 +81,13 @@ export async function reprocessFailed(
       .select('event')
       .where('status', '=', 'failed')
       .where('event', '>', after)
+      .where((eb) => eb.exists(eb.selectFrom('events').select('id').whereRef('id', '=', 'inbox.event')))
       .orderBy('event')
       .limit(step)
+      .$if(database.engine === 'postgres', (query) => query.forUpdate())
       .execute()
     if (failed.length === 0) return []
+    // Once more, now that they are locked: whoever removes an event has its lock until the event is gone.
     return tx
       .updateTable('inbox')
       .set((eb) => ({ status: 'pending', claim: null, due_at: now, attempts_before: eb.ref('attempts') }))
@@ -89,6 +97,7 @@ export async function reprocessFailed(
         failed.map(({ event }) => event),
       )
       .where('status', '=', 'failed')
+      .where((eb) => eb.exists(eb.selectFrom('events').select('id').whereRef('id', '=', 'inbox.event')))
       .returning('event')
       .execute()
   })

@@ -19,6 +19,7 @@ export interface Tables {
   events: EventsTable
   inbox: InboxTable
   handler_failures: HandlerFailuresTable
+  rejected_webhooks: RejectedWebhooksTable
   outbox: OutboxTable
   subscribers: SubscribersTable
   subscriber_secrets: SubscriberSecretsTable
@@ -262,12 +263,33 @@ export interface HandlerFailuresTable {
   error: string
 }
 
+/** The last webhooks of each source that were refused, without credentials and signatures. */
+export interface RejectedWebhooksTable {
+  id: Generated<number>
+  source: string
+  at: number
+  /** A key of receiving/rejections/reasons.ts. */
+  reason: string
+  /** What the scheme said. */
+  detail: string
+  address: string | null
+  /** JSON. */
+  headers: string
+  /** Bytes of the whole body, as far as they are known. */
+  size: number | null
+  /** The first bytes of it. */
+  body: Uint8Array | null
+}
+
 /** One row per emitted event id: makes the same call twice the same event. */
 export interface OutboxTable {
   event: number
   event_id: string
   /** SHA-256 of type and data. */
   digest: Uint8Array
+  created_at: ColumnType<number, number | undefined, number>
+  /** The received event whose handler emitted it, in the transaction of its work. */
+  caused_by: number | null
 }
 
 export type SubscriberStatus = 'active' | 'paused' | 'disabled'

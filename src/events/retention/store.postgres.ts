@@ -1,0 +1,155 @@
+import type { PoolClient, QueryResultRow } from 'pg'
+import type { PostgresDatabase } from '../../storage/database.ts'
+import { translateError } from '../../storage/unavailable.ts'
+import {
+  choose,
+  doneAt,
+  isHeld,
+  type Candidate,
+  type Removed,
+  type RetentionSteps,
+  type RetentionStore,
+  type Step,
+} from './store.ts'
+
+/** Of all processes one removes: the one whose session has this advisory lock. */
+const lockKey = 7_226_003
+/** Rows that one step looks at. */
+const rowsPerStep = 1_000
+
+const eventPage = `
+  select e.id, e.created_at as at, e.direction, (${isHeld})::int as held from events e where e.id > $1 order by e.id limit $2`
+const inboxPage = `
+  select i.event as id, ${doneAt} as at, exists (select 1 from events e where e.id = i.event)::int as held
+  from inbox i where i.event > $1 order by i.event limit $2`
+const outboxPage = `
+  select o.event as id, o.created_at as at, exists (select 1 from events e where e.id = o.event)::int as held
+  from outbox o where o.event > $1 order by o.event limit $2`
+const rejectedPage =
+  'select r.id, r.at, 0 as held from rejected_webhooks r where r.id > $1 order by r.id limit $2'
+
+/** Whoever makes an event due again, or its delivery, holds its row: such an event is left for another time. */
+const lockInbox = `
+  select event from inbox where event = any($1) and status in ('processed', 'failed') for update skip locked`
+const lockDeliveries = `
+  select id, event from deliveries where event = any($1) and status <> 'pending' for update skip locked`
+/** In a statement of its own, so that it sees what others committed until the rows above were locked. */
+const countDeliveries =
+  'select event, count(*)::int as count from deliveries where event = any($1) group by event'
+const deleteAttempts = 'delete from attempts where delivery = any($1)'
+const deleteDeliveries = 'delete from deliveries where id = any($1)'
+const deleteFailures = 'delete from handler_failures where event = any($1)'
+const deleteEvents = 'delete from events where id = any($1)'
+const deleteInbox = `
+  delete from inbox where event in (
+    select i.event from inbox i where i.event = any($1) and i.status in ('processed', 'failed')
+      and not exists (select 1 from events e where e.id = i.event) for update skip locked
+  )`
+const deleteOutbox = `
+  delete from outbox where event in (
+    select o.event from outbox o where o.event = any($1)
+      and not exists (select 1 from events e where e.id = o.event) for update skip locked
+  )`
+const deleteRejected = 'delete from rejected_webhooks where id = any($1)'
+
+interface EventCandidate extends Candidate {
+  readonly direction: 'received' | 'emitted'
+}
+
+/** Deletes in batches over one session, which holds the lock: when it breaks, so does the round. */
+export function postgresRetention({ pool }: PostgresDatabase): RetentionStore {
+  return {
+    async alone(work) {
+      let client: PoolClient | undefined
+      try {
+        client = await pool.connect()
+        const { rows } = await client.query<{ held: boolean }>('select pg_try_advisory_lock($1) as held', [
+          lockKey,
+        ])
+        if (rows[0]?.held) {
+          await work(stepsOver(client))
+          await client.query('select pg_advisory_unlock($1)', [lockKey])
+        }
+        client.release()
+        return rows[0]?.held === true
+      } catch (error) {
+        // The lock goes with the session.
+        client?.release(true)
+        throw translateError(error)
+      }
+    },
+  }
+}
+
+function stepsOver(client: PoolClient): RetentionSteps {
+  const rows = async <Row extends QueryResultRow>(text: string, values: unknown[]): Promise<Row[]> =>
+    (await client.query<Row>(text, values)).rows
+
+  async function step<Row extends Candidate & QueryResultRow>(
+    page: string,
+    after: number,
+    until: number,
+    remove: (chosen: readonly Row[]) => Promise<Removed>,
+  ): Promise<Step> {
+    const { chosen, next } = choose(await rows<Row>(page, [after, rowsPerStep]), until)
+    if (chosen.length === 0) return { removed: {}, next }
+    await client.query('begin')
+    try {
+      const removed = await remove(chosen)
+      await client.query('commit')
+      return { removed, next }
+    } catch (error) {
+      // When this fails as well, the session is closed: whoever called sees the first error.
+      await client.query('rollback').catch(() => undefined)
+      throw error
+    }
+  }
+
+  const run = async (text: string, ids: readonly number[]): Promise<number> =>
+    ids.length === 0 ? 0 : ((await client.query(text, [ids])).rowCount ?? 0)
+  const byStatement =
+    (table: keyof Removed, statement: string) =>
+    async (chosen: readonly Candidate[]): Promise<Removed> => ({
+      [table]: await run(statement, idsOf(chosen)),
+    })
+
+  async function removeEvents(chosen: readonly EventCandidate[]): Promise<Removed> {
+    const received = (
+      await rows<{ event: number }>(lockInbox, [
+        idsOf(chosen.filter(({ direction }) => direction === 'received')),
+      ])
+    ).map(({ event }) => event)
+    const emitted = idsOf(chosen.filter(({ direction }) => direction === 'emitted'))
+    const locked = Map.groupBy(
+      await rows<{ id: number; event: number }>(lockDeliveries, [emitted]),
+      ({ event }) => event,
+    )
+    const counts = new Map(
+      (await rows<{ event: number; count: number }>(countDeliveries, [emitted])).map(({ event, count }) => [
+        event,
+        count,
+      ]),
+    )
+    const delivered = emitted.filter((id) => (counts.get(id) ?? 0) === (locked.get(id)?.length ?? 0))
+    const deliveries = delivered.flatMap((id) => locked.get(id)?.map((delivery) => delivery.id) ?? [])
+    return {
+      attempts: await run(deleteAttempts, deliveries),
+      deliveries: await run(deleteDeliveries, deliveries),
+      handler_failures: await run(deleteFailures, received),
+      events: await run(deleteEvents, [...received, ...delivered]),
+    }
+  }
+
+  return {
+    removeEvents: (after, until) => step(eventPage, after, until, removeEvents),
+    removeInboxMarkers: (after, until) => step(inboxPage, after, until, byStatement('inbox', deleteInbox)),
+    removeOutboxMarkers: (after, until) =>
+      step(outboxPage, after, until, byStatement('outbox', deleteOutbox)),
+    removeRejected: (after, until) =>
+      step(rejectedPage, after, until, byStatement('rejected_webhooks', deleteRejected)),
+  }
+}
+
+function idsOf(rows: readonly Candidate[]): number[] {
+  return rows.map(({ id }) => id)
+}

@@ -1,0 +1,115 @@
+import type { SqliteDatabase } from '../../storage/database.ts'
+import type { SqliteConnection } from '../../storage/sqlite/connection.ts'
+import {
+  choose,
+  doneAt,
+  isHeld,
+  type Candidate,
+  type Removed,
+  type RetentionStore,
+  type Step,
+} from './store.ts'
+
+/** Rows that one step looks at. */
+const rowsPerStep = 100
+/** Deliveries of one event that one step removes, with their attempts. */
+const deliveriesPerStep = 50
+/** Milliseconds after which a step commits what it has: nobody else writes meanwhile. */
+const longestStep = 1.5
+
+const eventPage = `
+  select e.id, e.created_at as at, e.direction, ${isHeld} as held from events e where e.id > ? order by e.id limit ?`
+const inboxPage = `
+  select i.event as id, ${doneAt} as at, exists (select 1 from events e where e.id = i.event) as held
+  from inbox i where i.event > ? order by i.event limit ?`
+const outboxPage = `
+  select o.event as id, o.created_at as at, exists (select 1 from events e where e.id = o.event) as held
+  from outbox o where o.event > ? order by o.event limit ?`
+const rejectedPage =
+  'select r.id, r.at, 0 as held from rejected_webhooks r where r.id > ? order by r.id limit ?'
+
+const readHeld = `select ${isHeld} as held from events e where e.id = ?`
+const someDeliveries = 'select id from deliveries where event = ? limit ?'
+const deleteAttempts = 'delete from attempts where delivery = ?'
+const deleteDelivery = 'delete from deliveries where id = ?'
+const deleteFailures = 'delete from handler_failures where event = ?'
+const deleteEvent = 'delete from events where id = ?'
+const deleteInbox = `
+  delete from inbox where event = ? and status in ('processed', 'failed')
+    and not exists (select 1 from events e where e.id = inbox.event)`
+const deleteOutbox =
+  'delete from outbox where event = ? and not exists (select 1 from events e where e.id = outbox.event)'
+const deleteRejected = 'delete from rejected_webhooks where id = ?'
+
+interface EventCandidate extends Candidate {
+  readonly direction: 'received' | 'emitted'
+}
+
+/** Pages are read beside the writer; only what goes is deleted under the write lock, for a few milliseconds at a time. */
+export function sqliteRetention(database: SqliteDatabase): RetentionStore {
+  async function step<Row extends Candidate>(
+    page: string,
+    after: number,
+    until: number,
+    remove: (connection: SqliteConnection, row: Row, count: Count) => boolean,
+  ): Promise<Step> {
+    const rows = database.readConnection.all<Row>(page, [after, rowsPerStep])
+    const { chosen, next } = choose(rows, until)
+    if (chosen.length === 0) return { removed: {}, next }
+    const removed: Removed = {}
+    const last = await database.batch('work', (connection) => {
+      const end = performance.now() + longestStep
+      for (const row of chosen) {
+        const whole = remove(connection, row, (table, changes) => {
+          if (changes > 0) removed[table] = (removed[table] ?? 0) + changes
+        })
+        if (!whole) return row.id - 1
+        if (performance.now() >= end) return row.id
+      }
+      return next
+    })
+    return { removed, next: last }
+  }
+
+  const byStatement =
+    (table: keyof Removed, statement: string) =>
+    (connection: SqliteConnection, { id }: Candidate, count: Count): boolean => {
+      count(table, connection.run(statement, [id]).changes)
+      return true
+    }
+
+  return {
+    // One process serves a file.
+    async alone(work) {
+      await work({
+        removeEvents: (after, until) => step(eventPage, after, until, removeEvent),
+        removeInboxMarkers: (after, until) =>
+          step(inboxPage, after, until, byStatement('inbox', deleteInbox)),
+        removeOutboxMarkers: (after, until) =>
+          step(outboxPage, after, until, byStatement('outbox', deleteOutbox)),
+        removeRejected: (after, until) =>
+          step(rejectedPage, after, until, byStatement('rejected_webhooks', deleteRejected)),
+      })
+      return true
+    },
+  }
+}
+
+type Count = (table: keyof Removed, changes: number) => void
+
+/** False when an event has more deliveries than one step removes: the rest of it goes with the next step. */
+function removeEvent(connection: SqliteConnection, { id, direction }: EventCandidate, count: Count): boolean {
+  if (connection.get<{ held: number }>(readHeld, [id])?.held !== 0) return true
+  if (direction === 'emitted') {
+    const deliveries = connection.all<{ id: number }>(someDeliveries, [id, deliveriesPerStep])
+    for (const { id: delivery } of deliveries) {
+      count('attempts', connection.run(deleteAttempts, [delivery]).changes)
+      count('deliveries', connection.run(deleteDelivery, [delivery]).changes)
+    }
+    if (deliveries.length === deliveriesPerStep) return false
+  } else {
+    count('handler_failures', connection.run(deleteFailures, [id]).changes)
+  }
+  count('events', connection.run(deleteEvent, [id]).changes)
+  return true
+}

@@ -1,0 +1,368 @@
+// What is old is removed: bodies first, ids later, and never what is still to be done.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { systemClock, type Clock } from '../../src/clock.ts'
+import type { RetainedTable, RetentionSteps } from '../../src/events/retention/store.ts'
+import { openRetentionStore, RetentionWorker, type Periods } from '../../src/events/retention/worker.ts'
+import { reprocessFailed } from '../../src/receiving/reprocess.ts'
+import type { PostgresDatabase } from '../../src/storage/database.ts'
+import type { InboxStatus } from '../../src/storage/tables.ts'
+import { createLog } from '../../src/telemetry/log.ts'
+import { Metrics } from '../../src/telemetry/metrics.ts'
+import { engines, onEachEngine, type Engine } from '../harness/engines.ts'
+import { startTestService, type TestService } from '../harness/service.ts'
+import { eventually, postWebhook, settled } from '../receiving/harness.ts'
+
+const day = 86_400_000
+const usual: Periods = { payloads: 30 * day, markers: 90 * day, rejected: 7 * day }
+
+/** A worker for whom it is so many days later. */
+function workerAfter(service: TestService, days: number, periods = usual): RetentionWorker {
+  const clock: Clock = { ...systemClock, now: () => Date.now() + days * day }
+  const store = openRetentionStore(service.database)
+  return new RetentionWorker({ store, clock, log: createLog('fatal'), metrics: new Metrics(), periods })
+}
+
+async function roundAfter(service: TestService, days: number, periods = usual) {
+  const removed = await workerAfter(service, days, periods).round()
+  assert.ok(removed, 'nobody else was at it')
+  return Object.fromEntries(removed) as Partial<Record<RetainedTable, number>>
+}
+
+async function withService(engine: Engine, work: (service: TestService) => Promise<void>): Promise<void> {
+  const service = await startTestService(engine, {
+    env: { HANDLER_RETRY_SCHEDULE: '0', EMIT_RETRY_SCHEDULE: '0' },
+    config: {
+      receiving: {
+        handlers: {
+          good: () => undefined,
+          bad: () => {
+            throw new Error('broken on purpose')
+          },
+        },
+      },
+    },
+  })
+  try {
+    await work(service)
+  } finally {
+    await service.close()
+  }
+}
+
+const numberOf = async ({ database }: TestService, eventId: string): Promise<number> =>
+  (
+    await database.reader
+      .selectFrom('events')
+      .select('id')
+      .where('event_id', '=', eventId)
+      .executeTakeFirstOrThrow()
+  ).id
+
+const count = async ({ database }: TestService, table: RetainedTable): Promise<number> =>
+  (
+    await database.reader
+      .selectFrom(table)
+      .select((eb) => eb.fn.countAll<number>().as('count'))
+      .executeTakeFirstOrThrow()
+  ).count
+
+const setStatus = ({ database }: TestService, event: number, status: InboxStatus): Promise<unknown> =>
+  database.transaction((tx) =>
+    tx
+      .updateTable('inbox')
+      .set({ status, due_at: Date.now() + 1_000 * day })
+      .where('event', '=', event)
+      .execute(),
+  )
+
+async function codeOf(answer: Response): Promise<string> {
+  return ((await answer.json()) as { code: string }).code
+}
+
+onEachEngine('retention', (engine) => {
+  test('bodies go after 30 days and ids after 90: until then a repetition stays one', () =>
+    withService(engine, async (service) => {
+      await postWebhook(service, { id: 'a', type: 'good' })
+      await settled(service.database)
+      const id = await numberOf(service, 'a')
+      assert.deepEqual(await roundAfter(service, 29), {}, 'not yet')
+      assert.equal((await service.fetch(`/events/${id}`)).status, 200)
+
+      assert.deepEqual(await roundAfter(service, 31), { events: 1 })
+      const gone = await service.fetch(`/events/${id}`)
+      assert.equal(gone.status, 410)
+      const problem = (await gone.json()) as { code: string; detail: string }
+      assert.equal(problem.code, 'no-longer-kept')
+      assert.match(problem.detail, /^It was the event a of the source provider, processed at \d{4}-/)
+      assert.equal((await postWebhook(service, { id: 'a', type: 'good' })).status, 200)
+      assert.equal(await count(service, 'events'), 0, 'the repetition is no new event')
+
+      assert.deepEqual(await roundAfter(service, 91), { inbox: 1 })
+      assert.equal((await service.fetch(`/events/${id}`)).status, 404)
+      await postWebhook(service, { id: 'a', type: 'good' })
+      assert.ok((await numberOf(service, 'a')) > id, 'nobody remembers it: a new event, and a new number')
+    }))
+
+  test('emitted events go with deliveries and attempts; their ids stay taken until the marker goes', () =>
+    withService(engine, async (service) => {
+      const url = `${service.baseUrl}/healthz`
+      await service.admin('/subscribers', { method: 'POST', json: { url } })
+      const emit = async (data: number): Promise<Response> =>
+        service.admin('/events', { method: 'POST', json: { type: 't', id: 'mine', data } })
+      const { id } = (await (await emit(1)).json()) as { id: number }
+      // The subscriber refuses POST: dead after the only attempt.
+      await eventually(async () => {
+        const row = await service.database.reader.selectFrom('deliveries').select('status').executeTakeFirst()
+        return row?.status === 'dead'
+      })
+      assert.deepEqual(await roundAfter(service, 31), { attempts: 1, deliveries: 1, events: 1 })
+      assert.equal(await codeOf(await service.fetch(`/events/${id}`)), 'no-longer-kept')
+      assert.equal(((await (await emit(1)).json()) as { id: number }).id, id, 'the same call, the same event')
+      assert.equal(await codeOf(await emit(2)), 'id-conflict')
+      assert.deepEqual(await roundAfter(service, 91), { outbox: 1 })
+      assert.equal((await service.fetch(`/events/${id}`)).status, 404)
+    }))
+
+  test('what is still to be processed or delivered stays, however old it is, and holds up nothing else', () =>
+    withService(engine, async (service) => {
+      for (const name of ['pending', 'blocked', 'processed'])
+        await postWebhook(service, { id: name, type: 'unhandled' })
+      await setStatus(service, await numberOf(service, 'pending'), 'pending')
+      await setStatus(service, await numberOf(service, 'blocked'), 'blocked' as InboxStatus)
+      const made = await service.admin('/subscribers', { method: 'POST', json: { url: service.baseUrl } })
+      const { id: subscriber } = (await made.json()) as { id: string }
+      await service.admin(`/subscribers/${subscriber}`, { method: 'PATCH', json: { status: 'paused' } })
+      await service.admin('/events', { method: 'POST', json: { type: 'waits', id: 'waits', data: null } })
+      await postWebhook(service, { id: 'later', type: 'unhandled' })
+
+      assert.deepEqual(await roundAfter(service, 1_000), { events: 2, inbox: 2 })
+      const left = await service.database.reader
+        .selectFrom('events')
+        .select('event_id')
+        .orderBy('id')
+        .execute()
+      assert.deepEqual(
+        left.map(({ event_id }) => event_id),
+        ['pending', 'blocked', 'waits'],
+      )
+      assert.equal(await count(service, 'deliveries'), 1)
+      assert.equal(await count(service, 'inbox'), 2)
+      assert.equal(await count(service, 'outbox'), 1)
+    }))
+
+  test('a failed event goes with its errors and cannot be processed again; nor do others hang because of it', () =>
+    withService(engine, async (service) => {
+      await postWebhook(service, { id: 'f', type: 'bad' })
+      const id = await eventually(async () => {
+        const row = await service.database.reader
+          .selectFrom('inbox')
+          .select(['event', 'status'])
+          .executeTakeFirst()
+        return row?.status === 'failed' && row.event
+      })
+      assert.deepEqual(await roundAfter(service, 31), { handler_failures: 1, events: 1 })
+      const again = await service.admin(`/events/${id}/reprocess`, { method: 'POST' })
+      assert.equal(again.status, 410)
+      assert.equal(await codeOf(again), 'no-longer-kept')
+      assert.deepEqual(await reprocessFailed(service.database, 0, Date.now()), { count: 0, last: 0 })
+      const row = await service.database.reader.selectFrom('inbox').select('status').executeTakeFirstOrThrow()
+      assert.equal(row.status, 'failed')
+      assert.equal((await service.admin('/events/999/reprocess', { method: 'POST' })).status, 404)
+    }))
+
+  test('who follows the log goes on behind what was removed', () =>
+    withService(engine, async (service) => {
+      for (let number = 1; number <= 5; number += 1)
+        await postWebhook(service, { id: `e${number}`, type: 'unhandled' })
+      const page = async (query: string) =>
+        (await (await service.fetch(`/events?${query}`)).json()) as {
+          data: { eventId: string }[]
+          nextCursor: number | null
+        }
+      const { nextCursor } = await page('limit=2')
+      await roundAfter(service, 31)
+      await postWebhook(service, { id: 'new', type: 'unhandled' })
+      for (const cursor of [0, 1, nextCursor])
+        assert.deepEqual(
+          (await page(`cursor=${cursor}`)).data.map(({ eventId }) => eventId),
+          ['new'],
+        )
+      assert.deepEqual((await page('order=desc')).data.length, 1)
+    }))
+
+  test('off keeps for ever; and ids are kept as long as the events, whatever is set for them', () =>
+    withService(engine, async (service) => {
+      await postWebhook(service, { id: 'a', type: 'unhandled' })
+      const never = { payloads: Infinity, markers: Infinity, rejected: Infinity }
+      assert.deepEqual(await roundAfter(service, 30_000, never), {})
+      assert.deepEqual(await roundAfter(service, 30_000, { ...never, markers: day }), {})
+      const short = { ...usual, markers: day }
+      assert.deepEqual(await roundAfter(service, 29, short), {})
+      assert.deepEqual(await roundAfter(service, 31, short), { events: 1, inbox: 1 })
+    }))
+
+  test('steps are short: bounded in rows, also for an event that had very many deliveries', () =>
+    withService(engine, async (service) => {
+      const bound = engine.name === 'sqlite' ? 100 : 1_000
+      const { database } = service
+      const made = await service.admin('/subscribers', { method: 'POST', json: { url: service.baseUrl } })
+      const { id: subscriber_id } = (await made.json()) as { id: string }
+      const numbers = Array.from({ length: 2_500 }, (_, index) => index + 1)
+      const received = numbers.filter((event) => event % 2 === 0)
+      const events = numbers.map((event) => ({
+        event_id: String(event),
+        direction: event % 2 === 0 ? ('received' as const) : ('emitted' as const),
+        source: null,
+        type: 't',
+        content_type: 'application/json',
+        payload: Buffer.from('{}'),
+        headers: null,
+        created_at: 0,
+      }))
+      const markers = received.map((event) => ({
+        event,
+        source: 'provider',
+        event_id: String(event),
+        type: 't',
+        status: 'processed' as const,
+        attempts: 1,
+        attempts_before: 0,
+        due_at: 0,
+        claim: null,
+        processed_at: 0,
+      }))
+      const deliveries = Array.from({ length: 300 }, () => ({
+        event: 1,
+        subscriber_id,
+        status: 'delivered' as const,
+        attempts: 1,
+        attempts_before: 0,
+        due_at: 0,
+        claim: null,
+        created_at: 0,
+        finished_at: 0,
+      }))
+      await database.transaction(async (tx) => {
+        for (let from = 0; from < numbers.length; from += 500) {
+          await tx
+            .insertInto('events')
+            .values(events.slice(from, from + 500))
+            .execute()
+          const some = markers.slice(from, from + 500)
+          if (some.length > 0) await tx.insertInto('inbox').values(some).execute()
+        }
+        await tx.insertInto('deliveries').values(deliveries).execute()
+      })
+      const steps: number[] = []
+      const walk = async (table: RetainedTable, step: RetentionSteps['removeEvents']): Promise<void> => {
+        for (let after: number | undefined = 0; after !== undefined;) {
+          const before = await count(service, table)
+          const { removed, next } = await step(after, 0)
+          assert.equal(
+            before - (await count(service, table)),
+            removed[table] ?? 0,
+            'it tells what it removed',
+          )
+          steps.push(removed[table] ?? 0)
+          if (engine.name === 'sqlite') assert.ok((removed.deliveries ?? 0) <= 50, 'few deliveries at once')
+          after = next
+        }
+        assert.equal(await count(service, table), 0)
+      }
+      await openRetentionStore(database).alone(async (steps) => {
+        await walk('events', steps.removeEvents)
+        await walk('inbox', steps.removeInboxMarkers)
+      })
+      assert.ok(Math.max(...steps) <= bound, `at most ${bound} rows in a step`)
+      assert.equal(await count(service, 'deliveries'), 0)
+    }))
+
+  test('a stop ends the round after the step that is under way', () =>
+    withService(engine, async (service) => {
+      const clock: Clock = { now: () => Date.now() + 31 * day, after: () => () => undefined }
+      let steps = 0
+      const one: RetentionSteps['removeEvents'] = async (after) => {
+        steps += 1
+        return { removed: {}, next: after + 1 }
+      }
+      const worker = new RetentionWorker({
+        store: {
+          async alone(work) {
+            await work({
+              removeEvents: one,
+              removeInboxMarkers: one,
+              removeOutboxMarkers: one,
+              removeRejected: one,
+            })
+            return true
+          },
+        },
+        clock,
+        log: createLog('fatal'),
+        metrics: new Metrics(),
+        periods: usual,
+      })
+      const round = worker.round()
+      await eventually(() => steps === 1)
+      await worker.stop()
+      await round
+      assert.equal(steps, 1, 'it was in the pause, which never ends on this clock')
+      assert.ok(service)
+    }))
+})
+
+const postgres = engines.find(({ name }) => name === 'postgres')
+
+test('one process at a time removes (postgres)', { skip: !postgres }, () =>
+  withService(postgres!, async (service) => {
+    const store = openRetentionStore(service.database)
+    const second = workerAfter(service, 31)
+    await store.alone(async () => assert.equal(await second.round(), undefined))
+    assert.ok(await second.round(), 'and then the other one')
+  }),
+)
+
+test(
+  'an event that is just being reprocessed, or whose delivery is replayed, is left alone (postgres)',
+  { skip: !postgres },
+  () =>
+    withService(postgres!, async (service) => {
+      const { pool } = service.database as PostgresDatabase
+      await postWebhook(service, { id: 'f', type: 'bad' })
+      await eventually(async () => {
+        const row = await service.database.reader.selectFrom('inbox').select('status').executeTakeFirst()
+        return row?.status === 'failed'
+      })
+      await service.admin('/subscribers', { method: 'POST', json: { url: `${service.baseUrl}/healthz` } })
+      await service.admin('/events', { method: 'POST', json: { type: 't', data: 1 } })
+      await eventually(async () => {
+        const row = await service.database.reader.selectFrom('deliveries').select('status').executeTakeFirst()
+        return row?.status === 'dead'
+      })
+      const other = await pool.connect()
+      try {
+        await other.query('begin')
+        await other.query(`update inbox set status = 'pending', due_at = 9e15`)
+        await other.query(`update deliveries set status = 'pending', due_at = 9e15`)
+        assert.deepEqual(await roundAfter(service, 31), {})
+        await other.query('commit')
+      } finally {
+        other.release(true)
+      }
+      assert.deepEqual(await roundAfter(service, 31), {})
+      assert.equal(await count(service, 'handler_failures'), 1)
+      assert.equal(await count(service, 'attempts'), 1)
+    }),
+)
+
+let started: TestService | undefined
+before(async () => {
+  started = engines[0] && (await startTestService(engines[0]))
+})
+after(() => started?.close())
+
+test('the metric is there from the start', async () => {
+  const text = await (await started!.admin('/metrics')).text()
+  assert.match(text, /^# TYPE postern_retention_removed_total counter$/m)
+})
