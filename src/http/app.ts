@@ -12,7 +12,7 @@ import type { Clock } from '../clock.ts'
 import type { Configuration } from '../config/environment.ts'
 import { guardRoutes, type NoteForeignCall } from './access.ts'
 import { compileSerializer, compileValidator } from './schema-compilers.ts'
-import { addSecurityHeaders } from './security-headers.ts'
+import { addSecurityHeaders, securityHeaders } from './security-headers.ts'
 import { serveAssets } from './assets.ts'
 import { bodyLimits, type BodyLimits } from './body-budget.ts'
 import { BodyReader, defaultBodyLimit } from './body-reader.ts'
@@ -79,6 +79,7 @@ export async function createApp(parts: AppParts): Promise<App> {
     timeouts = defaultTimeouts,
   } = parts
   const methods = new RouteMethods()
+  const protect = securityHeaders({ https: (configuration.baseUrl ?? '').startsWith('https:') })
   const app: App = Fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
@@ -98,7 +99,11 @@ export async function createApp(parts: AppParts): Promise<App> {
     return503OnClosing: false,
     routerOptions: { querystringParser: parseQueryString, maxParamLength: 512 },
     clientErrorHandler: answerClientErrors,
-    frameworkErrors: (error, _request, reply) => void sendProblem(reply, toProblem(error)),
+    // No hook has run for these.
+    frameworkErrors: (error, _request, reply) => {
+      protect(reply)
+      void sendProblem(reply, toProblem(error))
+    },
   }).withTypeProvider<TypeBoxTypeProvider>()
 
   // Bodies are JSON; a scope that takes other types says so itself. Fastify's own reader of texts would turn what is
@@ -113,6 +118,7 @@ export async function createApp(parts: AppParts): Promise<App> {
   app.setSerializerCompiler(compileSerializer)
   app.addHook('onRoute', (route) => methods.add(route))
   app.decorate('routeMethods', methods)
+  addSecurityHeaders(app, protect)
   const limits = limitRequests(app, configuration.rateLimit ? clock : undefined)
   guardRoutes(app, {
     authenticate,
@@ -123,7 +129,6 @@ export async function createApp(parts: AppParts): Promise<App> {
   })
   answerProblems(app, (url) => methods.allowedFor(url))
 
-  addSecurityHeaders(app, { https: (configuration.baseUrl ?? '').startsWith('https:') })
   logRequests(app)
   await describeRoutes(app, configuration.demo)
   await serveAssets(app)

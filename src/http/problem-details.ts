@@ -58,6 +58,8 @@ export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply
   if (problem.extras.retryAfter !== undefined)
     reply.header('retry-after', Math.max(1, Math.ceil(problem.extras.retryAfter)))
   if (problem.status === 401) reply.header('www-authenticate', 'Bearer')
+  // What went wrong once need not the next time, and may say something of who asked.
+  if (!reply.hasHeader('cache-control')) reply.header('cache-control', 'no-store')
   reply.code(problem.status).header('content-type', problemMediaType)
   // The route's response schema does not speak of problems: serialize here.
   return reply.serializer((body: string) => body).send(JSON.stringify(problemBody(problem, reply.request.id)))

@@ -1,4 +1,4 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply } from 'fastify'
 
 /** No inline script or style, nothing from elsewhere, no frames. Pages that need more say so themselves. */
 const contentSecurityPolicy = [
@@ -17,7 +17,7 @@ const contentSecurityPolicy = [
  * The headers that every answer has (OWASP's list for services with few pages). They are the same for all, so they are
  * made once: building them for each request cost more than reading a page of a list.
  */
-export function addSecurityHeaders(app: FastifyInstance, { https }: { https: boolean }): void {
+export function securityHeaders({ https }: { https: boolean }): (reply: FastifyReply) => void {
   const headers = Object.entries({
     'content-security-policy': contentSecurityPolicy,
     'cross-origin-opener-policy': 'same-origin',
@@ -26,10 +26,15 @@ export function addSecurityHeaders(app: FastifyInstance, { https }: { https: boo
     'x-content-type-options': 'nosniff',
     ...(https && { 'strict-transport-security': 'max-age=31536000; includeSubDomains' }),
   })
+  return (reply) => {
+    for (const [name, value] of headers) reply.header(name, value)
+  }
+}
+
+/** Puts them on every answer: before any other hook, since that may answer itself. */
+export function addSecurityHeaders(app: FastifyInstance, protect: (reply: FastifyReply) => void): void {
   app.addHook('onRequest', (request, reply, done) => {
-    if (request.routeOptions.config.forMachines !== true) {
-      for (const [name, value] of headers) reply.header(name, value)
-    }
+    if (request.routeOptions.config.forMachines !== true) protect(reply)
     done()
   })
 }

@@ -65,7 +65,12 @@ export async function finishSignIn(
   } catch (error) {
     const failure = error instanceof SignInFailure ? error : new SignInFailure('unavailable', error)
     const target =
-      flow && appTarget(flow, parts.baseUrl(), { error: appErrors[failure.code] ?? 'server_error' })
+      flow &&
+      appTarget(flow, parts.baseUrl(), {
+        error: appErrors[failure.code] ?? 'server_error',
+        // For the app's own log. Words of the provider or of a hook are not the app's to show.
+        error_description: `The sign-in failed. Support id: ${callback.browser.origin.supportId ?? 'none'}`,
+      })
     return { ok: false, failure, flow, target }
   }
 }

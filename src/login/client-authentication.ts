@@ -2,11 +2,17 @@ import type { ClientAuth, ServerMetadata } from 'openid-client'
 import type { Clock } from '../clock.ts'
 import type { ResolvedProvider } from './providers/resolved-provider.ts'
 
-/** How the service proves at the token endpoint that it is the registered client (RFC 6749, section 2.3). */
+/**
+ * How the service proves at the token endpoint that it is the registered client (RFC 6749, section 2.3): as configured,
+ * as the preset has it, or as a discovery document says. One that says nothing means the header (RFC 8414, section 2).
+ * Where nothing was discovered, it is the body, as the providers without such documents show it in their own pages.
+ * @param discovered whether `server` was read from a discovery document.
+ */
 export async function clientAuthentication(
   provider: ResolvedProvider,
   server: ServerMetadata,
   clock: Clock,
+  discovered: boolean,
 ): Promise<ClientAuth> {
   const { ClientSecretPost, None } = await import('openid-client')
   const { clientSecret, clientId, own, tokenAuth, quirks } = provider
@@ -18,9 +24,8 @@ export async function clientAuthentication(
     }
   }
   if (clientSecret === undefined) return None()
-  const supported = server.token_endpoint_auth_methods_supported
-  const headerOnly = supported !== undefined && !supported.includes('client_secret_post')
-  const method = tokenAuth ?? (headerOnly ? 'basic' : 'post')
+  const { token_endpoint_auth_methods_supported: supported = [] } = server
+  const method = tokenAuth ?? (discovered && !supported.includes('client_secret_post') ? 'basic' : 'post')
   return method === 'post' ? ClientSecretPost(clientSecret) : basic(clientId, clientSecret)
 }
 

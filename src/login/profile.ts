@@ -85,6 +85,6 @@ function text(value: unknown, longest: number): string | null {
 }
 
 /** Without what PostgreSQL's texts cannot hold: U+0000 and lone surrogates. */
-function storable(value: string): string {
+export function storable(value: string): string {
   return value.replaceAll('\0', '').toWellFormed()
 }

@@ -131,7 +131,7 @@ export class ProviderServers {
       { ...metadata, authorization_response_iss_parameter_supported: false },
       provider.clientId,
       {},
-      await clientAuthentication(provider, metadata, clock),
+      await clientAuthentication(provider, metadata, clock, givenMetadata(provider) === undefined),
     )
     const { token_endpoint: tokenUrl } = metadata
     const openid = provider.kind === 'openid'

@@ -198,7 +198,7 @@ export class ProviderTokens {
     return {
       access_token: seal(accessToken, 'access_token'),
       refresh_token: refreshToken === undefined ? null : seal(refreshToken, 'refresh_token'),
-      scope: scope?.slice(0, 2_000) ?? null,
+      scope: scope ?? null,
       expires_at: expiresIn === undefined ? null : now + expiresIn * 1000,
       updated_at: now,
       claim: null,

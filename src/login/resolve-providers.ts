@@ -5,7 +5,7 @@ import { faultsOfHooks } from './hooks.ts'
 import { mergeProviders } from './providers/configured-providers.ts'
 import type { ResolvedProvider } from './providers/resolved-provider.ts'
 import { resolveProvider } from './providers/settings.ts'
-import { faultsOfKeeping, keptProviders, withKeptScopes } from './token-keeping.ts'
+import { faultsOfKeeping, keptProviders, withKeeping } from './token-keeping.ts'
 
 /**
  * The providers of the environment and of the configuration module, without the built-in one, and everything that is
@@ -24,7 +24,7 @@ export function resolveProviders(
     named.push(settings.name)
     const provider = resolveProvider(settings)
     if ('faults' in provider) faults.push(...provider.faults)
-    else providers.push(withKeptScopes(provider, kept))
+    else providers.push(withKeeping(provider, kept))
   }
   return { providers, faults: [...faults, ...faultsOfKeeping(kept, named)] }
 }

@@ -43,10 +43,13 @@ const ReturnTo = Type.Optional(
 const App = (description: string) => Type.Optional(Type.String({ description: `For apps: ${description}` }))
 /** Calls of one address in a minute. */
 const rateLimit = { max: 300 }
-/** One sign-in comes back once: whoever sends its state again and again is guessing something else. */
+/**
+ * One sign-in comes back once: whoever sends its state again and again is guessing something else. It is read as the
+ * callback reads it: the parser of all queries leaves out what comes after many others.
+ */
 const perFlow = {
   max: 30,
-  value: ({ query }: FastifyRequest) => (query as Record<string, string | undefined>)['state'],
+  value: (request: FastifyRequest) => new URLSearchParams(queryOf(request)).get('state') ?? undefined,
 }
 
 /** GET /auth/{provider}, its callback, and linking. */
@@ -117,10 +120,9 @@ export async function loginRoutes(app: App, parts: LoginRoutesParts): Promise<vo
         const client = providerOf(request.params.provider)
         const sessionToken = sessionCookie.read(request)
         const browser = { origin: { ...auditOrigin(request), address: clientIp(request) }, sessionToken }
-        const query = request.url.split('?').slice(1).join('?')
         const outcome = await finishSignIn(parts, {
           client,
-          query,
+          query: queryOf(request),
           browserToken: flowCookie.read(request),
           browser,
         })
@@ -232,6 +234,11 @@ export async function loginRoutes(app: App, parts: LoginRoutesParts): Promise<vo
     }
     return `/login?${query.toString()}`
   }
+}
+
+/** As it was sent, without the question mark. */
+function queryOf({ url }: FastifyRequest): string {
+  return url.split('?').slice(1).join('?')
 }
 
 /** Errors of discovery: of fetch and of openid-client. Everything else (our storage, a mistake) is not the provider's. */

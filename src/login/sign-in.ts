@@ -119,7 +119,7 @@ export class SignIn {
 export function appTarget(
   flow: FlowsTable,
   issuer: string,
-  answer: Readonly<Partial<Record<'code' | 'error', string>>>,
+  answer: Readonly<Partial<Record<'code' | 'error' | 'error_description', string>>>,
 ): string | undefined {
   if (flow.client_redirect_uri === null) return undefined
   const url = new URL(flow.client_redirect_uri)

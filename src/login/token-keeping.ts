@@ -1,4 +1,5 @@
 import type { LoginConfig } from './config.ts'
+import type { ProviderBasics } from './providers/resolved-provider.ts'
 
 /** The providers whose tokens are kept, by name, each with the further scopes that are asked for then. */
 export type KeptProviders = ReadonlyMap<string, readonly string[]>
@@ -16,15 +17,20 @@ export function keptProviders({ providers = {} }: LoginConfig): KeptProviders {
   return kept
 }
 
-/** A provider's scopes with those that its kept tokens are needed for. */
-export function withKeptScopes<P extends { name: string; scope: string }>(
-  provider: P,
-  kept: KeptProviders,
-): P {
+/**
+ * A provider whose tokens are kept: with the scopes that they are needed for, and with what it wants in the request
+ * before it gives a refresh token. Parameters that are configured go before those.
+ */
+export function withKeeping<P extends ProviderBasics>(provider: P, kept: KeptProviders): P {
   const further = kept.get(provider.name)
-  if (further === undefined || further.length === 0) return provider
-  const scopes = provider.scope.split(' ').filter((scope) => scope !== '')
-  return { ...provider, scope: [...new Set([...scopes, ...further])].join(' ') }
+  if (further === undefined) return provider
+  const { scope: forRefresh = '', authParams } = provider.quirks.keeping ?? {}
+  const scopes = [...provider.scope.split(' '), ...forRefresh.split(' '), ...further]
+  return {
+    ...provider,
+    scope: [...new Set(scopes.filter((scope) => scope !== ''))].join(' '),
+    authParams: { ...authParams, ...provider.authParams },
+  }
 }
 
 /** What is wrong with the keeping, as sentences for the operator. */

@@ -95,6 +95,10 @@ describe('broken requests', () => {
       const response = await service.fetch(path, init)
       assert.equal(response.status, status)
       assert.equal(response.headers.get('content-type'), 'application/problem+json; charset=utf-8')
+      assert.equal(response.headers.get('cache-control'), 'no-store')
+      // Webhooks aside, every answer has them: also those that are made before any route is found.
+      assert.match(response.headers.get('content-security-policy') ?? '', /default-src 'none'/)
+      assert.equal(response.headers.get('x-content-type-options'), 'nosniff')
       const body = (await response.json()) as Record<string, unknown>
       assert.equal(body['code'], code)
       assert.equal(body['status'], status)

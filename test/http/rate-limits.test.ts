@@ -68,6 +68,10 @@ describe('rate limits', () => {
     const refused = await from('198.51.100.1', '/healthz')
     assert.equal(refused.status, 429)
     assert.match(String(refused.headers['content-type']), /problem\+json/)
+    assert.equal(refused.headers['cache-control'], 'no-store')
+    assert.match(String(refused.headers['content-security-policy']), /default-src 'none'/)
+    assert.equal(refused.headers['x-content-type-options'], 'nosniff')
+    assert.equal(refused.headers['referrer-policy'], 'no-referrer')
     const wait = Number(refused.headers['retry-after'])
     assert.ok(wait > 0 && wait <= 61)
     assert.equal((await from('198.51.100.2', '/healthz')).status, 200, 'nobody else is refused')
@@ -161,6 +165,8 @@ describe('rate limits', () => {
       (await from(`203.0.113.${n}`, `/auth/acme/callback?code=x&state=${state}`)).status
     for (let n = 0; n < 30; n += 1) assert.equal(await callback(n), 303)
     assert.equal(await callback(31), 429)
+    const hidden = `${'x=1&'.repeat(150)}code=x&state=${state}`
+    assert.equal((await from('203.0.113.32', `/auth/acme/callback?${hidden}`)).status, 429, 'wherever it is')
 
     const pkce = newPkce()
     const { body } = await exchange(service, {

@@ -68,10 +68,22 @@ onEachEngine('apps', (engine) => {
     const callback = await upToCallback(service, browser, appStart(newPkce()))
     callback.searchParams.delete('code')
     callback.searchParams.set('error', 'access_denied')
+    callback.searchParams.set('error_description', 'words of the provider')
     const target = new URL((await browser.go(callback)).headers.get('location')!)
     assert.equal(target.origin + target.pathname, redirectUri)
     assert.equal(target.searchParams.get('error'), 'access_denied')
     assert.equal(target.searchParams.get('state'), 'app-state')
+    assert.ok(!target.href.includes('words'))
+    const told = target.searchParams.get('error_description')!
+    // RFC 6749, section 4.1.2.1: the characters that may be in it.
+    assert.match(told, /^[\x20-\x21\x23-\x5B\x5D-\x7E]+$/)
+    const { support_id: supportId } = await service.database.reader
+      .selectFrom('audit_log')
+      .select('support_id')
+      .where('code', '=', 'access-denied')
+      .orderBy('id', 'desc')
+      .executeTakeFirstOrThrow()
+    assert.ok(supportId && told.endsWith(supportId))
   })
 
   test('the access token is one that any JWT library verifies by the published keys', async () => {

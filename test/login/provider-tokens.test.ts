@@ -186,6 +186,24 @@ onEachEngine('kept provider tokens', (engine) => {
     assert.equal(await ask({ userId }), 'at-5', 'without an end that is told it is taken as good')
   })
 
+  test('an answer that no database could hold as it came is kept all the same, and so is its refresh token', async () => {
+    const odd = { scope: `a\0b \ud800${'😀'.repeat(2_000)}`, expires_in: 1e300 }
+    issued = { ...issued, ...odd, expires_in: 0.5 }
+    const userId = await signedIn('odd')
+    issued = { access_token: 'at-odd', token_type: 'Bearer', refresh_token: 'rt-odd', ...odd }
+    assert.equal(await ask({ userId }), 'at-odd')
+    assert.deepEqual(refreshes, ['rt-1'])
+    const row = (await rows()).find(({ provider_id }) => provider_id === 'odd')!
+    assert.match(row.scope!, /^ab \ufffd(😀)+/u)
+    assert.ok(row.scope!.length <= 2_000)
+    const tenYears = 10 * 365 * 86_400_000
+    assert.ok(Math.abs(row.expires_at! - Date.now() - tenYears) < 60_000)
+    shift = tenYears
+    issued = { access_token: 'at-even', token_type: 'Bearer' }
+    assert.equal(await ask({ userId }), 'at-even')
+    assert.deepEqual(refreshes, ['rt-1', 'rt-odd'])
+  })
+
   test('a provider that is down: an error, and the next try has it', async () => {
     const userId = await signedIn('down')
     shift = 3_600_000

@@ -12,7 +12,7 @@ import {
   type Shape,
 } from '#test/harness/shaped-provider.ts'
 import { startTestService } from '#test/harness/service.ts'
-import { counts } from './harness.ts'
+import { counts, whoAmI } from './harness.ts'
 import { providerCases } from './provider-shapes.ts'
 import { startQuirks, type Quirks } from './quirks.ts'
 import { finish, identityOf } from './shaped-sign-in.ts'
@@ -165,6 +165,26 @@ describe('Slack', () => {
   test('a member of another workspace does not, whatever the userinfo says', async () => {
     quirks.change('team', { claims: { sub: 'U123ABC456', 'https://slack.com/team_id': 'T999' } })
     assert.equal(await quirks.outcome('team'), 'account-not-admitted')
+  })
+
+  test('a user id belongs to its workspace: the same one elsewhere is somebody else', async () => {
+    const ids = []
+    for (const team of ['T1', 'T2', 'T1']) {
+      const browser = new Browser()
+      quirks.change('slack', { claims: { sub: 'U123ABC456', 'https://slack.com/team_id': team } })
+      assert.equal(await quirks.outcome('slack', browser), '/dashboard')
+      assert.equal((await identityOf(quirks.service, 'slack')).providerId, `${team}:U123ABC456`)
+      ids.push((await whoAmI(quirks.service, browser))!.id)
+    }
+    assert.equal(ids[0], ids[2])
+    assert.notEqual(ids[0], ids[1])
+  })
+
+  test('without a workspace in the id_token, whatever the userinfo says, there is nobody', async () => {
+    for (const team of [undefined, '', 'T1:U1', 7]) {
+      quirks.change('slack', { claims: { sub: 'U123ABC456', 'https://slack.com/team_id': team } })
+      assert.equal(await quirks.outcome('slack'), 'provider-answer-invalid')
+    }
   })
 })
 

@@ -7,6 +7,7 @@ export const auth0: Preset = {
   documentation: [
     'https://auth0.com/docs/get-started/authentication-and-authorization-flow/authorization-code-flow',
     'https://auth0.com/docs/get-started/applications/configure-applications-with-oidc-discovery',
+    'https://auth0.com/docs/secure/tokens/refresh-tokens/get-refresh-tokens',
   ],
   settings: {
     DOMAIN: {
@@ -16,4 +17,6 @@ export const auth0: Preset = {
   },
   addresses: (own) => ({ issuer: `https://${own('DOMAIN')}/` }),
   scope: 'openid profile email',
+  tokenAuth: 'post',
+  keeping: { scope: 'offline_access' },
 }

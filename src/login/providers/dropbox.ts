@@ -16,6 +16,7 @@ export const dropbox: Preset = {
   }),
   scope: 'account_info.read',
   tokenAuth: 'basic',
+  keeping: { authParams: { token_access_type: 'offline' } },
   profileRequest: () => ({ method: 'POST' }),
   readProfile: ({ document }) => ({
     id: document['account_id'],

@@ -7,7 +7,10 @@ const bareIssuer = 'accounts.google.com'
 export const google: Preset = {
   label: 'Google',
   colour: '#4285f4',
-  documentation: ['https://developers.google.com/identity/openid-connect/openid-connect'],
+  documentation: [
+    'https://developers.google.com/identity/openid-connect/openid-connect',
+    'https://developers.google.com/identity/protocols/oauth2/web-server',
+  ],
   settings: {
     HOSTED_DOMAIN: {
       description: 'Only accounts of this Google Workspace domain may sign in; `*` for any Workspace.',
@@ -17,6 +20,9 @@ export const google: Preset = {
   },
   addresses: () => ({ issuer: `https://${bareIssuer}` }),
   scope: 'openid email profile',
+  tokenAuth: 'post',
+  // A refresh token comes with a consent only.
+  keeping: { authParams: { access_type: 'offline', prompt: 'consent' } },
   authParams: (own) => (own('HOSTED_DOMAIN') === '' ? {} : { hd: own('HOSTED_DOMAIN') }),
   tokenIssuer: ({ iss }, issuer) =>
     iss === bareIssuer && issuer === `https://${bareIssuer}` ? bareIssuer : issuer,

@@ -11,4 +11,5 @@ export const keycloak: Preset = {
   },
   addresses: (own) => ({ issuer: `${own('BASE_URL')}/realms/${encodeURIComponent(own('REALM'))}` }),
   scope: 'openid profile email',
+  tokenAuth: 'post',
 }

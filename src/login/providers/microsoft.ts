@@ -22,6 +22,7 @@ export const microsoft: Preset = {
     'https://learn.microsoft.com/en-us/entra/identity-platform/id-token-claims-reference',
     'https://learn.microsoft.com/en-us/entra/identity-platform/optional-claims-reference',
     'https://learn.microsoft.com/en-us/entra/identity-platform/migrate-off-email-claim-authorization',
+    'https://learn.microsoft.com/en-us/entra/identity-platform/scopes-oidc',
   ],
   settings: {
     TENANT: {
@@ -33,6 +34,8 @@ export const microsoft: Preset = {
   },
   addresses: (own) => ({ issuer: `https://login.microsoftonline.com/${own('TENANT')}/v2.0` }),
   scope: 'openid profile email',
+  tokenAuth: 'post',
+  keeping: { scope: 'offline_access' },
   // Its userinfo endpoint is one of Graph, and knows less than the id_token: neither tenant nor object id.
   userinfo: false,
   discoveredIssuer: (found, asked) => {

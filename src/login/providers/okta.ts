@@ -7,6 +7,7 @@ export const okta: Preset = {
   documentation: [
     'https://developer.okta.com/docs/guides/implement-grant-type/authcode/main/',
     'https://developer.okta.com/docs/reference/api/oidc/',
+    'https://developer.okta.com/docs/guides/refresh-tokens/main/',
   ],
   settings: {
     DOMAIN: { description: 'The domain of the organization: `example.okta.com`.', form: 'host' },
@@ -22,4 +23,5 @@ export const okta: Preset = {
   },
   scope: 'openid profile email',
   tokenAuth: 'basic',
+  keeping: { scope: 'offline_access' },
 }

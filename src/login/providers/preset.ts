@@ -51,10 +51,12 @@ export interface Quirks {
   pkce?: false
   /** Set for a provider whose id_token does not bring the nonce back, with the reason in a comment. */
   nonce?: false
-  /** How the client secret is sent. Default: in the body, unless discovery tells that only the header is understood. */
+  /** How the client secret is sent. Default: as discovery tells, and in the body where nothing is discovered. */
   tokenAuth?: TokenAuth
   /** More parameters of the authorization request. */
   authParams?: (own: Own) => Record<string, string>
+  /** What is asked for only when its tokens are kept, so that a refresh token comes with them. */
+  keeping?: { scope?: string; authParams?: Readonly<Record<string, string>> }
   /** The answer comes as a POST from the provider's page (`response_mode=form_post`). */
   formPost?: true
   /** Sent with every request to the provider. */

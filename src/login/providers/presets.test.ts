@@ -7,6 +7,12 @@ import { presets } from './presets.ts'
 import type { ResolvedProvider } from './resolved-provider.ts'
 import { resolveProvider } from './settings.ts'
 
+test('whoever needs discovery says itself how the secret goes', () => {
+  for (const [name, preset] of Object.entries(presets)) {
+    if (preset.addresses(() => 'x').issuer !== undefined) assert.ok(preset.tokenAuth, name)
+  }
+})
+
 const client = { clientId: 'id', clientSecret: 'secret' }
 
 function resolved(settings: ProviderSettings): ResolvedProvider {

@@ -117,7 +117,12 @@ export const openIdProviders: Record<string, ProviderCase> = {
       },
     },
     env: issuer(''),
-    expected: { providerId: 'U123ABC456', name: 'brent', email: 'bront@example.com', verified: true },
+    expected: {
+      providerId: 'T123ABC456:U123ABC456',
+      name: 'brent',
+      email: 'bront@example.com',
+      verified: true,
+    },
     asks: { scope: 'openid profile email' },
   },
 

@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { resolveProviders } from './resolve-providers.ts'
+
+const credentials = { clientId: 'id', clientSecret: 'secret' }
+
+function requestOf(name: string, keepTokens: boolean | { scope: string }, authParams = {}) {
+  const config = { providers: { [name]: { ...credentials, authParams, keepTokens } } }
+  const { providers, faults } = resolveProviders(config, [])
+  assert.deepEqual(faults, [])
+  const [provider] = providers
+  return { scope: provider!.scope.split(' '), authParams: provider!.authParams }
+}
+
+const wanted: [name: string, scope: string | undefined, authParams: Record<string, string>][] = [
+  ['google', undefined, { access_type: 'offline', prompt: 'consent' }],
+  ['dropbox', undefined, { token_access_type: 'offline' }],
+  ['reddit', undefined, { duration: 'permanent' }],
+  ['x', 'offline.access', {}],
+  ['microsoft', 'offline_access', {}],
+]
+for (const [name, scope, authParams] of wanted) {
+  test(`${name} is asked for a refresh token when its tokens are kept, and only then`, () => {
+    const plain = requestOf(name, false)
+    const kept = requestOf(name, true)
+    assert.deepEqual(kept.authParams, { ...plain.authParams, ...authParams })
+    assert.deepEqual(kept.scope, scope === undefined ? plain.scope : [...plain.scope, scope])
+    assert.notDeepEqual(kept, plain)
+    for (const parameter of Object.keys(authParams)) assert.ok(!(parameter in plain.authParams))
+  })
+}
+
+test('further scopes come on top, each once, and a parameter that is configured stays', () => {
+  const { scope, authParams } = requestOf('google', { scope: 'email calendar' }, { prompt: 'select_account' })
+  assert.deepEqual(scope, ['openid', 'email', 'profile', 'calendar'])
+  assert.deepEqual(authParams, { access_type: 'offline', prompt: 'select_account' })
+})
