@@ -8,7 +8,9 @@ import { countSteps, interleave, type Side } from './measure/rounds.ts'
 import { storeBacklog, waitUntilProcessed } from './process/backlog.ts'
 import { createOrders, createOrdersAndMarkers, handler } from './process/orders.ts'
 import { rateOf } from './process/rate.ts'
-import { report } from './process/report.ts'
+import { report, type Rates } from './process/report.ts'
+import { availableRivals, rivals, type Rival } from './process/rivals.ts'
+import { startRival, tune } from './process/running-rival.ts'
 
 const bytes = 1024
 /** Events of a side's first round, and the bounds of what it gets later: about as many as it processes in this time. */
@@ -26,37 +28,59 @@ interface Processor {
   name: string
   /** Processes so many events, checks what is left of them, and resolves with events per second. */
   process: (prefix: string, count: number) => Promise<number>
+  /** What Postern is to reach of it. */
+  bound?: number | undefined
 }
 
 export const processing: Bench = {
   name: 'process',
   about: 'A backlog of received events through a handler that writes one row, with exactly one effect each',
   plan(scale) {
-    const steps = scale.engines.length * countSteps(1 + bareLoops.length, scale)
-    return { steps, seconds: steps * Math.max(1.5, 6 * scale.size) }
+    const steps = scale.engines.map((engine) => {
+      const others = scale.rivals ? rivals.filter(({ engines }) => engines.includes(engine)) : []
+      const settings = others.reduce((sum, { tunings }) => sum + tunings.length, 0)
+      return settings + countSteps(1 + bareLoops.length + others.length, scale)
+    })
+    const all = steps.reduce((sum, count) => sum + count, 0)
+    return { steps: all, seconds: all * Math.max(1.5, 5 * scale.size) }
   },
   async run(context) {
-    const outcome: Outcome = { figures: [], ratios: [], notes: [] }
+    const { available, notes } = context.scale.rivals ? await availableRivals() : { available: [], notes: [] }
+    const outcome: Outcome = {
+      figures: [],
+      ratios: [],
+      notes: [
+        `Events of ${bytes} bytes, as many for each side as it processes in about ${seconds} s, of one source and type, all there before the first is processed. A side's clock runs from its first processed-event marker to its last. After every round each event had exactly one marker and exactly one row, for every side.`,
+        ...notes,
+      ],
+    }
     for (const engine of context.scale.engines) {
-      const { figures, ratios, notes } = report(engine, await measure(engine, context))
+      const compared = available.filter(({ engines }) => engines.includes(engine))
+      const measured = await measure(engine, compared, context)
+      const { figures, ratios } = report(engine, measured.sides)
       outcome.figures.push(...figures)
       outcome.ratios.push(...ratios)
-      outcome.notes.push(...notes)
+      outcome.notes.push(...measured.notes.map((note) => `${engineTitles[engine]}: ${note}`))
     }
-    outcome.notes.push(
-      `Events of ${bytes} bytes, as many for each side as it processes in about ${seconds} s, of one source and type, all there before the first is due. A side's clock runs from its first processed-event marker to its last. After every round each event had exactly one marker and exactly one row, for every side.`,
-    )
     return outcome
   },
 }
 
-async function measure(engine: EngineName, context: BenchContext): Promise<Map<string, number[]>> {
+async function measure(
+  engine: EngineName,
+  compared: readonly Rival[],
+  context: BenchContext,
+): Promise<{ sides: Rates[]; notes: string[] }> {
   await using stack = new AsyncDisposableStack()
-  const sides = [await postern(), ...(await bare())].map(fill)
-  const results = await interleave(sides, context.scale, (what) =>
-    context.step(`${engineTitles[engine]}: ${what}`),
-  )
-  return new Map(sides.map(({ name }, index) => [name, results[index]!]))
+  const notes: string[] = []
+  const step = (what: string): void => context.step(`${engineTitles[engine]}: ${what}`)
+  const processors = [await startService(), ...(await startLoops())]
+  for (const rival of compared) processors.push(await startTuned(rival))
+  const results = await interleave(processors.map(fill), context.scale, step)
+  return {
+    sides: processors.map(({ name, bound }, index) => ({ name, bound, rounds: results[index]! })),
+    notes,
+  }
 
   function fill({ name, process }: Processor): Side<number> {
     let count = firstRound
@@ -70,7 +94,7 @@ async function measure(engine: EngineName, context: BenchContext): Promise<Map<s
     }
   }
 
-  async function postern(): Promise<Processor> {
+  async function startService(): Promise<Processor> {
     const database = await createDatabase(engine, context.postgresServer)
     await createOrders(database)
     stack.use(
@@ -90,7 +114,7 @@ async function measure(engine: EngineName, context: BenchContext): Promise<Map<s
     }
   }
 
-  async function bare(): Promise<Processor[]> {
+  async function startLoops(): Promise<Processor[]> {
     const database = await createDatabase(engine, context.postgresServer)
     await createOrdersAndMarkers(database)
     const loop = stack.use(
@@ -103,5 +127,13 @@ async function measure(engine: EngineName, context: BenchContext): Promise<Map<s
         return rateOf(database, 'processed_events', prefix, count)
       },
     }))
+  }
+
+  async function startTuned(rival: Rival): Promise<Processor> {
+    const running = stack.use(await startRival(rival, engine, context.postgresServer, bytes))
+    const { tuning, note } = await tune(rival, running, scaled(firstRound, context.scale), step)
+    notes.push(note)
+    const { name, bound } = rival
+    return { name, bound, process: (prefix, count) => running.process(prefix, count, tuning) }
   }
 }

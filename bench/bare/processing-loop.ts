@@ -15,8 +15,8 @@ export interface Processing {
 }
 
 const { engine, url } = parametersOf<{ engine: EngineName; url: string }>()
-/** PostgreSQL commits several transactions at once; SQLite has one writer. */
-const connections = engine === 'sqlite' ? 1 : 8
+/** PostgreSQL writes the commits that wait together to the disk at once; SQLite has one writer. */
+const connections = engine === 'sqlite' ? 1 : 32
 const transaction =
   engine === 'sqlite' ? openSqliteTransaction(url) : openPostgresTransaction(url, connections).transaction
 

@@ -1,10 +1,9 @@
 // The service as its users run it: `node scripts/run.mjs serve`, in production mode, with its log in a file.
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import { request } from 'node:http'
-import { createServer, type AddressInfo } from 'node:net'
-import { once } from 'node:events'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
+import { freePort } from './ports.ts'
 import { startProcess, stopProcess } from './processes.ts'
 
 export const adminKey = 'pk_bench_admin_key_0123456789'
@@ -102,13 +101,4 @@ function residentMemory(pid: number): number | undefined {
   if (process.platform !== 'linux') return undefined
   const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
   return kilobytes === undefined ? undefined : Number(kilobytes) * 1024
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const { port } = probe.address() as AddressInfo
-  probe.close()
-  await once(probe, 'close')
-  return port
 }

@@ -84,7 +84,7 @@ function eventsOf(
 export async function waitUntilProcessed(
   database: BenchDatabase,
   limit: number,
-  { every = 100, look = () => {} }: { every?: number; look?: () => void } = {},
+  { every = 250, look = () => {} }: { every?: number; look?: () => void } = {},
 ): Promise<void> {
   const pending = `select count(*) from (select 1 from inbox where status = 'pending' limit 1) as left_over`
   for (const deadline = performance.now() + limit; (await readNumber(database, pending)) > 0;) {
