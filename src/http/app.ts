@@ -25,6 +25,7 @@ import type { Authenticate } from './principal.ts'
 import { answerProblems, sendProblem, toProblem } from './problem-details.ts'
 import { parseQueryString } from './query-string.ts'
 import { logRequests } from './request-log.ts'
+import { closeAfterUpgradeRequests } from './upgrades.ts'
 import { limitRequests } from './rate-limits.ts'
 
 /** The Fastify application that every room declares its routes on. */
@@ -106,6 +107,7 @@ export async function createApp(parts: AppParts): Promise<App> {
     },
   }).withTypeProvider<TypeBoxTypeProvider>()
 
+  closeAfterUpgradeRequests(app)
   // Bodies are JSON; a scope that takes other types says so itself. Fastify's own reader of texts would turn what is
   // no JSON by its type into a body of the wrong form.
   app.removeContentTypeParser(['text/plain', 'application/json'])

@@ -23,7 +23,7 @@ export class Continuations {
     if (request.headers.expect === undefined) return
     const response = this.#waiting.get(request)
     if (!response || response.headersSent) return
-    response.removeHeader('connection')
+    if (request.headers.upgrade === undefined) response.removeHeader('connection')
     response.writeContinue()
   }
 }

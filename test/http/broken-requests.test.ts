@@ -69,6 +69,18 @@ describe('broken requests', () => {
     })
   }
 
+  test('who asks for another protocol gets an answer in this one and a closed connection', async () => {
+    // What Node drops behind such a request must not be waited for.
+    for (const expect of ['', 'expect: 100-continue\r\n']) {
+      const answer = await raw(
+        `POST /webhooks/provider HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: h2c\r\n${expect}` +
+          'content-length: 2\r\n\r\n{}GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n',
+      )
+      assert.match(answer, /HTTP\/1.1 401 /)
+      assert.match(answer, /connection: close/i)
+    }
+  })
+
   const requests: [name: string, path: string, init: RequestInit, status: number, code: string][] = [
     ['an unknown address', '/nothing', {}, 404, 'not-found'],
     ['a wrong method', '/healthz', { method: 'DELETE' }, 405, 'method-not-allowed'],

@@ -1,0 +1,51 @@
+// A short run of the fuzzer on every test: `npm run fuzz` is the long one.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { openDatabase } from '../../src/storage/open.ts'
+import { onEachEngine } from '../harness/engines.ts'
+import { fuzz } from './campaign.ts'
+import { wrongAnswer } from './conversation.ts'
+import { sources } from './sources.ts'
+import { Target } from './target.ts'
+
+/** The sources that something was accepted from. */
+async function receivedFrom(url: string): Promise<string[]> {
+  const database = await openDatabase(url, { onError: (error) => assert.fail(String(error)) })
+  try {
+    const found = database.reader.selectFrom('events').select('source').distinct()
+    const rows = await found.where('direction', '=', 'received').execute()
+    return rows.map(({ source }) => source ?? '').toSorted()
+  } finally {
+    await database.close()
+  }
+}
+
+onEachEngine('fuzzing', (engine) => {
+  test('no 5xx, no crash, no connection left open, no growth, and good webhooks are taken all the while', async () => {
+    const database = await engine.createDatabase()
+    const target = await Target.start(database.url)
+    try {
+      const { inputs, probes, statuses } = await fuzz(target, { seed: 20_260_301, inputs: 3_000 })
+      assert.ok(inputs >= 3_000 && probes >= 5)
+      // It is no proof that everything is refused alike.
+      for (const status of ['200', '400', '401', '404', '405', '413', '415', '431'])
+        assert.ok(
+          (statuses[status] ?? 0) > 0,
+          `nothing was answered with ${status}: ${JSON.stringify(statuses)}`,
+        )
+      assert.ok(statuses['200']! > inputs / 10, JSON.stringify(statuses))
+      await target.stop()
+      assert.deepEqual(await receivedFrom(database.url), sources.map(({ name }) => name).toSorted())
+    } finally {
+      await target.stop()
+      await database.drop()
+    }
+  })
+})
+
+test('the fuzzer sees what it looks for', () => {
+  const good = 'HTTP/1.1 200 OK\r\nx: y\r\n\r\n{}HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\n\r\n'
+  assert.equal(wrongAnswer(good), undefined)
+  assert.match(wrongAnswer(`${good}HTTP/1.1 500 Internal Server Error\r\n\r\n{}`) ?? '', /^HTTP\/1\.1 500 /)
+  assert.match(wrongAnswer('HTTP/1.1 503 Service Unavailable\r\n\r\n{}') ?? '', /^HTTP\/1\.1 503 /)
+})
