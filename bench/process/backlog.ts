@@ -75,6 +75,7 @@ function eventsOf(
       headers: '{"content-type":"application/json"}',
       receivedAt,
       status: 'pending',
+      orderKey: null,
       dueAt,
     }
   })

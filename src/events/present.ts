@@ -12,7 +12,7 @@ export const EventItem = Type.Object({
   }),
   status: Type.String({
     description:
-      'Received: pending, processed, failed. Emitted: pending, delivered, failed, cancelled, or unsubscribed when nobody was to get it.',
+      'Received: pending, blocked (behind an earlier event of its order key), processed, failed. Emitted: pending, delivered, failed, cancelled, or unsubscribed when nobody was to get it.',
   }),
   createdAt: Type.String({ format: 'date-time' }),
 })

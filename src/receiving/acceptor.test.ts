@@ -14,6 +14,7 @@ const event = (eventId: string, bytes = 10): IncomingEvent => ({
   headers: '{}',
   receivedAt: 0,
   status: 'pending',
+  orderKey: null,
   dueAt: 0,
 })
 

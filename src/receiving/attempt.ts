@@ -66,8 +66,8 @@ export function attempt(
     const emitted = await runHandlers(claimed, plan, part, signal, end, parts)
     signal.throwIfAborted()
     if (emitted.length > 0) await emitWithin(part.tx, emitted, claimed.event)
-    const { event, claim } = claimed
-    const { committed } = await part.keep({ event, claim, at: clock.now() })
+    const { event, claim, orderKey } = claimed
+    const { committed } = await part.keep({ event, claim, orderKey, at: clock.now() })
     return { committed, emitted: emitted.length > 0, took: part.took }
   }
 

@@ -81,6 +81,12 @@ export interface HandlerOptions<DB = AnyTables> {
   concurrency?: number
   /** Seconds that it may take, 0.1 to 3600. Default: HANDLER_TIMEOUT. */
   timeout?: number
+  /**
+   * Events with the same key are handled one after the other, in the order in which they were received; the next one
+   * waits for the retries of the one before, until that is processed or failed. Without a key, in parallel. Asked once, when
+   * the event is received: keep it quick, and without effects.
+   */
+  orderBy?: (event: ReceivedEvent) => string | number | undefined
   /** Identity providers whose access tokens it needs. */
   providerTokens?: readonly string[]
 }

@@ -1,5 +1,5 @@
 import { ConfigurationError } from '../config/environment.ts'
-import type { DeclaredHandler, Handler, HandlerOptions, ProviderToken } from './config.ts'
+import type { DeclaredHandler, Handler, HandlerOptions, ProviderToken, ReceivedEvent } from './config.ts'
 
 /** Where users' access tokens at identity providers come from; service.ts passes it in. */
 export interface ProviderTokenSource {
@@ -17,7 +17,11 @@ export interface RegisteredHandler {
   readonly timeout: number
   /** Events at once, when it has a bound of its own. */
   readonly concurrency: number | undefined
+  /** What its events are ordered by. */
+  readonly orderBy: OrderBy | undefined
 }
+
+export type OrderBy = (event: ReceivedEvent) => string | number | undefined
 
 /** A type, `type.*` or `*`. */
 const keyForm = /^(?:\*|[^*]+\.\*|[^*]+)$/
@@ -53,13 +57,14 @@ export function readHandlers(
       handle: providerTokens && tokens ? withTokens(handle, providerTokens, tokens) : handle,
       timeout: options.timeout === undefined ? timeout : options.timeout * 1000,
       concurrency,
+      orderBy: options.orderBy,
     }
   })
   if (faults.length > 0) throw new ConfigurationError(faults)
   return read
 }
 
-function* faultsOf({ handle, concurrency, timeout }: HandlerOptions): Generator<string> {
+function* faultsOf({ handle, concurrency, timeout, orderBy }: HandlerOptions): Generator<string> {
   if (typeof handle !== 'function') yield 'is not a function, and has no function `handle`'
   if (
     concurrency !== undefined &&
@@ -68,6 +73,7 @@ function* faultsOf({ handle, concurrency, timeout }: HandlerOptions): Generator<
     yield `has a concurrency that is no whole number from 1 to ${mostAtOnce}`
   if (timeout !== undefined && !(timeout >= timeouts.least && timeout <= timeouts.most))
     yield `has a timeout that is no number of seconds from ${timeouts.least} to ${timeouts.most}`
+  if (orderBy !== undefined && typeof orderBy !== 'function') yield 'has an orderBy that is no function'
 }
 
 function withTokens(handle: Handler, declared: readonly string[], tokens: ProviderTokenSource): Handler {

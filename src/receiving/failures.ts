@@ -1,6 +1,7 @@
 import { inspect } from 'node:util'
 import type { Random } from '../clock.ts'
 import type { Database } from '../storage/database.ts'
+import { advance, orderKeysOf } from './order-keys.ts'
 import type { ClaimedEvent } from './store.ts'
 
 /** Bytes of an error's text that are kept. */
@@ -57,7 +58,9 @@ export async function recordFailure(
       const next =
         delay === undefined ? ({ status: 'failed' } as const) : { due_at: now + withJitter(delay, random) }
       await tx.updateTable('inbox').set(next).where('event', '=', event).execute()
-      return delay === undefined ? 'failed' : 'retry'
+      if (delay !== undefined) return 'retry'
+      await advance(database.engine, tx, orderKeysOf([claimed]))
+      return 'failed'
     },
     { lane: 'work' },
   )

@@ -61,6 +61,6 @@ test('keys that are no type and no pattern, and values that are no handler, are 
 test('a handler has the bounds that it declares, in milliseconds, and else the default', () => {
   const handle = (): undefined => undefined
   const [plain, bounded] = readHandlers({ a: handle, b: { handle, concurrency: 2, timeout: 0.5 } }, 30_000)
-  assert.deepEqual(plain, { key: 'a', handle, timeout: 30_000, concurrency: undefined })
-  assert.deepEqual(bounded, { key: 'b', handle, timeout: 500, concurrency: 2 })
+  assert.deepEqual(plain, { key: 'a', handle, timeout: 30_000, concurrency: undefined, orderBy: undefined })
+  assert.deepEqual(bounded, { key: 'b', handle, timeout: 500, concurrency: 2, orderBy: undefined })
 })

@@ -13,4 +13,6 @@ export interface IncomingEvent {
   /** `processed` from the start when nobody handles its type: recording it is all there is to do. */
   readonly status: Extract<InboxStatus, 'pending' | 'processed'>
   readonly dueAt: number
+  /** Events with the same one are processed one after the other. */
+  readonly orderKey: string | null
 }

@@ -62,7 +62,9 @@ export function createReceiving(parts: ReceivingParts): Room {
   for (const [name, { forwardTo: url }] of sources) {
     if (url === undefined) continue
     const handle = forwardTo(url, send)
-    forwards.set(name, [{ key: 'forwardTo', handle, timeout: handlerTimeout, concurrency: undefined }])
+    forwards.set(name, [
+      { key: 'forwardTo', handle, timeout: handlerTimeout, concurrency: undefined, orderBy: undefined },
+    ])
   }
   const planOf = plansOver(
     (source, type) => forwards.get(source) ?? handlers.of(type, sources.get(source)?.typesHaveActions),
@@ -121,8 +123,7 @@ export function createReceiving(parts: ReceivingParts): Room {
     workers: [inbox, worker],
     async routes(given) {
       app = given
-      const isHandled = (source: string, type: string): boolean => planOf(source, type).handlers.length > 0
-      await webhookRoutes(given, { sources, acceptor, backlog, isHandled, configuration, clock, metrics })
+      await webhookRoutes(given, { sources, acceptor, backlog, planOf, configuration, clock, metrics })
       reprocessRoutes(given, { database, clock })
     },
   }

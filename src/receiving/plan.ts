@@ -1,4 +1,4 @@
-import type { RegisteredHandler } from './declared-handlers.ts'
+import type { OrderBy, RegisteredHandler } from './declared-handlers.ts'
 
 /** At most so many of what `key` names at once. */
 export interface Bound {
@@ -16,6 +16,8 @@ export interface Plan {
   readonly bounds: readonly Bound[]
   /** Milliseconds that all handlers may take together. */
   readonly timeout: number
+  /** How their events are ordered, by the most particular handler that says so. */
+  readonly order: { readonly handler: string; readonly by: OrderBy } | undefined
 }
 
 export type PlanOf = (source: string, type: string) => Plan
@@ -47,5 +49,6 @@ function makePlan(source: string, handlers: readonly RegisteredHandler[]): Plan 
       concurrency === undefined ? [] : [{ key, limit: concurrency }],
     ),
     timeout: handlers.reduce((sum, { timeout }) => sum + timeout, 0),
+    order: handlers.flatMap(({ key, orderBy }) => (orderBy ? [{ handler: key, by: orderBy }] : []))[0],
   }
 }

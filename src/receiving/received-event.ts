@@ -1,8 +1,14 @@
 import type { ReceivedEvent } from './config.ts'
 import type { ClaimedEvent } from './store.ts'
 
-/** What a handler gets of a claimed event. The body is parsed at the first look at it. */
-export function receivedEvent(claimed: ClaimedEvent): ReceivedEvent {
+/** What is needed of an event to show it to its handler. */
+export type Received = Pick<
+  ClaimedEvent,
+  'source' | 'eventId' | 'type' | 'payload' | 'headers' | 'receivedAt' | 'attempts'
+>
+
+/** What a handler gets of an event. The body is parsed at the first look at it. */
+export function receivedEvent(claimed: Received): ReceivedEvent {
   const raw = Buffer.from(claimed.payload.buffer, claimed.payload.byteOffset, claimed.payload.byteLength)
   const headers = JSON.parse(claimed.headers ?? '{}') as Record<string, string>
   let parsed: { value: unknown } | undefined

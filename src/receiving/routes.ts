@@ -11,14 +11,15 @@ import type { Backlog } from './backlog.ts'
 import type { IncomingEvent } from './incoming.ts'
 import { keptHeaders } from './kept-headers.ts'
 import { takesMediaType } from './media-types.ts'
+import { orderKeyOf } from './order-key.ts'
+import type { PlanOf } from './plan.ts'
 import type { Reply, Scheme } from './schemes/scheme.ts'
 
 export interface WebhookParts {
   sources: ReadonlyMap<string, Scheme>
   acceptor: Acceptor
   backlog: Backlog
-  /** Whether anybody handles events of this source and type. */
-  isHandled: (source: string, type: string) => boolean
+  planOf: PlanOf
   configuration: Configuration
   clock: Clock
   metrics: Metrics
@@ -130,7 +131,7 @@ function createAccept(
   parts: WebhookParts,
   count: (outcome: Outcome) => void,
 ) {
-  const { acceptor, backlog, isHandled, clock, configuration } = parts
+  const { acceptor, backlog, planOf, clock, configuration } = parts
   const admission = new Admission(source, scheme.rateLimit, { backlog, maxAge: configuration.inboxMaxAge })
   const firstDelay = configuration.handlerRetrySchedule[0] ?? 0
 
@@ -166,17 +167,25 @@ function createAccept(
       count(refusal.held)
       throw refusal.problem
     }
-    const handled = isHandled(source, verdict.type)
+    const { id: eventId, type } = verdict
+    const kept = keptHeaders(headers)
+    const plan = planOf(source, type)
+    const handled = plan.handlers.length > 0
     const event: IncomingEvent = {
       source,
-      eventId: verdict.id,
-      type: verdict.type,
+      eventId,
+      type,
       contentType,
       payload: rawBody,
-      headers: keptHeaders(headers),
+      headers: kept,
       receivedAt: now,
       status: handled ? 'pending' : 'processed',
       dueAt: handled ? now + firstDelay : now,
+      orderKey: orderKeyOf(
+        plan,
+        { source, eventId, type, payload: rawBody, headers: kept, receivedAt: now, attempts: 1 },
+        request.log,
+      ),
     }
     await acceptor.accept(event)
     count('accepted')

@@ -1,10 +1,11 @@
 import { CompiledQuery } from 'kysely'
-import type { QueryConfig, QueryResultRow } from 'pg'
+import type { Pool, QueryConfig, QueryResultRow } from 'pg'
 import type { Clock } from '../clock.ts'
 import type { PostgresDatabase, Tx } from '../storage/database.ts'
 import { translateError } from '../storage/unavailable.ts'
 import type { IncomingEvent } from './incoming.ts'
 import { ClaimLost } from './interruptions.ts'
+import { advance, advanceAll, lockKeys, orderKeysOf } from './order-keys.ts'
 import { Claimer } from './postgres/claimer.ts'
 import type { ClaimedEvent, InboxStore, Kind, PendingKind } from './store.ts'
 
@@ -21,13 +22,15 @@ const keepStatement = `
   with numbered as materialized (
     select nextval('events_id_seq') as id, incoming.* from (
       select * from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::text[], $8::bigint[],
-        $9::int[], $10::int[])
-      with ordinality as t (source, event_id, type, content_type, headers, received_at, status, due_at, start, length, place)
+        $9::int[], $10::int[], $12::text[])
+      with ordinality as t (source, event_id, type, content_type, headers, received_at, status, due_at, start, length,
+        order_key, place)
       order by place
     ) incoming
   ), kept as (
-    insert into inbox (event, source, event_id, type, status, due_at, processed_at)
-    select id, source, event_id, type, status, due_at, case when status = 'processed' then received_at end
+    insert into inbox (event, source, event_id, type, status, due_at, processed_at, order_key)
+    select id, source, event_id, type, case when order_key is null then status else 'blocked' end, due_at,
+      case when status = 'processed' then received_at end, order_key
     from numbered order by source, event_id
     on conflict (source, event_id) do nothing
     returning event
@@ -70,16 +73,39 @@ const claimStatement = `
     ) next limit 256
   ), claimed as (
     update inbox set claim = $2, due_at = due.until, attempts = attempts + 1 from due where inbox.event = due.event
-    returning inbox.event, inbox.claim, inbox.source, inbox.event_id, inbox.type, inbox.attempts, inbox.attempts_before
+    returning inbox.event, inbox.claim, inbox.source, inbox.event_id, inbox.type, inbox.attempts, inbox.attempts_before, inbox.order_key
   )
   select claimed.event, claimed.claim, claimed.source, claimed.event_id as "eventId", claimed.type, events.payload, events.headers,
-    events.created_at as "receivedAt", claimed.attempts, claimed.attempts_before as "attemptsBefore"
+    events.created_at as "receivedAt", claimed.attempts, claimed.attempts_before as "attemptsBefore",
+    claimed.order_key as "orderKey"
   from claimed join events on events.id = claimed.event order by claimed.event`
 
 const markStatement = `
   update inbox set status = 'processed', processed_at = mark.at, claim = null
   from unnest($1::bigint[], $2::text[], $3::bigint[]) as mark (event, claim, at)
   where inbox.event = mark.event and inbox.claim = mark.claim and status = 'pending'`
+
+async function keepInOrder(
+  pool: Pool,
+  events: readonly IncomingEvent[],
+  keys: readonly string[],
+): Promise<void> {
+  const client = await pool.connect()
+  const query = (text: string) =>
+    client.query({ text, values: [keys], query_timeout: keepTimeout } as QueryConfig)
+  try {
+    await client.query('begin')
+    await query(lockKeys)
+    await client.query(keepQuery(events))
+    await query(advanceAll)
+    await client.query('commit')
+  } catch (error) {
+    // Closing the connection makes the server roll back.
+    client.release(true)
+    throw error
+  }
+  client.release()
+}
 
 export interface PostgresInboxParts {
   database: PostgresDatabase
@@ -107,8 +133,10 @@ export function postgresInbox({ database, clock, onError }: PostgresInboxParts):
   return {
     commits: 2,
     async keep(events) {
+      const keys = orderKeysOf(events)
       try {
-        await pool.query(keepQuery(events))
+        if (keys.length === 0) await pool.query(keepQuery(events))
+        else await keepInOrder(pool, events, keys)
       } catch (error) {
         throw translateError(error)
       }
@@ -140,6 +168,7 @@ export function postgresInbox({ database, clock, onError }: PostgresInboxParts):
         ]),
       )
       if (numAffectedRows !== BigInt(marks.length)) throw new ClaimLost()
+      await advance('postgres', tx, orderKeysOf(marks))
     },
     attend: (listener) => claimer.start(listener),
     leave: () => claimer.close(),
@@ -176,5 +205,6 @@ function columnsOf(events: readonly IncomingEvent[]): unknown[] {
     starts,
     column(({ payload }) => payload.length),
     Buffer.concat(column(({ payload }) => payload)),
+    column(({ orderKey }) => orderKey),
   ]
 }

@@ -17,6 +17,7 @@ export interface ClaimedEvent {
   /** Attempts begun so far, this one included. */
   readonly attempts: number
   readonly attemptsBefore: number
+  readonly orderKey: string | null
 }
 
 /** The events of one source and type, which share their handlers, that are not processed yet. */
@@ -41,6 +42,7 @@ export interface Mark {
   readonly event: number
   readonly claim: string
   readonly at: number
+  readonly orderKey: string | null
 }
 
 /** What a worker is told about its claims. */
@@ -76,7 +78,10 @@ export interface InboxStore {
   newClaim(): string
   /** Takes leases on events that are due, of each kind the oldest first, none that somebody else is just taking. */
   claim(wanted: readonly Wanted[], claim: string, now: number): Promise<ClaimedEvent[]>
-  /** Writes processed-event markers. @throws ClaimLost when one of the claims is held no more. */
+  /**
+   * Writes processed-event markers, and lets those go that waited for these events. @throws ClaimLost when one of the claims is
+   * held no more.
+   */
   mark(tx: Tx, marks: readonly Mark[]): Promise<void>
   /** After the last claim has ended. */
   leave(): Promise<void>

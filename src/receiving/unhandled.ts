@@ -1,4 +1,5 @@
 import type { Database } from '../storage/database.ts'
+import { advance, orderKeysOf } from './order-keys.ts'
 import type { Kind } from './store.ts'
 
 /** Events that one short transaction marks. */
@@ -12,9 +13,9 @@ export async function markUnhandled(
   { source, type }: Kind,
   now: number,
 ): Promise<number> {
-  const { numUpdatedRows } = await database.transaction(
-    (tx) =>
-      tx
+  return database.transaction(
+    async (tx) => {
+      const marked = await tx
         .updateTable('inbox')
         .set({ status: 'processed', processed_at: now, claim: null })
         .where('event', 'in', (eb) =>
@@ -30,8 +31,11 @@ export async function markUnhandled(
         )
         .where('status', '=', 'pending')
         .where('due_at', '<=', now)
-        .executeTakeFirstOrThrow(),
+        .returning('order_key as orderKey')
+        .execute()
+      await advance(database.engine, tx, orderKeysOf(marked))
+      return marked.length
+    },
     { lane: 'work' },
   )
-  return Number(numUpdatedRows)
 }

@@ -297,6 +297,7 @@ export class HandlerWorker implements Worker {
     end()
     await committed
     if (emitted) database.signal('deliveries')
+    this.#goOnAfter(claimed)
   }
 
   async #afterFailure(claimed: ClaimedEvent, plan: Plan, error: unknown, startedAt: number): Promise<string> {
@@ -314,7 +315,13 @@ export class HandlerWorker implements Worker {
     if (error instanceof TransactionTimeout) this.#lanes.distrust(plan)
     const outcome = await recordFailure(database, { claimed, error, startedAt, now }, schedule, random)
     log.warn({ err: error, event, source, type, attempt: claimed.attempts, outcome }, 'a handler failed')
+    this.#goOnAfter(claimed)
     return outcome
+  }
+
+  /** Those that waited for it are due now. */
+  #goOnAfter({ orderKey }: ClaimedEvent): void {
+    if (orderKey !== null) this.wake()
   }
 
   async #returnUnbegun(claimed: readonly ClaimedEvent[]): Promise<void> {

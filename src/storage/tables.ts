@@ -232,7 +232,8 @@ export interface EventsTable {
   created_at: number
 }
 
-export type InboxStatus = 'pending' | 'processed' | 'failed'
+/** `blocked`: an earlier event of the same order key is not processed yet. */
+export type InboxStatus = 'pending' | 'blocked' | 'processed' | 'failed'
 
 /**
  * One row per received event id: the queue's entry while it is pending, and the processed-event marker once
@@ -253,6 +254,8 @@ export interface InboxTable {
   /** Who holds the lease: fences a worker that outlived its lease. */
   claim: string | null
   processed_at: number | null
+  /** Events with the same one are processed one after the other, in the order of receipt. */
+  order_key: string | null
 }
 
 export interface HandlerFailuresTable {

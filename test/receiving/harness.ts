@@ -69,8 +69,8 @@ export function settled({ reader }: Database): Promise<boolean> {
     const row = await reader
       .selectFrom('inbox')
       .select('event')
-      .where('status', '=', 'pending')
+      .where('status', 'in', ['pending', 'blocked'])
       .executeTakeFirst()
     return row === undefined
-  }, 'the inbox has no pending event')
+  }, 'the inbox has nothing left to process')
 }

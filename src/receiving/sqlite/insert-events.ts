@@ -1,8 +1,10 @@
 import type { SqliteConnection, SqlValue } from '../../storage/sqlite/connection.ts'
 import type { IncomingEvent } from '../incoming.ts'
+import { advanceOne, orderKeysOf } from '../order-keys.ts'
 
 const insertInbox = `
-  insert into inbox (event, source, event_id, type, status, due_at, processed_at) values (?, ?, ?, ?, ?, ?, ?)
+  insert into inbox (event, source, event_id, type, status, due_at, processed_at, order_key)
+  values (?, ?, ?, ?, ?, ?, ?, ?)
   on conflict (source, event_id) do nothing`
 const insertEvent = `
   insert into events (id, event_id, direction, source, type, content_type, payload, headers, created_at)
@@ -12,15 +14,20 @@ const insertEvent = `
  * Inserts what is not there yet, inside the caller's transaction. It holds the write lock, so the next number of the log
  * can be read once and counted on; the key of the inbox decides what is new.
  */
-export function insertEvents(connection: SqliteConnection, events: Iterable<IncomingEvent>): void {
+export function insertEvents(connection: SqliteConnection, events: readonly IncomingEvent[]): void {
   let next =
     (connection.get<{ seq: number }>(`select seq from sqlite_sequence where name = 'events'`)?.seq ?? 0) + 1
   for (const event of events) {
-    const { source, eventId, type, contentType, payload, headers, receivedAt, status, dueAt } = event
+    const { source, eventId, type, contentType, payload, headers, receivedAt, dueAt, orderKey } = event
+    const status = orderKey === null ? event.status : 'blocked'
     const processedAt: SqlValue = status === 'processed' ? receivedAt : null
-    if (connection.run(insertInbox, [next, source, eventId, type, status, dueAt, processedAt]).changes === 0)
+    if (
+      connection.run(insertInbox, [next, source, eventId, type, status, dueAt, processedAt, orderKey])
+        .changes === 0
+    )
       continue
     connection.run(insertEvent, [next, eventId, source, type, contentType, payload, headers, receivedAt])
     next += 1
   }
+  for (const key of orderKeysOf(events)) connection.run(advanceOne, [key, key])
 }

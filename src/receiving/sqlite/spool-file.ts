@@ -15,14 +15,15 @@ const createTable = `
   create table if not exists spool (
     seq integer primary key autoincrement, source text not null, event_id text not null, type text not null,
     content_type text not null, payload blob not null, headers text not null, received_at integer not null,
-    status text not null, due_at integer not null
+    status text not null, due_at integer not null, order_key text
   ) strict`
 const insert = `
-  insert into spool (source, event_id, type, content_type, payload, headers, received_at, status, due_at)
-  values (?, ?, ?, ?, ?, ?, ?, ?, ?)`
+  insert into spool (source, event_id, type, content_type, payload, headers, received_at, status, due_at, order_key)
+  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 const selectOldest = `
   select seq, source, event_id as eventId, type, content_type as contentType, payload, headers,
-    received_at as receivedAt, status, due_at as dueAt
+    received_at as receivedAt, status, due_at as dueAt,
+    order_key as orderKey
   from spool order by seq limit ?`
 
 /**
@@ -52,7 +53,8 @@ export class SpoolFile {
     connection.exec('begin immediate')
     finish(connection, () => {
       for (const event of events) {
-        const { source, eventId, type, contentType, payload, headers, receivedAt, status, dueAt } = event
+        const { source, eventId, type, contentType, payload, headers, receivedAt, status, dueAt, orderKey } =
+          event
         connection.run(insert, [
           source,
           eventId,
@@ -63,6 +65,7 @@ export class SpoolFile {
           receivedAt,
           status,
           dueAt,
+          orderKey,
         ])
       }
     })

@@ -3,6 +3,7 @@ import { CompiledQuery } from 'kysely'
 import { sleep, type Clock } from '../../clock.ts'
 import type { SqliteDatabase, Tx } from '../../storage/database.ts'
 import { ClaimLost } from '../interruptions.ts'
+import { advance, orderKeysOf } from '../order-keys.ts'
 import type { ClaimedEvent, InboxStore, Kind, PendingKind } from '../store.ts'
 import { KeeperClient } from './keeper-client.ts'
 
@@ -26,7 +27,8 @@ const atWork = `
 const claimDue = `
   update inbox set claim = ?, due_at = ?, attempts = attempts + 1 where event in (
     select event from inbox where status = 'pending' and source = ? and type = ? and due_at <= ? order by due_at limit ?
-  ) returning event, claim, source, event_id as eventId, type, attempts, attempts_before as attemptsBefore`
+  ) returning event, claim, source, event_id as eventId, type, attempts, attempts_before as attemptsBefore,
+    order_key as orderKey`
 const readPayload = 'select payload, headers, created_at as receivedAt from events where id = ?'
 const markOne = `
   update inbox set status = 'processed', processed_at = ?, claim = null where event = ? and claim = ? and status = 'pending'`
@@ -119,6 +121,7 @@ export function sqliteInbox({ database, clock, onError, onMoved }: SqliteInboxPa
         const { numAffectedRows } = await tx.executeQuery(CompiledQuery.raw(markOne, [at, event, claim]))
         if (numAffectedRows !== 1n) throw new ClaimLost()
       }
+      await advance('sqlite', tx, orderKeysOf(marks))
     },
     // One process works on a file: claims from before its start are those of a process that ended.
     async attend() {

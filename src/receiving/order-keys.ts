@@ -1,0 +1,47 @@
+import { CompiledQuery } from 'kysely'
+import type { Tx } from '../storage/database.ts'
+import type { Engine } from '../storage/query-runner.ts'
+
+/** The first key of the advisory locks on order keys. */
+const lockSpace = 7_228
+
+/** On SQLite: makes the next event of an order key (given twice) pending, when none is. */
+export const advanceOne = `
+  update inbox set status = 'pending' where event = (
+    select min(event) from inbox where order_key = ? and status = 'blocked'
+  ) and not exists (select 1 from inbox where order_key = ? and status = 'pending')`
+
+/** On PostgreSQL: what decides about the events of these keys waits for whoever does so now. */
+export const lockKeys = `
+  select pg_advisory_xact_lock(${lockSpace}, hash)
+  from (select distinct hashtext(key) as hash from unnest($1::text[]) as key order by hash) as keys`
+
+/** On PostgreSQL: the same as `advanceOne`, for many; a statement of its own, which sees what was committed before the lock. */
+export const advanceAll = `
+  update inbox set status = 'pending' where event in (
+    select next.event from unnest($1::text[]) as wanted (key) cross join lateral (
+      select min(event) as event from inbox where order_key = wanted.key and status = 'blocked'
+    ) next
+    where not exists (select from inbox where order_key = wanted.key and status = 'pending')
+  )`
+
+/** The order keys of those that have one, each once. */
+export function orderKeysOf(events: Iterable<{ readonly orderKey: string | null }>): string[] {
+  const keys = new Set<string>()
+  for (const { orderKey } of events) if (orderKey !== null) keys.add(orderKey)
+  return [...keys]
+}
+
+/**
+ * Lets the next event of each order key go, unless one of it is on its way. To be called last in a transaction: on
+ * PostgreSQL the keys are locked until its end.
+ */
+export async function advance(engine: Engine, tx: Tx, keys: readonly string[]): Promise<void> {
+  if (keys.length === 0) return
+  if (engine === 'sqlite') {
+    for (const key of keys) await tx.executeQuery(CompiledQuery.raw(advanceOne, [key, key]))
+    return
+  }
+  await tx.executeQuery(CompiledQuery.raw(lockKeys, [keys]))
+  await tx.executeQuery(CompiledQuery.raw(advanceAll, [keys]))
+}

@@ -1,0 +1,202 @@
+// Events of one order key are handled one after the other, in the order of their receipt; others in parallel.
+import assert from 'node:assert/strict'
+import { afterEach, test } from 'node:test'
+import type { HandlerContext, ReceivedEvent, ReceivingConfig } from '../../src/index.ts'
+import { createLog } from '../../src/telemetry/log.ts'
+import { engines, onEachEngine } from '../harness/engines.ts'
+import { startTestService, type TestService } from '../harness/service.ts'
+import { createEffects, eventually, postWebhook, readEffects, settled, writeEffect } from './harness.ts'
+
+interface Payload {
+  id: string
+  key?: string
+}
+
+onEachEngine('events in order', (engine) => {
+  let service: TestService
+  /** Ids in the order in which their handlers ended well. */
+  let done: string[]
+  const lines: string[] = []
+
+  async function start(handlers: NonNullable<ReceivingConfig['handlers']>, env = {}): Promise<void> {
+    done = []
+    service = await startTestService(engine, {
+      env: { HANDLER_RETRY_SCHEDULE: '0,0,0', ...env },
+      config: { receiving: { handlers } },
+      parts: { log: createLog('error', { write: (line) => void lines.push(line) }) },
+    })
+    await createEffects(service.database)
+  }
+  afterEach(() => service.close())
+
+  const keyOf = (event: ReceivedEvent): string | undefined => (event.payload as Payload).key
+  const work = async (event: ReceivedEvent, { tx }: HandlerContext): Promise<void> => {
+    await writeEffect(tx, event.id)
+    done.push(event.id)
+  }
+  const post = async (id: string, key?: string, type = 'order.paid'): Promise<void> => {
+    assert.equal((await postWebhook(service, { id, type, key })).status, 200)
+  }
+  const statuses = async (): Promise<Record<string, string>> => {
+    const rows = await service.database.reader.selectFrom('inbox').select(['event_id', 'status']).execute()
+    return Object.fromEntries(rows.map(({ event_id, status }) => [event_id, status]))
+  }
+  const failAlways = (): never => {
+    throw new Error('no')
+  }
+
+  test('as they came within each key, whatever their types, while keys do not wait for each other', async () => {
+    await start({ 'order.*': { orderBy: keyOf, handle: work } })
+    const keys = ['a', 'b', 'c', 'd', 'e']
+    await Promise.all(
+      keys.map(async (key) => {
+        for (let n = 0; n < 40; n += 1)
+          await post(`${key}${n}`, key, n % 2 === 0 ? 'order.paid' : 'order.sent')
+      }),
+    )
+    await settled(service.database)
+    for (const key of keys) {
+      assert.deepEqual(
+        done.filter((id) => id.startsWith(key)),
+        Array.from({ length: 40 }, (_, n) => `${key}${n}`),
+      )
+    }
+    assert.equal((await readEffects(service.database)).length, 200)
+  })
+
+  test('the next waits while one is handled or waits for its retry; other keys and events without one do not', async () => {
+    let let1Go = (): void => undefined
+    const gate = new Promise<void>((resolve) => (let1Go = resolve))
+    let attempts = 0
+    await start({
+      'order.paid': {
+        orderBy: keyOf,
+        async handle(event, context) {
+          if (event.id === 'first' && ++attempts === 1) throw new Error('at first')
+          if (event.id === 'first') await gate
+          await work(event, context)
+        },
+      },
+    })
+    await post('first', 'k')
+    await post('second', 'k')
+    await post('other', 'l')
+    await post('free')
+    await eventually(async () => {
+      const { other, free } = await statuses()
+      return other === 'processed' && free === 'processed' && attempts === 2
+    })
+    const { first, second } = await statuses()
+    assert.deepEqual({ first, second }, { first: 'pending', second: 'blocked' })
+    let1Go()
+    await settled(service.database)
+    assert.deepEqual(
+      done.filter((id) => id === 'first' || id === 'second'),
+      ['first', 'second'],
+    )
+  })
+
+  test('one that has failed for good lets the next go; reprocessed, it waits for whichever is on its way', async () => {
+    let broken = true
+    let hold = (): void => undefined
+    const held = new Promise<void>((resolve) => (hold = resolve))
+    await start({
+      'order.paid': {
+        orderBy: keyOf,
+        async handle(event, context) {
+          if (event.id === 'first' && broken) failAlways()
+          if (event.id === 'third') await held
+          await work(event, context)
+        },
+      },
+    })
+    await post('first', 'k')
+    await post('second', 'k')
+    await eventually(() => done.includes('second'))
+    broken = false
+    await post('third', 'k')
+    const { id } = await service.database.reader
+      .selectFrom('events')
+      .select('id')
+      .where('event_id', '=', 'first')
+      .executeTakeFirstOrThrow()
+    const answer = await service.admin(`/events/${id}/reprocess`, { method: 'POST' })
+    assert.equal(answer.status, 202)
+    assert.equal(((await answer.json()) as { status: string }).status, 'blocked')
+    hold()
+    await settled(service.database)
+    assert.deepEqual(done, ['second', 'third', 'first'])
+  })
+
+  test('many that come at the same time and are all of one key are handled one by one, each once', async () => {
+    let running = 0
+    let most = 0
+    await start({
+      'order.paid': {
+        orderBy: () => 7,
+        async handle(event, context) {
+          most = Math.max(most, ++running)
+          await work(event, context)
+          running -= 1
+        },
+      },
+    })
+    await Promise.all(Array.from({ length: 60 }, (_, n) => post(`e${n}`)))
+    await settled(service.database)
+    assert.equal(most, 1)
+    assert.equal((await readEffects(service.database)).length, 60)
+  })
+
+  test('a duplicate of the first does not let the next go, nor block it', async () => {
+    let let1Go = (): void => undefined
+    const gate = new Promise<void>((resolve) => (let1Go = resolve))
+    await start({
+      'order.paid': {
+        orderBy: keyOf,
+        async handle(event, context) {
+          if (event.id === 'first') await gate
+          await work(event, context)
+        },
+      },
+    })
+    await post('first', 'k')
+    await post('second', 'k')
+    await post('first', 'k')
+    assert.deepEqual(await statuses(), { first: 'pending', second: 'blocked' })
+    let1Go()
+    await settled(service.database)
+    await post('first', 'k')
+    await post('third', 'k')
+    await settled(service.database)
+    assert.deepEqual(done, ['first', 'second', 'third'])
+  })
+
+  test('an orderBy that fails loses no event, and says so', async () => {
+    await start({ 'order.paid': { orderBy: failAlways, handle: work } })
+    await post('a')
+    await post('b')
+    await settled(service.database)
+    assert.deepEqual(done, ['a', 'b'])
+    assert.ok(lines.some((line) => line.includes('orderBy failed')))
+  })
+
+  test('a key of any length and any characters is one', async () => {
+    await start({ 'order.paid': { orderBy: keyOf, handle: work } })
+    const keys = ['\0', '\ud800', 'é'.repeat(5_000), '']
+    for (const [index, key] of keys.entries()) {
+      await post(`${index}a`, key)
+      await post(`${index}b`, key)
+    }
+    await settled(service.database)
+    assert.equal(done.length, 8)
+  })
+})
+
+test('an orderBy that is no function stops the start', async () => {
+  await assert.rejects(
+    startTestService(engines[0]!, {
+      config: { receiving: { handlers: { a: { handle: () => undefined, orderBy: 'id' as never } } } },
+    }),
+    /orderBy that is no function/,
+  )
+})
