@@ -129,7 +129,7 @@ onEachEngine('retention', (engine) => {
       for (const name of ['pending', 'blocked', 'processed'])
         await postWebhook(service, { id: name, type: 'unhandled' })
       await setStatus(service, await numberOf(service, 'pending'), 'pending')
-      await setStatus(service, await numberOf(service, 'blocked'), 'blocked' as InboxStatus)
+      await setStatus(service, await numberOf(service, 'blocked'), 'blocked')
       const made = await service.admin('/subscribers', { method: 'POST', json: { url: service.baseUrl } })
       const { id: subscriber } = (await made.json()) as { id: string }
       await service.admin(`/subscribers/${subscriber}`, { method: 'PATCH', json: { status: 'paused' } })
