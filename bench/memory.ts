@@ -37,7 +37,7 @@ async function measure(engine: EngineName, { scale, postgresServer, step }: Benc
   const database = await createDatabase(engine, postgresServer)
   await createOrders(database)
   step(`${title}: storing ${count} events`)
-  await storeBacklog(database, { prefix, count, bytes })
+  await storeBacklog(database, { prefix, count, bytes, before: true })
   step(`${title}: processing ${count} events`)
   await using postern = await startPostern({
     folder: database.folder,
