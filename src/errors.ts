@@ -51,6 +51,11 @@ export const problems = {
     'Use a new id for new content; the same id is for repeating the same call.',
   ],
   'last-identity': [409, 'The last identity cannot be unlinked', 'Link another identity first.'],
+  'last-admin': [
+    409,
+    'Nobody else is admin',
+    'Make another account admin first, or use the command line: postern users role, postern users block.',
+  ],
   'identity-taken': [
     409,
     'This identity belongs to another account',

@@ -16,7 +16,7 @@ const own = {
   action: Type.String({ description: Object.keys(auditActions).join(', ') }),
   provider: Nullable('The identity provider'),
   providerId: Nullable("The provider's id of the identity"),
-  target: Nullable('What else it is about: session:…, key:…, app:…'),
+  target: Nullable('What else it is about: session:…, key:…, app:…, signing-key:…'),
   code: Nullable('Why it failed; null for what succeeded'),
   supportId: Nullable('The number that the page showed, and that finds the line in the log'),
   address: Nullable('Where the call came from'),
@@ -29,7 +29,7 @@ const OwnEntry = Type.Object({
 const Entry = Type.Object({
   ...own,
   userId: Nullable('Whose account it is about'),
-  actor: Nullable('Who did it: user:…, key:… or cli; null when nobody is known'),
+  actor: Nullable('Who did it: user:…, key:…, cli or schedule; null when nobody is known'),
   detail: Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Null()]),
 })
 const PageInfo = Type.Object({

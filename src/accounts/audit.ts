@@ -9,7 +9,7 @@ import type { AuditAction } from './audit-actions.ts'
 
 /** Who did it and from where. */
 export interface AuditOrigin {
-  /** `user:<id>`, `key:<id>` or `cli`; absent when nobody is known. */
+  /** `user:<id>`, `key:<id>`, `cli`, or `schedule` for what is due; absent when nobody is known. */
   actor?: string | undefined
   address?: string | undefined
   userAgent?: string | undefined
@@ -23,7 +23,7 @@ export interface AuditEntry extends AuditOrigin {
   userId?: string | undefined
   provider?: string | undefined
   providerId?: string | undefined
-  /** What else it is about: `session:<id>`, `key:<id>`, `app:<client id>`. */
+  /** What else it is about: `session:<id>`, `key:<id>`, `app:<client id>`, `signing-key:<id>`. */
   target?: string | undefined
   /** Why it failed; only failures have one. */
   code?: string | undefined

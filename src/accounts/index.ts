@@ -88,13 +88,21 @@ export function createAccounts({
   const sessions = new Sessions({ database, clock, log, limits, admins })
   const refreshTokens = new RefreshTokens({ database, clock, limits, admins, record: audit.record })
   const devices = new Devices(database, sessions, refreshTokens)
-  const administration = new Administration({ database, clock, devices, admins, record: audit.record })
+  const administration = new Administration({
+    database,
+    clock,
+    devices,
+    admins,
+    record: audit.record,
+    keepsAnAdmin: true,
+  })
   const roleChanges = new RoleChanges({ users, devices, sessions, record: audit.record })
   const signingKeys = new SigningKeys({
     database,
     keyring,
     clock,
     rotation: configuration.signingKeyRotation,
+    record: audit.record,
   })
   const accessTokens = new AccessTokens({
     keys: signingKeys,

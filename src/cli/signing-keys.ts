@@ -1,3 +1,4 @@
+import { createRecordAudit } from '../accounts/audit.ts'
 import { SigningKeys } from '../accounts/signing-keys.ts'
 import { systemClock } from '../clock.ts'
 import { Keyring } from '../crypto/keyring.ts'
@@ -16,8 +17,9 @@ export async function rotateSigningKey({ now = false }: { now?: boolean }): Prom
   try {
     await migrate(database)
     const keyring = new Keyring(masterSecrets)
-    const keys = new SigningKeys({ database, keyring, clock: systemClock, rotation })
-    const { kid, activeAt } = await keys.rotate(now ? 'now' : 'planned')
+    const record = createRecordAudit(systemClock)
+    const keys = new SigningKeys({ database, keyring, clock: systemClock, rotation, record })
+    const { kid, activeAt } = await keys.rotate(now ? 'now' : 'planned', { actor: 'cli' })
     const from = new Date(activeAt).toISOString()
     process.stdout.write(
       now

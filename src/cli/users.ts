@@ -39,7 +39,7 @@ async function change(user: string, what: AccessChange): Promise<Account> {
       new Sessions({ ...common, limits }),
       new RefreshTokens({ ...common, limits }),
     )
-    const administration = new Administration({ ...common, devices })
+    const administration = new Administration({ ...common, devices, keepsAnAdmin: false })
     const id = await administration.resolve(user)
     const account = id === undefined ? undefined : await administration.change(id, what, { actor: 'cli' })
     if (!account) throw new CommandFailure(`there is no user ${user}: give an id or provider:providerId`)

@@ -65,7 +65,10 @@ export class Admission {
       { hook: 'onSignIn', event: 'user.signed_in' } as const,
     ]
     let emitted = false
-    for (const step of steps) emitted = (await this.#step(tx, step, userId, vouched, visit)) || emitted
+    // An account that is made now is gone when a hook refuses.
+    const known = created ? undefined : userId
+    for (const step of steps)
+      emitted = (await this.#step(tx, { ...step, known }, userId, vouched, visit)) || emitted
     await this.#tokens.keep(tx, vouched)
     return emitted
   }
@@ -77,7 +80,7 @@ export class Admission {
       const { providerId } = vouched.identity
       throw new SignInFailure('identity-taken', undefined, { providerId })
     }
-    const step = { hook: 'onLink', event: 'identity.linked' } as const
+    const step = { hook: 'onLink', event: 'identity.linked', known: userId } as const
     const emitted = linked === 'linked' && (await this.#step(tx, step, userId, vouched, visit))
     await this.#tokens.keep(tx, vouched)
     return emitted
@@ -85,7 +88,7 @@ export class Admission {
 
   async #step(
     tx: Tx,
-    { hook, event }: { hook: HookName; event: AccountEventType },
+    { hook, event, known }: { hook: HookName; event: AccountEventType; known: string | undefined },
     userId: string,
     vouched: Vouched,
     { origin, client, target }: Visit,
@@ -97,7 +100,8 @@ export class Admission {
     const user = await this.#users.find(tx, userId)
     if (!user) throw new Error('a user was gone within the transaction that found it')
     const emitted = await this.#hooks.run(hook, tx, { user, vouched, client }).catch((error: unknown) => {
-      if (error instanceof SignInFailure) throw error.about({ providerId })
+      if (error instanceof SignInFailure)
+        throw error.about({ providerId, ...(known !== undefined && { userId: known }) })
       throw error
     })
     return (await this.#events.emit(tx, event, user, vouched.identity)) || emitted > 0

@@ -21,7 +21,10 @@ export interface HookContext<DB = HookTables> {
   readonly tx: Transaction<DB>
   /** Sends an event to subscribers, if and only if the sign-in succeeds. */
   readonly emit: (event: { type: string; data: unknown; id?: string }) => void
-  /** Ends the sign-in; nothing of it is kept. The person reads the message on /login. */
+  /**
+   * Ends the sign-in, also when what it throws is caught; nothing of the sign-in is kept. The person reads the message of
+   * the first call on /login.
+   */
   readonly refuse: (message: string) => never
   /** The provider's access token of this sign-in; undefined unless the hook declares the need of it. */
   readonly providerToken: string | undefined

@@ -46,6 +46,7 @@ export class Hooks {
     const { handle, providerTokens } = declaration(declared)
     const { identity, profile, tokens } = subject.vouched
     const emitted: Parameters<HookContext['emit']>[0][] = []
+    let refusal: SignInFailure | undefined
     const context: HookContext = {
       user: subject.user,
       identity,
@@ -55,14 +56,18 @@ export class Hooks {
       tx: tx as unknown as HookContext['tx'],
       emit: (event) => void emitted.push(event),
       refuse: (message) => {
-        throw new SignInFailure('refused', undefined, { message: shown(message) })
+        refusal ??= new SignInFailure('refused', undefined, { message: shown(message) })
+        throw refusal
       },
       providerToken: providerTokens.includes(identity.provider) ? tokens.accessToken : undefined,
     }
     try {
       await this.#inTime(name, handle, context)
+      // A hook may have caught it, with whatever else it was ready for: it refuses all the same.
+      if (refusal) throw refusal
       if (emitted.length > 0) await this.#emit(tx, emitted)
     } catch (error) {
+      if (refusal) throw refusal
       if (error instanceof SignInFailure || error instanceof StorageUnavailable) throw error
       throw new SignInFailure('hook-failed', error)
     }

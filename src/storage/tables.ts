@@ -182,11 +182,11 @@ export interface AuditLogTable {
   action: string
   /** Whose account it is about. */
   user_id: string | null
-  /** `user:<id>`, `key:<id>` or `cli`; null when nobody is known. */
+  /** `user:<id>`, `key:<id>`, `cli` or `schedule`; null when nobody is known. */
   actor: string | null
   provider: string | null
   provider_id: string | null
-  /** What else it is about: `session:<id>`, `key:<id>`, `app:<client id>`. */
+  /** What else it is about: `session:<id>`, `key:<id>`, `app:<client id>`, `signing-key:<id>`. */
   target: string | null
   /** Why it failed; null for what succeeded. */
   code: string | null

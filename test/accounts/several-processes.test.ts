@@ -6,7 +6,12 @@ import { Browser } from '#test/harness/browser.ts'
 import { engines, type Engine, type TestDatabase } from '#test/harness/engines.ts'
 import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
 import { startTestService, type TestService } from '#test/harness/service.ts'
-import { signIn, whoAmI } from '../login/harness.ts'
+import { createRecordAudit } from '../../src/accounts/audit.ts'
+import { SigningKeys } from '../../src/accounts/signing-keys.ts'
+import { systemClock } from '../../src/clock.ts'
+import { Keyring } from '../../src/crypto/keyring.ts'
+import { openDatabase } from '../../src/storage/open.ts'
+import { appCode, exchange, newPkce, signIn, spa, whoAmI } from '../login/harness.ts'
 
 // One SQLite file has one service; that the command line counts at once there is shown in test/cli/users.test.ts.
 const postgres = engines.find(({ name }) => name === 'postgres')
@@ -20,7 +25,8 @@ describe('two services on one PostgreSQL', { skip: !postgres }, () => {
   before(async () => {
     provider = await startOAuthProvider()
     database = await engine.createDatabase()
-    const options = { env: provider.env('ACME'), databaseUrl: database.url }
+    const env = { ...provider.env('ACME'), ...provider.env('OTHER'), ADMIN_IDENTITIES: 'other:boss' }
+    const options = { env, databaseUrl: database.url }
     first = await startTestService(engine, options)
     second = await startTestService(engine, options)
   })
@@ -90,6 +96,43 @@ describe('two services on one PostgreSQL', { skip: !postgres }, () => {
     }
   })
 
+  test('linking and unlinking: the token of before, and what began by the unlinked identity', async () => {
+    const browser = new Browser()
+    provider.profile = { id: 'links', displayName: 'links' }
+    await signIn(first, browser)
+    const cookie = (): string => browser.cookies(first.baseUrl).get('postern_session')!
+    const link = async (id: string): Promise<void> => {
+      const headers = { origin: first.baseUrl }
+      const start = await browser.go(new URL('/auth/other/link', first.baseUrl), { method: 'POST', headers })
+      provider.profile = { id, displayName: id }
+      const back = await browser.go(start.headers.get('location')!)
+      const answer = await browser.go(back.headers.get('location')!)
+      assert.equal(answer.headers.get('location'), '/dashboard')
+    }
+    const unlink = async (): Promise<void> => {
+      const url = new URL('/auth/identities/other', first.baseUrl)
+      assert.equal((await browser.go(url, { method: 'DELETE' })).status, 204)
+    }
+    let before = cookie()
+    await warm(before)
+    await link('linked')
+    await refused(before, 'the token from before the link')
+    await warm(cookie())
+    const other = new Browser()
+    provider.profile = { id: 'linked', displayName: 'linked' }
+    await signIn(first, other, '/auth/other')
+    const byLinked = other.cookies(first.baseUrl).get('postern_session')!
+    await warm(byLinked)
+    await unlink()
+    await refused(byLinked, 'a session that began by the unlinked identity')
+    await link('boss')
+    before = cookie()
+    await warm(before)
+    await unlink()
+    await refused(before, 'the token of an admin who unlinked what made them one')
+    await warm(cookie())
+  })
+
   test('signing in again in the same browser', async () => {
     const browser = new Browser()
     provider.profile = { id: 'again', displayName: 'again' }
@@ -101,6 +144,47 @@ describe('two services on one PostgreSQL', { skip: !postgres }, () => {
     await refused(before, 'the token of before')
   })
 })
+
+test(
+  'PostgreSQL: a withdrawn signing key is refused by a process that has only ever seen access tokens',
+  { skip: !postgres },
+  async () => {
+    await using stack = new AsyncDisposableStack()
+    const provider = stack.adopt(await startOAuthProvider(), (it) => it.close())
+    const database = stack.adopt(await postgres!.createDatabase(), (it) => it.drop())
+    const config = { login: { clients: [spa] } }
+    const options = { env: provider.env('ACME'), databaseUrl: database.url, config }
+    const first = stack.adopt(await startTestService(postgres!, options), (it) => it.close())
+    // Tokens name the service that issued them, so both have its address.
+    const shared = { ...options, env: { ...options.env, BASE_URL: first.baseUrl } }
+    const second = stack.adopt(await startTestService(postgres!, shared), (it) => it.close())
+    const commandLine = stack.adopt(await openDatabase(database.url), (it) => it.close())
+    const keys = new SigningKeys({
+      database: commandLine,
+      keyring: new Keyring(['test-master-secret-of-32-bytes-or-more']),
+      clock: systemClock,
+      rotation: 90 * 86_400_000,
+      record: createRecordAudit(systemClock),
+    })
+    for (let round = 0; round < 5; round += 1) {
+      const pkce = newPkce()
+      const { body } = await exchange(first, {
+        grant_type: 'authorization_code',
+        client_id: 'spa',
+        code: await appCode(first, pkce),
+        code_verifier: pkce.verifier,
+        redirect_uri: spa.redirectUris[0]!,
+      })
+      const headers = { authorization: `Bearer ${String(body['access_token'])}` }
+      const status = async (service: TestService): Promise<number> =>
+        (await service.fetch('/auth/session', { headers })).status
+      for (let time = 0; time < 1 + 5 * round; time += 1)
+        for (const service of [second, first]) assert.equal(await status(service), 200)
+      await keys.rotate('now', { actor: 'cli' })
+      assert.deepEqual([await status(second), await status(first)], [401, 401], `round ${round}`)
+    }
+  },
+)
 
 test(
   'PostgreSQL: a process that cannot hear the others keeps nothing, reads, and is not waited for',

@@ -71,6 +71,8 @@ describe('postern users, postern keys rotate-signing', () => {
     assert.match((await postern('users', 'role', 'acme:mia', 'admin')).stdout, /has the role admin/)
     assert.equal(await whoAmI(service, browser), undefined)
     assert.equal((await whoAmI(service, await signedIn('mia')))!.role, 'admin')
+    const taken = await postern('users', 'role', 'acme:mia', 'user')
+    assert.match(taken.stdout, /has the role user/, 'also from the last admin: this is the way out')
   })
 
   test('mistakes are told in words', async () => {
@@ -86,15 +88,17 @@ describe('postern users, postern keys rotate-signing', () => {
     }
   })
 
-  test('rotate-signing publishes the next key; with --now the older ones are gone', async () => {
+  test('rotate-signing publishes the next key; with --now the older ones are gone, and their tokens refused at once', async () => {
     const pkce = newPkce()
-    await exchange(service, {
+    const { body } = await exchange(service, {
       grant_type: 'authorization_code',
       client_id: 'spa',
       code: await appCode(service, pkce),
       code_verifier: pkce.verifier,
       redirect_uri: spa.redirectUris[0]!,
     })
+    const headers = { authorization: `Bearer ${String(body['access_token'])}` }
+    const status = async (): Promise<number> => (await service.fetch('/auth/session', { headers })).status
     const inDatabase = async (): Promise<number> => {
       const now = Date.now()
       const rows = await service.database.reader.selectFrom('signing_keys').selectAll().execute()
@@ -103,7 +107,28 @@ describe('postern users, postern keys rotate-signing', () => {
     assert.equal(await inDatabase(), 1)
     assert.match((await postern('keys', 'rotate-signing')).stdout, /is published and signs from/)
     assert.equal(await inDatabase(), 2)
+    assert.equal(await status(), 200)
     assert.match((await postern('keys', 'rotate-signing', '--now')).stdout, /signs from now on/)
+    assert.equal(await status(), 401)
     assert.equal(await inDatabase(), 1)
+    const rows = await service.database.reader
+      .selectFrom('audit_log')
+      .select(['action', 'target', 'detail'])
+      .where('actor', '=', 'cli')
+      .where('action', 'like', 'signing_key.%')
+      .orderBy('id')
+      .execute()
+    assert.deepEqual(rows.map(({ action }) => action).toSorted(), [
+      'signing_key.rotated',
+      'signing_key.rotated',
+      'signing_key.withdrawn',
+      'signing_key.withdrawn',
+    ])
+    for (const { target } of rows) assert.match(target!, /^signing-key:[\w-]{43}$/)
+    assert.equal(
+      new Set(rows.map(({ target }) => target)).size,
+      3,
+      'three keys: the first, the planned, the last',
+    )
   })
 })

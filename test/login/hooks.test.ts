@@ -212,6 +212,55 @@ onEachEngine('hooks of sign-in', (engine) => {
     assert.equal((await emitted()).at(-1), 'identity.unlinked')
   })
 
+  test('a hook that catches its own refusal has refused all the same, with the first message', async () => {
+    profile('caught')
+    await signIn(service, new Browser())
+    const before = await counts(service)
+    for (const more of [
+      () => undefined,
+      () => assert.fail('another error'),
+      () => new Promise(() => undefined),
+    ]) {
+      hooks.onSignIn = async ({ refuse, emit }) => {
+        for (const message of ['The first.', 'The second.']) {
+          try {
+            refuse(message)
+          } catch {
+            emit({ type: 'never.sent', data: {} })
+          }
+        }
+        await more()
+      }
+      const location = new URL(await signIn(service, new Browser()), service.baseUrl)
+      assert.equal(location.searchParams.get('error'), 'refused')
+      assert.equal(location.searchParams.get('message'), 'The first.')
+    }
+    assert.deepEqual(await counts(service), before)
+    assert.ok(!(await emitted()).includes('never.sent'))
+  })
+
+  test('the audit log tells whose account a hook refused, when there was one', async () => {
+    const newest = async (): Promise<Record<string, unknown>> =>
+      ((await (await service.admin('/audit?limit=1')).json()) as { data: Record<string, unknown>[] }).data[0]!
+    const refuse: typeof hooks.onSignIn = ({ refuse: no }) => no('No.')
+    profile('refused later')
+    const browser = new Browser()
+    await signIn(service, browser)
+    const me = (await whoAmI(service, browser))!
+    hooks.onSignIn = refuse
+    await signIn(service, new Browser())
+    const later = await newest()
+    assert.deepEqual([later['action'], later['code'], later['userId']], ['sign_in.failed', 'refused', me.id])
+    profile('refused at once')
+    await signIn(service, new Browser())
+    const once = await newest()
+    assert.deepEqual(
+      [once['providerId'], once['userId']],
+      ['refused at once', null],
+      'the account is gone again',
+    )
+  })
+
   test('without a declaration for the provider a hook gets no token', async () => {
     let token: string | undefined = 'unset'
     hooks.onSignIn = ({ providerToken }) => void (token = providerToken)

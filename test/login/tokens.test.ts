@@ -6,6 +6,7 @@ import { allowInsecureRequests, validateJwtAccessToken } from 'oauth4webapi'
 import { onEachEngine } from '#test/harness/engines.ts'
 import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
 import { startTestService, type TestService } from '#test/harness/service.ts'
+import { createRecordAudit } from '../../src/accounts/audit.ts'
 import { SigningKeys } from '../../src/accounts/signing-keys.ts'
 import { systemClock } from '../../src/clock.ts'
 import { Keyring } from '../../src/crypto/keyring.ts'
@@ -30,7 +31,8 @@ onEachEngine('access tokens', (engine) => {
     service = await startTestService(engine, { env, config: { login: { clients: [spa] } }, parts: { clock } })
     // What the command line and the worker of another process would be.
     const keyring = new Keyring(['test-master-secret-of-32-bytes-or-more'])
-    keys = new SigningKeys({ database: service.database, keyring, clock, rotation: 90 * day })
+    const record = createRecordAudit(clock)
+    keys = new SigningKeys({ database: service.database, keyring, clock, rotation: 90 * day, record })
   })
   after(async () => {
     await service.close()
@@ -122,7 +124,7 @@ onEachEngine('access tokens', (engine) => {
 
   test('a planned rotation: published first, then it signs, and the old one ends after its tokens', async () => {
     const before = await newTokens()
-    const { kid } = await keys.rotate('planned')
+    const { kid } = await keys.rotate('planned', { actor: 'cli' })
     look()
     assert.ok(
       (await published()).keys.some((key) => key.kid === kid),
@@ -153,6 +155,15 @@ onEachEngine('access tokens', (engine) => {
     await Promise.all([1, 2, 3].map(() => keys.rotateIfDue(clock.now())))
     look()
     assert.equal((await published()).keys.length, 2)
+    const told = await service.database.reader
+      .selectFrom('audit_log')
+      .select(['action', 'detail'])
+      .where('actor', '=', 'schedule')
+      .execute()
+    assert.deepEqual(
+      told.map(({ action }) => action),
+      ['signing_key.rotated'],
+    )
     shift += hour
     const { refresh, access } = await refreshed(before.refresh)
     assert.notEqual(kidOf(access), kidOf(before.access))
@@ -169,8 +180,7 @@ onEachEngine('access tokens', (engine) => {
   test('a leaked key is withdrawn at once: its tokens are refused, refresh tokens go on', async () => {
     const before = await newTokens()
     assert.equal(await statusWith(before.access), 200)
-    const { kid } = await keys.rotate('now')
-    look()
+    const { kid } = await keys.rotate('now', { actor: 'cli' })
     assert.equal(await statusWith(before.access), 401)
     assert.deepEqual(
       (await published()).keys.map((key) => key.kid),
