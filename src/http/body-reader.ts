@@ -102,7 +102,10 @@ export class BodyReader {
       finish(null, bytes.length === received ? bytes : Buffer.from(bytes.subarray(0, received)))
     }
     // Nobody may be there to read the answer; it ends the request all the same.
-    const onCut = (): void => finish(new Problem('bad-request', { detail: 'The body did not come whole.' }))
+    // Every request is closed in the end, and an error costs as much as the rest of this.
+    const onCut = (): void => {
+      if (!ended) finish(new Problem('bad-request', { detail: 'The body did not come whole.' }))
+    }
     request.on('data', onData).on('end', onEnd).on('error', onCut).on('close', onCut)
     this.#continuations.continue(request)
   }
