@@ -16,6 +16,10 @@ export class Continuations {
       response.setHeader('connection', 'close')
       server.emit('request', request, response)
     })
+    // Other expectations may be passed over. Node would answer 417 by itself, past everything that holds for answers.
+    server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+      server.emit('request', request, response)
+    })
   }
 
   /** Tells the client to send the body, if it waits for that. */

@@ -12,7 +12,7 @@ export interface CampaignOptions {
   inputs: number
   /** The first conversation's number; with `inputs: 1` that one alone is had again. */
   first?: number
-  onProgress?: (inputs: number) => void
+  onProgress?: (inputs: number, measured: Measured) => void
 }
 
 export interface Campaign {
@@ -41,6 +41,8 @@ export class Found extends Error {
 const together = 64
 /** Inputs between two probes. */
 const probeEvery = 500
+/** Inputs between two measurements. */
+const measureEvery = 25_000
 /** Milliseconds until a connection must have ended: the service's time-outs, on a machine that is busy. */
 const longest = 15_000
 /** What may come to what was measured after the warm-up. */
@@ -50,7 +52,7 @@ const growth = { resident: 128 * 1024 * 1024, held: 24 * 1024 * 1024, files: 16,
 export async function fuzz(target: Target, options: CampaignOptions): Promise<Campaign> {
   const { seed, inputs, first = 0, onProgress } = options
   const started = performance.now()
-  const warmUp = Math.ceil(inputs / 5)
+  const warmUp = Math.min(50_000, Math.ceil(inputs / 5))
   const statuses: Record<string, number> = {}
   let [sent, next, probes, probeAt] = [0, first, 0, 0]
   let failed: Error | undefined
@@ -75,7 +77,6 @@ export async function fuzz(target: Target, options: CampaignOptions): Promise<Ca
     probes += 1
     if (!(await probe(target.port, `probe-${seed}-${number}`)))
       throw new Found('a good webhook was not accepted any more', seed, number, conversation)
-    onProgress?.(sent)
   }
   const lane = async (until: number): Promise<void> => {
     while (sent < until && !failed) await one()
@@ -91,10 +92,15 @@ export async function fuzz(target: Target, options: CampaignOptions): Promise<Ca
   }
 
   const before = await run(warmUp)
-  const after = await run(inputs, before)
-  for (const name of ['resident', 'held', 'files', 'handles'] as const) {
-    if (inputs > 1 && after[name] - before[name] > growth[name])
-      throw new Error(`${name} grew from ${before[name]} to ${after[name]} (seed ${seed}, ${sent} inputs)`)
+  let after = before
+  for (let until = warmUp; until < inputs && inputs > 1;) {
+    until = Math.min(inputs, until + measureEvery)
+    after = await run(until, before)
+    onProgress?.(sent, after)
+    for (const name of ['resident', 'held', 'files', 'handles'] as const) {
+      if (after[name] - before[name] > growth[name])
+        throw new Error(`${name} grew from ${before[name]} to ${after[name]} (seed ${seed}, ${sent} inputs)`)
+    }
   }
   const seconds = (performance.now() - started) / 1000
   return { inputs: sent, conversations: next - first, statuses, probes, seconds, before, after }

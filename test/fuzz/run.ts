@@ -7,6 +7,7 @@ import { engines } from '../harness/engines.ts'
 import { startPostgres } from '../harness/postgres.ts'
 import { fuzz } from './campaign.ts'
 import { Target } from './target.ts'
+import type { Measured } from './target-service.ts'
 
 const { values } = parseArgs({
   options: {
@@ -30,14 +31,13 @@ const server = engine.name === 'postgres' ? await startPostgres() : undefined
 if (server) process.env['TEST_DATABASE_URL'] = server.url
 const database = await engine.createDatabase()
 const target = await Target.start(database.url)
-let shown = 0
+const megabytes = (bytes: number): number => Math.round(bytes / 1e6)
 try {
   const options = { seed, inputs: number('inputs'), ...only }
-  const onProgress = (inputs: number): void => {
-    if (inputs - shown < options.inputs / 20) return
-    shown = inputs
-    console.log(`${new Date().toISOString()} ${inputs} inputs`)
-  }
+  const onProgress = (inputs: number, { resident, held, files }: Measured): void =>
+    console.log(
+      `${new Date().toISOString()} ${inputs} inputs; ${megabytes(resident)} MB resident, ${megabytes(held)} MB held, ${files} files`,
+    )
   const campaign = await fuzz(target, { ...options, onProgress })
   console.log(JSON.stringify({ engine: engine.name, seed, ...campaign }, undefined, 2))
 } catch (error) {

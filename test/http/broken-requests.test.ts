@@ -71,7 +71,7 @@ describe('broken requests', () => {
 
   test('who asks for another protocol gets an answer in this one and a closed connection', async () => {
     // What Node drops behind such a request must not be waited for.
-    for (const expect of ['', 'expect: 100-continue\r\n']) {
+    for (const expect of ['', 'expect: 100-continue\r\n', 'expect: x\r\n']) {
       const answer = await raw(
         `POST /webhooks/provider HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: h2c\r\n${expect}` +
           'content-length: 2\r\n\r\n{}GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n',
