@@ -179,7 +179,7 @@ export const settings = {
     read: read.seconds(30, 86_400),
     default: '900',
     description:
-      'Seconds since the last sign-in in which another identity may be linked; later one signs in again first.',
+      'Seconds since the last sign-in in which identities may be linked and unlinked; later one signs in again first.',
   }),
   auditRetention: setting({
     env: 'AUDIT_RETENTION',

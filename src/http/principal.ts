@@ -20,7 +20,8 @@ export type Authenticate = (request: FastifyRequest) => Promise<Principal | unde
 
 /**
  * What a route asks for. `public`: nothing. `user`: any signed-in user (session or access token). `session`: a signed-in
- * browser, since the call is about its session. `admin`: a session or token of an admin, or an admin's API key.
+ * browser, since the call is about its session. `admin`: a session of an admin,
+ * an admin's token of an app that is for admins, or an admin's API key.
  */
 export type Access = 'public' | 'user' | 'session' | 'admin'
 

@@ -78,6 +78,24 @@ describe('the account on the dashboard', () => {
     await signIn(page, 'Ada Lovelace')
   })
 
+  test('and so does a click that unlinks, which works after it', async () => {
+    const identities = table('identities').locator('tr')
+    await identities.first().waitFor()
+    const before = await identities.count()
+    shift = 2 * 3_600_000
+    await page.getByRole('button', { name: 'Unlink' }).last().click()
+    await page.getByText('sign in again').waitFor()
+    // A browser tells of every 403 that a page's own call gets: this one is meant, and there is no other.
+    const [refused, ...others] = complaints.splice(0)
+    assert.match(refused ?? '', /status of 403/)
+    assert.deepEqual(others, [])
+    await signIn(page, 'Ada Lovelace')
+    await identities.first().waitFor()
+    assert.equal(await identities.count(), before)
+    await page.getByRole('button', { name: 'Unlink' }).last().click()
+    await identities.nth(before - 1).waitFor({ state: 'detached' })
+  })
+
   test('an admin makes another one admin, and the audit log tells of it', async () => {
     const grace = table('users').locator('tr', { hasText: 'Grace Hopper' })
     await grace.getByRole('button', { name: 'Make admin' }).click()
