@@ -3,9 +3,10 @@ import { sql } from 'kysely'
 import { Problem } from '../errors.ts'
 import type { Database, Queryable } from '../storage/database.ts'
 import { presentEvent } from './present.ts'
+import { readKeptHeaders, type Verification } from './verification.ts'
 import { statusOf, type EventStatus } from './store.ts'
 
-/** Failures and deliveries that one answer shows: the newest failures, the first deliveries. */
+/** Failures, deliveries and emitted events that one answer shows: the newest failures, the first of the others. */
 const mostShown = 100
 
 /**
@@ -32,10 +33,14 @@ export async function describeEvent({ reader }: Database, id: number): Promise<B
     .executeTakeFirst()
   if (!event) throw await describeAbsence(reader, id)
   const { payload, headers, content_type: contentType, ...row } = event
+  const kept = readKeptHeaders(headers)
   const shown = {
     ...presentEvent(row),
     contentType,
-    headers: headers === null ? null : (JSON.parse(headers) as Record<string, string>),
+    headers: headers === null ? null : kept.headers,
+    verification: describeVerification(kept.verification),
+    causedBy: await describeCause(reader, id),
+    emitted: await describeEmitted(reader, id),
     processing: await describeProcessing(reader, id),
     deliveries: await describeDeliveries(reader, id),
   }
@@ -75,6 +80,35 @@ function gone(what: string): Problem {
   return new Problem('no-longer-kept', {
     detail: `${what} Its body and history were removed; its id is kept, so that a repetition is known as one.`,
   })
+}
+
+function describeVerification(verification: Verification | undefined) {
+  if (!verification) return null
+  const { scheme, secret, signedAt } = verification
+  return { scheme, secret: secret ?? null, signedAt: isoTime(signedAt ?? null) }
+}
+
+/** The number of the received event whose handler emitted this one. */
+async function describeCause(reader: Queryable, event: number): Promise<number | null> {
+  const row = await reader
+    .selectFrom('outbox')
+    .select('caused_by')
+    .where('event', '=', event)
+    .executeTakeFirst()
+  return row?.caused_by ?? null
+}
+
+/** What its handlers emitted, in their order. Of what is not kept any longer the type is not known. */
+async function describeEmitted(reader: Queryable, event: number) {
+  const rows = await reader
+    .selectFrom('outbox as o')
+    .leftJoin('events as e', 'e.id', 'o.event')
+    .select(['o.event', 'o.event_id', 'e.type'])
+    .where('o.caused_by', '=', event)
+    .orderBy('o.event')
+    .limit(mostShown)
+    .execute()
+  return rows.map(({ event: id, event_id: eventId, type }) => ({ id, eventId, type }))
 }
 
 async function describeProcessing(reader: Queryable, event: number) {

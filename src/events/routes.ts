@@ -33,6 +33,35 @@ const EventDetail = Type.Object({
   headers: Type.Union([Type.Record(Type.String(), Type.String()), Type.Null()], {
     description: 'Of the request that brought a received event, without credentials and signatures.',
   }),
+  verification: Type.Union(
+    [
+      object({
+        scheme: Type.String({ description: 'By which scheme' }),
+        secret: Type.Union([Type.Integer(), Type.Null()], {
+          description: 'By which secret of the source: its place among them, from 1',
+        }),
+        signedAt: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
+          description: 'The time that the sender signed',
+        }),
+      }),
+      Type.Null(),
+    ],
+    { description: 'How a received event was shown to come from its sender.' },
+  ),
+  causedBy: Type.Union([Type.Integer(), Type.Null()], {
+    description: 'The number of the received event whose handler emitted this one.',
+  }),
+  emitted: Type.Array(
+    object({
+      id: Type.Integer(),
+      eventId: Type.String(),
+      type: Type.Union([Type.String(), Type.Null()], { description: 'Null when it is not kept any longer' }),
+    }),
+    {
+      description:
+        "What a received event's handlers emitted, in the transaction of their work: the first hundred.",
+    },
+  ),
   processing: Type.Union(
     [
       object({
@@ -114,7 +143,7 @@ export function eventRoutes(app: App, { database, log }: EventRouteParts): void 
       config: { access: 'admin', openInDemo: true, quiet: true },
       schema: {
         tags,
-        summary: 'One event with its payload, processing history and deliveries',
+        summary: 'One event with its payload, how it was verified, what became of it and what it caused',
         params: Type.Object({ id: Type.String() }),
         response: { 200: EventDetail },
       },

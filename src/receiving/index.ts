@@ -1,9 +1,11 @@
 import { once } from 'node:events'
 import type { Clock, Random } from '../clock.ts'
 import type { Configuration } from '../config/environment.ts'
+import type { Keyring } from '../crypto/keyring.ts'
 import type { App } from '../http/app.ts'
 import type { Room, Worker } from '../http/room.ts'
 import { createOutboundAgent } from '../network/outbound-agent.ts'
+import { Cursors } from '../paging/cursor.ts'
 import type { Database } from '../storage/database.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
@@ -15,6 +17,8 @@ import { readHandlers, type ProviderTokenSource, type RegisteredHandler } from '
 import { forwardTo, sendOver } from './forward.ts'
 import { Handlers } from './handlers.ts'
 import { plansOver } from './plan.ts'
+import { RejectedLog } from './rejections/log.ts'
+import { rejectedRoutes } from './rejections/routes.ts'
 import { reprocessRoutes } from './reprocess.ts'
 import { webhookRoutes } from './routes.ts'
 import { readSources } from './sources.ts'
@@ -27,6 +31,7 @@ export interface ReceivingParts {
   configuration: Configuration
   config?: ReceivingConfig | undefined
   database: Database
+  keyring: Keyring
   clock: Clock
   random?: Random
   log: Log
@@ -90,6 +95,7 @@ export function createReceiving(parts: ReceivingParts): Room {
     [],
     (gauge) => gauge.set(acceptor.waitingBytes),
   )
+  const rejected = new RejectedLog({ database, clock, log })
   const worker = new HandlerWorker({
     database,
     store,
@@ -116,6 +122,7 @@ export function createReceiving(parts: ReceivingParts): Room {
       const { server } = app ?? {}
       if (server?.listening) await once(server, 'close', { signal: deadline }).catch(() => undefined)
       await acceptor.close()
+      await rejected.close()
       await store.close()
     },
   }
@@ -123,7 +130,17 @@ export function createReceiving(parts: ReceivingParts): Room {
     workers: [inbox, worker],
     async routes(given) {
       app = given
-      await webhookRoutes(given, { sources, acceptor, backlog, planOf, configuration, clock, metrics })
+      await webhookRoutes(given, {
+        sources,
+        acceptor,
+        backlog,
+        planOf,
+        configuration,
+        clock,
+        metrics,
+        rejected,
+      })
+      rejectedRoutes(given, { database, cursors: new Cursors(parts.keyring) })
       reprocessRoutes(given, { database, clock })
     },
   }

@@ -1,26 +1,45 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { verifiedName, type Verification } from '../events/verification.ts'
 
 /** Names that tell of credentials or signatures, and those that are about the connection and not about the event. */
-const left =
-  /auth|cookie|secret|token|signature|hmac|password|api-?key|^(?:host|connection|keep-alive|content-length|transfer-encoding|te|trailer|upgrade|expect|accept|accept-encoding)$/
+const credential = /auth|cookie|secret|token|signature|hmac|password|api-?key/
+const connection =
+  /^(?:host|connection|keep-alive|content-length|transfer-encoding|te|trailer|upgrade|expect|accept|accept-encoding)$/
 
 /** Whether a header is kept, by its name; the senders choose names, so what is remembered is bounded. */
 const known = new Map<string, boolean>()
 
-/** The headers to keep with an event, as JSON: those without credentials. */
-export function keptHeaders(headers: IncomingHttpHeaders): string {
-  const kept: Record<string, string> = {}
+/**
+ * The headers to keep with an event, as JSON: those without credentials.
+ * @param signatureHeader one more that holds a signature
+ * @param verified what is kept beside them under a name that no header can have, see events/verification.ts
+ */
+export function keptHeaders(
+  headers: IncomingHttpHeaders,
+  signatureHeader?: string,
+  verified?: Verification,
+): string {
+  const kept: Record<string, unknown> = {}
   for (const name in headers) {
     const value = headers[name]
-    if (typeof value === 'string' && isKept(name)) kept[name] = value
+    if (typeof value === 'string' && name !== signatureHeader && isKept(name)) kept[name] = value
   }
+  if (verified) kept[verifiedName] = verified
   return JSON.stringify(kept)
+}
+
+export function tellsCredential(name: string): boolean {
+  return credential.test(name)
+}
+
+export function isAboutConnection(name: string): boolean {
+  return connection.test(name)
 }
 
 function isKept(name: string): boolean {
   let kept = known.get(name)
   if (kept === undefined) {
-    kept = !left.test(name)
+    kept = !tellsCredential(name) && !isAboutConnection(name)
     if (known.size < 1_000) known.set(name, kept)
   }
   return kept

@@ -1,3 +1,4 @@
+import { readKeptHeaders } from '../events/verification.ts'
 import type { ReceivedEvent } from './config.ts'
 import type { ClaimedEvent } from './store.ts'
 
@@ -10,7 +11,7 @@ export type Received = Pick<
 /** What a handler gets of an event. The body is parsed at the first look at it. */
 export function receivedEvent(claimed: Received): ReceivedEvent {
   const raw = Buffer.from(claimed.payload.buffer, claimed.payload.byteOffset, claimed.payload.byteLength)
-  const headers = JSON.parse(claimed.headers ?? '{}') as Record<string, string>
+  const { headers } = readKeptHeaders(claimed.headers)
   let parsed: { value: unknown } | undefined
   return {
     id: claimed.eventId,

@@ -1,19 +1,23 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { Clock } from '../clock.ts'
 import type { Configuration } from '../config/environment.ts'
 import { Problem } from '../errors.ts'
+import type { Verification } from '../events/verification.ts'
 import type { App } from '../http/app.ts'
+import { toProblem } from '../http/problem-details.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Acceptor } from './acceptor.ts'
-import { Admission, type Held } from './admission.ts'
+import { Admission } from './admission.ts'
 import type { Backlog } from './backlog.ts'
 import type { IncomingEvent } from './incoming.ts'
 import { keptHeaders } from './kept-headers.ts'
 import { takesMediaType } from './media-types.ts'
 import { orderKeyOf } from './order-key.ts'
 import type { PlanOf } from './plan.ts'
-import type { Reply, Scheme } from './schemes/scheme.ts'
+import type { NoteRejected, RejectedLog } from './rejections/log.ts'
+import { reasonOf, reasons, type Reason } from './rejections/reasons.ts'
+import type { Accepted, Reply, Scheme } from './schemes/scheme.ts'
 
 export interface WebhookParts {
   sources: ReadonlyMap<string, Scheme>
@@ -23,6 +27,7 @@ export interface WebhookParts {
   configuration: Configuration
   clock: Clock
   metrics: Metrics
+  rejected: RejectedLog
 }
 
 /** Requests that one address may make in a minute: senders deliver in bursts, and each is verified anyway. */
@@ -50,7 +55,7 @@ export async function webhookRoutes(app: App, parts: WebhookParts): Promise<void
   const bodyLimit = configuration.bodyLimit
   const outcomes = metrics.counter(
     'postern_webhooks_total',
-    'Webhooks by source and outcome: accepted, answered, signature, malformed, media-type, limited, backlogged',
+    `Webhooks by source and outcome: accepted, answered, ${Object.keys(reasons).join(', ')}`,
     ['source', 'outcome'],
   )
 
@@ -70,11 +75,19 @@ export async function webhookRoutes(app: App, parts: WebhookParts): Promise<void
       done()
     })
     for (const [source, scheme] of parts.sources) {
-      const accept = createAccept(source, scheme, parts, (outcome) => outcomes.inc({ source, outcome }))
+      const note = parts.rejected.of(source, scheme.signatureHeader)
+      const count = (outcome: Outcome): void => outcomes.inc({ source, outcome })
+      const reject: NoteRejected = (reason, detail, request, body) => {
+        count(reason)
+        note(reason, detail, request, body)
+        request.log.debug({ source, reason, detail }, 'webhook rejected')
+      }
+      const accept = createAccept(source, scheme, parts, { count, reject })
       scope.post(
         `/webhooks/${source}`,
         {
           bodyLimit,
+          onError: async (request, _reply, error) => noteUnread(request, error, reject),
           config: { access: 'public', quiet: true, forMachines: true, rateLimit: { max: requestsPerMinute } },
           schema: {
             tags: ['receiving'],
@@ -102,9 +115,11 @@ export async function webhookRoutes(app: App, parts: WebhookParts): Promise<void
         async (request, reply) => {
           const query = new URLSearchParams(/\?(.*)$/s.exec(request.raw.url ?? '')?.[1])
           const verdict = ask({ query, headers: request.raw.headers, now: parts.clock.now() })
-          outcomes.inc({ source, outcome: 'answer' in verdict ? 'answered' : verdict.rejected })
-          if ('answer' in verdict) return sendReply(reply, verdict.answer)
-          request.log.debug({ source, reason: verdict.detail }, "question of a webhook's sender rejected")
+          if ('answer' in verdict) {
+            count('answered')
+            return sendReply(reply, verdict.answer)
+          }
+          reject(reasonOf(verdict), verdict.detail, request)
           if (verdict.rejected === 'malformed') throw new Problem('bad-request', { detail: verdict.detail })
           return refuseSignature(reply)
         },
@@ -123,16 +138,26 @@ function refuseSignature(reply: FastifyReply): FastifyReply {
   return reply.code(401).type('text/plain; charset=utf-8').send('invalid signature')
 }
 
-type Outcome = 'accepted' | 'answered' | 'signature' | 'malformed' | 'media-type' | Held
+type Outcome = 'accepted' | 'answered' | Reason
+
+/** What is refused before its body is there: nobody knows yet whether the sender is who they say. */
+function noteUnread(request: FastifyRequest, error: FastifyError, reject: NoteRejected): void {
+  if (request.body !== undefined) return
+  const { code, message } = toProblem(error)
+  if (code === 'body-too-large') reject('too-large', message, request)
+  else if (code === 'overloaded') reject('overloaded', message, request)
+  else if (code === 'too-many-requests') reject('limited', message, request)
+}
 
 function createAccept(
   source: string,
   scheme: Scheme,
   parts: WebhookParts,
-  count: (outcome: Outcome) => void,
+  { count, reject }: { count: (outcome: Outcome) => void; reject: NoteRejected },
 ) {
   const { acceptor, backlog, planOf, clock, configuration } = parts
   const admission = new Admission(source, scheme.rateLimit, { backlog, maxAge: configuration.inboxMaxAge })
+  const { signatureHeader } = scheme
   const firstDelay = configuration.handlerRetrySchedule[0] ?? 0
 
   return async (request: FastifyRequest, reply: FastifyReply) => {
@@ -143,8 +168,7 @@ function createAccept(
     const verdict = scheme.verify({ rawBody, headers, now, url: `${origin}${request.raw.url}` })
     const rejected = 'rejected' in verdict
     if (rejected && verdict.rejected === 'signature') {
-      count('signature')
-      request.log.debug({ source, reason: verdict.detail }, 'webhook rejected')
+      reject(reasonOf(verdict), verdict.detail, request, rawBody)
       return refuseSignature(reply)
     }
     if ('answer' in verdict) {
@@ -154,21 +178,20 @@ function createAccept(
     // Who cannot sign learns nothing else: what follows tells a sender that is known.
     const contentType = headers['content-type'] ?? 'application/octet-stream'
     if (!takesMediaType(scheme, contentType)) {
-      count('media-type')
+      reject('media-type', contentType, request, rawBody)
       throw new Problem('unsupported-media-type')
     }
     if (rejected) {
-      count('malformed')
-      request.log.debug({ source, reason: verdict.detail }, 'webhook rejected')
+      reject('malformed', verdict.detail, request, rawBody)
       throw new Problem('malformed-event', { detail: verdict.detail })
     }
     const refusal = admission.refusal(reply, now)
     if (refusal) {
-      count(refusal.held)
+      reject(refusal.held, refusal.problem.message, request, rawBody)
       throw refusal.problem
     }
     const { id: eventId, type } = verdict
-    const kept = keptHeaders(headers)
+    const kept = keptHeaders(headers, signatureHeader, verificationOf(scheme, verdict))
     const plan = planOf(source, type)
     const handled = plan.handlers.length > 0
     const event: IncomingEvent = {
@@ -187,8 +210,27 @@ function createAccept(
         request.log,
       ),
     }
-    await acceptor.accept(event)
+    try {
+      await acceptor.accept(event)
+    } catch (error) {
+      const { code, message } = toProblem(error)
+      reject(
+        code === 'overloaded' || code === 'stopping' ? 'overloaded' : 'unavailable',
+        message,
+        request,
+        rawBody,
+      )
+      throw error
+    }
     count('accepted')
     return verdict.reply ? sendReply(reply, verdict.reply) : received
+  }
+}
+
+function verificationOf({ name }: Scheme, { secret, signedAt }: Accepted): Verification {
+  return {
+    scheme: name,
+    ...(secret !== undefined && { secret }),
+    ...(signedAt !== undefined && { signedAt }),
   }
 }

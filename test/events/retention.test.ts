@@ -278,6 +278,14 @@ onEachEngine('retention', (engine) => {
       assert.equal(await count(service, 'deliveries'), 0)
     }))
 
+  test('refused webhooks go after 7 days', () =>
+    withService(engine, async (service) => {
+      await postWebhook(service, { id: 'a', type: 'a' }, { 'x-signature': null })
+      await eventually(async () => (await count(service, 'rejected_webhooks')) === 1)
+      assert.deepEqual(await roundAfter(service, 6), {})
+      assert.deepEqual(await roundAfter(service, 8), { rejected_webhooks: 1 })
+    }))
+
   test('a stop ends the round after the step that is under way', () =>
     withService(engine, async (service) => {
       const clock: Clock = { now: () => Date.now() + 31 * day, after: () => () => undefined }

@@ -12,7 +12,7 @@ import {
   type TimedOptions,
   type Verdict,
 } from './scheme.ts'
-import { defaultTolerance, isCurrent } from './timestamp.ts'
+import { defaultTolerance, checkTime, shownAt } from './timestamp.ts'
 
 const noContent: Reply = { status: 204, body: '' }
 const reply = (type: number): Reply => ({
@@ -67,11 +67,10 @@ function discordCheck(secrets: readonly string[], tolerance = defaultTolerance):
     const signature = decodeDigest(headerOf(headers, 'x-signature-ed25519') ?? '', 'hex')
     const timestamp = headerOf(headers, 'x-signature-timestamp')
     if (!signature || timestamp === undefined)
-      return refuse('x-signature-ed25519 or its timestamp is missing')
+      return refuse('x-signature-ed25519 or its timestamp is missing', 'signature-missing')
     const message = Buffer.concat([Buffer.from(timestamp), rawBody])
     const found = keys.find(({ key }) => isSignedBy(key, message, [signature]))
     if (!found) return refuse('x-signature-ed25519 does not match')
-    if (!isCurrent(timestamp, now, tolerance)) return refuse('the signed time is too far from ours')
-    return { secret: found.secret }
+    return shownAt(found.secret, checkTime(timestamp, now, tolerance))
   }
 }

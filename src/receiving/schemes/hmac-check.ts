@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { headerOf } from './body.ts'
 import { decodeDigest, digestOf, findEqual, type Algorithm, type Encoding } from './digest.ts'
 import { refuse, type Check, type Delivery, type Rejected } from './scheme.ts'
-import { defaultTolerance, isCurrent, type TimeUnit } from './timestamp.ts'
+import { defaultTolerance, checkTime, shownAt, type TimeUnit } from './timestamp.ts'
 
 /** A signature's header that holds pairs, such as `t=1700000000,v1=…,v1=…`. */
 export interface Pairs {
@@ -55,9 +55,8 @@ export function hmacCheck(signed: Signed): (secrets: readonly string[]) => Check
       const expected = secrets.map((secret) => digestOf(algorithm, secret, ...parts))
       const found = findEqual(expected, digests)
       if (found === -1) return refuse(`${header} does not match`)
-      if (timestamp !== undefined && !isCurrent(timestamp, delivery.now, tolerance, timestampUnit))
-        return refuse('the signed time is too far from ours')
-      return shown[found]!
+      if (timestamp === undefined) return shown[found]!
+      return shownAt(secrets[found]!, checkTime(timestamp, delivery.now, tolerance, timestampUnit))
     }
   }
 }
@@ -73,14 +72,14 @@ function plainReader(signed: Signed): ReadSent {
   const { header, prefix = '', encoding = 'hex', timestampHeader } = signed
   return (headers) => {
     const text = headers[header]
-    if (typeof text !== 'string') return refuse(`${header} is missing`)
+    if (typeof text !== 'string') return refuse(`${header} is missing`, 'signature-missing')
     if (!text.startsWith(prefix)) return refuse(`${header} does not begin with ${prefix}`)
     const digest = decodeDigest(prefix === '' ? text : text.slice(prefix.length), encoding)
     if (!digest) return refuse(`${header} is not a ${encoding} digest`)
     if (timestampHeader === undefined) return { timestamp: undefined, digests: [digest] }
     const timestamp = headerOf(headers, timestampHeader)
     return timestamp === undefined
-      ? refuse(`${timestampHeader} is missing`)
+      ? refuse(`${timestampHeader} is missing`, 'signature-missing')
       : { timestamp, digests: [digest] }
   }
 }
@@ -89,7 +88,7 @@ function pairsReader(signed: Signed, pairs: Pairs): ReadSent {
   const { header, prefix = '', encoding = 'hex', timestampHeader } = signed
   return (headers) => {
     const text = headers[header]
-    if (typeof text !== 'string') return refuse(`${header} is missing`)
+    if (typeof text !== 'string') return refuse(`${header} is missing`, 'signature-missing')
     let timestamp = timestampHeader === undefined ? undefined : headerOf(headers, timestampHeader)
     const digests: Buffer[] = []
     for (const item of text.split(pairs.separator ?? ',')) {
@@ -105,7 +104,8 @@ function pairsReader(signed: Signed, pairs: Pairs): ReadSent {
       if (digest) digests.push(digest)
     }
     const isTimed = pairs.timestamp !== undefined || timestampHeader !== undefined
-    if (digests.length === 0 || (isTimed && !timestamp)) return refuse(`${header} lacks a part`)
+    if (digests.length === 0 || (isTimed && !timestamp))
+      return refuse(`${header} lacks a part`, 'signature-missing')
     return { timestamp, digests }
   }
 }
@@ -128,7 +128,7 @@ function compileTemplate(template: string, url: string | undefined): Content {
         if (piece !== '') parts.push(piece)
       } else {
         const value = valueOf(piece)
-        if (value === undefined) return refuse(`${piece} is missing`)
+        if (value === undefined) return refuse(`${piece} is missing`, 'signature-missing')
         parts.push(value)
       }
     }

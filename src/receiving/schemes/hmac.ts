@@ -58,6 +58,7 @@ export function hmac(options: HmacOptions): Scheme {
     name: 'hmac',
     options,
     mediaTypes,
+    signatureHeader: options.header.toLowerCase(),
     check: hmacCheck({
       ...options,
       header: options.header.toLowerCase(),

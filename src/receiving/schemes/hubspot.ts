@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { identify, isObject, readJson } from './body.ts'
 import { decodeDigest, digestOf, findEqual } from './digest.ts'
 import { createScheme, malformed, refuse, type Check, type Scheme, type TimedOptions } from './scheme.ts'
-import { defaultTolerance, isCurrent } from './timestamp.ts'
+import { defaultTolerance, checkTime, shownAt } from './timestamp.ts'
 
 export interface HubspotOptions extends TimedOptions {
   /** The address as HubSpot knows it. Default BASE_URL and the path. */
@@ -40,14 +40,12 @@ function hubspotCheck(
     const { 'x-hubspot-signature-v3': signature, 'x-hubspot-request-timestamp': timestamp } = headers
     const received = typeof signature === 'string' ? decodeDigest(signature, 'base64') : undefined
     if (!received || typeof timestamp !== 'string')
-      return refuse('x-hubspot-signature-v3 or its time is missing')
+      return refuse('x-hubspot-signature-v3 or its time is missing', 'signature-missing')
     const address = decodeSome(url ?? delivery.url ?? '')
     const expected = secrets.map((secret) => digestOf('sha256', secret, `POST${address}`, rawBody, timestamp))
     const found = findEqual(expected, [received])
     if (found === -1) return refuse('x-hubspot-signature-v3 does not match')
-    if (!isCurrent(timestamp, now, tolerance, 'milliseconds'))
-      return refuse('the signed time is too far from ours')
-    return { secret: secrets[found]! }
+    return shownAt(secrets[found]!, checkTime(timestamp, now, tolerance, 'milliseconds'))
   }
 }
 

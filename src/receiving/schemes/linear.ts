@@ -1,7 +1,7 @@
 import { bodyDigest, headerOf, identify, kindAndAction, readObject } from './body.ts'
 import { hmacCheck } from './hmac-check.ts'
-import { createScheme, refuse, type Scheme, type TimedOptions } from './scheme.ts'
-import { defaultTolerance, isCurrent } from './timestamp.ts'
+import { createScheme, type Scheme, type TimedOptions } from './scheme.ts'
+import { defaultTolerance, checkTime } from './timestamp.ts'
 
 /**
  * Linear: `Linear-Signature`, hex HMAC-SHA256 over the body, in which the signed time is `webhookTimestamp`, in
@@ -20,12 +20,11 @@ export function linear(options: TimedOptions): Scheme {
       const body = readObject(rawBody)
       if ('rejected' in body) return body
       const { webhookTimestamp, type, action } = body.object
-      if (!isCurrent(String(webhookTimestamp), now, tolerance, 'milliseconds'))
-        return refuse('webhookTimestamp is too far from our time')
-      return identify(
-        headerOf(headers, 'linear-delivery') ?? bodyDigest(rawBody),
-        kindAndAction(type, action),
-      )
+      const time = checkTime(String(webhookTimestamp), now, tolerance, 'milliseconds')
+      if ('rejected' in time) return time
+      const delivery = headerOf(headers, 'linear-delivery') ?? bodyDigest(rawBody)
+      const identified = identify(delivery, kindAndAction(type, action))
+      return 'id' in identified ? { ...identified, signedAt: time.signedAt } : identified
     },
   })
 }

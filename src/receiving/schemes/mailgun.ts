@@ -1,7 +1,7 @@
 import { bodyDigest, form, hasMediaType, identify, isObject, json, readForm, readObject } from './body.ts'
 import { decodeDigest, digestOf, findEqual } from './digest.ts'
 import { createScheme, refuse, type Check, type Delivery, type Scheme, type TimedOptions } from './scheme.ts'
-import { isCurrent } from './timestamp.ts'
+import { checkTime, shownAt } from './timestamp.ts'
 
 /**
  * Seconds. Mailgun tries again for eight hours, and is seen to send the same signature then: with less, every retry would
@@ -47,7 +47,7 @@ function mailgunCheck(secrets: readonly string[], tolerance = retryTolerance): C
       typeof token !== 'string' ||
       token === ''
     )
-      return refuse('the body has no signature')
+      return refuse('the body has no signature', 'signature-missing')
     const received = digests
       .map((digest) => (typeof digest === 'string' ? decodeDigest(digest, 'hex') : undefined))
       .filter((digest) => digest !== undefined)
@@ -56,9 +56,7 @@ function mailgunCheck(secrets: readonly string[], tolerance = retryTolerance): C
       received,
     )
     if (found === -1) return refuse('the signature does not match')
-    if (!isCurrent(String(timestamp), delivery.now, tolerance))
-      return refuse('the signed time is too far from ours')
-    return { secret: secrets[found]! }
+    return shownAt(secrets[found]!, checkTime(String(timestamp), delivery.now, tolerance))
   }
 }
 

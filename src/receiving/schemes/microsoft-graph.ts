@@ -32,7 +32,8 @@ function graphCheck(secrets: readonly string[]): Check {
     if (token !== null) return answerText(token)
     const body = readObject(rawBody)
     const value = 'object' in body ? body.object['value'] : undefined
-    if (!Array.isArray(value) || value.length === 0) return refuse('there is no notification')
+    if (!Array.isArray(value) || value.length === 0)
+      return refuse('there is no notification', 'signature-missing')
     const secret = secrets.find((one) => value.every((notification) => hasState(notification, one)))
     return secret === undefined ? refuse('clientState does not match') : { secret }
   }

@@ -24,7 +24,19 @@ export interface Accepted {
   readonly type: string
   /** For senders that read the answer. */
   readonly reply?: Reply
+  /** The place among the source's secrets of the one that verified, from 1. */
+  readonly secret?: number
+  /** The time that the sender signed, in milliseconds since 1970. */
+  readonly signedAt?: number
 }
+
+/** Why a signature does not show that a delivery comes from the sender, now. */
+export type SignatureFault =
+  | 'signature-missing'
+  | 'signature-wrong'
+  | 'no-valid-secret'
+  | 'timestamp-too-old'
+  | 'timestamp-in-future'
 
 /**
  * Why a delivery is not taken. `signature`: it is not shown to come from the sender, and the answer is 401. `malformed`:
@@ -33,6 +45,8 @@ export interface Accepted {
 export interface Rejected {
   readonly rejected: 'signature' | 'malformed'
   readonly detail: string
+  /** Of a signature. Default `signature-wrong`. */
+  readonly fault?: SignatureFault
 }
 
 /** The request is no event, but a question of the sender's that is answered and not stored. */
@@ -85,6 +99,8 @@ export interface Scheme {
   readonly verify: Verify
   /** Answers the sender's GET. Without it GET is not allowed. */
   readonly ask?: (question: Question) => Answered | Rejected
+  /** The header that holds the signature, in lower case, where its name does not tell. */
+  readonly signatureHeader?: string
   /** The same scheme with other secrets. */
   readonly withSecrets: (secrets: readonly string[]) => Scheme
   /** Media types that are taken, without parameters; without it, all of JSON's. An empty list takes everything. */
@@ -98,6 +114,7 @@ export interface Scheme {
 /** The delivery comes from the sender, by this secret. */
 export interface Shown {
   readonly secret: string
+  readonly signedAt?: number
 }
 
 /** Whether a delivery comes from the sender. */
@@ -108,6 +125,7 @@ interface Definition {
   options: SourceOptions
   mediaTypes?: readonly string[] | undefined
   typesHaveActions?: boolean
+  signatureHeader?: string
   /** Makes the check for the given secrets; there is at least one. */
   check: (secrets: readonly string[]) => Check
   /** Reads a delivery whose origin is shown. */
@@ -117,7 +135,7 @@ interface Definition {
 
 /** Builds a scheme: its secrets are held by the check's closure and appear on no property. */
 export function createScheme(definition: Definition): Scheme {
-  const { name, options, mediaTypes, typesHaveActions, check, read, ask } = definition
+  const { name, options, mediaTypes, typesHaveActions, signatureHeader, check, read, ask } = definition
   const withKept = (kept: readonly KeptSecret[]): Scheme => {
     const checkAt = atTime(kept, check)
     const askAt = ask && atTime(kept, ask)
@@ -126,12 +144,19 @@ export function createScheme(definition: Definition): Scheme {
       hasSecret: kept.length > 0,
       verify(delivery) {
         const found = checkAt(delivery.now)?.(delivery) ?? withoutSecret
-        return 'secret' in found ? read(delivery, found.secret) : found
+        if (!('secret' in found)) return found
+        const verdict = read(delivery, found.secret)
+        if (!('id' in verdict)) return verdict
+        const secret = kept.findIndex(({ value }) => value === found.secret) + 1
+        return found.signedAt === undefined
+          ? { ...verdict, secret }
+          : { ...verdict, secret, signedAt: found.signedAt }
       },
       ...(askAt && { ask: (question: Question) => askAt(question.now)?.(question) ?? withoutSecret }),
       withSecrets: (secrets) => withKept(readSecrets(secrets)),
       ...(mediaTypes && { mediaTypes }),
       ...(typesHaveActions && { typesHaveActions }),
+      ...(signatureHeader && { signatureHeader }),
       ...(options.forwardTo !== undefined && { forwardTo: options.forwardTo }),
       ...(options.rateLimit !== undefined && { rateLimit: options.rateLimit }),
     }
@@ -158,8 +183,8 @@ function atTime<T>(
   }
 }
 
-export function refuse(detail: string): Rejected {
-  return { rejected: 'signature', detail }
+export function refuse(detail: string, fault: SignatureFault = 'signature-wrong'): Rejected {
+  return { rejected: 'signature', detail, fault }
 }
 
 export function malformed(detail: string): Rejected {
@@ -183,4 +208,4 @@ export function answerEmpty(status = 200): Answered {
   return { answer: { status, body: '' } }
 }
 
-const withoutSecret = refuse('the source has no secret that verifies now')
+const withoutSecret = refuse('the source has no secret that verifies now', 'no-valid-secret')

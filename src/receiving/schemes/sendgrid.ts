@@ -2,7 +2,7 @@ import { createPublicKey, verify, type KeyObject } from 'node:crypto'
 import { bodyDigest, headerOf, identify, readJson } from './body.ts'
 import { decodeDigest } from './digest.ts'
 import { createScheme, malformed, refuse, type Check, type Scheme, type TimedOptions } from './scheme.ts'
-import { defaultTolerance, isCurrent } from './timestamp.ts'
+import { defaultTolerance, checkTime, shownAt } from './timestamp.ts'
 
 /**
  * SendGrid's Event Webhook, with its verification key (base64) as the secret: ECDSA on P-256 with SHA-256 over the
@@ -35,12 +35,12 @@ function sendgridCheck(secrets: readonly string[], tolerance = defaultTolerance)
       'base64',
     )
     const timestamp = headerOf(headers, 'x-twilio-email-event-webhook-timestamp')
-    if (!signature || timestamp === undefined) return refuse('the signature or its timestamp is missing')
+    if (!signature || timestamp === undefined)
+      return refuse('the signature or its timestamp is missing', 'signature-missing')
     const message = Buffer.concat([Buffer.from(timestamp), rawBody])
     const found = keys.find(({ key }) => verify('sha256', message, key, signature))
     if (!found) return refuse('the signature does not match')
-    if (!isCurrent(timestamp, now, tolerance)) return refuse('the signed time is too far from ours')
-    return { secret: found.secret }
+    return shownAt(found.secret, checkTime(timestamp, now, tolerance))
   }
 }
 

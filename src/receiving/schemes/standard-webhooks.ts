@@ -4,7 +4,7 @@ import { headerOf, identify, readObject } from './body.ts'
 import { decodeDigest, digestOf, findEqual } from './digest.ts'
 import { ed25519Key, isSignedBy } from './ed25519.ts'
 import { createScheme, refuse, type Check, type Scheme, type TimedOptions } from './scheme.ts'
-import { defaultTolerance, isCurrent } from './timestamp.ts'
+import { defaultTolerance, checkTime, shownAt } from './timestamp.ts'
 
 /**
  * Standard Webhooks, in the headers `webhook-*` or `svix-*`, with several signatures separated by spaces, over
@@ -35,7 +35,7 @@ export function standardCheck(secrets: readonly string[], tolerance = defaultTol
   return ({ rawBody, headers, now }) => {
     const { id, timestamp, signatures } = readHeaders(headers)
     if (id === undefined || timestamp === undefined || signatures === undefined)
-      return refuse('a webhook- header is missing')
+      return refuse('a webhook- header is missing', 'signature-missing')
     const signed = `${id}.${timestamp}.`
     const digests = symmetric.map(({ bytes }) => digestOf('sha256', bytes, signed, rawBody))
     const shown =
@@ -44,8 +44,7 @@ export function standardCheck(secrets: readonly string[], tolerance = defaultTol
         isSignedBy(key, Buffer.concat([Buffer.from(signed), rawBody]), readSignatures(signatures, 'v1a,')),
       )
     if (!shown) return refuse('webhook-signature does not match')
-    if (!isCurrent(timestamp, now, tolerance)) return refuse('the signed time is too far from ours')
-    return { secret: shown.secret }
+    return shownAt(shown.secret, checkTime(timestamp, now, tolerance))
   }
 }
 

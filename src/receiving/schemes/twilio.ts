@@ -42,7 +42,7 @@ export function twilio(options: AddressedOptions): Scheme {
 function twilioCheck(secrets: readonly string[], configured: string | undefined): Check {
   return ({ rawBody, headers, url = '' }) => {
     const signature = decodeDigest(headerOf(headers, 'x-twilio-signature') ?? '', 'base64')
-    if (!signature) return refuse('x-twilio-signature is missing')
+    if (!signature) return refuse('x-twilio-signature is missing', 'signature-missing')
     const called = addQuery(configured, url)
     const digest = new URLSearchParams(/\?(.*)$/s.exec(called)?.[1]).get('bodySHA256')
     if (digest !== null && !isDigestOf(digest, rawBody)) return refuse('bodySHA256 does not match')

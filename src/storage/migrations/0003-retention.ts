@@ -17,7 +17,7 @@ export const retention: Migration = {
       id integer primary key autoincrement, source text not null, at integer not null, reason text not null,
       detail text not null, address text, headers text not null, size integer, body blob
     ) strict;
-    create index rejected_webhooks_of_source on rejected_webhooks (source, id);
+    create index rejected_webhooks_of_source on rejected_webhooks (source, reason, id);
   `,
   postgres: `
     alter table outbox add column created_at bigint not null default 0, add column caused_by bigint;
@@ -27,6 +27,6 @@ export const retention: Migration = {
       id bigserial primary key, source text not null, at bigint not null, reason text not null,
       detail text not null, address text, headers text not null, size integer, body bytea
     );
-    create index rejected_webhooks_of_source on rejected_webhooks (source, id);
+    create index rejected_webhooks_of_source on rejected_webhooks (source, reason, id);
   `,
 }

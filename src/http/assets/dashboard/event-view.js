@@ -34,14 +34,33 @@ export async function eventView(id) {
         [event.direction]: time(event.createdAt),
         source: event.source,
         'content type': event.contentType,
+        verified: verified(event.verification),
+        'caused by': event.causedBy
+          ? link(`#events/${event.causedBy}`, `event ${event.causedBy}`)
+          : undefined,
       }),
       ...(event.processing ? processing(event) : []),
+      ...(event.emitted.length > 0 ? emitted(event.emitted) : []),
       ...(event.direction === 'emitted' ? deliveries(event.deliveries, names) : []),
       element('h3', {}, 'Payload'),
       block(payloadOf(text, event)),
       ...(event.headers ? [fold('Headers', headerBlock(event.headers))] : []),
     ],
   }
+}
+
+function verified(verification) {
+  if (!verification) return undefined
+  const { scheme, secret, signedAt } = verification
+  const parts = [`by ${scheme}`, secret && `with secret ${secret}`].filter(Boolean).join(' ')
+  return signedAt ? element('span', {}, `${parts}, signed at `, time(signedAt)) : parts
+}
+
+function emitted(list) {
+  const rows = list.map(({ id, eventId, type }) =>
+    row(cell('main', link(`#events/${id}`, type ?? 'no longer kept')), cell('id', code(eventId))),
+  )
+  return [element('h3', {}, 'Emitted'), table(['type', 'event id'], ...rows)]
 }
 
 function payloadOf(text, { payloadBase64 }) {

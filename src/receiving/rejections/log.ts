@@ -1,0 +1,156 @@
+import type { FastifyRequest } from 'fastify'
+import type { Insertable } from 'kysely'
+import type { Clock } from '../../clock.ts'
+import { clientIp } from '../../http/client-address.ts'
+import type { Database, Tx } from '../../storage/database.ts'
+import type { RejectedWebhooksTable } from '../../storage/tables.ts'
+import type { Log } from '../../telemetry/log.ts'
+import { redactBody, redactHeaders } from './redact.ts'
+import type { Reason } from './reasons.ts'
+
+/** Refused requests that are kept of one source and reason: a flood of one kind leaves the others be. */
+export const mostKept = 10
+/** Of those that one write may bring. What is above it is counted and not kept. */
+const mostPerWrite = 5
+const mostWaiting = 50
+/** Milliseconds between two writes. */
+const interval = 1_000
+/** Bytes of a body, and of the headers as JSON, that are kept. */
+const bodyKept = 4 * 1024
+
+/** Somebody to tell of refused requests of one source. */
+export type NoteRejected = (
+  reason: Reason,
+  detail: string,
+  request: FastifyRequest,
+  body?: Uint8Array,
+) => void
+
+interface Waiting {
+  readonly source: string
+  readonly reason: Reason
+  readonly detail: string
+  readonly at: number
+  readonly address: string
+  readonly headers: FastifyRequest['raw']['headers']
+  readonly signatureHeader: string | undefined
+  readonly size: number | null
+  readonly body: Uint8Array | null
+}
+
+export interface RejectedLogParts {
+  database: Database
+  clock: Clock
+  log: Log
+}
+
+/**
+ * The last refused requests, for people who look why. Anybody can cause them, so that what they cost is bounded: a few in
+ * memory, one small write a second, and a few rows for each source and reason.
+ */
+export class RejectedLog {
+  readonly #parts: RejectedLogParts
+  #waiting: Waiting[] = []
+  /** By source and reason, how many wait. */
+  #counts = new Map<string, number>()
+  #cancel: (() => void) | undefined
+  #writing: Promise<void> | undefined
+  #closed = false
+
+  constructor(parts: RejectedLogParts) {
+    this.#parts = parts
+  }
+
+  of(source: string, signatureHeader?: string): NoteRejected {
+    return (reason, detail, request, body) => {
+      const key = `${source} ${reason}`
+      const count = this.#counts.get(key) ?? 0
+      if (count >= mostPerWrite || this.#waiting.length >= mostWaiting || this.#closed) return
+      this.#counts.set(key, count + 1)
+      const { headers } = request.raw
+      const told = Number(headers['content-length'] ?? Number.NaN)
+      this.#waiting.push({
+        source,
+        reason,
+        detail,
+        at: this.#parts.clock.now(),
+        address: clientIp(request),
+        headers,
+        signatureHeader,
+        size: body?.byteLength ?? (told <= 2 ** 31 - 1 ? told : null),
+        // A copy of its own: the rest of the body is let go.
+        body: body ? Buffer.from(body.subarray(0, bodyKept)) : null,
+      })
+      this.#schedule()
+    }
+  }
+
+  /** Writes what waits. */
+  async close(): Promise<void> {
+    this.#closed = true
+    this.#cancel?.()
+    await this.#writing
+    await this.#write()
+  }
+
+  #schedule(): void {
+    if (this.#cancel || this.#writing || this.#closed) return
+    this.#cancel = this.#parts.clock.after(interval, () => {
+      this.#cancel = undefined
+      this.#writing = this.#write().finally(() => {
+        this.#writing = undefined
+        if (this.#waiting.length > 0) this.#schedule()
+      })
+    })
+  }
+
+  async #write(): Promise<void> {
+    const waiting = this.#waiting
+    if (waiting.length === 0) return
+    this.#waiting = []
+    this.#counts = new Map()
+    const { database, log } = this.#parts
+    try {
+      await database.transaction((tx) => keep(tx, waiting), { lane: 'work' })
+    } catch (error) {
+      // They were for people who look. The requests themselves were answered and counted.
+      log.debug({ err: error }, 'refused webhooks could not be kept')
+    }
+  }
+}
+
+async function keep(tx: Tx, waiting: readonly Waiting[]): Promise<void> {
+  await tx.insertInto('rejected_webhooks').values(waiting.map(rowOf)).execute()
+  const kinds = new Map(waiting.map(({ source, reason }) => [`${source} ${reason}`, { source, reason }]))
+  for (const { source, reason } of kinds.values()) {
+    await tx
+      .deleteFrom('rejected_webhooks')
+      .where('source', '=', source)
+      .where('reason', '=', reason)
+      .where('id', '<=', (eb) =>
+        eb
+          .selectFrom('rejected_webhooks as newer')
+          .select('newer.id')
+          .where('newer.source', '=', source)
+          .where('newer.reason', '=', reason)
+          .orderBy('newer.id', 'desc')
+          .limit(1)
+          .offset(mostKept),
+      )
+      .execute()
+  }
+}
+
+function rowOf(one: Waiting): Insertable<RejectedWebhooksTable> {
+  const { source, reason, detail, at, address, headers, signatureHeader, size, body } = one
+  return {
+    source,
+    reason,
+    detail,
+    at,
+    address,
+    headers: redactHeaders(headers, signatureHeader),
+    size,
+    body: body && redactBody(body, bodyKept),
+  }
+}
