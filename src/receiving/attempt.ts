@@ -4,6 +4,7 @@ import type { Log } from '../telemetry/log.ts'
 import type { EmittedEvent, HandlerContext } from './config.ts'
 import { noProviderToken } from './declared-handlers.ts'
 import { lazyLog } from './handler-log.ts'
+import { LazySignal } from './lazy-signal.ts'
 import { HandlerTimeout, EmittedTooLate, HeldUpOthers, TransactionTimeout } from './interruptions.ts'
 import type { Plan } from './plan.ts'
 import { receivedEvent } from './received-event.ts'
@@ -49,8 +50,7 @@ export function attempt(
 ): Promise<Attempted> {
   const { sharing, clock, stops, emitWithin, transactionTimeout = plan.timeout } = parts
   const { promise, resolve, reject } = Promise.withResolvers<Attempted>()
-  const controller = new AbortController()
-  const { signal } = controller
+  const aborted = new LazySignal()
   const part = sharing.begin({
     alone,
     timeLimit: transactionTimeout,
@@ -63,8 +63,8 @@ export function attempt(
   return promise
 
   async function work(): Promise<Attempted> {
-    const emitted = await runHandlers(claimed, plan, part, signal, end, parts)
-    signal.throwIfAborted()
+    const emitted = await runHandlers(claimed, plan, part, aborted, end, parts)
+    aborted.throwIfAborted()
     if (emitted.length > 0) await emitWithin(part.tx, emitted, claimed.event)
     const { event, claim, orderKey } = claimed
     const { committed } = await part.keep({ event, claim, orderKey, at: clock.now() })
@@ -78,7 +78,7 @@ export function attempt(
   function end(reason: Error): void {
     if (part.kept) return
     fail(reason)
-    controller.abort(reason)
+    aborted.abort(reason)
   }
 
   function fail(reason: unknown): void {
@@ -93,7 +93,7 @@ async function runHandlers(
   claimed: ClaimedEvent,
   plan: Plan,
   part: Part<Mark>,
-  signal: AbortSignal,
+  aborted: LazySignal,
   end: (reason: Error) => void,
   { clock, log }: AttemptParts,
 ): Promise<EmittedEvent[]> {
@@ -108,7 +108,7 @@ async function runHandlers(
       // The service's own tables are not the user's business: they see theirs.
       tx: part.tx as unknown as HandlerContext['tx'],
       emit(one) {
-        signal.throwIfAborted()
+        aborted.throwIfAborted()
         if (ended) {
           const error = new EmittedTooLate(one.type)
           // Whoever called it may be a promise that nobody looks at.
@@ -117,7 +117,9 @@ async function runHandlers(
         }
         emitted.push(checked(one))
       },
-      signal,
+      get signal() {
+        return aborted.signal
+      },
       providerToken: noProviderToken,
       log: handlerLog,
     }
@@ -127,7 +129,7 @@ async function runHandlers(
       ended = true
       cancel()
     }
-    signal.throwIfAborted()
+    aborted.throwIfAborted()
   }
   return emitted
 }

@@ -34,18 +34,36 @@ const dialects: Record<Engine, Dialect> = {
   },
 }
 
+/** Made once: a transaction is made for every event that is handled, and these hold nothing of it. */
+const parts = {
+  sqlite: partsOf(dialects.sqlite),
+  postgres: partsOf(dialects.postgres),
+}
+
+function partsOf(dialect: Dialect) {
+  return {
+    dialect,
+    config: { dialect },
+    driver: dialect.createDriver(),
+    compiler: dialect.createQueryCompiler(),
+    adapter: dialect.createAdapter(),
+  }
+}
+
+function streamQuery(): never {
+  throw new Error('streaming is not supported here: read page by page')
+}
+
 function propsFor(engine: Engine, run: RunQuery) {
-  const dialect = dialects[engine]
+  const { config, dialect, driver, compiler, adapter } = parts[engine]
   const connection: DatabaseConnection = {
     executeQuery: run as DatabaseConnection['executeQuery'],
-    streamQuery() {
-      throw new Error('streaming is not supported here: read page by page')
-    },
+    streamQuery,
   }
-  const executor = new DefaultQueryExecutor(dialect.createQueryCompiler(), dialect.createAdapter(), {
+  const executor = new DefaultQueryExecutor(compiler, adapter, {
     provideConnection: (consumer) => consumer(connection),
   })
-  return { config: { dialect }, dialect, driver: dialect.createDriver(), executor }
+  return { config, dialect, driver, executor }
 }
 
 /** A Kysely whose every query goes to `run`. It has no transactions of its own: ask the Database for one. */

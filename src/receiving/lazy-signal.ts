@@ -1,0 +1,22 @@
+/** A signal that is made when somebody asks for it: most handlers never do, and it costs as much as their whole attempt. */
+export class LazySignal {
+  #controller: AbortController | undefined
+  #reason: Error | undefined
+
+  get signal(): AbortSignal {
+    if (!this.#controller) {
+      this.#controller = new AbortController()
+      if (this.#reason) this.#controller.abort(this.#reason)
+    }
+    return this.#controller.signal
+  }
+
+  abort(reason: Error): void {
+    this.#reason ??= reason
+    this.#controller?.abort(reason)
+  }
+
+  throwIfAborted(): void {
+    if (this.#reason) throw this.#reason
+  }
+}
