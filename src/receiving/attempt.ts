@@ -77,6 +77,7 @@ export function attempt(
    */
   function end(reason: Error): void {
     if (part.kept) return
+    ended()
     fail(reason)
     aborted.abort(reason)
   }
@@ -103,6 +104,7 @@ async function runHandlers(
   const handlerLog = lazyLog(log, { source, event: number, eventId, type })
   for (const { handle, timeout } of plan.handlers) {
     const cancel = clock.after(timeout, () => end(new HandlerTimeout(timeout)))
+    aborted.onAbort = cancel
     let ended = false
     const context: HandlerContext = {
       // The service's own tables are not the user's business: they see theirs.

@@ -20,8 +20,8 @@ interface Lane {
 
 const fullTrust = 1024
 /** Milliseconds. */
-const shortTransaction = 10
-const quickHandler = 50
+const shortTransaction = 100
+const quickHandler = 200
 /** So many in a row, and a lane is expected to go on so. */
 const expectedFrom = 4
 /** Events that a lane of quick handlers may have claimed beyond those under way: what it does in a moment. */
@@ -58,7 +58,7 @@ export class Lanes {
   /** Whether its transactions have been short lately, so that they may share a commit with others. */
   isShort({ lane }: Plan): boolean {
     const found = this.#lanes.get(lane.key)
-    return found !== undefined && found.trust === fullTrust && found.short >= expectedFrom
+    return !found || (found.trust === fullTrust && found.short >= expectedFrom)
   }
 
   /** Whether so little is left to begin that a claim is worth its commit. */
@@ -136,7 +136,7 @@ export class Lanes {
         (found = {
           running: 0,
           trust: fullTrust,
-          short: 0,
+          short: expectedFrom,
           quick: 0,
           queue: [],
         }),

@@ -2,6 +2,8 @@
 export class LazySignal {
   #controller: AbortController | undefined
   #reason: Error | undefined
+  /** Called at the abort, before whoever listens. */
+  onAbort: (() => void) | undefined
 
   get signal(): AbortSignal {
     if (!this.#controller) {
@@ -12,7 +14,9 @@ export class LazySignal {
   }
 
   abort(reason: Error): void {
-    this.#reason ??= reason
+    if (this.#reason) return
+    this.#reason = reason
+    this.onAbort?.()
     this.#controller?.abort(reason)
   }
 

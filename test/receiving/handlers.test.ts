@@ -7,6 +7,7 @@ import { startTestService, type TestService } from '../harness/service.ts'
 import { createEffects, eventually, postWebhook, readEffects, settled, writeEffect } from './harness.ts'
 
 onEachEngine('handlers', (engine) => {
+  let stolen = false
   let service: TestService
   const calls: string[] = []
   const note =
@@ -48,7 +49,8 @@ onEachEngine('handlers', (engine) => {
               await lateQuery
             },
             stolen: async (event, { tx }) => {
-              if (event.attempt === 1) {
+              if (event.attempt === 1 && !stolen) {
+                stolen = true
                 // The lease ends and somebody else takes the event while this handler is still at work.
                 await service.database.transaction((other) =>
                   other
