@@ -8,19 +8,33 @@ export interface Clock {
   after(ms: number, callback: () => void): () => void
 }
 
+/** The clock and the loop of a process: what decides in which order its work goes on. */
+export interface Scheduler extends Clock {
+  /** Milliseconds since a moment that does not matter, never set back: the difference of two of them is a duration. */
+  elapsed(): number
+  /** Calls `callback` once, in the next turn of the loop: behind what there is to read by then. */
+  soon(callback: () => void): void
+}
+
 /** A number in [0, 1), as Math.random. Only for spreading load (jitter), never for secrets. */
 export type Random = () => number
 
-export const systemClock: Clock = {
+export const systemClock: Scheduler = {
   now: () => Date.now(),
+  elapsed: () => performance.now(),
+  soon: (callback) => void setImmediate(callback),
   after(ms, callback) {
     // setTimeout fires at once for delays over 2^31 - 1 ms (24.8 days): wait in steps.
     const longest = 2_147_483_647
+    if (ms <= longest) {
+      const timer = setTimeout(callback, Math.max(0, ms))
+      return () => clearTimeout(timer)
+    }
     let timer: NodeJS.Timeout
     const arm = (rest: number): void => {
       timer = setTimeout(() => (rest > longest ? arm(rest - longest) : callback()), Math.min(rest, longest))
     }
-    arm(Math.max(0, ms))
+    arm(ms)
     return () => clearTimeout(timer)
   },
 }

@@ -1,9 +1,15 @@
+import { systemClock, type Scheduler } from '../clock.ts'
 import type { Signal } from './database.ts'
 
 /** Wakes listeners within this process. A listener is called soon after, not within the call that signals. */
 export class LocalSignals {
   readonly #listeners = new Map<Signal, Set<() => void>>()
   readonly #pending = new Set<Signal>()
+  readonly #scheduler: Scheduler
+
+  constructor(scheduler: Scheduler = systemClock) {
+    this.#scheduler = scheduler
+  }
 
   on(name: Signal, listener: () => void): () => void {
     let listeners = this.#listeners.get(name)
@@ -16,7 +22,7 @@ export class LocalSignals {
   emit(name: Signal): void {
     if (this.#pending.has(name)) return
     this.#pending.add(name)
-    setImmediate(() => {
+    this.#scheduler.soon(() => {
       this.#pending.delete(name)
       for (const listener of this.#listeners.get(name) ?? []) listener()
     })

@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto'
 import { samples } from '../../src/cli/samples/index.ts'
 import { adminKey } from '../harness/service.ts'
 import { bodyBytes, jsonText, jsonValue } from './bodies.ts'
-import type { Chance } from './chance.ts'
+import type { Chance } from '../harness/chance.ts'
 import { signedAt, sources, type FuzzedSource } from './sources.ts'
 
 export interface Call {

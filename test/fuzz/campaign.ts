@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
-import { Chance } from './chance.ts'
+import { Chance } from '../harness/chance.ts'
 import { converse, makeConversation, wrongAnswer, type Conversation } from './conversation.ts'
 import { sources } from './sources.ts'
 import type { Target } from './target.ts'

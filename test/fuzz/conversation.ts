@@ -1,7 +1,7 @@
 // One connection: what is sent over it, in which pieces, and how the client ends it.
 import { connect } from 'node:net'
 import { makeCall } from './calls.ts'
-import type { Chance } from './chance.ts'
+import type { Chance } from '../harness/chance.ts'
 import { write } from './written.ts'
 
 export interface Conversation {

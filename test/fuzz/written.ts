@@ -1,7 +1,7 @@
 // How a call is written as bytes, and everything that can be wrong with that.
 import { flipped } from './bodies.ts'
 import type { Call } from './calls.ts'
-import type { Chance } from './chance.ts'
+import type { Chance } from '../harness/chance.ts'
 
 /** The bytes of a call; most of them good HTTP. */
 export function write(chance: Chance, call: Call): Buffer {

@@ -198,6 +198,8 @@ onEachEngine('shared transactions', (engine) => {
       const told = assert.rejects(committed, SharedCommitFailed)
       const second = begin()
       await assert.rejects(sql`insert or rollback into letters values ('taken')`.execute(second.tx))
+      // Outside of a transaction it would be committed by itself.
+      await assert.rejects(insert(second.tx, 'stray'))
       await second.undo()
       await told
       assert.deepEqual(await letters(), ['sealed taken', 'taken'])

@@ -32,7 +32,8 @@ const claimDue = `
 const readPayload = 'select payload, headers, created_at as receivedAt from events where id = ?'
 const markOne = `
   update inbox set status = 'processed', processed_at = ?, claim = null where event = ? and claim = ? and status = 'pending'`
-const giveBackAll = `update inbox set claim = null, due_at = ? where status = 'pending' and claim is not null`
+/** What processes that ended had claimed, since one process works on a file. */
+export const giveBackAll = `update inbox set claim = null, due_at = ? where status = 'pending' and claim is not null`
 
 type Payload = Pick<ClaimedEvent, 'payload' | 'headers' | 'receivedAt'>
 

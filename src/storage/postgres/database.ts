@@ -1,5 +1,6 @@
 import type { CompiledQuery, QueryResult } from 'kysely'
 import pg from 'pg'
+import { systemClock } from '../../clock.ts'
 import type { PostgresDatabase, Signal, TransactionOptions, Tx } from '../database.ts'
 import { kyselyOver } from '../query-runner.ts'
 import { translateError } from '../unavailable.ts'
@@ -89,7 +90,13 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
     single: (statement) => statement(autocommitting),
     begin,
     share: (seal) =>
-      new SharedTransactions({ engine: 'postgres', open: openCarrier, seal, most: sharedAtOnce }),
+      new SharedTransactions({
+        engine: 'postgres',
+        open: openCarrier,
+        seal,
+        most: sharedAtOnce,
+        scheduler: systemClock,
+      }),
     transaction,
     signal: (name: Signal) => notifications.send(name),
     onSignal: (name: Signal, listener: () => void) => notifications.on(name, listener),

@@ -1,5 +1,6 @@
 import type { CompiledQuery, QueryResult } from 'kysely'
 import type { Pool, PoolClient } from 'pg'
+import { systemClock, type Clock } from '../../clock.ts'
 import type { LazyTransaction, TransactionOptions, Tx } from '../database.ts'
 import { transactionOver } from '../query-runner.ts'
 import { TransactionOver } from '../transaction-over.ts'
@@ -12,11 +13,13 @@ export class PostgresTransaction implements LazyTransaction {
   readonly #pool: Pool
   readonly #options: TransactionOptions
   #opening: Promise<PoolClient> | undefined
-  #timer: NodeJS.Timeout | undefined
+  readonly #clock: Clock
+  #cancelTimer: (() => void) | undefined
   #over: 'committed' | 'rolled back' | 'out of time' | undefined
 
-  constructor(pool: Pool, options: TransactionOptions) {
+  constructor(pool: Pool, options: TransactionOptions, clock: Clock = systemClock) {
     this.#pool = pool
+    this.#clock = clock
     this.#options = options
     this.tx = transactionOver('postgres', (query) => this.#run(query))
   }
@@ -39,7 +42,7 @@ export class PostgresTransaction implements LazyTransaction {
     const client = await this.#opening
     if (this.#over) throw new TransactionOver(this.#over)
     this.#over = 'committed'
-    clearTimeout(this.#timer)
+    this.#cancelTimer?.()
     try {
       // A transaction in which a statement failed answers ROLLBACK to COMMIT, without an error.
       const { command } = await client.query('commit')
@@ -55,12 +58,12 @@ export class PostgresTransaction implements LazyTransaction {
   async rollback(): Promise<void> {
     if (this.#over) return
     this.#over = 'rolled back'
-    clearTimeout(this.#timer)
+    this.#cancelTimer?.()
     let client: PoolClient | undefined
     try {
       client = await this.#opening
       // Set by the opening, which may have ended only now.
-      clearTimeout(this.#timer)
+      this.#cancelTimer?.()
       await client?.query('rollback')
       if (client) client.release()
     } catch {
@@ -86,11 +89,11 @@ export class PostgresTransaction implements LazyTransaction {
     try {
       const opened = (client = await this.#pool.connect())
       await opened.query('begin')
-      this.#timer = setTimeout(() => {
+      this.#cancelTimer = this.#clock.after(timeLimit, () => {
         this.#over = 'out of time'
         // Closing the connection makes the server roll back, whatever statement is running.
         opened.release(true)
-      }, timeLimit)
+      })
       return opened
     } catch (error) {
       // A connection that broke at its first statement is still checked out: kept, it would be missing for ever.

@@ -7,7 +7,7 @@ export interface Kept<Note> {
   readonly reject: (error: unknown) => void
 }
 
-/** The parts of one transaction. Times are those of `performance.now`. */
+/** The parts of one transaction. Times are those of `Scheduler.elapsed`. */
 export interface Group<Note> {
   readonly carrier: Carrier
   /** For one part only. */
@@ -20,7 +20,6 @@ export interface Group<Note> {
   parts: number
 }
 
-export function newGroup<Note>(carrier: Carrier, alone: boolean): Group<Note> {
-  const since = performance.now()
+export function newGroup<Note>(carrier: Carrier, alone: boolean, since: number): Group<Note> {
   return { carrier, alone, kept: [], since, burst: since, parts: 0 }
 }

@@ -1,4 +1,5 @@
 import type { CompiledQuery, QueryResult } from 'kysely'
+import type { Scheduler } from '../../clock.ts'
 import type { Part, PartOptions, Tx } from '../database.ts'
 import { insideTransaction } from '../inside-transaction.ts'
 import { transactionOver, type Engine } from '../query-runner.ts'
@@ -9,6 +10,7 @@ import type { Group, Kept } from './group.ts'
 /** Who hands out the turns. */
 export interface Host<Note> {
   readonly engine: Engine
+  readonly scheduler: Scheduler
   /** Resolves with the part's turn. */
   enter(part: SharedPart<Note>): Promise<Group<Note>>
   /** The part does not want its turn any more. */
@@ -30,7 +32,7 @@ export class SharedPart<Note> implements Part<Note> {
   readonly #mark = { held: false }
   #entering: Promise<void> | undefined
   #group: Group<Note> | undefined
-  #timer: NodeJS.Timeout | undefined
+  #cancelTimer: (() => void) | undefined
   #since = 0
   #running = 0
   #queried = false
@@ -48,7 +50,7 @@ export class SharedPart<Note> implements Part<Note> {
   }
 
   get took(): number {
-    return this.#since === 0 ? 0 : performance.now() - this.#since
+    return this.#since === 0 ? 0 : this.#host.scheduler.elapsed() - this.#since
   }
 
   within<T>(work: () => T): T {
@@ -102,8 +104,8 @@ export class SharedPart<Note> implements Part<Note> {
     if (this.#over) return this.#giveUp(group, false)
     this.#group = group
     this.#mark.held = true
-    this.#since = performance.now()
-    this.#timer = setTimeout(() => this.#expire(group), this.#limit)
+    this.#since = this.#host.scheduler.elapsed()
+    this.#cancelTimer = this.#host.scheduler.after(this.#limit, () => this.#expire(group))
   }
 
   get #limit(): number {
@@ -130,7 +132,7 @@ export class SharedPart<Note> implements Part<Note> {
 
   #end(how: 'committed' | 'rolled back' | 'out of time'): void {
     this.#over = how
-    clearTimeout(this.#timer)
+    this.#cancelTimer?.()
     this.#mark.held = false
     if (!this.#group) this.given.abort(new TransactionOver(how))
   }

@@ -1,3 +1,4 @@
+import type { Scheduler } from '../../clock.ts'
 import type { Part, PartOptions, Seal, Sharing } from '../database.ts'
 import { transactionOver, type Engine } from '../query-runner.ts'
 import { TransactionOver } from '../transaction-over.ts'
@@ -20,6 +21,7 @@ export interface SharingParts<Note> {
   seal: Seal<Note>
   /** Shared transactions that may be open at once. */
   most: number
+  scheduler: Scheduler
 }
 
 interface Waiting<Note> {
@@ -34,7 +36,7 @@ export class SharedTransactions<Note> implements Sharing<Note>, Host<Note> {
   readonly #groups = new Set<Group<Note>>()
   #opening = 0
   readonly #queue: Waiting<Note>[] = []
-  #timer: NodeJS.Timeout | undefined
+  #impatience: (() => void) | undefined
 
   constructor(parts: SharingParts<Note>) {
     this.#parts = parts
@@ -44,6 +46,10 @@ export class SharedTransactions<Note> implements Sharing<Note>, Host<Note> {
     return this.#parts.engine
   }
 
+  get scheduler(): Scheduler {
+    return this.#parts.scheduler
+  }
+
   begin(options: PartOptions): Part<Note> {
     return new SharedPart(this, options)
   }
@@ -51,14 +57,18 @@ export class SharedTransactions<Note> implements Sharing<Note>, Host<Note> {
   async enter(part: SharedPart<Note>): Promise<Group<Note>> {
     const { alone, share } = part.options
     if (alone) {
-      const group = newGroup<Note>(await this.#parts.open(share, part.given.signal), true)
+      const group = newGroup<Note>(
+        await this.#parts.open(share, part.given.signal),
+        true,
+        this.scheduler.elapsed(),
+      )
       group.carrier.enter()
       return group
     }
     return new Promise((enter, fail) => {
       this.#queue.push({ part, enter, fail })
       if (this.#groups.size + this.#opening === 0) void this.#open()
-      else if (!this.#timer) this.#timer = setTimeout(() => this.#impatient(), patience)
+      else if (!this.#impatience) this.#waitPatiently()
     })
   }
 
@@ -70,12 +80,12 @@ export class SharedTransactions<Note> implements Sharing<Note>, Host<Note> {
   turnOver(group: Group<Note>, kept?: Kept<Note>): void {
     if (kept) group.kept.push(kept)
     if (group.alone) return void this.#close(group)
-    const now = performance.now()
+    const now = this.scheduler.elapsed()
     const takesMore = group.parts < mostParts && now - group.since < longestGroup && !group.carrier.wanted
     if (!takesMore) return void this.#close(group)
     if (now - group.burst < longestBurst) return this.#next(group)
-    setImmediate(() => {
-      group.burst = performance.now()
+    this.scheduler.soon(() => {
+      group.burst = this.scheduler.elapsed()
       this.#next(group)
     })
   }
@@ -91,7 +101,7 @@ export class SharedTransactions<Note> implements Sharing<Note>, Host<Note> {
     const waiting = this.#queue.shift()
     if (!waiting) {
       if (gathered) return void this.#close(group)
-      setImmediate(() => this.#next(group, true))
+      this.scheduler.soon(() => this.#next(group, true))
       return
     }
     try {
@@ -129,7 +139,7 @@ export class SharedTransactions<Note> implements Sharing<Note>, Host<Note> {
     this.#opening += 1
     let group: Group<Note> | undefined
     try {
-      group = newGroup(await this.#parts.open(undefined, neverAborted), false)
+      group = newGroup(await this.#parts.open(undefined, neverAborted), false, this.scheduler.elapsed())
     } catch (error) {
       for (const { fail } of this.#queue.splice(0)) fail(error)
     }
@@ -146,10 +156,14 @@ export class SharedTransactions<Note> implements Sharing<Note>, Host<Note> {
 
   /** Whoever has the turn takes long: those behind get another transaction. */
   #impatient(): void {
-    this.#timer = undefined
+    this.#impatience = undefined
     if (this.#queue.length === 0) return
     if (this.#groups.size + this.#opening < this.#parts.most) void this.#open()
-    this.#timer = setTimeout(() => this.#impatient(), patience)
+    this.#waitPatiently()
+  }
+
+  #waitPatiently(): void {
+    this.#impatience = this.scheduler.after(patience, () => this.#impatient())
   }
 }
 

@@ -18,7 +18,8 @@ export function carriersOn(
       release()
       throw error
     }
-    // Outside a transaction a savepoint would begin one, and its end commit it.
+    // A full disk ends the transaction at any statement. Outside of one a savepoint would begin another, and a statement of
+    // somebody who did not look at that error would be committed by itself, without its marker.
     const mustBeOpen = (): void => {
       if (!connection.inTransaction) throw new EndedUnderItsParts()
     }
@@ -30,7 +31,10 @@ export function carriersOn(
         mustBeOpen()
         connection.run('savepoint postern_part')
       },
-      run: (query) => execute(connection, query),
+      run(query) {
+        mustBeOpen()
+        return execute(connection, query)
+      },
       keep() {
         mustBeOpen()
         connection.run('release postern_part')

@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
+import { systemClock } from '../../clock.ts'
 import type { Lane, Signal, SqliteDatabase, TransactionOptions, Tx } from '../database.ts'
 import { kyselyOver } from '../query-runner.ts'
 import { LocalSignals } from '../signals.ts'
@@ -44,7 +45,10 @@ export function openSqlite(file: string): SqliteDatabase {
   }
 
   const begin = (options: TransactionOptions = {}) =>
-    new SqliteTransaction({ connection: transactions, gate, begin: beginImmediate }, options)
+    new SqliteTransaction(
+      { connection: transactions, gate, begin: beginImmediate, clock: systemClock },
+      options,
+    )
 
   async function transaction<T>(work: (tx: Tx) => Promise<T>, options?: TransactionOptions): Promise<T> {
     const transaction = begin(options)
@@ -76,6 +80,7 @@ export function openSqlite(file: string): SqliteDatabase {
         open: carriersOn(transactions, gate, beginImmediate),
         seal,
         most: 1,
+        scheduler: systemClock,
       }),
     transaction,
     single: transaction,

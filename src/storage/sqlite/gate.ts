@@ -1,3 +1,4 @@
+import { systemClock, type Scheduler } from '../../clock.ts'
 import type { Lane } from '../database.ts'
 import { holdsTheLock } from '../inside-transaction.ts'
 
@@ -10,10 +11,15 @@ const lanes: readonly Lane[] = ['acknowledge', 'request', 'work']
  * the order of asking. SQLite's own lock is then free, unless another process has it.
  */
 export class WriteGate {
+  readonly #scheduler: Scheduler
   #held = false
   #heldSince = 0
   #passedOver = 0
   readonly #waiting: Record<Lane, (() => void)[]> = { acknowledge: [], request: [], work: [] }
+
+  constructor(scheduler: Scheduler = systemClock) {
+    this.#scheduler = scheduler
+  }
 
   get free(): boolean {
     return !this.#held
@@ -26,7 +32,7 @@ export class WriteGate {
 
   /** Milliseconds since the right to write was last handed out, 0 when nobody has it. */
   get heldFor(): number {
-    return this.#held ? performance.now() - this.#heldSince : 0
+    return this.#held ? this.#scheduler.elapsed() - this.#heldSince : 0
   }
 
   /**
@@ -43,7 +49,7 @@ export class WriteGate {
       )
     }
     if (lane !== 'work') return this.#enter(lane)
-    return new Promise((resolve) => setImmediate(() => resolve(this.#enter(lane))))
+    return new Promise((resolve) => this.#scheduler.soon(() => resolve(this.#enter(lane))))
   }
 
   /** As `acquire`, but gives up after so many milliseconds, if any are given, and resolves with `undefined`. */
@@ -53,13 +59,13 @@ export class WriteGate {
     return new Promise((resolve) => {
       const waiting = this.#waiting[lane]
       const enter = (): void => {
-        clearTimeout(timer)
+        cancel()
         resolve(this.#take())
       }
-      const timer = setTimeout(() => {
+      const cancel = this.#scheduler.after(milliseconds, () => {
         waiting.splice(waiting.indexOf(enter), 1)
         resolve(undefined)
-      }, milliseconds)
+      })
       waiting.push(enter)
     })
   }
@@ -71,7 +77,7 @@ export class WriteGate {
 
   #take(): () => void {
     this.#held = true
-    this.#heldSince = performance.now()
+    this.#heldSince = this.#scheduler.elapsed()
     let released = false
     return () => {
       if (released) return

@@ -1,6 +1,8 @@
 import type { CompiledQuery, QueryResult } from 'kysely'
+import type { Clock } from '../../clock.ts'
 import type { LazyTransaction, TransactionOptions, Tx } from '../database.ts'
 import { insideTransaction } from '../inside-transaction.ts'
+import { EndedUnderItsParts } from '../sharing/carrier.ts'
 import { transactionOver } from '../query-runner.ts'
 import { TransactionOver } from '../transaction-over.ts'
 import type { SqliteConnection } from './connection.ts'
@@ -11,6 +13,7 @@ interface Parts {
   connection: SqliteConnection
   gate: WriteGate
   begin(connection: SqliteConnection): Promise<void>
+  clock: Clock
 }
 
 /** An asynchronous transaction: takes the right to write at its first query, and loses it at its time limit. */
@@ -67,6 +70,8 @@ export class SqliteTransaction implements LazyTransaction {
     if (this.#over) throw new TransactionOver(this.#over)
     await (this.#opening ??= this.#open())
     if (this.#over) throw new TransactionOver(this.#over)
+    // A full disk ends a transaction at any statement: the next one would be committed by itself.
+    if (!this.#parts.connection.inTransaction) throw new EndedUnderItsParts()
     return execute(this.#parts.connection, query)
   }
 
@@ -80,9 +85,9 @@ export class SqliteTransaction implements LazyTransaction {
       throw error
     }
     this.#mark.held = true
-    const timer = setTimeout(() => this.#expire(), this.#options.timeLimit)
+    const cancelTimer = this.#parts.clock.after(this.#options.timeLimit, () => this.#expire())
     this.#release = () => {
-      clearTimeout(timer)
+      cancelTimer()
       this.#mark.held = false
       release()
     }

@@ -1,0 +1,16 @@
+import type { Database, Seal, Sharing } from '../../../src/storage/database.ts'
+import type { IncomingEvent } from '../../../src/receiving/incoming.ts'
+import type { InboxStore, Mark } from '../../../src/receiving/store.ts'
+import type { LocalSignals } from '../../../src/storage/signals.ts'
+
+/** A database as one process has it. */
+export interface Engine {
+  readonly database: Database
+  readonly store: InboxStore
+  readonly signals: LocalSignals
+  share(seal: Seal<Mark>): Sharing<Mark>
+  /** Stores what was received. @throws when it is not known whether it was stored. */
+  keep(events: readonly IncomingEvent[]): Promise<void>
+  /** The process is no more: what it had open is rolled back. */
+  kill(): void
+}

@@ -1,0 +1,115 @@
+import type { Database } from '../../../src/storage/database.ts'
+import type { Log } from '../../../src/telemetry/log.ts'
+import type { Metrics } from '../../../src/telemetry/metrics.ts'
+import { reprocessFailed } from '../../../src/receiving/reprocess.ts'
+import type { IncomingEvent } from '../../../src/receiving/incoming.ts'
+import { Stops } from '../../../src/receiving/stops.ts'
+import type { Mark } from '../../../src/receiving/store.ts'
+import { HandlerWorker } from '../../../src/receiving/worker.ts'
+import type { Engine } from './engine.ts'
+import { postgresEngine } from './postgres-engine.ts'
+import { sqliteEngine } from './sqlite-engine.ts'
+import { VirtualProcess } from './virtual-time.ts'
+import { emitWithin, planOf, Running, type Task } from './work.ts'
+import type { World } from './world.ts'
+
+/** Milliseconds that a transaction may be open on SQLite. */
+const transactionTimeout = 900
+
+export interface NodeParts {
+  world: World
+  tasks: ReadonlyMap<string, Task>
+  schedule: readonly number[]
+  /** Sessions in each of its pools, on PostgreSQL. */
+  connections: number
+  fail: (what: string) => void
+}
+
+/** A process of the service: the real worker over the simulated database. */
+export class ServiceNode {
+  readonly process: VirtualProcess
+  readonly #engine: Engine
+  readonly #world: World
+  readonly #worker: HandlerWorker
+
+  constructor(name: string, { world, tasks, schedule, connections, fail }: NodeParts) {
+    const { time, chance, trace } = world
+    this.#world = world
+    // Clocks differ between machines, and one machine has an SQLite file.
+    const skew = world.engine === 'sqlite' ? 0 : 400 * (chance.next() - 0.5)
+    const process = (this.process = new VirtualProcess(name, time, chance, skew))
+    const engine = (this.#engine =
+      world.engine === 'sqlite' ? sqliteEngine(world, process) : postgresEngine(world, process, connections))
+    this.#worker = new HandlerWorker({
+      database: engine.database,
+      store: engine.store,
+      sharing: engine.share((tx, marks: readonly Mark[]) => engine.store.mark(tx, marks)),
+      stops: new Stops(),
+      clock: process,
+      random: () => chance.next(),
+      log: logTo((message) => trace(name, message)),
+      metrics: noMetrics,
+      emitWithin: emitWithin(world),
+      transactionTimeout: world.engine === 'sqlite' ? transactionTimeout : undefined,
+      schedule,
+      planOf: planOf({ world, process, tasks, running: new Running(), fail }),
+      close: () => Promise.resolve(),
+    })
+    trace(name, 'starts')
+    this.#worker.start()
+  }
+
+  get database(): Database {
+    return this.#engine.database
+  }
+
+  keep(events: readonly IncomingEvent[]): Promise<void> {
+    return this.#engine.keep(events)
+  }
+
+  /** What other processes notify of. */
+  hear(name: 'inbox' | 'deliveries' | 'jobs'): void {
+    this.#engine.signals.emit(name)
+  }
+
+  /** kill -9 */
+  kill(): void {
+    this.#world.trace(this.process.name, 'is killed')
+    this.process.alive = false
+    this.#engine.kill()
+  }
+
+  /** Resolves when the process has ended by itself. @param within milliseconds that handlers are given */
+  async stop(within: number): Promise<void> {
+    this.#world.trace(this.process.name, `is asked to stop within ${Math.round(within)} ms`)
+    const deadline = new AbortController()
+    this.process.after(within, () => deadline.abort())
+    await this.#worker.stop(deadline.signal)
+    this.#world.trace(this.process.name, 'has stopped')
+    this.process.alive = false
+    this.#engine.kill()
+  }
+
+  /** All that have failed get their attempts again. */
+  async reprocess(): Promise<void> {
+    for (let after = 0; ;) {
+      const { count, last } = await reprocessFailed(this.database, after, this.process.now())
+      if (count === 0) return
+      after = last
+    }
+  }
+}
+
+function logTo(write: (message: string) => void): Log {
+  const line = (first: { err?: Error; event?: number }, message?: string): void =>
+    write(
+      `logs: ${message ?? ''} ${first.event ?? ''} ${first.err ? `${first.err.name}: ${first.err.message}` : ''}`,
+    )
+  const log = { debug: line, info: line, warn: line, error: line, child: () => log } as unknown as Log
+  return log
+}
+
+const noMetrics = {
+  counter: () => ({ inc: () => undefined }),
+  gauge: () => undefined,
+} as unknown as Metrics

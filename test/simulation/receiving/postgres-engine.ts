@@ -1,0 +1,144 @@
+import { carriersOn } from '../../../src/storage/postgres/carrier.ts'
+import { ConnectionShares } from '../../../src/storage/postgres/connection-shares.ts'
+import { PostgresTransaction } from '../../../src/storage/postgres/transaction.ts'
+import { SharedTransactions } from '../../../src/storage/sharing/transactions.ts'
+import { LocalSignals } from '../../../src/storage/signals.ts'
+import { translateError } from '../../../src/storage/unavailable.ts'
+import type { SqliteConnection } from '../../../src/storage/sqlite/connection.ts'
+import type {
+  PostgresDatabase,
+  Seal,
+  Signal,
+  SqliteDatabase,
+  TransactionOptions,
+  Tx,
+} from '../../../src/storage/database.ts'
+import type { IncomingEvent } from '../../../src/receiving/incoming.ts'
+import { advance, orderKeysOf } from '../../../src/receiving/order-keys.ts'
+import { insertEvents } from '../../../src/receiving/sqlite/insert-events.ts'
+import { sqliteInbox } from '../../../src/receiving/sqlite/store.ts'
+import type { Mark } from '../../../src/receiving/store.ts'
+import { SimulatedClaimer } from './claimers.ts'
+import { ConnectionLost, latency, Refused } from './faults.ts'
+import type { Engine } from './engine.ts'
+import { SimulatedPool } from './postgres-pool.ts'
+import { asConnection } from './sqlite-engine.ts'
+import type { StoredTransaction } from './storage.ts'
+import type { VirtualProcess } from './virtual-time.ts'
+import type { World } from './world.ts'
+
+const retryable = new Set(['40001', '40P01'])
+const sharedAtOnce = 3
+
+/**
+ * PostgreSQL as one of its processes has it: the real carrier and transactions over a simulated server. The statements of
+ * the inbox are SQLite's, each at once; locked rows are passed over where the real ones do so.
+ */
+export function postgresEngine(world: World, process: VirtualProcess, connections: number): Engine {
+  const { storage, server, chance } = world
+  const pool = new SimulatedPool(world, process, connections).asPool
+  const handlersPool = new SimulatedPool(world, process, connections).asPool
+  const shares = new ConnectionShares(connections)
+  const signals = new LocalSignals(process)
+  const claimer = new SimulatedClaimer(world, process)
+
+  /** A statement that is a transaction by itself. */
+  function ask<T>(work: () => Promise<T> | T): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const unavailable = (cause: Error): void => {
+        const error = translateError(cause)
+        reject(error instanceof Error ? error : cause)
+      }
+      process.after(latency(world.weather, chance), () => {
+        if (!server.up) return unavailable(new Refused())
+        if (chance.is(world.weather.connectionBreaks)) return unavailable(new ConnectionLost())
+        Promise.resolve(work()).then((value) => {
+          process.after(latency(world.weather, chance), () => {
+            if (chance.is(world.weather.connectionBreaks)) unavailable(new ConnectionLost())
+            else resolve(value)
+          })
+        }, unavailable)
+      })
+    })
+  }
+
+  const passingOver = (sql: string): string =>
+    sql.replace('due_at <= ? order by', 'due_at <= ? and not locked(event) order by')
+  const readConnection = asConnection((sql, parameters) => storage.read(sql, parameters))
+  const inbox = sqliteInbox({
+    database: {
+      engine: 'sqlite',
+      file: '/nowhere',
+      readConnection,
+      batch: async <T>(_lane: string, work: (connection: SqliteConnection) => T) =>
+        storage.atOnce((run) => work(asConnection((sql, parameters) => run(passingOver(sql), parameters)))),
+    } as unknown as SqliteDatabase,
+    clock: process,
+    onError: () => undefined,
+    onMoved: () => undefined,
+  })
+
+  async function transaction<T>(work: (tx: Tx) => Promise<T>, options: TransactionOptions = {}): Promise<T> {
+    for (let attempt = 1; ; attempt += 1) {
+      const transaction = new PostgresTransaction(pool, options, process)
+      try {
+        const result = await transaction.within(() => work(transaction.tx))
+        await transaction.commit()
+        return result
+      } catch (error) {
+        await transaction.rollback()
+        if (attempt >= 3 || !retryable.has((error as { code?: string } | undefined)?.code ?? '')) throw error
+      }
+    }
+  }
+
+  return {
+    database: {
+      engine: 'postgres',
+      transaction,
+      signal: (name: Signal) => world.notify(name),
+      onSignal: (name: Signal, listener: () => void) => signals.on(name, listener),
+    } as unknown as PostgresDatabase,
+    signals,
+    store: {
+      commits: 2,
+      keep: () => Promise.reject(new Error('not by the worker')),
+      pendingKinds: (after, limit) => ask(() => inbox.pendingKinds(after, limit)),
+      kindsAtWork: (kinds, now) => ask(() => inbox.kindsAtWork(kinds, now)),
+      newClaim: () => claimer.newClaim(),
+      claim: (wanted, claim, now) => ask(() => inbox.claim(wanted, claim, now)),
+      async mark(tx, marks) {
+        // The check of the claims is the real one of SQLite, the locks of the keys are PostgreSQL's.
+        await inbox.mark(
+          tx,
+          marks.map((mark) => ({ ...mark, orderKey: null })),
+        )
+        await advance('postgres', tx, orderKeysOf(marks))
+      },
+      attend: (listener) => claimer.start(listener),
+      leave: () => claimer.close(),
+      close: () => Promise.resolve(),
+    },
+    share: (seal: Seal<Mark>) =>
+      new SharedTransactions({
+        engine: 'postgres',
+        open: carriersOn(handlersPool, shares),
+        seal,
+        most: sharedAtOnce,
+        scheduler: process,
+      }),
+    keep: (events: readonly IncomingEvent[]) => ask(() => keepInOrder(world, events)),
+    kill: () => server.endSessionsOf(process),
+  }
+}
+
+/** Under the locks of the order keys, as the real one: the statements between lock and commit are one moment here. */
+async function keepInOrder({ storage, notify }: World, events: readonly IncomingEvent[]): Promise<void> {
+  const transaction = storage.begin()
+  const keys = orderKeysOf(events)
+  for (let holder: StoredTransaction | undefined; (holder = storage.lockKeys(transaction, keys));)
+    await holder.ended
+  storage.rollBack(transaction)
+  storage.atOnce((run) => insertEvents(asConnection(run), events))
+  notify('inbox')
+}

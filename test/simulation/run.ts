@@ -1,0 +1,43 @@
+// `npm run simulate`: the worker over a simulated database, in any number of runs that a seed decides each.
+//   npm run simulate -- --seeds 10000 --from 1
+//   npm run simulate -- --only 4711       one run again, with all that happens in it
+import { parseArgs } from 'node:util'
+import { simulate } from './receiving/simulation.ts'
+
+const { values } = parseArgs({
+  options: {
+    seeds: { type: 'string', default: '1000' },
+    from: { type: 'string', default: '1' },
+    only: { type: 'string' },
+  },
+})
+const number = (name: 'seeds' | 'from' | 'only'): number => {
+  const value = Number(values[name])
+  if (!Number.isSafeInteger(value) || value < 0) throw new Error(`--${name} is a whole number`)
+  return value
+}
+
+if (values.only !== undefined) {
+  const run = await simulate(number('only'), (line) => console.log(line))
+  console.log(JSON.stringify(run))
+  process.exitCode = run.failure === undefined ? 0 : 1
+} else {
+  const [from, seeds] = [number('from'), number('seeds')]
+  const total = { seeds: 0, events: 0, failed: 0, kills: 0, steps: 0 }
+  const failures: string[] = []
+  const started = performance.now()
+  for (let seed = from; seed < from + seeds; seed += 1) {
+    const run = await simulate(seed)
+    total.seeds += 1
+    for (const what of ['events', 'failed', 'kills', 'steps'] as const) total[what] += run[what]
+    if (run.failure !== undefined) {
+      failures.push(`${seed}`)
+      console.log(`seed ${seed} (${run.engine}, ${run.weather}): ${run.failure}`)
+    }
+    if (total.seeds % 1_000 === 0) console.log(`${total.seeds} seeds, ${failures.length} failures`)
+  }
+  const seconds = Math.round((performance.now() - started) / 1000)
+  console.log(JSON.stringify({ ...total, seconds, failures: failures.length }))
+  if (failures.length > 0) console.log(`once more, with a trace: npm run simulate -- --only ${failures[0]}`)
+  process.exitCode = failures.length === 0 ? 0 : 1
+}
