@@ -77,12 +77,12 @@ export async function startService(parts: ServiceParts): Promise<Service> {
     const baseUrl = (): string => listening
 
     const common = { configuration, database, keyring, clock, log, metrics, baseUrl }
-    const emitting = createEmitting(common)
-    const { emitWithin } = emitting
+    const emitting = createEmitting({ ...common, config: config.emitting })
+    const { emitWithin, emitBuiltIn } = emitting
     const accounts = createAccounts({
       ...common,
       events: config.login?.events ?? false,
-      emit: emitWithin,
+      emit: emitBuiltIn,
       apps: config.login?.clients ?? [],
     })
     const demoProvider = configuration.demo ? createDemoIdentityProvider(common) : undefined

@@ -18,7 +18,7 @@ export type AccountEventChoice = boolean | readonly AccountEventType[]
 /** Emits events within a transaction; service.ts passes it in. */
 export type EmitEvents = (
   tx: Tx,
-  events: readonly { type: string; data: unknown; id?: string | undefined }[],
+  events: readonly { type: string; data: unknown; id?: string | undefined; audience?: string | undefined }[],
 ) => Promise<unknown>
 
 /**

@@ -62,7 +62,7 @@ export function createSampleSubscriber(parts: SampleSubscriberParts): SampleSubs
 
     async ensure(baseUrl) {
       const url = new URL(path, baseUrl).href
-      const known = await subscribers.get(sampleSubscriberId).catch((error: unknown) => {
+      const known = await subscribers.get(sampleSubscriberId, 'all').catch((error: unknown) => {
         if (error instanceof Problem && error.code === 'not-found') return undefined
         throw error
       })
@@ -75,7 +75,7 @@ export function createSampleSubscriber(parts: SampleSubscriberParts): SampleSubs
           description: 'Sample subscriber of demo mode, prints what it gets',
         })
       } else if (known.url !== url) {
-        await subscribers.change(sampleSubscriberId, { url })
+        await subscribers.change(sampleSubscriberId, { url }, 'all')
       }
     },
   }

@@ -2,6 +2,7 @@ import { Problem } from '../errors.ts'
 import type { Cursors, CursorScope } from '../paging/cursor.ts'
 import type { Database, Queryable } from '../storage/database.ts'
 import type { AttemptsTable, DeliveryStatus } from '../storage/tables.ts'
+import { reaches, type Reach } from './audience.ts'
 import type { DeliveryFilter } from './delivery-filter.ts'
 
 /** Attempts that one answer shows: the newest. Each can hold 64 KiB. */
@@ -60,11 +61,16 @@ export class DeliveryLog {
     }
   }
 
-  /** One delivery with its newest attempts, oldest of them first. @throws Problem `not-found` */
-  async get(id: number): Promise<{ entry: DeliveryEntry; attempts: AttemptsTable[] }> {
+  /** One delivery with its newest attempts, oldest of them first. @throws Problem `not-found`, also for one that is out of reach */
+  async get(id: number, reach: Reach): Promise<{ entry: DeliveryEntry; attempts: AttemptsTable[] }> {
     const db = this.#database.reader
-    const entry = await entries(db).where('deliveries.id', '=', id).executeTakeFirst()
-    if (!entry) throw new Problem('not-found', { detail: 'There is no such delivery.' })
+    const found = await entries(db)
+      .innerJoin('subscribers', 'subscribers.id', 'deliveries.subscriber_id')
+      .select('subscribers.owner')
+      .where('deliveries.id', '=', id)
+      .executeTakeFirst()
+    if (!found || !reaches(reach, found.owner))
+      throw new Problem('not-found', { detail: 'There is no such delivery.' })
     const attempts = await db
       .selectFrom('attempts')
       .selectAll()
@@ -72,7 +78,7 @@ export class DeliveryLog {
       .orderBy('number', 'desc')
       .limit(mostAttempts)
       .execute()
-    return { entry, attempts: attempts.toReversed() }
+    return { entry: found, attempts: attempts.toReversed() }
   }
 }
 

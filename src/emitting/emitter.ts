@@ -1,12 +1,10 @@
-import { sql, type Insertable } from 'kysely'
-import { equalBytes } from '../crypto/tokens.ts'
 import type { Clock } from '../clock.ts'
 import { Problem } from '../errors.ts'
-import type { Engine } from '../storage/query-runner.ts'
 import type { Tx } from '../storage/database.ts'
-import type { DeliveriesTable } from '../storage/tables.ts'
-import { matchesType } from './event-types.ts'
+import type { EventCatalogue } from './event-catalogue.ts'
 import { prepareEvent, type NewEvent, type PreparedEvent } from './event.ts'
+import { newDelivery, type FanOut, type NewInLog } from './fan-out.ts'
+import { recordEvents } from './outbox.ts'
 
 export interface Emitted {
   /** The event's place in the log. */
@@ -19,177 +17,117 @@ export interface Emitted {
  * Emits events within the caller's transaction: they and their deliveries exist when it commits, and never did when it
  * rolls back. After the commit the caller wakes the dispatcher: `database.signal('deliveries')`. `causedBy` is the number of
  * the received event whose handler emits them.
- * @throws Problem `invalid-body`; `id-conflict` when an id is taken by an event of another type or other data.
+ * @throws Problem `invalid-body`, also for what the declaration of its type does not allow; `id-conflict` when an id is
+ * taken by an event of another type, other data or another audience.
  */
 export type EmitWithin = (tx: Tx, events: readonly NewEvent[], causedBy?: number) => Promise<Emitted[]>
 
 export interface EmitterParts {
-  engine: Engine
   clock: Clock
-  /** Milliseconds before the first attempt where the subscriber has no schedule of its own. */
-  firstDelay: number
+  catalogue: EventCatalogue
+  fanOut: FanOut
 }
-
-/** Rows of one statement: well under the engines' bounds on parameters. */
-const rowsPerInsert = 500
 
 export interface Emitter {
-  /** To every subscriber whose patterns match. */
+  /** To every subscriber that the events are for; all of them or none. */
   within: EmitWithin
-  /** To one subscriber alone, whatever its patterns are. Returns the delivery's id. */
-  toOne: (tx: Tx, event: NewEvent, subscriberId: string) => Promise<Emitted & { deliveryId: number }>
+  /** The same for events that the service itself makes: their types need no declaration. */
+  builtIn: EmitWithin
+  /** Each by itself: what is wrong with one keeps none of the others from being emitted. */
+  settle: (tx: Tx, events: readonly NewEvent[]) => Promise<(Emitted | Problem)[]>
+  /** To these subscribers alone, whatever they ask for. Returns the deliveries' ids, none when it was emitted before. */
+  toThese: (
+    tx: Tx,
+    event: NewEvent,
+    subscriberIds: readonly string[],
+  ) => Promise<Emitted & { deliveryIds: number[] }>
 }
 
-export function createEmitter(parts: EmitterParts): Emitter {
-  const patterns = new PatternCache()
-
-  return {
-    async within(tx, events, causedBy) {
-      const now = parts.clock.now()
-      const emitted: Emitted[] = []
-      for (const event of events) {
-        const prepared = prepareEvent(event, now)
-        const { isNew, ...result } = await record(tx, prepared, now, causedBy ?? null)
-        if (isNew) await fanOut(tx, result.id, prepared.type, now)
-        emitted.push(result)
-      }
-      return emitted
-    },
-    async toOne(tx, event, subscriberId) {
-      const now = parts.clock.now()
-      const { id, eventId } = await record(tx, prepareEvent(event, now), now, null)
-      const row = newDelivery(id, subscriberId, now, now)
-      const delivery = await tx.insertInto('deliveries').values(row).returning('id').executeTakeFirstOrThrow()
-      return { id, eventId, deliveryId: delivery.id }
-    },
+export function createEmitter({ clock, catalogue, fanOut }: EmitterParts): Emitter {
+  const prepare = (event: NewEvent, now: number): PreparedEvent => {
+    const prepared = prepareEvent(event, now)
+    catalogue.check(prepared.type, prepared.data)
+    return prepared
   }
 
-  /** Writes the event down, unless its id was there before. */
-  async function record(
+  async function emit(
     tx: Tx,
-    event: PreparedEvent,
+    events: readonly PreparedEvent[],
     now: number,
     causedBy: number | null,
-  ): Promise<Emitted & { isNew: boolean }> {
-    const before = await findEmitted(tx, event)
-    if (before) return { ...before, isNew: false }
-    const { eventId, type, payload, digest } = event
-    const { id } = await tx
-      .insertInto('events')
-      .values({
-        event_id: eventId,
-        direction: 'emitted',
-        source: null,
-        type,
-        content_type: 'application/json',
-        payload,
-        headers: null,
-        created_at: now,
-      })
-      .returning('id')
-      .executeTakeFirstOrThrow()
-    // A unique violation would end a transaction of PostgreSQL, and the caller's work with it.
-    const mark = await tx
-      .insertInto('outbox')
-      .values({ event: id, event_id: eventId, digest, created_at: now, caused_by: causedBy })
-      .onConflict((conflict) => conflict.column('event_id').doNothing())
-      .returning('event')
-      .executeTakeFirst()
-    if (!mark) {
-      // Another transaction with the same id committed while this one waited for it.
-      await tx.deleteFrom('events').where('id', '=', id).execute()
-      const winner = await findEmitted(tx, event)
-      if (!winner) throw new Error(`the outbox refused ${eventId} and does not hold it`)
-      return { ...winner, isNew: false }
-    }
-    return { id, eventId, isNew: true }
+  ): Promise<(Emitted | Problem)[]> {
+    const recorded = await recordEvents(tx, events, now, causedBy)
+    const made: NewInLog[] = []
+    for (const [index, result] of recorded.entries())
+      if (!(result instanceof Problem) && result.isNew) made.push({ id: result.id, event: events[index]! })
+    await fanOut.deliver(tx, made, now)
+    return recorded.map((result, index) =>
+      result instanceof Problem ? result : { id: result.id, eventId: events[index]!.eventId },
+    )
   }
 
-  async function fanOut(tx: Tx, event: number, type: string, now: number): Promise<void> {
-    const subscribers = await tx
-      .selectFrom('subscribers')
-      .select(['id', 'event_types', 'retry_schedule'])
-      .where('status', 'in', ['active', 'paused'])
-      .orderBy('id')
-      .execute()
-    const rows = subscribers
-      .filter(({ event_types }) => matchesType(patterns.of(event_types), type))
-      .map(({ id, retry_schedule }) =>
-        newDelivery(event, id, now, now + firstDelay(retry_schedule, parts.firstDelay)),
+  const allWithin =
+    (prepareOne: typeof prepareEvent): EmitWithin =>
+    async (tx, events, causedBy) => {
+      if (events.length === 0) return []
+      const now = clock.now()
+      const prepared = events.map((event, index) => pointingAt(index, events, () => prepareOne(event, now)))
+      const results = await emit(tx, prepared, now, causedBy ?? null)
+      return results.map((result, index) =>
+        pointingAt(index, events, () => {
+          if (result instanceof Problem) throw result
+          return result
+        }),
       )
-    if (rows.length === 0) return
-    if (parts.engine === 'postgres') return insertUnlessRemoved(tx, rows)
-    for (let from = 0; from < rows.length; from += rowsPerInsert) {
-      await tx
-        .insertInto('deliveries')
-        .values(rows.slice(from, from + rowsPerInsert))
-        .execute()
     }
-  }
-}
 
-/**
- * One statement for any number of rows. A subscriber that is removed at this moment gets none: its row is locked or
- * skipped, where a plain insert would break the foreign key and the caller's transaction with it.
- */
-async function insertUnlessRemoved(tx: Tx, rows: readonly NewDelivery[]): Promise<void> {
-  const [{ event, created_at }] = rows as [NewDelivery]
-  const ids = rows.map(({ subscriber_id }) => subscriber_id)
-  const due = rows.map(({ due_at }) => due_at)
-  await sql`
-    insert into deliveries (event, subscriber_id, status, attempts, attempts_before, due_at, created_at)
-    select ${event}::bigint, s.id, 'pending', 0, 0, want.due_at, ${created_at}::bigint
-    from unnest(${ids}::text[], ${due}::bigint[]) as want (id, due_at) join subscribers s on s.id = want.id
-    for key share of s`.execute(tx)
-}
-
-type NewDelivery = Insertable<DeliveriesTable>
-
-function newDelivery(event: number, subscriberId: string, now: number, dueAt: number): NewDelivery {
   return {
-    event,
-    subscriber_id: subscriberId,
-    status: 'pending',
-    attempts: 0,
-    attempts_before: 0,
-    due_at: dueAt,
-    claim: null,
-    created_at: now,
-    finished_at: null,
+    within: allWithin(prepare),
+    builtIn: allWithin(prepareEvent),
+
+    async settle(tx, events) {
+      const now = clock.now()
+      const prepared = events.map((event) => settled(() => prepare(event, now)))
+      const good = prepared.filter((event): event is PreparedEvent => !(event instanceof Problem))
+      const results = (await emit(tx, good, now, null)).values()
+      return prepared.map((event) => (event instanceof Problem ? event : results.next().value!))
+    },
+
+    async toThese(tx, event, subscriberIds) {
+      const now = clock.now()
+      const prepared = prepareEvent(event, now)
+      const { eventId } = prepared
+      const [recorded] = await recordEvents(tx, [prepared], now, null)
+      if (recorded instanceof Problem) throw recorded
+      const { id, isNew } = recorded!
+      if (!isNew || subscriberIds.length === 0) return { id, eventId, deliveryIds: [] }
+      const rows = subscriberIds.map((subscriberId) => newDelivery(id, subscriberId, now, now))
+      const made = await tx.insertInto('deliveries').values(rows).returning('id').execute()
+      return { id, eventId, deliveryIds: made.map((delivery) => delivery.id) }
+    },
   }
 }
 
-async function findEmitted(tx: Tx, { eventId, digest }: PreparedEvent): Promise<Emitted | undefined> {
-  const row = await tx
-    .selectFrom('outbox')
-    .select(['event', 'digest'])
-    .where('event_id', '=', eventId)
-    .executeTakeFirst()
-  if (!row) return undefined
-  if (!equalBytes(row.digest, digest)) {
-    throw new Problem('id-conflict', {
-      detail: `An event with the id ${eventId} was emitted before, with another type or other data.`,
+function settled<T>(work: () => T): T | Problem {
+  try {
+    return work()
+  } catch (error) {
+    if (error instanceof Problem) return error
+    throw error
+  }
+}
+
+/** Of several events, a problem names the one at fault. */
+function pointingAt<T>(index: number, events: readonly NewEvent[], work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    if (!(error instanceof Problem) || events.length === 1) throw error
+    const { detail = '', pointer = '' } = error.extras
+    throw new Problem(error.code, {
+      ...error.extras,
+      detail: `Event ${index + 1} of ${events.length}: ${detail}`,
+      pointer: `/${index}${pointer}`,
     })
-  }
-  return { id: row.event, eventId }
-}
-
-/** Milliseconds from the emit to the first attempt. */
-function firstDelay(retrySchedule: string | null, fallback: number): number {
-  return retrySchedule === null ? fallback : ((JSON.parse(retrySchedule) as number[])[0] ?? 0)
-}
-
-/** Subscribers mostly share a few lists of patterns: each is parsed once. */
-class PatternCache {
-  readonly #parsed = new Map<string, string[]>()
-
-  of(json: string): string[] {
-    let patterns = this.#parsed.get(json)
-    if (!patterns) {
-      if (this.#parsed.size > 10_000) this.#parsed.clear()
-      patterns = JSON.parse(json) as string[]
-      this.#parsed.set(json, patterns)
-    }
-    return patterns
   }
 }

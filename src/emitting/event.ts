@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { newId } from '../crypto/ids.ts'
 import { Problem } from '../errors.ts'
+import { everybody, ownerPattern } from './audience.ts'
 import { canonicalJson } from './canonical-json.ts'
 
 /** An event as a caller emits it. */
@@ -10,6 +11,8 @@ export interface NewEvent {
   data: unknown
   /** Makes the same call twice the same event. Default: a new one. */
   id?: string | undefined
+  /** Whose subscribers get it: an owner, or `*` for everybody's. Default: those that have no owner. */
+  audience?: string | undefined
 }
 
 /** Letters, digits and `. _ - : /`, 1 to 256 of them. */
@@ -22,32 +25,42 @@ export const eventIdPattern = '^[!-~]{1,256}$'
 
 const type = new RegExp(eventTypePattern)
 const id = new RegExp(eventIdPattern)
+const owner = new RegExp(ownerPattern)
 
 export interface PreparedEvent {
   eventId: string
   type: string
+  audience: string | null
+  /** The data as JSON, as it is in the payload. */
+  data: string
   /** The very bytes that every subscriber gets, and that are signed. */
   payload: Buffer
-  /** SHA-256 of what the caller decided: type and data, whatever the order of its keys. */
+  /** SHA-256 of what the caller decided: type, data (whatever the order of its keys) and audience. */
   digest: Buffer
 }
 
 /**
  * Checks an event and writes its payload: `{"id","type","timestamp","data"}`.
- * @throws Problem `invalid-body` when the type, the id or the data is not of the documented form.
+ * @throws Problem `invalid-body` when the type, the id, the audience or the data is not of the documented form.
  */
 export function prepareEvent(event: NewEvent, now: number): PreparedEvent {
   if (!type.test(event.type)) throw invalid('type', 'must be 1 to 256 letters, digits or . _ - : /')
   if (event.id !== undefined && !id.test(event.id))
     throw invalid('id', 'must be 1 to 256 visible ASCII characters')
+  if (event.audience !== undefined && event.audience !== everybody && !owner.test(event.audience))
+    throw invalid('audience', 'must be 1 to 256 visible ASCII characters, or `*` for everybody')
   const { data, canonical } = writeJson(event.data)
   const eventId = event.id ?? `msg_${newId(now).replaceAll('-', '')}`
   const head = JSON.stringify({ id: eventId, type: event.type, timestamp: new Date(now).toISOString() })
+  // The canonical JSON is one line: nothing in it can pass for an audience.
+  const decided = [event.type, canonical, ...(event.audience === undefined ? [] : [event.audience])]
   return {
     eventId,
     type: event.type,
+    audience: event.audience ?? null,
+    data,
     payload: Buffer.from(`${head.slice(0, -1)},"data":${data}}`),
-    digest: createHash('sha256').update(`${event.type}\n${canonical}`).digest(),
+    digest: createHash('sha256').update(decided.join('\n')).digest(),
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Clock, Random } from '../clock.ts'
-import type { Configuration } from '../config/environment.ts'
+import { ConfigurationError, type Configuration } from '../config/environment.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import type { Room } from '../http/room.ts'
 import { createOutboundAgent } from '../network/outbound-agent.ts'
@@ -8,10 +8,14 @@ import type { Database } from '../storage/database.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { createAttempt } from './attempt.ts'
+import type { EmittingConfig } from './config.ts'
 import { DeliveryLog } from './delivery-log.ts'
+import { builtInTypes } from './built-in-types.ts'
 import { Destinations } from './destinations.ts'
 import { Dispatcher } from './dispatcher.ts'
 import { createEmitter, type EmitWithin } from './emitter.ts'
+import { EventCatalogue } from './event-catalogue.ts'
+import { FanOut } from './fan-out.ts'
 import { Jobs } from './jobs.ts'
 import { deliveryMetrics } from './metrics.ts'
 import { Replay } from './replay.ts'
@@ -27,6 +31,7 @@ export type { Subscribers } from './subscribers.ts'
 
 export interface EmittingParts {
   configuration: Configuration
+  config?: EmittingConfig | undefined
   database: Database
   keyring: Keyring
   clock: Clock
@@ -38,17 +43,25 @@ export interface EmittingParts {
 export interface Emitting extends Room {
   /** For the handlers of received events: emits in their transaction. */
   emitWithin: EmitWithin
+  /** For what the service itself tells: its types are not declared. */
+  emitBuiltIn: EmitWithin
   subscribers: Subscribers
 }
 
 /** Outgoing webhooks: signed, queued with the event, retried, logged. */
 export function createEmitting(parts: EmittingParts): Emitting {
-  const { configuration, database, keyring, clock, log, metrics, random = Math.random } = parts
+  const { configuration, config = {}, database, keyring, clock, log, metrics, random = Math.random } = parts
   const { allowPrivateNetwork, emitRetrySchedule: schedule, emitTimeout: timeout } = configuration
   const cursors = new Cursors(keyring)
   const secrets = new SubscriberSecrets(keyring)
   const subscribers = new Subscribers({ database, keyring, secrets, cursors, clock, allowPrivateNetwork })
-  const emitter = createEmitter({ engine: database.engine, clock, firstDelay: schedule[0] ?? 0 })
+  const catalogue = readCatalogue(config)
+  const fanOut = new FanOut({
+    engine: database.engine,
+    firstDelay: schedule[0] ?? 0,
+    ownerlessGetAll: config.ownerlessGetAll ?? false,
+  })
+  const emitter = createEmitter({ clock, catalogue, fanOut })
   const agent = createOutboundAgent({ allowPrivateNetwork })
   const dispatcher = new Dispatcher({
     database,
@@ -64,12 +77,15 @@ export function createEmitting(parts: EmittingParts): Emitting {
   })
   return {
     emitWithin: emitter.within,
+    emitBuiltIn: emitter.builtIn,
     subscribers,
     workers: [dispatcher, new ReplayWorker({ database, clock, log })],
     routes: (app) =>
       emittingRoutes(app, {
         emitter,
+        catalogue,
         database,
+        clock,
         keyring,
         subscribers,
         testEvents: new TestEvents(database, emitter, subscribers),
@@ -78,5 +94,15 @@ export function createEmitting(parts: EmittingParts): Emitting {
         replay: new Replay(database, clock),
         jobs: new Jobs(database, clock),
       }),
+  }
+}
+
+function readCatalogue({ eventTypes = {}, undeclaredTypes = 'allow' }: EmittingConfig): EventCatalogue {
+  try {
+    if (undeclaredTypes !== 'allow' && undeclaredTypes !== 'refuse')
+      throw new Error('emitting.undeclaredTypes must be allow or refuse')
+    return new EventCatalogue(eventTypes, undeclaredTypes === 'refuse', builtInTypes)
+  } catch (error) {
+    throw new ConfigurationError([(error as Error).message])
   }
 }

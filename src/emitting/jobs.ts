@@ -2,6 +2,7 @@ import type { Clock } from '../clock.ts'
 import { Problem } from '../errors.ts'
 import type { Database } from '../storage/database.ts'
 import type { JobsTable } from '../storage/tables.ts'
+import type { Reach } from './audience.ts'
 
 /** Reading and cancelling of jobs. */
 export class Jobs {
@@ -13,19 +14,28 @@ export class Jobs {
     this.#clock = clock
   }
 
-  /** @throws Problem `not-found` */
-  async get(id: string): Promise<JobsTable> {
+  /** @throws Problem `not-found`, also for one that is out of reach */
+  async get(id: string, reach: Reach): Promise<JobsTable> {
     const row = await this.#database.reader
       .selectFrom('jobs')
       .selectAll()
       .where('id', '=', id)
+      .$if(reach !== 'all', (all) =>
+        all.where('subscriber_id', 'in', (eb) =>
+          eb
+            .selectFrom('subscribers')
+            .select('id')
+            .where('owner', '=', (reach as { owner: string }).owner),
+        ),
+      )
       .executeTakeFirst()
     if (!row) throw new Problem('not-found', { detail: 'There is no such job.' })
     return row
   }
 
   /** Stops a job behind its current step; what it did stays done. A job that has ended stays as it is. @throws Problem `not-found` */
-  async cancel(id: string): Promise<JobsTable> {
+  async cancel(id: string, reach: Reach): Promise<JobsTable> {
+    await this.get(id, reach)
     await this.#database.transaction((tx) =>
       tx
         .updateTable('jobs')
@@ -34,6 +44,6 @@ export class Jobs {
         .where('status', '=', 'running')
         .execute(),
     )
-    return this.get(id)
+    return this.get(id, reach)
   }
 }

@@ -4,6 +4,7 @@ import { newId } from '../crypto/ids.ts'
 import { Problem } from '../errors.ts'
 import type { Database, Queryable, Tx } from '../storage/database.ts'
 import type { JobsTable, Tables } from '../storage/tables.ts'
+import { reaches, type Reach } from './audience.ts'
 import type { DeliveryFilter } from './delivery-filter.ts'
 
 /** What a replay job works on: deliveries that were there when it began. */
@@ -27,15 +28,16 @@ export class Replay {
    * One that is being attempted at this moment is left alone.
    * @throws Problem `not-found`; `conflict` when its subscriber is disabled
    */
-  async one(id: number): Promise<void> {
+  async one(id: number, reach: Reach): Promise<void> {
     await this.#database.transaction(async (tx) => {
       const row = await tx
         .selectFrom('deliveries')
         .innerJoin('subscribers', 'subscribers.id', 'deliveries.subscriber_id')
-        .select(['subscribers.status'])
+        .select(['subscribers.status', 'subscribers.owner'])
         .where('deliveries.id', '=', id)
         .executeTakeFirst()
-      if (!row) throw new Problem('not-found', { detail: 'There is no such delivery.' })
+      if (!row || !reaches(reach, row.owner))
+        throw new Problem('not-found', { detail: 'There is no such delivery.' })
       if (row.status === 'disabled')
         throw new Problem('conflict', {
           detail: 'The subscriber is disabled: set its status to active first.',

@@ -1,4 +1,13 @@
 import { Type, type Static } from 'typebox'
+import { ownerPattern } from './audience.ts'
+import {
+  conditionOperators,
+  longestPath,
+  longestValue,
+  mostConditions,
+  mostListed,
+  pointerPattern,
+} from './conditions.ts'
 import { eventTypesPattern } from './event-types.ts'
 import type { SubscriberChange } from './subscribers.ts'
 
@@ -7,7 +16,31 @@ const Description = Type.String({ maxLength: 1000, pattern: '^[^\\u0000\\ud800-\
 const orDefault = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T, description: string) =>
   Type.Optional(Type.Union([schema, Type.Null()], { description }))
 
-const settings = {
+const Value = Type.Union([
+  Type.String({ maxLength: longestValue, pattern: '^[^\\u0000\\ud800-\\udfff]*$' }),
+  Type.Number(),
+  Type.Boolean(),
+  Type.Null(),
+])
+const ConditionBody = Type.Object(
+  {
+    path: Type.String({
+      maxLength: longestPath,
+      pattern: pointerPattern,
+      description: 'A JSON pointer into the data: `/order/total`',
+    }),
+    op: Type.Enum(conditionOperators),
+    value: Type.Optional(
+      Type.Union([Value, Type.Array(Value, { minItems: 1, maxItems: mostListed })], {
+        description: 'A list for `in`, true or false for `exists`, otherwise one value',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+)
+
+/** What owners may set for themselves: nothing that takes more of the service than another subscriber would. */
+const ownSettings = {
   description: orDefault(Description, 'A note for people'),
   eventTypes: Type.Optional(
     Type.Array(Type.String({ pattern: eventTypesPattern }), {
@@ -16,6 +49,35 @@ const settings = {
       description: 'Event types; `*` matches all, `order.*` those that begin with `order.`. Default: all.',
     }),
   ),
+  conditions: orDefault(
+    Type.Array(ConditionBody, { maxItems: mostConditions }),
+    'What must hold of an event’s data, all of it, for the event to be sent',
+  ),
+  headers: orDefault(
+    Type.Record(Type.String({ maxLength: 128 }), Type.String({ maxLength: 4096 })),
+    'Headers to send along. `[redacted]` keeps the value that is there.',
+  ),
+  ordered: Type.Optional(
+    Type.Boolean({
+      description: 'One at a time, in the order of emitting; one that fails holds the others up',
+    }),
+  ),
+  signing: Type.Optional(
+    Type.Union([Type.Literal('v1'), Type.Literal('v1a'), Type.Literal('both')], {
+      description: 'v1: HMAC-SHA256. v1a: ed25519.',
+    }),
+  ),
+  httpSignature: Type.Optional(
+    Type.Boolean({ description: 'Sign by RFC 9421 (HTTP Message Signatures) as well, with the same keys' }),
+  ),
+  rateLimit: orDefault(
+    Type.Number({ minimum: 0.01, maximum: 10_000 }),
+    'Attempts per second, in each process',
+  ),
+}
+
+const settings = {
+  ...ownSettings,
   retrySchedule: orDefault(
     Type.Array(Type.Number({ minimum: 0, maximum: 2_592_000 }), { minItems: 1, maxItems: 50 }),
     'Seconds before each attempt, the first included',
@@ -24,22 +86,18 @@ const settings = {
     Type.Number({ minimum: 0.1, maximum: 300 }),
     'Seconds for the whole exchange of one attempt',
   ),
-  rateLimit: orDefault(
-    Type.Number({ minimum: 0.01, maximum: 10_000 }),
-    'Attempts per second, in each process',
-  ),
   concurrency: orDefault(
     Type.Integer({ minimum: 1, maximum: 100 }),
     'Attempts at the same time, in each process',
   ),
-  headers: orDefault(
-    Type.Record(Type.String({ maxLength: 128 }), Type.String({ maxLength: 4096 })),
-    'Headers to send along. `[redacted]` keeps the value that is there.',
+  owner: orDefault(
+    Type.String({ pattern: ownerPattern }),
+    'The tenant or user whose subscriber it is: it gets the events for that audience, and no others',
   ),
-  ordered: Type.Optional(Type.Boolean({ description: 'One at a time, in the order of emitting' })),
-  signing: Type.Optional(
-    Type.Union([Type.Literal('v1'), Type.Literal('v1a'), Type.Literal('both')], {
-      description: 'v1: HMAC-SHA256. v1a: ed25519.',
+  operational: Type.Optional(
+    Type.Boolean({
+      description:
+        'It gets the events about deliveries and subscribers (`delivery.dead`, `subscriber.disabled`, …), and no others',
     }),
   ),
 }
@@ -56,23 +114,20 @@ export const Secret = Type.Optional(
   }),
 )
 
-export const NewSubscriberBody = Type.Object(
-  { url: Url, secret: Secret, ...settings },
-  { additionalProperties: false },
+const sendTest = Type.Optional(
+  Type.Boolean({
+    description: 'Send it a signed test event at once; `testDeliveryId` then tells how it goes',
+  }),
 )
+const status = Type.Optional(
+  Type.Union([Type.Literal('active'), Type.Literal('paused'), Type.Literal('disabled')], {
+    description: 'What is emitted while paused waits; what is emitted while disabled is not delivered',
+  }),
+)
+const closed = { additionalProperties: false }
 
-export const SubscriberChangeBody = Type.Object(
-  {
-    url: Type.Optional(Url),
-    status: Type.Optional(
-      Type.Union([Type.Literal('active'), Type.Literal('paused'), Type.Literal('disabled')], {
-        description: 'What is emitted while paused waits; what is emitted while disabled is not delivered',
-      }),
-    ),
-    ...settings,
-  },
-  { additionalProperties: false },
-)
+export const NewSubscriberBody = Type.Object({ url: Url, secret: Secret, sendTest, ...settings }, closed)
+export const SubscriberChangeBody = Type.Object({ url: Type.Optional(Url), status, ...settings }, closed)
 
 /** From the units of the interface (seconds) to those within (milliseconds). */
 export function readSettings(body: Static<typeof SubscriberChangeBody>): SubscriberChange {

@@ -7,6 +7,8 @@ import { faultOfDestination } from '../network/destination.ts'
 import type { Cursors, CursorScope } from '../paging/cursor.ts'
 import type { Database, Queryable, Tx } from '../storage/database.ts'
 import type { SigningScheme, SubscribersTable, SubscriberStatus } from '../storage/tables.ts'
+import { reaches, type Reach } from './audience.ts'
+import { checkConditions, type Condition } from './conditions.ts'
 import { readCustomHeaders } from './custom-headers.ts'
 import { openHeaders, sealHeaders } from './destinations.ts'
 import { schemesOf, type ShownKeys, type SubscriberSecrets } from './secrets.ts'
@@ -16,6 +18,7 @@ export interface SubscriberSettings {
   url: string
   description: string | null
   eventTypes: readonly string[]
+  conditions: readonly Condition[] | null
   retrySchedule: readonly number[] | null
   timeout: number | null
   rateLimit: number | null
@@ -23,17 +26,26 @@ export interface SubscriberSettings {
   headers: Readonly<Record<string, string>> | null
   ordered: boolean
   signing: SigningScheme
+  httpSignature: boolean
+}
+
+/** What only admins decide. */
+export interface Assignment {
+  owner: string | null
+  operational: boolean
 }
 
 export type Given<T> = { [K in keyof T]?: T[K] | undefined }
-export type NewSubscriber = Given<SubscriberSettings> & {
+export type NewSubscriber = Given<SubscriberSettings & Assignment> & {
   url: string
   /** A symmetric secret of the caller's choice. */
   secret?: string | undefined
   /** Default: a new one. */
   id?: string
 }
-export type SubscriberChange = Given<SubscriberSettings> & { status?: SubscriberStatus | undefined }
+export type SubscriberChange = Given<SubscriberSettings & Assignment> & {
+  status?: SubscriberStatus | undefined
+}
 
 export interface SubscribersParts {
   database: Database
@@ -44,7 +56,11 @@ export interface SubscribersParts {
   allowPrivateNetwork: boolean
 }
 
-const scope: CursorScope = { list: 'subscribers', keys: [{ name: 'id', type: 'text' }], query: {} }
+/** What `disabled_reason` says when an admin disabled it: its owner cannot take that back. */
+export const disabledByAdmin = 'Disabled by a call of the API.'
+const disabledByOwner = 'Disabled by its owner.'
+/** Subscribers that an owner can register by themselves. */
+const mostPerOwner = 100
 
 /** Who gets the emitted webhooks, and how. */
 export class Subscribers {
@@ -56,9 +72,12 @@ export class Subscribers {
 
   /**
    * Registers a subscriber. What it signs with is in the answer and is never shown again.
-   * @throws Problem `invalid-body`, also for an address that may not be called
+   * @throws Problem `invalid-body`, also for an address that may not be called; `conflict` when an owner has too many
    */
-  async create(given: NewSubscriber): Promise<{ row: SubscribersTable; keys: ShownKeys }> {
+  async create(
+    given: NewSubscriber,
+    reach: Reach = 'all',
+  ): Promise<{ row: SubscribersTable; keys: ShownKeys }> {
     const { database, secrets, clock } = this.#parts
     const now = clock.now()
     const id = given.id ?? newId(now)
@@ -76,32 +95,51 @@ export class Subscribers {
       headers: null,
       ordered: 0,
       signing: 'v1',
+      http_signature: 0,
+      operational: 0,
+      failing_since: null,
+      conditions: null,
       created_at: now,
       updated_at: now,
       ...this.#columns(id, given, {}),
+      owner: reach === 'all' ? (given.owner ?? null) : reach.owner,
     }
+    checkAssignment(row)
     return database.transaction(async (tx) => {
+      if (reach !== 'all') await refuseTooMany(tx, reach.owner)
       await tx.insertInto('subscribers').values(row).execute()
       return { row, keys: await secrets.rotate(tx, id, schemesOf(row.signing), now, 0, given.secret) }
     })
   }
 
-  /** @throws Problem `not-found` */
-  async get(id: string, db: Queryable = this.#parts.database.reader): Promise<SubscribersTable> {
+  /** @throws Problem `not-found`, also for one that is out of reach */
+  async get(
+    id: string,
+    reach: Reach,
+    db: Queryable = this.#parts.database.reader,
+  ): Promise<SubscribersTable> {
     const row = await db.selectFrom('subscribers').selectAll().where('id', '=', id).executeTakeFirst()
-    if (!row) throw new Problem('not-found', { detail: 'There is no such subscriber.' })
+    if (!row || !reaches(reach, row.owner))
+      throw new Problem('not-found', { detail: 'There is no such subscriber.' })
     return row
   }
 
-  /** Newest first. */
+  /** Newest first: all, those of an owner, or with `null` those without one. */
   async list(
+    owner: string | null | undefined,
     limit: number,
     cursor: string | undefined,
   ): Promise<{ rows: SubscribersTable[]; nextCursor: string | null }> {
     const { database, cursors } = this.#parts
+    const scope: CursorScope = {
+      list: 'subscribers',
+      keys: [{ name: 'id', type: 'text' }],
+      query: owner === undefined ? {} : { owner },
+    }
     let query = database.reader
       .selectFrom('subscribers')
       .selectAll()
+      .$if(owner !== undefined, (all) => all.where('owner', owner === null ? 'is' : '=', owner!))
       .orderBy('id', 'desc')
       .limit(limit + 1)
     if (cursor !== undefined) query = query.where('id', '<', cursors.decode(scope, cursor)[0] as string)
@@ -112,21 +150,19 @@ export class Subscribers {
 
   /**
    * Changes what is given. Resumed subscribers get what waited for them.
-   * @throws Problem as `create`, and `not-found`
+   * @throws Problem as `create`, and `not-found`; `forbidden` for an owner who resumes what an admin disabled
    */
-  async change(id: string, given: SubscriberChange): Promise<{ row: SubscribersTable; keys: ShownKeys }> {
+  async change(
+    id: string,
+    given: SubscriberChange,
+    reach: Reach,
+  ): Promise<{ row: SubscribersTable; keys: ShownKeys }> {
     const { database, secrets, clock, keyring } = this.#parts
     const result = await database.transaction(async (tx) => {
-      const before = await this.#lock(tx, id)
+      const before = await this.#lock(tx, id, reach)
       const columns = this.#columns(id, given, openHeaders(keyring, before))
-      const status =
-        given.status === undefined
-          ? {}
-          : {
-              status: given.status,
-              disabled_reason: given.status === 'disabled' ? 'Disabled by a call of the API.' : null,
-            }
-      const row = await this.#update(tx, id, { ...columns, ...status })
+      const row = await this.#update(tx, id, { ...columns, ...statusColumns(before, given.status, reach) })
+      checkAssignment(row)
       return { row, keys: await secrets.ensure(tx, id, schemesOf(row.signing), clock.now()) }
     })
     database.signal('deliveries')
@@ -134,9 +170,9 @@ export class Subscribers {
   }
 
   /** Removes it with its secrets and its delivery log. @throws Problem `not-found` */
-  async remove(id: string): Promise<void> {
+  async remove(id: string, reach: Reach): Promise<void> {
     await this.#parts.database.transaction(async (tx) => {
-      await this.#lock(tx, id)
+      await this.#lock(tx, id, reach)
       const deliveries = tx.selectFrom('deliveries').select('id').where('subscriber_id', '=', id)
       await tx.deleteFrom('attempts').where('delivery', 'in', deliveries).execute()
       await tx.deleteFrom('subscribers').where('id', '=', id).execute()
@@ -147,10 +183,10 @@ export class Subscribers {
    * New keys; the old ones sign as well for `overlap` milliseconds.
    * @throws Problem `not-found`; `invalid-body` for a secret that is none
    */
-  async rotate(id: string, overlap: number, secret?: string): Promise<ShownKeys> {
+  async rotate(id: string, reach: Reach, overlap: number, secret?: string): Promise<ShownKeys> {
     const { database, secrets, clock } = this.#parts
     return database.transaction(async (tx) => {
-      await this.#lock(tx, id)
+      await this.#lock(tx, id, reach)
       const row = await this.#update(tx, id, {})
       return secrets.rotate(tx, id, schemesOf(row.signing), clock.now(), overlap, secret)
     })
@@ -171,10 +207,10 @@ export class Subscribers {
     )
   }
 
-  async #lock(tx: Tx, id: string): Promise<SubscribersTable> {
-    if (this.#parts.database.engine === 'sqlite') return this.get(id, tx)
+  async #lock(tx: Tx, id: string, reach: Reach): Promise<SubscribersTable> {
+    if (this.#parts.database.engine === 'sqlite') return this.get(id, reach, tx)
     await tx.selectFrom('subscribers').select('id').where('id', '=', id).forNoKeyUpdate().execute()
-    return this.get(id, tx)
+    return this.get(id, reach, tx)
   }
 
   #update(tx: Tx, id: string, columns: Partial<SubscribersTable>): Promise<SubscribersTable> {
@@ -215,6 +251,10 @@ export class Subscribers {
       )
     if (given.ordered !== undefined) columns.ordered = given.ordered ? 1 : 0
     if (given.signing !== undefined) columns.signing = given.signing
+    if (given.httpSignature !== undefined) columns.http_signature = given.httpSignature ? 1 : 0
+    if (given.conditions !== undefined) columns.conditions = writeConditions(given.conditions)
+    if (given.owner !== undefined) columns.owner = given.owner
+    if (given.operational !== undefined) columns.operational = given.operational ? 1 : 0
     return columns
   }
 
@@ -224,4 +264,46 @@ export class Subscribers {
     // Kept as it was given, unless it holds what an address may hold only in encoded form.
     return /^[!-~]+$/.test(url) ? url : new URL(url).href
   }
+}
+
+function writeConditions(conditions: readonly Condition[] | null): string | null {
+  if (conditions === null || conditions.length === 0) return null
+  checkConditions(conditions)
+  return JSON.stringify(conditions)
+}
+
+/** What the service tells of all subscribers is not for the owner of some. @throws Problem `invalid-body` */
+function checkAssignment({ owner, operational }: SubscribersTable): void {
+  if (owner !== null && operational === 1)
+    throw new Problem('invalid-body', {
+      detail: 'A subscriber with an owner cannot be operational.',
+      pointer: '/operational',
+    })
+}
+
+/** @throws Problem `forbidden` */
+function statusColumns(
+  before: SubscribersTable,
+  status: SubscriberStatus | undefined,
+  reach: Reach,
+): Partial<SubscribersTable> {
+  if (status === undefined) return {}
+  const byOwner = reach !== 'all'
+  if (byOwner && before.status === 'disabled' && before.disabled_reason === disabledByAdmin)
+    throw new Problem('forbidden', { detail: 'An admin disabled this subscriber, and can enable it again.' })
+  const reason = byOwner ? disabledByOwner : disabledByAdmin
+  // What failed before the pause may be mended: it is told anew when it is not.
+  const health = before.status === status ? {} : { failing_since: null }
+  return { status, disabled_reason: status === 'disabled' ? reason : null, ...health }
+}
+
+/** @throws Problem `conflict` */
+async function refuseTooMany(tx: Tx, owner: string): Promise<void> {
+  const { count } = await tx
+    .selectFrom('subscribers')
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .where('owner', '=', owner)
+    .executeTakeFirstOrThrow()
+  if (count >= mostPerOwner)
+    throw new Problem('conflict', { detail: `At most ${mostPerOwner} subscribers can be registered.` })
 }

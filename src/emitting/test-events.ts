@@ -1,5 +1,6 @@
 import { Problem } from '../errors.ts'
 import type { Database } from '../storage/database.ts'
+import type { Reach } from './audience.ts'
 import type { Emitted, Emitter } from './emitter.ts'
 import type { Subscribers } from './subscribers.ts'
 
@@ -18,15 +19,18 @@ export class TestEvents {
   }
 
   /** @throws Problem `not-found`; `conflict` when the subscriber is disabled */
-  async send(subscriberId: string): Promise<Emitted & { deliveryId: number }> {
+  async send(subscriberId: string, reach: Reach): Promise<Emitted & { deliveryId: number }> {
     const sent = await this.#database.transaction(async (tx) => {
-      const { status } = await this.#subscribers.get(subscriberId, tx)
+      const { status } = await this.#subscribers.get(subscriberId, reach, tx)
       if (status === 'disabled')
         throw new Problem('conflict', {
           detail: 'The subscriber is disabled: set its status to active first.',
         })
       const data = { message: 'A test event: if its signature verifies, everything is set up.', subscriberId }
-      return this.#emitter.toOne(tx, { type: testEventType, data }, subscriberId)
+      const { id, eventId, deliveryIds } = await this.#emitter.toThese(tx, { type: testEventType, data }, [
+        subscriberId,
+      ])
+      return { id, eventId, deliveryId: deliveryIds[0]! }
     })
     this.#database.signal('deliveries')
     return sent

@@ -1,5 +1,6 @@
 import { Type, type Static } from 'typebox'
 import type { AttemptsTable, JobsTable, SubscribersTable } from '../storage/tables.ts'
+import { conditionOperators, type Condition } from './conditions.ts'
 import { redactedValue, showCustomHeaders } from './custom-headers.ts'
 import { deliveryStatuses } from './delivery-filter.ts'
 import type { DeliveryEntry } from './delivery-log.ts'
@@ -27,6 +28,22 @@ export const SubscriberView = Type.Object(
     }),
     ordered: Type.Boolean(),
     signing: Type.Union([Type.Literal('v1'), Type.Literal('v1a'), Type.Literal('both')]),
+    httpSignature: Type.Boolean(),
+    conditions: Type.Array(
+      Type.Object({
+        path: Type.String(),
+        op: Type.Enum(conditionOperators),
+        value: Type.Optional(Type.Unknown()),
+      }),
+    ),
+    owner: Nullable(Type.String()),
+    operational: Type.Boolean(),
+    failingSince: Nullable(
+      Type.String({
+        format: 'date-time',
+        description: 'When it was told that deliveries fail again and again; null while they arrive',
+      }),
+    ),
     createdAt: Time,
     updatedAt: Time,
   },
@@ -60,6 +77,11 @@ export function viewSubscriber(
     headers: showCustomHeaders(headers),
     ordered: row.ordered === 1,
     signing: row.signing,
+    httpSignature: row.http_signature === 1,
+    conditions: row.conditions === null ? [] : (JSON.parse(row.conditions) as Condition[]),
+    owner: row.owner,
+    operational: row.operational === 1,
+    failingSince: row.failing_since === null ? null : iso(row.failing_since),
     createdAt: iso(row.created_at),
     updatedAt: iso(row.updated_at),
   }

@@ -17,7 +17,9 @@ const mostShown = 100
 export async function describeEvent({ reader }: Database, id: number): Promise<Buffer> {
   const event = await reader
     .selectFrom('events as e')
+    .leftJoin('outbox as o', 'o.event', 'e.id')
     .select([
+      'o.audience',
       'e.id',
       'e.event_id',
       'e.type',
@@ -32,11 +34,12 @@ export async function describeEvent({ reader }: Database, id: number): Promise<B
     .where('e.id', '=', id)
     .executeTakeFirst()
   if (!event) throw await describeAbsence(reader, id)
-  const { payload, headers, content_type: contentType, ...row } = event
+  const { payload, headers, content_type: contentType, audience, ...row } = event
   const kept = readKeptHeaders(headers)
   const shown = {
     ...presentEvent(row),
     contentType,
+    audience,
     headers: headers === null ? null : kept.headers,
     verification: describeVerification(kept.verification),
     causedBy: await describeCause(reader, id),

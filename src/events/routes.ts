@@ -30,6 +30,10 @@ const object = <P extends TProperties>(properties: P) => Type.Object(properties)
 const EventDetail = Type.Object({
   ...EventItem.properties,
   contentType: Type.String(),
+  audience: Type.Union([Type.String(), Type.Null()], {
+    description:
+      'Of an emitted event: the owner whose subscribers get it, `*` for everybody’s; null for those without an owner.',
+  }),
   headers: Type.Union([Type.Record(Type.String(), Type.String()), Type.Null()], {
     description: 'Of the request that brought a received event, without credentials and signatures.',
   }),

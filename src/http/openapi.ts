@@ -46,6 +46,7 @@ const credentials: Record<Access, readonly Record<string, string[]>[]> = {
  * @param demo whether routes that are `openInDemo` are open now: their credentials are then told as optional.
  */
 export async function describeRoutes(app: App, demo: boolean): Promise<void> {
+  app.decorate('webhooks', {})
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
@@ -65,6 +66,7 @@ export async function describeRoutes(app: App, demo: boolean): Promise<void> {
         { name: 'sign-in', description: 'Identity providers, sessions, tokens, accounts' },
         { name: 'operations', description: 'Health, metrics, this document' },
         { name: 'pages', description: 'For people, in a browser' },
+        { name: 'events that are sent', description: 'What subscribers get' },
       ],
       components: {
         securitySchemes: {
@@ -91,9 +93,16 @@ export async function describeRoutes(app: App, demo: boolean): Promise<void> {
       const described = 'openapiObject' in document ? document.openapiObject : {}
       const paths = Object.values((described.paths ?? {}) as Record<string, Record<string, Operation>>)
       for (const operations of paths) Object.values(operations).forEach(markOptionalBody)
-      return described
+      return Object.keys(app.webhooks).length === 0 ? described : { ...described, webhooks: app.webhooks }
     },
   })
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** What is sent to subscribers, by event type, as path items of OpenAPI; rooms fill it with their routes. */
+    webhooks: Record<string, object>
+  }
 }
 
 /** Carries `config.optionalBody` through the plugin, which knows bodies only as required. */

@@ -20,7 +20,7 @@ export interface HookContext<DB = HookTables> {
    */
   readonly tx: Transaction<DB>
   /** Sends an event to subscribers, if and only if the sign-in succeeds. */
-  readonly emit: (event: { type: string; data: unknown; id?: string }) => void
+  readonly emit: (event: { type: string; data: unknown; id?: string; audience?: string }) => void
   /**
    * Ends the sign-in, also when what it throws is caught; nothing of the sign-in is kept. The person reads the message of
    * the first call on /login.

@@ -136,7 +136,7 @@ async function runHandlers(
   return emitted
 }
 
-function checked({ type, data, id }: EmittedEvent): EmittedEvent {
+function checked({ type, data, id, audience }: EmittedEvent): EmittedEvent {
   if (typeof type !== 'string' || type === '') throw new TypeError('emit: the event has no type')
-  return { type, data, ...(id !== undefined && { id }) }
+  return { type, data, ...(id !== undefined && { id }), ...(audience !== undefined && { audience }) }
 }

@@ -32,6 +32,8 @@ export interface EmittedEvent {
   data: unknown
   /** The stable id; made up when it is left out. */
   id?: string
+  /** The owner whose subscribers get it, or `*` for everybody's. Default: subscribers without an owner. */
+  audience?: string
 }
 
 /** The part of a pino logger that handlers are promised. */

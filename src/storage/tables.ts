@@ -293,6 +293,8 @@ export interface OutboxTable {
   created_at: ColumnType<number, number | undefined, number>
   /** The received event whose handler emitted it, in the transaction of its work. */
   caused_by: number | null
+  /** The owner whose subscribers it is for; null for those without an owner, `*` for all. */
+  audience: string | null
 }
 
 export type SubscriberStatus = 'active' | 'paused' | 'disabled'
@@ -318,6 +320,16 @@ export interface SubscribersTable {
   signing: SigningScheme
   created_at: number
   updated_at: number
+  /** The tenant or user that it belongs to. */
+  owner: string | null
+  /** JSON: what must hold of an event's data. */
+  conditions: string | null
+  /** Whether requests are signed by RFC 9421 as well. */
+  http_signature: number
+  /** Whether it gets the events about deliveries and subscribers, and no others. */
+  operational: number
+  /** When it was told that its deliveries fail; null once one arrived. */
+  failing_since: number | null
 }
 
 export interface SubscriberSecretsTable {

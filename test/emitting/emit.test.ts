@@ -194,6 +194,8 @@ onEachEngine('emit', (engine) => {
       headers: null,
       ordered: 0,
       signing: 'v1' as const,
+      http_signature: 0,
+      operational: 0,
       created_at: 1,
       updated_at: 1,
     }

@@ -50,6 +50,8 @@ onEachEngine('queue', (engine) => {
       headers: null,
       ordered: 0,
       signing: 'v1' as const,
+      http_signature: 0,
+      operational: 0,
       created_at: 1,
       updated_at: 1,
     }

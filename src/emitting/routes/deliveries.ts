@@ -16,6 +16,7 @@ import {
   viewJob,
   viewPage,
 } from '../views.ts'
+import type { Area } from './area.ts'
 import { readSubscriberId } from './subscribers.ts'
 
 export interface DeliveryRouteParts {
@@ -25,7 +26,6 @@ export interface DeliveryRouteParts {
 }
 
 const tags = ['deliveries']
-const config = { access: 'admin' } as const
 const params = Type.Object({ id: Type.String() })
 
 const filters = {
@@ -60,9 +60,15 @@ const ReplayBody = Type.Object(
   { additionalProperties: false },
 )
 
-export function deliveryRoutes(app: App, { deliveryLog, replay, subscribers }: DeliveryRouteParts): void {
+export function deliveryRoutes(
+  app: App,
+  { deliveryLog, replay, subscribers }: DeliveryRouteParts,
+  { prefix, access, reach }: Area,
+): void {
+  const config = { access }
+
   app.get(
-    '/subscribers/:id/deliveries',
+    `${prefix}/subscribers/:id/deliveries`,
     {
       config,
       schema: {
@@ -73,9 +79,10 @@ export function deliveryRoutes(app: App, { deliveryLog, replay, subscribers }: D
         response: { 200: ListView },
       },
     },
-    async ({ params: { id }, query }) => {
+    async (request) => {
+      const { params, query } = request
       const filter = readDeliveryFilter(query)
-      const { id: subscriberId } = await subscribers.get(readSubscriberId(id))
+      const { id: subscriberId } = await subscribers.get(readSubscriberId(params.id), reach(request))
       const { rows, nextCursor } = await deliveryLog.list(
         subscriberId,
         filter,
@@ -87,19 +94,19 @@ export function deliveryRoutes(app: App, { deliveryLog, replay, subscribers }: D
   )
 
   app.get(
-    '/deliveries/:id',
+    `${prefix}/deliveries/:id`,
     {
       config,
       schema: { tags, summary: 'One delivery with its attempts', params, response: { 200: DetailView } },
     },
-    async ({ params: { id } }) => {
-      const { entry, attempts } = await deliveryLog.get(readDeliveryId(id))
+    async (request) => {
+      const { entry, attempts } = await deliveryLog.get(readDeliveryId(request.params.id), reach(request))
       return { ...viewDelivery(entry), attempts: attempts.map(viewAttempt) }
     },
   )
 
   app.post(
-    '/deliveries/:id/replay',
+    `${prefix}/deliveries/:id/replay`,
     {
       config,
       schema: {
@@ -109,16 +116,16 @@ export function deliveryRoutes(app: App, { deliveryLog, replay, subscribers }: D
         response: { 202: DeliveryView },
       },
     },
-    async ({ params: { id } }, reply) => {
-      const deliveryId = readDeliveryId(id)
-      await replay.one(deliveryId)
-      return reply.code(202).send(viewDelivery((await deliveryLog.get(deliveryId)).entry))
+    async (request, reply) => {
+      const deliveryId = readDeliveryId(request.params.id)
+      await replay.one(deliveryId, reach(request))
+      return reply.code(202).send(viewDelivery((await deliveryLog.get(deliveryId, reach(request))).entry))
     },
   )
 
   const Total = Type.Object({ total: Type.Integer() }, { additionalProperties: false })
   app.post(
-    '/subscribers/:id/replay',
+    `${prefix}/subscribers/:id/replay`,
     {
       config: { ...config, optionalBody: true },
       schema: {
@@ -129,9 +136,10 @@ export function deliveryRoutes(app: App, { deliveryLog, replay, subscribers }: D
         response: { 200: Total, 202: JobView },
       },
     },
-    async ({ params: { id }, body }, reply) => {
+    async (request, reply) => {
+      const { params, body } = request
       const filter = readDeliveryFilter(body)
-      const { id: subscriberId, status } = await subscribers.get(readSubscriberId(id))
+      const { id: subscriberId, status } = await subscribers.get(readSubscriberId(params.id), reach(request))
       if (body.dryRun) return reply.code(200).send({ total: await replay.count(subscriberId, filter) })
       if (status === 'disabled')
         throw new Problem('conflict', {

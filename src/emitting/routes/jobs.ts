@@ -4,24 +4,26 @@ import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
 import type { Jobs } from '../jobs.ts'
 import { JobView, viewJob } from '../views.ts'
+import type { Area } from './area.ts'
 
 export interface JobRouteParts {
   jobs: Jobs
 }
 
 const tags = ['deliveries']
-const config = { access: 'admin' } as const
 const params = Type.Object({ id: Type.String() })
 
-export function jobRoutes(app: App, { jobs }: JobRouteParts): void {
+export function jobRoutes(app: App, { jobs }: JobRouteParts, { prefix, access, reach }: Area): void {
+  const config = { access }
+
   app.get(
-    '/jobs/:id',
+    `${prefix}/jobs/:id`,
     { config, schema: { tags, summary: 'How far a bulk replay is', params, response: { 200: JobView } } },
-    async ({ params: { id } }) => viewJob(await jobs.get(readJobId(id))),
+    async (request) => viewJob(await jobs.get(readJobId(request.params.id), reach(request))),
   )
 
   app.delete(
-    '/jobs/:id',
+    `${prefix}/jobs/:id`,
     {
       config,
       schema: {
@@ -31,7 +33,7 @@ export function jobRoutes(app: App, { jobs }: JobRouteParts): void {
         response: { 200: JobView },
       },
     },
-    async ({ params: { id } }) => viewJob(await jobs.cancel(readJobId(id))),
+    async (request) => viewJob(await jobs.cancel(readJobId(request.params.id), reach(request))),
   )
 }
 

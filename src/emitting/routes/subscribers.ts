@@ -5,10 +5,12 @@ import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
 import { readLimit } from '../../paging/limit.ts'
 import type { SubscribersTable } from '../../storage/tables.ts'
+import type { Reach } from '../audience.ts'
 import { openHeaders } from '../destinations.ts'
-import { NewSubscriberBody, readSettings, Secret, SubscriberChangeBody } from '../subscriber-body.ts'
+import { readSettings, Secret } from '../subscriber-body.ts'
 import type { Subscribers } from '../subscribers.ts'
 import type { TestEvents } from '../test-events.ts'
+import type { Area } from './area.ts'
 import { NewKeysView, PageInfoView, SubscriberView, viewPage, viewSubscriber } from '../views.ts'
 
 export interface SubscriberRouteParts {
@@ -19,7 +21,6 @@ export interface SubscriberRouteParts {
 }
 
 const tags = ['subscribers']
-const config = { access: 'admin' } as const
 const params = Type.Object({ id: Type.String() })
 /** Seconds that an old secret goes on signing after a rotation. */
 const defaultOverlap = 86_400
@@ -28,6 +29,15 @@ const longestOverlap = 30 * 86_400
 const KeysView = Type.Object(NewKeysView, { additionalProperties: false })
 const WithKeys = Type.Object(
   { ...SubscriberView.properties, ...NewKeysView },
+  { additionalProperties: false },
+)
+const Registered = Type.Object(
+  {
+    ...WithKeys.properties,
+    testDeliveryId: Type.Optional(
+      Type.Integer({ description: 'Of the test event, if one was asked for: GET /deliveries/{id}' }),
+    ),
+  },
   { additionalProperties: false },
 )
 const WithPublicKeys = Type.Object(
@@ -41,27 +51,29 @@ const WithPublicKeys = Type.Object(
 export function subscriberRoutes(
   app: App,
   { subscribers, testEvents, publicKeysOf, keyring }: SubscriberRouteParts,
+  area: Area,
 ): void {
+  const { prefix, reach } = area
+  const config = { access: area.access }
   const view = (row: SubscribersTable) => viewSubscriber(row, openHeaders(keyring, row))
 
   app.post(
-    '/subscribers',
+    `${prefix}/subscribers`,
     {
       config,
       schema: {
         tags,
         summary: 'Register a subscriber; the answer shows its secret, and no later one does',
-        body: NewSubscriberBody,
-        response: { 201: WithKeys },
+        body: area.newSubscriber,
+        response: { 201: Registered },
       },
     },
-    async ({ body }, reply) => {
-      const { row, keys } = await subscribers.create({
-        ...readSettings(body),
-        url: body.url,
-        secret: body.secret,
-      })
-      return reply.code(201).send({ ...view(row), ...keys })
+    async (request, reply) => {
+      const { url, secret, sendTest, ...settings } = request.body
+      const given = { ...readSettings(settings), url, secret }
+      const { row, keys } = await subscribers.create(given, reach(request))
+      const test = sendTest ? { testDeliveryId: (await testEvents.send(row.id, 'all')).deliveryId } : {}
+      return reply.code(201).send({ ...view(row), ...keys, ...test })
     },
   )
 
@@ -72,15 +84,22 @@ export function subscriberRoutes(
   const querystring = Type.Object({
     limit: Type.Optional(Type.String({ description: '1 to 100, default 20' })),
     cursor: Type.Optional(Type.String({ minLength: 1 })),
+    ...(area.access === 'admin' && {
+      owner: Type.Optional(
+        Type.String({ description: 'Only those of this owner; empty: those without one' }),
+      ),
+    }),
   })
   app.get(
-    '/subscribers',
+    `${prefix}/subscribers`,
     {
       config,
       schema: { tags, summary: 'Subscribers, newest first', querystring, response: { 200: ListView } },
     },
-    async ({ query }) => {
+    async (request) => {
+      const { query } = request
       const { rows, nextCursor } = await subscribers.list(
+        ownerAsked(reach(request), (query as { owner?: string }).owner),
         readLimit(query.limit, { default: 20, max: 100 }),
         query.cursor,
       )
@@ -89,37 +108,36 @@ export function subscriberRoutes(
   )
 
   app.get(
-    '/subscribers/:id',
+    `${prefix}/subscribers/:id`,
     { config, schema: { tags, summary: 'One subscriber', params, response: { 200: WithPublicKeys } } },
-    async ({ params: { id } }) => {
-      const row = await subscribers.get(readSubscriberId(id))
+    async (request) => {
+      const row = await subscribers.get(readSubscriberId(request.params.id), reach(request))
       return { ...view(row), publicKeys: await publicKeysOf(row.id) }
     },
   )
 
   app.patch(
-    '/subscribers/:id',
+    `${prefix}/subscribers/:id`,
     {
       config,
       schema: {
         tags,
         summary: 'Change, pause, resume, disable; null takes the default',
         params,
-        body: SubscriberChangeBody,
+        body: area.subscriberChange,
         response: { 200: WithKeys },
       },
     },
-    async ({ params: { id }, body }) => {
-      const { row, keys } = await subscribers.change(readSubscriberId(id), {
-        ...readSettings(body),
-        status: body.status,
-      })
+    async (request) => {
+      const { params, body } = request
+      const given = { ...readSettings(body), status: body.status }
+      const { row, keys } = await subscribers.change(readSubscriberId(params.id), given, reach(request))
       return { ...view(row), ...keys }
     },
   )
 
   app.delete(
-    '/subscribers/:id',
+    `${prefix}/subscribers/:id`,
     {
       config,
       schema: {
@@ -129,8 +147,8 @@ export function subscriberRoutes(
         response: { 204: Type.Null() },
       },
     },
-    async ({ params: { id } }, reply) => {
-      await subscribers.remove(readSubscriberId(id))
+    async (request, reply) => {
+      await subscribers.remove(readSubscriberId(request.params.id), reach(request))
       return reply.code(204).send(null)
     },
   )
@@ -149,7 +167,7 @@ export function subscriberRoutes(
     { additionalProperties: false },
   )
   app.post(
-    '/subscribers/:id/rotate-secret',
+    `${prefix}/subscribers/:id/rotate-secret`,
     {
       config: { ...config, optionalBody: true },
       schema: {
@@ -160,12 +178,11 @@ export function subscriberRoutes(
         response: { 200: KeysView },
       },
     },
-    async ({ params: { id }, body }) =>
-      subscribers.rotate(
-        readSubscriberId(id),
-        Math.round((body.overlapSeconds ?? defaultOverlap) * 1000),
-        body.secret,
-      ),
+    async (request) => {
+      const { params, body } = request
+      const overlap = Math.round((body.overlapSeconds ?? defaultOverlap) * 1000)
+      return subscribers.rotate(readSubscriberId(params.id), reach(request), overlap, body.secret)
+    },
   )
 
   const TestView = Type.Object(
@@ -177,7 +194,7 @@ export function subscriberRoutes(
     { additionalProperties: false },
   )
   app.post(
-    '/subscribers/:id/test',
+    `${prefix}/subscribers/:id/test`,
     {
       config,
       schema: {
@@ -187,8 +204,16 @@ export function subscriberRoutes(
         response: { 202: TestView },
       },
     },
-    async ({ params: { id } }, reply) => reply.code(202).send(await testEvents.send(readSubscriberId(id))),
+    async (request, reply) =>
+      reply.code(202).send(await testEvents.send(readSubscriberId(request.params.id), reach(request))),
   )
+}
+
+/** Whose subscribers a list shows: see Subscribers.list. */
+function ownerAsked(reach: Reach, owner: string | undefined): string | null | undefined {
+  if (reach !== 'all') return reach.owner
+  // Nobody has an owner that holds a NUL, which PostgreSQL would refuse to look for.
+  return owner === '' ? null : owner?.replaceAll('\0', '\u{fffd}')
 }
 
 /** @throws Problem `not-found` for what has not the form of an id. */

@@ -3,6 +3,7 @@ import { initial } from './0001-initial.ts'
 import { orderKeys } from './0002-order-keys.ts'
 import { retention } from './0003-retention.ts'
 import { refreshTokenChains } from './0004-refresh-token-chains.ts'
+import { audiences } from './0005-audiences.ts'
 
 /** All migrations, in the order in which they are applied. A released one is never changed. */
-export const migrations: readonly Migration[] = [initial, orderKeys, retention, refreshTokenChains]
+export const migrations: readonly Migration[] = [initial, orderKeys, retention, refreshTokenChains, audiences]

@@ -1,0 +1,22 @@
+/** As an event's audience: the subscribers of all owners, and those without one. */
+export const everybody = '*'
+
+/** A tenant or user as a caller names it: visible ASCII, 1 to 256 characters, but `*` alone. */
+export const ownerPattern = '^(?!\\*$)[!-~]{1,256}$'
+
+/**
+ * Whether an event for `audience` is for a subscriber of `owner`. An event without an audience goes to subscribers
+ * without an owner only: a forgotten audience must not show one tenant's data to another.
+ * @param ownerlessGetAll whether those without an owner also get what is addressed to an owner
+ */
+export function isFor(audience: string | null, owner: string | null, ownerlessGetAll: boolean): boolean {
+  if (audience === everybody) return true
+  return owner === null ? audience === null || ownerlessGetAll : owner === audience
+}
+
+/** Whose subscribers somebody may see and change: everybody's, as admins do, or those of one owner. */
+export type Reach = 'all' | { readonly owner: string }
+
+export function reaches(reach: Reach, owner: string | null): boolean {
+  return reach === 'all' || reach.owner === owner
+}

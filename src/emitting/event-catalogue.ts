@@ -1,0 +1,113 @@
+import { createRequire } from 'node:module'
+import type * as TypeboxSchema from 'typebox/schema'
+import { Problem } from '../errors.ts'
+import type { EventTypeDeclaration } from './config.ts'
+import { eventTypePattern } from './event.ts'
+
+const require = createRequire(import.meta.url)
+const validType = new RegExp(eventTypePattern)
+/** Faults that one refusal tells of. */
+const mostTold = 3
+
+/** A declared type of events, as the catalogue shows it. */
+export interface CatalogueEntry extends EventTypeDeclaration {
+  type: string
+  /** Whether the service emits it by itself. */
+  builtIn: boolean
+}
+
+type Check = (data: unknown) => string[]
+
+/** The declared types of events: what their data must be like, and what they are for. */
+export class EventCatalogue {
+  readonly entries: readonly CatalogueEntry[]
+  readonly #refuseOthers: boolean
+  readonly #checks = new Map<string, Check>()
+  readonly #known: ReadonlySet<string>
+
+  /**
+   * @param builtIn types that the service emits by itself
+   * @throws Error with a sentence for the operator when a declaration makes no sense, or a sample is not of its schema
+   */
+  constructor(
+    declared: Readonly<Record<string, EventTypeDeclaration>>,
+    refuseOthers: boolean,
+    builtIn: Readonly<Record<string, EventTypeDeclaration>> = {},
+  ) {
+    this.#refuseOthers = refuseOthers
+    this.entries = [...entriesOf(declared, false), ...entriesOf(builtIn, true)]
+    this.#known = new Set(Object.keys(declared))
+    for (const [type, declaration] of Object.entries(declared)) {
+      if (typeof declaration !== 'object')
+        throw new Error(`emitting.eventTypes: that of ${type} is no object`)
+      const { schema, samples } = declaration
+      if (!validType.test(type))
+        throw new Error(`emitting.eventTypes: ${JSON.stringify(type)} is no type of events`)
+      if (Object.hasOwn(builtIn, type))
+        throw new Error(`emitting.eventTypes: ${type} is emitted by the service itself`)
+      if (schema === undefined) continue
+      const check = compile(type, schema)
+      this.#checks.set(type, check)
+      for (const [index, sample] of (samples ?? []).entries()) {
+        const [fault] = check(sample)
+        if (fault)
+          throw new Error(
+            `emitting.eventTypes: sample ${index + 1} of ${type} is not of its schema: ${fault}`,
+          )
+      }
+    }
+  }
+
+  /**
+   * @param data JSON
+   * @throws Problem `invalid-body` for data that the declaration does not allow, and for a type without one where those
+   * are refused
+   */
+  check(type: string, data: string): void {
+    if (this.#refuseOthers && !this.#known.has(type)) {
+      throw new Problem('invalid-body', {
+        detail: `The type ${type} is not declared; GET /event-types shows those that are.`,
+        pointer: '/type',
+      })
+    }
+    const faults = this.#checks.get(type)?.(JSON.parse(data)) ?? []
+    if (faults.length > 0) {
+      throw new Problem('invalid-body', {
+        detail: `The data is not what ${type} is declared to have: ${faults.slice(0, mostTold).join('; ')}.`,
+        pointer: '/data',
+      })
+    }
+  }
+}
+
+function entriesOf(
+  declared: Readonly<Record<string, EventTypeDeclaration>>,
+  builtIn: boolean,
+): CatalogueEntry[] {
+  return Object.entries(declared).map(([type, declaration]) => Object.assign({ type, builtIn }, declaration))
+}
+
+let compiler: typeof TypeboxSchema | undefined
+
+/** Loaded when a schema is declared: without one a start need not wait for it. */
+function compile(type: string, schema: object): Check {
+  try {
+    compiler ??= require('typebox/schema') as typeof TypeboxSchema
+    const validator = compiler.Compile(schema)
+    validator.Check(null)
+    return (data) => {
+      if (validator.Check(data)) return []
+      const [, errors] = validator.Errors(data)
+      return errors.length === 0
+        ? ['it does not match']
+        : errors.map(({ instancePath, message }) => `${instancePath || 'it'} ${message}`)
+    }
+  } catch (error) {
+    throw new Error(
+      `emitting.eventTypes: the schema of ${type} cannot be used: ${(error as Error).message}`,
+      {
+        cause: error,
+      },
+    )
+  }
+}

@@ -1,0 +1,138 @@
+import type { Readable } from 'node:stream'
+import type { Clock } from '../clock.ts'
+import { Problem } from '../errors.ts'
+import type { BodyBudget } from '../http/body-budget.ts'
+import { compileValidator } from '../http/schema-compilers.ts'
+import { toProblem } from '../http/problem-details.ts'
+import type { Database } from '../storage/database.ts'
+import { NewEventBody, type LineAnswer } from './event-body.ts'
+import type { Emitter } from './emitter.ts'
+import type { NewEvent } from './event.ts'
+import { Lines, type Line } from './lines.ts'
+import { parseLossless } from './lossless-json.ts'
+
+/** Lines of one transaction. */
+const mostLines = 500
+/**
+ * How long events are taken from one call, in milliseconds: less than what the server grants to a request, so that the
+ * end is an answer and not a broken connection.
+ */
+const longestCall = 25_000
+
+export interface EventLinesParts {
+  emitter: Emitter
+  database: Database
+  clock: Clock
+  budget: BodyBudget
+  /** Bytes of one line. */
+  lineLimit: number
+}
+
+/**
+ * Emits the events of a body of NDJSON as they come, and yields the answers, a text of one line or more at a time. An
+ * answer to a line is only yielded when its event is committed. What is not yet taken is not read: who reads no answers
+ * is not read from either.
+ */
+export async function* answerLines(body: Readable, parts: EventLinesParts): AsyncGenerator<string> {
+  const { budget, lineLimit, clock } = parts
+  if (!budget.begin(0))
+    throw new Problem('overloaded', { retryAfter: 1, detail: 'Too many bodies are being read.' })
+  const lines = new Lines(lineLimit)
+  let held = 0
+  const until = clock.now() + longestCall
+  try {
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      const complete = lines.push(chunk)
+      const more = Math.max(held, lines.held) - held
+      if (!budget.take(more)) {
+        yield write(refusal(lines.number + 1, 'overloaded', 'Too many large bodies are being read.'))
+        return
+      }
+      held += more
+      for (let from = 0; from < complete.length; from += mostLines) {
+        const { answers, over } = await emitLines(complete.slice(from, from + mostLines), parts)
+        yield write(...answers)
+        if (over) return
+      }
+      if (clock.now() >= until) {
+        const detail = `Lines are taken for ${longestCall / 1000} s: send those from this one on in another call.`
+        yield write(refusal(lines.number + 1, 'request-timeout', detail))
+        return
+      }
+    }
+    const last = lines.end()
+    if (last) yield write(...(await emitLines([last], parts)).answers)
+  } finally {
+    budget.end(held)
+  }
+}
+
+/** `over` when the database does not answer: what follows has no better prospect. */
+async function emitLines(
+  lines: readonly Line[],
+  { emitter, database, lineLimit }: EventLinesParts,
+): Promise<{ answers: LineAnswer[]; over: boolean }> {
+  const read = lines.map(({ bytes }) => readLine(bytes, lineLimit))
+  const events = read.filter((event): event is NewEvent => !(event instanceof Problem))
+  let results: IterableIterator<Problem | { id: number; eventId: string }>
+  let over = false
+  try {
+    const settled = events.length === 0 ? [] : await database.transaction((tx) => emitter.settle(tx, events))
+    if (events.length > 0) database.signal('deliveries')
+    results = settled.values()
+  } catch (error) {
+    const problem = toProblem(error)
+    // An error that nobody knows ends the answer and is logged like any other.
+    if (problem.code === 'internal') throw error
+    results = events.map(() => problem).values()
+    over = true
+  }
+  const answers = read.map((event, index): LineAnswer => {
+    const { number: line } = lines[index]!
+    if (event instanceof Problem) return answerTo(line, event)
+    const result = results.next().value!
+    if (result instanceof Problem) return answerTo(line, result)
+    const { id, eventId } = result
+    return { line, status: 202, id, eventId, type: event.type }
+  })
+  return { answers, over }
+}
+
+type Check = (value: unknown) => { error?: readonly { instancePath?: string; message?: string }[] }
+let check: Check | undefined
+
+function readLine(bytes: Buffer | undefined, limit: number): NewEvent | Problem {
+  if (bytes === undefined)
+    return new Problem('body-too-large', { detail: `At most ${limit} bytes are taken as a line.` })
+  try {
+    const event = parseLossless(bytes)
+    check ??= compileValidator({
+      schema: NewEventBody,
+      method: 'POST',
+      url: '/events',
+      httpPart: 'body',
+    }) as unknown as Check
+    const { error } = check(event)
+    if (!error) return event as NewEvent
+    const { instancePath: pointer = '', message } = error[0] ?? {}
+    return new Problem('invalid-body', {
+      detail: `${pointer || 'The line'} ${message ?? 'is not of the documented form'}.`,
+      pointer,
+    })
+  } catch (error) {
+    if (error instanceof Problem) return error
+    throw error
+  }
+}
+
+function answerTo(line: number, { status, code, extras }: Problem): LineAnswer {
+  return { line, status, code, detail: extras.detail, pointer: extras.pointer || undefined }
+}
+
+function refusal(line: number, code: 'overloaded' | 'request-timeout', detail: string): LineAnswer {
+  return answerTo(line, new Problem(code, { detail }))
+}
+
+function write(...answers: LineAnswer[]): string {
+  return answers.map((answer) => `${JSON.stringify(answer)}\n`).join('')
+}

@@ -1,0 +1,160 @@
+import { sql, type Insertable } from 'kysely'
+import type { Tx } from '../storage/database.ts'
+import type { Engine } from '../storage/query-runner.ts'
+import type { DeliveriesTable } from '../storage/tables.ts'
+import { everybody, isFor } from './audience.ts'
+import { holds, type Condition } from './conditions.ts'
+import { matchesType } from './event-types.ts'
+import type { PreparedEvent } from './event.ts'
+
+/** Rows of one statement on SQLite: well under its bound on parameters. */
+const rowsPerInsert = 500
+/** On PostgreSQL, where a statement has one parameter per column. */
+const rowsPerUnnest = 20_000
+
+export interface FanOutParts {
+  engine: Engine
+  /** Milliseconds before the first attempt where the subscriber has no schedule of its own. */
+  firstDelay: number
+  /** Whether subscribers without an owner also get what is addressed to an owner. */
+  ownerlessGetAll: boolean
+}
+
+export interface NewInLog {
+  /** Its place in the log. */
+  id: number
+  event: PreparedEvent
+}
+
+interface Candidate {
+  id: string
+  event_types: string
+  conditions: string | null
+  owner: string | null
+  retry_schedule: string | null
+}
+
+/** Makes a delivery of each event for each subscriber that it is for. */
+export class FanOut {
+  readonly #parts: FanOutParts
+  readonly #patterns = new ParseCache<string[]>()
+  readonly #conditions = new ParseCache<Condition[]>()
+
+  constructor(parts: FanOutParts) {
+    this.#parts = parts
+  }
+
+  /** In the order of the events: those of an ordered subscriber go out in the order of their ids. */
+  async deliver(tx: Tx, events: readonly NewInLog[], now: number): Promise<void> {
+    if (events.length === 0) return
+    const candidates = await this.#candidates(tx, events)
+    if (candidates.length === 0) return
+    const most = this.#parts.engine === 'postgres' ? rowsPerUnnest : rowsPerInsert
+    let rows: NewDelivery[] = []
+    for (const event of events) {
+      rows.push(...this.#rows(event, candidates, now))
+      // As many as make a statement, and not all of them: every event may have thousands.
+      for (; rows.length >= most; rows = rows.slice(most)) await this.#insert(tx, rows.slice(0, most))
+    }
+    if (rows.length > 0) await this.#insert(tx, rows)
+  }
+
+  /** Subscribers that any of the events may be for, by their ids. */
+  #candidates(tx: Tx, events: readonly NewInLog[]): Promise<Candidate[]> {
+    const audiences = new Set(events.map(({ event }) => event.audience))
+    const owners = [...audiences].filter((audience) => audience !== null)
+    const ownerless = audiences.has(null) || this.#parts.ownerlessGetAll
+    let query = tx
+      .selectFrom('subscribers')
+      .select(['id', 'event_types', 'conditions', 'owner', 'retry_schedule'])
+      .where('status', 'in', ['active', 'paused'])
+      .where('operational', '=', 0)
+      .orderBy('id')
+    if (!audiences.has(everybody)) {
+      query = query.where((eb) =>
+        eb.or([
+          ...(owners.length > 0 ? [eb('owner', 'in', owners)] : []),
+          ...(ownerless ? [eb('owner', 'is', null)] : []),
+        ]),
+      )
+    }
+    return query.execute()
+  }
+
+  #rows({ id, event }: NewInLog, candidates: readonly Candidate[], now: number): NewDelivery[] {
+    const { ownerlessGetAll, firstDelay } = this.#parts
+    let data: unknown
+    let parsed = false
+    return candidates
+      .filter(({ event_types, conditions, owner }) => {
+        if (!isFor(event.audience, owner, ownerlessGetAll)) return false
+        if (!matchesType(this.#patterns.of(event_types), event.type)) return false
+        if (conditions === null) return true
+        if (!parsed) data = JSON.parse(event.data)
+        parsed = true
+        return holds(this.#conditions.of(conditions), data)
+      })
+      .map((subscriber) =>
+        newDelivery(id, subscriber.id, now, now + delayOf(subscriber.retry_schedule, firstDelay)),
+      )
+  }
+
+  async #insert(tx: Tx, rows: readonly NewDelivery[]): Promise<void> {
+    if (this.#parts.engine === 'postgres') await insertUnlessRemoved(tx, rows)
+    else await tx.insertInto('deliveries').values(rows).execute()
+  }
+}
+
+/**
+ * A subscriber that is removed at this moment gets none: its row is locked or skipped, where a plain insert would break
+ * the foreign key and the caller's transaction with it.
+ */
+async function insertUnlessRemoved(tx: Tx, rows: readonly NewDelivery[]): Promise<void> {
+  const [{ created_at }] = rows as [NewDelivery]
+  const events = rows.map(({ event }) => event)
+  const ids = rows.map(({ subscriber_id }) => subscriber_id)
+  const due = rows.map(({ due_at }) => due_at)
+  await sql`
+    insert into deliveries (event, subscriber_id, status, attempts, attempts_before, due_at, created_at)
+    select want.event, s.id, 'pending', 0, 0, want.due_at, ${created_at}::bigint
+    from unnest(${events}::bigint[], ${ids}::text[], ${due}::bigint[]) as want (event, id, due_at)
+      join subscribers s on s.id = want.id
+    order by want.event, s.id
+    for key share of s`.execute(tx)
+}
+
+export type NewDelivery = Insertable<DeliveriesTable>
+
+export function newDelivery(event: number, subscriberId: string, now: number, dueAt: number): NewDelivery {
+  return {
+    event,
+    subscriber_id: subscriberId,
+    status: 'pending',
+    attempts: 0,
+    attempts_before: 0,
+    due_at: dueAt,
+    claim: null,
+    created_at: now,
+    finished_at: null,
+  }
+}
+
+/** Milliseconds from the emit to the first attempt. */
+function delayOf(retrySchedule: string | null, fallback: number): number {
+  return retrySchedule === null ? fallback : ((JSON.parse(retrySchedule) as number[])[0] ?? 0)
+}
+
+/** Subscribers mostly share a few texts: each is parsed once. */
+class ParseCache<T> {
+  readonly #parsed = new Map<string, T>()
+
+  of(json: string): T {
+    let value = this.#parsed.get(json)
+    if (value === undefined) {
+      if (this.#parsed.size > 10_000) this.#parsed.clear()
+      value = JSON.parse(json) as T
+      this.#parsed.set(json, value)
+    }
+    return value
+  }
+}

@@ -1,0 +1,78 @@
+/** A line of a body, without its end; empty ones are not counted out, only left out. */
+export interface Line {
+  /** From 1 on. */
+  number: number
+  /** `undefined` when it is longer than the limit. */
+  bytes: Buffer | undefined
+}
+
+const newline = 0x0a
+const carriageReturn = 0x0d
+
+/** Cuts what comes into lines, and holds no more than the limit of one that has not ended. */
+export class Lines {
+  readonly #limit: number
+  #pieces: Buffer[] = []
+  #held = 0
+  #tooLong = false
+  #number = 0
+
+  /** @param limit bytes of a line */
+  constructor(limit: number) {
+    this.#limit = limit
+  }
+
+  /** Bytes of the line that has not ended. */
+  get held(): number {
+    return this.#held
+  }
+
+  /** Lines that have ended. */
+  get number(): number {
+    return this.#number
+  }
+
+  /** The lines that end in this chunk. */
+  push(chunk: Buffer): Line[] {
+    const lines: Line[] = []
+    let from = 0
+    for (let at = chunk.indexOf(newline); at !== -1; at = chunk.indexOf(newline, from)) {
+      this.#add(chunk.subarray(from, at))
+      const line = this.#take()
+      if (line) lines.push(line)
+      from = at + 1
+    }
+    this.#add(chunk.subarray(from))
+    return lines
+  }
+
+  /** What follows the last end of a line. */
+  end(): Line | undefined {
+    return this.#take()
+  }
+
+  #add(piece: Buffer): void {
+    if (piece.length === 0 || this.#tooLong) return
+    if (this.#held + piece.length > this.#limit) {
+      this.#tooLong = true
+      this.#pieces = []
+      this.#held = 0
+      return
+    }
+    this.#pieces.push(piece)
+    this.#held += piece.length
+  }
+
+  #take(): Line | undefined {
+    const [first = Buffer.alloc(0)] = this.#pieces
+    const whole = this.#pieces.length > 1 ? Buffer.concat(this.#pieces) : first
+    const tooLong = this.#tooLong
+    this.#pieces = []
+    this.#held = 0
+    this.#tooLong = false
+    this.#number += 1
+    if (tooLong) return { number: this.#number, bytes: undefined }
+    const bytes = whole.at(-1) === carriageReturn ? whole.subarray(0, -1) : whole
+    return bytes.length === 0 ? undefined : { number: this.#number, bytes }
+  }
+}

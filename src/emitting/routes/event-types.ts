@@ -1,0 +1,85 @@
+import { Type } from 'typebox'
+import type { App } from '../../http/app.ts'
+import type { CatalogueEntry, EventCatalogue } from '../event-catalogue.ts'
+
+const EventTypeView = Type.Object(
+  {
+    type: Type.String(),
+    description: Type.Union([Type.String(), Type.Null()]),
+    schema: Type.Union([Type.Unknown(), Type.Null()], { description: 'JSON Schema of the data' }),
+    samples: Type.Array(Type.Unknown(), { description: 'Examples of the data' }),
+    builtIn: Type.Boolean({ description: 'Whether the service emits it by itself' }),
+  },
+  { additionalProperties: false },
+)
+const Catalogue = Type.Object({ data: Type.Array(EventTypeView) }, { additionalProperties: false })
+
+/** GET /event-types, for whoever writes a subscriber; the same types stand in the API reference as its webhooks. */
+export function eventTypeRoutes(app: App, { entries }: EventCatalogue): void {
+  for (const entry of entries) app.webhooks[entry.type] = { post: describe(entry) }
+
+  const body = JSON.stringify({
+    data: entries.map(({ type, description = null, schema = null, samples = [], builtIn }) => ({
+      type,
+      description,
+      schema,
+      samples,
+      builtIn,
+    })),
+  })
+  app.get(
+    '/event-types',
+    {
+      config: { access: 'public' },
+      schema: {
+        tags: ['emitting'],
+        summary: 'The catalogue of event types, with samples',
+        response: { 200: Catalogue },
+      },
+    },
+    async (_request, reply) =>
+      reply
+        .type('application/json; charset=utf-8')
+        // A JSON Schema is of any form: the answer is written once, and as it was declared.
+        .serializer((text: string) => text)
+        .send(body as never),
+  )
+}
+
+/** As OpenAPI 3.1 describes a webhook. */
+function describe({ type, description, schema, samples = [] }: CatalogueEntry): object {
+  const examples = samples.map((data, index) => [
+    `sample ${index + 1}`,
+    { value: { id: 'msg_0123456789', type, timestamp: '2026-01-31T08:30:00.000Z', data } },
+  ])
+  return {
+    tags: ['events that are sent'],
+    summary: type,
+    ...(description !== undefined && { description }),
+    security: [],
+    requestBody: {
+      content: {
+        'application/json': {
+          schema: {
+            type: 'object',
+            required: ['id', 'type', 'timestamp', 'data'],
+            properties: {
+              id: { type: 'string', description: 'Stable: the same in every attempt and replay' },
+              type: { const: type },
+              timestamp: { type: 'string', format: 'date-time' },
+              data: embeddable(schema),
+            },
+          },
+          ...(examples.length > 0 && { examples: Object.fromEntries(examples) as object }),
+        },
+      },
+    },
+    responses: { '2XX': { description: 'Delivered; anything else is tried again' } },
+  }
+}
+
+/** A reference within a schema would be looked for in the document around it. */
+function embeddable(schema: object | undefined): object {
+  if (schema === undefined) return {}
+  return JSON.stringify(schema).includes('"$ref"') ? { description: 'See GET /event-types' } : schema
+}

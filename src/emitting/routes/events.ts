@@ -1,0 +1,81 @@
+import { Readable } from 'node:stream'
+import { Type, type Static, type TSchema } from 'typebox'
+import type { FastifySchemaCompiler } from 'fastify'
+import type { Clock } from '../../clock.ts'
+import type { App } from '../../http/app.ts'
+import { defaultBodyLimit } from '../../http/body-reader.ts'
+import { compileValidator } from '../../http/schema-compilers.ts'
+import type { Database } from '../../storage/database.ts'
+import type { Emitter } from '../emitter.ts'
+import { EmittedView, NewEventBody, NewEventsBody } from '../event-body.ts'
+import { answerLines } from '../event-lines.ts'
+
+export interface EventRouteParts {
+  emitter: Emitter
+  database: Database
+  clock: Clock
+}
+
+const ndjson = 'application/x-ndjson'
+const lineTypes = [ndjson, 'application/ndjson', 'application/jsonl']
+
+/** POST /events: one event, an array of them, or a stream of lines. */
+export function eventRoutes(app: App, { emitter, database, clock }: EventRouteParts): void {
+  app.addContentTypeParser(lineTypes, (request, payload, done) => {
+    app.bodies.letCome(request.raw)
+    done(null, payload)
+  })
+
+  const text = Type.String({ description: 'One event a line, of any number' })
+  app.post(
+    '/events',
+    {
+      config: { access: 'admin' },
+      validatorCompiler: oneOrMany,
+      schema: {
+        tags: ['emitting'],
+        summary: 'Emit events to all subscribers that they are for',
+        description:
+          'One event, or an array of up to a thousand, which are emitted together or not at all. Lines of NDJSON are emitted as they come, each for itself: the answer is 200 with one line for each, in their order: `{"line", "status": 202, "id", "eventId", "type"}`, or `{"line", "status", "code", "detail"}` as the problem that the same event alone would have been.',
+        body: {
+          content: {
+            'application/json': { schema: Type.Union([NewEventBody, NewEventsBody]) },
+            [ndjson]: { schema: text },
+          },
+        },
+        response: {
+          200: { description: 'Answers to lines', content: { [ndjson]: { schema: Type.String() } } },
+          202: Type.Union([EmittedView, Type.Array(EmittedView)]),
+        },
+      },
+    },
+    async (request, reply) => {
+      const body = request.body as Static<typeof NewEventBody> | Static<typeof NewEventsBody> | Readable
+      if (body instanceof Readable) {
+        const parts = { emitter, database, clock, budget: app.bodies.budget, lineLimit: defaultBodyLimit }
+        const answers = Readable.from(answerLines(body, parts))
+        return reply
+          .code(200)
+          .type(`${ndjson}; charset=utf-8`)
+          .send(answers as never)
+      }
+      const events = Array.isArray(body) ? body : [body]
+      const emitted = await database.transaction((tx) => emitter.within(tx, events))
+      database.signal('deliveries')
+      const views = emitted.map(({ id, eventId }, index) => ({ id, eventId, type: events[index]!.type }))
+      return reply
+        .code(202)
+        .type('application/json; charset=utf-8')
+        .serializer(JSON.stringify)
+        .send(Array.isArray(body) ? views : views[0]!)
+    },
+  )
+}
+
+/** A fault is told of the form that was sent: of a union, it would be told of both. */
+const oneOrMany: FastifySchemaCompiler<TSchema> = (route) => {
+  const one = compileValidator({ ...route, schema: NewEventBody })
+  const many = compileValidator({ ...route, schema: NewEventsBody })
+  return (value: unknown) =>
+    value instanceof Readable ? { value } : Array.isArray(value) ? many(value) : one(value)
+}

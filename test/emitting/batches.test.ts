@@ -1,0 +1,271 @@
+// POST /events with an array and with lines of NDJSON.
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { request, type IncomingMessage } from 'node:http'
+import { test } from 'node:test'
+import { onEachEngine } from '../harness/engines.ts'
+import { startReceiver } from '../harness/receiver.ts'
+import { adminKey, type TestService } from '../harness/service.ts'
+import { deliveries, emit, expectJson, startEmitting, subscribe } from './harness.ts'
+
+interface Answer {
+  line: number
+  status: number
+  id?: number
+  eventId?: string
+  code?: string
+  detail?: string
+}
+
+async function sendLines(service: TestService, body: string | Uint8Array<ArrayBuffer>): Promise<Answer[]> {
+  const response = await service.admin('/events', {
+    method: 'POST',
+    headers: { 'content-type': 'application/x-ndjson' },
+    body,
+  })
+  assert.equal(response.status, 200)
+  assert.match(response.headers.get('content-type') ?? '', /^application\/x-ndjson/)
+  return readAnswers(await response.text())
+}
+
+const readAnswers = (text: string): Answer[] =>
+  text
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as Answer)
+
+/** A body that is sent by hand, and the answers as they come. */
+function openStream(service: TestService, expect = false) {
+  const url = new URL('/events', service.baseUrl)
+  const call = request(url, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${adminKey}`,
+      'content-type': 'application/x-ndjson',
+      'transfer-encoding': 'chunked',
+      ...(expect && { expect: '100-continue' }),
+    },
+  })
+  let text = ''
+  let changed = (): void => undefined
+  const response = once(call, 'response').then(([message]) => {
+    const incoming = message as IncomingMessage
+    incoming.on('data', (chunk: Buffer) => {
+      text += chunk.toString()
+      changed()
+    })
+    incoming.on('error', () => undefined)
+    return incoming
+  })
+  return {
+    call,
+    response,
+    async answers(count: number): Promise<Answer[]> {
+      while (readAnswers(text.slice(0, text.lastIndexOf('\n') + 1)).length < count)
+        await new Promise<void>((resolve) => (changed = resolve))
+      return readAnswers(text)
+    },
+  }
+}
+
+onEachEngine('many events', (engine) => {
+  test('an array is emitted together: each gets its own place, in order, and a repetition gets the first results', async () => {
+    const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver()])
+    const { id } = await subscribe(service, { url: receiver.url, eventTypes: ['order.*'] })
+    const events = [
+      ...Array.from({ length: 600 }, (_, n) => ({ id: `o-${n}`, type: 'order.paid', data: { n } })),
+      { id: 'u-1', type: 'user.created', data: 1 },
+      { id: 'o-0', type: 'order.paid', data: { n: 0 } },
+    ]
+    const send = () => expectJson(service, 202, '/events', { method: 'POST', json: events })
+    const first = (await send()) as { id: number; eventId: string; type: string }[]
+    assert.equal(first.length, events.length)
+    assert.deepEqual(
+      first.map(({ eventId, type }) => [eventId, type]),
+      events.map((event) => [event.id, event.type]),
+    )
+    const places = first.slice(0, 601).map((emitted) => emitted.id)
+    assert.deepEqual(
+      places,
+      places.toSorted((a, b) => a - b),
+    )
+    assert.equal(new Set(places).size, 601)
+    assert.equal(first[601]!.id, first[0]!.id, 'the same event twice in one call')
+    assert.deepEqual(await send(), first)
+    await receiver.waitFor(600)
+    assert.equal(receiver.calls.length, 600)
+    assert.equal((await deliveries(service, id, '?limit=100')).length, 100)
+    await Promise.all([service.close(), receiver.close()])
+  })
+
+  test('one that is wrong keeps all of an array from being emitted, and the problem names it', async () => {
+    const service = await startEmitting(engine)
+    await emit(service, { id: 'taken', type: 'a', data: 1 })
+    const good = { id: 'good', type: 'a', data: 1 }
+    const refused: [bad: unknown, status: number, pointer: string][] = [
+      [{ id: 'taken', type: 'a', data: 2 }, 409, '/1'],
+      [{ id: 'good', type: 'a', data: 2 }, 409, '/1'],
+      [{ type: 'a b', data: 2 }, 400, '/1/type'],
+      [{ type: 'a' }, 400, '/1'],
+      [{ type: 'a', data: 1, audience: 'a b' }, 400, '/1/audience'],
+      [[good], 400, '/1'],
+      [7, 400, '/1'],
+    ]
+    for (const [bad, status, pointer] of refused) {
+      const response = await service.admin('/events', { method: 'POST', json: [good, bad] })
+      const problem = (await response.json()) as { detail: string; source: { pointer: string } }
+      assert.equal(response.status, status, JSON.stringify(bad))
+      assert.equal(problem.source.pointer, pointer, JSON.stringify(problem))
+    }
+    assert.equal((await service.admin('/events', { method: 'POST', json: [] })).status, 400)
+    const tooMany = Array.from({ length: 1001 }, () => ({ type: 'a', data: 1 }))
+    assert.equal((await service.admin('/events', { method: 'POST', json: tooMany })).status, 400)
+    const { data } = (await expectJson(service, 200, '/events')) as { data: unknown[] }
+    assert.equal(data.length, 1)
+    await service.close()
+  })
+
+  test('arrays with the same ids in other orders, at the same moment: each id is emitted once, and none fails', async () => {
+    const service = await startEmitting(engine)
+    const { id } = await subscribe(service, { url: 'http://127.0.0.1:9/' })
+    const events = Array.from({ length: 40 }, (_, n) => ({ id: `e-${n}`, type: 'a', data: n }))
+    const turned = (by: number) => [...events.slice(by), ...events.slice(0, by)]
+    const answers = await Promise.all(
+      Array.from(
+        { length: 8 },
+        (_, n) =>
+          expectJson(service, 202, '/events', {
+            method: 'POST',
+            json: n % 2 === 0 ? turned(n * 5) : turned(n * 5).toReversed(),
+          }) as Promise<{ id: number; eventId: string }[]>,
+      ),
+    )
+    const places = new Map(answers[0]!.map((one) => [one.eventId, one.id]))
+    for (const answer of answers)
+      for (const one of answer) assert.equal(one.id, places.get(one.eventId), one.eventId)
+    assert.equal((await deliveries(service, id, '?limit=100')).length, 40)
+    await service.close()
+  })
+
+  test('ordered subscribers get the events of an array in its order', async () => {
+    const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver()])
+    await subscribe(service, { url: receiver.url, ordered: true })
+    await expectJson(service, 202, '/events', {
+      method: 'POST',
+      json: Array.from({ length: 30 }, (_, n) => ({ id: `z-${99 - n}`, type: 'a', data: n })),
+    })
+    const calls = await receiver.waitFor(30)
+    const order = calls.map(({ body }) => (JSON.parse(body.toString()) as { data: number }).data)
+    assert.deepEqual(
+      order,
+      order.toSorted((a, b) => a - b),
+    )
+    await Promise.all([service.close(), receiver.close()])
+  })
+
+  test('lines: an answer for each, what is wrong with one concerns that one alone', async () => {
+    const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver()])
+    await subscribe(service, { url: receiver.url })
+    await emit(service, { id: 'taken', type: 'a', data: 1 })
+    const lines = [
+      '{"id":"l-1","type":"a","data":12345678901234567890}',
+      '',
+      '{"id":"l-1","type":"a","data":12345678901234567890}\r',
+      '{"id":"l-1","type":"a","data":12345678901234567891}',
+      '{"id":"taken","type":"a","data":1}',
+      '{"id":"taken","type":"a","data":2}',
+      '{"type":"a"}',
+      '{',
+      '[]',
+      '   ',
+      `{"type":"a","data":"${'x'.repeat(1024 * 1024)}"}`,
+      '{"id":"l-2","type":"a","data":null}',
+    ]
+    const answers = await sendLines(service, lines.join('\n'))
+    assert.deepEqual(
+      answers.map(({ line, status }) => [line, status]),
+      [
+        [1, 202],
+        [3, 202],
+        [4, 409],
+        [5, 202],
+        [6, 409],
+        [7, 400],
+        [8, 400],
+        [9, 400],
+        [10, 400],
+        [11, 413],
+        [12, 202],
+      ],
+    )
+    assert.equal(answers[0]!.id, answers[1]!.id)
+    assert.equal(answers[2]!.code, 'id-conflict')
+    assert.match(answers[5]!.detail ?? '', /data/)
+    const calls = await receiver.waitFor(3)
+    assert.ok(calls.some(({ body }) => body.toString().endsWith('"data":12345678901234567890}')))
+    assert.deepEqual(await sendLines(service, ''), [])
+    assert.equal((await sendLines(service, Uint8Array.from([0xff, 0x0a])))[0]!.status, 400)
+    await Promise.all([service.close(), receiver.close()])
+  })
+
+  test('lines that come slowly are answered as they come; what was answered stays when the sender breaks off', async () => {
+    const service = await startEmitting(engine)
+    const { id } = await subscribe(service, { url: 'http://127.0.0.1:9/' })
+    const stream = openStream(service, true)
+    stream.call.on('error', () => undefined)
+    stream.call.write('{"id":"s-1","type":"a","da')
+    stream.call.write('ta":1}\n')
+    const [first] = await stream.answers(1)
+    assert.equal(first!.status, 202)
+    stream.call.write('{"id":"s-2","type":"a","data":2}\n{"id":"s-3","type":"a"')
+    assert.equal((await stream.answers(2))[1]!.status, 202)
+    stream.call.destroy()
+    assert.equal((await deliveries(service, id)).length, 2)
+    assert.equal((await service.fetch('/healthz')).status, 200)
+    await service.close()
+  })
+
+  test('thousands of lines in one stream; who reads no answers is not read from without end', async () => {
+    const service = await startEmitting(engine, { parts: { roles: { http: true, workers: false } } })
+    const lines = Array.from({ length: 5_000 }, (_, n) => `{"id":"b-${n}","type":"a","data":${n}}\n`).join('')
+    const answers = await sendLines(service, lines)
+    assert.equal(answers.length, 5_000)
+    assert.ok(answers.every(({ status }, index) => status === 202 && answers[index]!.line === index + 1))
+
+    // 32 MiB of refusals, and nobody takes the answers: the sender's pipe fills up.
+    const stream = openStream(service)
+    stream.call.on('error', () => undefined)
+    const response = await Promise.race([
+      stream.response,
+      (async () => {
+        stream.call.write('[]\n')
+        return stream.response
+      })(),
+    ])
+    response.pause()
+    const piece = '[]\n'.repeat(20_000)
+    let sent = 0
+    for (; sent < 32 * 1024 * 1024; sent += piece.length) {
+      if (stream.call.write(piece)) continue
+      const drained = await Promise.race([
+        once(stream.call, 'drain').then(() => true),
+        new Promise<boolean>((resolve) => setTimeout(() => resolve(false), 300)),
+      ])
+      if (!drained) break
+    }
+    assert.ok(sent < 32 * 1024 * 1024, `${sent} bytes went in`)
+    stream.call.destroy()
+    await service.close()
+  })
+
+  test('without a key no line is read', async () => {
+    const service = await startEmitting(engine)
+    const response = await service.fetch('/events', {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-ndjson' },
+      body: '{"type":"a","data":1}\n',
+    })
+    assert.equal(response.status, 401)
+    await service.close()
+  })
+})

@@ -1,0 +1,134 @@
+// Types of events that the configuration declares: checked at emit, shown in the catalogue.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { defineConfig, type PosternConfig } from '../../src/index.ts'
+import { onEachEngine } from '../harness/engines.ts'
+import { expectJson, emit, startEmitting, subscribe, deliveries } from './harness.ts'
+import { eventually, postWebhook } from '../receiving/harness.ts'
+
+const paid = {
+  description: 'An order was paid.',
+  schema: {
+    $defs: { money: { type: 'integer', minimum: 1 } },
+    type: 'object',
+    required: ['amount'],
+    properties: { amount: { $ref: '#/$defs/money' }, note: { type: 'string', maxLength: 5 } },
+    additionalProperties: false,
+  },
+  samples: [{ amount: 12 }],
+}
+const emitting = {
+  eventTypes: { 'order.paid': paid, 'order.seen': { schema: { type: 'string' }, samples: ['x'] } },
+} satisfies PosternConfig['emitting']
+
+onEachEngine('event types', (engine) => {
+  test('what is emitted must be of its declared schema, by every way to emit', async () => {
+    const config = defineConfig({
+      emitting,
+      receiving: {
+        handlers: {
+          good: (_event, { emit }) => emit({ type: 'order.paid', data: { amount: 1 } }),
+          bad: (_event, { emit }) => emit({ type: 'order.paid', data: { amount: 0 } }),
+        },
+      },
+    })
+    const service = await startEmitting(engine, { config, env: { HANDLER_RETRY_SCHEDULE: '0' } })
+    const { id } = await subscribe(service, { url: 'http://127.0.0.1:9/' })
+    await emit(service, { type: 'order.paid', data: { amount: 3, note: 'a' } })
+    await emit(service, { type: 'undeclared', data: 'anything' })
+    const bad = [
+      {},
+      { amount: 0 },
+      { amount: '3' },
+      { amount: 3, more: 1 },
+      { amount: 3, note: 'too long' },
+      null,
+    ]
+    for (const data of bad) {
+      const response = await service.admin('/events', { method: 'POST', json: { type: 'order.paid', data } })
+      const problem = (await response.json()) as { code: string; source: { pointer: string } }
+      assert.equal(response.status, 400, JSON.stringify(data))
+      assert.deepEqual([problem.code, problem.source.pointer], ['invalid-body', '/data'])
+    }
+    // A number with more digits than a double has is a number all the same.
+    const great = await service.admin('/events', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{"type":"order.paid","data":{"amount":12345678901234567890}}',
+    })
+    assert.equal(great.status, 202)
+    const lines = await service.admin('/events', {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-ndjson' },
+      body: '{"type":"order.paid","data":{}}\n{"type":"order.paid","data":{"amount":1}}\n',
+    })
+    const statuses = (await lines.text()).trim().split('\n')
+    assert.deepEqual(
+      statuses.map((line) => (JSON.parse(line) as { status: number }).status),
+      [400, 202],
+    )
+    const before = (await deliveries(service, id)).length
+    await postWebhook(service, { id: 'r-1', type: 'bad' })
+    await postWebhook(service, { id: 'r-2', type: 'good' })
+    const { data } = await eventually(async () => {
+      const log = (await expectJson(service, 200, '/events?limit=100')) as {
+        data: { eventId: string; status: string; id: number }[]
+      }
+      const of = (eventId: string) => log.data.find((event) => event.eventId === eventId)?.status
+      return of('r-1') === 'failed' && of('r-2') === 'processed' ? log : undefined
+    })
+    const failed = data.find(({ eventId }) => eventId === 'r-1')!
+    assert.match(
+      JSON.stringify(await expectJson(service, 200, `/events/${failed.id}`)),
+      /order\.paid is declared/,
+    )
+    assert.equal((await deliveries(service, id)).length, before + 1)
+    await service.close()
+  })
+
+  test('undeclared types are refused where that is configured; what the service itself sends is not', async () => {
+    const config = defineConfig({
+      emitting: { ...emitting, undeclaredTypes: 'refuse' },
+      login: { events: true },
+    })
+    const service = await startEmitting(engine, { config })
+    const response = await service.admin('/events', { method: 'POST', json: { type: 'order.payd', data: 1 } })
+    assert.equal(response.status, 400)
+    assert.match(await response.text(), /order\.payd is not declared/)
+    await emit(service, { type: 'order.seen', data: 'x' })
+    const { id } = await subscribe(service, { url: 'http://127.0.0.1:9/' })
+    await expectJson(service, 202, `/subscribers/${id}/test`, { method: 'POST' })
+    await service.close()
+  })
+
+  test('the catalogue shows them with samples, and so does the API reference', async () => {
+    const service = await startEmitting(engine, { config: defineConfig({ emitting }) })
+    const response = await service.fetch('/event-types')
+    assert.equal(response.status, 200)
+    const { data } = (await response.json()) as {
+      data: { type: string; schema: unknown; samples: unknown[] }[]
+    }
+    const shown = data.find(({ type }) => type === 'order.paid')!
+    assert.deepEqual(shown, { type: 'order.paid', builtIn: false, ...paid })
+    assert.ok(data.some(({ type }) => type === 'postern.test'))
+    const document = (await (await service.fetch('/openapi.json')).json()) as {
+      webhooks: Record<string, { post: { requestBody: { content: Record<string, { examples: unknown }> } } }>
+    }
+    const { examples } = document.webhooks['order.paid']!.post.requestBody.content['application/json']!
+    assert.match(JSON.stringify(examples), /"data":\{"amount":12\}/)
+    await service.close()
+  })
+
+  test('a declaration that makes no sense stops the start, and says which', async () => {
+    const wrong: [NonNullable<PosternConfig['emitting']>, RegExp][] = [
+      [{ eventTypes: { 'a b': {} } }, /"a b"/],
+      [{ eventTypes: { 'postern.test': {} } }, /by the service itself/],
+      [{ eventTypes: { a: { schema: { type: 'string' }, samples: [7] } } }, /sample 1 of a/],
+      [{ eventTypes: { a: { schema: { pattern: '(' } } } }, /schema of a/],
+      [{ undeclaredTypes: 'never' as 'refuse' }, /undeclaredTypes/],
+      [{ eventTypes: { a: 'text' as never } }, /of a/],
+    ]
+    for (const [config, message] of wrong)
+      await assert.rejects(startEmitting(engine, { config: { emitting: config } }), message)
+  })
+})
