@@ -54,7 +54,7 @@ export async function fuzz(target: Target, options: CampaignOptions): Promise<Ca
   const started = performance.now()
   const warmUp = Math.min(50_000, Math.ceil(inputs / 5))
   const statuses: Record<string, number> = {}
-  let [sent, next, probes, probeAt] = [0, first, 0, 0]
+  let [sent, next, probes, probeAt, nudges] = [0, first, 0, 0, 0]
   let failed: Error | undefined
 
   const one = async (): Promise<void> => {
@@ -64,12 +64,21 @@ export async function fuzz(target: Target, options: CampaignOptions): Promise<Ca
       `${seed}-${number}`,
     )
     sent += conversation.inputs
-    const { text, ended } = await converse(target.port, conversation, longest)
+    const { text, ended, nudged } = await converse(target.port, conversation, longest)
     const fault =
       target.fault() ??
       wrongAnswer(text) ??
       (ended ? undefined : `the connection was left open for ${longest} ms. It had answered:\n${text}`)
     if (fault) throw new Found(fault, seed, number, conversation)
+    if (nudged) nudges += 1
+    // That a broken body ends so is rare; requests that the service does not hear are not.
+    if (nudges > 2 + sent / 10_000)
+      throw new Found(
+        `answers are missing: ${nudges} connections had to be asked again`,
+        seed,
+        number,
+        conversation,
+      )
     for (const [, status] of text.matchAll(/HTTP\/1\.1 (\d{3}) /g))
       statuses[status!] = (statuses[status!] ?? 0) + 1
     if (sent < probeAt) return

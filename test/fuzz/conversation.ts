@@ -17,6 +17,8 @@ export interface Heard {
   readonly text: string
   /** Whether the server, or the client where that was its manner, ended the connection in time. */
   readonly ended: boolean
+  /** Whether it took another request to have the connection ended: all that was sent had been answered, or lost. */
+  readonly nudged: boolean
 }
 
 /** After it the server closes, unless it takes this for a part of something before: then it has to give up in time. */
@@ -49,6 +51,11 @@ export function makeConversation(chance: Chance, name: string): Conversation {
 
 /** Milliseconds between two attempts to write to a server that has ended its side. */
 const askAgain = 250
+/**
+ * Milliseconds until the last request is sent once more. A broken body may have swallowed it but for its last empty
+ * lines, which are no request; the service would rightly wait for one until its keep-alive ends.
+ */
+const nudgeAfter = 4_000
 /** Milliseconds that a client that reads nothing stays. */
 const deafFor = 300
 
@@ -57,11 +64,12 @@ export function converse(port: number, { pieces, manner }: Conversation, limit: 
   return new Promise((resolve) => {
     const socket = connect({ port, host: '127.0.0.1', noDelay: true, allowHalfOpen: manner === 'half-open' })
     let text = ''
+    let nudged = false
     const timers = new Set<NodeJS.Timeout>()
     const end = (ended: boolean): void => {
       for (const timer of timers) clearTimeout(timer)
       socket.destroy()
-      resolve({ text, ended })
+      resolve({ text, ended, nudged })
     }
     const later = (ms: number, what: () => void): void => void timers.add(setTimeout(what, ms))
     later(limit, () => end(false))
@@ -79,6 +87,11 @@ export function converse(port: number, { pieces, manner }: Conversation, limit: 
       const piece = pieces[next++]
       if (piece === undefined) {
         if (manner === 'cut') socket.resetAndDestroy()
+        else
+          later(nudgeAfter, () => {
+            nudged = true
+            socket.write(last)
+          })
       } else socket.write(piece, () => setImmediate(send))
     }
     socket.on('connect', send)
