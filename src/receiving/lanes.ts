@@ -5,6 +5,8 @@ import type { ClaimedEvent } from './store.ts'
 export interface Queued {
   readonly claimed: ClaimedEvent
   readonly plan: Plan
+  /** Its commit is to be shared with nobody: the one that it shared has failed. */
+  readonly alone?: boolean
 }
 
 interface Lane {
@@ -71,6 +73,11 @@ export class Lanes {
 
   queue(queued: Queued): void {
     this.#of(queued.plan).queue.push(queued)
+  }
+
+  /** Before all others: its turn had come already. */
+  queueAgain(queued: Queued): void {
+    this.#of(queued.plan).queue.unshift(queued)
   }
 
   /** The next event to begin, if the lane has a place for it; the place is taken. */

@@ -239,7 +239,8 @@ export class HandlerWorker implements Worker {
     }
   }
 
-  #run({ claimed, plan }: Queued): void {
+  #run(queued: Queued): void {
+    const { claimed, plan } = queued
     this.#running += 1
     let ended = false
     const end = (): void => {
@@ -251,8 +252,10 @@ export class HandlerWorker implements Worker {
       if (this.#lanes.wantsMore(plan)) this.wake()
       else this.#wakeIn(gather)
     }
-    const run = this.#process(claimed, plan, end)
-      .then((outcome) => this.#attempts.inc({ outcome }))
+    const run = this.#process(queued, end)
+      .then((outcome) => {
+        if (outcome !== undefined) this.#attempts.inc({ outcome })
+      })
       // The lease ends by itself, and somebody tries again.
       .catch((error: unknown) =>
         this.#parts.log.error(
@@ -267,8 +270,12 @@ export class HandlerWorker implements Worker {
     this.#underWay.add(run)
   }
 
-  /** @param end called as soon as the handler has ended: its commit takes no place. */
-  async #process(claimed: ClaimedEvent, plan: Plan, end: () => void): Promise<string> {
+  /**
+   * Returns the outcome, unless the event is to be begun once more.
+   * @param end called as soon as the handler has ended: its commit takes no place.
+   */
+  async #process(queued: Queued, end: () => void): Promise<string | undefined> {
+    const { claimed, plan } = queued
     const { clock, schedule } = this.#parts
     const startedAt = clock.now()
     try {
@@ -276,10 +283,17 @@ export class HandlerWorker implements Worker {
         throw new Error('the process ended during too many attempts to handle this event')
       }
       try {
-        await this.#attempt(claimed, plan, !this.#lanes.isShort(plan), end)
+        await this.#attempt(claimed, plan, queued.alone ?? !this.#lanes.isShort(plan), end)
       } catch (error) {
-        if (!(error instanceof HeldUpOthers || error instanceof SharedCommitFailed)) throw error
-        if (error instanceof HeldUpOthers) this.#lanes.heldUpOthers(plan)
+        if (error instanceof SharedCommitFailed) {
+          if (this.#stopped) throw new Stopping()
+          // The handler had ended, and its place is somebody else's: it waits for another one.
+          this.#lanes.queueAgain({ ...queued, alone: true })
+          this.#beginNext(plan)
+          return undefined
+        }
+        if (!(error instanceof HeldUpOthers)) throw error
+        this.#lanes.heldUpOthers(plan)
         await this.#attempt(claimed, plan, true, end)
       }
       return 'processed'

@@ -33,6 +33,9 @@ export function carriersOn(pool: Pool, shares: ConnectionShares): OpenCarrier {
       })
     }
     let released = false
+    /** Each part has a name of its own: where a savepoint or its release failed, another part's must not be taken for it. */
+    let parts = 0
+    const part = (): string => `savepoint postern_part_${parts}`
     const release = (broken: boolean): void => {
       if (released) return
       released = true
@@ -48,7 +51,10 @@ export function carriersOn(pool: Pool, shares: ConnectionShares): OpenCarrier {
     }
     return {
       wanted: false,
-      enter: () => void unsent.push('savepoint postern_part'),
+      enter() {
+        parts += 1
+        unsent.push(part())
+      },
       async run({ sql: text, parameters }) {
         send()
         try {
@@ -61,9 +67,9 @@ export function carriersOn(pool: Pool, shares: ConnectionShares): OpenCarrier {
         // Of statements that were not answered yet nothing is known.
         if (queried && client.getTransactionStatus() === 'E')
           throw new Error('a statement in the transaction failed, so it was rolled back')
-        unsent.push('release savepoint postern_part')
+        unsent.push(`release ${part()}`)
       },
-      undo: () => void unsent.push('rollback to savepoint postern_part', 'release savepoint postern_part'),
+      undo: () => void unsent.push(`rollback to ${part()}`, `release ${part()}`),
       async commit() {
         send()
         try {

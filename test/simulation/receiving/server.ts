@@ -126,14 +126,20 @@ export class Session {
     if (text === 'commit' || text === 'rollback') return this.#endAs(text)
     const { transaction } = this
     if (!transaction) throw new Error(`${text}: there is no transaction`)
-    if (text === 'rollback to savepoint postern_part') {
-      storage.rollBackTo(transaction)
+    const [, control, name] = /^(rollback to |release |)savepoint (\w+)$/.exec(text) ?? []
+    if (control === 'rollback to ') {
+      storage.rollBackTo(transaction, name!)
       this.failed = false
       return told('ROLLBACK')
     }
     if (this.failed) throw new Error('current transaction is aborted, commands ignored until end of block')
     try {
       if (chance.is(weather.statementFails)) throw new StatementFailed()
+      if (name !== undefined) {
+        if (control === '') storage.savepoint(transaction, name)
+        else storage.release(transaction, name)
+        return told('SAVEPOINT')
+      }
       return await this.#do(transaction, text, values)
     } catch (error) {
       trace(this.process.name, `a statement fails: ${(error as Error).message}`)
@@ -148,14 +154,6 @@ export class Session {
     values: readonly SqlValue[],
   ): Promise<ServerAnswer> {
     const { storage } = this.#world
-    if (text === 'savepoint postern_part') {
-      storage.savepoint(transaction)
-      return told('SAVEPOINT')
-    }
-    if (text === 'release savepoint postern_part') {
-      storage.release(transaction)
-      return told('RELEASE')
-    }
     const keys = (): string[] => values[0] as unknown as string[]
     if (text === lockKeys) {
       await this.#whenFree(transaction, () => storage.lockKeys(transaction, keys()))

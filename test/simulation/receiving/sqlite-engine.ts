@@ -69,9 +69,10 @@ class SimulatedConnection {
   run(sql: string, parameters: readonly SqlValue[] = []): { changes: number; lastId: number } {
     const { storage } = this.#world
     const { transaction } = this
-    if (transaction && sql === 'savepoint postern_part') storage.savepoint(transaction)
-    else if (transaction && sql === 'release postern_part') storage.release(transaction)
-    else if (transaction && sql === 'rollback to postern_part') storage.rollBackTo(transaction)
+    if (transaction && sql === 'savepoint postern_part') storage.savepoint(transaction, 'postern_part')
+    else if (transaction && sql === 'release postern_part') storage.release(transaction, 'postern_part')
+    else if (transaction && sql === 'rollback to postern_part')
+      storage.rollBackTo(transaction, 'postern_part')
     else return this.#call(sql, parameters)
     return { changes: 0, lastId: 0 }
   }

@@ -31,7 +31,7 @@ export class StoredTransaction {
   over = false
   /** What it wrote, in order: a copy of all that it changed, since only one is in the tables at a time. */
   readonly redo: WrittenRow[] = []
-  readonly savepoints: number[] = []
+  readonly savepoints: { name: string; length: number }[] = []
   /** Rows of the inbox that nobody else may write before its end. */
   readonly locks = new Set<number>()
   /** Order keys that it has locked. */
@@ -158,18 +158,26 @@ export class Storage {
     return undefined
   }
 
-  savepoint(transaction: StoredTransaction): void {
-    transaction.savepoints.push(transaction.redo.length)
+  savepoint({ savepoints, redo }: StoredTransaction, name: string): void {
+    savepoints.push({ name, length: redo.length })
   }
 
-  release(transaction: StoredTransaction): void {
-    if (transaction.savepoints.pop() === undefined) throw new Error('no such savepoint')
+  release({ savepoints }: StoredTransaction, name: string): void {
+    savepoints.length = this.#placeOf(savepoints, name)
   }
 
-  rollBackTo(transaction: StoredTransaction): void {
-    const mark = transaction.savepoints.at(-1)
-    if (mark === undefined) throw new Error('no such savepoint')
-    this.#truncate(transaction, mark)
+  rollBackTo(transaction: StoredTransaction, name: string): void {
+    const { savepoints } = transaction
+    const place = this.#placeOf(savepoints, name)
+    savepoints.length = place + 1
+    this.#truncate(transaction, savepoints[place]!.length)
+  }
+
+  /** The newest of that name. */
+  #placeOf(savepoints: StoredTransaction['savepoints'], name: string): number {
+    const place = savepoints.findLastIndex((savepoint) => savepoint.name === name)
+    if (place < 0) throw new Error(`savepoint ${name} does not exist`)
+    return place
   }
 
   commit(transaction: StoredTransaction): void {
