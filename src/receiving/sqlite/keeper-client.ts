@@ -60,6 +60,7 @@ export class KeeperClient {
     const thread = new Worker(new URL('keeper-thread.ts', import.meta.url), {
       workerData: { file: this.#file },
       name: 'inbox',
+      resourceLimits: { maxYoungGenerationSizeMb: 6 },
     })
     let greeted = false
     thread.on('message', (answer: Answer) => {
