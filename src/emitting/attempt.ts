@@ -1,4 +1,4 @@
-import type { Dispatcher as HttpDispatcher } from 'undici'
+import type { OutboundAgent } from '../network/outbound-agent.ts'
 import type { Clock } from '../clock.ts'
 import { version } from '../http/openapi.ts'
 import { redactedValue } from './custom-headers.ts'
@@ -30,7 +30,7 @@ export type Attempt = (request: AttemptRequest, signal: AbortSignal) => Promise<
 /** Aborts the exchange when its time is over. */
 class OutOfTime extends Error {}
 
-export function createAttempt({ agent, clock }: { agent: HttpDispatcher; clock: Clock }): Attempt {
+export function createAttempt({ agent, clock }: { agent: OutboundAgent; clock: Clock }): Attempt {
   return async ({ url, event, keys, customHeaders, timeout }, signal) => {
     const at = clock.now()
     const timestamp = Math.floor(at / 1000)

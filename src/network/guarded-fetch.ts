@@ -1,9 +1,9 @@
-import type { Dispatcher } from 'undici'
 import { faultOfDestination } from './destination.ts'
+import type { OutboundAgent } from './outbound-agent.ts'
 
 export interface GuardedFetchOptions {
   /** See createOutboundAgent. */
-  agent: Dispatcher
+  agent: OutboundAgent
   allowPrivateNetwork: boolean
   /** Milliseconds for the whole exchange, the response's body included. Default 10,000. */
   timeout?: number

@@ -1,20 +1,41 @@
-import { Agent } from 'undici'
-import { guardedConnector, type ConnectorOptions } from './guarded-connector.ts'
+import type { Agent, Dispatcher } from 'undici'
+import type { ConnectorOptions } from './guarded-connector.ts'
+
+/** Makes requests over connections of its own. */
+export interface OutboundAgent {
+  request(options: Dispatcher.RequestOptions): Promise<Dispatcher.ResponseData>
+  /** Closes the connections when what is under way has ended. */
+  close(): Promise<void>
+  /** Cuts what is under way, and closes the connections. */
+  destroy(): Promise<void>
+}
 
 /**
  * The agent for every request that the service makes to an address that somebody else chose. HTTP/1.1, connections kept
  * alive for a short while, no redirects (`request` follows none). Its own time limits are off: whoever makes a request
- * bounds the whole exchange by a signal, and the response by bytes. The caller closes it.
+ * bounds the whole exchange by a signal, and the response by bytes. The caller destroys it. What it needs is loaded at its
+ * first request: a tenth of the memory of a service that has not made any.
  */
-export function createOutboundAgent(options: ConnectorOptions): Agent {
-  return new Agent({
-    allowH2: false,
-    connect: guardedConnector(options),
-    pipelining: 1,
-    keepAliveTimeout: 4_000,
-    keepAliveMaxTimeout: 60_000,
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    maxHeaderSize: 32 * 1024,
-  })
+export function createOutboundAgent(options: ConnectorOptions): OutboundAgent {
+  let agent: Agent | undefined
+  let opening: Promise<Agent> | undefined
+  let closed = false
+  const open = async (): Promise<Agent> => {
+    const { openPooledAgent } = await import('./pooled-agent.ts')
+    if (closed) throw new Error('the agent is closed')
+    return (agent = openPooledAgent(options))
+  }
+  return {
+    async request(request) {
+      return (agent ?? (await (opening ??= open()))).request(request)
+    },
+    async close() {
+      closed = true
+      await agent?.close()
+    },
+    async destroy() {
+      closed = true
+      await agent?.destroy()
+    },
+  }
 }

@@ -1,7 +1,8 @@
 import { inspect } from 'node:util'
 import type { Random } from '../clock.ts'
 import type { Database } from '../storage/database.ts'
-import { advance, orderKeysOf } from './order-keys.ts'
+import { advance } from './advance.ts'
+import { orderKeysOf } from './order-keys.ts'
 import type { ClaimedEvent } from './store.ts'
 
 /** Bytes of an error's text that are kept. */

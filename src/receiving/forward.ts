@@ -1,4 +1,4 @@
-import type { Dispatcher } from 'undici'
+import type { OutboundAgent } from '../network/outbound-agent.ts'
 import type { Handler } from './config.ts'
 
 export interface ForwardRequest {
@@ -39,7 +39,7 @@ const answerTime = 5_000
  * Sends over the network until `signal` is aborted. Redirects are answers like any other: their status is no 2xx. The
  * agent may allow private addresses, since the operator wrote them into the configuration.
  */
-export function sendOver(agent: Dispatcher): Send {
+export function sendOver(agent: OutboundAgent): Send {
   return async ({ url, headers, body, signal }) => {
     const { origin, pathname, search } = new URL(url)
     const path = pathname + search

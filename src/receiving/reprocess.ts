@@ -6,7 +6,8 @@ import { readEventNumber } from '../events/event-number.ts'
 import type { Database, Tx } from '../storage/database.ts'
 import type { Engine } from '../storage/query-runner.ts'
 import type { InboxStatus } from '../storage/tables.ts'
-import { advance, orderKeysOf } from './order-keys.ts'
+import { advance } from './advance.ts'
+import { orderKeysOf } from './order-keys.ts'
 
 const Reprocessed = Type.Object({
   id: Type.Integer({ description: 'The number in the event log.' }),

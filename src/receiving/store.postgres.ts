@@ -5,7 +5,8 @@ import type { PostgresDatabase, Tx } from '../storage/database.ts'
 import { translateError } from '../storage/unavailable.ts'
 import type { IncomingEvent } from './incoming.ts'
 import { ClaimLost } from './interruptions.ts'
-import { advance, advanceAll, lockKeys, orderKeysOf } from './order-keys.ts'
+import { advance } from './advance.ts'
+import { advanceAll, lockKeys, orderKeysOf } from './order-keys.ts'
 import { Claimer } from './postgres/claimer.ts'
 import type { ClaimedEvent, InboxStore, Kind, PendingKind } from './store.ts'
 
@@ -115,8 +116,8 @@ export interface PostgresInboxParts {
 
 /** PostgreSQL's side of the inbox. */
 export function postgresInbox({ database, clock, onError }: PostgresInboxParts): InboxStore {
-  const { pool, url } = database
-  const claimer = new Claimer({ url, clock, onError })
+  const { pool, newClient } = database
+  const claimer = new Claimer({ newClient, clock, onError })
 
   async function rows<Row extends QueryResultRow>(
     name: string,

@@ -1,5 +1,6 @@
 import type { Database } from '../storage/database.ts'
-import { advance, orderKeysOf } from './order-keys.ts'
+import { advance } from './advance.ts'
+import { orderKeysOf } from './order-keys.ts'
 import type { Kind } from './store.ts'
 
 /** Events that one short transaction marks. */

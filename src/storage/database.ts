@@ -1,5 +1,5 @@
 import type { Kysely, Transaction as KyselyTransaction } from 'kysely'
-import type { Pool } from 'pg'
+import type { Client, ClientConfig, Pool } from 'pg'
 import type { SqliteConnection } from './sqlite/connection.ts'
 import type { Tables } from './tables.ts'
 
@@ -140,8 +140,8 @@ export interface SqliteDatabase extends CommonDatabase {
 export interface PostgresDatabase extends CommonDatabase {
   readonly engine: 'postgres'
   readonly pool: Pool
-  /** For connections that are kept beside the pool. */
-  readonly url: string
+  /** A connection that is kept beside the pool: not connected yet, and the caller's to end. */
+  readonly newClient: (settings: ClientConfig) => Client
 }
 
 export type Database = SqliteDatabase | PostgresDatabase

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import pg from 'pg'
+import type { Client } from 'pg'
 import type { Clock } from '../../clock.ts'
+import type { PostgresDatabase } from '../../storage/database.ts'
 import { StorageUnavailable, translateError } from '../../storage/unavailable.ts'
 import type { ClaimListener } from '../store.ts'
 
@@ -36,7 +37,8 @@ const takeOver = `
   where status = 'pending' and split_part(claim, ':', 1) in (select id::text from dead)`
 
 export interface ClaimerParts {
-  url: string
+  /** For a connection that is kept beside the pool. */
+  newClient: PostgresDatabase['newClient']
   clock: Clock
   onError: (error: unknown) => void
 }
@@ -53,7 +55,7 @@ export class Claimer {
   readonly #missing = new Map<number, number>()
   #lookedAt = 0
   #listener: ClaimListener | undefined
-  #client: pg.Client | undefined
+  #client: Client | undefined
   /** Our number; kept while the session is made anew. */
   #id: number | undefined
   #ready = false
@@ -91,8 +93,7 @@ export class Claimer {
   }
 
   async #connect(): Promise<void> {
-    const client = new pg.Client({
-      connectionString: this.#parts.url,
+    const client = this.#parts.newClient({
       keepAlive: true,
       connectionTimeoutMillis: answerWithin,
       query_timeout: answerWithin,
@@ -127,7 +128,7 @@ export class Claimer {
   }
 
   /** What has broken is told once, and made anew until the service stops. */
-  #broken(client: pg.Client, error?: unknown): void {
+  #broken(client: Client, error?: unknown): void {
     if (this.#client !== client || !this.#ready || this.#closed) return
     this.#client = undefined
     this.#ready = false
@@ -153,7 +154,7 @@ export class Claimer {
     this.#listener?.lost()
   }
 
-  async #look(client: pg.Client): Promise<void> {
+  async #look(client: Client): Promise<void> {
     const { clock } = this.#parts
     try {
       const { rows } = await client.query<{ id: number }>(findMissing)

@@ -85,7 +85,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
   return {
     engine: 'postgres',
     pool,
-    url,
+    newClient: (settings) => new pg.Client({ ...settings, connectionString: url }),
     reader: autocommitting,
     single: (statement) => statement(autocommitting),
     begin,

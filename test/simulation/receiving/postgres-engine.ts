@@ -13,8 +13,9 @@ import type {
   TransactionOptions,
   Tx,
 } from '../../../src/storage/database.ts'
+import { advance } from '../../../src/receiving/advance.ts'
 import type { IncomingEvent } from '../../../src/receiving/incoming.ts'
-import { advance, orderKeysOf } from '../../../src/receiving/order-keys.ts'
+import { orderKeysOf } from '../../../src/receiving/order-keys.ts'
 import { insertEvents } from '../../../src/receiving/sqlite/insert-events.ts'
 import { sqliteInbox } from '../../../src/receiving/sqlite/store.ts'
 import type { Mark } from '../../../src/receiving/store.ts'
