@@ -37,8 +37,9 @@ export class SqliteConnection {
     })
     if (!options.readOnly) {
       // WAL: readers and the writer do not block each other. FULL: a commit is on the disk when it returns.
+      // The log is written back within a commit, for which all who wait for it wait: often, and little each time.
       this.#database.exec(
-        'pragma journal_mode = wal; pragma synchronous = full; pragma wal_autocheckpoint = 4000',
+        'pragma journal_mode = wal; pragma synchronous = full; pragma wal_autocheckpoint = 1000',
       )
     }
     this.#database.exec('pragma cache_size = -32000; pragma temp_store = memory')
