@@ -1,4 +1,5 @@
 import type { EmittingConfig } from './emitting/config.ts'
+import type { ListingConfig } from './listing/config.ts'
 import type { LoginConfig } from './login/config.ts'
 import type { ReceivingConfig } from './receiving/config.ts'
 
@@ -7,6 +8,7 @@ export interface PosternConfig {
   login?: LoginConfig
   receiving?: ReceivingConfig
   emitting?: EmittingConfig
+  listing?: ListingConfig
 }
 
 /** Returns its argument: it is there for the types. */

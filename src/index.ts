@@ -1,4 +1,15 @@
 export { defineConfig, type PosternConfig } from './define-config.ts'
+export {
+  list,
+  type Caller,
+  type FieldOptions,
+  type FilterOptions,
+  type ExpandOptions,
+  type List,
+  type ListingConfig,
+  type ListOptions,
+  type RowAccess,
+} from './listing/config.ts'
 export type { LoginConfig } from './login/config.ts'
 export type { Hook, HookContext } from './login/hook-context.ts'
 export type {

@@ -100,7 +100,7 @@ export async function startService(parts: ServiceParts): Promise<Service> {
       providerTokens: login.providerTokens,
     })
     const listedAdmins = () => accounts.users.listedAdmins(database.reader)
-    const listing = createListing({ ...common, listedAdmins })
+    const listing = createListing({ ...common, config: config.listing, listedAdmins })
     const rooms: Room[] = [accounts, login, receiving, emitting, createEvents(common), listing]
     const workers = (running.workers = rooms.flatMap((room) => room.workers))
 

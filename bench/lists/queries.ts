@@ -26,7 +26,7 @@ export const productQuery = { category: 'books', minPrice: '100', inStock: 'true
 /** By path. The statements are made by the code that Postern makes them with, so that they cannot differ. */
 export function bareLists(engine: EngineName): Readonly<Record<string, BareList>> {
   const offset = (query: URLSearchParams): Value => (Number(query.get('page')) - 1) * users.limit.default
-  const filters = readFilters(products.filters, products.fields, productQuery).applied
+  const filters = readFilters(products, productQuery).applied
   const page = (limit: number) => ({ rows: limit + 1, filters: [] })
   return {
     '/users': {

@@ -13,6 +13,7 @@ import {
 } from '../config/generated-secrets.ts'
 import { loadConfigModule } from '../config/module.ts'
 import type { PosternConfig } from '../define-config.ts'
+import { readLists } from '../listing/declaration.ts'
 import type { ResolvedProvider } from '../login/providers/resolved-provider.ts'
 import { resolveProviders } from '../login/resolve-providers.ts'
 import { keptProviders } from '../login/token-keeping.ts'
@@ -61,12 +62,12 @@ export async function inspectConfiguration(env = process.env): Promise<Inspected
   const builtIn = configuration.demo ? 'demo' : undefined
   const { providers, faults: faultsOfLogin } = resolveProviders(login, configuration.providers, builtIn)
   faults.push(...faultsOfLogin.map((fault) => fault + note), ...faultsOfAccountEvents(login.events ?? false))
-  faults.push(...faultsOfReceiving(config, configuration))
+  faults.push(...faultsOfRooms(config, configuration))
   return { configuration, config, providers, faults }
 }
 
-function faultsOfReceiving(
-  { login = {}, receiving = {} }: PosternConfig = {},
+function faultsOfRooms(
+  { login = {}, receiving = {}, listing }: PosternConfig = {},
   // That the secret of the environment is missing, or generated in a moment, is another matter.
   { webhookSecrets = ['another matter'], handlerTimeout = 0 }: Inspection['configuration'],
 ): string[] {
@@ -75,6 +76,7 @@ function faultsOfReceiving(
   const checks = [
     () => readSources(receiving.sources, { webhookSecrets }),
     () => readHandlers(receiving.handlers, handlerTimeout, tokens),
+    () => readLists(listing),
   ]
   return checks.flatMap((check) => {
     try {

@@ -1,5 +1,6 @@
 import { checkDatabase } from './checks/database.ts'
 import { ok, type Finding } from './checks/finding.ts'
+import { checkLists } from './checks/lists.ts'
 import { checkProviders } from './checks/providers.ts'
 import { checkSettings } from './checks/settings.ts'
 import { inspectConfiguration } from './configuration.ts'
@@ -21,6 +22,7 @@ export async function doctor(): Promise<void> {
   for (const finding of checkSettings(inspected)) tell(finding)
   if (configuration.databaseUrl !== undefined)
     for await (const finding of checkDatabase(configuration.databaseUrl)) tell(finding)
+  for await (const finding of checkLists(configuration.databaseUrl, inspected.config)) tell(finding)
   if (configuration.demo) tell(ok('provider demo', 'built in, there while the service runs'))
   for (const finding of await checkProviders(providers, configuration.allowPrivateNetwork ?? false))
     tell(finding)

@@ -1,6 +1,6 @@
-import type { ListDeclaration } from './list.ts'
 import type { Item } from './items.ts'
-import type { CursorPage, OffsetPage, Parameters } from './page.ts'
+import type { ListDeclaration } from './list.ts'
+import type { CursorPage, KeysetPage, OffsetPage, Page, Parameters } from './page.ts'
 import type { Row } from './store.ts'
 
 /** A list's answer: the body as JSON text, and the Link header. */
@@ -13,56 +13,81 @@ export interface Answer {
 /** Longest Link header, in characters; clients and proxies give up on headers of 8 KiB and more. */
 const longestLink = 4_000
 
-/** `{data, pageInfo: {hasNextPage, nextCursor}}` */
-export function cursorAnswer(
-  list: ListDeclaration,
-  parameters: Parameters,
-  { rows, nextCursor }: CursorPage,
-  present: (row: Row) => Item,
-): Answer {
-  const links = nextCursor === null ? [] : [linkTo(list, parameters, { cursor: nextCursor }, 'next')]
-  const body = { data: rows.map(present), pageInfo: { hasNextPage: nextCursor !== null, nextCursor } }
-  return { body: JSON.stringify(body), link: joined(links) }
+type Relation = 'next' | 'prev' | 'first' | 'last'
+type Links = [Relation, Parameters][]
+
+export function answerOf(page: Page, parameters: Parameters, present: (row: Row) => Item): Answer {
+  const { rest, links } =
+    page.style === 'offset'
+      ? offsetParts(page)
+      : page.style === 'cursor'
+        ? cursorParts(page)
+        : keysetParts(page)
+  const body = JSON.stringify({ data: page.rows.map(present), ...rest })
+  return { body, link: linkHeader(page.query.list, parameters, links) }
 }
 
-/** `{data, pagination: {page, limit, total, totalPages, hasNext}}` */
-export function offsetAnswer(
-  list: ListDeclaration,
-  parameters: Parameters,
-  { rows, page, limit, total }: OffsetPage,
-  present: (row: Row) => Item,
-): Answer {
+/** `{data, pageInfo: {hasNextPage, nextCursor}}`, and the same two of the previous page in lists that go both ways. */
+function cursorParts({ query, nextCursor, previousCursor }: CursorPage) {
+  const pageInfo = {
+    hasNextPage: nextCursor !== null,
+    nextCursor,
+    ...(query.list.choices && { hasPreviousPage: previousCursor !== null, previousCursor }),
+  }
+  const links: Links = []
+  if (nextCursor !== null) links.push(['next', { cursor: nextCursor }])
+  if (previousCursor !== null) links.push(['prev', { cursor: previousCursor }])
+  return { rest: { pageInfo }, links }
+}
+
+/** `{data, nextCursor}` */
+function keysetParts({ nextCursor }: KeysetPage) {
+  const links: Links = nextCursor === null ? [] : [['next', { cursor: String(nextCursor) }]]
+  return { rest: { nextCursor }, links }
+}
+
+/** `{data, pagination: {page, limit, total, totalPages, hasNext}}`; without totals when nothing was counted. */
+function offsetParts({ page, limit, total, estimated, hasNext, query }: OffsetPage) {
+  const to = (number: number): Parameters => ({ page: String(number), limit: String(limit) })
+  const links: Links = hasNext ? [['next', to(page + 1)]] : []
+  if (total === undefined) {
+    if (page > 1) links.push(['prev', to(page - 1)], ['first', to(1)])
+    return { rest: { pagination: { page, limit, hasNext } }, links }
+  }
   const totalPages = Math.ceil(total / limit)
-  const hasNext = page * limit < total
-  const link = (to: number, relation: string): string =>
-    linkTo(list, parameters, { page: String(to), limit: String(limit) }, relation)
-  const links = [
-    ...(hasNext ? [link(page + 1, 'next')] : []),
-    ...(page > 1 && total > 0 ? [link(Math.min(page - 1, totalPages), 'prev')] : []),
-    ...(total > 0 ? [link(1, 'first'), link(totalPages, 'last')] : []),
-  ]
-  const body = { data: rows.map(present), pagination: { page, limit, total, totalPages, hasNext } }
-  return { body: JSON.stringify(body), link: joined(links) }
+  if (page > 1 && total > 0) links.push(['prev', to(estimated ? page - 1 : Math.min(page - 1, totalPages))])
+  if (total > 0) links.push(['first', to(1)])
+  if (total > 0 && !estimated) links.push(['last', to(totalPages)])
+  const pagination = {
+    page,
+    limit,
+    total,
+    totalPages,
+    hasNext,
+    ...(query.list.choices && { estimated }),
+  }
+  return { rest: { pagination }, links }
 }
 
 /** Known parameters only, encoded anew: nothing that a client wrote reaches the header as it was. */
-function linkTo(
-  list: ListDeclaration,
-  parameters: Parameters,
-  changed: Parameters,
-  relation: string,
-): string {
-  const known = ['sort', 'limit', ...list.filters.map(({ parameter }) => parameter)]
-  const query = new URLSearchParams()
-  for (const name of known) {
-    const value = parameters[name]
-    if (value !== undefined && (name !== 'sort' || list.sort.length > 0)) query.set(name, value)
-  }
-  for (const [name, value] of Object.entries(changed)) query.set(name, value)
-  return `<${list.path}?${query.toString()}>; rel="${relation}"`
-}
-
-function joined(links: readonly string[]): string | undefined {
-  const link = links.join(', ')
-  return link === '' || link.length > longestLink ? undefined : link
+function linkHeader(list: ListDeclaration, parameters: Parameters, links: Links): string | undefined {
+  const known = [
+    ...(list.sort.length > 0 ? ['sort'] : []),
+    'limit',
+    ...list.filters.map(({ parameter }) => parameter),
+    ...(list.choices ? ['fields', 'count'] : []),
+    ...(list.expand.length > 0 ? ['expand'] : []),
+  ]
+  const header = links
+    .map(([relation, changed]) => {
+      const query = new URLSearchParams()
+      for (const name of known) {
+        const value = parameters[name]
+        if (value !== undefined) query.set(name, value)
+      }
+      for (const [name, value] of Object.entries(changed)) query.set(name, value)
+      return `<${list.path}?${query.toString()}>; rel="${relation}"`
+    })
+    .join(', ')
+  return header === '' || header.length > longestLink ? undefined : header
 }

@@ -1,8 +1,16 @@
 import type { Clock } from '../clock.ts'
+import { ConfigurationError } from '../config/environment.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import type { Room } from '../http/room.ts'
 import { Cursors } from '../paging/cursor.ts'
 import type { Database } from '../storage/database.ts'
+import type { Log } from '../telemetry/log.ts'
+import { checkList } from './checking/check.ts'
+import type { ListingConfig } from './config.ts'
+import { readLists } from './declaration.ts'
+import { entityTags } from './entity-tags.ts'
+import { Presentation } from './expansion.ts'
+import type { ListDeclaration } from './list.ts'
 import { Pages } from './page.ts'
 import { posts } from './resources/posts.ts'
 import { products } from './resources/products.ts'
@@ -12,26 +20,60 @@ import { createListReader } from './store.ts'
 import { writeRoutes } from './writing/routes.ts'
 
 export interface ListingParts {
+  config: ListingConfig | undefined
   database: Database
   keyring: Keyring
   clock: Clock
+  log: Log
   /** The users whose role is admin by the settings, whatever their row says. */
   listedAdmins: () => Promise<ReadonlySet<string>>
 }
 
-/** The lists, and the calls that change those of them that are the service's own: products and posts. */
+/**
+ * The lists, and the calls that change those of them that are the service's own: products and posts.
+ * @throws ConfigurationError for declarations that cannot be; from `routes`, for those that the database contradicts.
+ */
 export function createListing(parts: ListingParts): Room {
-  const { database, keyring, clock, listedAdmins } = parts
-  const pages = new Pages(database.engine, createListReader(database), new Cursors(keyring))
+  const { config, database, keyring, clock, log, listedAdmins } = parts
+  const declared = readLists(config)
+  const reader = createListReader(database)
+  const common = {
+    pages: new Pages(database.engine, reader, new Cursors(keyring)),
+    presentation: new Presentation(database.engine, reader),
+    tags: entityTags(database),
+  }
   return {
-    routes(app) {
-      listRoute(app, users, pages, async () => {
+    async routes(app) {
+      const checked = await checkDeclared(database, declared, log)
+      listRoute(app, users, common, async () => {
         const admins = await listedAdmins()
         return (user) => (admins.has(String(user['id'])) ? { ...user, role: 'admin' } : user)
       })
-      for (const list of [products, posts]) listRoute(app, list, pages)
+      for (const list of [products, posts, ...checked]) listRoute(app, list, common)
       writeRoutes(app, { database, clock })
     },
     workers: [],
   }
+}
+
+/** The lists with what their tables say of them. Indexes that are missing are told, and no reason not to start. */
+async function checkDeclared(
+  database: Database,
+  declared: readonly ListDeclaration[],
+  log: Log,
+): Promise<ListDeclaration[]> {
+  const lists: ListDeclaration[] = []
+  const all: string[] = []
+  for (const declaration of declared) {
+    const { list, faults, missing } = await checkList(database, declaration)
+    lists.push(list)
+    all.push(...faults.map((fault) => `listing.lists: ${list.path}: ${fault}`))
+    for (const { query, statement } of missing)
+      log.warn(
+        { list: list.path, query, mend: statement },
+        'a list has no index for a query: it will be slow',
+      )
+  }
+  if (all.length > 0) throw new ConfigurationError(all)
+  return lists
 }

@@ -1,22 +1,65 @@
-import type { Access } from '../http/principal.ts'
-
-/** `time` is canonical text (paging/time.ts), `milliseconds` an integer since 1970; both are shown as ISO 8601. */
-export type FieldType = 'text' | 'number' | 'integer' | 'time' | 'milliseconds'
+import type { Access, Principal } from '../http/principal.ts'
+import type { FieldType } from './field-types.ts'
 
 export interface Field {
   column: string
   type: FieldType
   nullable?: boolean
+  /** Read by filters, by the conditions on rows and by expansions, and never shown. */
+  hidden?: boolean
+  /** Of an `enum`: all there are. */
+  values?: readonly string[]
   description: string
 }
+
+export type FilterKind =
+  | 'equals'
+  | 'in'
+  | 'atLeast'
+  | 'atMost'
+  | 'above'
+  | 'below'
+  | 'prefix'
+  | 'flag'
+  | 'null'
+  | 'positiveWhenTrue'
+  | 'search'
 
 export interface Filter {
   /** The name in the query string. */
   parameter: string
   /** See filters.ts. */
-  kind: 'equals' | 'atLeast' | 'positiveWhenTrue'
+  kind: FilterKind
   /** The name of the field that it looks at. */
   field: string
+  /** Of `search`, see search.ts: PostgreSQL's text search configuration; the FTS5 table of SQLite. */
+  configuration?: string
+  index?: string
+  description: string
+}
+
+/** How a list is cut into pages. */
+export type PageStyle = 'cursor' | 'offset' | 'keyset'
+
+/** What a condition on rows compares a field with: one of several values, exactly one, or null. */
+export type Wanted = string | number | boolean | null | undefined | readonly (string | number | boolean)[]
+
+/** Which rows a caller may see: every field as given, and nothing at all for `false`. */
+export type RowAccess = (caller: Caller | undefined) => Readonly<Record<string, Wanted>> | false
+
+/** Who reads a list, as far as it is known: nobody is known to a list that is public. */
+export type Caller = Pick<Principal, 'kind' | 'role' | 'userId'>
+
+/** A row of another table, shown within the item. */
+export interface Expansion {
+  /** The name in the item and in the parameter `expand`. */
+  name: string
+  table: string
+  /** The field of this list that names the other row. */
+  from: string
+  /** The other table's unique field that is named. */
+  key: string
+  fields: Readonly<Record<string, Field>>
   description: string
 }
 
@@ -25,6 +68,7 @@ export interface ListDeclaration {
   /** Unique; cursors are bound to it. */
   name: string
   path: string
+  /** A table or a view, perhaps with a schema in front. */
   table: string
   summary: string
   /** The item's fields under the names that clients see. Only these leave the database. */
@@ -36,34 +80,44 @@ export interface ListDeclaration {
   sort: readonly string[]
   /** The order when none is asked for: field names, descending with `-` in front. */
   order: readonly string[]
-  paging: 'cursor' | 'offset'
+  /** The first one holds when a request shows no other. */
+  pages: readonly PageStyle[]
   limit: { default: number; max: number }
-  /** Who may read it. In demo mode everybody may. */
-  access: Access
+  /** What a page by number tells of the total; `none` reads one row more instead. */
+  count: 'exact' | 'estimate' | 'none'
+  /** Whether clients may ask for another count, for some of the fields, and for the page before a cursor. */
+  choices: boolean
+  expand: readonly Expansion[]
+  /** Whether all of it can be had as one stream. */
+  exports: boolean
+  /** Who may read it. */
+  access: Exclude<Access, 'session'>
+  /** In demo mode everybody may. */
+  openInDemo: boolean
+  where?: RowAccess
 }
 
 export interface SortKey {
   name: string
   field: Field
-  /** Where its value stands in a row. */
-  position: number
   descending: boolean
 }
 
 /** A field by its name. Throws for one that the list does not declare, which is a mistake in the declaration. */
-export function fieldOf(list: ListDeclaration, name: string): Field {
-  const field = list.fields[name]
+export function fieldOf(list: Pick<ListDeclaration, 'name' | 'fields'>, name: string): Field {
+  const field = Object.hasOwn(list.fields, name) ? list.fields[name] : undefined
   if (!field) throw new Error(`the list ${list.name} has no field ${name}`)
   return field
 }
 
-/** Checks at start-up what types cannot say, and returns the declaration as it is. */
-export function defineList(list: ListDeclaration): ListDeclaration {
-  for (const name of [...list.sort, ...list.order.map((key) => key.replace(/^-/, '')), list.key]) {
-    // A comparison with null is neither true nor false: a walk would end at the first one.
-    if (fieldOf(list, name).nullable)
-      throw new Error(`the list ${list.name} cannot be sorted by ${name}, which may be null`)
+/** The fields that an item can show; the same array every time. */
+export function shownFields(fields: Readonly<Record<string, Field>>): readonly string[] {
+  let names = shown.get(fields)
+  if (!names) {
+    names = Object.keys(fields).filter((name) => !fields[name]!.hidden)
+    shown.set(fields, names)
   }
-  for (const { field } of list.filters) fieldOf(list, field)
-  return list
+  return names
 }
+
+const shown = new WeakMap<object, readonly string[]>()

@@ -9,13 +9,20 @@ import { fieldOf, type ListDeclaration, type SortKey } from './list.ts'
 export function readOrder(list: ListDeclaration, sort: string | undefined): SortKey[] {
   const asked = list.sort.length === 0 || sort === undefined ? [] : readKeys(list, sort)
   const keys = asked.length > 0 ? asked : list.order.map((text) => keyOf(list, text))
-  if (keys.some(({ name }) => name === list.key)) return keys
+  const unique = keys.findIndex(({ name }) => name === list.key)
+  // Behind the unique key there are no ties to break.
+  if (unique >= 0) return keys.slice(0, unique + 1)
   return [...keys, keyOf(list, keys.at(-1)?.descending ? `-${list.key}` : list.key)]
 }
 
 /** The order as a list of field names, descending with `-` in front: what a cursor is bound to. */
 export function writeOrder(order: readonly SortKey[]): string[] {
   return order.map(({ name, descending }) => (descending ? `-${name}` : name))
+}
+
+/** The same order from its end. */
+export function reversed(order: readonly SortKey[]): SortKey[] {
+  return order.map((key) => ({ ...key, descending: !key.descending }))
 }
 
 function readKeys(list: ListDeclaration, sort: string): SortKey[] {
@@ -31,5 +38,5 @@ function readKeys(list: ListDeclaration, sort: string): SortKey[] {
 function keyOf(list: ListDeclaration, text: string): SortKey {
   const descending = text.startsWith('-')
   const name = descending ? text.slice(1) : text
-  return { name, field: fieldOf(list, name), position: Object.keys(list.fields).indexOf(name), descending }
+  return { name, field: fieldOf(list, name), descending }
 }

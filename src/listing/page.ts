@@ -1,28 +1,46 @@
-import type { Cursors, CursorKey, CursorScope, KeyValue } from '../paging/cursor.ts'
-import { readLimit, readPage } from '../paging/limit.ts'
+import { Problem } from '../errors.ts'
+import type { Cursors, KeyValue } from '../paging/cursor.ts'
+import { readPage } from '../paging/limit.ts'
 import type { Engine } from '../storage/query-runner.ts'
-import { readFilters, type FilterReading } from './filters.ts'
-import type { ListDeclaration, SortKey } from './list.ts'
-import { readOrder, writeOrder } from './order.ts'
-import { planCount, planPage, type Plan, type QueryShape } from './plan.ts'
+import { fieldTypes } from './field-types.ts'
+import { readKeysetCursor, showKeysetCursor } from './keyset-cursor.ts'
+import type { Caller, ListDeclaration, PageStyle, SortKey } from './list.ts'
+import { reversed, writeOrder } from './order.ts'
+import { planCount, planPage, type Plan } from './plan.ts'
+import { backwardScope, readQuery, type Parameters, type Query } from './query.ts'
 import type { ListReader, Row } from './store.ts'
+import { readCount, type Total } from './total.ts'
 
-/** The query string, each parameter once. */
-export type Parameters = Readonly<Record<string, string>>
+export type { Parameters } from './query.ts'
 
-export interface CursorPage {
+interface PageOf<Style extends PageStyle> {
+  style: Style
+  query: Query
   rows: readonly Row[]
   limit: number
+}
+
+export interface CursorPage extends PageOf<'cursor'> {
   /** Where the next page begins; null when this is the last one. */
   nextCursor: string | null
+  /** The same for the page before; null on the first one, and in lists that go forward only. */
+  previousCursor: string | null
 }
 
-export interface OffsetPage {
-  rows: readonly Row[]
-  page: number
-  limit: number
-  total: number
+export interface KeysetPage extends PageOf<'keyset'> {
+  /** The last item's key, when more items follow. */
+  nextCursor: string | number | null
 }
+
+export interface OffsetPage extends PageOf<'offset'> {
+  page: number
+  hasNext: boolean
+  /** `undefined` when nobody asked how many there are. */
+  total: number | undefined
+  estimated: boolean
+}
+
+export type Page = CursorPage | KeysetPage | OffsetPage
 
 /** Plans kept; the oldest is made anew when it is asked for again. */
 const mostPlans = 1_000
@@ -40,56 +58,106 @@ export class Pages {
     this.#cursors = cursors
   }
 
-  /** @throws Problem `invalid-cursor` for a cursor that was not issued for this list, these filters and this order. */
-  async byCursor(list: ListDeclaration, parameters: Parameters): Promise<CursorPage> {
-    const filters = readFilters(list.filters, list.fields, parameters)
-    const order = readOrder(list, parameters['sort'])
-    const limit = readLimit(parameters['limit'], list.limit)
-    const scope = scopeOf(list, filters, order)
-    const cursor = parameters['cursor']
-    const key = cursor === undefined ? [] : this.#cursors.decode(scope, cursor)
-    if (filters.empty) return { rows: [], limit, nextCursor: null }
+  /** The page that a query string asks for. @throws Problem that names the parameter for a cursor that is not one. */
+  read(list: ListDeclaration, parameters: Parameters, caller?: Caller): Promise<Page> {
+    const style = styleOf(list, parameters)
+    if (style === 'offset') return this.byOffset(list, parameters, caller)
+    return style === 'keyset' ? this.byKey(list, parameters, caller) : this.byCursor(list, parameters, caller)
+  }
 
+  /** @throws Problem `invalid-cursor` for a cursor that was not issued for this list, these filters and this order. */
+  async byCursor(list: ListDeclaration, parameters: Parameters, caller?: Caller): Promise<CursorPage> {
+    const query = readQuery(list, parameters, caller)
+    const { limit, scope, order } = query
+    const cursor = parameters['cursor']
+    const place = cursor === undefined ? undefined : this.#decode(query, cursor)
+    const page = { style: 'cursor', query, limit } as const
+    if (query.empty) return { ...page, rows: [], nextCursor: null, previousCursor: null }
+
+    const found = await this.rowsBehind(query, place?.key, limit + 1, place?.backward)
     // One row more than asked for tells whether a page follows.
-    const from = cursor === undefined ? 'start' : 'key'
-    const plan = this.#planPage({ list, filters: filters.applied, order, rows: limit + 1, from })
-    const found = await this.#reader.read(plan, [...valuesOf(filters), ...key])
-    if (found.length <= limit) return { rows: found, limit, nextCursor: null }
-    const rows = found.slice(0, limit)
-    const last = rows.at(-1)!
+    const more = found.length > limit
+    const rows = more ? found.slice(0, limit) : [...found]
+    if (place?.backward) rows.reverse()
+    const before = place?.backward ? more : place !== undefined
+    const after = place?.backward ? true : more
+    const cursorAt = (row: Row | undefined, of: typeof scope): string | null =>
+      row === undefined ? null : this.#cursors.encode(of, keyOf(query, order, row))
     return {
+      ...page,
       rows,
-      limit,
-      nextCursor: this.#cursors.encode(
-        scope,
-        order.map(({ position }) => last[position]!),
-      ),
+      nextCursor: after ? cursorAt(rows.at(-1), scope) : null,
+      previousCursor: list.choices && before ? cursorAt(rows[0], backwardScope(scope)) : null,
     }
   }
 
-  async byOffset(list: ListDeclaration, parameters: Parameters): Promise<OffsetPage> {
-    const filters = readFilters(list.filters, list.fields, parameters)
-    const order = readOrder(list, parameters['sort'])
-    const limit = readLimit(parameters['limit'], list.limit)
-    const page = readPage(parameters['page'])
-    if (filters.empty) return { rows: [], page, limit, total: 0 }
-
-    const count = this.#kept(`count ${shapeOf(list, filters)}`, () =>
-      planCount(list, filters.applied, this.#engine),
-    )
-    const values = valuesOf(filters)
-    const [row] = await this.#reader.read(count, values)
-    const total = Number(row![0])
-    const offset = (page - 1) * limit
-    if (offset >= total) return { rows: [], page, limit, total }
-    const plan = this.#planPage({ list, filters: filters.applied, order, rows: limit, from: 'offset' })
-    return { rows: await this.#reader.read(plan, [...values, offset]), page, limit, total }
+  /** By the key itself, which no signature protects. @throws Problem `invalid-cursor` for what is none. */
+  async byKey(list: ListDeclaration, parameters: Parameters, caller?: Caller): Promise<KeysetPage> {
+    const query = readQuery(list, parameters, caller)
+    const { limit, order } = query
+    const cursor = parameters['cursor']
+    const key = cursor === undefined ? undefined : [readKeysetCursor(order[0]!.field, cursor)]
+    const found = query.empty ? [] : await this.rowsBehind(query, key, limit + 1)
+    const rows = found.slice(0, limit)
+    const last = found.length > limit ? rows.at(-1)![query.columns.indexOf(list.key)]! : null
+    const nextCursor = last === null ? null : showKeysetCursor(order[0]!.field, last)
+    return { style: 'keyset', query, rows, limit, nextCursor }
   }
 
-  #planPage(shape: QueryShape): Plan {
-    const { list, filters, order, rows, from } = shape
-    const name = `${from} ${rows} ${shapeOf(list, { applied: filters })} ${writeOrder(order).join(',')}`
-    return this.#kept(name, () => planPage(shape, this.#engine))
+  async byOffset(list: ListDeclaration, parameters: Parameters, caller?: Caller): Promise<OffsetPage> {
+    const query = readQuery(list, parameters, caller)
+    const { limit, values } = query
+    const page = readPage(parameters['page'])
+    const counting = readCount(list, parameters['count'])
+    const { total, estimated } = await this.#count(query, counting)
+    const known = { style: 'offset', query, page, limit, total, estimated } as const
+    const offset = (page - 1) * limit
+    if (query.empty || (total !== undefined && !estimated && offset >= total))
+      return { ...known, rows: [], hasNext: false }
+    const exact = total !== undefined && !estimated
+    const plan = this.#planPage(query, { rows: exact ? limit : limit + 1, from: 'offset' })
+    const found = await this.#reader.read(plan, [...values, offset])
+    const rows = found.slice(0, limit)
+    return { ...known, rows, hasNext: exact ? page * limit < total : found.length > limit }
+  }
+
+  /** The rows behind a position of the order, or from its beginning; backward in the opposite order. */
+  async rowsBehind(
+    query: Query,
+    key: readonly KeyValue[] | undefined,
+    rows: number,
+    backward = false,
+  ): Promise<readonly Row[]> {
+    const order = backward ? reversed(query.order) : query.order
+    const plan = this.#planPage(query, { rows, from: key ? 'key' : 'start', order, key })
+    return this.#reader.read(plan, [...query.values, ...(key ?? [])])
+  }
+
+  async #count(query: Query, counting: 'exact' | 'estimate' | 'none'): Promise<Total> {
+    if (counting === 'none') return { total: undefined, estimated: false }
+    if (query.empty) return { total: 0, estimated: false }
+    const { list, filters, values } = query
+    const plan = this.#kept(`count ${shapeOf(query)}`, () => planCount(list, filters, this.#engine))
+    if (counting === 'estimate') return this.#reader.estimate(plan, values)
+    const [row] = await this.#reader.read(plan, values)
+    return { total: Number(row![0]), estimated: false }
+  }
+
+  #decode({ scope, list }: Query, cursor: string): { key: readonly KeyValue[]; backward: boolean } {
+    const scopes = list.choices ? [scope, backwardScope(scope)] : [scope]
+    const { values, which } = this.#cursors.decodeOneOf(scopes, cursor)
+    return { key: values, backward: which === 1 }
+  }
+
+  #planPage(query: Query, shape: Shape): Plan {
+    const { list, filters, columns } = query
+    const { rows, from, order = query.order, key } = shape
+    const nulls = key?.map((value) => value === null)
+    const mask = nulls?.includes(true) ? nulls.map((isNull) => (isNull ? 'n' : 'v')).join('') : ''
+    const name = `${from} ${rows} ${mask} ${shapeOf(query)} ${writeOrder(order).join(',')}`
+    return this.#kept(name, () =>
+      planPage({ list, filters, columns, order, rows, from, ...(nulls && { nulls }) }, this.#engine),
+    )
   }
 
   #kept(name: string, make: () => Plan): Plan {
@@ -102,27 +170,41 @@ export class Pages {
   }
 }
 
-function shapeOf(list: ListDeclaration, { applied }: Pick<FilterReading, 'applied'>): string {
-  return `${list.name} ${applied.map(({ filter }) => filter.parameter).join(',')}`
+interface Shape {
+  rows: number
+  from: 'start' | 'key' | 'offset'
+  order?: readonly SortKey[]
+  key?: readonly KeyValue[] | undefined
 }
 
-function valuesOf({ applied }: FilterReading): KeyValue[] {
-  return applied.flatMap(({ values }) => values)
+/**
+ * The style that a request asks for: by the parameter that only one style has, else the list's first.
+ * @throws Problem `invalid-parameter` when there are parameters of two.
+ */
+function styleOf({ pages }: ListDeclaration, parameters: Parameters): PageStyle {
+  if (pages.length === 1) return pages[0]!
+  const numbered = parameters['page'] !== undefined
+  const walked = parameters['cursor'] !== undefined
+  if (numbered && walked) {
+    throw new Problem('invalid-parameter', {
+      parameter: 'page',
+      detail: 'The parameters `page` and `cursor` are two ways to say where: send one of them.',
+    })
+  }
+  if (numbered) return 'offset'
+  return walked ? pages.find((style) => style !== 'offset')! : pages[0]!
 }
 
-function scopeOf(
-  list: ListDeclaration,
-  { fingerprint }: FilterReading,
-  order: readonly SortKey[],
-): CursorScope {
-  const keys = order.map(({ name, field }): CursorKey => ({ name, type: cursorTypes[field.type] }))
-  return { list: list.name, keys, query: [writeOrder(order), fingerprint, list.access] }
+/** The values of the order's keys in a row, as a cursor carries them. */
+export function keyOf(query: Query, order: readonly SortKey[], row: Row): KeyValue[] {
+  return order.map(({ name, field }) => {
+    const value = row[query.columns.indexOf(name)]!
+    const { carry } = fieldTypes[field.type]
+    return carry && value !== null ? carry(value) : value
+  })
 }
 
-const cursorTypes = {
-  text: 'text',
-  number: 'number',
-  integer: 'integer',
-  time: 'time',
-  milliseconds: 'integer',
-} as const
+function shapeOf({ list, filters, columns }: Query): string {
+  const conditions = filters.map(({ filter, variant }) => `${filter.parameter} ${variant}`)
+  return `${list.name} ${columns.join(',')} ${conditions.join(',')}`
+}

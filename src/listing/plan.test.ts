@@ -13,7 +13,7 @@ function shape(
   from: QueryShape['from'],
   parameters: Record<string, string> = {},
 ): QueryShape {
-  const { applied } = readFilters(list.filters, list.fields, parameters)
+  const { applied } = readFilters(list, parameters)
   return { list, filters: applied, order: readOrder(list, parameters['sort']), rows: 3, from }
 }
 
@@ -30,14 +30,17 @@ test('keys of one direction compare as a row value', () => {
 test('mixed directions become one range for each change of direction, each with a limit', () => {
   const parameters = { sort: 'price,-name,-createdAt', category: 'x', inStock: 'true' }
   const { sql, slots } = planPage(shape(products, 'key', parameters), 'postgres')
-  const columns = '"id", "category", "price", "stock", "name", "created_at"'
+  const columns =
+    '"id" as c0, "category" as c1, "price" as c2, "stock" as c3, "name" as c4, "created_at" as c5, ' +
+    '"price" as k0, "name" as k1, "created_at" as k2, "id" as k3'
   const order = 'order by "price", "name" desc, "created_at" desc, "id" desc limit 3'
   const within = '"price" = $2 and ("name", "created_at", "id") < ($3, $4, $5)'
   assert.equal(
     sql,
-    `select * from (select ${columns} from "products" where "category" = $1 and "stock" > 0 and ${within} ${order}) as range0` +
+    'select c0, c1, c2, c3, c4, c5 from (' +
+      `select * from (select ${columns} from "products" where "category" = $1 and "stock" > 0 and ${within} ${order}) as range0` +
       ` union all select * from (select ${columns} from "products" where "category" = $6 and "stock" > 0 and "price" > $7 ${order}) as range1` +
-      ` ${order}`,
+      ') as page order by k0, k1 desc, k2 desc, k3 desc limit 3',
   )
   // The filter's value first, then those of the key; the second range begins with the filter again.
   assert.deepEqual(slots, [0, 1, 2, 3, 4, 0, 1])

@@ -1,7 +1,10 @@
 import { hash } from 'node:crypto'
 import type { Engine } from '../storage/query-runner.ts'
+import { fieldTypes } from './field-types.ts'
 import { filterKinds, type AppliedFilter } from './filters.ts'
-import type { ListDeclaration, SortKey } from './list.ts'
+import { fieldOf, shownFields, type Field, type ListDeclaration, type SortKey } from './list.ts'
+import { quote, quoteTable } from './names.ts'
+import { rangesBehind, type Range } from './ranges.ts'
 
 /** A statement for all queries of one shape, and where its parameters come from. */
 export interface Plan {
@@ -14,65 +17,77 @@ export interface Plan {
 
 export interface QueryShape {
   list: ListDeclaration
+  /** The fields to read, in the order of a row. By default those that the list shows. */
+  columns?: readonly string[]
   filters: readonly AppliedFilter[]
   order: readonly SortKey[]
   /** Rows to read. Written into the statement: PostgreSQL plans a prepared one well only when it knows the limit. */
   rows: number
   /** Where the page begins: at the first row, behind a row whose key values are given, or behind a number of rows. */
   from: 'start' | 'key' | 'offset'
+  /** Which of the key values are null. None by default. */
+  nulls?: readonly boolean[]
 }
 
 /**
  * The statement of a page. Its values are those of the filters, in order, then the key values or the offset.
  *
  * A page behind a key is a seek, never `a > ? or (a = ? and b > ?)`, which both engines run as a filter over all rows
- * from the first one on. Keys that go one way compare as a row value. Where directions are mixed, the rows behind a
- * key lie in several ranges, one for each change of direction: each is sought with a limit of its own, and the few
- * rows are merged.
+ * from the first one on. Where the rows behind a key lie in several ranges (ranges.ts), each is sought with a limit of
+ * its own, and the few rows are merged.
  */
-export function planPage({ list, filters, order, rows, from }: QueryShape, engine: Engine): Plan {
+export function planPage(shape: QueryShape, engine: Engine): Plan {
+  const { list, filters, order, rows, from, nulls = [] } = shape
   const statement = new Statement(engine)
-  const columns = Object.values(list.fields)
-    .map(({ column }) => quote(column))
-    .join(', ')
-  const tail = ` order by ${order.map(orderTerm).join(', ')} limit ${rows}`
   const afterFilters = filters.reduce((count, { values }) => count + values.length, 0)
+  const tail = (terms: readonly string[]): string => ` order by ${terms.join(', ')} limit ${rows}`
+  const columns = (shape.columns ?? shownFields(list.fields)).map((name) =>
+    readColumn(fieldOf(list, name), engine),
+  )
+  const byColumns = order.map(({ field, descending }) => orderTerm(quote(field.column), descending))
   const select = (range?: Range): string => {
     const conditions = filterConditions(list, filters, statement)
-    if (range) conditions.push(...rangeConditions(range, afterFilters, statement))
-    return `select ${columns} from ${quote(list.table)}${where(conditions)}${tail}`
+    if (range) conditions.push(...rangeConditions(range, shape, afterFilters, statement))
+    return `from ${quoteTable(list.table)}${where(conditions)}${tail(byColumns)}`
   }
-  if (from === 'start') return statement.plan(select())
+  if (from === 'start') return statement.plan(`select ${columns.join(', ')} ${select()}`)
   if (from === 'offset') {
     const page = select()
-    return statement.plan(`${page} offset ${statement.value(afterFilters)}`)
+    return statement.plan(`select ${columns.join(', ')} ${page} offset ${statement.value(afterFilters)}`)
   }
-  const selects = seekRanges(order).map(select)
-  if (selects.length === 1) return statement.plan(selects[0]!)
-  const ranges = selects.map((sql, index) => `select * from (${sql}) as range${index}`)
-  return statement.plan(ranges.join(' union all ') + tail)
+  const selects = rangesBehind(order, nulls, engine).map(select)
+  if (selects.length === 1) return statement.plan(`select ${columns.join(', ')} ${selects[0]!}`)
+  // What a column is shown as may sort otherwise than the column: the merge has both.
+  const keys = order.map(({ field }, index) => `${quote(field.column)} as k${index}`)
+  const read = [...columns.map((column, index) => `${column} as c${index}`), ...keys].join(', ')
+  const ranges = selects.map((sql, index) => `select * from (select ${read} ${sql}) as range${index}`)
+  const shown = columns.map((_, index) => `c${index}`).join(', ')
+  const byKeys = order.map(({ descending }, index) => orderTerm(`k${index}`, descending))
+  return statement.plan(`select ${shown} from (${ranges.join(' union all ')}) as page${tail(byKeys)}`)
 }
 
 /** The number of rows that the filters let pass, as `total`. */
 export function planCount(list: ListDeclaration, filters: readonly AppliedFilter[], engine: Engine): Plan {
   const statement = new Statement(engine)
   const conditions = filterConditions(list, filters, statement)
-  return statement.plan(`select count(*) as total from ${quote(list.table)}${where(conditions)}`)
+  return statement.plan(`select count(*) as total from ${quoteTable(list.table)}${where(conditions)}`)
 }
 
 /** A text in the making: placeholders are numbered as they are written, so it is to be written from left to right. */
-class Statement {
-  readonly #engine: Engine
+export class Statement {
+  readonly engine: Engine
   readonly #slots: number[] = []
 
   constructor(engine: Engine) {
-    this.#engine = engine
+    this.engine = engine
   }
 
-  /** The placeholder of one of the query's values. */
-  value(index: number): string {
+  /** The placeholder of one of the query's values, as a value of a field's type when one is given. */
+  value(index: number, field?: Field): string {
     this.#slots.push(index)
-    return this.#engine === 'postgres' ? `$${this.#slots.length}` : '?'
+    const place = this.engine === 'postgres' ? `$${this.#slots.length}` : '?'
+    const bind = field && fieldTypes[field.type].bind?.[this.engine]
+    return bind ? bind(place) : place
   }
 
   plan(sql: string): Plan {
@@ -80,33 +95,28 @@ class Statement {
   }
 }
 
-/** Rows that equal the key in the first keys and lie behind it in the next ones, which all go one way. */
-interface Range {
-  equal: readonly SortKey[]
-  beyond: readonly SortKey[]
+/** The SQL that reads a field. */
+export function readColumn(field: Field, engine: Engine): string {
+  const column = quote(field.column)
+  const select = fieldTypes[field.type].select?.[engine]
+  return select ? select(column) : column
 }
 
-/** The rows behind a key, as ranges of the index: the nearest first. */
-function seekRanges(order: readonly SortKey[]): Range[] {
-  const ranges: Range[] = []
-  let start = 0
-  for (let end = 1; end <= order.length; end += 1) {
-    if (order[end]?.descending === order[start]!.descending) continue
-    ranges.unshift({ equal: order.slice(0, start), beyond: order.slice(start, end) })
-    start = end
-  }
-  return ranges
-}
-
-function rangeConditions({ equal, beyond }: Range, firstValue: number, statement: Statement): string[] {
-  const conditions = equal.map(
-    ({ field }, index) => `${quote(field.column)} = ${statement.value(firstValue + index)}`,
-  )
-  const columns = beyond.map(({ field }) => quote(field.column))
-  const values = beyond.map((_, index) => statement.value(firstValue + equal.length + index))
-  const operator = beyond[0]!.descending ? '<' : '>'
-  conditions.push(`${asRow(columns)} ${operator} ${asRow(values)}`)
-  return conditions
+function rangeConditions(
+  { equal, next }: Range,
+  { order, nulls = [] }: QueryShape,
+  firstValue: number,
+  statement: Statement,
+): string[] {
+  const column = (index: number): string => quote(order[index]!.field.column)
+  const value = (index: number): string => statement.value(firstValue + index, order[index]!.field)
+  const conditions = order
+    .slice(0, equal)
+    .map((_, index) => (nulls[index] ? `${column(index)} is null` : `${column(index)} = ${value(index)}`))
+  if (next.kind !== 'after') return [...conditions, `${column(equal)} is ${next.kind}`]
+  const keys = Array.from({ length: next.keys }, (_, index) => equal + index)
+  const operator = order[equal]!.descending ? '<' : '>'
+  return [...conditions, `${asRow(keys.map(column))} ${operator} ${asRow(keys.map(value))}`]
 }
 
 function filterConditions(
@@ -115,23 +125,27 @@ function filterConditions(
   statement: Statement,
 ): string[] {
   let slot = 0
-  return filters.map(({ filter }) =>
-    filterKinds[filter.kind].sql(quote(list.fields[filter.field]!.column), () => statement.value(slot++)),
-  )
+  return filters.map((applied) => {
+    const field = fieldOf(list, applied.filter.field)
+    return filterKinds[applied.filter.kind].sql({
+      column: quote(field.column),
+      value: () => statement.value(slot++, field),
+      plain: () => statement.value(slot++),
+      engine: statement.engine,
+      list,
+      applied,
+    })
+  })
 }
 
 function where(conditions: readonly string[]): string {
   return conditions.length > 0 ? ` where ${conditions.join(' and ')}` : ''
 }
 
-function orderTerm({ field, descending }: SortKey): string {
-  return `${quote(field.column)}${descending ? ' desc' : ''}`
+function orderTerm(column: string, descending: boolean): string {
+  return `${column}${descending ? ' desc' : ''}`
 }
 
 function asRow(parts: readonly string[]): string {
   return parts.length === 1 ? parts[0]! : `(${parts.join(', ')})`
-}
-
-function quote(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`
 }

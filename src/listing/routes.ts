@@ -1,38 +1,102 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Readable } from 'node:stream'
+import { Type } from 'typebox'
 import type { App } from '../http/app.ts'
-import { cursorAnswer, offsetAnswer } from './envelope.ts'
-import { presenter, type Item } from './items.ts'
+import { acceptedCoding, encode, encodeStream } from '../http/content-coding.ts'
+import { isKnown, type EntityTags } from './entity-tags.ts'
+import { answerOf } from './envelope.ts'
+import type { Presentation } from './expansion.ts'
+import { exportFormats, exportRows, type ExportFormat } from './export.ts'
+import type { Item } from './items.ts'
 import type { ListDeclaration } from './list.ts'
 import type { Pages, Parameters } from './page.ts'
-import { answerSchema, querySchema } from './schema.ts'
+import { readQuery } from './query.ts'
+import { readRowAccess } from './row-access.ts'
+import { answerSchema, querySchema, rowParameters } from './schema.ts'
 import type { Row } from './store.ts'
 
 /** Changes items before they are shown, by what their own table does not hold. Made once for each answer. */
 export type Revision = () => Promise<(item: Item) => Item>
 
-/** Declares `GET` of one list. */
-export function listRoute(app: App, list: ListDeclaration, pages: Pages, revision?: Revision): void {
-  const presentRow = presenter(list)
+export interface ListRouteParts {
+  pages: Pages
+  presentation: Presentation
+  tags: EntityTags
+}
+
+/** Exports of one address in a minute. */
+const exportsPerMinute = 30
+
+/** Declares `GET` of one list, and of its exports. */
+export function listRoute(app: App, list: ListDeclaration, parts: ListRouteParts, revision?: Revision): void {
+  const { pages, presentation, tags } = parts
+  const { path, access, openInDemo } = list
   const schema = {
     tags: ['lists'],
     summary: list.summary,
     querystring: querySchema(list),
-    response: { 200: answerSchema(list) },
+    response: { 200: answerSchema(list), 304: Type.Null({ description: 'Not changed since If-None-Match' }) },
   }
-  app.get(
-    list.path,
-    { config: { access: list.access, openInDemo: true }, schema },
-    async (request, reply) => {
-      const parameters = request.query as Parameters
-      const revise = await revision?.()
-      const present = revise ? (row: Row): Item => revise(presentRow(row)) : presentRow
-      const { body, link } =
-        list.paging === 'offset'
-          ? offsetAnswer(list, parameters, await pages.byOffset(list, parameters), present)
-          : cursorAnswer(list, parameters, await pages.byCursor(list, parameters), present)
-      if (link) reply.header('link', link)
-      if (list.access !== 'public') reply.header('cache-control', 'no-store')
-      // The body is JSON text already; as a string of this type it passes the response serializer by.
-      return reply.header('content-type', 'application/json; charset=utf-8').send(body)
-    },
-  )
+  app.get(path, { config: { access, openInDemo }, schema }, async (request, reply) => {
+    const parameters = request.query as Parameters
+    cacheRules(reply, list)
+    const expected = tags.before(questionOf(list, request))
+    if (expected !== undefined && isKnown(expected, request.headers['if-none-match']))
+      return reply
+        .header('etag', expected)
+        .code(304)
+        .send(undefined as never)
+
+    const page = await pages.read(list, parameters, request.principal)
+    const present = await presentation.of(page.query, page.rows)
+    const revise = await revision?.()
+    const { body, link } = answerOf(page, parameters, revise ? (row: Row) => revise(present(row)) : present)
+    const tag = expected ?? tags.of(body)
+    reply.header('etag', tag)
+    if (link) reply.header('link', link)
+    if (expected === undefined && isKnown(tag, request.headers['if-none-match']))
+      return reply.code(304).send(undefined as never)
+    // The body is JSON text already; as a string of this type it passes the response serializer by.
+    return sendCoded(request, reply.header('content-type', 'application/json; charset=utf-8'), body)
+  })
+  if (list.exports) for (const format of ['ndjson', 'csv'] as const) exportRoute(app, list, parts, format)
+}
+
+function exportRoute(app: App, list: ListDeclaration, parts: ListRouteParts, format: ExportFormat): void {
+  const { path, access, openInDemo } = list
+  const content = { [exportFormats[format].split(';')[0]!]: { schema: Type.String() } }
+  const schema = {
+    tags: ['lists'],
+    summary: `${list.summary}: all of it, as ${format === 'csv' ? 'CSV' : 'one JSON object per line'}`,
+    querystring: Type.Object(rowParameters(list)),
+    response: { 200: { description: 'A stream', content } },
+  }
+  const config = { access, openInDemo, rateLimit: { max: exportsPerMinute } }
+  app.get(`${path}.${format}`, { config, schema, exposeHeadRoute: false }, async (request, reply) => {
+    const query = readQuery(list, request.query as Parameters, request.principal)
+    const pieces = exportRows(query, format, parts.pages, parts.presentation)
+    const coding = acceptedCoding(request.headers['accept-encoding'])
+    cacheRules(reply, list)
+    reply.header('content-type', exportFormats[format])
+    reply.header('content-disposition', `attachment; filename="${path.split('/').at(-1)}.${format}"`)
+    if (coding !== 'identity') reply.header('content-encoding', coding)
+    return reply.send(encodeStream(Readable.from(pieces, { objectMode: false }), coding) as never)
+  })
+}
+
+/** What decides about an answer, besides the data. */
+function questionOf(list: ListDeclaration, { url, principal }: FastifyRequest): string {
+  return list.where ? JSON.stringify([url, readRowAccess(list, principal)]) : url
+}
+
+/** What everybody may see may be kept and asked for again with its tag; anything else is kept nowhere. */
+function cacheRules(reply: FastifyReply, { access }: ListDeclaration): void {
+  reply.header('cache-control', access === 'public' ? 'no-cache' : 'no-store')
+  reply.header('vary', 'accept-encoding')
+}
+
+async function sendCoded(request: FastifyRequest, reply: FastifyReply, text: string): Promise<FastifyReply> {
+  const { body, coding } = await encode(text, acceptedCoding(request.headers['accept-encoding']))
+  if (coding !== 'identity') reply.header('content-encoding', coding)
+  return reply.send(body)
 }

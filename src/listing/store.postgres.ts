@@ -8,6 +8,11 @@ import type { ListReader } from './store.ts'
 const worthKeeping = 5
 const mostKept = 200
 
+/** int2, int4, float4, float8, as pg_type numbers them: the driver itself is loaded only where PostgreSQL is used. */
+const numbers = new Set([21, 23, 700, 701])
+const asText = (value: string): string => value
+const types = { getTypeParser: (oid: number) => (numbers.has(oid) ? Number : asText) }
+
 export function postgresReader({ pool }: PostgresDatabase): ListReader {
   const uses = new WeakMap<Plan, number>()
   const kept = new Set<string>()
@@ -21,19 +26,25 @@ export function postgresReader({ pool }: PostgresDatabase): ListReader {
     return true
   }
 
+  async function query(text: string, values: readonly KeyValue[], name?: string): Promise<KeyValue[][]> {
+    const parts = { rowMode: 'array' as const, text, values: [...values], types }
+    try {
+      return (await pool.query<KeyValue[]>(name === undefined ? parts : { ...parts, name })).rows
+    } catch (error) {
+      throw translateError(error)
+    }
+  }
+
+  const valuesFor = (plan: Plan, values: readonly KeyValue[]): KeyValue[] =>
+    plan.slots.map((slot) => values[slot]!)
+
   return {
-    async read(plan, values) {
-      const query = {
-        rowMode: 'array' as const,
-        text: plan.sql,
-        values: plan.slots.map((slot) => values[slot]!),
-      }
-      try {
-        const { rows } = await pool.query<KeyValue[]>(keeps(plan) ? { ...query, name: plan.name } : query)
-        return rows
-      } catch (error) {
-        throw translateError(error)
-      }
+    read: (plan, values) => query(plan.sql, valuesFor(plan, values), keeps(plan) ? plan.name : undefined),
+    async estimate(plan, values) {
+      const counted = plan.sql.replace('count(*) as total', '1')
+      const [row] = await query(`explain (format json) ${counted}`, valuesFor(plan, values))
+      const [explained] = JSON.parse(String(row![0])) as { Plan: { 'Plan Rows': number } }[]
+      return { total: explained!.Plan['Plan Rows'], estimated: true }
     },
   }
 }

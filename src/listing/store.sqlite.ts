@@ -3,11 +3,16 @@ import type { KeyValue } from '../paging/cursor.ts'
 import type { ListReader } from './store.ts'
 
 export function sqliteReader({ readConnection }: SqliteDatabase): ListReader {
+  const read: ListReader['read'] = async ({ sql, slots }, values) =>
+    readConnection.arrays<KeyValue[]>(
+      sql,
+      slots.map((slot) => values[slot]!),
+    )
   return {
-    read: async ({ sql, slots }, values) =>
-      readConnection.arrays<KeyValue[]>(
-        sql,
-        slots.map((slot) => values[slot]!),
-      ),
+    read,
+    async estimate(plan, values) {
+      const [row] = await read(plan, values)
+      return { total: Number(row![0]), estimated: false }
+    },
   }
 }

@@ -3,14 +3,20 @@ import type { Database } from '../storage/database.ts'
 import type { Plan } from './plan.ts'
 import { postgresReader } from './store.postgres.ts'
 import { sqliteReader } from './store.sqlite.ts'
+import type { Total } from './total.ts'
 
-/** The values of a row, in the order of the plan's columns: for a page, that of the list's fields. */
+/**
+ * The values of a row, in the order of the plan's columns. Of PostgreSQL's types, numbers of at most eight bytes' precision
+ * are numbers, everything else is the text that the database writes: a timestamp keeps its microseconds.
+ */
 export type Row = readonly KeyValue[]
 
 /** Runs the statements of lists. They are made here and not by Kysely: compiling costs more than running them. */
 export interface ListReader {
   /** @param values what the plan's slots point at. */
   read(plan: Plan, values: readonly KeyValue[]): Promise<readonly Row[]>
+  /** About what a plan made by planCount would give. SQLite keeps no statistics that are good enough, and counts. */
+  estimate(plan: Plan, values: readonly KeyValue[]): Promise<Total>
 }
 
 export function createListReader(database: Database): ListReader {

@@ -10,10 +10,10 @@ export interface CursorKey {
   /** The field's name in the list's items. */
   name: string
   /**
-   * `number` is any finite number, `integer` one that a double holds exactly, `time` a canonical time (time.ts), which
-   * stands in the cursor as it stands in the item.
+   * `number` is any number, `integer` one that a double holds exactly, `time` a canonical time (time.ts), which
+   * stands in the cursor as it stands in the item; `any` is a text or a finite number, whichever the database gave.
    */
-  type: 'text' | 'number' | 'integer' | 'time'
+  type: 'text' | 'number' | 'integer' | 'time' | 'any'
   nullable?: boolean
 }
 
@@ -65,7 +65,7 @@ export class Cursors {
     }
     const fields = scope.keys.map(({ name, type }, index) => {
       const value = values[index]!
-      const shown = type === 'time' && typeof value === 'string' ? showTime(value) : value
+      const shown = type === 'time' && typeof value === 'string' ? showTime(value) : writeNumber(value)
       return `${JSON.stringify(name)}:${JSON.stringify(shown)}`
     })
     const keys = toAscii(`{${fields.join(',')}`)
@@ -84,18 +84,35 @@ export class Cursors {
    * @throws Problem `invalid-cursor` for everything else.
    */
   decode(scope: CursorScope, cursor: string): KeyValue[] {
+    return this.decodeOneOf([scope], cursor).values
+  }
+
+  /**
+   * The same for a cursor that may have been made for one of several scopes, which all have the same keys; `which` is that
+   * one's place.
+   */
+  decodeOneOf(scopes: readonly CursorScope[], cursor: string): { values: KeyValue[]; which: number } {
     if (cursor.length > longest || cursor.length % 4 !== 0 || !alphabet.test(cursor)) throw notIssuedHere()
     const parts = signed.exec(Buffer.from(cursor, 'base64').toString('latin1'))
     if (!parts) throw notIssuedHere()
     const [, keys, scopeHash, mac] = parts as unknown as [string, string, string, string]
     if (!this.#keyring.verify(message(scopeHash, keys), Buffer.from(mac, 'base64url'), purpose))
       throw notIssuedHere()
-    if (scopeHash !== hashOf(scope)) throw otherQuery()
+    const which = scopes.findIndex((scope) => scopeHash === hashOf(scope))
+    const scope = scopes[which]
+    if (!scope) throw otherQuery()
     // What is signed was made here, but perhaps by a version whose list had other keys or types.
     const values = JSON.parse(`${keys}}`) as Record<string, unknown>
     if (Object.keys(values).length !== scope.keys.length) throw otherQuery()
-    return scope.keys.map((key) => readValue(values[key.name], key))
+    return { values: scope.keys.map((key) => readValue(values[key.name], key)), which }
   }
+}
+
+/** JSON has no numbers for these. */
+const notFinite = new Set<unknown>(['NaN', 'Infinity', '-Infinity'])
+
+function writeNumber(value: KeyValue): KeyValue {
+  return typeof value === 'number' && !Number.isFinite(value) ? String(value) : value
 }
 
 function message(scopeHash: string, keys: string): string {
@@ -110,6 +127,7 @@ function hashOf({ list, keys, query }: CursorScope): string {
 
 /** @throws Problem `invalid-cursor` when the value is not of the key's type. */
 function readValue(value: unknown, key: CursorKey): KeyValue {
+  if (key.type === 'number' && notFinite.has(value)) return Number(value)
   if (!isOfType(value, key)) throw otherQuery()
   if (key.type !== 'time' || typeof value !== 'string') return value
   try {
@@ -122,7 +140,8 @@ function readValue(value: unknown, key: CursorKey): KeyValue {
 
 function isOfType(value: unknown, { type, nullable }: CursorKey): value is KeyValue {
   if (value === null) return nullable === true
-  if (type === 'text' || type === 'time') return typeof value === 'string'
+  if (type === 'text' || type === 'time' || (type === 'any' && typeof value === 'string'))
+    return typeof value === 'string'
   return type === 'integer' ? Number.isSafeInteger(value) : Number.isFinite(value)
 }
 

@@ -32,7 +32,7 @@ onEachEngine('seeks', (engine) => {
     from: 'start' | 'key',
     parameters: Record<string, string>,
   ): string[] => {
-    const { applied: filters } = readFilters(list.filters, list.fields, parameters)
+    const { applied: filters } = readFilters(list, parameters)
     const order = readOrder(list, parameters['sort'])
     const { sql, slots } = planPage({ list, filters, order, rows: 21, from }, 'sqlite')
     const rows = database.readConnection.all<{ detail: string }>(

@@ -17,7 +17,7 @@ const secrets: Record<string, string> = {
   sendgrid: p256.toString('base64'),
   standardWebhooks: `whpk_${ed25519.subarray(-32).toString('base64')}`,
 }
-const { defineConfig: _, hmac, ...presets } = postern
+const { defineConfig: _, list: __, hmac, ...presets } = postern
 const schemes: [name: string, scheme: Scheme][] = [
   [
     'hmac',

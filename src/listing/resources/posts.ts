@@ -1,6 +1,6 @@
-import { defineList } from '../list.ts'
+import type { ListDeclaration } from '../list.ts'
 
-export const posts = defineList({
+export const posts: ListDeclaration = {
   name: 'posts',
   path: '/api/posts',
   table: 'posts',
@@ -15,7 +15,12 @@ export const posts = defineList({
   filters: [],
   sort: [],
   order: ['-createdAt'],
-  paging: 'cursor',
+  pages: ['cursor'],
   limit: { default: 20, max: 100 },
+  count: 'exact',
+  choices: false,
+  expand: [],
+  exports: false,
   access: 'public',
-})
+  openInDemo: true,
+}

@@ -1,6 +1,6 @@
-import { defineList } from '../list.ts'
+import type { ListDeclaration } from '../list.ts'
 
-export const products = defineList({
+export const products: ListDeclaration = {
   name: 'products',
   path: '/products',
   table: 'products',
@@ -36,7 +36,12 @@ export const products = defineList({
   ],
   sort: ['price', 'name', 'createdAt'],
   order: ['createdAt'],
-  paging: 'cursor',
+  pages: ['cursor'],
   limit: { default: 100, max: 100 },
+  count: 'exact',
+  choices: false,
+  expand: [],
+  exports: false,
   access: 'public',
-})
+  openInDemo: true,
+}

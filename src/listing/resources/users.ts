@@ -1,6 +1,6 @@
-import { defineList } from '../list.ts'
+import type { ListDeclaration } from '../list.ts'
 
-export const users = defineList({
+export const users: ListDeclaration = {
   name: 'users',
   path: '/users',
   table: 'users',
@@ -28,7 +28,12 @@ export const users = defineList({
   sort: [],
   // Ids are UUIDs of version 7: they ascend with time.
   order: ['id'],
-  paging: 'offset',
+  pages: ['offset'],
   limit: { default: 20, max: 100 },
+  count: 'exact',
+  choices: false,
+  expand: [],
+  exports: false,
   access: 'admin',
-})
+  openInDemo: true,
+}

@@ -8,7 +8,7 @@ export type SqlRow = Record<string, SqlValue>
 
 interface Prepared {
   statement: StatementSync
-  returnsRows?: boolean
+  returnsRows: boolean
 }
 
 export interface ConnectionOptions {
@@ -86,8 +86,7 @@ export class SqliteConnection {
   /** Whether a statement gives rows: then it is to be run with `all`. */
   returnsRows(sql: string): boolean {
     try {
-      const prepared = this.#prepare(sql)
-      return (prepared.returnsRows ??= prepared.statement.columns().length > 0)
+      return this.#prepare(sql).returnsRows
     } catch (error) {
       throw translateError(error)
     }
@@ -120,8 +119,11 @@ export class SqliteConnection {
     const key = arrays ? `${sql} /* arrays */` : sql
     const kept = this.#statements.get(key)
     if (kept) return kept
-    const prepared: Prepared = { statement: this.#database.prepare(sql) }
-    if (arrays) prepared.statement.setReturnArrays(true)
+    const statement = this.#database.prepare(sql)
+    const prepared: Prepared = { statement, returnsRows: statement.columns().length > 0 }
+    if (arrays) statement.setReturnArrays(true)
+    // The last row id of the connection comes with every write, and may be beyond what a number holds.
+    if (!prepared.returnsRows) statement.setReadBigInts(true)
     this.#statements.set(key, prepared)
     if (this.#statements.size > this.#cache) {
       const [oldest] = this.#statements.keys()

@@ -1,0 +1,43 @@
+import { pipeline, type Readable } from 'node:stream'
+import { promisify } from 'node:util'
+import { brotliCompress, constants, createBrotliCompress, createGzip, gzip } from 'node:zlib'
+
+export type Coding = 'br' | 'gzip' | 'identity'
+
+/** Bytes below which an answer is sent as it is: it fits one packet in any case. */
+const worthCoding = 1_400
+const brotli = { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }
+const [compressBrotli, compressGzip] = [promisify(brotliCompress), promisify(gzip)]
+
+/** The best coding that an Accept-Encoding (RFC 9110, section 12.5.3) allows. */
+export function acceptedCoding(header: string | undefined): Coding {
+  if (header === undefined) return 'identity'
+  const weights = new Map(
+    header.split(',', 20).map((part) => {
+      const [name = '', ...parameters] = part.split(';').map((text) => text.trim().toLowerCase())
+      const weight = parameters.find((text) => text.startsWith('q='))?.slice(2)
+      return [name, weight === undefined ? 1 : Number(weight)] as const
+    }),
+  )
+  const weightOf = (coding: Coding): number => weights.get(coding) ?? weights.get('*') ?? 0
+  const [br, zip] = [weightOf('br'), weightOf('gzip')]
+  if (!(br > 0) && !(zip > 0)) return 'identity'
+  return br >= zip ? 'br' : 'gzip'
+}
+
+/** A whole body in a coding; as it is when it is too short to gain anything. */
+export async function encode(
+  body: string,
+  coding: Coding,
+): Promise<{ body: string | Buffer; coding: Coding }> {
+  if (coding === 'identity' || body.length < worthCoding) return { body, coding: 'identity' }
+  return { body: coding === 'br' ? await compressBrotli(body, brotli) : await compressGzip(body), coding }
+}
+
+/** A stream in a coding. When either end fails or is closed, so is the other. */
+export function encodeStream(stream: Readable, coding: Coding): Readable {
+  if (coding === 'identity') return stream
+  const encoder = coding === 'br' ? createBrotliCompress(brotli) : createGzip()
+  // An error reaches whoever reads the encoder.
+  return pipeline(stream, encoder, () => undefined)
+}

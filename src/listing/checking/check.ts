@@ -1,0 +1,163 @@
+import type { Database } from '../../storage/database.ts'
+import type { Engine } from '../../storage/query-runner.ts'
+import type { FieldType } from '../field-types.ts'
+import type { Expansion, Field, ListDeclaration } from '../list.ts'
+import { quote, quoteTable } from '../names.ts'
+import { missingIndexes, type MissingIndex } from './index-advice.ts'
+import { inspectTable, type Table } from './table.ts'
+
+/** What a declared list and its table say of each other. */
+export interface CheckedList {
+  /** The declaration, with what only the table knows: which columns may be null. */
+  list: ListDeclaration
+  /** Why it cannot be read at all. */
+  faults: readonly string[]
+  /** Queries that would read and sort all rows. */
+  missing: readonly MissingIndex[]
+}
+
+/** The columns that a type of field can be read from: PostgreSQL's types, and SQLite's affinities. */
+const fits: Record<FieldType, Record<Engine, readonly string[]>> = {
+  text: { postgres: ['text', 'varchar', 'bpchar', 'citext', 'name'], sqlite: ['text', 'blob'] },
+  enum: { postgres: ['enum', 'text', 'varchar', 'bpchar'], sqlite: ['text', 'blob', 'numeric'] },
+  uuid: { postgres: ['uuid'], sqlite: ['text', 'blob', 'numeric'] },
+  integer: { postgres: ['int2', 'int4', 'int8'], sqlite: ['integer', 'numeric'] },
+  bigint: { postgres: ['int2', 'int4', 'int8'], sqlite: ['integer', 'numeric'] },
+  number: { postgres: ['float8'], sqlite: ['real', 'numeric', 'integer'] },
+  real: { postgres: ['float4'], sqlite: ['real', 'numeric'] },
+  numeric: { postgres: ['numeric'], sqlite: ['numeric', 'integer', 'real'] },
+  boolean: { postgres: ['bool'], sqlite: ['integer', 'numeric'] },
+  time: { postgres: ['text', 'varchar'], sqlite: ['text', 'numeric', 'blob'] },
+  milliseconds: { postgres: ['int8'], sqlite: ['integer', 'numeric'] },
+  timestamp: { postgres: ['timestamptz', 'timestamp'], sqlite: ['text', 'numeric', 'blob'] },
+  timeText: { postgres: ['text', 'varchar'], sqlite: ['text', 'numeric', 'blob'] },
+  date: { postgres: ['date'], sqlite: ['text', 'numeric', 'blob'] },
+  json: { postgres: ['json', 'jsonb'], sqlite: ['text', 'numeric', 'blob'] },
+}
+
+export async function checkList(database: Database, list: ListDeclaration): Promise<CheckedList> {
+  const { engine } = database
+  const table = await inspectTable(database, list.table)
+  if (!table) return { list, faults: [`there is no table or view ${list.table}`], missing: [] }
+  const faults = faultsOfFields(list.table, table, list.fields, engine)
+  faults.push(...faultsOfKey(list, table))
+  faults.push(...(await faultsOfSearch(database, list)))
+  const fields = knownFields(list.fields, table, engine)
+  const expand: Expansion[] = []
+  for (const expansion of list.expand) {
+    const other = await inspectTable(database, expansion.table)
+    faults.push(...faultsOfExpansion(expansion, other, list, engine))
+    expand.push(other ? { ...expansion, fields: knownFields(expansion.fields, other, engine) } : expansion)
+  }
+  const known = { ...list, fields, expand }
+  const missing = table.kind === 'table' && faults.length === 0 ? missingIndexes(known, table, engine) : []
+  return { list: known, faults, missing: [...missing, ...missingForSearch(known, table, engine)] }
+}
+
+/** A view does not tell what may be null: unless it was said, everything may, which costs a little and loses nothing. */
+function knownFields(
+  fields: Readonly<Record<string, Field>>,
+  table: Table,
+  engine: Engine,
+): Record<string, Field> {
+  const known = Object.entries(fields).map(([name, field]): [string, Field] => {
+    const nullable = field.nullable ?? table.columns.get(field.column)?.nullable ?? true
+    const type = engine === 'sqlite' && field.type === 'timestamp' ? 'timeText' : field.type
+    return [name, { ...field, nullable, type }]
+  })
+  return Object.fromEntries(known)
+}
+
+function faultsOfFields(
+  name: string,
+  { columns, kind }: Table,
+  fields: Readonly<Record<string, Field>>,
+  engine: Engine,
+): string[] {
+  return Object.entries(fields).flatMap(([field, { column, type }]) => {
+    const found = columns.get(column)
+    if (!found) {
+      const there = [...columns.keys()].join(', ')
+      return [`${name} has no column ${column}, which the field ${field} is read from; it has ${there}`]
+    }
+    const fitting = fits[type][engine]
+    // What a view computes has no type on SQLite.
+    if (fitting.includes(found.type) || (engine === 'sqlite' && kind === 'view')) return []
+    return [
+      `${name}.${column} is ${found.type}, and the field ${field} of type ${type} wants ${fitting.join(' or ')}`,
+    ]
+  })
+}
+
+/** A key that is not unique loses rows, and a null is never found behind another. */
+function faultsOfKey(
+  { table: name, key, fields }: ListDeclaration,
+  { kind, columns, indexes }: Table,
+): string[] {
+  const { column } = fields[key]!
+  const found = columns.get(column)
+  if (kind === 'view' || !found) return []
+  const faults: string[] = []
+  if (
+    !indexes.some(
+      (index) => index.unique && index.columns.length === 1 && index.columns[0]!.column === column,
+    )
+  )
+    faults.push(
+      `${name}.${column} is the key and is not unique: create unique index ${quote(`${name}_${column}_key`)} on ${quoteTable(name)} (${quote(column)});`,
+    )
+  if (found.nullable) faults.push(`${name}.${column} is the key and may be null`)
+  return faults
+}
+
+function faultsOfExpansion(
+  { name, table, key, fields, from }: Expansion,
+  other: Table | undefined,
+  list: ListDeclaration,
+  engine: Engine,
+): string[] {
+  if (!other) return [`there is no table or view ${table}, which ${name} is expanded from`]
+  const faults = faultsOfFields(table, other, fields, engine)
+  const { type } = list.fields[from]!
+  faults.push(
+    ...faultsOfFields(table, other, { [`${name}'s key`]: { column: key, type, description: '' } }, engine),
+  )
+  if (
+    other.kind === 'table' &&
+    !other.indexes.some(({ unique, columns }) => unique && columns.length === 1 && columns[0]!.column === key)
+  )
+    faults.push(
+      `${table}.${key} is not unique, and ${name} is expanded by it: create unique index ${quote(`${table}_${key}_key`)} on ${quoteTable(table)} (${quote(key)});`,
+    )
+  return faults
+}
+
+async function faultsOfSearch(database: Database, list: ListDeclaration): Promise<string[]> {
+  if (database.engine !== 'sqlite') return []
+  const faults: string[] = []
+  for (const { kind, field, index = `${list.table}_search` } of list.filters) {
+    if (kind !== 'search' || (await inspectTable(database, index))) continue
+    const { column } = list.fields[field]!
+    faults.push(
+      `there is no FTS5 table ${index} to search ${field} in: create virtual table ${quote(index)} using fts5(${quote(column)}, content=${quote(list.table)}); and triggers that keep it (https://sqlite.org/fts5.html#external_content_tables)`,
+    )
+  }
+  return faults
+}
+
+function missingForSearch(
+  list: ListDeclaration,
+  { definitions, kind }: Table,
+  engine: Engine,
+): MissingIndex[] {
+  if (engine !== 'postgres' || kind === 'view') return []
+  return list.filters.flatMap(({ kind, field, parameter, configuration = 'simple' }) => {
+    if (kind !== 'search') return []
+    const { column } = list.fields[field]!
+    const found = definitions.some(
+      (text) => text.includes('to_tsvector') && text.includes(`'${configuration}'`) && text.includes(column),
+    )
+    const statement = `create index concurrently ${quote(`${list.table}_search_${column}`)} on ${quoteTable(list.table)} using gin (to_tsvector('${configuration}', ${quote(column)}));`
+    return found ? [] : [{ query: `${parameter}=…`, statement }]
+  })
+}

@@ -1,0 +1,66 @@
+import type { Database } from '../../storage/database.ts'
+import type { ListDeclaration } from '../list.ts'
+import { planPage, type Plan } from '../plan.ts'
+import { wantedIndexes } from './index-advice.ts'
+import type { AppliedFilter } from '../filters.ts'
+
+export interface ExplainedQuery {
+  /** As a query string; empty for the list as it is. */
+  query: string
+  /** The steps of the plan that read or sort. */
+  steps: readonly string[]
+}
+
+/** How the database would seek a later page of every declared order, and of every filter that looks for one value. */
+export async function explainList(database: Database, list: ListDeclaration): Promise<ExplainedQuery[]> {
+  const explained: ExplainedQuery[] = []
+  for (const { query, order, equal } of wantedIndexes(list)) {
+    const filters = equal.map((column) => equalsAnything(list, column))
+    const plan = planPage(
+      { list, filters, order, rows: list.limit.default + 1, from: 'key' },
+      database.engine,
+    )
+    explained.push({ query, steps: await explain(database, plan) })
+  }
+  return explained
+}
+
+/** The value does not matter: the plan is made without looking at it. */
+function equalsAnything({ fields }: ListDeclaration, column: string): AppliedFilter {
+  const [field] = Object.entries(fields).find(([, one]) => one.column === column)!
+  return {
+    filter: { parameter: column, kind: 'equals', field, description: '' },
+    values: [null],
+    variant: '',
+  }
+}
+
+async function explain(database: Database, { sql, slots }: Plan): Promise<string[]> {
+  if (database.engine === 'sqlite') {
+    const rows = database.readConnection.all<{ detail: string }>(
+      `explain query plan ${sql}`,
+      slots.map(() => null),
+    )
+    return rows
+      .map(({ detail }) => detail)
+      .filter((detail) => /SEARCH|SCAN (?!page|range|\()|TEMP B-TREE/.test(detail))
+  }
+  const client = await database.pool.connect()
+  try {
+    // Of a small table all would be read: what counts is whether the index can be used when it has grown.
+    await client.query('begin')
+    await client.query('set local plan_cache_mode = force_generic_plan')
+    await client.query('set local enable_seqscan = off')
+    await client.query(`prepare postern_explain as ${sql}`)
+    const nulls = slots.length > 0 ? `(${slots.map(() => 'null').join(', ')})` : ''
+    const { rows } = await client.query<Record<string, string>>(
+      `explain (costs off) execute postern_explain${nulls}`,
+    )
+    return rows
+      .map((row) => row['QUERY PLAN']!.replace(/^[\s>-]+/, ''))
+      .filter((line) => /Scan |Scan$|^(?:Incremental )?Sort$/.test(line))
+  } finally {
+    // Its settings and its statement go with it.
+    client.release(true)
+  }
+}

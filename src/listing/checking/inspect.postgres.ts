@@ -1,0 +1,81 @@
+import type { PostgresDatabase } from '../../storage/database.ts'
+import { translateError } from '../../storage/unavailable.ts'
+import { quoteTable } from '../names.ts'
+import type { Table } from './table.ts'
+
+const tableOf = `
+  select c.oid::text as oid, c.relkind::text as kind from pg_class c
+  where c.oid = to_regclass($1) and c.relkind in ('r', 'p', 'v', 'm', 'f')`
+
+const columnsOf = `
+  select a.attname as name, a.attnotnull as not_null, t.typtype::text as kind,
+    coalesce(base.typname, t.typname) as type
+  from pg_attribute a
+  join pg_type t on t.oid = a.atttypid
+  left join pg_type base on base.oid = t.typbasetype and t.typtype = 'd'
+  where a.attrelid = $1::oid and a.attnum > 0 and not a.attisdropped`
+
+// Natural is what a plain scan of it gives in either direction: nulls above all values (indoption 0 and 3).
+const indexesOf = `
+  select i.indexrelid::regclass::text as name, i.indisunique as is_unique, pg_get_indexdef(i.indexrelid) as definition,
+    i.indisvalid and i.indpred is null and i.indexprs is null and am.amname = 'btree' as plain,
+    (
+      select coalesce(json_agg(json_build_object('column', a.attname, 'option', i.indoption[k.number - 1],
+        'collated', i.indcollation[k.number - 1] in (0, a.attcollation)) order by k.number), '[]')
+      from unnest(i.indkey) with ordinality as k (attnum, number)
+      join pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.attnum
+      where k.number <= i.indnkeyatts
+    ) as columns
+  from pg_index i
+  join pg_class c on c.oid = i.indexrelid
+  join pg_am am on am.oid = c.relam
+  where i.indrelid = $1::oid`
+
+interface ColumnRow {
+  name: string
+  not_null: boolean
+  kind: string
+  type: string
+}
+interface IndexRow {
+  name: string
+  is_unique: boolean
+  definition: string
+  plain: boolean
+  columns: { column: string; option: number; collated: boolean }[]
+}
+
+export async function inspectPostgresTable(
+  { pool }: PostgresDatabase,
+  name: string,
+): Promise<Table | undefined> {
+  try {
+    const [found] = (await pool.query<{ oid: string; kind: string }>(tableOf, [quoteTable(name)])).rows
+    if (!found) return undefined
+    const columns = (await pool.query<ColumnRow>(columnsOf, [found.oid])).rows
+    const indexes = (await pool.query<IndexRow>(indexesOf, [found.oid])).rows
+    return {
+      // A view's columns are never said to be anything but nullable; a foreign table's indexes are elsewhere.
+      kind: found.kind === 'v' || found.kind === 'f' ? 'view' : 'table',
+      columns: new Map(
+        columns.map(({ name, not_null, kind, type }) => [
+          name,
+          { type: kind === 'e' ? 'enum' : type, nullable: !not_null },
+        ]),
+      ),
+      indexes: indexes
+        .filter(
+          ({ plain, columns }) =>
+            plain && columns.every(({ option, collated }) => collated && (option === 0 || option === 3)),
+        )
+        .map(({ name, is_unique, columns }) => ({
+          name,
+          unique: is_unique,
+          columns: columns.map(({ column, option }) => ({ column, descending: option === 3 })),
+        })),
+      definitions: indexes.map(({ definition }) => definition),
+    }
+  } catch (error) {
+    throw translateError(error)
+  }
+}

@@ -1,0 +1,32 @@
+import type { Database } from '../../storage/database.ts'
+import { inspectPostgresTable } from './inspect.postgres.ts'
+import { inspectSqliteTable } from './inspect.sqlite.ts'
+
+export interface Column {
+  /** PostgreSQL's name of the type, or that of the type below a domain; on SQLite the column's affinity. */
+  type: string
+  nullable: boolean
+}
+
+/** An index that can be read in its order: a B-tree over plain columns and all rows. */
+export interface Index {
+  name: string
+  unique: boolean
+  columns: readonly { column: string; descending: boolean }[]
+}
+
+export interface Table {
+  /** What is known of a view are its columns. */
+  kind: 'table' | 'view'
+  columns: ReadonlyMap<string, Column>
+  indexes: readonly Index[]
+  /** The statements of all indexes, those over expressions included. */
+  definitions: readonly string[]
+}
+
+/** A table or view by its name, perhaps with a schema in front; `undefined` when there is none. */
+export function inspectTable(database: Database, name: string): Promise<Table | undefined> {
+  return database.engine === 'sqlite'
+    ? inspectSqliteTable(database, name)
+    : inspectPostgresTable(database, name)
+}

@@ -1,0 +1,53 @@
+import type { KeyValue } from '../paging/cursor.ts'
+import { isStorableText } from '../storage/text.ts'
+import { oneOf, type AppliedFilter, type FilterReading } from './filters.ts'
+import { fieldOf, type Caller, type Filter, type ListDeclaration, type Wanted } from './list.ts'
+
+const none: FilterReading = { applied: [], empty: true, fingerprint: [['none']] }
+const all: FilterReading = { applied: [], empty: false, fingerprint: [] }
+
+/**
+ * The conditions that a list puts on the rows of a caller, as filters that nobody can leave out. What the declaration leaves
+ * undefined, such as the user of an API key, is equal to nothing: a mistake shows too little, never too much.
+ */
+export function readRowAccess(list: ListDeclaration, caller: Caller | undefined): FilterReading {
+  if (!list.where) return all
+  const wanted = list.where(caller)
+  if (wanted === false) return none
+  if (typeof wanted !== 'object' || wanted === null)
+    throw new TypeError(
+      `the function \`where\` of the list ${list.name} returned neither conditions nor false`,
+    )
+  const applied: AppliedFilter[] = []
+  for (const [name, value] of Object.entries(wanted)) {
+    fieldOf(list, name)
+    const condition = conditionOn(name, value)
+    if (condition === undefined) return none
+    applied.push(condition)
+  }
+  const fingerprint = applied.map(({ filter, variant, values }) => [filter.field, variant, ...values])
+  return { applied, empty: false, fingerprint }
+}
+
+function conditionOn(field: string, wanted: Wanted): AppliedFilter | undefined {
+  const filter = (kind: Filter['kind']): Filter => ({
+    parameter: `where.${field}`,
+    kind,
+    field,
+    description: '',
+  })
+  if (wanted === undefined) return undefined
+  if (wanted === null) return { filter: filter('null'), values: [], variant: 'null' }
+  if (typeof wanted !== 'object') {
+    const value = valueOf(wanted)
+    return value === undefined ? undefined : { filter: filter('equals'), values: [value], variant: '' }
+  }
+  const values = wanted.flatMap((one) => valueOf(one) ?? [])
+  return values.length === 0 ? undefined : { filter: filter('in'), ...oneOf(values) }
+}
+
+function valueOf(wanted: string | number | boolean): KeyValue | undefined {
+  if (typeof wanted === 'boolean') return wanted ? 1 : 0
+  if (typeof wanted === 'number') return Number.isFinite(wanted) ? wanted : undefined
+  return isStorableText(wanted) ? wanted : undefined
+}

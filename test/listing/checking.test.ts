@@ -1,0 +1,165 @@
+// What the start and `postern doctor` say of lists and the tables that they are declared for.
+import assert from 'node:assert/strict'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { sql } from 'kysely'
+import { list, type ListOptions } from 'postern'
+import { ConfigurationError } from '../../src/config/environment.ts'
+import { checkList, type CheckedList } from '../../src/listing/checking/check.ts'
+import { explainList } from '../../src/listing/checking/explain.ts'
+import { readLists } from '../../src/listing/declaration.ts'
+import type { Database } from '../../src/storage/database.ts'
+import { migrate } from '../../src/storage/migrate.ts'
+import { openDatabase } from '../../src/storage/open.ts'
+import { postern } from '../cli/command.ts'
+import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
+import { startTestService } from '../harness/service.ts'
+
+const orders: ListOptions = {
+  path: '/orders',
+  table: 'orders',
+  fields: {
+    id: { type: 'integer' },
+    owner: { type: 'text' },
+    total: { type: 'number' },
+    placed: { type: 'integer', column: 'placed_at' },
+  },
+  key: 'id',
+  order: ['-placed'],
+}
+const table = `create table orders (
+  id integer primary key, owner text not null, total double precision, placed_at integer not null)`
+const bare = `create table bare (id integer, name text)`
+const view = `create view big_orders as select * from orders where total > 100`
+
+onEachEngine('lists against their tables', (engine) => {
+  let home: TestDatabase
+  let database: Database
+
+  before(async () => {
+    home = await engine.createDatabase()
+    database = await openDatabase(home.url)
+    await migrate(database)
+    for (const statement of [table, bare, view]) await run(statement)
+  })
+  after(async () => {
+    await database.close()
+    await home.drop()
+  })
+
+  const run = (statement: string) => database.transaction((tx) => sql.raw(statement).execute(tx))
+  const check = (options: ListOptions): Promise<CheckedList> =>
+    checkList(database, readLists({ lists: [list(options)] })[0]!)
+
+  test('a table, a column or a type that is not there is named, with what there is', async () => {
+    const missing = await check({ ...orders, table: 'ordres' })
+    assert.deepEqual(missing.faults, ['there is no table or view ordres'])
+    const wrong = await check({
+      ...orders,
+      fields: { ...orders.fields, total: { type: 'uuid' }, note: { type: 'text' } },
+      expand: { person: { table: 'people', from: 'owner', fields: { name: { type: 'text' } } } },
+    })
+    assert.equal(wrong.faults.length, 3, wrong.faults.join('\n'))
+    assert.match(wrong.faults[0]!, /^orders\.total is \w+, and the field total of type uuid wants /)
+    assert.match(wrong.faults[1]!, /^orders has no column note.*it has id, owner, total, placed_at$/)
+    assert.match(wrong.faults[2]!, /^there is no table or view people/)
+  })
+
+  test('a key that is not unique, or may be null, is a fault with what mends it', async () => {
+    const { faults } = await check({
+      path: '/bare',
+      table: 'bare',
+      fields: { id: { type: 'integer' } },
+      key: 'id',
+    })
+    assert.match(faults.join('\n'), /is not unique: create unique index "bare_id_key" on "bare" \("id"\);/)
+    assert.match(faults.join('\n'), /may be null/)
+  })
+
+  test('what may be null is read from the table, and taken for granted of a view', async () => {
+    const { fields } = (await check(orders)).list
+    assert.deepEqual(
+      Object.values(fields).map(({ nullable }) => nullable),
+      [false, false, true, false],
+    )
+    const checked = await check({ ...orders, table: 'big_orders' })
+    assert.deepEqual([checked.faults, checked.missing], [[], []])
+    assert.equal(checked.list.fields['placed']!.nullable, true)
+  })
+
+  test('missing indexes come as statements, which are enough', async () => {
+    const options: ListOptions = {
+      ...orders,
+      path: '/all-orders',
+      access: 'user',
+      where: (caller) => ({ owner: caller!.userId }),
+      sort: ['total', 'placed'],
+      filters: { total: 'equals', minTotal: { kind: 'atLeast', field: 'total' } },
+    }
+    const before = await check(options)
+    assert.deepEqual(before.faults, [])
+    const how = engine.name === 'postgres' ? 'create index concurrently' : 'create index'
+    assert.deepEqual(
+      before.missing.map(({ query, statement }) => [query, statement]),
+      [
+        ['', `${how} "orders_by_owner_placed_at_id" on "orders" ("owner", "placed_at" desc, "id" desc);`],
+        ['sort=total', `${how} "orders_by_owner_total_id" on "orders" ("owner", "total", "id");`],
+        [
+          'total=…',
+          `${how} "orders_by_owner_total_placed_at_id" on "orders" ("owner", "total", "placed_at" desc, "id" desc);`,
+        ],
+      ],
+    )
+    for (const { statement } of before.missing) await run(statement.replace(' concurrently', ''))
+    const after = await check(options)
+    assert.deepEqual(after.missing, [])
+    for (const { query, steps } of await explainList(database, after.list)) {
+      assert.match(steps.join('; '), /orders_by_owner/, query)
+      assert.doesNotMatch(steps.join('; '), /SCAN orders|TEMP B-TREE|Seq Scan/, query)
+    }
+  })
+
+  test('a start with a list that cannot be read fails, and names everything at once', async () => {
+    const lists = [
+      list({ ...orders, path: '/a', table: 'nowhere' }),
+      list({ ...orders, path: '/b', fields: { ...orders.fields, x: { type: 'text' } } }),
+    ]
+    await assert.rejects(
+      startTestService(engine, { databaseUrl: home.url, config: { listing: { lists } } }),
+      (error) => {
+        assert.ok(error instanceof ConfigurationError)
+        assert.match(error.message, /\/a: there is no table or view nowhere/)
+        assert.match(error.message, /\/b: orders has no column x/)
+        return true
+      },
+    )
+  })
+
+  test('postern doctor shows the plan of every query, and the index that is missing', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'postern-lists-'))
+    try {
+      await writeFile(
+        join(folder, 'postern.config.ts'),
+        `import { defineConfig, list } from 'postern'
+         export default defineConfig({ listing: { lists: [
+           list({ path: '/orders', table: 'orders', key: 'id', sort: ['total'], order: ['id'],
+             fields: { id: { type: 'integer' }, total: { type: 'number' } } }),
+           list({ path: '/lost', table: 'lost', key: 'id', fields: { id: { type: 'integer' } } }),
+         ] } })`,
+      )
+      const { stdout, code } = await postern(folder, ['doctor'], { DATABASE_URL: home.url })
+      assert.match(stdout, /^✔ list \/orders: as it is: .*(PRIMARY KEY|orders_pkey)/m)
+      assert.match(stdout, /^✔ list \/orders: sort=total: /m)
+      assert.match(
+        stdout,
+        /^! list \/orders: no index for sort=total: create index .*"orders" \("total", "id"\);$/m,
+      )
+      assert.match(stdout, /^✖ list \/lost: there is no table or view lost$/m)
+      assert.equal(code, 1)
+    } finally {
+      await rm(folder, { recursive: true, force: true })
+    }
+  })
+})

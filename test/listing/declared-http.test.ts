@@ -1,0 +1,313 @@
+// What a declared list does over HTTP: whose rows, which fields, other tables' rows, pages both ways, totals, streams.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { sql } from 'kysely'
+import { list } from 'postern'
+import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
+import { startTestService, type TestService } from '../harness/service.ts'
+import { createTables, insertMeasurements, measurements } from './declared.ts'
+import { readList } from './seed.ts'
+
+const rows = 60
+const owned = list({
+  ...measurements,
+  path: '/owned',
+  pages: ['cursor', 'offset'],
+  order: ['-day'],
+  filters: {
+    text: 'equals',
+    small: { kind: 'in' },
+    after: { kind: 'above', field: 'at' },
+    minExact: { kind: 'atLeast', field: 'exact' },
+    fine: 'flag',
+    state: 'equals',
+    unknownText: { kind: 'null', field: 'text' },
+    whose: { kind: 'equals', field: 'owner' },
+  },
+  expand: {
+    person: {
+      table: 'people',
+      from: 'owner',
+      key: 'login',
+      fields: { name: { type: 'text' }, secret: { type: 'text', hidden: true } },
+    },
+  },
+  exports: true,
+})
+const people = [
+  `create table people (login text primary key, name text not null, secret text not null)`,
+  `insert into people values ('ada', 'Ada', 'x')`,
+]
+
+type Item = Record<string, unknown>
+
+onEachEngine('a declared list', (engine) => {
+  let home: TestDatabase
+  let service: TestService
+
+  before(async () => {
+    home = await engine.createDatabase()
+    await createTables(home.url, people)
+    service = await startTestService(engine, {
+      databaseUrl: home.url,
+      config: {
+        listing: {
+          lists: [
+            owned,
+            list({
+              ...measurements,
+              path: '/mine',
+              access: 'user',
+              where: (caller) => ({ owner: caller?.userId }),
+            }),
+            list({
+              ...measurements,
+              path: '/bobs',
+              access: 'admin',
+              order: ['id'],
+              where: () => ({ owner: ['bob'], fine: true, text: null }),
+            }),
+            list({ ...measurements, path: '/nobodys', where: () => false }),
+            list({ ...measurements, path: '/estimated', pages: ['offset'], count: 'estimate' }),
+          ],
+        },
+      },
+    })
+    await insertMeasurements(service.database, rows)
+  })
+  after(async () => {
+    await service.close()
+    await home.drop()
+  })
+
+  const get = async (path: string, headers: Record<string, string> = {}): Promise<Response> =>
+    service.fetch(path, { headers })
+  const data = async (path: string): Promise<Item[]> => (await readList(service, path)).data
+
+  test('access holds, in demo mode too: these tables are not ours to open', async () => {
+    assert.equal((await get('/owned')).status, 200)
+    assert.equal((await get('/bobs')).status, 401)
+    assert.equal((await get('/mine')).status, 401)
+    assert.equal((await service.admin('/mine')).status, 403, 'a key is nobody')
+    assert.equal((await service.admin('/bobs')).status, 200)
+  })
+
+  test('rows that `where` does not allow are not there, whatever is asked for', async () => {
+    const all = await data('/bobs?limit=100')
+    assert.ok(all.length > 0 && all.length < rows / 2)
+    assert.ok(all.every(({ fine, text }) => fine === true && text === null))
+    assert.deepEqual(await data('/nobodys'), [])
+  })
+
+  test('a hidden field is not shown, not sorted by, and not in the document', async () => {
+    const [item] = await data('/owned?fields=owner&sort=owner&limit=1')
+    assert.ok(!('owner' in item!))
+    const { paths } = (await (await get('/openapi.json')).json()) as { paths: Record<string, unknown> }
+    assert.doesNotMatch(JSON.stringify(paths['/owned']), /"owner"|"secret"/)
+    // A filter that the declaration puts on it works.
+    assert.equal((await data('/owned?whose=ada&limit=100')).length, rows / 2)
+  })
+
+  test('values are shown exactly: integers beyond 2^53, decimals, microseconds, JSON', async () => {
+    const items = await data('/owned?limit=100&sort=id')
+    assert.equal(items[0]!['id'], '9007199254740993')
+    assert.deepEqual(
+      new Set(items.map(({ at }) => at)),
+      new Set(
+        [null, '.000137', '.000274', '.999999', '.000'].map((end) => end && `2026-01-31T08:30:00${end}Z`),
+      ),
+    )
+    assert.deepEqual(items.find(({ extra }) => extra !== null)!['extra'], { a: [1, 'x'] })
+    assert.ok(items.some(({ exact }) => exact === '12345678901234567'))
+  })
+
+  test('filters by type; what is no value of a field equals nothing and bounds nothing', async () => {
+    const all = await data('/owned?limit=100')
+    const ids = async (query: string): Promise<unknown[]> =>
+      (await data(`/owned?limit=100&${query}`)).map(({ id }) => String(id)).toSorted()
+    const those = (keep: (item: Item) => boolean): unknown[] =>
+      all
+        .filter(keep)
+        .map(({ id }) => String(id))
+        .toSorted()
+    // SQLite has no type for times: a text of the form that is stored.
+    const instant =
+      engine.name === 'postgres' ? '2026-01-31T09:30:00.000137%2B01:00' : '2026-01-31 08:30:00.000137%2B00'
+    assert.deepEqual(
+      await ids('small=3,-2,x'),
+      those(({ small }) => small === 3 || small === -2),
+    )
+    assert.deepEqual(await ids('small=2.5'), [])
+    assert.deepEqual(await ids('small=99999999999999999999'), [])
+    assert.deepEqual(
+      await ids(`after=${instant}`),
+      those(({ at }) => /000274|999999/.test(String(at))),
+    )
+    assert.deepEqual(
+      await ids('after=yesterday'),
+      those(() => true),
+    )
+    assert.deepEqual(
+      await ids('minExact=0.1'),
+      those(({ exact }) => exact !== null && Number(exact) >= 0.1),
+    )
+    assert.deepEqual(await ids('minExact=1e99999'), [])
+    assert.deepEqual(
+      await ids('fine=true'),
+      those(({ fine }) => fine === true),
+    )
+    assert.deepEqual(
+      await ids('fine=yes'),
+      those(() => true),
+    )
+    assert.deepEqual(
+      await ids('state=done'),
+      those(({ state }) => state === 'done'),
+    )
+    assert.deepEqual(await ids('state=undone'), [])
+    assert.deepEqual(
+      await ids('unknownText=true'),
+      those(({ text }) => text === null),
+    )
+    for (const query of [
+      'small=%00',
+      'text=%00',
+      'minExact=1e-99999',
+      'minExact=1e-30000',
+      'after=-infinity',
+    ])
+      assert.equal((await get(`/owned?${query}`)).status, 200, query)
+  })
+
+  test('fields: those that are asked for, in their order; the cursor of another choice stays good', async () => {
+    const first = await readList(service, '/owned?fields=state,id,nothing&limit=2&sort=text')
+    assert.deepEqual(Object.keys(first.data[0]!), ['id', 'state'])
+    const second = await readList(service, `/owned?limit=2&sort=text&cursor=${first.pageInfo.nextCursor}`)
+    assert.equal(Object.keys(second.data[0]!).length, 12)
+    assert.equal(Object.keys((await data('/owned?fields=,x&limit=1'))[0]!).length, 12)
+  })
+
+  test('expand: the other row, null where there is none, and never its hidden fields', async () => {
+    const items = await data('/owned?expand=person,nothing&limit=100')
+    assert.ok(items.every(({ person }) => person === null || JSON.stringify(person) === '{"name":"Ada"}'))
+    assert.equal(items.filter(({ person }) => person !== null).length, rows / 2)
+    const [item] = await data('/owned?limit=1')
+    assert.ok(!('person' in item!))
+  })
+
+  test('pages go back as they came', async () => {
+    type Info = { nextCursor: string | null; previousCursor: string | null; hasPreviousPage: boolean }
+    const read = async (cursor: string | null): Promise<{ data: Item[]; pageInfo: Info }> =>
+      (await readList(
+        service,
+        `/owned?limit=7&sort=-at,text${cursor === null ? '' : `&cursor=${cursor}`}`,
+      )) as never
+    const pages = [await read(null)]
+    while (pages.at(-1)!.pageInfo.nextCursor !== null)
+      pages.push(await read(pages.at(-1)!.pageInfo.nextCursor))
+    assert.equal(pages[0]!.pageInfo.hasPreviousPage, false)
+    let page = pages.at(-1)!
+    for (const expected of pages.slice(0, -1).toReversed()) {
+      page = await read(page.pageInfo.previousCursor)
+      assert.deepEqual(page.data, expected.data)
+    }
+    assert.equal(page.pageInfo.previousCursor, null)
+    const wrong = await get(`/owned?sort=at&cursor=${pages[1]!.pageInfo.previousCursor}`)
+    assert.equal(wrong.status, 400)
+    const link = (
+      await get(`/owned?limit=7&sort=-at,text&cursor=${pages[0]!.pageInfo.nextCursor}`)
+    ).headers.get('link')
+    assert.match(link!, /rel="next", <\/owned\?[^>]*>; rel="prev"$/)
+  })
+
+  test('pages by number and by cursor of one list: by the parameter, and never both', async () => {
+    const { pagination } = await readList(service, '/owned?page=2&limit=50')
+    assert.deepEqual(
+      { ...pagination },
+      { page: 2, limit: 50, total: rows, totalPages: 2, hasNext: false, estimated: false },
+    )
+    assert.equal((await data('/owned?page=2&limit=50')).length, rows - 50)
+    const { pageInfo } = await readList(service, '/owned?limit=5')
+    const both = await get(`/owned?limit=5&page=2&cursor=${pageInfo.nextCursor}`)
+    assert.equal(both.status, 400)
+    assert.equal(((await both.json()) as { source: { parameter: string } }).source.parameter, 'page')
+  })
+
+  test('count: none costs nothing and still tells whether there is more; no more than declared is told', async () => {
+    const none = await readList(service, '/owned?page=1&limit=50&count=none')
+    assert.deepEqual({ ...none.pagination }, { page: 1, limit: 50, hasNext: true })
+    assert.equal((await readList(service, '/owned?page=2&limit=50&count=none')).pagination.hasNext, false)
+    for (const count of ['exact', 'estimate', '', 'x']) {
+      const response = await service.admin(`/estimated?count=${count}&limit=50`)
+      const { pagination } = (await response.json()) as { pagination: { total: number; estimated: boolean } }
+      assert.equal(pagination.estimated, engine.name === 'postgres')
+    }
+  })
+
+  test('an answer that is known is not sent again; any change makes it unknown', async () => {
+    const first = await get('/owned?limit=3')
+    const tag = first.headers.get('etag')!
+    assert.match(tag, /^W\/"[\w-]+"$/)
+    const again = await get('/owned?limit=3', { 'if-none-match': `"other", ${tag}` })
+    assert.equal(again.status, 304)
+    assert.equal(again.headers.get('etag'), tag)
+    assert.equal(await again.text(), '')
+    assert.equal((await get('/owned?limit=4', { 'if-none-match': tag })).status, 200)
+    await service.database.transaction((tx) =>
+      sql`update measurements set small = 7 where fine = ${engine.name === 'sqlite' ? 1 : true}`.execute(tx),
+    )
+    const changed = await get('/owned?limit=3', { 'if-none-match': tag })
+    assert.equal(changed.status, 200)
+    assert.notEqual(changed.headers.get('etag'), tag)
+    await service.database.transaction((tx) =>
+      sql`update measurements set small = -2 where small = 7`.execute(tx),
+    )
+  })
+
+  test('answers are compressed for those who take that', async () => {
+    const plain = await get('/owned?limit=50', { 'accept-encoding': 'identity' })
+    assert.equal(plain.headers.get('content-encoding'), null)
+    for (const [accepted, coding] of [
+      ['gzip, br', 'br'],
+      ['gzip', 'gzip'],
+      ['br;q=0, *', 'gzip'],
+      ['gzip;q=1.0, br;q=0.1', 'gzip'],
+      ['deflate', null],
+      ['gzip;q=x', null],
+    ] as const) {
+      const coded = await get('/owned?limit=50', { 'accept-encoding': accepted })
+      assert.equal(coded.headers.get('content-encoding'), coding, accepted)
+      assert.match(coded.headers.get('vary')!, /accept-encoding/)
+      assert.deepEqual(await coded.json(), await (await get('/owned?limit=50')).json())
+    }
+  })
+
+  test('exports: all rows as NDJSON and CSV, filtered and sorted, with formulas made harmless', async () => {
+    const expected = await data('/owned?limit=100&sort=-id&whose=ada&expand=person')
+    const ndjson = await get('/owned.ndjson?sort=-id&whose=ada&expand=person', { 'accept-encoding': 'br' })
+    assert.equal(ndjson.headers.get('content-type'), 'application/x-ndjson; charset=utf-8')
+    assert.equal(ndjson.headers.get('content-encoding'), 'br')
+    const lines = (await ndjson.text()).trimEnd().split('\n')
+    assert.deepEqual(
+      lines.map((line) => JSON.parse(line) as Item),
+      expected,
+    )
+
+    const csv = await (await get('/owned.csv?fields=id,small,extra&sort=id')).text()
+    const [head, ...body] = csv.trimEnd().split('\r\n')
+    assert.equal(head, 'id,small,extra')
+    assert.equal(body.length, rows)
+    assert.match(csv, /,-2,/, 'a number stays one')
+    assert.match(csv, /,'=1\+1\r\n/)
+    assert.match(csv, /,"\{""a"":\[1,""x""\]\}"\r\n/)
+    assert.equal((await get('/bobs.csv')).status, 404, 'only where they are declared')
+  })
+
+  test('a stream is read as slowly as its reader wants, and ends with them', async () => {
+    const abort = new AbortController()
+    const response = await fetch(new URL('/owned.ndjson', service.baseUrl), { signal: abort.signal })
+    await response.body!.getReader().read()
+    abort.abort()
+    assert.equal((await get('/owned?limit=1')).status, 200)
+  })
+})

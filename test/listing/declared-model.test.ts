@@ -1,0 +1,235 @@
+// A declared list against a model that does the same by brute force: random tables with nulls and ties, random orders of
+// mixed directions, filters and limits, walked forward and back, with rows that come and go between the pages.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import fc from 'fast-check'
+import { sql } from 'kysely'
+import { list } from 'postern'
+import { Keyring } from '../../src/crypto/keyring.ts'
+import { checkList } from '../../src/listing/checking/check.ts'
+import { readLists } from '../../src/listing/declaration.ts'
+import { itemPresenter } from '../../src/listing/items.ts'
+import type { ListDeclaration } from '../../src/listing/list.ts'
+import { Pages } from '../../src/listing/page.ts'
+import { createListReader } from '../../src/listing/store.ts'
+import { Cursors } from '../../src/paging/cursor.ts'
+import type { Database } from '../../src/storage/database.ts'
+import { openDatabase } from '../../src/storage/open.ts'
+import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
+import { propertyRun } from '../harness/properties.ts'
+
+const ddl = {
+  sqlite: `create table things (id integer primary key, a text, b integer, c real not null, d text collate nocase, t text)`,
+  postgres: `create table things (
+    id bigint primary key, a text collate "C", b bigint, c real not null, d numeric, t timestamptz)`,
+}
+const declared = list({
+  path: '/things',
+  table: 'things',
+  fields: {
+    id: { type: 'bigint' },
+    a: { type: 'text' },
+    b: { type: 'bigint' },
+    c: { type: 'real' },
+    t: { type: 'timestamp' },
+  },
+  key: 'id',
+  sort: ['id', 'a', 'b', 'c', 't'],
+  order: ['a', '-b'],
+  filters: {
+    a: 'in',
+    minB: { kind: 'atLeast', field: 'b' },
+    maxC: { kind: 'below', field: 'c' },
+    begins: { kind: 'prefix', field: 'a' },
+    noTime: { kind: 'null', field: 't' },
+  },
+})
+
+interface Thing {
+  id: number
+  a: string | null
+  b: string | null
+  c: number
+  t: string | null
+}
+type Name = keyof Thing
+
+const huge = '9007199254740993'
+const thing = fc.record<Thing>(
+  {
+    id: fc.integer({ min: 0, max: 60 }),
+    a: fc.constantFrom(null, '', 'a', 'ab', 'B', 'é', '\uffee', '😀'),
+    b: fc.constantFrom(null, '-5', '0', huge, '9007199254740994'),
+    c: fc.constantFrom(0.1, 1 / 3, -0.1, 16_777_216, 0).map(Math.fround),
+    t: fc
+      .constantFrom(null, '000000', '000137', '000274')
+      .map((micros) => micros && `2026-01-31 08:30:00.${micros}+00`),
+  },
+  { noNullPrototype: true },
+)
+const unique = { selector: ({ id }: Thing) => id }
+const sort = fc.array(fc.constantFrom('id', '-id', 'a', '-a', 'b', '-b', 'c', '-c', 't', '-t'), {
+  maxLength: 4,
+})
+const filters = fc.record(
+  {
+    a: fc.constantFrom('a', 'a,B,é', 'nothing', ','),
+    minB: fc.constantFrom('0', huge, '-7.5', '1e30', '-1e30', 'x'),
+    maxC: fc.constantFrom('0.1', '1e300', '-1e300', '0'),
+    begins: fc.constantFrom('a', '', '\uffee', '😀', 'é'),
+    noTime: fc.constantFrom('true', 'false', 'perhaps'),
+  },
+  { requiredKeys: [] },
+)
+const step = fc.record({
+  limit: fc.integer({ min: 1, max: 6 }),
+  back: fc.boolean(),
+  remove: fc.array(fc.integer({ min: 0, max: 60 }), { maxLength: 4 }),
+  put: fc.uniqueArray(thing, { ...unique, maxLength: 3 }),
+})
+type Filters = Partial<Record<'a' | 'minB' | 'maxC' | 'begins' | 'noTime', string>>
+
+function passes({ a, b, c, t }: Thing, filters: Filters): boolean {
+  const { a: among, minB, maxC, begins, noTime } = filters
+  // Where huge ones are meant the texts are read as whole numbers.
+  const least =
+    minB === undefined || minB === 'x'
+      ? undefined
+      : minB === huge
+        ? BigInt(huge)
+        : BigInt(Math.ceil(Number(minB)))
+  return (
+    (among === undefined || (a !== null && among.split(',').includes(a))) &&
+    (least === undefined || minB === '-1e30' || (b !== null && BigInt(b) >= least)) &&
+    (maxC === undefined || maxC === '1e300' || c < Math.fround(Number(maxC))) &&
+    (begins === undefined || begins === '' || (a !== null && a.startsWith(begins))) &&
+    (noTime === undefined || noTime === 'perhaps' || (t === null) === (noTime === 'true'))
+  )
+}
+
+const byBytes = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b))
+const compare: { [K in Name]: (x: NonNullable<Thing[K]>, y: NonNullable<Thing[K]>) => number } = {
+  id: (x, y) => x - y,
+  a: byBytes,
+  b: (x, y) => Number(BigInt(x) - BigInt(y)),
+  c: (x, y) => x - y,
+  t: byBytes,
+}
+
+/** Nulls are above all values on PostgreSQL and below all on SQLite. */
+function modelOrder(sort: readonly string[], nulls: 1 | -1): (x: Thing, y: Thing) => number {
+  const names = new Set<string>()
+  const asked = (sort.length > 0 ? sort : ['a', '-b']).filter((key) => {
+    const name = key.replace(/^-/, '')
+    return !names.has(name) && names.add(name)
+  })
+  const keys = [...asked, asked.at(-1)!.startsWith('-') ? '-id' : 'id']
+  return (x, y) => {
+    for (const key of keys) {
+      const name = key.replace(/^-/, '') as Name
+      const [p, q] = [x[name], y[name]]
+      const order =
+        p === null || q === null
+          ? p === q
+            ? 0
+            : p === null
+              ? nulls
+              : -nulls
+          : (compare[name] as (p: unknown, q: unknown) => number)(p, q)
+      if (order !== 0) return key.startsWith('-') ? -order : order
+    }
+    return 0
+  }
+}
+
+onEachEngine('a declared list against a brute-force model', (engine) => {
+  let home: TestDatabase
+  let database: Database
+  let pages: Pages
+  let things: ListDeclaration
+
+  before(async () => {
+    home = await engine.createDatabase()
+    database = await openDatabase(home.url)
+    await database.transaction((tx) => sql.raw(ddl[engine.name]).execute(tx))
+    const checked = await checkList(database, readLists({ lists: [declared] })[0]!)
+    assert.deepEqual(checked.faults, [])
+    things = checked.list
+    const keyring = new Keyring(['a-master-secret-of-32-bytes-or-more'])
+    pages = new Pages(database.engine, createListReader(database), new Cursors(keyring))
+  })
+  after(async () => {
+    await database.close()
+    await home.drop()
+  })
+
+  async function change(remove: readonly number[], put: readonly Thing[]): Promise<void> {
+    const gone = [...remove, ...put.map(({ id }) => id)]
+    await database.transaction(async (tx) => {
+      if (gone.length > 0) await sql`delete from things where id in (${sql.join(gone)})`.execute(tx)
+      for (const { id, a, b, c, t } of put) {
+        // SQLite is given the number itself, which no text in an integer column would be told from.
+        await sql`insert into things (id, a, b, c, t) values (${id}, ${a}, ${b}, ${c}, ${t})`.execute(tx)
+      }
+    })
+  }
+
+  test('every page of every walk, forward and back, is what the model says', async (context) => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.uniqueArray(thing, { ...unique, maxLength: 40 }),
+        sort,
+        filters,
+        fc.array(step, { minLength: 1, maxLength: 12 }),
+        async (initial, sort, filters, steps) => {
+          const order = modelOrder(sort, engine.name === 'postgres' ? 1 : -1)
+          const table = new Map(initial.map((row) => [row.id, row]))
+          await database.transaction((tx) => sql`delete from things`.execute(tx))
+          await change([], initial)
+          const present = itemPresenter(things)
+          let place: { at: Thing; back: boolean; cursor: string } | undefined
+          for (const { limit, back, remove, put } of steps) {
+            const page = await pages.byCursor(things, {
+              ...filters,
+              ...(sort.length > 0 && { sort: sort.join(',') }),
+              limit: String(limit),
+              ...(place && { cursor: place.cursor }),
+            })
+            const all = [...table.values()].filter((row) => passes(row, filters)).toSorted(order)
+            const rest = all.filter((row) => {
+              if (!place) return true
+              return place.back ? order(row, place.at) < 0 : order(row, place.at) > 0
+            })
+            const expected: Thing[] = place?.back ? rest.slice(-limit) : rest.slice(0, limit)
+            assert.deepEqual(
+              page.rows.map((row) => Number(present(row)['id'])),
+              expected.map(({ id }) => id),
+            )
+            for (const [index, row] of page.rows.entries()) {
+              const { a, b } = expected[index]!
+              const shown = present(row)
+              assert.deepEqual([shown['a'], shown['b']], [a, b])
+              assert.equal(Math.fround(Number(shown['c'])), expected[index]!.c)
+            }
+            const more = rest.length > limit
+            assert.equal(page.nextCursor !== null, expected.length > 0 && (place?.back ? true : more))
+            assert.equal(
+              page.previousCursor !== null,
+              expected.length > 0 && (place?.back ? more : place !== undefined),
+            )
+            const next =
+              (back ? page.previousCursor : page.nextCursor) ?? page.nextCursor ?? page.previousCursor
+            if (next === null) break
+            const backward = next === page.previousCursor
+            // The row of a cursor is changed and deleted like any other.
+            place = { cursor: next, back: backward, at: backward ? expected[0]! : expected.at(-1)! }
+            for (const id of [...remove, ...put.map(({ id }) => id)]) table.delete(id)
+            for (const row of put) table.set(row.id, row)
+            await change(remove, put)
+          }
+        },
+      ),
+      propertyRun(context),
+    )
+  })
+})
