@@ -1,12 +1,11 @@
 import { Command } from 'commander'
 import { version } from '../http/openapi.ts'
-import { describeError } from './describe-error.ts'
 import type { ListenOptions } from './listen.ts'
 import type { ReplayOptions } from './replay.ts'
 import type { SendOptions } from './send.ts'
 
 /** Commands are loaded when they are called: starting the server does not pay for the others. */
-export async function runCommandLine(argv: readonly string[]): Promise<void> {
+export function commandLine(): Command {
   const program = new Command('postern')
     .description('The gate of a product: sign-in, webhooks in, webhooks out, lists.')
     .version(version)
@@ -119,10 +118,5 @@ export async function runCommandLine(argv: readonly string[]): Promise<void> {
     .description('check settings, database, clock and providers')
     .action(async () => (await import('./doctor.ts')).doctor())
 
-  try {
-    await program.parseAsync(argv)
-  } catch (error) {
-    process.stderr.write(`${describeError(error)}\n`)
-    process.exitCode = 1
-  }
+  return program
 }

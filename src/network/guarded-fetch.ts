@@ -29,7 +29,16 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
     const fault = faultOfDestination(request.url, allowPrivateNetwork)
     if (fault) throw new TypeError(fault)
     const url = new URL(request.url)
-    const signal = AbortSignal.any([request.signal, AbortSignal.timeout(timeout)])
+    // AbortSignal.timeout would outlive the exchange, and abort for nobody.
+    const deadline = new AbortController()
+    const { signal } = deadline
+    const cut = (): void => deadline.abort(request.signal.reason)
+    if (request.signal.aborted) cut()
+    else request.signal.addEventListener('abort', cut, { once: true })
+    const timer = setTimeout(
+      () => deadline.abort(new DOMException('The exchange took too long.', 'TimeoutError')),
+      timeout,
+    )
     const body = request.body ? new Uint8Array(await request.arrayBuffer()) : null
     try {
       const response = await agent.request({
@@ -52,6 +61,9 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
     } catch (error) {
       if (signal.aborted) throw signal.reason
       throw new TypeError(`request failed: ${(error as Error).message}`, { cause: error })
+    } finally {
+      clearTimeout(timer)
+      request.signal.removeEventListener('abort', cut)
     }
   }
 }

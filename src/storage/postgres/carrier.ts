@@ -1,8 +1,8 @@
-import type { Duplex } from 'node:stream'
 import type { Pool, PoolClient, QueryConfig } from 'pg'
 import type { OpenCarrier } from '../sharing/carrier.ts'
 import { translateError } from '../unavailable.ts'
 import type { ConnectionShares } from './connection-shares.ts'
+import { gathererOf } from './gather.ts'
 import { toResult } from './result.ts'
 
 /**
@@ -20,18 +20,7 @@ export function carriersOn(pool: Pool, shares: ConnectionShares): OpenCarrier {
       leave()
       throw translateError(error)
     }
-    const { stream } = (client as unknown as { connection: { stream: Duplex } }).connection
-    let corked = false
-    /** What is sent in one turn of the loop goes out in one piece: writing costs more than all else. */
-    const gather = (): void => {
-      if (corked) return
-      corked = true
-      stream.cork()
-      process.nextTick(() => {
-        corked = false
-        stream.uncork()
-      })
-    }
+    const gather = gathererOf(client)
     let released = false
     /** Each part has a name of its own: where a savepoint or its release failed, another part's must not be taken for it. */
     let parts = 0

@@ -31,11 +31,12 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
   const connections = options.connections ?? 24
   // Handlers may keep theirs for long. The others are for requests, for what is received and for the workers' own statements.
   const ofHandlers = Math.floor(connections / 2)
-  const openPool = (max: number, pipeline: boolean): pg.Pool => {
+  const openPool = (max: number): pg.Pool => {
     const opened = new pg.Pool({
       connectionString: url,
       max,
-      pipeline,
+      // Statements are sent without waiting for the answers to those before them.
+      pipeline: true,
       connectionTimeoutMillis: 3_000,
       keepAlive: true,
       application_name: 'postern',
@@ -46,8 +47,8 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
     opened.on('connect', (client) => client.on('error', onError))
     return opened
   }
-  const pool = openPool(connections - ofHandlers, false)
-  const handlersPool = openPool(ofHandlers, true)
+  const pool = openPool(connections - ofHandlers)
+  const handlersPool = openPool(ofHandlers)
   const openCarrier = carriersOn(handlersPool, new ConnectionShares(ofHandlers))
   const notifications = new Notifications(pool, url, onError)
   const revocations = new PostgresRevocations(pool, url, onError)

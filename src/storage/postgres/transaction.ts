@@ -5,6 +5,7 @@ import type { LazyTransaction, TransactionOptions, Tx } from '../database.ts'
 import { transactionOver } from '../query-runner.ts'
 import { TransactionOver } from '../transaction-over.ts'
 import { translateError } from '../unavailable.ts'
+import { gathererOf } from './gather.ts'
 import { toResult } from './result.ts'
 
 /** A transaction that takes its connection at its first query, and loses it at its time limit. */
@@ -88,7 +89,9 @@ export class PostgresTransaction implements LazyTransaction {
     let client: PoolClient | undefined
     try {
       const opened = (client = await this.#pool.connect())
-      await opened.query('begin')
+      // Goes out together with the first statement, which fails if this does.
+      gathererOf(opened)()
+      opened.query('begin', () => undefined)
       this.#cancelTimer = this.#clock.after(timeLimit, () => {
         this.#over = 'out of time'
         // Closing the connection makes the server roll back, whatever statement is running.

@@ -1,0 +1,24 @@
+import { describeError } from './describe-error.ts'
+
+/** Reads the command line and does what it says. */
+export async function runCommandLine(argv: readonly string[]): Promise<void> {
+  const { commandLine } = await import('./program.ts')
+  await run(async () => {
+    await commandLine().parseAsync(argv)
+  })
+}
+
+/** `postern serve` without options. */
+export async function runPlainServe(): Promise<void> {
+  const { serve } = await import('./serve.ts')
+  await run(() => serve({ migrate: true }))
+}
+
+async function run(command: () => Promise<void>): Promise<void> {
+  try {
+    await command()
+  } catch (error) {
+    process.stderr.write(`${describeError(error)}\n`)
+    process.exitCode = 1
+  }
+}
