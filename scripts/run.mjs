@@ -199,7 +199,9 @@ function die(signal) {
 }
 
 async function runHere(target, args) {
-  if (module.enableCompileCache) module.enableCompileCache(compileCache)
+  // Threads learn of it from the environment: without it each loads the compiler of TypeScript, 17 MB.
+  const cache = (process.env.NODE_COMPILE_CACHE = process.env.NODE_COMPILE_CACHE || compileCache)
+  if (module.enableCompileCache) module.enableCompileCache(cache)
   process.argv = [process.execPath, target, ...args]
   await import(pathToFileURL(target).href)
 }
