@@ -24,6 +24,14 @@ export interface PostgresServer {
   stop(): Promise<void>
 }
 
+/** A server that nobody else uses. */
+export interface OwnPostgres extends PostgresServer {
+  /** As `pg_ctl stop -m immediate`: all its processes end where they are. */
+  crash(): Promise<void>
+  /** Starts it again on its data, which it recovers, and on its port. */
+  restart(): Promise<void>
+}
+
 export interface PostgresOptions {
   /** Commits are on the disk when they return, as in production. Default false. */
   durable?: boolean
@@ -49,7 +57,11 @@ const COMMITS = {
 export async function startPostgres(options: PostgresOptions = {}): Promise<PostgresServer> {
   const given = process.env['TEST_DATABASE_URL']
   if (given) return { url: given, startMs: 0, stop: async () => {} }
+  return startOwnPostgres(options)
+}
 
+/** Starts a server in a temporary folder. */
+export async function startOwnPostgres(options: PostgresOptions = {}): Promise<OwnPostgres> {
   const started = performance.now()
   const folder = mkdtempSync(join(options.folder ?? tmpdir(), 'postern-postgres-'))
   let server: ChildProcess | undefined
@@ -94,15 +106,26 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
     const port = await freePort()
     const settings = { ...SETTINGS, ...COMMITS[options.durable ? 'durable' : 'fast'] }
     const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
-    server = spawn(join(native, 'bin', 'postgres'), ['-D', data, '-p', String(port), ...flags], {
-      ...spawning,
-      stdio: ['ignore', 'ignore', 'pipe'],
-    })
-    await ready(server, join(data, 'postmaster.pid'))
+    const pidFile = join(data, 'postmaster.pid')
+    const start = async (): Promise<void> => {
+      rmSync(pidFile, { force: true })
+      server = spawn(join(native, 'bin', 'postgres'), ['-D', data, '-p', String(port), ...flags], {
+        ...spawning,
+        stdio: ['ignore', 'ignore', 'pipe'],
+      })
+      await ready(server, pidFile)
+    }
+    await start()
     return {
       url: `postgres://postgres@127.0.0.1:${port}/postgres`,
       startMs: performance.now() - started,
       stop,
+      async crash() {
+        const exited = once(server!, 'exit')
+        server!.kill('SIGQUIT') // "immediate"
+        await exited
+      },
+      restart: start,
     }
   } catch (error) {
     await stop()

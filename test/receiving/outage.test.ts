@@ -1,4 +1,4 @@
-// The database goes away and comes back: 503 with Retry-After meanwhile, nothing acknowledged is lost, no restart.
+// The connections to the database break (its crash is in test/crash). It goes away and comes back: 503 with Retry-After meanwhile, nothing acknowledged is lost, no restart.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'

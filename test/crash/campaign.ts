@@ -1,0 +1,61 @@
+import { migrate } from '../../src/storage/migrate.ts'
+import { openDatabase } from '../../src/storage/open.ts'
+import { Chance } from '../harness/chance.ts'
+import type { Engine } from '../harness/engines.ts'
+import { eventually } from '../receiving/harness.ts'
+import { checkOutcome, createEffects, settled, type Outcome } from './outcome.ts'
+import { Processes } from './processes.ts'
+import { Senders } from './senders.ts'
+
+export interface CampaignOptions {
+  kills: number
+  /** On SQLite one. */
+  processes: number
+  seed: number
+  onKill?: (kills: number) => void
+}
+
+export interface Campaign extends Outcome {
+  kills: number
+  acknowledged: number
+  /** Requests that were sent although they were acknowledged. */
+  duplicates: number
+  /** Requests that a kill left without an answer. */
+  unanswered: number
+}
+
+/** Milliseconds that what is left may take after the last restart. */
+const settleWithin = 180_000
+
+/**
+ * Kills processes of the service at random moments under load, and then looks whether every acknowledged event has had its
+ * effect and its follow-up, exactly once each, those of a key in order.
+ * @throws AssertionError
+ */
+export async function campaign(
+  engine: Engine,
+  { kills, processes: places, seed, onKill }: CampaignOptions,
+): Promise<Campaign> {
+  const home = await engine.createDatabase()
+  const chance = new Chance(seed)
+  const database = await openDatabase(home.url)
+  const processes = new Processes(home.url, chance)
+  try {
+    await migrate(database)
+    await createEffects(database)
+    const senders = new Senders(8, chance, () => processes.addresses)
+    try {
+      await processes.killUntil(kills, places, () => onKill?.(processes.kills))
+    } finally {
+      await senders.end()
+    }
+    await eventually(() => settled(database), 'everything is processed in the end', settleWithin)
+    const { acknowledged, duplicates, unanswered } = senders
+    const outcome = await checkOutcome(database, acknowledged)
+    return { kills: processes.kills, acknowledged: acknowledged.size, duplicates, unanswered, ...outcome }
+  } finally {
+    await processes.end()
+    await database.close()
+    await home.drop()
+  }
+}
