@@ -39,18 +39,21 @@ export async function campaign(
   const home = await engine.createDatabase()
   const chance = new Chance(seed)
   const database = await openDatabase(home.url)
-  const processes = new Processes(home.url, chance)
+  let senders: Senders | undefined
+  const processes = new Processes(home.url, chance, () => senders?.acknowledged.size ?? 0)
   try {
     await migrate(database)
     await createEffects(database)
-    const senders = new Senders(8, chance, () => processes.addresses)
+    const sending = (senders = new Senders(8, chance, () => processes.addresses))
     try {
       await processes.killUntil(kills, places, () => onKill?.(processes.kills))
+      const before = sending.acknowledged.size
+      await eventually(() => sending.acknowledged.size > before + 50, 'events are acknowledged', settleWithin)
     } finally {
-      await senders.end()
+      await sending.end()
     }
     await eventually(() => settled(database), 'everything is processed in the end', settleWithin)
-    const { acknowledged, duplicates, unanswered } = senders
+    const { acknowledged, duplicates, unanswered } = sending
     const outcome = await checkOutcome(database, acknowledged)
     return { kills: processes.kills, acknowledged: acknowledged.size, duplicates, unanswered, ...outcome }
   } finally {

@@ -16,7 +16,7 @@ export interface Outages extends Outcome {
   unavailable: number
 }
 
-const settleWithin = 60_000
+const settleWithin = 90_000
 
 /**
  * Stops PostgreSQL with `-m immediate` and starts it again, so many times, under load: 503 with Retry-After meanwhile, then all

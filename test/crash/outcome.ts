@@ -86,7 +86,7 @@ export async function checkOutcome(
     received: inbox.length,
     processed: processed.length,
     failed: inbox.length - processed.length,
-    cutOff: begun - processed.length - Number(failures),
+    cutOff: begun - processed.length - failures,
   }
 }
 

@@ -6,20 +6,27 @@ import type { Chance } from '../harness/chance.ts'
 import { webhookSecret } from '../harness/service.ts'
 import { environment } from './handlers.ts'
 
-/** Milliseconds from a start to its kill at most: from within the start to well behind it. */
+/** Milliseconds from a start to a kill within it, at most. */
 const longestStart = 600
-const longestLife = 1_500
+/** Events that are acknowledged in one life, at most, and milliseconds from there to the kill. */
+const longestLife = 80
+const longestRest = 50
+/** Milliseconds of a life in which nothing comes. */
+const idleLife = 5_000
 
 /** Processes of the service on one database, each killed and started again at random moments. */
 export class Processes {
   kills = 0
   readonly #databaseUrl: string
   readonly #chance: Chance
+  readonly #progress: () => number
   readonly #running = new Map<number, { child: ChildProcess; baseUrl?: string }>()
 
-  constructor(databaseUrl: string, chance: Chance) {
+  /** @param progress how many events were acknowledged */
+  constructor(databaseUrl: string, chance: Chance, progress: () => number) {
     this.#databaseUrl = databaseUrl
     this.#chance = chance
+    this.#progress = progress
   }
 
   /** Where the processes answer that do so now. */
@@ -46,8 +53,11 @@ export class Processes {
     if (this.#chance.is(0.1)) await wait(longestStart * this.#chance.next())
     else {
       await this.#ready({ child, ready })
-      // Most at once, when what the one before left is taken up, some after a while.
-      await wait(longestLife * this.#chance.next() ** 2)
+      // Some at once, when what the one before left is taken up, most while events come.
+      const until = this.#progress() + this.#chance.below(longestLife)
+      for (const since = performance.now(); performance.now() - since < idleLife; await wait(1))
+        if (this.#progress() >= until) break
+      await wait(longestRest * this.#chance.next())
     }
     this.#running.delete(place)
     child.kill('SIGKILL')

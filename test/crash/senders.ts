@@ -63,7 +63,7 @@ export class Senders {
 
   async #post(event: Sent): Promise<void> {
     const addresses = this.#addresses()
-    if (addresses.length === 0) return void (await wait(10))
+    if (addresses.length === 0) return wait(10)
     const base = this.#chance.pick(addresses)
     let status: number
     let retryAfter: number
