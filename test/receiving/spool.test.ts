@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
+import { sql } from 'kysely'
 import { defineConfig } from '../../src/index.ts'
 import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
 import type { SqliteDatabase } from '../../src/storage/database.ts'
@@ -14,6 +15,7 @@ const engine = engines.find(({ name }) => name === 'sqlite')
 describe('the spool of SQLite', { skip: !engine && 'TEST_ENGINE leaves SQLite out' }, () => {
   let service: TestService
   let holding = false
+  let begun = 0
   let release: () => void
   let held: Promise<void>
   const hold = (): void => {
@@ -29,12 +31,14 @@ describe('the spool of SQLite', { skip: !engine && 'TEST_ENGINE leaves SQLite ou
           handlers: {
             holding: async (event, { tx }) => {
               await writeEffect(tx, event.id)
+              begun += 1
               holding = true
               await held
               holding = false
             },
             failing: async (event, { tx }) => {
               await writeEffect(tx, event.id)
+              begun += 1
               holding = true
               await held
               holding = false
@@ -46,9 +50,30 @@ describe('the spool of SQLite', { skip: !engine && 'TEST_ENGINE leaves SQLite ou
       },
     })
     await createEffects(service.database)
+    // Once they have held up others, they get transactions of their own: those are the ones that are long.
+    for (const type of ['holding', 'failing']) {
+      hold()
+      begun = 0
+      await postWebhook(service, { id: `long ${type}`, type })
+      await eventually(() => begun === 2)
+      release()
+      await eventually(async () => (await inboxStatus(`long ${type}`)) !== 'pending')
+    }
+    await service.database.transaction((tx) => sql`delete from effects`.execute(tx))
+    await service.database.transaction((tx) => sql`delete from events`.execute(tx))
+    holding = false
   })
   after(() => service.close())
 
+  const inboxStatus = async (id: string): Promise<string | undefined> => {
+    const { reader } = service.database
+    const row = await reader
+      .selectFrom('inbox')
+      .select('status')
+      .where('event_id', '=', id)
+      .executeTakeFirst()
+    return row?.status
+  }
   const eventIds = async (): Promise<string[]> => {
     const rows = await service.database.reader.selectFrom('events').select('event_id').orderBy('id').execute()
     return rows.map(({ event_id }) => event_id)
