@@ -109,6 +109,7 @@ export async function startService(parts: ServiceParts): Promise<Service> {
       log,
       clock,
       authenticate: accounts.authenticate,
+      authenticatePortal: emitting.authenticatePortal,
       noteForeignCall: accounts.noteForeignCall,
       baseUrl,
       timeouts: parts.timeouts,

@@ -19,6 +19,9 @@ export const auditActions = {
   'call.refused': 'A page of another site tried to change something with the cookie of a session.',
   'key.created': 'An API key was made.',
   'key.revoked': 'An API key was revoked.',
+  'portal.link_created': 'A link to the portal of an owner was made.',
+  'portal.opened': 'A link to the portal was opened.',
+  'portal.revoked': 'All links and sessions of an owner were ended.',
   'signing_key.rotated': 'A new key for access tokens was made, which is to take over.',
   'signing_key.withdrawn': 'A key for access tokens was withdrawn: what it signed is refused.',
 } as const

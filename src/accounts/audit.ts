@@ -23,7 +23,7 @@ export interface AuditEntry extends AuditOrigin {
   userId?: string | undefined
   provider?: string | undefined
   providerId?: string | undefined
-  /** What else it is about: `session:<id>`, `key:<id>`, `app:<client id>`, `signing-key:<id>`. */
+  /** What else it is about: `session:<id>`, `key:<id>`, `app:<client id>`, `signing-key:<id>`, `owner:<name>`. */
   target?: string | undefined
   /** Why it failed; only failures have one. */
   code?: string | undefined

@@ -61,7 +61,8 @@ export async function accountsRoutes(app: App, parts: AccountsRoutesParts): Prom
       async ({ principal }) => {
         const { kind, userId, sessionId, role } = signedIn({ principal })
         const user = await users.find(database.reader, userId)
-        if (!user || kind === 'key' || sessionId === undefined) throw new Problem('not-signed-in')
+        if (!user || kind === 'key' || kind === 'portal' || sessionId === undefined)
+          throw new Problem('not-signed-in')
         // The role is that of the credential: an app's may be less than its user's.
         return { user: { ...user, role }, session: { id: sessionId, kind } }
       },

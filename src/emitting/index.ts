@@ -1,6 +1,9 @@
+import { createRecordAudit } from '../accounts/audit.ts'
+import { HostCookie } from '../accounts/host-cookie.ts'
 import type { Clock, Random } from '../clock.ts'
 import { ConfigurationError, type Configuration } from '../config/environment.ts'
 import type { Keyring } from '../crypto/keyring.ts'
+import type { Authenticate } from '../http/principal.ts'
 import type { Room } from '../http/room.ts'
 import { createOutboundAgent } from '../network/outbound-agent.ts'
 import { Cursors } from '../paging/cursor.ts'
@@ -20,7 +23,9 @@ import { Jobs } from './jobs.ts'
 import { deliveryMetrics } from './metrics.ts'
 import { Replay } from './replay.ts'
 import { ReplayWorker } from './replay-worker.ts'
+import { Portal } from './portal.ts'
 import { emittingRoutes } from './routes.ts'
+import { authenticatePortal } from './routes/portal.ts'
 import { SubscriberSecrets } from './secrets.ts'
 import { openQueue } from './store.ts'
 import { Subscribers } from './subscribers.ts'
@@ -37,6 +42,8 @@ export interface EmittingParts {
   clock: Clock
   log: Log
   metrics: Metrics
+  /** The public origin. */
+  baseUrl: () => string
   random?: Random
 }
 
@@ -46,6 +53,7 @@ export interface Emitting extends Room {
   /** For what the service itself tells: its types are not declared. */
   emitBuiltIn: EmitWithin
   subscribers: Subscribers
+  authenticatePortal: Authenticate
 }
 
 /** Outgoing webhooks: signed, queued with the event, retried, logged. */
@@ -62,6 +70,8 @@ export function createEmitting(parts: EmittingParts): Emitting {
     ownerlessGetAll: config.ownerlessGetAll ?? false,
   })
   const emitter = createEmitter({ clock, catalogue, fanOut })
+  const portal = new Portal(database, clock, createRecordAudit(clock))
+  const portalCookie = new HostCookie('postern_portal', parts.baseUrl)
   const agent = createOutboundAgent({ allowPrivateNetwork })
   const dispatcher = new Dispatcher({
     database,
@@ -79,6 +89,7 @@ export function createEmitting(parts: EmittingParts): Emitting {
     emitWithin: emitter.within,
     emitBuiltIn: emitter.builtIn,
     subscribers,
+    authenticatePortal: authenticatePortal(portal, portalCookie),
     workers: [dispatcher, new ReplayWorker({ database, clock, log })],
     routes: (app) =>
       emittingRoutes(app, {
@@ -93,6 +104,9 @@ export function createEmitting(parts: EmittingParts): Emitting {
         deliveryLog: new DeliveryLog(database, cursors),
         replay: new Replay(database, clock),
         jobs: new Jobs(database, clock),
+        portal,
+        portalCookie,
+        baseUrl: parts.baseUrl,
       }),
   }
 }

@@ -7,10 +7,11 @@ import { deliveryRoutes, type DeliveryRouteParts } from './routes/deliveries.ts'
 import { eventTypeRoutes } from './routes/event-types.ts'
 import { eventRoutes, type EventRouteParts } from './routes/events.ts'
 import { jobRoutes, type JobRouteParts } from './routes/jobs.ts'
+import { portalArea, portalRoutes, type PortalRouteParts } from './routes/portal.ts'
 import { subscriberRoutes, type SubscriberRouteParts } from './routes/subscribers.ts'
 
 export interface EmittingRouteParts
-  extends EventRouteParts, SubscriberRouteParts, DeliveryRouteParts, JobRouteParts {
+  extends EventRouteParts, SubscriberRouteParts, DeliveryRouteParts, JobRouteParts, PortalRouteParts {
   catalogue: EventCatalogue
 }
 
@@ -24,9 +25,12 @@ export async function emittingRoutes(app: App, parts: EmittingRouteParts): Promi
   await app.register(async (scope: App) => {
     readJsonWith(scope, parsePlain)
     scope.addHook('preValidation', emptyWhenAbsent)
-    subscriberRoutes(scope, parts, adminArea)
-    deliveryRoutes(scope, parts, adminArea)
-    jobRoutes(scope, parts, adminArea)
+    portalRoutes(scope, parts)
+    for (const area of [adminArea, portalArea]) {
+      subscriberRoutes(scope, parts, area)
+      deliveryRoutes(scope, parts, area)
+      jobRoutes(scope, parts, area)
+    }
   })
 }
 

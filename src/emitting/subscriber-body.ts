@@ -129,6 +129,16 @@ const closed = { additionalProperties: false }
 export const NewSubscriberBody = Type.Object({ url: Url, secret: Secret, sendTest, ...settings }, closed)
 export const SubscriberChangeBody = Type.Object({ url: Type.Optional(Url), status, ...settings }, closed)
 
+/** The same for who calls with the cookie of the portal. */
+export const OwnNewSubscriberBody = Type.Object(
+  { url: Url, secret: Secret, sendTest, ...ownSettings },
+  closed,
+)
+export const OwnSubscriberChangeBody = Type.Object(
+  { url: Type.Optional(Url), status, ...ownSettings },
+  closed,
+)
+
 /** From the units of the interface (seconds) to those within (milliseconds). */
 export function readSettings(body: Static<typeof SubscriberChangeBody>): SubscriberChange {
   return {

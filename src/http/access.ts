@@ -9,6 +9,8 @@ export type NoteForeignCall = (request: FastifyRequest, principal: Principal) =>
 
 export interface Guard {
   authenticate: Authenticate
+  /** For the routes of the portal, which know no other credential. */
+  authenticatePortal: Authenticate
   limits: RateLimits
   /** Our own origin: the only one whose pages may change something with the cookie. */
   origin: () => string
@@ -22,20 +24,22 @@ export interface Guard {
  * error that stops the start: access is never open by forgetting.
  */
 export function guardRoutes(app: FastifyInstance, guarding: Guard): void {
-  const { authenticate, limits, origin, demo, noteForeignCall } = guarding
+  const { limits, origin, demo, noteForeignCall } = guarding
   app.decorateRequest('principal', undefined)
   app.addHook('onRoute', (route) => {
     const access = route.config?.access
     if (!access) throw new Error(`${String(route.method)} ${route.url} does not declare its access`)
     if (access === 'public') return
+    const authenticate = access === 'portal' ? guarding.authenticatePortal : guarding.authenticate
     const open = demo && route.config?.openInDemo === true
     const guard: onRequestAsyncHookHandler = async (request, reply) => {
       if (open && isAddressedToThisMachine(request)) return
       const principal = await authenticate(request)
       if (!principal) throw new Problem('not-signed-in')
       // Whether the call came from our own pages is asked before what it may do.
-      if (principal.kind === 'session' && isForeignWrite(request, origin())) {
-        await noteForeignCall?.(request, principal)
+      const byCookie = principal.kind === 'session' || principal.kind === 'portal'
+      if (byCookie && isForeignWrite(request, origin())) {
+        if (principal.kind === 'session') await noteForeignCall?.(request, principal)
         throw new Problem('foreign-origin')
       }
       limits.account(request, reply, principal)
@@ -48,6 +52,7 @@ export function guardRoutes(app: FastifyInstance, guarding: Guard): void {
 }
 
 function allow(access: Access, principal: Principal): void {
+  if ((access === 'portal') !== (principal.kind === 'portal')) throw new Problem('forbidden')
   if (access === 'admin' && principal.role !== 'admin')
     throw new Problem('forbidden', { detail: 'This call needs the admin role.' })
   if (access === 'user' && !principal.userId)

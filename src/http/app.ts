@@ -42,6 +42,8 @@ export interface AppParts {
   log: FastifyBaseLogger
   clock: Clock
   authenticate: Authenticate
+  /** Of the portal; without one nobody is let in there. */
+  authenticatePortal?: Authenticate
   noteForeignCall?: NoteForeignCall
   /** The public origin; known only once the server listens when PORT is 0. */
   baseUrl: () => string
@@ -75,6 +77,7 @@ export async function createApp(parts: AppParts): Promise<App> {
     log,
     clock,
     authenticate,
+    authenticatePortal = async () => undefined,
     noteForeignCall,
     baseUrl,
     timeouts = defaultTimeouts,
@@ -124,6 +127,7 @@ export async function createApp(parts: AppParts): Promise<App> {
   const limits = limitRequests(app, configuration.rateLimit ? clock : undefined)
   guardRoutes(app, {
     authenticate,
+    authenticatePortal,
     limits,
     origin: baseUrl,
     demo: configuration.demo,

@@ -38,6 +38,7 @@ const credentials: Record<Access, readonly Record<string, string[]>[]> = {
   user: [{ bearer: [] }, { session: [] }],
   session: [{ session: [] }],
   admin: [{ bearer: [] }, { session: [] }],
+  portal: [{ portal: [] }],
 }
 
 /**
@@ -61,6 +62,7 @@ export async function describeRoutes(app: App, demo: boolean): Promise<void> {
         { name: 'emitting', description: 'Webhooks out' },
         { name: 'subscribers', description: 'Who gets what is emitted' },
         { name: 'deliveries', description: 'What was sent to whom, and what became of it' },
+        { name: 'portal', description: 'Pages where owners manage their own subscribers' },
         { name: 'events', description: 'The log of received and emitted events' },
         { name: 'lists', description: 'Bounded pages' },
         { name: 'sign-in', description: 'Identity providers, sessions, tokens, accounts' },
@@ -76,6 +78,12 @@ export async function describeRoutes(app: App, demo: boolean): Promise<void> {
             in: 'cookie',
             name: 'postern_session',
             description: 'The cookie that signing in sets.',
+          },
+          portal: {
+            type: 'apiKey',
+            in: 'cookie',
+            name: 'postern_portal',
+            description: 'The cookie that opening a link to the portal sets.',
           },
         },
       },

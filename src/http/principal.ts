@@ -3,13 +3,15 @@ import type { Role } from '../storage/tables.ts'
 
 /** Who makes a request, as far as its credential tells. */
 export interface Principal {
-  /** How they showed it: the session cookie, an API key, or an access token. */
-  kind: 'session' | 'key' | 'token'
+  /** How they showed it: the session cookie, an API key, an access token, or the cookie of the portal. */
+  kind: 'session' | 'key' | 'token' | 'portal'
   role: Role
   /** The user behind a session or an access token; an API key has none. */
   userId?: string
   sessionId?: string
   keyId?: string
+  /** Whose subscribers the portal is open for. */
+  owner?: string
 }
 
 /**
@@ -21,9 +23,10 @@ export type Authenticate = (request: FastifyRequest) => Promise<Principal | unde
 /**
  * What a route asks for. `public`: nothing. `user`: any signed-in user (session or access token). `session`: a signed-in
  * browser, since the call is about its session. `admin`: a session of an admin,
- * an admin's token of an app that is for admins, or an admin's API key.
+ * an admin's token of an app that is for admins, or an admin's API key. `portal`: the
+ * cookie of the portal and no other credential; what is called is then the owner's own.
  */
-export type Access = 'public' | 'user' | 'session' | 'admin'
+export type Access = 'public' | 'user' | 'session' | 'admin' | 'portal'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -55,11 +55,12 @@ export class RateLimits {
   }
 
   /** When it is known who calls. */
-  account(request: FastifyRequest, reply: FastifyReply, { userId, keyId }: Principal): void {
+  account(request: FastifyRequest, reply: FastifyReply, { userId, keyId, owner }: Principal): void {
     if (!this.#limiter) return
     const { url, config } = request.routeOptions
-    const who = userId === undefined ? `key ${keyId}` : `user ${userId}`
-    this.take(reply, who, userId === undefined ? perKey : perUser)
+    const key = keyId === undefined ? undefined : `key ${keyId}`
+    const who = key ?? (userId === undefined ? `owner ${owner}` : `user ${userId}`)
+    this.take(reply, who, key === undefined ? perUser : perKey)
     const own = config.rateLimit?.perAccount
     if (own !== undefined) this.take(reply, `${who} ${url}`, own)
   }

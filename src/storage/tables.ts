@@ -26,6 +26,8 @@ export interface Tables {
   deliveries: DeliveriesTable
   attempts: AttemptsTable
   jobs: JobsTable
+  portal_links: PortalLinksTable
+  portal_sessions: PortalSessionsTable
   products: ProductsTable
   posts: PostsTable
   migrations: MigrationsTable
@@ -390,6 +392,25 @@ export interface JobsTable {
   claim: string | null
   created_at: number
   updated_at: number
+}
+
+/** A link to the portal that was not opened yet: opening it deletes the row. */
+export interface PortalLinksTable {
+  token_hash: Uint8Array
+  owner: string
+  /** How long the session lasts that it begins. */
+  session_ms: number
+  created_at: number
+  expires_at: number
+}
+
+export interface PortalSessionsTable {
+  id: string
+  /** SHA-256 of the cookie's token. */
+  token_hash: Uint8Array
+  owner: string
+  created_at: number
+  expires_at: number
 }
 
 export interface ProductsTable {

@@ -28,7 +28,7 @@ async function assemble(engine: Engine) {
     log,
     keyring: new Keyring(['test-master-secret-of-32-bytes-or-more']),
   }
-  const emitting = createEmitting({ ...common, metrics: new Metrics() })
+  const emitting = createEmitting({ ...common, metrics: new Metrics(), baseUrl: () => 'http://localhost' })
   const sample = createSampleSubscriber({ ...common, subscribers: emitting.subscribers })
   const app = await createApp({
     ...common,

@@ -4,6 +4,14 @@ import { orderKeys } from './0002-order-keys.ts'
 import { retention } from './0003-retention.ts'
 import { refreshTokenChains } from './0004-refresh-token-chains.ts'
 import { audiences } from './0005-audiences.ts'
+import { portal } from './0006-portal.ts'
 
 /** All migrations, in the order in which they are applied. A released one is never changed. */
-export const migrations: readonly Migration[] = [initial, orderKeys, retention, refreshTokenChains, audiences]
+export const migrations: readonly Migration[] = [
+  initial,
+  orderKeys,
+  retention,
+  refreshTokenChains,
+  audiences,
+  portal,
+]

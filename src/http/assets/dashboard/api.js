@@ -1,8 +1,12 @@
-// The public API, called like any other client would, with the session's cookie.
+// The public API, called like any other client would, with the cookie of the page.
+
+/** What the paths begin with: the portal has calls of its own, and no sign-in. */
+const { api = '' } = document.documentElement.dataset
+export const inPortal = api !== ''
 
 async function answer(path, options) {
-  const response = await fetch(path, { headers: { accept: 'application/json' }, ...options })
-  if (response.status === 401) location.assign('/login')
+  const response = await fetch(api + path, { headers: { accept: 'application/json' }, ...options })
+  if (response.status === 401 && !inPortal) location.assign('/login')
   if (!response.ok) {
     const problem = await response.json().catch(() => ({ title: response.statusText }))
     if (problem.code === 'reauthentication-needed')

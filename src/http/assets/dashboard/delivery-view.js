@@ -1,4 +1,4 @@
-import { readText, send } from './api.js'
+import { inPortal, readText, send } from './api.js'
 import { refreshDrawer } from './drawer.js'
 import { block, code, element, facts, fold, headerBlock, link, state, time } from './elements.js'
 import { subscriberName } from './subscriber-name.js'
@@ -14,7 +14,7 @@ export async function deliveryView(id) {
     version: text,
     content: () => [
       facts({
-        event: link(`#events/${delivery.event}`, delivery.eventType),
+        event: inPortal ? delivery.eventType : link(`#events/${delivery.event}`, delivery.eventType),
         'event id': code(delivery.eventId),
         to: link(`#subscribers/${delivery.subscriberId}`, name),
         created: time(delivery.createdAt),

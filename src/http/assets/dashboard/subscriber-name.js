@@ -1,11 +1,11 @@
-import { read } from './api.js'
+import { inPortal, read } from './api.js'
 import { isAdmin } from './session.js'
 
 const names = new Map()
 
-/** What to call a subscriber; only admins may ask. */
+/** What to call a subscriber; only admins and its owner may ask. */
 export function subscriberName(id) {
-  if (!isAdmin) return id
+  if (!isAdmin && !inPortal) return id
   let name = names.get(id)
   if (!name) names.set(id, (name = ask(id)))
   return name

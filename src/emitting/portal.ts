@@ -1,0 +1,117 @@
+import type { AuditOrigin, RecordAudit } from '../accounts/audit.ts'
+import type { Clock } from '../clock.ts'
+import { newId } from '../crypto/ids.ts'
+import { hashToken, newToken } from '../crypto/tokens.ts'
+import { Problem } from '../errors.ts'
+import type { Database } from '../storage/database.ts'
+import type { PortalSessionsTable } from '../storage/tables.ts'
+
+export type PortalSession = Pick<PortalSessionsTable, 'id' | 'owner' | 'expires_at'>
+
+/**
+ * Lets owners in to the pages for their own subscribers: an admin makes a link, which begins one session and is then
+ * spent. Links and sessions are random tokens that are stored as hashes.
+ */
+export class Portal {
+  readonly #database: Database
+  readonly #clock: Clock
+  readonly #record: RecordAudit
+
+  constructor(database: Database, clock: Clock, record: RecordAudit) {
+    this.#database = database
+    this.#clock = clock
+    this.#record = record
+  }
+
+  /**
+   * Makes a link's token, and removes what has ended.
+   * @param lasts milliseconds in which it can be opened
+   * @param sessionLasts milliseconds of the session that it begins
+   */
+  async createLink(
+    owner: string,
+    lasts: number,
+    sessionLasts: number,
+    origin: AuditOrigin,
+  ): Promise<{ token: string; expiresAt: number }> {
+    const now = this.#clock.now()
+    const token = newToken()
+    const expiresAt = now + lasts
+    await this.#database.transaction(async (tx) => {
+      await tx.deleteFrom('portal_links').where('expires_at', '<=', now).execute()
+      await tx.deleteFrom('portal_sessions').where('expires_at', '<=', now).execute()
+      await tx
+        .insertInto('portal_links')
+        .values({
+          token_hash: hashToken(token),
+          owner,
+          session_ms: sessionLasts,
+          created_at: now,
+          expires_at: expiresAt,
+        })
+        .execute()
+      await this.#record(tx, { action: 'portal.link_created', target: targetOf(owner), ...origin })
+    })
+    return { token, expiresAt }
+  }
+
+  /**
+   * Spends a link and begins a session of `lasts` milliseconds. Of two that open the same link one gets in.
+   * @throws Problem `not-signed-in` for a link that is unknown, spent or over
+   */
+  async open(
+    link: string,
+    origin: AuditOrigin,
+  ): Promise<{ token: string; session: PortalSession; lasts: number }> {
+    const now = this.#clock.now()
+    const token = newToken()
+    return this.#database.transaction(async (tx) => {
+      const spent = await tx
+        .deleteFrom('portal_links')
+        .where('token_hash', '=', hashToken(link))
+        .returning(['owner', 'session_ms', 'expires_at'])
+        .executeTakeFirst()
+      if (!spent || spent.expires_at <= now)
+        throw new Problem('not-signed-in', {
+          detail: 'The link is no longer valid: it works once, and for a short time. Ask for a new one.',
+        })
+      const { owner, session_ms } = spent
+      const session = { id: newId(now), owner, expires_at: now + session_ms }
+      await tx
+        .insertInto('portal_sessions')
+        .values({ ...session, token_hash: hashToken(token), created_at: now })
+        .execute()
+      await this.#record(tx, { action: 'portal.opened', target: targetOf(owner), ...origin })
+      return { token, session, lasts: session_ms }
+    })
+  }
+
+  /** `undefined` when there is none, or it is over. */
+  async find(token: string): Promise<PortalSession | undefined> {
+    return this.#database.reader
+      .selectFrom('portal_sessions')
+      .select(['id', 'owner', 'expires_at'])
+      .where('token_hash', '=', hashToken(token))
+      .where('expires_at', '>', this.#clock.now())
+      .executeTakeFirst()
+  }
+
+  async end(sessionId: string): Promise<void> {
+    await this.#database.transaction((tx) =>
+      tx.deleteFrom('portal_sessions').where('id', '=', sessionId).execute(),
+    )
+  }
+
+  /** Ends all links and sessions of an owner. */
+  async revoke(owner: string, origin: AuditOrigin): Promise<void> {
+    await this.#database.transaction(async (tx) => {
+      await tx.deleteFrom('portal_links').where('owner', '=', owner).execute()
+      await tx.deleteFrom('portal_sessions').where('owner', '=', owner).execute()
+      await this.#record(tx, { action: 'portal.revoked', target: targetOf(owner), ...origin })
+    })
+  }
+}
+
+function targetOf(owner: string): string {
+  return `owner:${owner}`
+}

@@ -1,0 +1,185 @@
+import { Type } from 'typebox'
+import type { FastifyRequest } from 'fastify'
+import { auditOrigin } from '../../accounts/audit.ts'
+import type { HostCookie } from '../../accounts/host-cookie.ts'
+import { Problem } from '../../errors.ts'
+import { isForeignWrite } from '../../http/access.ts'
+import type { App } from '../../http/app.ts'
+import type { Authenticate } from '../../http/principal.ts'
+import { ownerPattern, type Reach } from '../audience.ts'
+import type { Portal, PortalSession } from '../portal.ts'
+import { OwnNewSubscriberBody, OwnSubscriberChangeBody } from '../subscriber-body.ts'
+import type { Area } from './area.ts'
+import { portalPage } from './portal-page.ts'
+
+export interface PortalRouteParts {
+  portal: Portal
+  portalCookie: HostCookie
+  baseUrl: () => string
+}
+
+/** Owners reach what is their own, with the cookie that opening their link set. */
+export const portalArea: Area = {
+  prefix: '/portal',
+  access: 'portal',
+  reach: ownReach,
+  newSubscriber: OwnNewSubscriberBody,
+  subscriberChange: OwnSubscriberChangeBody,
+}
+
+function ownReach({ principal }: FastifyRequest): Reach {
+  const owner = principal?.kind === 'portal' ? principal.owner : undefined
+  if (owner === undefined) throw new Error('a call of the portal came without an owner')
+  return { owner }
+}
+
+const tags = ['portal']
+const closed = { additionalProperties: false }
+/** Seconds. */
+const [linkLasts, longestLink] = [300, 86_400]
+const [sessionLasts, longestSession] = [3_600, 86_400]
+
+const LinkBody = Type.Object(
+  {
+    owner: Type.String({ pattern: ownerPattern, description: 'Whose subscribers the pages show' }),
+    expiresIn: Type.Optional(
+      Type.Integer({
+        minimum: 10,
+        maximum: longestLink,
+        description: `Seconds in which it can be opened, once; default ${linkLasts}`,
+      }),
+    ),
+    sessionSeconds: Type.Optional(
+      Type.Integer({
+        minimum: 60,
+        maximum: longestSession,
+        description: `How long the pages then work; default ${sessionLasts}`,
+      }),
+    ),
+  },
+  closed,
+)
+const LinkView = Type.Object({ url: Type.String(), expiresAt: Type.String({ format: 'date-time' }) }, closed)
+const SessionView = Type.Object(
+  { owner: Type.String(), expiresAt: Type.String({ format: 'date-time' }) },
+  closed,
+)
+
+/** The way in to the portal; what can be done there are the calls of `portalArea`. */
+export function portalRoutes(app: App, { portal, portalCookie, baseUrl }: PortalRouteParts): void {
+  app.post(
+    '/portal-links',
+    {
+      config: { access: 'admin' },
+      schema: {
+        tags,
+        summary: 'Make a link to the pages where an owner manages their own subscribers',
+        description:
+          'The token stands behind the #, which browsers do not send: it comes into no log, and what follows links for a preview does not spend it.',
+        body: LinkBody,
+        response: { 201: LinkView },
+      },
+    },
+    async (request, reply) => {
+      const { owner, expiresIn = linkLasts, sessionSeconds = sessionLasts } = request.body
+      const origin = auditOrigin(request)
+      const link = await portal.createLink(owner, expiresIn * 1000, sessionSeconds * 1000, origin)
+      reply.header('cache-control', 'no-store')
+      return reply
+        .code(201)
+        .send({ url: `${baseUrl()}/portal#${link.token}`, expiresAt: new Date(link.expiresAt).toISOString() })
+    },
+  )
+
+  app.delete(
+    '/portal-links',
+    {
+      config: { access: 'admin' },
+      schema: {
+        tags,
+        summary: 'End all links and sessions of an owner',
+        querystring: Type.Object({ owner: Type.String() }),
+        response: { 204: Type.Null() },
+      },
+    },
+    async (request, reply) => {
+      const { owner } = request.query as { owner?: string }
+      if (!owner || !new RegExp(ownerPattern).test(owner))
+        throw new Problem('invalid-parameter', { parameter: 'owner', detail: '`owner` must name an owner.' })
+      await portal.revoke(owner, auditOrigin(request))
+      return reply.code(204).send(null)
+    },
+  )
+
+  app.get('/portal', { config: { access: 'public' }, schema: { hide: true } }, async (_request, reply) =>
+    reply.header('cache-control', 'no-store').type('text/html; charset=utf-8').send(portalPage),
+  )
+
+  app.post(
+    '/portal/session',
+    {
+      config: { access: 'public', rateLimit: { max: 60 } },
+      schema: {
+        tags,
+        summary: 'Open a link: spends it, and sets the cookie of the portal',
+        body: Type.Object({ token: Type.String({ pattern: '^[A-Za-z0-9_-]{43}$' }) }, closed),
+        response: { 200: SessionView },
+      },
+    },
+    async (request, reply) => {
+      // Otherwise another site could sign somebody in to an account that is not theirs.
+      if (isForeignWrite(request, baseUrl())) throw new Problem('foreign-origin')
+      const { token, session, lasts } = await portal.open(request.body.token, auditOrigin(request))
+      portalCookie.set(reply, token, Math.ceil(lasts / 1000))
+      reply.header('cache-control', 'no-store')
+      return viewSession(session)
+    },
+  )
+
+  const sessionOf = async (request: FastifyRequest): Promise<PortalSession> => {
+    const session = await findSession(request, portal, portalCookie)
+    if (!session) throw new Problem('not-signed-in')
+    return session
+  }
+  app.get(
+    '/portal/session',
+    {
+      config: { access: 'portal' },
+      schema: { tags, summary: 'Whose pages these are, and until when', response: { 200: SessionView } },
+    },
+    async (request) => viewSession(await sessionOf(request)),
+  )
+  app.delete(
+    '/portal/session',
+    {
+      config: { access: 'portal' },
+      schema: { tags, summary: 'Leave the portal', response: { 204: Type.Null() } },
+    },
+    async (request, reply) => {
+      await portal.end((await sessionOf(request)).id)
+      portalCookie.clear(reply)
+      return reply.code(204).send(null)
+    },
+  )
+}
+
+/** Who calls from the portal, by its own cookie alone: no key and no other session counts there, nor this one elsewhere. */
+export function authenticatePortal(portal: Portal, cookie: HostCookie): Authenticate {
+  return async (request) => {
+    const session = await findSession(request, portal, cookie)
+    return session && { kind: 'portal', role: 'user', owner: session.owner }
+  }
+}
+
+async function findSession(
+  request: FastifyRequest,
+  portal: Portal,
+  cookie: HostCookie,
+): Promise<PortalSession | undefined> {
+  const token = cookie.read(request)
+  return token === undefined ? undefined : portal.find(token)
+}
+
+function viewSession({ owner, expires_at }: PortalSession): { owner: string; expiresAt: string } {
+  return { owner, expiresAt: new Date(expires_at).toISOString() }
+}
