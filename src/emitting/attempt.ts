@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts'
 import { version } from '../http/openapi.ts'
 import { redactedValue } from './custom-headers.ts'
 import { explainFailure } from './failures.ts'
+import { httpSignatureHeaders } from './http-signature.ts'
 import { readRetryAfter } from './retry.ts'
 import { signatures, type SigningKey } from './signature.ts'
 import type { AttemptRecord, Payload } from './store.ts'
@@ -15,6 +16,8 @@ export interface AttemptRequest {
   event: Payload
   keys: readonly SigningKey[]
   customHeaders: Readonly<Record<string, string>>
+  /** Whether to sign by RFC 9421 as well. */
+  httpSignature: boolean
   /** Milliseconds for the whole exchange, from the connection to the last byte of the response that is read. */
   timeout: number
 }
@@ -31,17 +34,22 @@ export type Attempt = (request: AttemptRequest, signal: AbortSignal) => Promise<
 class OutOfTime extends Error {}
 
 export function createAttempt({ agent, clock }: { agent: OutboundAgent; clock: Clock }): Attempt {
-  return async ({ url, event, keys, customHeaders, timeout }, signal) => {
+  return async ({ url, event, keys, customHeaders, httpSignature, timeout }, signal) => {
     const at = clock.now()
     const timestamp = Math.floor(at / 1000)
     const { origin, pathname, search } = new URL(url)
-    const headers = {
+    const headers: Record<string, string> = {
       ...customHeaders,
       'content-type': 'application/json',
       'user-agent': `Postern/${version}`,
       'webhook-id': event.event_id,
       'webhook-timestamp': String(timestamp),
       'webhook-signature': signatures(keys, event.event_id, timestamp, event.payload),
+    }
+    if (httpSignature) {
+      const target = origin + pathname + search
+      const request = { method: 'POST', url: target, headers, body: event.payload }
+      Object.assign(headers, httpSignatureHeaders(keys, request, timestamp))
     }
     const aborter = new AbortController()
     const onStop = (): void => aborter.abort(signal.reason)
@@ -120,8 +128,9 @@ function describeRequest(
   headers: Readonly<Record<string, string>>,
   custom: Readonly<Record<string, string>>,
 ): string {
-  const shown = { ...headers, 'webhook-signature': redactedValue }
-  for (const name of Object.keys(custom)) shown[name as keyof typeof shown] = redactedValue
+  const shown: Record<string, string> = { ...headers, 'webhook-signature': redactedValue }
+  if (shown['signature'] !== undefined) shown['signature'] = redactedValue
+  for (const name of Object.keys(custom)) shown[name] = redactedValue
   return JSON.stringify(shown)
 }
 

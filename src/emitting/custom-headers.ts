@@ -22,6 +22,8 @@ const ours = new Set([
   'user-agent',
   'accept-encoding',
   'http2-settings',
+  'signature',
+  'signature-input',
 ])
 const ourPrefixes = ['content-', 'webhook-', 'proxy-', 'sec-', ':']
 

@@ -18,6 +18,13 @@ export interface Destination {
   /** Milliseconds before each attempt. */
   schedule: readonly number[]
   customHeaders: Readonly<Record<string, string>>
+  /** Whether requests are signed by RFC 9421 as well. */
+  httpSignature: boolean
+  owner: string | null
+  /** Whether it is told of deliveries and subscribers; of its own nothing is told. */
+  operational: boolean
+  /** Whether it was told that deliveries to it fail. */
+  failing: boolean
   /** The keys that sign at a time, in milliseconds since 1970. */
   keysAt(now: number): SigningKey[]
 }
@@ -59,6 +66,10 @@ export class Destinations {
       schedule:
         row.retry_schedule === null ? defaults.schedule : (JSON.parse(row.retry_schedule) as number[]),
       customHeaders: openHeaders(keyring, row),
+      httpSignature: row.http_signature === 1,
+      owner: row.owner,
+      operational: row.operational === 1,
+      failing: row.failing_since !== null,
       keysAt: (now) => keys.filter((key) => signsAt(key, now)).map(({ signing }) => signing),
     }
     if (this.#kept.size >= most) this.#kept.clear()

@@ -8,6 +8,7 @@ import { Completions } from './completions.ts'
 import type { Destination, Destinations } from './destinations.ts'
 import { Lanes } from './lanes.ts'
 import type { DeliveryMetrics } from './metrics.ts'
+import type { Notices } from './notices.ts'
 import {
   oldestDue,
   payloadsOf,
@@ -40,6 +41,8 @@ export interface DispatcherParts {
   attempt: Attempt
   /** Disables a subscriber that said 410 Gone, if it is still at that address. */
   disable: (subscriberId: string, url: string, reason: string) => Promise<void>
+  /** Tells admins' subscribers what became of it, where that is worth telling. */
+  tell: Notices['tell']
   metrics: DeliveryMetrics
   clock: Clock
   random: Random
@@ -253,8 +256,9 @@ export class Dispatcher implements Worker {
       })
       return
     }
-    const { url, timeout, customHeaders } = destination
-    const request = { url, event, keys: destination.keysAt(clock.now()), customHeaders, timeout }
+    const { url, timeout, customHeaders, httpSignature } = destination
+    const keys = destination.keysAt(clock.now())
+    const request = { url, event, keys, customHeaders, httpSignature, timeout }
     let result: AttemptResult | undefined
     try {
       result = await attempt(request, this.#stopping.signal)
@@ -276,6 +280,7 @@ export class Dispatcher implements Worker {
         : { delivery, status: verdict.kind, dueAt: now, finishedAt: now, attempt: result }
     await this.#completions.add(completion)
     if (verdict.kind === 'retry' && verdict.delay < pollEvery) this.#wakeIn(verdict.delay + 1)
+    await this.#parts.tell(delivery, destination, event, verdict, result)
     if (verdict.kind === 'dead') await this.#surface(delivery, destination, result.error, verdict.gone)
   }
 

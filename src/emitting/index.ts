@@ -21,6 +21,7 @@ import { EventCatalogue } from './event-catalogue.ts'
 import { FanOut } from './fan-out.ts'
 import { Jobs } from './jobs.ts'
 import { deliveryMetrics } from './metrics.ts'
+import { Notices } from './notices.ts'
 import { Replay } from './replay.ts'
 import { ReplayWorker } from './replay-worker.ts'
 import { Portal } from './portal.ts'
@@ -62,7 +63,6 @@ export function createEmitting(parts: EmittingParts): Emitting {
   const { allowPrivateNetwork, emitRetrySchedule: schedule, emitTimeout: timeout } = configuration
   const cursors = new Cursors(keyring)
   const secrets = new SubscriberSecrets(keyring)
-  const subscribers = new Subscribers({ database, keyring, secrets, cursors, clock, allowPrivateNetwork })
   const catalogue = readCatalogue(config)
   const fanOut = new FanOut({
     engine: database.engine,
@@ -70,6 +70,16 @@ export function createEmitting(parts: EmittingParts): Emitting {
     ownerlessGetAll: config.ownerlessGetAll ?? false,
   })
   const emitter = createEmitter({ clock, catalogue, fanOut })
+  const notices = new Notices({ database, emitter, clock, log })
+  const subscribers = new Subscribers({
+    database,
+    keyring,
+    secrets,
+    cursors,
+    clock,
+    allowPrivateNetwork,
+    tellDisabled: (tx, row) => notices.disabled(tx, row),
+  })
   const portal = new Portal(database, clock, createRecordAudit(clock))
   const portalCookie = new HostCookie('postern_portal', parts.baseUrl)
   const agent = createOutboundAgent({ allowPrivateNetwork })
@@ -79,6 +89,7 @@ export function createEmitting(parts: EmittingParts): Emitting {
     destinations: new Destinations({ database, keyring, secrets, defaults: { timeout, schedule } }),
     attempt: createAttempt({ agent, clock }),
     disable: (id, url, reason) => subscribers.disable(id, url, reason),
+    tell: (...about) => notices.tell(...about),
     metrics: deliveryMetrics(metrics),
     clock,
     random,
@@ -100,7 +111,8 @@ export function createEmitting(parts: EmittingParts): Emitting {
         keyring,
         subscribers,
         testEvents: new TestEvents(database, emitter, subscribers),
-        publicKeysOf: (id) => secrets.publicKeys(database.reader, id, clock.now()),
+        keysOf: (id) => secrets.describe(database.reader, id, clock.now()),
+        publishedKeysOf: (id) => secrets.published(database.reader, id, clock.now()),
         deliveryLog: new DeliveryLog(database, cursors),
         replay: new Replay(database, clock),
         jobs: new Jobs(database, clock),

@@ -7,11 +7,18 @@ import { deliveryRoutes, type DeliveryRouteParts } from './routes/deliveries.ts'
 import { eventTypeRoutes } from './routes/event-types.ts'
 import { eventRoutes, type EventRouteParts } from './routes/events.ts'
 import { jobRoutes, type JobRouteParts } from './routes/jobs.ts'
+import { keyRoutes, type KeyRouteParts } from './routes/keys.ts'
 import { portalArea, portalRoutes, type PortalRouteParts } from './routes/portal.ts'
 import { subscriberRoutes, type SubscriberRouteParts } from './routes/subscribers.ts'
 
 export interface EmittingRouteParts
-  extends EventRouteParts, SubscriberRouteParts, DeliveryRouteParts, JobRouteParts, PortalRouteParts {
+  extends
+    EventRouteParts,
+    SubscriberRouteParts,
+    DeliveryRouteParts,
+    JobRouteParts,
+    KeyRouteParts,
+    PortalRouteParts {
   catalogue: EventCatalogue
 }
 
@@ -25,6 +32,7 @@ export async function emittingRoutes(app: App, parts: EmittingRouteParts): Promi
   await app.register(async (scope: App) => {
     readJsonWith(scope, parsePlain)
     scope.addHook('preValidation', emptyWhenAbsent)
+    keyRoutes(scope, parts)
     portalRoutes(scope, parts)
     for (const area of [adminArea, portalArea]) {
       subscriberRoutes(scope, parts, area)

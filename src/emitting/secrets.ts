@@ -6,6 +6,7 @@ import {
   asymmetricKey,
   newAsymmetricSeed,
   newSymmetricKey,
+  publicJwk,
   readSymmetricKey,
   writePublicKey,
   writeSymmetricKey,
@@ -27,6 +28,16 @@ export interface LiveKey {
 export interface ShownKeys {
   secret?: string
   publicKey?: string
+}
+
+/** What may be known of a key that signs. Times in milliseconds since 1970. */
+export interface KeyDescription {
+  id: string
+  scheme: Scheme
+  createdAt: number
+  /** Null while it is the newest of its scheme. */
+  expiresAt: number | null
+  publicKey: string | null
 }
 
 /** The keys that sign for subscribers: sealed at rest, shown once. */
@@ -92,17 +103,33 @@ export class SubscriberSecrets {
     return rows.map((row) => {
       const bytes = this.#open(row)
       const signing: SigningKey =
-        row.scheme === 'v1' ? { scheme: 'v1', key: bytes } : { scheme: 'v1a', key: asymmetricKey(bytes) }
+        row.scheme === 'v1'
+          ? { id: row.id, scheme: 'v1', key: bytes }
+          : { id: row.id, scheme: 'v1a', key: asymmetricKey(bytes) }
       return { signing, expiresAt: row.expires_at }
     })
   }
 
-  /** The public halves of the ed25519 keys that sign now, newest first. */
-  async publicKeys(db: Queryable, subscriberId: string, now: number): Promise<string[]> {
+  /** The keys that sign now, newest first, with what may be known of them. */
+  async describe(db: Queryable, subscriberId: string, now: number): Promise<KeyDescription[]> {
+    const rows = await this.#rows(db, subscriberId, ['v1', 'v1a'])
+    return rows
+      .filter(({ expires_at }) => expires_at === null || expires_at > now)
+      .map((row) => ({
+        id: row.id,
+        scheme: row.scheme,
+        createdAt: row.created_at,
+        expiresAt: row.expires_at,
+        publicKey: row.scheme === 'v1a' ? writePublicKey(this.#open(row)) : null,
+      }))
+  }
+
+  /** The public halves of the ed25519 keys that sign now, newest first, as JSON Web Keys. */
+  async published(db: Queryable, subscriberId: string, now: number): Promise<ReturnType<typeof publicJwk>[]> {
     const rows = await this.#rows(db, subscriberId, ['v1a'])
     return rows
       .filter(({ expires_at }) => expires_at === null || expires_at > now)
-      .map((row) => writePublicKey(this.#open(row)))
+      .map((row) => publicJwk(this.#open(row), row.id))
   }
 
   async #add(tx: Tx, subscriberId: string, scheme: Scheme, now: number, given?: string): Promise<ShownKeys> {

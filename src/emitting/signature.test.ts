@@ -24,7 +24,7 @@ const seed = Buffer.from(
 test('v1 gives the published signature', () => {
   const key = readSymmetricKey('whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw')
   assert.equal(
-    signatures([{ scheme: 'v1', key }], id, timestamp, body),
+    signatures([{ id: 'k', scheme: 'v1', key }], id, timestamp, body),
     'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=',
   )
 })
@@ -32,7 +32,10 @@ test('v1 gives the published signature', () => {
 test('v1a gives the published signature and public key', () => {
   const signature =
     'v1a,hnO3f9T8Ytu9HwrXslvumlUpqtNVqkhqw/enGzPCXe5BdqzCInXqYXFymVJaA7AZdpXwVLPo3mNl8EM+m7TBAg=='
-  assert.equal(signatures([{ scheme: 'v1a', key: asymmetricKey(seed) }], id, timestamp, body), signature)
+  assert.equal(
+    signatures([{ id: 'k', scheme: 'v1a', key: asymmetricKey(seed) }], id, timestamp, body),
+    signature,
+  )
   assert.equal(writePublicKey(seed), 'whpk_1SiA4o9hyqTCpIqC5V9HUakiiaeACeqfZTInDBbOir4=')
 })
 
@@ -41,9 +44,9 @@ test('several keys give several signatures, and the official libraries accept an
   const now = Math.floor(Date.now() / 1000)
   const signature = signatures(
     [
-      { scheme: 'v1', key: first },
-      { scheme: 'v1', key: second },
-      { scheme: 'v1a', key: asymmetricKey(newAsymmetricSeed()) },
+      { id: 'k1', scheme: 'v1', key: first },
+      { id: 'k2', scheme: 'v1', key: second },
+      { id: 'k3', scheme: 'v1a', key: asymmetricKey(newAsymmetricSeed()) },
     ],
     id,
     now,
@@ -62,7 +65,7 @@ test('several keys give several signatures, and the official libraries accept an
 test('the bytes are signed as they are, also those that are no text', () => {
   const bytes = Buffer.from([0, 0xff, 0xfe, 0x80])
   const key = asymmetricKey(seed)
-  const signature = signatures([{ scheme: 'v1a', key }], id, timestamp, bytes).slice(4)
+  const signature = signatures([{ id: 'k', scheme: 'v1a', key }], id, timestamp, bytes).slice(4)
   assert.ok(
     verify(
       null,

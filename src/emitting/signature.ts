@@ -16,7 +16,10 @@ const leastBytes = 16
 const mostBytes = 64
 
 /** A key that signs: HMAC-SHA256 (`v1`) or ed25519 (`v1a`). */
-export type SigningKey = { scheme: 'v1'; key: Uint8Array } | { scheme: 'v1a'; key: KeyObject }
+export type SigningKey = { id: string } & (
+  | { scheme: 'v1'; key: Uint8Array }
+  | { scheme: 'v1a'; key: KeyObject }
+)
 
 /** 32 random bytes. */
 export function newSymmetricKey(): Buffer {
@@ -67,8 +70,23 @@ export function asymmetricKey(seed: Uint8Array): KeyObject {
 
 /** The public half, as subscribers get it: `whpk_` and base64. */
 export function writePublicKey(seed: Uint8Array): string {
-  const der = createPublicKey(asymmetricKey(seed)).export({ format: 'der', type: 'spki' })
-  return publicPrefix + der.subarray(-32).toString('base64')
+  return publicPrefix + publicBytes(seed).toString('base64')
+}
+
+/** The public half as a JSON Web Key (RFC 8037). */
+export function publicJwk(seed: Uint8Array, kid: string) {
+  return {
+    kty: 'OKP',
+    crv: 'Ed25519',
+    x: publicBytes(seed).toString('base64url'),
+    kid,
+    alg: 'Ed25519',
+    use: 'sig',
+  }
+}
+
+function publicBytes(seed: Uint8Array): Buffer {
+  return createPublicKey(asymmetricKey(seed)).export({ format: 'der', type: 'spki' }).subarray(-32)
 }
 
 /**

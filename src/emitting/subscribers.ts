@@ -54,6 +54,8 @@ export interface SubscribersParts {
   cursors: Cursors
   clock: Clock
   allowPrivateNetwork: boolean
+  /** Told within the transaction that disables one. */
+  tellDisabled: (tx: Tx, row: SubscribersTable) => Promise<void>
 }
 
 /** What `disabled_reason` says when an admin disabled it: its owner cannot take that back. */
@@ -163,6 +165,7 @@ export class Subscribers {
       const columns = this.#columns(id, given, openHeaders(keyring, before))
       const row = await this.#update(tx, id, { ...columns, ...statusColumns(before, given.status, reach) })
       checkAssignment(row)
+      if (row.status === 'disabled' && before.status !== 'disabled') await this.#parts.tellDisabled(tx, row)
       return { row, keys: await secrets.ensure(tx, id, schemesOf(row.signing), clock.now()) }
     })
     database.signal('deliveries')
@@ -194,17 +197,22 @@ export class Subscribers {
 
   /** Disables it by itself, if it is active and still at that address. */
   async disable(id: string, url: string, reason: string): Promise<void> {
-    await this.#parts.database.transaction(
-      (tx) =>
-        tx
+    const { database } = this.#parts
+    await database.transaction(
+      async (tx) => {
+        const row = await tx
           .updateTable('subscribers')
           .set({ status: 'disabled', disabled_reason: reason, updated_at: this.#later() })
           .where('id', '=', id)
           .where('url', '=', url)
           .where('status', '=', 'active')
-          .execute(),
+          .returningAll()
+          .executeTakeFirst()
+        if (row) await this.#parts.tellDisabled(tx, row)
+      },
       { lane: 'work' },
     )
+    database.signal('deliveries')
   }
 
   async #lock(tx: Tx, id: string, reach: Reach): Promise<SubscribersTable> {

@@ -4,6 +4,7 @@ import { conditionOperators, type Condition } from './conditions.ts'
 import { redactedValue, showCustomHeaders } from './custom-headers.ts'
 import { deliveryStatuses } from './delivery-filter.ts'
 import type { DeliveryEntry } from './delivery-log.ts'
+import type { KeyDescription } from './secrets.ts'
 
 const Nullable = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) =>
   Type.Union([schema, Type.Null()])
@@ -54,6 +55,34 @@ export const SubscriberView = Type.Object(
 export const NewKeysView = {
   secret: Type.Optional(Type.String({ description: 'whsec_…: verifies `v1` signatures. Shown this once.' })),
   publicKey: Type.Optional(Type.String({ description: 'whpk_…: verifies `v1a` signatures.' })),
+}
+
+/** A key that signs, without what is secret of it. */
+export const KeyView = Type.Object(
+  {
+    id: Type.String({ description: 'As `keyid` in HTTP message signatures and `kid` in the published keys' }),
+    scheme: Type.Union([Type.Literal('v1'), Type.Literal('v1a')]),
+    createdAt: Time,
+    expiresAt: Nullable(Type.String({ format: 'date-time', description: 'Null for the newest' })),
+    publicKey: Nullable(Type.String({ description: 'whpk_…, of `v1a`' })),
+  },
+  { additionalProperties: false },
+)
+
+export function viewKey({
+  id,
+  scheme,
+  createdAt,
+  expiresAt,
+  publicKey,
+}: KeyDescription): Static<typeof KeyView> {
+  return {
+    id,
+    scheme,
+    createdAt: iso(createdAt),
+    expiresAt: expiresAt === null ? null : iso(expiresAt),
+    publicKey,
+  }
 }
 
 export function viewSubscriber(

@@ -147,7 +147,7 @@ export function portalRoutes(app: App, { portal, portalCookie, baseUrl }: Portal
       config: { access: 'portal' },
       schema: { tags, summary: 'Whose pages these are, and until when', response: { 200: SessionView } },
     },
-    async (request) => viewSession(await sessionOf(request)),
+    async (request, reply) => reply.send(viewSession(await sessionOf(request))),
   )
   app.delete(
     '/portal/session',

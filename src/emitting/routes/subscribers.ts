@@ -7,16 +7,25 @@ import { readLimit } from '../../paging/limit.ts'
 import type { SubscribersTable } from '../../storage/tables.ts'
 import type { Reach } from '../audience.ts'
 import { openHeaders } from '../destinations.ts'
+import type { KeyDescription } from '../secrets.ts'
 import { readSettings, Secret } from '../subscriber-body.ts'
 import type { Subscribers } from '../subscribers.ts'
 import type { TestEvents } from '../test-events.ts'
 import type { Area } from './area.ts'
-import { NewKeysView, PageInfoView, SubscriberView, viewPage, viewSubscriber } from '../views.ts'
+import {
+  KeyView,
+  NewKeysView,
+  PageInfoView,
+  SubscriberView,
+  viewKey,
+  viewPage,
+  viewSubscriber,
+} from '../views.ts'
 
 export interface SubscriberRouteParts {
   subscribers: Subscribers
   testEvents: TestEvents
-  publicKeysOf: (subscriberId: string) => Promise<string[]>
+  keysOf: (subscriberId: string) => Promise<KeyDescription[]>
   keyring: Keyring
 }
 
@@ -44,13 +53,14 @@ const WithPublicKeys = Type.Object(
   {
     ...SubscriberView.properties,
     publicKeys: Type.Array(Type.String({ description: 'whpk_…, newest first' })),
+    keys: Type.Array(KeyView, { description: 'Those that sign now, newest first' }),
   },
   { additionalProperties: false },
 )
 
 export function subscriberRoutes(
   app: App,
-  { subscribers, testEvents, publicKeysOf, keyring }: SubscriberRouteParts,
+  { subscribers, testEvents, keysOf, keyring }: SubscriberRouteParts,
   area: Area,
 ): void {
   const { prefix, reach } = area
@@ -112,7 +122,9 @@ export function subscriberRoutes(
     { config, schema: { tags, summary: 'One subscriber', params, response: { 200: WithPublicKeys } } },
     async (request) => {
       const row = await subscribers.get(readSubscriberId(request.params.id), reach(request))
-      return { ...view(row), publicKeys: await publicKeysOf(row.id) }
+      const keys = await keysOf(row.id)
+      const publicKeys = keys.map(({ publicKey }) => publicKey).filter((key) => key !== null)
+      return { ...view(row), publicKeys, keys: keys.map(viewKey) }
     },
   )
 

@@ -22,8 +22,9 @@ onClick($('leave'), async () => {
 async function showTypes() {
   const response = await fetch('/event-types')
   const { data } = await response.json()
-  $('types').replaceChildren(...data.map(typeLine))
-  $('types-section').hidden = data.length === 0
+  const declared = data.filter(({ builtIn }) => !builtIn)
+  $('types').replaceChildren(...declared.map(typeLine))
+  $('types-section').hidden = declared.length === 0
 }
 
 function typeLine({ type, description, samples, schema }) {

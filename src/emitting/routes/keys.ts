@@ -1,0 +1,46 @@
+import { Type } from 'typebox'
+import { Problem } from '../../errors.ts'
+import type { App } from '../../http/app.ts'
+import { readSubscriberId } from './subscribers.ts'
+
+export interface KeyRouteParts {
+  publishedKeysOf: (
+    subscriberId: string,
+  ) => Promise<{ kty: string; crv: string; x: string; kid: string; alg: string; use: string }[]>
+}
+
+/** Seconds that receivers may keep the keys for. */
+const maxAge = 300
+const JsonWebKey = Type.Object(
+  {
+    kty: Type.String(),
+    crv: Type.String(),
+    x: Type.String(),
+    kid: Type.String(),
+    alg: Type.String(),
+    use: Type.String(),
+  },
+  { additionalProperties: false },
+)
+
+/** The public keys that verify what a subscriber gets, for receivers that fetch them: a JWK set (RFC 7517, section 5). */
+export function keyRoutes(app: App, { publishedKeysOf }: KeyRouteParts): void {
+  app.get(
+    '/.well-known/webhook-keys/:id',
+    {
+      config: { access: 'public' },
+      schema: {
+        tags: ['subscribers'],
+        summary: 'The public keys that verify the `v1a` and ed25519 signatures of one subscriber',
+        params: Type.Object({ id: Type.String() }),
+        response: { 200: Type.Object({ keys: Type.Array(JsonWebKey) }, { additionalProperties: false }) },
+      },
+    },
+    async (request, reply) => {
+      const keys = await publishedKeysOf(readSubscriberId(request.params.id))
+      if (keys.length === 0) throw new Problem('not-found', { detail: 'No public keys are published here.' })
+      reply.header('cache-control', `public, max-age=${maxAge}`)
+      return { keys }
+    },
+  )
+}

@@ -1,0 +1,150 @@
+// Events about deliveries and subscribers, for the subscribers that admins marked for them.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { onEachEngine } from '../harness/engines.ts'
+import { startReceiver, type Receiver } from '../harness/receiver.ts'
+import { deliveries, emit, expectJson, settled, startEmitting, subscribe, until } from './harness.ts'
+
+interface Notice {
+  type: string
+  data: {
+    subscriber: { id: string; owner: string | null }
+    delivery?: { id: number; eventId: string; attempts: number; status: number | null; error: string | null }
+    reason?: string
+  }
+}
+
+const read = ({ calls }: Receiver): Notice[] => calls.map(({ body }) => JSON.parse(body.toString()) as Notice)
+const typesOf = (receiver: Receiver): string[] => read(receiver).map(({ type }) => type)
+
+onEachEngine('operational events', (engine) => {
+  test('a subscriber that fails is told once, and again when it has recovered', async () => {
+    const schedule = { env: { EMIT_RETRY_SCHEDULE: '0,0.02,0.02,0.02,0.02,0.02,0.02,0.02,0.02,60' } }
+    const [service, admins, receiver] = await Promise.all([
+      startEmitting(engine, schedule),
+      startReceiver(),
+      startReceiver(500),
+    ])
+    await subscribe(service, { url: admins.url, operational: true })
+    const { id } = await subscribe(service, { url: receiver.url, owner: 'acme' })
+    for (let n = 0; n < 3; n += 1) await emit(service, { id: `e-${n}`, type: 'a', data: n, audience: 'acme' })
+    await admins.waitFor(1)
+    const shown = (await expectJson(service, 200, `/subscribers/${id}`)) as { failingSince: string | null }
+    assert.notEqual(shown.failingSince, null)
+    await receiver.waitFor(15)
+    receiver.answer(204)
+    await admins.waitFor(2)
+    await until(async () => (await deliveries(service, id, '?status=delivered')).length === 3, 'all arrived')
+    assert.deepEqual(typesOf(admins), ['delivery.failing', 'delivery.recovered'])
+    const [failing, recovered] = read(admins)
+    assert.deepEqual(failing!.data.subscriber, { id, url: receiver.url, owner: 'acme' })
+    assert.deepEqual(
+      [failing!.data.delivery!.attempts, failing!.data.delivery!.status, failing!.data.delivery!.error],
+      [3, 500, 'answered 500'],
+    )
+    assert.equal(recovered!.data.delivery!.status, 204)
+    const after = (await expectJson(service, 200, `/subscribers/${id}`)) as { failingSince: string | null }
+    assert.equal(after.failingSince, null)
+    await Promise.all([service.close(), admins.close(), receiver.close()])
+  })
+
+  test('dead letters are told; a subscriber that is disabled is told with the reason, whoever did it', async () => {
+    const [service, admins, receiver, gone] = await Promise.all([
+      startEmitting(engine),
+      startReceiver(),
+      startReceiver(500),
+      startReceiver(410),
+    ])
+    await subscribe(service, { url: admins.url, operational: true })
+    const failing = await subscribe(service, { url: receiver.url, eventTypes: ['dead'] })
+    const leaving = await subscribe(service, { url: gone.url, eventTypes: ['gone'] })
+    await emit(service, { id: 'd-1', type: 'dead', data: 1 })
+    await admins.waitFor(1)
+    await emit(service, { id: 'g-1', type: 'gone', data: 1 })
+    await admins.waitFor(3)
+    await expectJson(service, 200, `/subscribers/${failing.id}`, {
+      method: 'PATCH',
+      json: { status: 'disabled' },
+    })
+    await expectJson(service, 200, `/subscribers/${failing.id}`, {
+      method: 'PATCH',
+      json: { status: 'disabled' },
+    })
+    await admins.waitFor(4)
+    const notices = read(admins)
+    assert.deepEqual(typesOf(admins).toSorted(), [
+      'delivery.dead',
+      'delivery.dead',
+      'subscriber.disabled',
+      'subscriber.disabled',
+    ])
+    assert.equal(notices[0]!.data.delivery!.eventId, 'd-1')
+    const reasons = notices.filter(({ type }) => type === 'subscriber.disabled')
+    assert.deepEqual(
+      reasons.map(({ data }) => [data.subscriber.id, data.reason]),
+      [
+        [leaving.id, 'The subscriber answered 410 Gone.'],
+        [failing.id, 'Disabled by a call of the API.'],
+      ],
+    )
+    await Promise.all([service.close(), admins.close(), receiver.close(), gone.close()])
+  })
+
+  test('what operational subscribers do themselves is not told, and they get nothing else', async () => {
+    const [service, admins, broken] = await Promise.all([
+      startEmitting(engine),
+      startReceiver(),
+      startReceiver(500),
+    ])
+    const chosen = await subscribe(service, {
+      url: admins.url,
+      operational: true,
+      eventTypes: ['delivery.*'],
+      conditions: [{ path: '/subscriber/owner', op: 'eq', value: 'acme' }],
+    })
+    const failing = await subscribe(service, { url: broken.url, operational: true })
+    const acme = await subscribe(service, { url: broken.url, owner: 'acme' })
+    const globex = await subscribe(service, { url: broken.url, owner: 'globex' })
+    await emit(service, { type: 'a', data: 1, audience: '*' })
+    await emit(service, { type: 'delivery.dead', data: 'not from here', audience: '*' })
+    await admins.waitFor(2)
+    // Both dead letters of acme, both of globex, told to the broken one, whose own failures end there.
+    await until(
+      async () => (await deliveries(service, failing.id, '?status=dead')).length === 4,
+      'the broken one has given up',
+    )
+    await settled(service, globex.id, 'dead')
+    assert.deepEqual(
+      (await deliveries(service, chosen.id)).map(({ status, eventType }) => [status, eventType]),
+      [
+        ['delivered', 'delivery.dead'],
+        ['delivered', 'delivery.dead'],
+      ],
+    )
+    assert.ok(read(admins).every(({ data }) => data.subscriber.id === acme.id))
+    await expectJson(service, 200, `/subscribers/${failing.id}`, {
+      method: 'PATCH',
+      json: { status: 'disabled' },
+    })
+    assert.equal((await deliveries(service, failing.id)).length, 4)
+    const { data } = (await expectJson(service, 200, '/events?limit=100')) as { data: { type: string }[] }
+    assert.equal(data.filter(({ type }) => type === 'subscriber.disabled').length, 0)
+    // It has no owner, and is given none.
+    await expectJson(service, 400, '/subscribers', {
+      method: 'POST',
+      json: { url: admins.url, owner: 'acme', operational: true },
+    })
+    await expectJson(service, 400, `/subscribers/${chosen.id}`, { method: 'PATCH', json: { owner: 'acme' } })
+    await Promise.all([service.close(), admins.close(), broken.close()])
+  })
+
+  test('without an operational subscriber no such event is made', async () => {
+    const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver(500)])
+    const { id } = await subscribe(service, { url: receiver.url })
+    await emit(service, { type: 'a', data: 1 })
+    await settled(service, id, 'dead')
+    const { data } = (await expectJson(service, 200, '/events')) as { data: unknown[] }
+    assert.equal(data.length, 1)
+    await Promise.all([service.close(), receiver.close()])
+  })
+})
