@@ -24,6 +24,7 @@ const foreign: Record<string, string>[] = [
 
 /** Calls that no credential guards, and what keeps them from being of use to a foreign page. */
 const publicWrites: Record<string, { why: string; status: number }> = {
+  'POST /portal/session': { why: 'refuses foreign pages by itself; the link is the credential', status: 403 },
   'POST /auth/token': { why: 'reads no cookie; a code or refresh token is the credential', status: 400 },
   'POST /webhooks/provider': { why: 'reads no cookie; the signature is the credential', status: 401 },
   'POST /auth/{provider}/callback': { why: 'only leads on to the GET, which the state guards', status: 400 },
@@ -43,13 +44,24 @@ describe('cross-site calls', () => {
     browser = new Browser()
     provider.profile = { id: 'boss', displayName: 'boss' }
     await signIn(service, browser)
-    cookie = [...browser.cookies(service.baseUrl)].map(([name, value]) => `${name}=${value}`).join('; ')
+    const cookies = [...browser.cookies(service.baseUrl)].map(([name, value]) => `${name}=${value}`)
+    cookie = [...cookies, await portalCookie()].join('; ')
   })
   after(async () => {
     await service.close()
     await provider.close()
   })
 
+  /** Of somebody who is in the portal as well. */
+  const portalCookie = async (): Promise<string> => {
+    const made = await service.admin('/portal-links', { method: 'POST', json: { owner: 'acme' } })
+    const { url } = (await made.json()) as { url: string }
+    const opened = await service.admin('/portal/session', {
+      method: 'POST',
+      json: { token: url.split('#')[1] },
+    })
+    return opened.headers.getSetCookie()[0]!.split(';')[0]!
+  }
   const operations = (): [method: string, path: string, open: boolean][] =>
     Object.entries(document.paths).flatMap(([path, methods]) =>
       Object.entries(methods).map(([method, { security = [] }]): [string, string, boolean] => [

@@ -111,14 +111,28 @@ export function portalRoutes(app: App, { portal, portalCookie, baseUrl }: Portal
     },
   )
 
-  app.get('/portal', { config: { access: 'public' }, schema: { hide: true } }, async (_request, reply) =>
-    reply.header('cache-control', 'no-store').type('text/html; charset=utf-8').send(portalPage),
+  app.get(
+    '/portal',
+    {
+      config: { access: 'public' },
+      schema: {
+        tags: ['pages'],
+        summary: 'The pages of the portal; a link opens them',
+        response: { 200: { description: 'The page', content: { 'text/html': { schema: Type.String() } } } },
+      },
+    },
+    async (_request, reply) =>
+      reply.header('cache-control', 'no-store').type('text/html; charset=utf-8').send(portalPage),
   )
 
   app.post(
     '/portal/session',
     {
       config: { access: 'public', rateLimit: { max: 60 } },
+      // Otherwise another site could have somebody work in pages that are not theirs.
+      onRequest: async (request) => {
+        if (isForeignWrite(request, baseUrl())) throw new Problem('foreign-origin')
+      },
       schema: {
         tags,
         summary: 'Open a link: spends it, and sets the cookie of the portal',
@@ -127,8 +141,6 @@ export function portalRoutes(app: App, { portal, portalCookie, baseUrl }: Portal
       },
     },
     async (request, reply) => {
-      // Otherwise another site could sign somebody in to an account that is not theirs.
-      if (isForeignWrite(request, baseUrl())) throw new Problem('foreign-origin')
       const { token, session, lasts } = await portal.open(request.body.token, auditOrigin(request))
       portalCookie.set(reply, token, Math.ceil(lasts / 1000))
       reply.header('cache-control', 'no-store')
