@@ -12,6 +12,7 @@ import { deliver } from './deliver.ts'
 import { diskFolder, makeFolder, removeFolders, type EngineName } from './harness/databases.ts'
 import type { Profile } from './harness/postern.ts'
 import { killAll } from './harness/processes.ts'
+import { depth } from './depth.ts'
 import { lists } from './lists.ts'
 import { login } from './login.ts'
 import type { Bench, Scale } from './measure/bench.ts'
@@ -25,7 +26,17 @@ import { memory } from './memory.ts'
 import { sessions } from './sessions.ts'
 import { start } from './start.ts'
 
-const benches: readonly Bench[] = [acknowledge, deliver, lists, login, memory, processing, sessions, start]
+const benches: readonly Bench[] = [
+  acknowledge,
+  deliver,
+  depth,
+  lists,
+  login,
+  memory,
+  processing,
+  sessions,
+  start,
+]
 const engines: readonly EngineName[] = ['sqlite', 'postgres']
 const names = benches.map(({ name }) => name)
 

@@ -1,7 +1,8 @@
 import { columns } from '../../src/events/store.ts'
 import { readFilters } from '../../src/listing/filters.ts'
 import { readOrder } from '../../src/listing/order.ts'
-import { planCount, planPage, type Plan } from '../../src/listing/plan.ts'
+import { planTotal } from '../../src/listing/kept/kept-counts.ts'
+import { planPage, type Plan } from '../../src/listing/plan.ts'
 import { posts } from '../../src/listing/resources/posts.ts'
 import { products } from '../../src/listing/resources/products.ts'
 import { users } from '../../src/listing/resources/users.ts'
@@ -32,7 +33,7 @@ export function bareLists(engine: EngineName): Readonly<Record<string, BareList>
     '/users': {
       limit: users.limit.default,
       statements: [
-        statement(planCount(users, [], engine), () => []),
+        statement(planTotal(users), () => []),
         statement(
           planPage(
             {

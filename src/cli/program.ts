@@ -52,6 +52,15 @@ export function commandLine(): Command {
       (await import('./signing-keys.ts')).rotateSigningKey(options),
     )
 
+  program
+    .command('lists <action> [path]')
+    .description(
+      'keep, check, repair or forget the counts of a list that declares them; all of them without a path',
+    )
+    .action(async (action: string, path: string | undefined) =>
+      (await import('./lists.ts')).listsCommand(action, path),
+    )
+
   const users = program.command('users').description('users, by id or provider:providerId')
   users
     .command('block <user>')

@@ -56,20 +56,25 @@ export interface ListOptions<Name extends string = string> {
   summary?: string
   fields: Readonly<Record<Name, FieldOptions>>
   /** The unique field that breaks ties. */
-  key: Name
+  key: NoInfer<Name>
   /** By the name of the parameter; a kind alone looks at the field of the same name. */
-  filters?: Readonly<Record<string, FilterKind | FilterOptions<Name>>>
+  filters?: Readonly<Record<string, FilterKind | FilterOptions<NoInfer<Name>>>>
   /** Fields that clients may sort by. */
-  sort?: readonly Name[]
+  sort?: readonly NoInfer<Name>[]
   /** The order when none is asked for; descending with `-` in front. Default: the key. */
-  order?: readonly (Name | `-${Name}`)[]
+  order?: readonly (NoInfer<Name> | `-${NoInfer<Name>}`)[]
   /** How it is cut into pages; the first one holds when a request shows no other. Default `['cursor']`. */
   pages?: readonly PageStyle[]
   /** Items of a page. Default 20, and 100 at most. */
   limit?: { default?: number; max?: number }
   /** What pages by number tell of the total. Default `exact`. */
   count?: 'exact' | 'estimate' | 'none'
-  expand?: Readonly<Record<string, ExpandOptions<Name>>>
+  /**
+   * Keeps the total and the places of the standing order by triggers on the table, so that no page by number counts or skips
+   * all rows. `postern lists keep PATH` makes them. No key of the order may be null, and all go one way.
+   */
+  keep?: boolean
+  expand?: Readonly<Record<string, ExpandOptions<NoInfer<Name>>>>
   /** Whether all of it can be had as a stream, at the path with `.csv` and `.ndjson` behind it. Default false. */
   exports?: boolean
   /** Who may read it: everybody, whoever is signed in, or admins and API keys. Default `admin`. */

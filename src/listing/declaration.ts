@@ -58,6 +58,7 @@ function complete(options: List): ListDeclaration {
     pages: options.pages ?? ['cursor'],
     limit: { default: fallback, max },
     count: options.count ?? 'exact',
+    kept: options.keep ?? false,
     choices: true,
     expand: Object.entries(options.expand ?? {}).map(([name, expand]) => expansionOf(name, expand)),
     exports: options.exports ?? false,
@@ -110,6 +111,8 @@ function faultsOf(options: List): string[] {
   faults.push(...faultsOfFilters(options), ...faultsOfExpansions(options))
   if (pages.length === 0 || pages.some((style) => !styles.has(style)) || new Set(pages).size < pages.length)
     faults.push('has pages that are not some of cursor, offset and keyset')
+  if (options.keep && !pages.includes('offset'))
+    faults.push('keeps a total that no page tells: it has none by offset')
   if (pages.includes('keyset')) faults.push(...faultsOfKeyset(options))
   if (access !== undefined && !accesses.has(access))
     faults.push('has an access that is none of public, user and admin')

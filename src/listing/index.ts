@@ -10,6 +10,9 @@ import type { ListingConfig } from './config.ts'
 import { readLists } from './declaration.ts'
 import { entityTags } from './entity-tags.ts'
 import { Presentation } from './expansion.ts'
+import { createKeeper } from './kept/keeper.ts'
+import { Keeping } from './kept/keeping.ts'
+import { postgresCounts, sqliteCounts, type KeptCounts } from './kept/kept-counts.ts'
 import type { ListDeclaration } from './list.ts'
 import { Pages } from './page.ts'
 import { posts } from './resources/posts.ts'
@@ -37,14 +40,22 @@ export function createListing(parts: ListingParts): Room {
   const { config, database, keyring, clock, log, listedAdmins } = parts
   const declared = readLists(config)
   const reader = createListReader(database)
+  const kept = new Map<string, KeptCounts>()
+  const keepings: Keeping[] = []
+  const keep = (list: ListDeclaration): void => {
+    const counts = database.engine === 'sqlite' ? sqliteCounts(list, database) : postgresCounts(list, reader)
+    kept.set(list.name, counts)
+    keepings.push(new Keeping(database, list))
+  }
   const common = {
-    pages: new Pages(database.engine, reader, new Cursors(keyring)),
+    pages: new Pages(database.engine, reader, new Cursors(keyring), kept),
     presentation: new Presentation(database.engine, reader),
     tags: entityTags(database),
   }
   return {
     async routes(app) {
       const checked = await checkDeclared(database, declared, log)
+      for (const list of [users, ...checked]) if (list.kept) keep(list)
       listRoute(app, users, common, async () => {
         const admins = await listedAdmins()
         return (user) => (admins.has(String(user['id'])) ? { ...user, role: 'admin' } : user)
@@ -52,7 +63,7 @@ export function createListing(parts: ListingParts): Room {
       for (const list of [products, posts, ...checked]) listRoute(app, list, common)
       writeRoutes(app, { database, clock })
     },
-    workers: [],
+    workers: [createKeeper(clock, log, keepings)],
   }
 }
 

@@ -85,6 +85,8 @@ export interface ListDeclaration {
   limit: { default: number; max: number }
   /** What a page by number tells of the total; `none` reads one row more instead. */
   count: 'exact' | 'estimate' | 'none'
+  /** Whether the total and the places of the standing order are kept by triggers (kept/). */
+  kept: boolean
   /** Whether clients may ask for another count, for some of the fields, and for the page before a cursor. */
   choices: boolean
   expand: readonly Expansion[]

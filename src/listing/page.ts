@@ -3,13 +3,14 @@ import type { Cursors, KeyValue } from '../paging/cursor.ts'
 import { readPage } from '../paging/limit.ts'
 import type { Engine } from '../storage/query-runner.ts'
 import { fieldTypes } from './field-types.ts'
+import { shallow, type KeptCounts } from './kept/kept-counts.ts'
 import { readKeysetCursor, showKeysetCursor } from './keyset-cursor.ts'
 import type { Caller, ListDeclaration, PageStyle, SortKey } from './list.ts'
-import { reversed, writeOrder } from './order.ts'
-import { planCount, planPage, type Plan } from './plan.ts'
+import { readOrder, reversed, writeOrder } from './order.ts'
+import { planCount, planPage, type Plan, type QueryShape } from './plan.ts'
 import { backwardScope, readQuery, type Parameters, type Query } from './query.ts'
 import type { ListReader, Row } from './store.ts'
-import { readCount, type Total } from './total.ts'
+import { readCount, type Counting, type Total } from './total.ts'
 
 export type { Parameters } from './query.ts'
 
@@ -50,10 +51,18 @@ export class Pages {
   readonly #engine: Engine
   readonly #reader: ListReader
   readonly #cursors: Cursors
+  readonly #kept: ReadonlyMap<string, KeptCounts>
   readonly #plans = new Map<string, Plan>()
 
-  constructor(engine: Engine, reader: ListReader, cursors: Cursors) {
+  /** @param kept what is kept of some lists, by their names. */
+  constructor(
+    engine: Engine,
+    reader: ListReader,
+    cursors: Cursors,
+    kept: ReadonlyMap<string, KeptCounts> = new Map(),
+  ) {
     this.#engine = engine
+    this.#kept = kept
     this.#reader = reader
     this.#cursors = cursors
   }
@@ -108,17 +117,24 @@ export class Pages {
     const query = readQuery(list, parameters, caller)
     const { limit, values } = query
     const page = readPage(parameters['page'])
-    const counting = readCount(list, parameters['count'])
-    const { total, estimated } = await this.#count(query, counting)
-    const known = { style: 'offset', query, page, limit, total, estimated } as const
     const offset = (page - 1) * limit
-    if (query.empty || (total !== undefined && !estimated && offset >= total))
-      return { ...known, rows: [], hasNext: false }
+    const counting = readCount(list, parameters['count'])
+    const kept = query.filters.length === 0 ? this.#kept.get(list.name) : undefined
+    const landing = kept && offset >= shallow && inStandingOrder(query) ? await kept.land(offset) : undefined
+    const { total, estimated } = landing
+      ? { total: counting === 'none' ? undefined : landing.total, estimated: false }
+      : await this.#count(query, counting, kept)
+    const known = { style: 'offset', query, page, limit, total, estimated } as const
     const exact = total !== undefined && !estimated
-    const plan = this.#planPage(query, { rows: exact ? limit : limit + 1, from: 'offset' })
-    const found = await this.#reader.read(plan, [...values, offset])
-    const rows = found.slice(0, limit)
-    return { ...known, rows, hasNext: exact ? page * limit < total : found.length > limit }
+    if (query.empty || (exact && offset >= total)) return { ...known, rows: [], hasNext: false }
+
+    const key = landing?.key
+    const rows = exact ? limit : limit + 1
+    const plan = this.#planPage(query, { rows, from: key ? 'landing' : 'offset', key })
+    const place = key ? [...key, landing.skip] : [offset]
+    const found = await this.#reader.read(plan, [...values, ...place])
+    const hasNext = exact ? page * limit < total : found.length > limit
+    return { ...known, rows: found.slice(0, limit), hasNext }
   }
 
   /** The rows behind a position of the order, or from its beginning; backward in the opposite order. */
@@ -133,11 +149,12 @@ export class Pages {
     return this.#reader.read(plan, [...query.values, ...(key ?? [])])
   }
 
-  async #count(query: Query, counting: 'exact' | 'estimate' | 'none'): Promise<Total> {
+  async #count(query: Query, counting: Counting, kept: KeptCounts | undefined): Promise<Total> {
     if (counting === 'none') return { total: undefined, estimated: false }
     if (query.empty) return { total: 0, estimated: false }
+    if (kept) return { total: await kept.total(), estimated: false }
     const { list, filters, values } = query
-    const plan = this.#kept(`count ${shapeOf(query)}`, () => planCount(list, filters, this.#engine))
+    const plan = this.#planFor(`count ${shapeOf(query)}`, () => planCount(list, filters, this.#engine))
     if (counting === 'estimate') return this.#reader.estimate(plan, values)
     const [row] = await this.#reader.read(plan, values)
     return { total: Number(row![0]), estimated: false }
@@ -155,12 +172,12 @@ export class Pages {
     const nulls = key?.map((value) => value === null)
     const mask = nulls?.includes(true) ? nulls.map((isNull) => (isNull ? 'n' : 'v')).join('') : ''
     const name = `${from} ${rows} ${mask} ${shapeOf(query)} ${writeOrder(order).join(',')}`
-    return this.#kept(name, () =>
+    return this.#planFor(name, () =>
       planPage({ list, filters, columns, order, rows, from, ...(nulls && { nulls }) }, this.#engine),
     )
   }
 
-  #kept(name: string, make: () => Plan): Plan {
+  #planFor(name: string, make: () => Plan): Plan {
     const known = this.#plans.get(name)
     if (known) return known
     const plan = make()
@@ -172,7 +189,7 @@ export class Pages {
 
 interface Shape {
   rows: number
-  from: 'start' | 'key' | 'offset'
+  from: QueryShape['from']
   order?: readonly SortKey[]
   key?: readonly KeyValue[] | undefined
 }
@@ -202,6 +219,10 @@ export function keyOf(query: Query, order: readonly SortKey[], row: Row): KeyVal
     const { carry } = fieldTypes[field.type]
     return carry && value !== null ? carry(value) : value
   })
+}
+
+function inStandingOrder({ list, order }: Query): boolean {
+  return writeOrder(order).join() === writeOrder(readOrder(list, undefined)).join()
 }
 
 function shapeOf({ list, filters, columns }: Query): string {

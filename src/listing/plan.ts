@@ -23,8 +23,11 @@ export interface QueryShape {
   order: readonly SortKey[]
   /** Rows to read. Written into the statement: PostgreSQL plans a prepared one well only when it knows the limit. */
   rows: number
-  /** Where the page begins: at the first row, behind a row whose key values are given, or behind a number of rows. */
-  from: 'start' | 'key' | 'offset'
+  /**
+   * Where the page begins: at the first row, behind a row whose key values are given, or behind a number of rows; `landing`
+   * is a number of rows behind the first one that is not before a key.
+   */
+  from: 'start' | 'key' | 'offset' | 'landing'
   /** Which of the key values are null. None by default. */
   nulls?: readonly boolean[]
 }
@@ -54,6 +57,13 @@ export function planPage(shape: QueryShape, engine: Engine): Plan {
   if (from === 'offset') {
     const page = select()
     return statement.plan(`select ${columns.join(', ')} ${page} offset ${statement.value(afterFilters)}`)
+  }
+  if (from === 'landing') {
+    const range: Range = { equal: 0, next: { kind: 'after', keys: order.length } }
+    const page = select(range)
+    return statement.plan(
+      `select ${columns.join(', ')} ${page} offset ${statement.value(afterFilters + order.length)}`,
+    )
   }
   const selects = rangesBehind(order, nulls, engine).map(select)
   if (selects.length === 1) return statement.plan(`select ${columns.join(', ')} ${selects[0]!}`)
@@ -104,7 +114,7 @@ export function readColumn(field: Field, engine: Engine): string {
 
 function rangeConditions(
   { equal, next }: Range,
-  { order, nulls = [] }: QueryShape,
+  { order, from, nulls = [] }: QueryShape,
   firstValue: number,
   statement: Statement,
 ): string[] {
@@ -115,7 +125,7 @@ function rangeConditions(
     .map((_, index) => (nulls[index] ? `${column(index)} is null` : `${column(index)} = ${value(index)}`))
   if (next.kind !== 'after') return [...conditions, `${column(equal)} is ${next.kind}`]
   const keys = Array.from({ length: next.keys }, (_, index) => equal + index)
-  const operator = order[equal]!.descending ? '<' : '>'
+  const operator = `${order[equal]!.descending ? '<' : '>'}${from === 'landing' ? '=' : ''}`
   return [...conditions, `${asRow(keys.map(column))} ${operator} ${asRow(keys.map(value))}`]
 }
 

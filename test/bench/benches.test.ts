@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { acknowledge } from '../../bench/acknowledge.ts'
 import { deliver } from '../../bench/deliver.ts'
+import { depth } from '../../bench/depth.ts'
 import { removeFolders, type EngineName } from '../../bench/harness/databases.ts'
 import { lists } from '../../bench/lists.ts'
 import type { Bench, Scale } from '../../bench/measure/bench.ts'
@@ -20,6 +21,7 @@ const postgresServer = process.env['TEST_DATABASE_URL']
 const trials: readonly (readonly [Bench, EngineName])[] = [
   [acknowledge, 'sqlite'],
   [deliver, 'sqlite'],
+  [depth, postgresServer === undefined ? 'sqlite' : 'postgres'],
   [lists, postgresServer === undefined ? 'sqlite' : 'postgres'],
   [memory, 'sqlite'],
   [processing, postgresServer === undefined ? 'sqlite' : 'postgres'],

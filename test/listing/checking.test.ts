@@ -124,7 +124,7 @@ onEachEngine('lists against their tables', (engine) => {
   test('a start with a list that cannot be read fails, and names everything at once', async () => {
     const lists = [
       list({ ...orders, path: '/a', table: 'nowhere' }),
-      list({ ...orders, path: '/b', fields: { ...orders.fields, x: { type: 'text' } } }),
+      list<string>({ ...orders, path: '/b', fields: { ...orders.fields, x: { type: 'text' } } }),
     ]
     await assert.rejects(
       startTestService(engine, { databaseUrl: home.url, config: { listing: { lists } } }),

@@ -2,7 +2,9 @@ import type { Database } from '../../storage/database.ts'
 import type { Engine } from '../../storage/query-runner.ts'
 import type { FieldType } from '../field-types.ts'
 import type { Expansion, Field, ListDeclaration } from '../list.ts'
+import { faultOfKept, keptName } from '../kept/kept-order.ts'
 import { quote, quoteTable } from '../names.ts'
+import { readOrder } from '../order.ts'
 import { missingIndexes, type MissingIndex } from './index-advice.ts'
 import { inspectTable, type Table } from './table.ts'
 
@@ -49,9 +51,34 @@ export async function checkList(database: Database, list: ListDeclaration): Prom
     faults.push(...faultsOfExpansion(expansion, other, list, engine))
     expand.push(other ? { ...expansion, fields: knownFields(expansion.fields, other, engine) } : expansion)
   }
-  const known = { ...list, fields, expand }
+  const readable = { ...list, fields, expand }
+  const keeping = faults.length === 0 ? await checkKeeping(database, readable, table) : nothingKept
+  faults.push(...keeping.faults)
+  const known = { ...readable, kept: keeping.kept }
   const missing = table.kind === 'table' && faults.length === 0 ? missingIndexes(known, table, engine) : []
-  return { list: known, faults, missing: [...missing, ...missingForSearch(known, table, engine)] }
+  return {
+    list: known,
+    faults,
+    missing: [...missing, ...missingForSearch(known, table, engine), ...keeping.missing],
+  }
+}
+
+const nothingKept = { kept: false, faults: [], missing: [] }
+
+/** Until the command was run that makes what keeps its counts, a list counts and skips like any other. */
+async function checkKeeping(
+  database: Database,
+  list: ListDeclaration,
+  { kind, folded }: Table,
+): Promise<{ kept: boolean; faults: string[]; missing: MissingIndex[] }> {
+  if (!list.kept) return nothingKept
+  const why =
+    faultOfKept(readOrder(list, undefined)) ??
+    (kind === 'view' ? 'keeps the counts of a view, which can have no triggers' : undefined) ??
+    (folded ? 'keeps the counts of a table with a collation that is not by bytes' : undefined)
+  if (why !== undefined) return { ...nothingKept, faults: [why] }
+  if (await inspectTable(database, keptName(list.table, 'total'))) return { ...nothingKept, kept: true }
+  return { ...nothingKept, missing: [{ query: 'page=…', statement: `postern lists keep ${list.path}` }] }
 }
 
 /** A view does not tell what may be null: unless it was said, everything may, which costs a little and loses nothing. */

@@ -73,6 +73,7 @@ export async function inspectPostgresTable(
           unique: is_unique,
           columns: columns.map(({ column, option }) => ({ column, descending: option === 3 })),
         })),
+      folded: false,
       definitions: indexes.map(({ definition }) => definition),
     }
   } catch (error) {

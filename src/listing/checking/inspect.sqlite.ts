@@ -70,6 +70,7 @@ export async function inspectSqliteTable(
     kind: found.type === 'view' ? 'view' : 'table',
     columns: new Map(described),
     indexes: [...own, ...indexes],
+    folded: /collate\s+["'`[]?(?!binary)\w/i.test(found.sql),
     definitions: [],
   }
 }

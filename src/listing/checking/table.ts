@@ -20,6 +20,8 @@ export interface Table {
   kind: 'table' | 'view'
   columns: ReadonlyMap<string, Column>
   indexes: readonly Index[]
+  /** On SQLite: whether a column compares otherwise than by bytes. */
+  folded: boolean
   /** The statements of all indexes, those over expressions included. */
   definitions: readonly string[]
 }

@@ -39,6 +39,7 @@ export const products: ListDeclaration = {
   pages: ['cursor'],
   limit: { default: 100, max: 100 },
   count: 'exact',
+  kept: false,
   choices: false,
   expand: [],
   exports: false,

@@ -5,6 +5,7 @@ import { retention } from './0003-retention.ts'
 import { refreshTokenChains } from './0004-refresh-token-chains.ts'
 import { audiences } from './0005-audiences.ts'
 import { portal } from './0006-portal.ts'
+import { keptCounts } from './0007-kept-counts.ts'
 
 /** All migrations, in the order in which they are applied. A released one is never changed. */
 export const migrations: readonly Migration[] = [
@@ -14,4 +15,5 @@ export const migrations: readonly Migration[] = [
   refreshTokenChains,
   audiences,
   portal,
+  keptCounts,
 ]

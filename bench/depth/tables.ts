@@ -1,0 +1,119 @@
+import { sql } from 'kysely'
+import { Keyring } from '../../src/crypto/keyring.ts'
+import { posts } from '../../src/listing/resources/posts.ts'
+import { users } from '../../src/listing/resources/users.ts'
+import { beginKeeping, endKeeping } from '../../src/listing/kept/definition.ts'
+import { keptOrder } from '../../src/listing/kept/kept-order.ts'
+import { Keeping } from '../../src/listing/kept/keeping.ts'
+import { readQuery } from '../../src/listing/query.ts'
+import { Cursors } from '../../src/paging/cursor.ts'
+import { migrate } from '../../src/storage/migrate.ts'
+import { openDatabase } from '../../src/storage/open.ts'
+import { production } from '../harness/postern.ts'
+
+const chunk = 50_000
+const writers = 16
+
+const idOf = (number: number): string => `row-${String(number).padStart(9, '0')}`
+const timeOf = (number: number): string => `2026-01-01T00:00:${String(number % 60).padStart(2, '0')}.000000Z`
+
+/** Users and posts, as many of each; of the posts most share their time with others. */
+export async function fillTables(url: string, count: number): Promise<void> {
+  const database = await openDatabase(url)
+  try {
+    await migrate(database)
+    const id = database.engine === 'sqlite' ? `printf('row-%09d', n)` : `'row-' || lpad(n::text, 9, '0')`
+    const second = database.engine === 'sqlite' ? `printf('%02d', n % 60)` : `lpad((n % 60)::text, 2, '0')`
+    for (let first = 0; first < count; first += chunk) {
+      const last = Math.min(first + chunk, count) - 1
+      const numbers = `with recursive numbers (n) as (select ${first} union all select n + 1 from numbers where n < ${last})`
+      await database.transaction(
+        async (tx) => {
+          await sql
+            .raw(
+              `insert into users (id, email, name, provider, provider_id, role, blocked_at, created_at)
+              ${numbers} select ${id}, ${id}, 'Name', 'google', ${id}, 'user', null, n from numbers`,
+            )
+            .execute(tx)
+          await sql
+            .raw(
+              `insert into posts (id, title, body, created_at)
+              ${numbers} select ${id}, 'Title', 'Some sentences that somebody wrote.', '2026-01-01T00:00:' || ${second} || '.000000Z' from numbers`,
+            )
+            .execute(tx)
+        },
+        { timeLimit: 600_000 },
+      )
+    }
+    await new Keeping(database, users).repair()
+    if (database.engine === 'postgres') await database.pool.query('vacuum analyze')
+  } finally {
+    await database.close()
+  }
+}
+
+/** The address of the page of posts before the last one: its cursor is made as Postern makes it. */
+export function farEnd(count: number): string {
+  // The oldest second comes last, and within it the lowest ids.
+  const number = Math.min(60 * 30, count - 1 - ((count - 1) % 60))
+  const { scope } = readQuery(posts, {})
+  const cursor = new Cursors(new Keyring([production.POSTERN_SECRET])).encode(scope, [
+    timeOf(0),
+    idOf(number),
+  ])
+  return `/api/posts?cursor=${cursor}`
+}
+
+/** A function that inserts users, one per commit, with the triggers that keep their counts or without, and tells rows per second. */
+export function insertRates(url: string, count: number): (kept: boolean) => Promise<number> {
+  let next = 0
+  return async (kept) => {
+    const database = await openDatabase(url)
+    try {
+      await migrate(database)
+      const begin = beginKeeping(keptOrder(users), 'users', database.engine)
+      const triggers = begin.filter((statement) => /^create (trigger|function)/.test(statement))
+      const drops = endKeeping(keptOrder(users), 'users', database.engine).filter((statement) =>
+        /^drop (trigger|function)/.test(statement),
+      )
+      const change = async (statements: readonly string[]): Promise<void> => {
+        await database.transaction(async (tx) => {
+          for (const statement of statements) await sql.raw(statement).execute(tx)
+        })
+      }
+      await change(drops)
+      if (kept) await change(triggers)
+      const insert = async (): Promise<void> => {
+        const id = `new-${String((next += 1)).padStart(9, '0')}-${process.pid}`
+        await database.single((tx) =>
+          tx
+            .insertInto('users')
+            .values({
+              id,
+              email: id,
+              name: 'Name',
+              provider: 'google',
+              provider_id: id,
+              role: 'user',
+              blocked_at: null,
+              created_at: 0,
+            })
+            .execute(),
+        )
+      }
+      const began = performance.now()
+      const each = Math.ceil(count / writers)
+      await Promise.all(
+        Array.from({ length: writers }, async () => {
+          for (let number = 0; number < each; number += 1) await insert()
+        }),
+      )
+      const rate = (each * writers * 1_000) / (performance.now() - began)
+      await change(drops)
+      await change(triggers)
+      return rate
+    } finally {
+      await database.close()
+    }
+  }
+}

@@ -1,0 +1,38 @@
+import type { Clock } from '../../clock.ts'
+import type { Worker } from '../../http/room.ts'
+import type { Log } from '../../telemetry/log.ts'
+import type { Keeping } from './keeping.ts'
+
+/** Milliseconds between two rounds: until then what changed is added up by those who read. */
+const interval = 2_000
+
+/** Folds what changed into the kept counts, round after round. A round that fails is logged, and the next one tries again. */
+export function createKeeper(clock: Clock, log: Log, keepings: readonly Keeping[]): Worker {
+  let cancel: (() => void) | undefined
+  let running: Promise<void> = Promise.resolve()
+  const round = async (): Promise<void> => {
+    for (const keeping of keepings) {
+      await keeping
+        .tidy()
+        .catch((error: unknown) =>
+          log.debug({ err: error, worker: 'counts' }, 'could not tidy the counts of a list'),
+        )
+    }
+  }
+  const schedule = (): void => {
+    cancel = clock.after(interval, () => {
+      running = round().then(() => {
+        if (cancel) schedule()
+      })
+    })
+  }
+  return {
+    name: 'counts',
+    start: schedule,
+    async stop() {
+      cancel?.()
+      cancel = undefined
+      await running
+    },
+  }
+}

@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { sql } from 'kysely'
+import { migrate } from '../../src/storage/migrate.ts'
+import { openDatabase } from '../../src/storage/open.ts'
+import { postern, type Ended } from '../cli/command.ts'
+import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
+
+const config = `import { defineConfig, list } from 'postern'
+export default defineConfig({ listing: { lists: [
+  list({ path: '/orders', table: 'orders', key: 'id', pages: ['offset'], keep: true, fields: { id: { type: 'integer' } } }),
+] } })`
+
+onEachEngine('postern lists', (engine) => {
+  let home: TestDatabase
+  let folder: string
+
+  before(async () => {
+    home = await engine.createDatabase()
+    folder = await mkdtemp(join(tmpdir(), 'postern-kept-'))
+    await writeFile(join(folder, 'postern.config.ts'), config)
+    await run('create table orders (id integer primary key)', 'insert into orders values (1), (2), (3)')
+  })
+  after(async () => {
+    await rm(folder, { recursive: true, force: true })
+    await home.drop()
+  })
+
+  const lists = (...args: string[]): Promise<Ended> =>
+    postern(folder, ['lists', ...args], { DATABASE_URL: home.url })
+  async function run(...statements: string[]): Promise<void> {
+    const database = await openDatabase(home.url)
+    try {
+      await migrate(database)
+      await database.transaction(async (tx) => {
+        for (const statement of statements) await sql.raw(statement).execute(tx)
+      })
+    } finally {
+      await database.close()
+    }
+  }
+
+  test('keep, check, repair, forget', async () => {
+    const early = await lists('check', '/orders')
+    assert.equal(early.code, 1)
+    assert.match(early.stderr, /are not kept: `postern lists keep \/orders`/)
+
+    assert.match((await lists('keep', '/orders')).stdout, /^\/orders: its counts are kept/m)
+    await run('insert into orders values (4)')
+    const { stdout, code } = await lists('check')
+    assert.match(stdout, /^\/users: 0 rows, as kept$/m)
+    assert.match(stdout, /^\/orders: 4 rows, as kept$/m)
+    assert.equal(code, 0)
+
+    await run('update postern_orders_total set size = 9')
+    const wrong = await lists('check', '/orders')
+    assert.match(
+      wrong.stdout,
+      /^\/orders: 10 rows are kept, and 4 are there: `postern lists repair` counts anew$/m,
+    )
+    assert.equal(wrong.code, 1)
+    assert.equal((await lists('repair')).code, 0)
+    assert.match((await lists('check', '/orders')).stdout, /4 rows, as kept/)
+
+    assert.equal((await lists('forget', '/orders')).code, 0)
+    assert.equal((await lists('check', '/orders')).code, 1)
+    const unknown = await lists('count')
+    assert.match(unknown.stderr, /lists takes keep, check, repair, forget, not count/)
+  })
+})
