@@ -1,0 +1,121 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Kysely } from 'kysely'
+import { samples } from '../cli/samples/index.ts'
+import { readEnvironment } from '../config/environment.ts'
+import { newId } from '../crypto/ids.ts'
+import type { PosternConfig } from '../define-config.ts'
+import type { AnyTables } from '../receiving/config.ts'
+import { startService } from '../service.ts'
+import { createLog } from '../telemetry/log.ts'
+import { outcomeOf, type TestResult } from './outcome.ts'
+
+export type { TestResult }
+
+export interface TestKitOptions {
+  /** Makes the tables that the handlers write to. */
+  setUp?: (db: Kysely<AnyTables>) => Promise<unknown>
+  /** Settings beside those of the kit, by their names in the environment. */
+  env?: Readonly<Record<string, string>>
+}
+
+/** A webhook to receive: one that the kit signs as its sender would, or one that is signed already. */
+export type TestWebhook =
+  | { type: string; data?: unknown; id?: string }
+  | { headers: Readonly<Record<string, string>>; body: string | Uint8Array<ArrayBuffer> }
+
+/** Runs the handlers of a configuration, without a network, a configured secret or a database that stays. */
+export interface TestKit {
+  /** To look at what the handlers wrote. */
+  readonly db: Kysely<AnyTables>
+  /**
+   * Sends a webhook through its source's own verification, and resolves when its handlers have ended. The same `id`
+   * again is a duplicate: it is acknowledged, and nothing runs.
+   * @throws Error when the source is not configured, or there is no sample of its sender.
+   */
+  receive(source: string, webhook: TestWebhook): Promise<TestResult>
+  /** Ends it, and removes its database. */
+  close(): Promise<void>
+}
+
+/** Each handler runs once: a test wants to see its first failure. */
+const once = { HANDLER_RETRY_SCHEDULE: '0', RATE_LIMIT: 'off', LOG_LEVEL: 'fatal' }
+
+/**
+ * Starts the service on an SQLite database in a temporary folder, with secrets of its own for every source.
+ * @throws ConfigurationError when the configuration cannot be used.
+ */
+export async function startTestKit(config: PosternConfig, options: TestKitOptions = {}): Promise<TestKit> {
+  const folder = mkdtempSync(join(tmpdir(), 'postern-test-kit-'))
+  const secret = `whsec_${randomBytes(32).toString('base64')}`
+  const sources = Object.entries(config.receiving?.sources ?? {}).map(([name, scheme]) => [
+    name,
+    canSign(scheme.name) ? { ...scheme, ...scheme.withSecrets([secret]) } : scheme,
+  ])
+  const names = new Map(
+    Object.entries(config.receiving?.sources ?? {}).map(([name, { name: scheme }]) => [name, scheme]),
+  )
+  const service = await startService({
+    configuration: readEnvironment({
+      PORT: '0',
+      DATABASE_URL: `sqlite:${join(folder, 'test.db')}`,
+      POSTERN_SECRET: randomBytes(32).toString('base64url'),
+      WEBHOOK_SECRET: secret,
+      ...once,
+      ...options.env,
+    }),
+    config: { ...config, receiving: { ...config.receiving, sources: Object.fromEntries(sources) } },
+    log: createLog('fatal'),
+  }).catch((error: unknown) => {
+    rmSync(folder, { recursive: true, force: true })
+    throw error
+  })
+  const { database } = service
+  const db = database.reader as unknown as Kysely<AnyTables>
+  if (options.setUp) await database.transaction((tx) => options.setUp!(tx as unknown as Kysely<AnyTables>))
+
+  function signed(source: string, { type, data = {}, id }: { type: string; data?: unknown; id?: string }) {
+    const scheme = source === 'provider' ? (names.get(source) ?? 'hmac') : names.get(source)
+    if (scheme === undefined) throw new Error(`there is no source ${source} in the configuration`)
+    const sign = canSign(scheme) ? samples[sampleOf(scheme)] : undefined
+    if (!sign) throw new Error(`there is no sample of ${scheme}: give headers and body, signed`)
+    const now = Date.now()
+    const url = `${service.baseUrl}/webhooks/${source}`
+    const { headers, body } = sign({ type, secret, id: id ?? newId(now), now, data, url })
+    return { headers: { 'content-type': 'application/json', ...headers }, body }
+  }
+
+  return {
+    db,
+    async receive(source, webhook) {
+      const last = await database.reader
+        .selectFrom('events')
+        .select((eb) => eb.fn.max('id').as('id'))
+        .executeTakeFirst()
+      const { headers, body } = 'body' in webhook ? webhook : signed(source, webhook)
+      const response = await fetch(`${service.baseUrl}/webhooks/${source}`, { method: 'POST', headers, body })
+      await response.arrayBuffer()
+      if (!response.ok)
+        return { httpStatus: response.status, status: 'refused', error: undefined, emitted: [] }
+      return { httpStatus: response.status, ...(await outcomeOf(database.reader, source, last?.id ?? 0)) }
+    },
+    async close() {
+      await service.stop(5_000)
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Verified with a public key: their webhooks come signed, and the configuration's key stays. */
+const withKeyPairs = new Set(['discord', 'sendgrid'])
+
+function canSign(scheme: string): boolean {
+  return Object.hasOwn(samples, sampleOf(scheme)) && !withKeyPairs.has(scheme)
+}
+
+/** The standing source is plain HMAC, which the sample of `provider` signs. */
+function sampleOf(scheme: string): string {
+  return scheme === 'hmac' ? 'provider' : scheme
+}

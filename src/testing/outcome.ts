@@ -1,0 +1,59 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import type { Queryable } from '../storage/database.ts'
+
+/** What became of a webhook. */
+export interface TestResult {
+  /** Of the answer to the sender: 200, or what refused it. */
+  readonly httpStatus: number
+  /** `refused` when it was not taken. */
+  readonly status: 'processed' | 'failed' | 'refused'
+  /** What the handlers threw, with its stack. */
+  readonly error: string | undefined
+  /** What the handlers emitted; nothing when they failed. */
+  readonly emitted: readonly { id: string; type: string; data: unknown }[]
+}
+
+/** What became of the source's newest event after number `before`; of a duplicate there is none. */
+export async function outcomeOf(
+  reader: Queryable,
+  source: string,
+  before: number,
+): Promise<Omit<TestResult, 'httpStatus'>> {
+  for (;;) {
+    const row = await reader
+      .selectFrom('inbox')
+      .select(['event', 'status'])
+      .where('source', '=', source)
+      .where('event', '>', before)
+      .orderBy('event', 'desc')
+      .executeTakeFirst()
+    if (!row) return { status: 'processed', error: undefined, emitted: [] }
+    const { event, status } = row
+    if (status === 'processed' || status === 'failed')
+      return { status, error: await errorOf(reader, event), emitted: await emittedBy(reader, event) }
+    await wait(2)
+  }
+}
+
+async function errorOf(reader: Queryable, event: number): Promise<string | undefined> {
+  const failure = await reader
+    .selectFrom('handler_failures')
+    .select('error')
+    .where('event', '=', event)
+    .executeTakeFirst()
+  return failure?.error
+}
+
+async function emittedBy(reader: Queryable, event: number): Promise<TestResult['emitted']> {
+  const rows = await reader
+    .selectFrom('events as e')
+    .innerJoin('outbox as o', 'o.event', 'e.id')
+    .select(['e.event_id as id', 'e.type', 'e.payload'])
+    .where('o.caused_by', '=', event)
+    .orderBy('e.id')
+    .execute()
+  return rows.map(({ id, type, payload }) => {
+    const { data } = JSON.parse(Buffer.from(payload).toString('utf8')) as { data: unknown }
+    return { id, type, data }
+  })
+}

@@ -1,0 +1,85 @@
+// The kit that users test their handlers with.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { sql } from 'kysely'
+import { defineConfig, github, hmac, stripe } from '../../src/index.ts'
+import { startTestKit } from '../../src/testing/index.ts'
+
+type Tables = { paid: { order_id: string } }
+
+const config = defineConfig({
+  receiving: {
+    sources: {
+      provider: hmac({ header: 'x-signature', secret: process.env['NOT_SET'] ?? '' }),
+      stripe: stripe({ secret: process.env['NOT_SET'] ?? '' }),
+      github: github({ secret: process.env['NOT_SET'] ?? '' }),
+    },
+    handlers: {
+      'order.paid': async (event, { tx, emit }) => {
+        const { order } = (event.payload as { data: { order: string } }).data
+        await tx.withTables<Tables>().insertInto('paid').values({ order_id: order }).execute()
+        emit({ type: 'order.confirmed', data: { order } })
+        if (order === 'bad') throw new RangeError('no such order')
+      },
+    },
+  },
+})
+
+const start = () =>
+  startTestKit(config, { setUp: (db) => sql`create table paid (order_id text not null)`.execute(db) })
+
+test('a handler runs on a signed sample, and shows what it wrote and emitted', async () => {
+  const kit = await start()
+  try {
+    const result = await kit.receive('provider', { type: 'order.paid', data: { order: '42' } })
+    assert.deepEqual(
+      { ...result, emitted: result.emitted.map(({ type, data }) => ({ type, data })) },
+      {
+        httpStatus: 200,
+        status: 'processed',
+        error: undefined,
+        emitted: [{ type: 'order.confirmed', data: { order: '42' } }],
+      },
+    )
+    const { rows } = await sql<{ order_id: string }>`select order_id from paid`.execute(kit.db)
+    assert.deepEqual(
+      rows.map((row) => row.order_id),
+      ['42'],
+    )
+  } finally {
+    await kit.close()
+  }
+})
+
+test('a handler that throws has left nothing, and its error is there', async () => {
+  const kit = await start()
+  try {
+    const result = await kit.receive('provider', { type: 'order.paid', data: { order: 'bad' } })
+    assert.equal(result.status, 'failed')
+    assert.match(result.error!, /RangeError: no such order/)
+    assert.deepEqual(result.emitted, [])
+    assert.deepEqual((await sql`select * from paid`.execute(kit.db)).rows, [])
+  } finally {
+    await kit.close()
+  }
+})
+
+test('a duplicate runs nothing; every source verifies its own sample, and refuses what is signed wrongly', async () => {
+  const kit = await start()
+  try {
+    const webhook = { type: 'order.paid', data: { order: '1' }, id: 'evt_1' }
+    await kit.receive('provider', webhook)
+    assert.equal((await kit.receive('provider', webhook)).status, 'processed')
+    assert.equal((await sql`select * from paid`.execute(kit.db)).rows.length, 1)
+    assert.equal((await kit.receive('stripe', { type: 'invoice.paid' })).httpStatus, 200)
+    assert.equal((await kit.receive('github', { type: 'issues.opened' })).httpStatus, 200)
+    const refused = await kit.receive('provider', { headers: { 'x-signature': '00' }, body: '{}' })
+    assert.deepEqual(
+      { status: refused.status, httpStatus: refused.httpStatus },
+      { status: 'refused', httpStatus: 401 },
+    )
+    await assert.rejects(kit.receive('nobody', { type: 'a' }), /there is no source nobody/)
+  } finally {
+    await kit.close()
+  }
+})
