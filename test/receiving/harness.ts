@@ -26,17 +26,22 @@ export function postWebhook(
   })
 }
 
-/** Resolves with the first truthy value that `look` gives, or fails after `limit` milliseconds. */
+/** Milliseconds that one look counts for at most: a process that was stopped meanwhile has not waited. */
+const longestLook = 1_000
+
+/** Resolves with the first truthy value that `look` gives, or fails after waiting for `limit` milliseconds. */
 export async function eventually<T>(
   look: () => T | Promise<T>,
   what = 'the condition',
   limit = 10_000,
 ): Promise<NonNullable<T>> {
-  for (const deadline = Date.now() + limit; ;) {
+  for (let waited = 0; ;) {
+    const began = performance.now()
     const found = await look()
     if (found) return found
-    if (Date.now() > deadline) throw new Error(`${what}: did not come true in ${limit} ms`)
+    if (waited > limit) throw new Error(`${what}: did not come true in ${limit} ms`)
     await wait(5)
+    waited += Math.min(performance.now() - began, longestLook)
   }
 }
 
