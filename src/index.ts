@@ -21,4 +21,5 @@ export type {
   ReceivedEvent,
   ReceivingConfig,
 } from './receiving/config.ts'
+export type { ForwardTarget } from './receiving/forward-target.ts'
 export * from './receiving/schemes/index.ts'

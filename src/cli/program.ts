@@ -61,6 +61,12 @@ export function commandLine(): Command {
       (await import('./lists.ts')).listsCommand(action, path),
     )
 
+  program
+    .command('sources')
+    .description('who may send webhooks in, where to, and where they are forwarded')
+    .option('--secrets', 'show what forwarded webhooks are signed with as well')
+    .action(async (options: { secrets?: boolean }) => (await import('./sources.ts')).listSources(options))
+
   const users = program.command('users').description('users, by id or provider:providerId')
   users
     .command('block <user>')

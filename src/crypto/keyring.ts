@@ -59,6 +59,14 @@ export class Keyring {
     return createHmac('sha256', this.#keys[0].derive(purpose)).update(message).digest()
   }
 
+  /** A key of 32 bytes for `message` from each of the master keys, newest first: for secrets that others keep as well. */
+  derived(message: string, purpose: string): [Buffer, ...Buffer[]] {
+    const from = (key: MasterKey): Buffer =>
+      createHmac('sha256', key.derive(purpose)).update(message).digest()
+    const [newest, ...older] = this.#keys
+    return [from(newest), ...older.map(from)]
+  }
+
   /** Whether `mac` (whole, or its first bytes when it was truncated to 16 or more) was made by any of the keys. */
   verify(message: string | Uint8Array, mac: Uint8Array, purpose: string): boolean {
     if (mac.length < 16 || mac.length > 32) return false

@@ -4,7 +4,7 @@ import { version } from '../http/openapi.ts'
 import { redactedValue } from './custom-headers.ts'
 import { explainFailure } from './failures.ts'
 import { httpSignatureHeaders } from './http-signature.ts'
-import { readRetryAfter } from './retry.ts'
+import { readRetryAfter } from '../network/retry.ts'
 import { signatures, type SigningKey } from './signature.ts'
 import type { AttemptRecord, Payload } from './store.ts'
 

@@ -1,6 +1,6 @@
 import type { Random } from '../clock.ts'
 import type { AttemptResult } from './attempt.ts'
-import { nextDelay } from './retry.ts'
+import { nextDelay } from '../network/retry.ts'
 
 /** What follows from an attempt. */
 export type Verdict =

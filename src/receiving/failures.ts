@@ -1,14 +1,14 @@
 import { inspect } from 'node:util'
 import type { Random } from '../clock.ts'
 import type { Database } from '../storage/database.ts'
+import { nextDelay } from '../network/retry.ts'
 import { advance } from './advance.ts'
+import { askedToWait } from './forward.ts'
 import { orderKeysOf } from './order-keys.ts'
 import type { ClaimedEvent } from './store.ts'
 
 /** Bytes of an error's text that are kept. */
 const longestError = 8 * 1024
-/** Retries are spread over this part of their delay, to either side. */
-const spread = 0.2
 
 export interface Failure {
   claimed: ClaimedEvent
@@ -55,9 +55,8 @@ export async function recordFailure(
         .where('event', '=', event)
         .where('number', '>', attemptsBefore)
         .executeTakeFirstOrThrow()
-      const delay = schedule[failures]
-      const next =
-        delay === undefined ? ({ status: 'failed' } as const) : { due_at: now + withJitter(delay, random) }
+      const delay = nextDelay(schedule, failures, random, askedToWait(error))
+      const next = delay === undefined ? ({ status: 'failed' } as const) : { due_at: now + delay }
       await tx.updateTable('inbox').set(next).where('event', '=', event).execute()
       if (delay !== undefined) return 'retry'
       await advance(database.engine, tx, orderKeysOf([claimed]))
@@ -92,10 +91,6 @@ export async function giveBack(
     },
     { lane: 'work' },
   )
-}
-
-function withJitter(delay: number, random: Random): number {
-  return Math.round(delay * (1 - spread + 2 * spread * random()))
 }
 
 /** The error with its stack and causes, as a text that both engines can store. */

@@ -15,6 +15,7 @@ import type { EmitWithin } from './attempt.ts'
 import type { ReceivingConfig } from './config.ts'
 import { readHandlers, type ProviderTokenSource, type RegisteredHandler } from './declared-handlers.ts'
 import { forwardTo, sendOver } from './forward.ts'
+import { keysOf, urlOf } from './forward-target.ts'
 import { Handlers } from './handlers.ts'
 import { plansOver } from './plan.ts'
 import { RejectedLog } from './rejections/log.ts'
@@ -62,11 +63,11 @@ export function createReceiving(parts: ReceivingParts): Room {
   const handlers = new Handlers(readHandlers(config.handlers, handlerTimeout, parts.providerTokens))
   // The addresses are the operator's own, most of them private.
   const agent = createOutboundAgent({ allowPrivateNetwork: true })
-  const send = sendOver(agent)
+  const send = sendOver(agent, clock)
   const forwards = new Map<string, readonly RegisteredHandler[]>()
-  for (const [name, { forwardTo: url }] of sources) {
-    if (url === undefined) continue
-    const handle = forwardTo(url, send)
+  for (const [name, { forwardTo: target }] of sources) {
+    if (target === undefined) continue
+    const handle = forwardTo(urlOf(target), keysOf(target, name, parts.keyring), send, clock)
     forwards.set(name, [
       { key: 'forwardTo', handle, timeout: handlerTimeout, concurrency: undefined, orderBy: undefined },
     ])

@@ -1,7 +1,7 @@
 import type { Configuration } from '../config/environment.ts'
 import { ConfigurationError } from '../config/environment.ts'
-import { faultOfDestination } from '../network/destination.ts'
 import type { ReceivingConfig } from './config.ts'
+import { faultOfTarget } from './forward-target.ts'
 import { hmac } from './schemes/hmac.ts'
 import type { Scheme } from './schemes/scheme.ts'
 
@@ -60,8 +60,5 @@ function faultOf(given: unknown): string | undefined {
     !(typeof rateLimit === 'number' && rateLimit > 0 && rateLimit <= mostPerSecond)
   )
     return `has a rateLimit that is no number of events a second above 0 and up to ${mostPerSecond}`
-  if (forwardTo === undefined) return undefined
-  if (typeof forwardTo !== 'string') return 'has a forwardTo that is no http address'
-  const fault = faultOfDestination(forwardTo, true)
-  return fault && `has a forwardTo that cannot be used: ${fault}`
+  return forwardTo === undefined ? undefined : faultOfTarget(forwardTo)
 }

@@ -1,43 +1,162 @@
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
-import { hmac } from '../../src/index.ts'
-import { engines, onEachEngine } from '../harness/engines.ts'
-import { startReceiver } from '../harness/receiver.ts'
+import { Webhook } from 'standardwebhooks'
+import { hmac, type ForwardTarget } from '../../src/index.ts'
+import { Keyring } from '../../src/crypto/keyring.ts'
+import { keysOf, writeKey } from '../../src/receiving/forward-target.ts'
+import { engines, onEachEngine, type Engine } from '../harness/engines.ts'
+import { startReceiver, type ReceivedCall } from '../harness/receiver.ts'
 import { startTestService, webhookSecret } from '../harness/service.ts'
-import { postWebhook, settled } from './harness.ts'
+import { eventually, postWebhook, settled } from './harness.ts'
+
+const newSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`
+
+function startForwarding(
+  engine: Engine,
+  forwardTo: string | ForwardTarget,
+  env: Record<string, string> = {},
+) {
+  return startTestService(engine, {
+    env: { HANDLER_RETRY_SCHEDULE: '0,0,0,0', ...env },
+    config: {
+      receiving: {
+        sources: { provider: hmac({ header: 'x-signature', secret: webhookSecret, forwardTo }) },
+        handlers: { '*': () => assert.fail('a source that forwards has no handlers') },
+      },
+    },
+  })
+}
+
+/** What the receiver's own library says. @throws when it is not signed with the secret. */
+function verify(secret: string, { body, headers }: ReceivedCall): void {
+  new Webhook(secret).verify(body, headers as Record<string, string>)
+}
 
 onEachEngine('a source that forwards', (engine) => {
-  test('posts the bytes that came, with the same id, until a 2xx comes back; a redirect is none', async () => {
+  test('posts the bytes and headers that came, signed, with the same id, until a 2xx comes back; a redirect is none', async () => {
     const receiver = await startReceiver(
       (response) => response.writeHead(302, { location: '/elsewhere' }).end(),
       500,
       204,
     )
-    const service = await startTestService(engine, {
-      env: { HANDLER_RETRY_SCHEDULE: '0,0,0,0' },
-      config: {
-        receiving: {
-          sources: {
-            provider: hmac({ header: 'x-signature', secret: webhookSecret, forwardTo: `${receiver.url}/in` }),
-          },
-          handlers: { '*': () => assert.fail('a source that forwards has no handlers') },
-        },
-      },
-    })
+    const secret = newSecret()
+    const service = await startForwarding(engine, { url: receiver.url, secret })
     try {
-      const body = '{ "id": "forwarded", "type": "a", "n": 12345678901234567890 }'
-      await postWebhook(service, body)
+      const body = '{ "id": "evt.1/ä", "type": "a", "n": 12345678901234567890 }'
+      await postWebhook(service, body, {
+        'x-topic': 'orders/paid',
+        'user-agent': 'Shop/1.0',
+        'x-forwarded-for': '10.0.0.1',
+        authorization: 'Bearer of-the-sender',
+        'webhook-id': 'the-sender-says-so',
+      })
       await settled(service.database)
       assert.equal(receiver.calls.length, 3)
       for (const call of receiver.calls) {
-        assert.equal(new URL(call.path, receiver.url).pathname.endsWith('/in'), true)
+        assert.equal(new URL(call.path, receiver.url).pathname, '/hook')
         assert.equal(call.body.toString(), body)
-        assert.equal(call.headers['content-type'], 'application/json')
-        assert.equal(call.headers['webhook-id'], 'forwarded')
-        assert.equal(call.headers['x-signature'], undefined)
+        verify(secret, call)
+        assert.throws(() => verify(newSecret(), call))
+        const { headers } = call
+        assert.equal(headers['content-type'], 'application/json')
+        assert.equal(headers['x-topic'], 'orders/paid')
+        assert.equal(headers['user-agent'], 'Shop/1.0')
+        assert.equal(headers['webhook-id'], 'evt%2E1%2F%C3%A4')
+        assert.equal(headers['webhook-source'], 'provider')
+        assert.equal(headers['webhook-type'], 'a')
+        for (const kept of ['x-signature', 'authorization', 'x-forwarded-for'])
+          assert.equal(headers[kept], undefined, kept)
       }
       const inbox = await service.database.reader.selectFrom('inbox').selectAll().executeTakeFirstOrThrow()
       assert.equal(inbox.status, 'processed')
+    } finally {
+      await service.close()
+      await receiver.close()
+    }
+  })
+
+  test('while its secret is rotated, both sign; without one of its own, those that come of POSTERN_SECRET do', async () => {
+    const receiver = await startReceiver(204)
+    try {
+      const [current, last] = [newSecret(), newSecret()]
+      const rotating = await startForwarding(engine, { url: receiver.url, secret: `${current},${last}` })
+      try {
+        await postWebhook(rotating, { id: '1', type: 'a' })
+        await settled(rotating.database)
+      } finally {
+        await rotating.close()
+      }
+      for (const secret of [current, last]) verify(secret, receiver.calls[0]!)
+
+      const older = 'an-older-master-secret-of-32-bytes-or-more'
+      const secrets = ['a-newer-master-secret-of-32-bytes-or-more', older]
+      const derived = await startForwarding(engine, receiver.url, { POSTERN_SECRET: secrets.join(',') })
+      try {
+        await postWebhook(derived, { id: '2', type: 'a' })
+        await settled(derived.database)
+      } finally {
+        await derived.close()
+      }
+      for (const master of secrets)
+        verify(writeKey(keysOf('', 'provider', new Keyring([master]))[0]), receiver.calls[1]!)
+      assert.throws(() => verify(writeKey(keysOf('', 'other', new Keyring(secrets))[0]), receiver.calls[1]!))
+    } finally {
+      await receiver.close()
+    }
+  })
+
+  test('given up after the last attempt, with what the receiver said; then sent again on request, with the same id', async () => {
+    const receiver = await startReceiver((response) => response.writeHead(500).end('no such table'))
+    const secret = newSecret()
+    const service = await startForwarding(engine, { url: receiver.url, secret })
+    try {
+      await postWebhook(service, { id: 'evt_1', type: 'a' })
+      await settled(service.database)
+      assert.equal(receiver.calls.length, 4, 'as often as the schedule says')
+      const { event } = await service.database.reader
+        .selectFrom('inbox')
+        .select('event')
+        .executeTakeFirstOrThrow()
+      const shown = (await (await service.admin(`/events/${event}`)).json()) as {
+        status: string
+        processing: { failures: { error: string }[] }
+      }
+      assert.equal(shown.status, 'failed')
+      assert.match(shown.processing.failures[0]!.error, /answered 500: no such table/)
+
+      receiver.answer(204)
+      const again = await service.admin(`/events/${event}/reprocess`, { method: 'POST' })
+      assert.equal(again.status, 202)
+      await settled(service.database)
+      assert.equal(receiver.calls.length, 5)
+      for (const call of receiver.calls) {
+        verify(secret, call)
+        assert.equal(call.headers['webhook-id'], 'evt_1')
+      }
+      const inbox = await service.database.reader.selectFrom('inbox').selectAll().executeTakeFirstOrThrow()
+      assert.equal(inbox.status, 'processed')
+    } finally {
+      await service.close()
+      await receiver.close()
+    }
+  })
+
+  test('a Retry-After is waited for', async () => {
+    const receiver = await startReceiver((response) =>
+      response.writeHead(503, { 'retry-after': '3600' }).end(),
+    )
+    const service = await startForwarding(engine, receiver.url)
+    try {
+      await postWebhook(service, { id: 'evt_1', type: 'a' })
+      const failed = await eventually(async () =>
+        service.database.reader
+          .selectFrom('handler_failures')
+          .innerJoin('inbox', 'inbox.event', 'handler_failures.event')
+          .select(['inbox.due_at', 'handler_failures.at'])
+          .executeTakeFirst(),
+      )
+      assert.ok(failed.due_at - failed.at >= 3_600_000)
     } finally {
       await service.close()
       await receiver.close()
@@ -96,7 +215,15 @@ onEachEngine('a source that forwards', (engine) => {
 })
 
 test('a forwardTo that cannot be called stops the start', async () => {
-  for (const forwardTo of ['internal:80', 'http://user:word@internal/', 'http://internal:0/', 7 as never]) {
+  for (const forwardTo of [
+    'internal:80',
+    'http://user:word@internal/',
+    'http://internal:0/',
+    7 as never,
+    { url: 'http://internal/', secret: process.env['NOT_SET'] ?? '' },
+    { url: 'http://internal/', secret: 'hunter2' },
+    { url: 'internal:80', secret: newSecret() },
+  ]) {
     await assert.rejects(
       startTestService(engines[0]!, {
         config: {

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import type { ForwardTo } from '../forward-target.ts'
 import { readSecrets, type KeptSecret, type Secret } from './secrets.ts'
 
 /** One request as it came. `now` is milliseconds since 1970. */
@@ -73,10 +74,10 @@ export interface SourceOptions {
    */
   secret: Secret
   /**
-   * Instead of handlers: the address that every event of the source is posted to, with the body's bytes as they came.
-   * The event counts as processed when a 2xx comes back.
+   * Instead of handlers: the address that every event of the source is posted to, with the body's bytes as they came,
+   * signed by Standard Webhooks. The event counts as processed when a 2xx comes back.
    */
-  forwardTo?: string
+  forwardTo?: ForwardTo
   /**
    * Events a second that are taken from this sender, by each process, above 0 and at most 1,000,000; as many may come at
    * once. What is more is answered with 429 and Retry-After. Counted are events whose signature is right. Default: any number.
@@ -107,7 +108,7 @@ export interface Scheme {
   readonly mediaTypes?: readonly string[]
   /** Types are `kind.action`, and a handler for `kind` alone is meant for all of its actions. */
   readonly typesHaveActions?: boolean
-  readonly forwardTo?: string
+  readonly forwardTo?: ForwardTo
   readonly rateLimit?: number
 }
 

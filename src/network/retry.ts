@@ -1,15 +1,15 @@
 import type { Random } from '../clock.ts'
 
-/** The longest wait that a subscriber's Retry-After is granted: 24 hours. */
+/** The longest wait that a receiver's Retry-After is granted: 24 hours. */
 export const longestRetryAfter = 86_400_000
-/** How far a wait is spread: ±20 %, so that deliveries that failed together do not come back together. */
+/** How far a wait is spread: ±20 %, so that what failed together does not come back together. */
 const spread = 0.2
 
 /**
  * Milliseconds until the next attempt, or `undefined` when there is none left.
  * @param schedule milliseconds before each attempt, the first included
- * @param begun attempts begun since the delivery was created or last replayed
- * @param retryAfter milliseconds that the subscriber asked for: the wait is at least that, up to `longestRetryAfter`
+ * @param begun attempts since the beginning or the last replay
+ * @param retryAfter milliseconds that the receiver asked for: the wait is at least that, up to `longestRetryAfter`
  */
 export function nextDelay(
   schedule: readonly number[],
