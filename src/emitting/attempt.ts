@@ -1,8 +1,9 @@
-import type { OutboundAgent } from '../network/outbound-agent.ts'
 import type { Clock } from '../clock.ts'
 import { version } from '../http/openapi.ts'
+import type { Outcome, Phases } from '../network/exchange.ts'
+import type { OutboundAgent } from '../network/outbound-agent.ts'
 import { redactedValue } from './custom-headers.ts'
-import { explainFailure } from './failures.ts'
+import { failureOfError, failureOfStatus, failureOfTime, type Failure } from './failures.ts'
 import { httpSignatureHeaders } from './http-signature.ts'
 import { readRetryAfter } from '../network/retry.ts'
 import { signatures, type SigningKey } from './signature.ts'
@@ -30,7 +31,7 @@ export interface AttemptResult extends AttemptRecord {
 /** Makes one attempt. Never rejects for what the subscriber does; rejects with the signal's reason when that is aborted. */
 export type Attempt = (request: AttemptRequest, signal: AbortSignal) => Promise<AttemptResult>
 
-/** Aborts the exchange when its time is over. */
+/** Cuts the exchange when its time is over. */
 class OutOfTime extends Error {}
 
 export function createAttempt({ agent, clock }: { agent: OutboundAgent; clock: Clock }): Attempt {
@@ -51,76 +52,52 @@ export function createAttempt({ agent, clock }: { agent: OutboundAgent; clock: C
       const request = { method: 'POST', url: target, headers, body: event.payload }
       Object.assign(headers, httpSignatureHeaders(keys, request, timestamp))
     }
-    const aborter = new AbortController()
-    const onStop = (): void => aborter.abort(signal.reason)
     if (signal.aborted) throw signal.reason
+    const exchange = agent.exchange({
+      origin,
+      path: pathname + search,
+      method: 'POST',
+      headers,
+      body: event.payload,
+      responseLimit,
+    })
+    const onStop = (): void => exchange.cut(signal.reason as Error)
     signal.addEventListener('abort', onStop, { once: true })
-    const cancel = clock.after(timeout, () => aborter.abort(new OutOfTime()))
+    const cancel = clock.after(timeout, () => exchange.cut(new OutOfTime()))
+    const outcome = await exchange.ended
+    cancel()
+    signal.removeEventListener('abort', onStop)
+    if (outcome.error !== undefined && outcome.error === signal.reason) throw signal.reason
 
-    const result: AttemptResult = {
+    const answer = outcome.headers ?? {}
+    const failure = failureOf(outcome, timeout)
+    return {
       at,
-      durationMs: 0,
-      status: null,
-      error: null,
+      durationMs: Math.max(0, Math.round(clock.now() - at)),
+      status: outcome.status,
+      error: failure?.message ?? null,
+      failure: failure?.kind ?? null,
+      phases: describePhases(outcome.phases),
       requestHeaders: describeRequest(headers, customHeaders),
-      responseHeaders: null,
-      responseBody: null,
+      responseHeaders: outcome.headers && describeResponse(outcome.headers),
+      responseBody: outcome.body,
+      retryAfter: readRetryAfter(first(answer['retry-after']), clock.now()),
     }
-    try {
-      const response = await agent.request({
-        origin,
-        path: pathname + search,
-        method: 'POST',
-        headers,
-        body: event.payload,
-        signal: aborter.signal,
-      })
-      result.status = response.statusCode
-      result.responseHeaders = describeResponse(response.headers)
-      result.retryAfter = readRetryAfter(first(response.headers['retry-after']), clock.now())
-      result.responseBody = await readStart(response.body)
-      if (response.statusCode < 200 || response.statusCode > 299)
-        result.error = explainStatus(response.statusCode, first(response.headers['location']))
-    } catch (error) {
-      if (signal.aborted) throw signal.reason
-      result.error =
-        aborter.signal.reason instanceof OutOfTime
-          ? explainTimeout(timeout, result.status)
-          : explainFailure(error)
-    } finally {
-      cancel()
-      signal.removeEventListener('abort', onStop)
-      result.durationMs = Math.max(0, Math.round(clock.now() - at))
-    }
-    return result
   }
 }
 
-/** The first 64 KiB. What follows is not waited for. */
-async function readStart(body: AsyncIterable<Uint8Array> & NodeJS.EventEmitter): Promise<Buffer | null> {
-  // Leaving the loop early destroys the body, which it reports as an error that nobody needs.
-  body.on('error', () => undefined)
-  const chunks: Uint8Array[] = []
-  let size = 0
-  for await (const chunk of body) {
-    chunks.push(chunk)
-    size += chunk.length
-    if (size >= responseLimit) break
-  }
-  return size === 0 ? null : Buffer.concat(chunks).subarray(0, responseLimit)
+function failureOf(outcome: Outcome, timeout: number): Failure | undefined {
+  const { error, status, headers, step } = outcome
+  if (error instanceof OutOfTime) return failureOfTime(step, timeout)
+  if (error !== undefined) return failureOfError(outcome)
+  return status === null ? undefined : failureOfStatus(status, first(headers?.['location']))
 }
 
-function explainStatus(status: number, location: string | undefined): string {
-  if (status >= 300 && status <= 399) {
-    return `answered ${status}${location === undefined ? '' : ` to ${location.slice(0, 500)}`}: redirects are not followed; register the final address`
-  }
-  if (status === 410) return 'answered 410 Gone: the subscriber was disabled'
-  return `answered ${status}`
-}
-
-function explainTimeout(timeout: number, status: number | null): string {
-  const limit = `${timeout / 1000} s`
-  return status === null ? `no answer within ${limit}` : `the answer's body did not end within ${limit}`
+/** JSON, in tenths of milliseconds. */
+function describePhases(phases: Phases): string {
+  return JSON.stringify(phases, (_name, value: unknown) =>
+    typeof value === 'number' ? Math.round(value * 10) / 10 : value,
+  )
 }
 
 /** Signatures are left out, since they are valid for a while; so are custom values, which may be credentials. */

@@ -243,6 +243,8 @@ export class Dispatcher implements Worker {
         durationMs: 0,
         status: null,
         error: 'the payload is no longer kept',
+        failure: 'payload-gone',
+        phases: null,
         requestHeaders: '{}',
         responseHeaders: null,
         responseBody: null,

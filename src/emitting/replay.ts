@@ -73,6 +73,7 @@ export class Replay {
         total,
         done: 0,
         position: 0,
+        rate: null,
         due_at: now,
         claim: null,
         created_at: now,

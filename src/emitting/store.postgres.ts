@@ -36,16 +36,16 @@ const claimNext = `with picked as (
 // Rows are locked in the order of their ids, so that two processes cannot wait for each other.
 const complete = `with result as (
   select * from unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::integer[], $7::bigint[],
-    $8::integer[], $9::integer[], $10::text[], $11::text[], $12::text[], $13::bytea[])
-    as r (id, claim, status, due_at, finished_at, number, at, duration_ms, http_status, error, request_headers, response_headers, response_body)
+    $8::integer[], $9::integer[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::bytea[])
+    as r (id, claim, status, due_at, finished_at, number, at, duration_ms, http_status, error, failure, phases, request_headers, response_headers, response_body)
 ), held as (
   select d.id from deliveries d join result r on r.id = d.id order by d.id for no key update of d
 ), finished as (
   update deliveries d set status = r.status, due_at = r.due_at, finished_at = r.finished_at, claim = null
   from result r join held on held.id = r.id where d.id = r.id and d.claim = r.claim and d.status = 'pending'
 )
-insert into attempts (delivery, number, at, duration_ms, status, error, request_headers, response_headers, response_body)
-select r.id, r.number, r.at, r.duration_ms, r.http_status, r.error, r.request_headers, r.response_headers, r.response_body
+insert into attempts (delivery, number, at, duration_ms, status, error, failure, phases, request_headers, response_headers, response_body)
+select r.id, r.number, r.at, r.duration_ms, r.http_status, r.error, r.failure, r.phases, r.request_headers, r.response_headers, r.response_body
 from result r join held on held.id = r.id on conflict do nothing`
 
 const giveBack = `update deliveries d set claim = null, due_at = $3, attempts = d.attempts - 1
@@ -122,6 +122,8 @@ export function postgresQueue(database: PostgresDatabase): DeliveryQueue {
         column(({ attempt }) => attempt.durationMs),
         column(({ attempt }) => attempt.status),
         column(({ attempt }) => attempt.error),
+        column(({ attempt }) => attempt.failure),
+        column(({ attempt }) => attempt.phases),
         column(({ attempt }) => attempt.requestHeaders),
         column(({ attempt }) => attempt.responseHeaders),
         column(({ attempt }) => attempt.responseBody && Buffer.from(attempt.responseBody)),

@@ -23,8 +23,8 @@ const finish = `update deliveries set status = ?, due_at = ?, finished_at = ?, c
   where id = ? and claim = ? and status = 'pending'`
 
 const record = `insert into attempts
-  (delivery, number, at, duration_ms, status, error, request_headers, response_headers, response_body)
-  select ?, ?, ?, ?, ?, ?, ?, ?, ? where exists (select 1 from deliveries where id = ?) on conflict do nothing`
+  (delivery, number, at, duration_ms, status, error, failure, phases, request_headers, response_headers, response_body)
+  select ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? where exists (select 1 from deliveries where id = ?) on conflict do nothing`
 
 const back = `update deliveries set claim = null, due_at = ?, attempts = attempts - 1
   where id = ? and claim = ? and status = 'pending'`
@@ -52,7 +52,8 @@ export function sqliteQueue(database: SqliteDatabase): DeliveryQueue {
     complete: (completions) =>
       database.batch('work', (connection) => {
         for (const { delivery, status, dueAt, finishedAt, attempt } of completions) {
-          const { at, durationMs, error, requestHeaders, responseHeaders, responseBody } = attempt
+          const { at, durationMs, error, failure, phases, requestHeaders, responseHeaders, responseBody } =
+            attempt
           connection.run(finish, [status, dueAt, finishedAt, delivery.id, delivery.claim])
           connection.run(record, [
             delivery.id,
@@ -61,6 +62,8 @@ export function sqliteQueue(database: SqliteDatabase): DeliveryQueue {
             durationMs,
             attempt.status,
             error,
+            failure,
+            phases,
             requestHeaders,
             responseHeaders,
             responseBody,

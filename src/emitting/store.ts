@@ -31,6 +31,10 @@ export interface AttemptRecord {
   durationMs: number
   status: number | null
   error: string | null
+  /** A FailureKind; null when nothing failed. */
+  failure: string | null
+  /** JSON: Phases; null when nothing was sent. */
+  phases: string | null
   /** JSON. */
   requestHeaders: string
   /** JSON. */

@@ -100,6 +100,7 @@ export class Subscribers {
       http_signature: 0,
       operational: 0,
       failing_since: null,
+      warned_at: null,
       conditions: null,
       created_at: now,
       updated_at: now,

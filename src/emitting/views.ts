@@ -1,5 +1,7 @@
 import { Type, type Static } from 'typebox'
+import type { Phases } from '../network/exchange.ts'
 import type { AttemptsTable, JobsTable, SubscribersTable } from '../storage/tables.ts'
+import { adviceFor } from './advice.ts'
 import { conditionOperators, type Condition } from './conditions.ts'
 import { redactedValue, showCustomHeaders } from './custom-headers.ts'
 import { deliveryStatuses } from './delivery-filter.ts'
@@ -153,6 +155,24 @@ export function viewDelivery(entry: DeliveryEntry): Static<typeof DeliveryView> 
 }
 
 const Headers = Type.Record(Type.String(), Type.String())
+const Milliseconds = (description: string) => Nullable(Type.Number({ description }))
+
+export const PhasesView = Type.Object(
+  {
+    reused: Type.Boolean({
+      description: 'Whether it went over a connection that was there: then only the answer is waited for',
+    }),
+    dns: Milliseconds('Resolving the host name'),
+    connect: Milliseconds('Making the connection'),
+    tls: Milliseconds('The TLS handshake'),
+    firstByte: Milliseconds('From the request to the head of the answer'),
+    total: Type.Number({ description: 'The whole exchange' }),
+  },
+  {
+    additionalProperties: false,
+    description: 'Milliseconds of each part; null for what did not happen, or not to its end',
+  },
+)
 
 export const AttemptView = Type.Object(
   {
@@ -160,7 +180,10 @@ export const AttemptView = Type.Object(
     at: Time,
     status: Nullable(Type.Integer()),
     durationMs: Type.Integer(),
-    error: Nullable(Type.String()),
+    phases: Nullable(PhasesView),
+    error: Nullable(Type.String({ description: 'What went wrong, in words' })),
+    failure: Nullable(Type.String({ description: 'The kind of failure, a stable word such as `refused`' })),
+    advice: Nullable(Type.String({ description: 'What can be done about it' })),
     requestHeaders: Headers,
     responseHeaders: Nullable(Headers),
     responseBody: Nullable(Type.String({ description: 'The first 64 KiB, as UTF-8' })),
@@ -174,12 +197,27 @@ export function viewAttempt(row: AttemptsTable): Static<typeof AttemptView> {
     at: iso(row.at),
     status: row.status,
     durationMs: row.duration_ms,
+    phases: row.phases === null ? null : viewPhases(row.phases),
     error: row.error,
+    failure: row.failure,
+    advice: adviceFor(row.failure),
     requestHeaders: JSON.parse(row.request_headers) as Record<string, string>,
     responseHeaders:
       row.response_headers === null ? null : (JSON.parse(row.response_headers) as Record<string, string>),
     responseBody: row.response_body === null ? null : Buffer.from(row.response_body).toString(),
   }
+}
+
+function viewPhases(text: string): Static<typeof PhasesView> {
+  const {
+    reused,
+    dns = null,
+    connect = null,
+    tls = null,
+    firstByte = null,
+    total,
+  } = JSON.parse(text) as Phases
+  return { reused, dns, connect, tls, firstByte, total }
 }
 
 export const JobView = Type.Object(

@@ -1,6 +1,8 @@
 import { lookup as systemLookup, type LookupAddress } from 'node:dns'
-import { isIP, type LookupFunction } from 'node:net'
+import { isIP, type LookupFunction, type Socket } from 'node:net'
 import { buildConnector } from 'undici'
+import { ConnectionTrace, keepTrace } from './connection-trace.ts'
+import { connecting } from './exchange.ts'
 import { isReservedAddress, withoutBrackets } from './reserved-addresses.ts'
 
 /** Resolves a name to all of its addresses. */
@@ -38,19 +40,38 @@ const resolveAll: Resolve = (host, callback) => systemLookup(host, { all: true }
  */
 export function guardedConnector(options: ConnectorOptions): buildConnector.connector {
   const { allowPrivateNetwork, timeout = 10_000, resolve = resolveAll } = options
+  const lookup = vettedLookup(resolve, allowPrivateNetwork)
+  let making: ConnectionTrace | undefined
   const connect = buildConnector({
     allowH2: false,
     timeout,
     autoSelectFamily: true,
-    lookup: vettedLookup(resolve, allowPrivateNetwork),
+    lookup: (host, lookupOptions, callback) => {
+      // It is called while `connect` runs: whose name this is, nothing else tells.
+      const trace = making
+      lookup(host, lookupOptions, (error, ...found) => {
+        if (!error) trace?.lookedUp()
+        callback(error, ...found)
+      })
+    },
   })
   return (destination, callback) => {
     const host = withoutBrackets(destination.hostname)
-    if (!allowPrivateNetwork && isIP(host) !== 0 && isReservedAddress(host)) {
+    const literal = isIP(host) !== 0
+    if (!allowPrivateNetwork && literal && isReservedAddress(host)) {
       callback(new ReservedAddress(host, host), null)
       return
     }
-    connect(destination, callback)
+    const trace = new ConnectionTrace(!literal)
+    connecting(trace)
+    making = trace
+    // It gives its socket back, which its type does not tell.
+    const socket = connect(destination, (...result) => {
+      keepTrace(result[0] ?? result[1], trace)
+      callback(...result)
+    }) as unknown as Socket
+    making = undefined
+    trace.follow(socket, destination.protocol === 'https:')
   }
 }
 

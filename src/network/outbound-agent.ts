@@ -1,9 +1,12 @@
 import type { Agent, Dispatcher } from 'undici'
+import { Exchange, type ExchangeRequest } from './exchange.ts'
 import type { ConnectorOptions } from './guarded-connector.ts'
 
 /** Makes requests over connections of its own. */
 export interface OutboundAgent {
   request(options: Dispatcher.RequestOptions): Promise<Dispatcher.ResponseData>
+  /** One request whose answer is read into memory, bounded, and timed part by part. */
+  exchange(request: ExchangeRequest): Exchange
   /** Closes the connections when what is under way has ended. */
   close(): Promise<void>
   /** Cuts what is under way, and closes the connections. */
@@ -28,6 +31,16 @@ export function createOutboundAgent(options: ConnectorOptions): OutboundAgent {
   return {
     async request(request) {
       return (agent ?? (await (opening ??= open()))).request(request)
+    },
+    exchange(request) {
+      const exchange = new Exchange(request)
+      if (agent) exchange.begin(agent, request)
+      else
+        (opening ??= open()).then(
+          (opened) => exchange.begin(opened, request),
+          (error: unknown) => exchange.fail(error),
+        )
+      return exchange
     },
     async close() {
       closed = true

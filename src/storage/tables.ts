@@ -25,6 +25,7 @@ export interface Tables {
   subscriber_secrets: SubscriberSecretsTable
   deliveries: DeliveriesTable
   attempts: AttemptsTable
+  subscriber_hours: SubscriberHoursTable
   jobs: JobsTable
   portal_links: PortalLinksTable
   portal_sessions: PortalSessionsTable
@@ -332,6 +333,8 @@ export interface SubscribersTable {
   operational: number
   /** When it was told that its deliveries fail; null once one arrived. */
   failing_since: number | null
+  /** When it was told that it will be disabled, since nothing arrives. */
+  warned_at: number | null
 }
 
 export interface SubscriberSecretsTable {
@@ -372,6 +375,10 @@ export interface AttemptsTable {
   /** The response's status; null when none came. */
   status: number | null
   error: string | null
+  /** What kind of failure it was; null for none, and for attempts of older versions. */
+  failure: string | null
+  /** JSON: how long each part took. */
+  phases: string | null
   request_headers: string
   response_headers: string | null
   response_body: Uint8Array | null
@@ -388,10 +395,23 @@ export interface JobsTable {
   done: number
   /** The last row that was dealt with, so that a restart goes on from there. */
   position: number
+  /** Deliveries per second; null for no limit. */
+  rate: number | null
   due_at: number
   claim: string | null
   created_at: number
   updated_at: number
+}
+
+/** How many attempts of a subscriber ended in one hour, by how long they took. */
+export interface SubscriberHoursTable {
+  subscriber_id: string
+  /** When it begins. */
+  hour: number
+  /** The attempts took at most so many milliseconds; 0 stands for longer than any class. */
+  duration_class: number
+  delivered: number
+  failed: number
 }
 
 /** A link to the portal that was not opened yet: opening it deletes the row. */

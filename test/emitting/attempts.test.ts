@@ -82,9 +82,33 @@ onEachEngine('attempts', (engine) => {
     await emit(service, { type: 'a', data: 1 })
     for (const [index, [, error]] of cases.entries())
       assert.match((await settled(service, ids[index]!, 'dead')).attempts[0]!.error ?? '', error)
-    assert.match((await settled(service, refused.id, 'dead')).attempts[0]!.error ?? '', /refused/)
+    const [attempt] = (await settled(service, refused.id, 'dead')).attempts
+    assert.match(attempt!.error ?? '', /refused/)
+    assert.equal(attempt!.failure, 'refused')
+    assert.match(attempt!.advice ?? '', /port/)
     assert.match((await settled(service, unknown.id, 'dead')).attempts[0]!.error ?? '', /resolve/)
     await Promise.all([service.close(), ...receivers.map((receiver) => receiver.close())])
+  })
+
+  test('each attempt shows how long its parts took, and a connection that was there says so', async () => {
+    const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver()])
+    const { id } = await subscribe(service, { url: receiver.url })
+    await emit(service, { type: 'a', data: 1 })
+    const first = (await settled(service, id, 'delivered')).attempts[0]!
+    assert.equal(first.failure, null)
+    assert.equal(first.advice, null)
+    assert.equal(first.phases!.reused, false)
+    assert.equal(first.phases!.dns, null, 'an address needs no look-up')
+    assert.ok(first.phases!.connect! >= 0 && first.phases!.firstByte! >= 0)
+    assert.ok(first.phases!.total >= first.phases!.connect! + first.phases!.firstByte! - 0.2)
+    await emit(service, { type: 'a', data: 2 })
+    await until(async () => {
+      const all = await deliveries(service, id)
+      return all.length === 2 && all.every(({ status }) => status === 'delivered')
+    }, 'both are delivered')
+    const { phases } = (await settled(service, id, 'delivered')).attempts[0]!
+    assert.equal(phases!.connect === null, phases!.reused)
+    await Promise.all([service.close(), receiver.close()])
   })
 
   test('410 Gone gives the delivery up and disables the subscriber', async () => {

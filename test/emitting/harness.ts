@@ -51,6 +51,16 @@ export interface DeliveryAnswer {
     status: number | null
     durationMs: number
     error: string | null
+    failure: string | null
+    advice: string | null
+    phases: {
+      reused: boolean
+      dns: number | null
+      connect: number | null
+      tls: number | null
+      firstByte: number | null
+      total: number
+    } | null
     responseHeaders: Record<string, string> | null
     responseBody: string | null
   }[]

@@ -92,6 +92,8 @@ onEachEngine('queue', (engine) => {
       durationMs: 5,
       status: 200,
       error: null,
+      failure: null,
+      phases: null,
       requestHeaders: '{}',
       responseHeaders: '{"a":"\\u0000"}',
       responseBody: Buffer.from([0, 255]),

@@ -6,6 +6,7 @@ import { refreshTokenChains } from './0004-refresh-token-chains.ts'
 import { audiences } from './0005-audiences.ts'
 import { portal } from './0006-portal.ts'
 import { keptCounts } from './0007-kept-counts.ts'
+import { deliveryInsight } from './0009-delivery-insight.ts'
 
 /** All migrations, in the order in which they are applied. A released one is never changed. */
 export const migrations: readonly Migration[] = [
@@ -16,4 +17,5 @@ export const migrations: readonly Migration[] = [
   audiences,
   portal,
   keptCounts,
+  deliveryInsight,
 ]

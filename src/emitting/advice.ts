@@ -1,0 +1,54 @@
+import type { FailureKind } from './failures.ts'
+
+const handler = 'Look into the log of the receiving application at that time.'
+
+/** What whoever runs the subscriber can do about each kind of failure. */
+const advice: Record<FailureKind, string> = {
+  refused:
+    'Check that the receiving service runs, that the port in the address is right, and that no firewall rejects the connection.',
+  closed: `The receiver, or a proxy or load balancer before it, ended the connection. ${handler}`,
+  unreachable: 'Check the address and the routes and firewalls between here and there.',
+  'name-not-found': 'Check the host in the address for a typing error, and that its DNS record exists.',
+  'name-unavailable':
+    'The name servers did not answer. If it lasts, check the resolver of this machine and the name servers of the domain.',
+  'headers-too-large': 'Send fewer or shorter headers in the answer: 32 KiB at most are read.',
+  'wrong-length':
+    'Mend the Content-Length header of the answer, or leave it out; a proxy may have cut the body.',
+  'not-http': 'Check that the port speaks HTTP/1.1, and that http and https are not confused in the address.',
+  'tls-expired': 'Renew the certificate, and check that the clock of the receiver is right.',
+  'tls-untrusted':
+    'Install a certificate of a public certificate authority. For one of your own, start this service with NODE_EXTRA_CA_CERTS.',
+  'tls-incomplete': 'Configure the server to send its intermediate certificates as well (the “full chain”).',
+  'tls-wrong-name':
+    'Use the host name that the certificate was issued for, or get one that includes this name.',
+  'tls-failed': 'Check that the port speaks TLS 1.2 or newer, and that no client certificate is asked for.',
+  'timeout-dns':
+    'The resolver is slow. Check the resolver of this machine and the name servers of the domain.',
+  'timeout-connect':
+    'Packets are dropped, mostly by a firewall: allow connections from this service to that port.',
+  'timeout-tls':
+    'The server took the connection and then said nothing: it may be overloaded, or not speak TLS there.',
+  'timeout-answer':
+    'Answer first and work afterwards: store the event, answer 2xx, and process it from a queue.',
+  'timeout-body': 'Send a short body or none, and end it at once: only the status counts.',
+  rejected: `The receiver did not accept the event. Check that it takes application/json of this type. ${handler}`,
+  unauthorized:
+    'Check the signing secret that the receiver verifies with, its clock, and headers or firewalls that ask for credentials.',
+  'no-such-path': 'Check the path of the address, and that it takes POST.',
+  gone: 'The receiver wants no more events. Enable the subscriber again when that is not so.',
+  'too-large': 'Raise the limit for bodies at the receiver and at proxies before it, or emit smaller events.',
+  'too-many-requests':
+    'Set a rate limit for this subscriber that it can keep up with. A Retry-After header of the answer is honoured.',
+  redirect: 'Register the final address: where a redirect leads was not agreed on.',
+  'client-error': `The receiver did not accept the request. ${handler}`,
+  'server-error': `The receiver, or what it depends on, failed. ${handler}`,
+  'address-refused':
+    'Use a public address. An admin can allow private ones that are really meant (ALLOW_PRIVATE_NETWORK).',
+  'payload-gone': 'The event is older than what is kept. Emit it again if it is still needed.',
+  other: handler,
+}
+
+/** One or two sentences; `null` for a kind that is not known, as one of a newer version. */
+export function adviceFor(kind: string | null): string | null {
+  return kind !== null && Object.hasOwn(advice, kind) ? advice[kind as FailureKind] : null
+}

@@ -1,0 +1,223 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer as createHttp, type RequestListener } from 'node:http'
+import { createServer as createHttps } from 'node:https'
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
+import { after, test } from 'node:test'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import { selfSigned } from '#test/harness/certificate.ts'
+import type { Exchange } from './exchange.ts'
+import type { Resolve } from './guarded-connector.ts'
+import { createOutboundAgent } from './outbound-agent.ts'
+
+const localhost: Resolve = (_host, callback) => callback(null, [{ address: '127.0.0.1', family: 4 }])
+
+async function listen(server: Server): Promise<number> {
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return (server.address() as AddressInfo).port
+}
+
+/** A server that does with each connection what the test says, below HTTP. */
+async function raw(onConnection: (socket: Socket) => void): Promise<{ port: number; close: () => void }> {
+  const sockets = new Set<Socket>()
+  const server = createServer((socket) => {
+    sockets.add(socket)
+    socket.on('error', () => undefined)
+    onConnection(socket)
+  })
+  const port = await listen(server)
+  return {
+    port,
+    close: () => {
+      for (const socket of sockets) socket.destroy()
+      server.close()
+    },
+  }
+}
+
+async function withServer(listener: RequestListener, work: (port: number) => Promise<void>): Promise<void> {
+  const server = createHttp(listener)
+  try {
+    await work(await listen(server))
+  } finally {
+    server.closeAllConnections()
+    server.close()
+  }
+}
+
+function agentWith(resolve: Resolve = localhost) {
+  const agent = createOutboundAgent({ allowPrivateNetwork: true, resolve })
+  after(() => agent.destroy())
+  return {
+    post: (origin: string, responseLimit = 1024): Exchange =>
+      agent.exchange({
+        origin,
+        path: '/',
+        method: 'POST',
+        headers: {},
+        body: Buffer.from('{}'),
+        responseLimit,
+      }),
+  }
+}
+
+test('the first exchange shows look-up and connection; the next one over it shows that it was there', async () => {
+  const { post } = agentWith()
+  await withServer(
+    (_request, response) => response.end('fine'),
+    async (port) => {
+      const first = await post(`http://shop.test:${port}`).ended
+      assert.equal(first.status, 200)
+      assert.equal(first.body?.toString(), 'fine')
+      assert.equal(first.error, undefined)
+      assert.equal(first.phases.reused, false)
+      for (const part of ['dns', 'connect', 'firstByte', 'total'] as const)
+        assert.equal(typeof first.phases[part], 'number', part)
+      assert.equal(first.phases.tls, undefined)
+      // undici gives a connection free one turn of the loop later.
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      const second = await post(`http://shop.test:${port}`).ended
+      assert.equal(second.phases.reused, true)
+      assert.deepEqual(Object.keys(second.phases).toSorted(), ['firstByte', 'reused', 'total'])
+    },
+  )
+})
+
+test('an address needs no look-up', async () => {
+  const { post } = agentWith()
+  await withServer(
+    (_request, response) => response.end(),
+    async (port) => {
+      const { phases } = await post(`http://127.0.0.1:${port}`).ended
+      assert.equal(phases.dns, undefined)
+      assert.equal(typeof phases.connect, 'number')
+    },
+  )
+})
+
+test('each of many at the same time has the connection that was made for it', async () => {
+  const { post } = agentWith()
+  await withServer(
+    (_request, response) => void setTimeout(() => response.end(), 20),
+    async (port) => {
+      const all = Array.from({ length: 8 }, () => post(`http://shop.test:${port}`).ended)
+      for (const { phases } of await Promise.all(all)) {
+        assert.equal(phases.reused, false)
+        assert.equal(typeof phases.connect, 'number')
+      }
+    },
+  )
+})
+
+test('an https exchange shows its handshake', async () => {
+  const { key, cert } = selfSigned('shop.test')
+  const before = getCACertificates('default')
+  setDefaultCACertificates([...before, cert])
+  const server = createHttps({ key, cert }, (_request, response) => response.end())
+  const { post } = agentWith()
+  try {
+    const { status, phases } = await post(`https://shop.test:${await listen(server)}`).ended
+    assert.equal(status, 200)
+    assert.equal(typeof phases.tls, 'number')
+  } finally {
+    setDefaultCACertificates(before)
+    server.closeAllConnections()
+    server.close()
+  }
+})
+
+test('a certificate that cannot be trusted ends it in the handshake, and no request is sent', async () => {
+  const yesterday = new Date(Date.now() - 3_600_000)
+  const cases = [
+    { made: selfSigned('shop.test'), trusted: false, code: 'DEPTH_ZERO_SELF_SIGNED_CERT' },
+    { made: selfSigned('other.test'), trusted: true, code: 'ERR_TLS_CERT_ALTNAME_INVALID' },
+    { made: selfSigned('shop.test', { to: yesterday }), trusted: true, code: 'CERT_HAS_EXPIRED' },
+  ]
+  const before = getCACertificates('default')
+  for (const { made, trusted, code } of cases) {
+    if (trusted) setDefaultCACertificates([...before, made.cert])
+    const server = createHttps(made, () => assert.fail('a request came'))
+    const { post } = agentWith()
+    const { error, status, step } = await post(`https://shop.test:${await listen(server)}`).ended
+    assert.equal((error as { code?: string }).code, code)
+    assert.equal(status, null)
+    assert.equal(step, 'tls')
+    setDefaultCACertificates(before)
+    server.closeAllConnections()
+    server.close()
+  }
+})
+
+test('what is cut ends at once, and says what it waited for', async () => {
+  const never: Resolve = () => undefined
+  const silent = await raw(() => undefined)
+  const begun = await raw((socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf'))
+  const cases = [
+    { origin: 'http://shop.test', resolve: never, step: 'dns' },
+    { origin: `https://shop.test:${silent.port}`, resolve: localhost, step: 'tls' },
+    { origin: `http://shop.test:${silent.port}`, resolve: localhost, step: 'answer' },
+    { origin: `http://shop.test:${begun.port}`, resolve: localhost, step: 'body' },
+  ]
+  for (const { origin, resolve, step } of cases) {
+    const exchange = agentWith(resolve).post(origin)
+    const reason = new Error('enough')
+    const cut = setTimeout(() => exchange.cut(reason), 100)
+    const outcome = await exchange.ended
+    clearTimeout(cut)
+    assert.equal(outcome.step, step)
+    assert.equal(outcome.error, reason)
+    assert.equal(outcome.status, step === 'body' ? 200 : null)
+    assert.equal(outcome.body?.toString(), step === 'body' ? 'half' : undefined)
+  }
+  silent.close()
+  begun.close()
+})
+
+test('what was cut while it connected is not sent when the connection is there', async () => {
+  let found: (() => void) | undefined
+  const late: Resolve = (host, callback) => {
+    found = () => localhost(host, callback)
+  }
+  let requests = 0
+  const closed = Promise.withResolvers<void>()
+  const server = await raw((socket) => {
+    socket.on('data', () => (requests += 1))
+    socket.on('close', () => closed.resolve())
+  })
+  const exchange = agentWith(late).post(`http://shop.test:${server.port}`)
+  while (!found) await new Promise((resolve) => setImmediate(resolve))
+  exchange.cut(new Error('enough'))
+  await exchange.ended
+  found()
+  await closed.promise
+  assert.equal(requests, 0)
+  server.close()
+})
+
+test('no more of an answer is read than was asked for; that is no failure', async () => {
+  const { post } = agentWith()
+  const closed = Promise.withResolvers<void>()
+  await withServer(
+    (_request, response) => {
+      response.on('close', () => closed.resolve())
+      response.end(Buffer.alloc(5_000_000, 'x'))
+    },
+    async (port) => {
+      const { status, body, error } = await post(`http://127.0.0.1:${port}`, 1000).ended
+      assert.deepEqual([status, body?.toString(), error], [200, 'x'.repeat(1000), undefined])
+      await closed.promise
+    },
+  )
+})
+
+test('interim answers without end are given up', async () => {
+  const server = await raw((socket) => {
+    const more = setInterval(() => socket.write('HTTP/1.1 102 Processing\r\n\r\n'.repeat(10)), 5)
+    socket.on('close', () => clearInterval(more))
+  })
+  const { error, status, step } = await agentWith().post(`http://127.0.0.1:${server.port}`).ended
+  assert.match(String(error), /interim/)
+  assert.deepEqual([status, step], [null, 'answer'])
+  server.close()
+})

@@ -1,0 +1,47 @@
+import { generateKeyPairSync, sign } from 'node:crypto'
+
+const der = (tag: number, ...contents: Uint8Array[]): Buffer => {
+  const content = Buffer.concat(contents)
+  const size = content.length
+  const length = size < 128 ? [size] : size < 256 ? [0x81, size] : [0x82, size >> 8, size & 255]
+  return Buffer.concat([Buffer.from([tag, ...length]), content])
+}
+const sequence = (...contents: Uint8Array[]): Buffer => der(0x30, ...contents)
+const oid = (...bytes: number[]): Buffer => der(0x06, Buffer.from(bytes))
+const time = (at: Date): Buffer => der(0x18, Buffer.from(at.toISOString().replaceAll(/[-:T]|\.\d+/g, '')))
+
+const ecdsaWithSha256 = sequence(oid(0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02))
+const name = (text: string): Buffer =>
+  sequence(der(0x31, sequence(oid(0x55, 0x04, 0x03), der(0x0c, Buffer.from(text)))))
+
+/** A self-signed certificate with its key, as PEM (RFC 5280), for servers that a test starts. */
+export function selfSigned(
+  host: string,
+  validity: { from?: Date; to?: Date } = {},
+): { key: string; cert: string } {
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const day = 86_400_000
+  const { from = new Date(Date.now() - day), to = new Date(Date.now() + day) } = validity
+  const alternative = der(0x82, Buffer.from(host))
+  const toBeSigned = sequence(
+    der(0xa0, der(0x02, Buffer.from([2]))),
+    der(0x02, Buffer.from([1])),
+    ecdsaWithSha256,
+    name(host),
+    sequence(time(from), time(to)),
+    name(host),
+    publicKey.export({ type: 'spki', format: 'der' }),
+    der(0xa3, sequence(sequence(oid(0x55, 0x1d, 0x11), der(0x04, sequence(alternative))))),
+  )
+  const signature = sign('sha256', toBeSigned, privateKey)
+  const certificate = sequence(
+    toBeSigned,
+    ecdsaWithSha256,
+    der(0x03, Buffer.concat([Buffer.from([0]), signature])),
+  )
+  const lines = certificate.toString('base64').match(/.{1,64}/g) ?? []
+  return {
+    key: privateKey.export({ type: 'pkcs8', format: 'pem' }),
+    cert: `-----BEGIN CERTIFICATE-----\n${lines.join('\n')}\n-----END CERTIFICATE-----\n`,
+  }
+}
