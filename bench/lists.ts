@@ -15,9 +15,9 @@ const listCount = 4
 export const lists: Bench = {
   name: 'lists',
   about:
-    'Each list against a bare node:http handler that runs the same prepared statement on the same database',
+    'Each list against handlers on bare Fastify and on bare node:http that run the same prepared statement on the same database',
   plan(scale) {
-    const steps = scale.engines.length * (1 + countSteps(2 * listCount, scale))
+    const steps = scale.engines.length * (1 + countSteps(3 * listCount, scale))
     return { steps, seconds: steps * Math.max(0.3, 2.5 * scale.size) }
   },
   async run(context) {
@@ -48,7 +48,9 @@ async function measure(engine: EngineName, context: BenchContext): Promise<Omit<
       profile: context.profile(`lists ${engine}`),
     }),
   )
-  const bare = stack.use(await startHelper<{ port: number }>('bare/list-server.ts', { engine, url }))
+  const startBare = (on: string) => startHelper<{ port: number }>('bare/list-server.ts', { engine, url, on })
+  const bare = stack.use(await startBare('node:http'))
+  const fastify = stack.use(await startBare('fastify'))
   const generator = stack.use(await startGenerator())
   const count = scaled(requests, context.scale)
   const headers = { authorization: `Bearer ${adminKey}` }
@@ -65,16 +67,22 @@ async function measure(engine: EngineName, context: BenchContext): Promise<Omit<
   const ratios: Outcome['ratios'] = []
   for (const list of await makeListRequests(postern.port)) {
     await compareAnswers(postern.port, bare.ready.port, list)
+    await compareAnswers(postern.port, fastify.ready.port, list)
     const sides = [
-      { name: `GET ${list.path}, bare handler`, run: () => load(bare.ready.port, list.bare) },
+      { name: `GET ${list.path}, bare node:http`, run: () => load(bare.ready.port, list.bare) },
+      { name: `GET ${list.path}, bare Fastify`, run: () => load(fastify.ready.port, list.bare) },
       { name: `GET ${list.path}, Postern`, run: () => load(postern.port, list.ours) },
     ]
     const results = await interleave(sides, context.scale, (what) => context.step(`${title}: ${what}`))
-    const [bareRate, ourRate] = sides.map(({ name }, index) =>
-      figure(`${title}: ${name}`, 'requests/s', results[index]!),
+    const rates = sides.map(({ name }, index) => figure(`${title}: ${name}`, 'requests/s', results[index]!))
+    const [bareRate, fastifyRate, ourRate] = rates
+    figures.push(...rates)
+    // The bound is for the list that filters and sorts.
+    const bound = list.path === '/products' ? { bound: 0.9 } : {}
+    ratios.push(
+      ratio(`${title}: GET ${list.path}, Postern / bare Fastify`, ourRate!, fastifyRate!, bound),
+      ratio(`${title}: GET ${list.path}, Postern / bare node:http`, ourRate!, bareRate!),
     )
-    figures.push(bareRate!, ourRate!)
-    ratios.push(ratio(`${title}: GET ${list.path}, Postern / bare handler`, ourRate!, bareRate!))
   }
   return { figures, ratios }
 }

@@ -1,5 +1,6 @@
-// What a list cannot do without, and no more: the query string, the prepared statement, JSON.
-import { createServer, type ServerResponse } from 'node:http'
+// What a list cannot do without, and no more: the query string, the prepared statement, JSON. On node:http or on Fastify.
+import Fastify from 'fastify'
+import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import pg from 'pg'
@@ -7,7 +8,11 @@ import type { EngineName } from '../harness/databases.ts'
 import { parametersOf, ready } from '../harness/helper.ts'
 import { bareLists, type Value } from '../lists/queries.ts'
 
-const { engine, url } = parametersOf<{ engine: EngineName; url: string }>()
+const { engine, url, on } = parametersOf<{
+  engine: EngineName
+  url: string
+  on: 'node:http' | 'fastify'
+}>()
 const lists = bareLists(engine)
 const read = engine === 'sqlite' ? sqliteReader() : postgresReader()
 
@@ -36,27 +41,40 @@ function postgresReader(): (sql: string, values: Value[]) => Promise<Rows> {
     (await pool.query<Record<string, unknown>>({ name: names.get(sql)!, text: sql, values })).rows
 }
 
-async function respond(target: string, response: ServerResponse): Promise<void> {
-  const [path, query] = target.split('?', 2)
-  const list = lists[path!]
+async function page(path: string, parameters: URLSearchParams): Promise<object> {
+  const list = lists[path]
   if (!list) throw new Error(`no list ${path}`)
-  const parameters = new URLSearchParams(query)
   let rows: Rows = []
   let total: unknown
   for (const { sql, values } of list.statements) {
-    total = rows[0]?.['total']
     rows = await read(sql, values(parameters))
+    total ??= rows[0]?.['total']
   }
-  const body = Buffer.from(
-    JSON.stringify({ data: rows.slice(0, list.limit), total, more: rows.length > list.limit }),
-  )
+  return { data: rows.slice(0, list.limit), total, more: rows.length > list.limit }
+}
+
+async function respond(target: string, response: ServerResponse): Promise<void> {
+  const [path, query] = target.split('?', 2)
+  const body = Buffer.from(JSON.stringify(await page(path!, new URLSearchParams(query))))
   response.writeHead(200, { 'content-type': 'application/json', 'content-length': body.length }).end(body)
 }
 
-const server = createServer((request, response) => {
-  respond(request.url!, response).catch((error: unknown) => {
-    console.error(error)
-    response.writeHead(500, { 'content-length': 0 }).end()
+function nodeServer(): Server {
+  return createServer((request, response) => {
+    respond(request.url!, response).catch((error: unknown) => {
+      console.error(error)
+      response.writeHead(500, { 'content-length': 0 }).end()
+    })
   })
-})
-server.listen(0, '127.0.0.1', () => ready({ port: (server.address() as AddressInfo).port }))
+}
+
+if (on === 'node:http') {
+  const server = nodeServer()
+  server.listen(0, '127.0.0.1', () => ready({ port: (server.address() as AddressInfo).port }))
+} else {
+  const app = Fastify()
+  for (const path of Object.keys(lists))
+    app.get(path, (request) => page(path, new URLSearchParams(request.query as Record<string, string>)))
+  await app.listen({ port: 0, host: '127.0.0.1' })
+  ready({ port: (app.server.address() as AddressInfo).port })
+}

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { Keyring } from '../../src/crypto/keyring.ts'
 import { posts } from '../../src/listing/resources/posts.ts'
 import { users } from '../../src/listing/resources/users.ts'
-import { beginKeeping, endKeeping } from '../../src/listing/kept/definition.ts'
+import { createTriggers, definitionOf, dropTriggers } from '../../src/listing/kept/definition.ts'
 import { keptOrder } from '../../src/listing/kept/kept-order.ts'
 import { Keeping } from '../../src/listing/kept/keeping.ts'
 import { readQuery } from '../../src/listing/query.ts'
@@ -71,11 +71,8 @@ export function insertRates(url: string, count: number): (kept: boolean) => Prom
     const database = await openDatabase(url)
     try {
       await migrate(database)
-      const begin = beginKeeping(keptOrder(users), 'users', database.engine)
-      const triggers = begin.filter((statement) => /^create (trigger|function)/.test(statement))
-      const drops = endKeeping(keptOrder(users), 'users', database.engine).filter((statement) =>
-        /^drop (trigger|function)/.test(statement),
-      )
+      const definition = definitionOf(database, keptOrder(users), 'users')
+      const [triggers, drops] = [createTriggers(definition), dropTriggers(definition)]
       const change = async (statements: readonly string[]): Promise<void> => {
         await database.transaction(async (tx) => {
           for (const statement of statements) await sql.raw(statement).execute(tx)

@@ -33,7 +33,8 @@ export function bareLists(engine: EngineName): Readonly<Record<string, BareList>
     '/users': {
       limit: users.limit.default,
       statements: [
-        statement(planTotal(users), () => []),
+        // PostgreSQL tells the total with the page.
+        ...(engine === 'sqlite' ? [statement(planTotal(users), () => [])] : []),
         statement(
           planPage(
             {
@@ -42,6 +43,7 @@ export function bareLists(engine: EngineName): Readonly<Record<string, BareList>
               order: readOrder(users, undefined),
               rows: users.limit.default,
               from: 'offset',
+              total: engine === 'sqlite' ? undefined : planTotal(users).sql,
             },
             engine,
           ),

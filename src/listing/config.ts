@@ -34,14 +34,19 @@ export interface FilterOptions<Name extends string = string> {
   index?: string
 }
 
-/** A row of another table that an item names: shown within the item when the parameter `expand` asks for it. */
+/** A row of another table that an item names, or the rows that name it: shown within the item when the parameter `expand` asks for it. */
 export interface ExpandOptions<Name extends string = string> {
   table: string
   /** The field of this list that names the other row. */
   from: Name
-  /** The other table's unique column. Default `id`. */
+  /** The other table's column that equals it. Default `id`. It is unique, unless there may be `many`. */
   key?: string
   fields: Readonly<Record<string, FieldOptions>>
+  /**
+   * Shows all rows whose `key` equals the field, as `{data, hasMore}`: the first `limit` (default 20, 100 at most) of each item
+   * in the order of these `fields`, descending with `-` in front, the last of which tells ties apart.
+   */
+  many?: { order: readonly string[]; limit?: number }
   description?: string
 }
 

@@ -60,6 +60,22 @@ test('what the types cannot say is said with the path of the list', () => {
     [{ filters: { extra: 'equals' } }, /of a json field/],
     [{ expand: { id: { table: 'x', from: 'id', fields: {} } } }, /expands id, whose name/],
     [{ expand: { x: { table: 'x', from: 'y', fields: {} } } }, /from a field that is not there: y/],
+    [
+      { expand: { x: { table: 'x', from: 'id', fields: {}, many: { order: [] } } } },
+      /to many without an order/,
+    ],
+    [
+      { expand: { x: { table: 'x', from: 'id', fields: {}, many: { order: ['-y'] } } } },
+      /orders x by a field/,
+    ],
+    [
+      {
+        expand: {
+          x: { table: 'x', from: 'id', fields: { n: { type: 'text' } }, many: { order: ['n'], limit: 101 } },
+        },
+      },
+      /a limit that is not 1 to 100/,
+    ],
     [{ pages: [] }, /has pages that are not/],
     [{ pages: ['cursor', 'keyset'] }, /one parameter cannot tell apart/],
     [{ pages: ['keyset'], sort: ['id'] }, /it can have no other order/],

@@ -14,6 +14,8 @@ const accesses = new Set(['public', 'user', 'admin'])
 const counts = new Set(['exact', 'estimate', 'none'])
 /** Rows of a page that can be asked for, whatever a list declares. */
 const largestPage = 1_000
+/** Rows of another table in one item. */
+const mostOfMany = 100
 /** Filters whose values are texts. */
 const ofTexts = new Set<Filter['kind']>(['prefix', 'search'])
 
@@ -84,8 +86,9 @@ function filterOf(parameter: string, given: Filter['kind'] | FilterOptions): Fil
 }
 
 function expansionOf(name: string, options: ExpandOptions): Expansion {
-  const { table, from, key = 'id', fields, description = '' } = options
-  return { name, table, from, key, fields: fieldsOf(fields), description }
+  const { table, from, key = 'id', fields, many, description = '' } = options
+  const expansion = { name, table, from, key, fields: fieldsOf(fields), description }
+  return many ? { ...expansion, many: { limit: 20, ...many } } : expansion
 }
 
 function faultsOf(options: List): string[] {
@@ -161,8 +164,21 @@ function faultsOfExpansions({ fields, expand = {} }: List): string[] {
       return [`expands ${name} from a field that is not there: ${options.from}`]
     if (typeof options.table !== 'string' || typeof options.fields !== 'object')
       return [`expands ${name} without a table or its fields`]
-    return faultsOfFields(options.fields)
+    return faultsOfFields(options.fields).concat(faultsOfMany(name, options))
   })
+}
+
+function faultsOfMany(name: string, { many, fields }: ExpandOptions): string[] {
+  if (many === undefined) return []
+  const { order, limit = 20 } = many
+  if (!Array.isArray(order) || order.length === 0) return [`expands ${name} to many without an order`]
+  const faults = order
+    .map((text) => String(text).replace(/^-/, ''))
+    .filter((field) => !Object.hasOwn(fields, field))
+    .map((field) => `orders ${name} by a field that is not there: ${field}`)
+  if (!Number.isInteger(limit) || limit < 1 || limit > mostOfMany)
+    faults.push(`expands ${name} with a limit that is not 1 to ${mostOfMany}`)
+  return faults
 }
 
 function faultsOfKeyset({ fields, key, sort = [], order = [key], pages = [] }: List): string[] {

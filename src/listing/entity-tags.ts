@@ -1,39 +1,91 @@
 import { hash, randomUUID } from 'node:crypto'
-import type { Database } from '../storage/database.ts'
+import type { Database, SqliteDatabase } from '../storage/database.ts'
+import { stateSql, type Plan } from './plan.ts'
+import type { ListReader } from './store.ts'
 
 /**
- * Names what an answer shows, so that a client that has it already is told so (RFC 9110, section 8.8.3). Weak: compressed
- * and plain forms of an answer share a name.
+ * Names what an answer shows, so that a client that has it already is told so (RFC 9110, section 8.8.3): by the state of the
+ * database that it shows, which is known before anything is read, and by what it says. Weak: compressed and plain forms of an
+ * answer share a name.
  */
 export interface EntityTags {
-  /** Of the answer to `query` at this moment, without reading it; `undefined` where that cannot be known. */
-  before(query: string): string | undefined
-  /** Of an answer that was read. */
-  of(body: string): string
+  /** Asked before anything is read. */
+  before(question: string, ifNoneMatch: string | undefined): Before | Promise<Before>
+  /** @param state what the page was read with, if anything. */
+  of(before: Before, question: string, state: string | undefined, body: string): string
+}
+
+export interface Before {
+  /** What the answer is known by that would be given now. */
+  state?: string
+  /** The tag of the client's, when it is of that answer. */
+  known?: string | undefined
+}
+
+/** Characters of a hash: 120 bits. */
+const length = 20
+const short = (text: string): string => hash('sha256', text, 'base64url').slice(0, length)
+const tag = (state: string, content: string): string => `W/"${state}.${content}"`
+
+export function entityTags(database: Database, reader: ListReader): EntityTags {
+  return database.engine === 'sqlite' ? sqliteTags(database) : postgresTags(reader)
 }
 
 /**
  * SQLite counts the commits of other connections, and the connection that reads never writes: the same number means the same
- * data, whatever was asked. On PostgreSQL asking what has changed would cost as much as a page: there the tag is the
- * answer's, and spares only its way.
+ * data, whatever was asked.
  */
-export function entityTags(database: Database): EntityTags {
+function sqliteTags({ readConnection }: SqliteDatabase): EntityTags {
   // The count is of this connection's life.
   const life = randomUUID()
-  const tag = (text: string): string => `W/"${hash('sha256', text, 'base64url').slice(0, 27)}"`
   return {
-    before(query) {
-      if (database.engine !== 'sqlite') return undefined
-      const row = database.readConnection.get<{ data_version: number }>('pragma data_version')
-      return tag(`${life} ${row!.data_version} ${query}`)
+    before(question, ifNoneMatch) {
+      const row = readConnection.get<{ data_version: number }>('pragma data_version')
+      const state = short(`${life} ${row!.data_version} ${question}`)
+      return { state, known: ofState(state, ifNoneMatch) }
     },
-    of: tag,
+    of: ({ state }) => tag(state!, ''),
   }
 }
 
-/** Whether an If-None-Match (RFC 9110, section 13.1.2) names the tag. */
-export function isKnown(tag: string, ifNoneMatch: string | undefined): boolean {
+const unasked: Before = {}
+
+/**
+ * PostgreSQL tells which transactions are visible: until another one ends, nothing has changed. Every page is read with that,
+ * and asking for it alone costs less than any page. On a server that writes all the time the content tells, after the work.
+ */
+function postgresTags(reader: ListReader): EntityTags {
+  const plan: Plan = { sql: `select ${stateSql}`, slots: [], name: 'list_state' }
+  return {
+    before(question, ifNoneMatch) {
+      if (ifNoneMatch === undefined) return unasked
+      return reader.read(plan, []).then(([row]) => {
+        const state = short(`${row![0]} ${question}`)
+        return { state, known: ofState(state, ifNoneMatch) }
+      })
+    },
+    of: (_before, question, state, body) =>
+      tag(state === undefined ? '' : short(`${state} ${question}`), short(body)),
+  }
+}
+
+function tagsIn(ifNoneMatch: string): string[] {
+  return ifNoneMatch.split(',').map((one) => one.trim())
+}
+
+function ofState(state: string, ifNoneMatch: string | undefined): string | undefined {
+  if (ifNoneMatch === undefined) return undefined
+  return tagsIn(ifNoneMatch).find((one) => one.replace(/^W\//, '').startsWith(`"${state}.`))
+}
+
+/** Whether an If-None-Match (RFC 9110, section 13.1.2) names an answer that was read, by what it says. */
+export function isKnown(made: string, ifNoneMatch: string | undefined): boolean {
   if (ifNoneMatch === undefined) return false
-  const bare = tag.replace(/^W\//, '')
-  return ifNoneMatch.split(',').some((one) => one.trim() === '*' || one.trim().replace(/^W\//, '') === bare)
+  const [state, content] = made.slice(3, -1).split('.') as [string, string]
+  return tagsIn(ifNoneMatch).some(
+    (one) =>
+      one === '*' ||
+      one.includes(`"${state}.${content}"`) ||
+      (content !== '' && one.endsWith(`.${content}"`)),
+  )
 }

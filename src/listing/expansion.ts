@@ -1,14 +1,23 @@
 import type { KeyValue } from '../paging/cursor.ts'
 import type { Engine } from '../storage/query-runner.ts'
+import { planMany, planOne } from './expansion-plan.ts'
 import { oneOf } from './filters.ts'
 import { itemPresenter, presenter, type Item } from './items.ts'
-import { fieldOf, shownFields, type Expansion, type Field, type ListDeclaration } from './list.ts'
-import { quote, quoteTable } from './names.ts'
-import { readColumn, Statement, type Plan } from './plan.ts'
+import { fieldOf, shownFields, type Expansion, type ListDeclaration } from './list.ts'
+import type { Plan } from './plan.ts'
 import type { Query } from './query.ts'
 import type { ListReader, Row } from './store.ts'
 
-/** Turns the rows of a page into items, with the rows of other tables that they name: one statement for each expansion. */
+/** Items whose other rows are read by one statement, where each may have many. */
+const itemsAtOnce = 128
+
+/** What an item shows of other rows. */
+type Shown = Item | null | { data: Item[]; hasMore: boolean }
+
+/**
+ * Turns the rows of a page into items, with the rows of other tables that they name or that name them: one statement for each
+ * expansion, and for each 128 items where these may have many.
+ */
 export class Presentation {
   readonly #engine: Engine
   readonly #reader: ListReader
@@ -25,52 +34,75 @@ export class Presentation {
     const parts = await Promise.all(
       expand.map(async (expansion) => {
         const position = columns.indexOf(expansion.from)
-        return { expansion, position, others: await this.#readOthers(list, expansion, position, rows) }
+        const wanted = new Set<KeyValue>(rows.map((row) => row[position]!))
+        wanted.delete(null)
+        return { expansion, position, others: await this.#readOthers(list, expansion, [...wanted]) }
       }),
     )
     return (row) => {
       const item = present(row)
       for (const { expansion, position, others } of parts)
-        item[expansion.name] = others.get(String(row[position])) ?? null
+        item[expansion.name] = others.get(String(row[position])) ?? noneOf(expansion)
       return item
     }
   }
 
-  async #readOthers(
+  #readOthers(
     list: ListDeclaration,
     expansion: Expansion,
-    position: number,
-    rows: readonly Row[],
-  ): Promise<ReadonlyMap<string, Item>> {
-    const wanted = new Set<KeyValue>(rows.map((row) => row[position]!))
-    wanted.delete(null)
-    if (wanted.size === 0) return new Map()
-    const { values, variant } = oneOf([...wanted])
-    const found = await this.#reader.read(this.#plan(list, expansion, values.length, variant), values)
+    wanted: readonly KeyValue[],
+  ): Promise<ReadonlyMap<string, Shown>> {
+    return expansion.many ? this.#readMany(list, expansion, wanted) : this.#readOne(list, expansion, wanted)
+  }
+
+  async #readOne(
+    list: ListDeclaration,
+    expansion: Expansion,
+    wanted: readonly KeyValue[],
+  ): Promise<ReadonlyMap<string, Shown>> {
+    if (wanted.length === 0) return new Map()
+    const { values, variant } = oneOf(wanted)
+    const from = fieldOf(list, expansion.from)
+    const plan = this.#plan(expansion, variant, () => planOne(expansion, from, values.length, this.#engine))
+    const found = await this.#reader.read(plan, values)
     const present = presenter(expansion.fields)
     return new Map(found.map(([key, ...row]) => [String(key), present(row)]))
   }
 
-  #plan(list: ListDeclaration, expansion: Expansion, count: number, variant: string): Plan {
+  async #readMany(
+    list: ListDeclaration,
+    expansion: Expansion,
+    wanted: readonly KeyValue[],
+  ): Promise<ReadonlyMap<string, Shown>> {
+    const from = fieldOf(list, expansion.from)
+    const present = presenter(expansion.fields)
+    const { limit } = expansion.many!
+    const shown = new Map<string, { data: Item[]; hasMore: boolean }>()
+    for (let first = 0; first < wanted.length; first += itemsAtOnce) {
+      const some = wanted.slice(first, first + itemsAtOnce)
+      const size = 2 ** Math.ceil(Math.log2(some.length))
+      const plan = this.#plan(expansion, String(size), () => planMany(expansion, from, size, this.#engine))
+      // Nothing equals null.
+      const values = Array.from({ length: size }, (_, index) => some[index] ?? null)
+      for (const [key, ...row] of await this.#reader.read(plan, values)) {
+        let rows = shown.get(String(key))
+        if (!rows) shown.set(String(key), (rows = { data: [], hasMore: false }))
+        if (rows.data.length < limit) rows.data.push(present(row))
+        else rows.hasMore = true
+      }
+    }
+    return shown
+  }
+
+  #plan(expansion: Expansion, variant: string, make: () => Plan): Plan {
     let plans = this.#plans.get(expansion)
     if (!plans) this.#plans.set(expansion, (plans = new Map()))
     let plan = plans.get(variant)
-    if (!plan) {
-      plan = planExpansion(expansion, fieldOf(list, expansion.from), count, this.#engine)
-      plans.set(variant, plan)
-    }
+    if (!plan) plans.set(variant, (plan = make()))
     return plan
   }
 }
 
-/** The rows whose key is one of the values; the key comes first. */
-export function planExpansion(expansion: Expansion, from: Field, count: number, engine: Engine): Plan {
-  const statement = new Statement(engine)
-  const key: Field = { ...from, column: expansion.key }
-  const shown = shownFields(expansion.fields).map((name) => readColumn(expansion.fields[name]!, engine))
-  const places = Array.from({ length: count }, (_, index) => statement.value(index, key))
-  return statement.plan(
-    `select ${[readColumn(key, engine), ...shown].join(', ')} from ${quoteTable(expansion.table)}` +
-      ` where ${quote(expansion.key)} in (${places.join(', ')})`,
-  )
+function noneOf({ many }: Expansion): Shown {
+  return many ? { data: [], hasMore: false } : null
 }

@@ -50,7 +50,7 @@ export function createListing(parts: ListingParts): Room {
   const common = {
     pages: new Pages(database.engine, reader, new Cursors(keyring), kept),
     presentation: new Presentation(database.engine, reader),
-    tags: entityTags(database),
+    tags: entityTags(database, reader),
   }
   return {
     async routes(app) {

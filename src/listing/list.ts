@@ -50,17 +50,26 @@ export type RowAccess = (caller: Caller | undefined) => Readonly<Record<string, 
 /** Who reads a list, as far as it is known: nobody is known to a list that is public. */
 export type Caller = Pick<Principal, 'kind' | 'role' | 'userId'>
 
-/** A row of another table, shown within the item. */
+/** A row of another table, or several, shown within the item. */
 export interface Expansion {
   /** The name in the item and in the parameter `expand`. */
   name: string
   table: string
   /** The field of this list that names the other row. */
   from: string
-  /** The other table's unique field that is named. */
+  /** The other table's column that equals it: unique, unless there may be `many`. */
   key: string
   fields: Readonly<Record<string, Field>>
+  many?: Many
   description: string
+}
+
+/** The rows of another table that name one item. */
+export interface Many {
+  /** Fields of the expansion, descending with `-` in front. */
+  order: readonly string[]
+  /** Rows of one item, at most. */
+  limit: number
 }
 
 /** All there is to know about one list. */
@@ -103,6 +112,15 @@ export interface SortKey {
   name: string
   field: Field
   descending: boolean
+}
+
+/** The order of an expansion's rows. */
+export function orderOfMany({ name, fields }: Expansion, { order }: Many): SortKey[] {
+  return order.map((text) => {
+    const descending = text.startsWith('-')
+    const key = descending ? text.slice(1) : text
+    return { name: key, field: fieldOf({ name, fields }, key), descending }
+  })
 }
 
 /** A field by its name. Throws for one that the list does not declare, which is a mistake in the declaration. */

@@ -6,9 +6,27 @@ import { fieldOf, type ListDeclaration, type SortKey } from './list.ts'
  * The unique key is always last, so that every order is total; it goes the way of the key before it, so that one index
  * serves an order and its reverse.
  */
-export function readOrder(list: ListDeclaration, sort: string | undefined): SortKey[] {
+export function readOrder(list: ListDeclaration, sort: string | undefined): readonly SortKey[] {
   const asked = list.sort.length === 0 || sort === undefined ? [] : readKeys(list, sort)
-  const keys = asked.length > 0 ? asked : list.order.map((text) => keyOf(list, text))
+  return asked.length > 0 ? withUniqueKey(list, asked) : standingOrder(list)
+}
+
+/** The order when none is asked for; the same array every time. */
+export function standingOrder(list: ListDeclaration): readonly SortKey[] {
+  let order = standing.get(list)
+  if (!order) {
+    order = withUniqueKey(
+      list,
+      list.order.map((text) => keyOf(list, text)),
+    )
+    standing.set(list, order)
+  }
+  return order
+}
+
+const standing = new WeakMap<ListDeclaration, readonly SortKey[]>()
+
+function withUniqueKey(list: ListDeclaration, keys: readonly SortKey[]): readonly SortKey[] {
   const unique = keys.findIndex(({ name }) => name === list.key)
   // Behind the unique key there are no ties to break.
   if (unique >= 0) return keys.slice(0, unique + 1)

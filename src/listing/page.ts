@@ -6,9 +6,9 @@ import { fieldTypes } from './field-types.ts'
 import { shallow, type KeptCounts } from './kept/kept-counts.ts'
 import { readKeysetCursor, showKeysetCursor } from './keyset-cursor.ts'
 import type { Caller, ListDeclaration, PageStyle, SortKey } from './list.ts'
-import { readOrder, reversed, writeOrder } from './order.ts'
+import { reversed, standingOrder, writeOrder } from './order.ts'
 import { planCount, planPage, type Plan, type QueryShape } from './plan.ts'
-import { backwardScope, readQuery, type Parameters, type Query } from './query.ts'
+import { readQuery, type Parameters, type Query } from './query.ts'
 import type { ListReader, Row } from './store.ts'
 import { readCount, type Counting, type Total } from './total.ts'
 
@@ -19,6 +19,8 @@ interface PageOf<Style extends PageStyle> {
   query: Query
   rows: readonly Row[]
   limit: number
+  /** On PostgreSQL the state of the database that was read, unless there were no rows. */
+  state?: string | undefined
 }
 
 export interface CursorPage extends PageOf<'cursor'> {
@@ -77,13 +79,13 @@ export class Pages {
   /** @throws Problem `invalid-cursor` for a cursor that was not issued for this list, these filters and this order. */
   async byCursor(list: ListDeclaration, parameters: Parameters, caller?: Caller): Promise<CursorPage> {
     const query = readQuery(list, parameters, caller)
-    const { limit, scope, order } = query
+    const { limit, scope, backward, order } = query
     const cursor = parameters['cursor']
     const place = cursor === undefined ? undefined : this.#decode(query, cursor)
     const page = { style: 'cursor', query, limit } as const
     if (query.empty) return { ...page, rows: [], nextCursor: null, previousCursor: null }
 
-    const found = await this.rowsBehind(query, place?.key, limit + 1, place?.backward)
+    const found = await this.rowsBehind(query, place?.key, limit + 1, { backward: place?.backward })
     // One row more than asked for tells whether a page follows.
     const more = found.length > limit
     const rows = more ? found.slice(0, limit) : [...found]
@@ -95,8 +97,9 @@ export class Pages {
     return {
       ...page,
       rows,
+      state: this.#stateOf(found),
       nextCursor: after ? cursorAt(rows.at(-1), scope) : null,
-      previousCursor: list.choices && before ? cursorAt(rows[0], backwardScope(scope)) : null,
+      previousCursor: backward && before ? cursorAt(rows[0], backward) : null,
     }
   }
 
@@ -110,7 +113,7 @@ export class Pages {
     const rows = found.slice(0, limit)
     const last = found.length > limit ? rows.at(-1)![query.columns.indexOf(list.key)]! : null
     const nextCursor = last === null ? null : showKeysetCursor(order[0]!.field, last)
-    return { style: 'keyset', query, rows, limit, nextCursor }
+    return { style: 'keyset', query, rows, limit, nextCursor, state: this.#stateOf(found) }
   }
 
   async byOffset(list: ListDeclaration, parameters: Parameters, caller?: Caller): Promise<OffsetPage> {
@@ -121,6 +124,8 @@ export class Pages {
     const counting = readCount(list, parameters['count'])
     const kept = query.filters.length === 0 ? this.#kept.get(list.name) : undefined
     const landing = kept && offset >= shallow && inStandingOrder(query) ? await kept.land(offset) : undefined
+    if (!landing && !query.empty && kept?.totalSql !== undefined && counting !== 'none')
+      return this.#withTotal(query, page, kept, kept.totalSql)
     const { total, estimated } = landing
       ? { total: counting === 'none' ? undefined : landing.total, estimated: false }
       : await this.#count(query, counting, kept)
@@ -134,7 +139,27 @@ export class Pages {
     const place = key ? [...key, landing.skip] : [offset]
     const found = await this.#reader.read(plan, [...values, ...place])
     const hasNext = exact ? page * limit < total : found.length > limit
-    return { ...known, rows: found.slice(0, limit), hasNext }
+    return { ...known, rows: found.slice(0, limit), hasNext, state: this.#stateOf(found) }
+  }
+
+  /** A page and its total by one statement, which sees one moment; behind the last page there is no row to tell the total. */
+  async #withTotal(query: Query, page: number, kept: KeptCounts, totalSql: string): Promise<OffsetPage> {
+    const { limit, values } = query
+    const plan = this.#planPage(query, { rows: limit, from: 'offset', total: totalSql })
+    const rows = await this.#reader.read(plan, [...values, (page - 1) * limit])
+    const total = rows.length > 0 ? Number(rows[0]![query.columns.length]) : await kept.total()
+    const hasNext = page * limit < total
+    return {
+      style: 'offset',
+      query,
+      page,
+      limit,
+      total,
+      estimated: false,
+      rows,
+      hasNext,
+      state: this.#stateOf(rows),
+    }
   }
 
   /** The rows behind a position of the order, or from its beginning; backward in the opposite order. */
@@ -142,11 +167,15 @@ export class Pages {
     query: Query,
     key: readonly KeyValue[] | undefined,
     rows: number,
-    backward = false,
+    { backward = false, wanted }: { backward?: boolean | undefined; wanted?: AbortSignal } = {},
   ): Promise<readonly Row[]> {
     const order = backward ? reversed(query.order) : query.order
     const plan = this.#planPage(query, { rows, from: key ? 'key' : 'start', order, key })
-    return this.#reader.read(plan, [...query.values, ...(key ?? [])])
+    return this.#reader.read(plan, [...query.values, ...(key ?? [])], wanted)
+  }
+
+  #stateOf(rows: readonly Row[]): string | undefined {
+    return this.#engine === 'postgres' && rows.length > 0 ? String(rows[0]!.at(-1)) : undefined
   }
 
   async #count(query: Query, counting: Counting, kept: KeptCounts | undefined): Promise<Total> {
@@ -160,20 +189,33 @@ export class Pages {
     return { total: Number(row![0]), estimated: false }
   }
 
-  #decode({ scope, list }: Query, cursor: string): { key: readonly KeyValue[]; backward: boolean } {
-    const scopes = list.choices ? [scope, backwardScope(scope)] : [scope]
+  #decode({ scope, backward }: Query, cursor: string): { key: readonly KeyValue[]; backward: boolean } {
+    const scopes = backward ? [scope, backward] : [scope]
     const { values, which } = this.#cursors.decodeOneOf(scopes, cursor)
     return { key: values, backward: which === 1 }
   }
 
   #planPage(query: Query, shape: Shape): Plan {
     const { list, filters, columns } = query
-    const { rows, from, order = query.order, key } = shape
+    const { rows, from, order = query.order, key, total } = shape
     const nulls = key?.map((value) => value === null)
     const mask = nulls?.includes(true) ? nulls.map((isNull) => (isNull ? 'n' : 'v')).join('') : ''
-    const name = `${from} ${rows} ${mask} ${shapeOf(query)} ${writeOrder(order).join(',')}`
+    const name = `${from} ${rows} ${mask} ${total ?? ''} ${shapeOf(query)} ${writeOrder(order).join(',')}`
     return this.#planFor(name, () =>
-      planPage({ list, filters, columns, order, rows, from, ...(nulls && { nulls }) }, this.#engine),
+      planPage(
+        {
+          list,
+          filters,
+          columns,
+          order,
+          rows,
+          from,
+          total,
+          state: this.#engine === 'postgres',
+          ...(nulls && { nulls }),
+        },
+        this.#engine,
+      ),
     )
   }
 
@@ -192,6 +234,7 @@ interface Shape {
   from: QueryShape['from']
   order?: readonly SortKey[]
   key?: readonly KeyValue[] | undefined
+  total?: string
 }
 
 /**
@@ -222,7 +265,8 @@ export function keyOf(query: Query, order: readonly SortKey[], row: Row): KeyVal
 }
 
 function inStandingOrder({ list, order }: Query): boolean {
-  return writeOrder(order).join() === writeOrder(readOrder(list, undefined)).join()
+  const standing = standingOrder(list)
+  return order === standing || writeOrder(order).join() === writeOrder(standing).join()
 }
 
 function shapeOf({ list, filters, columns }: Query): string {

@@ -27,6 +27,8 @@ export interface Query {
   expand: readonly Expansion[]
   /** What a cursor is bound to. */
   scope: CursorScope
+  /** The same for the way back, in lists that have one: no cursor of one way is good for the other. */
+  backward: CursorScope | undefined
 }
 
 export function readQuery(list: ListDeclaration, parameters: Parameters, caller?: Caller): Query {
@@ -38,6 +40,11 @@ export function readQuery(list: ListDeclaration, parameters: Parameters, caller?
   const shown = readShown(list, parameters['fields'])
   const all = shown === shownFields(list.fields) && expand.length === 0
   const binding = [writeOrder(order), asked.fingerprint, list.access]
+  const scope: CursorScope = {
+    list: list.name,
+    keys: order.map(cursorKey),
+    query: list.where ? [...binding, rows.fingerprint] : binding,
+  }
   return {
     list,
     filters,
@@ -49,11 +56,8 @@ export function readQuery(list: ListDeclaration, parameters: Parameters, caller?
     // What an order goes by is never hidden.
     columns: all ? shown : neededColumns(shown, order, expand),
     expand,
-    scope: {
-      list: list.name,
-      keys: order.map(cursorKey),
-      query: list.where ? [...binding, rows.fingerprint] : binding,
-    },
+    scope,
+    backward: list.choices ? { ...scope, query: ['backward', scope.query] } : undefined,
   }
 }
 
@@ -63,11 +67,6 @@ function neededColumns(
   expand: readonly Expansion[],
 ): string[] {
   return [...new Set([...shown, ...order.map(({ name }) => name), ...expand.map(({ from }) => from)])]
-}
-
-/** The same place in the list, looked at in the other direction: no cursor of one is good for the other. */
-export function backwardScope({ list, keys, query }: CursorScope): CursorScope {
-  return { list, keys, query: ['backward', query] }
 }
 
 /** The fields that are asked for; all when none of them is one that the list shows. */

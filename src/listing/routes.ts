@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { hash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { Type } from 'typebox'
 import type { App } from '../http/app.ts'
@@ -24,6 +25,9 @@ export interface ListRouteParts {
   tags: EntityTags
 }
 
+/** To be raised when the same rows are shown otherwise: answers that clients have kept are then read anew. */
+const presentationVersion = 1
+
 /** Exports of one address in a minute. */
 const exportsPerMinute = 30
 
@@ -37,13 +41,18 @@ export function listRoute(app: App, list: ListDeclaration, parts: ListRouteParts
     querystring: querySchema(list),
     response: { 200: answerSchema(list), 304: Type.Null({ description: 'Not changed since If-None-Match' }) },
   }
+  // An answer is another one, too, when the list is declared otherwise.
+  const declared = hash('sha256', JSON.stringify([list, String(list.where), presentationVersion]))
   app.get(path, { config: { access, openInDemo }, schema }, async (request, reply) => {
     const parameters = request.query as Parameters
     cacheRules(reply, list)
-    const expected = tags.before(questionOf(list, request))
-    if (expected !== undefined && isKnown(expected, request.headers['if-none-match']))
+    const ifNoneMatch = request.headers['if-none-match']
+    const question = questionOf(list, declared, request)
+    // What changes items is not of this database alone.
+    const before = await tags.before(question, revision ? undefined : ifNoneMatch)
+    if (before.known !== undefined)
       return reply
-        .header('etag', expected)
+        .header('etag', before.known)
         .code(304)
         .send(undefined as never)
 
@@ -51,11 +60,10 @@ export function listRoute(app: App, list: ListDeclaration, parts: ListRouteParts
     const present = await presentation.of(page.query, page.rows)
     const revise = await revision?.()
     const { body, link } = answerOf(page, parameters, revise ? (row: Row) => revise(present(row)) : present)
-    const tag = expected ?? tags.of(body)
+    const tag = tags.of(before, question, revision ? undefined : page.state, body)
     reply.header('etag', tag)
     if (link) reply.header('link', link)
-    if (expected === undefined && isKnown(tag, request.headers['if-none-match']))
-      return reply.code(304).send(undefined as never)
+    if (isKnown(tag, ifNoneMatch)) return reply.code(304).send(undefined as never)
     // The body is JSON text already; as a string of this type it passes the response serializer by.
     return sendCoded(request, reply.header('content-type', 'application/json; charset=utf-8'), body)
   })
@@ -74,7 +82,9 @@ function exportRoute(app: App, list: ListDeclaration, parts: ListRouteParts, for
   const config = { access, openInDemo, rateLimit: { max: exportsPerMinute } }
   app.get(`${path}.${format}`, { config, schema, exposeHeadRoute: false }, async (request, reply) => {
     const query = readQuery(list, request.query as Parameters, request.principal)
-    const pieces = exportRows(query, format, parts.pages, parts.presentation)
+    const wanted = new AbortController()
+    reply.raw.once('close', () => wanted.abort())
+    const pieces = exportRows(query, format, parts.pages, parts.presentation, wanted.signal)
     const coding = acceptedCoding(request.headers['accept-encoding'])
     cacheRules(reply, list)
     reply.header('content-type', exportFormats[format])
@@ -85,8 +95,9 @@ function exportRoute(app: App, list: ListDeclaration, parts: ListRouteParts, for
 }
 
 /** What decides about an answer, besides the data. */
-function questionOf(list: ListDeclaration, { url, principal }: FastifyRequest): string {
-  return list.where ? JSON.stringify([url, readRowAccess(list, principal)]) : url
+function questionOf(list: ListDeclaration, declared: string, { url, principal }: FastifyRequest): string {
+  const whose = list.where ? JSON.stringify(readRowAccess(list, principal)) : ''
+  return `${declared} ${whose} ${url}`
 }
 
 /** What everybody may see may be kept and asked for again with its tag; anything else is kept nowhere. */

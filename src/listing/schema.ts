@@ -34,10 +34,14 @@ export function itemSchema(list: ListDeclaration): TSchema {
   })
 }
 
-function expansionSchema({ fields, description }: Expansion): TSchema {
-  return Type.Union([Type.Object(shownSchemas(fields), { additionalProperties: false }), Type.Null()], {
-    description,
+function expansionSchema({ fields, many, description }: Expansion): TSchema {
+  const other = Type.Object(shownSchemas(fields), { additionalProperties: false })
+  if (!many) return Type.Union([other, Type.Null()], { description })
+  const data = Type.Array(other, {
+    maxItems: many.limit,
+    description: `In the order ${many.order.join(',')}.`,
   })
+  return Type.Object({ data, hasMore: Type.Boolean() }, { description, additionalProperties: false })
 }
 
 export function answerSchema(list: ListDeclaration): TSchema {

@@ -35,11 +35,48 @@ export function postgresReader({ pool }: PostgresDatabase): ListReader {
     }
   }
 
+  /**
+   * The same on a connection of its own, whose statement is cancelled when `wanted` is aborted. The cancelling may reach the
+   * server after the statement has ended: such a connection is closed, so that it never hits the next one's.
+   */
+  async function queryWhile(
+    wanted: AbortSignal,
+    text: string,
+    values: readonly KeyValue[],
+  ): Promise<KeyValue[][]> {
+    const client = await pool.connect().catch((error: unknown) => {
+      throw translateError(error)
+    })
+    let cancelled: Promise<unknown> | undefined
+    const cancel = (): void => {
+      const { processID } = client as unknown as { processID: number }
+      cancelled = pool
+        .query('select pg_cancel_backend($1)', [processID])
+        .catch(() => 'the connection is closed below')
+    }
+    try {
+      wanted.throwIfAborted()
+      wanted.addEventListener('abort', cancel)
+      const parts = { rowMode: 'array' as const, text, values: [...values], types }
+      return (await client.query<KeyValue[]>(parts)).rows
+    } catch (error) {
+      wanted.throwIfAborted()
+      throw translateError(error)
+    } finally {
+      wanted.removeEventListener('abort', cancel)
+      await cancelled
+      client.release(cancelled !== undefined)
+    }
+  }
+
   const valuesFor = (plan: Plan, values: readonly KeyValue[]): KeyValue[] =>
     plan.slots.map((slot) => values[slot]!)
 
   return {
-    read: (plan, values) => query(plan.sql, valuesFor(plan, values), keeps(plan) ? plan.name : undefined),
+    read: (plan, values, wanted) =>
+      wanted
+        ? queryWhile(wanted, plan.sql, valuesFor(plan, values))
+        : query(plan.sql, valuesFor(plan, values), keeps(plan) ? plan.name : undefined),
     async estimate(plan, values) {
       const counted = plan.sql.replace('count(*) as total', '1')
       const [row] = await query(`explain (format json) ${counted}`, valuesFor(plan, values))

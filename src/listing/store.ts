@@ -13,8 +13,12 @@ export type Row = readonly KeyValue[]
 
 /** Runs the statements of lists. They are made here and not by Kysely: compiling costs more than running them. */
 export interface ListReader {
-  /** @param values what the plan's slots point at. */
-  read(plan: Plan, values: readonly KeyValue[]): Promise<readonly Row[]>
+  /**
+   * @param values what the plan's slots point at.
+   * @param wanted aborted when nobody wants the rows any more: on PostgreSQL the statement ends then, on SQLite none is under
+   * way, since each holds everything else up until it is done.
+   */
+  read(plan: Plan, values: readonly KeyValue[], wanted?: AbortSignal): Promise<readonly Row[]>
   /** About what a plan made by planCount would give. SQLite keeps no statistics that are good enough, and counts. */
   estimate(plan: Plan, values: readonly KeyValue[]): Promise<Total>
 }

@@ -119,10 +119,18 @@ function message(scopeHash: string, keys: string): string {
   return `${version}.${scopeHash}.${keys}`
 }
 
-function hashOf({ list, keys, query }: CursorScope): string {
+/** A cursor is read and another one made for the same scope. */
+const hashes = new WeakMap<CursorScope, string>()
+
+function hashOf(scope: CursorScope): string {
+  const known = hashes.get(scope)
+  if (known !== undefined) return known
+  const { list, keys, query } = scope
   const types = keys.map(({ name, type, nullable = false }) => [name, type, nullable])
   const digest = hash('sha256', JSON.stringify([list, types, query]), 'buffer')
-  return digest.subarray(0, hashLength).toString('base64url')
+  const made = digest.subarray(0, hashLength).toString('base64url')
+  hashes.set(scope, made)
+  return made
 }
 
 /** @throws Problem `invalid-cursor` when the value is not of the key's type. */

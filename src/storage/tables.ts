@@ -31,6 +31,9 @@ export interface Tables {
   portal_sessions: PortalSessionsTable
   products: ProductsTable
   posts: PostsTable
+  postern_users_total: KeptTotalTable
+  postern_users_buckets: KeptBucketsTable
+  postern_users_changes: KeptChangesTable
   migrations: MigrationsTable
 }
 
@@ -449,6 +452,26 @@ export interface PostsTable {
   body: string
   /** As in products. */
   created_at: string
+}
+
+/** The number of users without the changes that are noted and not folded in yet: one row. See listing/kept. */
+export interface KeptTotalTable {
+  one: number
+  size: number
+}
+
+/** Users by thousands. SQLite has a table `postern_users_replaced` beside it, for the triggers alone. */
+export interface KeptBucketsTable {
+  id: Generated<number>
+  /** The id of the first user in it. */
+  k0: string
+  size: number
+}
+
+/** A user who came (1) or went (-1). SQLite numbers the rows. */
+export interface KeptChangesTable {
+  k0: string
+  size: number
 }
 
 export interface MigrationsTable {

@@ -152,6 +152,8 @@ onEachEngine('emit', (engine) => {
       assert.match(response.headers.get('content-type') ?? '', /problem\+json/)
     }
     assert.equal((await send('<a/>', 'application/xml')).status, 415)
+    const empty = await service.admin('/events', { method: 'POST' })
+    assert.equal(empty.status, 400, 'neither a body nor a type')
     const unauthenticated = await service.fetch('/events', {
       method: 'POST',
       headers: { 'content-type': 'application/json' },

@@ -40,6 +40,9 @@ const people = [
 ]
 
 type Item = Record<string, unknown>
+interface Operation {
+  parameters: { name: string; schema: object }[]
+}
 
 onEachEngine('a declared list', (engine) => {
   let home: TestDatabase
@@ -247,12 +250,13 @@ onEachEngine('a declared list', (engine) => {
   test('an answer that is known is not sent again; any change makes it unknown', async () => {
     const first = await get('/owned?limit=3')
     const tag = first.headers.get('etag')!
-    assert.match(tag, /^W\/"[\w-]+"$/)
+    assert.match(tag, /^W\/"[\w-]+\.[\w-]*"$/)
     const again = await get('/owned?limit=3', { 'if-none-match': `"other", ${tag}` })
     assert.equal(again.status, 304)
     assert.equal(again.headers.get('etag'), tag)
     assert.equal(await again.text(), '')
     assert.equal((await get('/owned?limit=4', { 'if-none-match': tag })).status, 200)
+    assert.equal((await get('/owned?limit=3', { 'if-none-match': '*' })).status, 304)
     await service.database.transaction((tx) =>
       sql`update measurements set small = 7 where fine = ${engine.name === 'sqlite' ? 1 : true}`.execute(tx),
     )
@@ -262,6 +266,55 @@ onEachEngine('a declared list', (engine) => {
     await service.database.transaction((tx) =>
       sql`update measurements set small = -2 where small = 7`.execute(tx),
     )
+  })
+
+  test('the document has every parameter, with its bounds and defaults', async () => {
+    const { paths } = (await (await get('/openapi.json')).json()) as {
+      paths: Record<string, { get: Operation }>
+    }
+    const parametersOf = (path: string): Operation['parameters'] => paths[path]!.get.parameters
+    const names = (path: string): string[] =>
+      parametersOf(path)
+        .map(({ name }) => name)
+        .toSorted()
+    const rowNames = [...Object.keys(owned.filters!), 'expand', 'fields', 'sort']
+    assert.deepEqual(names('/owned'), [...rowNames, 'count', 'cursor', 'limit', 'page'].toSorted())
+    for (const path of ['/owned.csv', '/owned.ndjson']) assert.deepEqual(names(path), rowNames.toSorted())
+    assert.deepEqual(names('/estimated'), ['count', 'fields', 'limit', 'page', 'sort'])
+    assert.deepEqual(names('/mine'), ['cursor', 'fields', 'limit', 'sort'])
+    const schemaOf = (name: string): string =>
+      JSON.stringify(parametersOf('/owned').find((parameter) => parameter.name === name)!.schema)
+    assert.match(schemaOf('limit'), /"minimum":1.*"maximum":100.*"default":20/)
+    assert.match(schemaOf('page'), /"minimum":1.*"default":1/)
+    assert.match(schemaOf('sort'), /"default":"-day"/)
+    assert.match(schemaOf('count'), /"default":"exact"/)
+    assert.match(schemaOf('cursor'), /"minLength":1/)
+  })
+
+  test('an answer that is known is known before it is read', async () => {
+    const tag = (await get('/owned?limit=3')).headers.get('etag')!
+    const read: string[] = []
+    const { database } = service
+    if (database.engine === 'sqlite') {
+      const arrays = database.readConnection.arrays.bind(database.readConnection)
+      database.readConnection.arrays = (statement) => {
+        read.push(statement)
+        return []
+      }
+      assert.equal((await get('/owned?limit=3', { 'if-none-match': tag })).status, 304)
+      database.readConnection.arrays = arrays
+    } else {
+      // The table is locked: whoever reads it waits.
+      const lock = database.begin()
+      await sql`lock table measurements`.execute(lock.tx)
+      assert.equal((await get('/owned?limit=3', { 'if-none-match': tag })).status, 304)
+      await lock.rollback()
+      const elsewhere = `create table elsewhere_${Date.now()} (id integer)`
+      await database.transaction((tx) => sql.raw(elsewhere).execute(tx))
+      const after = await get('/owned?limit=3', { 'if-none-match': tag })
+      assert.equal(after.status, 304, 'what was changed elsewhere changes nothing of this answer')
+    }
+    assert.deepEqual(read, [])
   })
 
   test('answers are compressed for those who take that', async () => {

@@ -1,5 +1,6 @@
 // Totals and deep pages from what triggers note, against a count and a skip of all rows, after any mix of changes.
 import assert from 'node:assert/strict'
+import { DatabaseSync } from 'node:sqlite'
 import { after, before, beforeEach, test } from 'node:test'
 import fc from 'fast-check'
 import { sql } from 'kysely'
@@ -36,6 +37,9 @@ const orders = list({
   keep: true,
 })
 
+/** What the names of all begin with that is kept for the order of `orders`. */
+const kept = 'postern_orders_by_placed_at_desc_id_desc'
+
 onEachEngine('kept counts', (engine) => {
   let home: TestDatabase
   let database: Database
@@ -47,7 +51,10 @@ onEachEngine('kept counts', (engine) => {
     home = await engine.createDatabase()
     database = await openDatabase(home.url)
     await migrate(database)
-    await run('create table orders (id bigint primary key not null, placed_at integer not null, note text)')
+    const id = engine.name === 'sqlite' ? 'integer primary key' : 'bigint primary key'
+    await run(`create table orders (id ${id}, placed_at integer not null, note text, code text, lane text,
+      unique (code), unique (lane, note))`)
+    await run("create unique index orders_of_note on orders (note) where placed_at = 3 and note <> 'moved'")
     await fill(1, 3_300)
     const missing = await checkList(database, readLists({ lists: [orders] })[0]!)
     assert.equal(missing.list.kept, false)
@@ -147,7 +154,7 @@ onEachEngine('kept counts', (engine) => {
     await keeping.tidy()
     const { rows } = await sql
       .raw<Record<'changes' | 'most', number | string>>(
-        'select (select count(*) from postern_orders_changes) as changes, (select max(size) from postern_orders_buckets) as most',
+        `select (select count(*) from ${kept}_changes) as changes, (select max(size) from ${kept}_buckets) as most`,
       )
       .execute(database.reader)
     assert.equal(Number(rows[0]!.changes), 0)
@@ -165,10 +172,8 @@ onEachEngine('kept counts', (engine) => {
   })
 
   test('what went wrong is found, and counted anew', async () => {
-    await run('update postern_orders_total set size = size + 1')
-    await run(
-      'update postern_orders_buckets set size = size - 7 where id = (select max(id) from postern_orders_buckets)',
-    )
+    await run(`update ${kept}_total set size = size + 1`)
+    await run(`update ${kept}_buckets set size = size - 7 where id = (select max(id) from ${kept}_buckets)`)
     const { faults } = await keeping.check()
     assert.equal(faults.length, 2, faults.join())
     await keeping.repair()
@@ -182,6 +187,87 @@ onEachEngine('kept counts', (engine) => {
     await fill(5_000_010, 3)
     await first.commit()
     await compare([0, 2_000])
+  })
+
+  test('two lists of one table may be kept in different orders', async () => {
+    const byId = readLists({ lists: [list({ ...orders, path: '/by-id', order: ['id'] })] })[0]!
+    const other = (await checkList(database, byId)).list
+    assert.equal(other.kept, false)
+    const otherKeeping = new Keeping(database, other)
+    await otherKeeping.begin()
+    assert.equal((await checkList(database, byId)).list.kept, true)
+    await fill(6_000_000, 30)
+    await run('delete from orders where id >= 6000000')
+    assert.deepEqual((await otherKeeping.check()).faults, [])
+    await otherKeeping.end()
+    assert.equal((await checkList(database, byId)).list.kept, false)
+    await compare([0, 2_000])
+  })
+
+  test('a trigger that is missing or switched off is found, and made again by a repair', async () => {
+    const breaking =
+      engine.name === 'sqlite'
+        ? [`drop trigger ${kept}_deleted`, 'create unique index orders_of_lane on orders (placed_at, lane)']
+        : [`alter table orders disable trigger ${kept}_deleted`, `drop trigger ${kept}_updated on orders`]
+    for (const statement of breaking) {
+      await run(statement)
+      assert.match(
+        (await keeping.check()).faults.join(),
+        /of its triggers are missing, switched off or out of date/,
+      )
+      await keeping.repair()
+      assert.deepEqual((await keeping.check()).faults, [])
+    }
+  })
+
+  test('rows that SQLite replaces are counted, whatever the writer has set', async (context) => {
+    if (engine.name === 'postgres') return
+    const small = fc.nat(5)
+    const row = fc.record({ id: fc.nat(12), at: fc.nat(3), note: small, code: small, lane: small })
+    const write = fc.record({ row, how: fc.nat(10), other: fc.nat(12) })
+    const text = (value: number): string => (value === 0 ? 'null' : `'v${value}'`)
+    await run('delete from orders')
+    for (const recursive of ['off', 'on']) {
+      const connection = new DatabaseSync(home.url.slice('sqlite:'.length), { timeout: 5_000 })
+      connection.exec(`pragma recursive_triggers = ${recursive}`)
+      const counted = connection.prepare(
+        `select (select count(*) from orders) - (select size + coalesce((select sum(size) from ${kept}_changes), 0) from ${kept}_total) as difference`,
+      )
+      fc.assert(
+        fc.property(fc.array(write, { maxLength: 30 }), (writes) => {
+          for (const { row, how, other } of writes) {
+            const { id, at, note, code, lane } = row
+            const values = `(${id === 0 ? 'null' : id}, ${at}, ${text(note)}, ${text(code)}, ${text(lane)})`
+            const more = `(${other + 20}, ${at}, ${text(code)}, ${text(note)}, ${text(lane)})`
+            const into = 'into orders (id, placed_at, note, code, lane) values'
+            const set = `set id = ${other + 1}, note = ${text(note)}, code = ${text(code)}, placed_at = ${at}`
+            const statement = [
+              `insert or replace ${into} ${values}`,
+              `replace ${into} ${values}, ${more}`,
+              `insert or ignore ${into} ${values}, ${more}`,
+              `insert ${into} ${values} on conflict do nothing`,
+              `insert ${into} ${values} on conflict (id) do update set placed_at = 7, code = excluded.code`,
+              `insert or fail ${into} ${more}, ${values}`,
+              `update or replace orders ${set} where id = ${id}`,
+              `update or replace orders set code = ${text(code)} where id >= ${id}`,
+              `update or ignore orders ${set} where id >= ${id}`,
+              `delete from orders where id % 3 = ${at}`,
+              `update or replace orders set placed_at = 3 where id >= ${id}`,
+            ][how]!
+            try {
+              connection.exec(statement)
+            } catch (error) {
+              // Where nothing was said of rows in the way, they refuse the change.
+              assert.match(String(error), /UNIQUE constraint/)
+            }
+            assert.equal(counted.get()!['difference'], 0, `${statement}, recursive_triggers ${recursive}`)
+          }
+        }),
+        { ...propertyRun(context), numRuns: 200 },
+      )
+      connection.close()
+      assert.deepEqual((await keeping.check()).faults, [])
+    }
   })
 
   test('users are kept from the first one on', async () => {

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import { Type, type Static, type TSchema } from 'typebox'
 import type { FastifySchemaCompiler } from 'fastify'
 import type { Clock } from '../../clock.ts'
+import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
 import { defaultBodyLimit } from '../../http/body-reader.ts'
 import { compileValidator } from '../../http/schema-compilers.ts'
@@ -50,7 +51,13 @@ export function eventRoutes(app: App, { emitter, database, clock }: EventRoutePa
       },
     },
     async (request, reply) => {
-      const body = request.body as Static<typeof NewEventBody> | Static<typeof NewEventsBody> | Readable
+      const body = request.body as
+        | Static<typeof NewEventBody>
+        | Static<typeof NewEventsBody>
+        | Readable
+        | undefined
+      // A schema for each media type looks at nothing where there is neither a type nor a body.
+      if (body === undefined) throw new Problem('invalid-body', { detail: 'There is no body.' })
       if (body instanceof Readable) {
         const parts = { emitter, database, clock, budget: app.bodies.budget, lineLimit: defaultBodyLimit }
         const answers = Readable.from(answerLines(body, parts))

@@ -98,7 +98,7 @@ export function portalRoutes(app: App, { portal, portalCookie, baseUrl }: Portal
       schema: {
         tags,
         summary: 'End all links and sessions of an owner',
-        querystring: Type.Object({ owner: Type.String() }),
+        querystring: Type.Object({ owner: Type.String({ pattern: ownerPattern }) }),
         response: { 204: Type.Null() },
       },
     },

@@ -1,11 +1,11 @@
 import type { Database } from '../../storage/database.ts'
 import type { Engine } from '../../storage/query-runner.ts'
 import type { FieldType } from '../field-types.ts'
-import type { Expansion, Field, ListDeclaration } from '../list.ts'
-import { faultOfKept, keptName } from '../kept/kept-order.ts'
+import { orderOfMany, type Expansion, type Field, type ListDeclaration } from '../list.ts'
+import { faultOfKept, totalOf } from '../kept/kept-order.ts'
 import { quote, quoteTable } from '../names.ts'
-import { readOrder } from '../order.ts'
-import { missingIndexes, type MissingIndex } from './index-advice.ts'
+import { standingOrder } from '../order.ts'
+import { missingIndex, missingIndexes, type MissingIndex } from './index-advice.ts'
 import { inspectTable, type Table } from './table.ts'
 
 /** What a declared list and its table say of each other. */
@@ -46,9 +46,11 @@ export async function checkList(database: Database, list: ListDeclaration): Prom
   faults.push(...(await faultsOfSearch(database, list)))
   const fields = knownFields(list.fields, table, engine)
   const expand: Expansion[] = []
+  const missingForMany: MissingIndex[] = []
   for (const expansion of list.expand) {
     const other = await inspectTable(database, expansion.table)
     faults.push(...faultsOfExpansion(expansion, other, list, engine))
+    if (other) missingForMany.push(...missingForExpansion(expansion, other, engine))
     expand.push(other ? { ...expansion, fields: knownFields(expansion.fields, other, engine) } : expansion)
   }
   const readable = { ...list, fields, expand }
@@ -59,7 +61,7 @@ export async function checkList(database: Database, list: ListDeclaration): Prom
   return {
     list: known,
     faults,
-    missing: [...missing, ...missingForSearch(known, table, engine), ...keeping.missing],
+    missing: [...missing, ...missingForSearch(known, table, engine), ...missingForMany, ...keeping.missing],
   }
 }
 
@@ -73,11 +75,11 @@ async function checkKeeping(
 ): Promise<{ kept: boolean; faults: string[]; missing: MissingIndex[] }> {
   if (!list.kept) return nothingKept
   const why =
-    faultOfKept(readOrder(list, undefined)) ??
+    faultOfKept(standingOrder(list)) ??
     (kind === 'view' ? 'keeps the counts of a view, which can have no triggers' : undefined) ??
     (folded ? 'keeps the counts of a table with a collation that is not by bytes' : undefined)
   if (why !== undefined) return { ...nothingKept, faults: [why] }
-  if (await inspectTable(database, keptName(list.table, 'total'))) return { ...nothingKept, kept: true }
+  if (await inspectTable(database, totalOf(list))) return { ...nothingKept, kept: true }
   return { ...nothingKept, missing: [{ query: 'page=…', statement: `postern lists keep ${list.path}` }] }
 }
 
@@ -138,7 +140,7 @@ function faultsOfKey(
 }
 
 function faultsOfExpansion(
-  { name, table, key, fields, from }: Expansion,
+  { name, table, key, fields, from, many }: Expansion,
   other: Table | undefined,
   list: ListDeclaration,
   engine: Engine,
@@ -151,12 +153,21 @@ function faultsOfExpansion(
   )
   if (
     other.kind === 'table' &&
+    !many &&
     !other.indexes.some(({ unique, columns }) => unique && columns.length === 1 && columns[0]!.column === key)
   )
     faults.push(
       `${table}.${key} is not unique, and ${name} is expanded by it: create unique index ${quote(`${table}_${key}_key`)} on ${quoteTable(table)} (${quote(key)});`,
     )
   return faults
+}
+
+/** Rows of one key in their order: without an index each item of a page would read the whole table. */
+function missingForExpansion(expansion: Expansion, other: Table, engine: Engine): MissingIndex[] {
+  const { name, table, key, many } = expansion
+  if (!many || other.kind === 'view') return []
+  const wanted = { query: `expand=${name}`, equal: [key], order: orderOfMany(expansion, many) }
+  return missingIndex(table, wanted, other.indexes, engine)
 }
 
 async function faultsOfSearch(database: Database, list: ListDeclaration): Promise<string[]> {

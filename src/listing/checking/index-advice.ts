@@ -1,7 +1,7 @@
 import type { Engine } from '../../storage/query-runner.ts'
 import { fieldOf, type ListDeclaration, type RowAccess, type SortKey } from '../list.ts'
 import { quote, quoteTable } from '../names.ts'
-import { readOrder } from '../order.ts'
+import { readOrder, standingOrder } from '../order.ts'
 import type { Index, Table } from './table.ts'
 
 /** What a query wants an index for: rows that equal something in some columns, in an order. */
@@ -21,7 +21,7 @@ export interface MissingIndex {
 /** One for every order that can be asked for, and one for every filter that looks for one value. */
 export function wantedIndexes(list: ListDeclaration): WantedIndex[] {
   const rows = rowColumns(list)
-  const standing = readOrder(list, undefined)
+  const standing = standingOrder(list)
   const orders = list.sort.map((sort) => ({
     query: `sort=${sort}`,
     equal: rows,
@@ -67,6 +67,17 @@ export function missingIndexes(list: ListDeclaration, table: Table, engine: Engi
     missing.push({ query: wanted.query, statement: createIndex(list.table, index, engine) })
   }
   return missing
+}
+
+/** The one index that a query wants, when it is missing. */
+export function missingIndex(
+  table: string,
+  wanted: WantedIndex,
+  indexes: readonly Index[],
+  engine: Engine,
+): MissingIndex[] {
+  if (indexes.some((index) => serves(index, wanted))) return []
+  return [{ query: wanted.query, statement: createIndex(table, indexFor(wanted), engine) }]
 }
 
 /** Whether reading the index forward or backward gives the rows in their order. */

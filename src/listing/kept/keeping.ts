@@ -1,9 +1,19 @@
 import { sql } from 'kysely'
 import type { Database, Tx } from '../../storage/database.ts'
 import type { ListDeclaration } from '../list.ts'
-import { beginKeeping, bucketSize, endKeeping, fill } from './definition.ts'
+import {
+  beginKeeping,
+  bucketSize,
+  createTriggers,
+  definitionOf,
+  dropTriggers,
+  endKeeping,
+  fill,
+  type Definition,
+} from './definition.ts'
 import { keptOrder, tuple, terms, type KeptOrder } from './kept-order.ts'
 import { bucketOf, movedSql } from './kept-counts.ts'
+import { faultsOfTriggers } from './check-triggers.ts'
 
 /** A first count of many rows takes its time, in milliseconds. */
 const longCount = 30 * 60_000
@@ -23,16 +33,21 @@ export class Keeping {
   }
 
   begin(): Promise<void> {
-    return this.#all(beginKeeping(this.#order, this.#list.table, this.#database.engine))
+    return this.#all(beginKeeping(this.#definition()))
   }
 
   end(): Promise<void> {
-    return this.#all(endKeeping(this.#order, this.#list.table, this.#database.engine))
+    return this.#all(endKeeping(this.#definition()))
   }
 
-  /** Counts anew, whatever was kept. Writers wait for it. */
+  /** Makes the triggers and counts anew, whatever was kept. Writers wait for it. */
   repair(): Promise<void> {
-    return this.#all(fill(this.#order), true)
+    const definition = this.#definition()
+    return this.#all([...dropTriggers(definition), ...createTriggers(definition), ...fill(this.#order)], true)
+  }
+
+  #definition(): Definition {
+    return definitionOf(this.#database, this.#order, this.#list.table)
   }
 
   /** What is kept, against what is there at the same moment; without faults all is well. Nobody waits for it. */
@@ -51,7 +66,7 @@ export class Keeping {
       )
       .execute(this.#database.reader)
     const { kept, counted, wrong } = rows[0]!
-    const faults: string[] = []
+    const faults = await faultsOfTriggers(this.#database, this.#definition())
     if (Number(kept) !== Number(counted)) faults.push(`${kept} rows are kept, and ${counted} are there`)
     if (Number(wrong) > 0) faults.push(`${wrong} buckets hold another number of rows than they say`)
     return { total: Number(counted), faults }

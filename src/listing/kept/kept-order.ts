@@ -1,7 +1,8 @@
+import { hash } from 'node:crypto'
 import type { Engine } from '../../storage/query-runner.ts'
 import type { Field, ListDeclaration, SortKey } from '../list.ts'
 import { quote, quoteTable } from '../names.ts'
-import { readOrder } from '../order.ts'
+import { standingOrder } from '../order.ts'
 import { readColumn } from '../plan.ts'
 
 /**
@@ -15,7 +16,9 @@ export interface KeptOrder {
   total: string
   buckets: string
   changes: string
-  /** The quoted columns of the order, and what they are called in the buckets. */
+  /** The quoted name of anything else that is kept for the order; without its schema when `local`. */
+  named: (what: string, local?: boolean) => string
+  /** The quoted columns of the order, the unique one last, and what they are called in the buckets. */
   columns: readonly string[]
   keys: readonly string[]
   fields: readonly Field[]
@@ -24,12 +27,14 @@ export interface KeptOrder {
 
 /** The standing order of a list, as it is kept. */
 export function keptOrder(list: ListDeclaration): KeptOrder {
-  const order = readOrder(list, undefined)
+  const order = standingOrder(list)
+  const named = (what: string, local = false): string => quoteTable(nameOf(list.table, order, what, local))
   return {
     table: quoteTable(list.table),
-    total: quoteTable(keptName(list.table, 'total')),
-    buckets: quoteTable(keptName(list.table, 'buckets')),
-    changes: quoteTable(keptName(list.table, 'changes')),
+    total: named('total'),
+    buckets: named('buckets'),
+    changes: named('changes'),
+    named,
     columns: order.map(({ field }) => quote(field.column)),
     keys: order.map((_, index) => `k${index}`),
     fields: order.map(({ field }, index) => ({ ...field, column: `k${index}` })),
@@ -37,10 +42,26 @@ export function keptOrder(list: ListDeclaration): KeptOrder {
   }
 }
 
-/** The name of something that is kept for a table, in the table's schema. */
-export function keptName(table: string, what: string): string {
+/** The table that is there when the standing order of a list is kept. */
+export function totalOf(list: ListDeclaration): string {
+  return nameOf(list.table, standingOrder(list), 'total', false)
+}
+
+/** Longest name that PostgreSQL does not cut off, in bytes. */
+const longestName = 63
+
+/**
+ * `postern_orders_total` for the key alone, ascending, else `postern_orders_by_placed_at_desc_id_desc_total`, in the table's
+ * schema: lists of one table may stand in different orders, and those of the same order share what is kept.
+ */
+function nameOf(table: string, order: readonly SortKey[], what: string, local: boolean): string {
   const [schema, name] = table.includes('.') ? table.split('.', 2) : [undefined, table]
-  return `${schema === undefined ? '' : `${schema}.`}postern_${name}_${what}`
+  const way = order.map(({ field, descending }) => `${field.column}${descending ? '_desc' : ''}`).join('_')
+  const plain = order.length === 1 && !order[0]!.descending
+  const full = `postern_${name}${plain ? '' : `_by_${way}`}`
+  const room = longestName - what.length - 1
+  const short = Buffer.byteLength(full) <= room ? full : `postern_${hash('sha256', full, 'hex').slice(0, 16)}`
+  return `${schema === undefined || local ? '' : `${schema}.`}${short}_${what}`
 }
 
 /** Why an order cannot be kept; nothing when it can. */

@@ -7,6 +7,7 @@ import { audiences } from './0005-audiences.ts'
 import { portal } from './0006-portal.ts'
 import { keptCounts } from './0007-kept-counts.ts'
 import { deliveryInsight } from './0009-delivery-insight.ts'
+import { replacedRows } from './0011-replaced-rows.ts'
 
 /** All migrations, in the order in which they are applied. A released one is never changed. */
 export const migrations: readonly Migration[] = [
@@ -18,4 +19,5 @@ export const migrations: readonly Migration[] = [
   portal,
   keptCounts,
   deliveryInsight,
+  replacedRows,
 ]

@@ -1,0 +1,171 @@
+// Items with the rows of another table that name them: bounded for each item, and by one statement for all of a page.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { sql } from 'kysely'
+import { list } from 'postern'
+import { checkList } from '../../src/listing/checking/check.ts'
+import { readLists } from '../../src/listing/declaration.ts'
+import { Presentation } from '../../src/listing/expansion.ts'
+import { createListReader } from '../../src/listing/store.ts'
+import { openDatabase } from '../../src/storage/open.ts'
+import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
+import { startTestService, type TestService } from '../harness/service.ts'
+import { readList } from './seed.ts'
+
+const carts = list({
+  path: '/carts',
+  table: 'carts',
+  access: 'public',
+  fields: { id: { type: 'uuid' }, parent: { type: 'bigint', nullable: true } },
+  key: 'id',
+  limit: { default: 20, max: 400 },
+  expand: {
+    lines: {
+      table: 'lines',
+      from: 'id',
+      key: 'cart',
+      fields: {
+        position: { type: 'bigint' },
+        price: { type: 'numeric' },
+        at: { type: 'timestamp', nullable: true },
+        secret: { type: 'text', hidden: true },
+      },
+      many: { order: ['-position'], limit: 3 },
+    },
+    notes: {
+      table: 'notes',
+      from: 'parent',
+      key: 'of',
+      fields: { text: { type: 'text' }, number: { type: 'integer' } },
+      many: { order: ['text', 'number'] },
+    },
+  },
+  exports: true,
+})
+
+const cartId = (number: number): string => `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`
+const count = 300
+
+onEachEngine('an expansion to many', (engine) => {
+  let home: TestDatabase
+  let service: TestService
+
+  before(async () => {
+    home = await engine.createDatabase()
+    const database = await openDatabase(home.url)
+    const [uuid, time] = engine.name === 'postgres' ? ['uuid', 'timestamptz'] : ['text', 'text']
+    await database.transaction(async (tx) => {
+      for (const statement of [
+        `create table carts (id ${uuid} primary key, parent bigint)`,
+        `create table lines (cart ${uuid} not null, position bigint not null, price numeric not null, at ${time}, secret text, primary key (cart, position))`,
+        `create table notes (of bigint not null, text text not null, number integer primary key)`,
+      ])
+        await sql.raw(statement).execute(tx)
+      for (let number = 0; number < count; number += 1) {
+        const id = cartId(number)
+        await sql`insert into carts values (${id}, ${number % 3 === 0 ? null : number % 5})`.execute(tx)
+        // Cart n has n % 6 lines.
+        for (let position = 0; position < number % 6; position += 1)
+          await sql`insert into lines values (${id}, ${position}, ${position + 0.5}, '2026-01-31 08:30:00.000137+00', 'x')`.execute(
+            tx,
+          )
+      }
+      for (let number = 0; number < 60; number += 1)
+        await sql`insert into notes values (${number % 2 === 0 ? 1 : 4}, ${`n${number % 7}`}, ${number})`.execute(
+          tx,
+        )
+    })
+    await database.close()
+    service = await startTestService(engine, {
+      databaseUrl: home.url,
+      config: { listing: { lists: [carts] } },
+    })
+  })
+  after(async () => {
+    await service.close()
+    await home.drop()
+  })
+
+  type Many<T> = { data: T[]; hasMore: boolean }
+  type Cart = {
+    id: string
+    parent: string | null
+    lines: Many<object>
+    notes: Many<{ number: number; text: string }>
+  }
+  const items = async (query: string): Promise<Cart[]> =>
+    (await readList(service, `/carts?${query}`)).data as unknown as Cart[]
+
+  test('each item has the first of its rows in their order, and tells whether there are more', async () => {
+    const all = await items('expand=lines,notes&limit=400')
+    assert.equal(all.length, count)
+    for (const [number, { lines, notes, parent }] of all.entries()) {
+      const own = Array.from({ length: number % 6 }, (_, position) => ({
+        position: String(position),
+        price: String(position + 0.5),
+        at: '2026-01-31T08:30:00.000137Z',
+      })).toReversed()
+      assert.deepEqual(lines, { data: own.slice(0, 3), hasMore: own.length > 3 })
+      const noted = parent === '1' || parent === '4'
+      assert.equal(notes.data.length, noted ? 20 : 0)
+      assert.equal(notes.hasMore, noted)
+      const order = notes.data.map(({ text, number }) => `${text} ${String(number).padStart(2, '0')}`)
+      assert.deepEqual(order, order.toSorted())
+    }
+    assert.ok(!('lines' in (await items('expand=notes'))[0]!))
+    assert.deepEqual(Object.keys((await items('fields=parent&expand=lines'))[0]!), ['parent', 'lines'])
+  })
+
+  test('a page takes one statement for each expansion, and a few where it is long', async () => {
+    const { list: declared } = await checkList(service.database, readLists({ lists: [carts] })[0]!)
+    const reader = createListReader(service.database)
+    let statements = 0
+    const counting: typeof reader = {
+      ...reader,
+      read(...parts) {
+        statements += 1
+        return reader.read(...parts)
+      },
+    }
+    const presentation = new Presentation(engine.name, counting)
+    for (const [size, expected] of [
+      [20, 1],
+      [128, 1],
+      [300, 3],
+    ] as const) {
+      statements = 0
+      const rows = Array.from({ length: size }, (_, number) => [cartId(number), null])
+      const columns = ['id', 'parent']
+      await presentation.of(
+        { list: declared, shown: columns, expand: declared.expand.slice(0, 1), columns } as never,
+        rows,
+      )
+      assert.equal(statements, expected)
+    }
+  })
+
+  test('exports have it too', async () => {
+    const lines = (await (await service.fetch('/carts.ndjson?expand=lines')).text()).trimEnd().split('\n')
+    assert.deepEqual(
+      lines.map((line) => JSON.parse(line) as unknown),
+      await items('expand=lines&limit=400'),
+    )
+    const csv = await (await service.fetch('/carts.csv?expand=lines&fields=parent')).text()
+    assert.match(csv, /^parent,lines\r\n,"\{""data"":\[\],""hasMore"":false\}"\r\n/)
+  })
+
+  test('an index that it wants is named', async () => {
+    const { missing, faults } = await checkList(service.database, readLists({ lists: [carts] })[0]!)
+    assert.deepEqual(faults, [])
+    const how = engine.name === 'postgres' ? 'create index concurrently' : 'create index'
+    assert.deepEqual(
+      missing.filter(({ query }) => query.startsWith('expand=')),
+      [
+        {
+          query: 'expand=notes',
+          statement: `${how} "notes_by_of_text_number" on "notes" ("of", "text", "number");`,
+        },
+      ],
+    )
+  })
+})

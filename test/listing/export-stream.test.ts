@@ -1,0 +1,161 @@
+// Exports as streams: their reader sets the pace, and when it leaves nothing goes on for it.
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { after, before, test } from 'node:test'
+import { sql } from 'kysely'
+import { list } from 'postern'
+import type { Database } from '../../src/storage/database.ts'
+import { openDatabase } from '../../src/storage/open.ts'
+import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
+import { adminKey, startTestService, type TestService } from '../harness/service.ts'
+
+const rows = 60_000
+/** 18 MB in all: several times what the system keeps for a connection whose reader does not read. */
+const padding = 'x'.repeat(280)
+const fields = { id: { type: 'integer' }, note: { type: 'text' } } as const
+const long = list({ path: '/long', table: 'long_rows', key: 'id', fields, exports: true })
+/** On PostgreSQL a view that takes a minute to read. */
+const slow = list({ ...long, path: '/slow', table: 'slow_rows' })
+
+onEachEngine('an export', (engine) => {
+  let home: TestDatabase
+  let service: TestService
+  let statements = 0
+
+  before(async () => {
+    home = await engine.createDatabase()
+    const database = await openDatabase(home.url)
+    await database.transaction(
+      async (tx) => {
+        await sql`create table long_rows (id integer primary key, note text not null)`.execute(tx)
+        await sql`insert into long_rows with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < ${sql.lit(rows)})
+          select n, ${sql.lit(padding)} from numbers`.execute(tx)
+        const waiting = engine.name === 'postgres' ? 'from pg_sleep(60)' : ''
+        await sql.raw(`create view slow_rows as select 1 as id, 'x' as note ${waiting}`).execute(tx)
+      },
+      { timeLimit: 60_000 },
+    )
+    await database.close()
+    service = await startTestService(engine, {
+      databaseUrl: home.url,
+      config: { listing: { lists: [long, slow] } },
+    })
+    countStatements(service.database)
+  })
+  after(async () => {
+    await service.close()
+    await home.drop()
+  })
+
+  /** Those that read the table. */
+  function countStatements(database: Database): void {
+    const count = (text: unknown): void => {
+      if (JSON.stringify(text).includes('from \\"long_rows\\"')) statements += 1
+    }
+    if (database.engine === 'sqlite') {
+      const connection = database.readConnection
+      const arrays = connection.arrays.bind(connection)
+      connection.arrays = (text, values) => {
+        count(text)
+        return arrays(text, values)
+      }
+      return
+    }
+    database.pool.on('acquire', (client) => {
+      const counted = client as typeof client & { counts?: true }
+      if (counted.counts) return
+      counted.counts = true
+      const query = client.query.bind(client) as (...parts: unknown[]) => unknown
+      client.query = ((...parts: unknown[]) => {
+        count(parts[0])
+        return query(...parts)
+      }) as typeof client.query
+    })
+  }
+
+  async function begin(path: string): Promise<Socket> {
+    const { hostname, port } = new URL(service.baseUrl)
+    const socket = connect(Number(port), hostname)
+    await once(socket, 'connect')
+    socket.pause()
+    socket.write(
+      `GET ${path} HTTP/1.1\r\nhost: ${hostname}:${port}\r\nauthorization: Bearer ${adminKey}\r\n\r\n`,
+    )
+    return socket
+  }
+
+  /** Until no statement was run while a hundred other requests were answered. */
+  async function settle(): Promise<number> {
+    for (let still = 0, last = -1; still < 100; still += 1) {
+      if (statements !== last) still = 0
+      last = statements
+      await (await service.fetch('/healthz')).arrayBuffer()
+    }
+    return statements
+  }
+
+  test('reads on as its reader does, and no further; all of it comes', async () => {
+    const socket = await begin('/long.ndjson')
+    const read = await settle()
+    assert.ok(read > 0 && read < rows / 500 / 2, `${read} statements for a reader who takes nothing`)
+    const text = await new Promise<string>((resolve) => {
+      let received = ''
+      socket.setEncoding('latin1').on('data', (piece: string) => {
+        received += piece
+        if (received.endsWith('0\r\n\r\n')) resolve(received)
+      })
+      socket.resume()
+    })
+    socket.destroy()
+    assert.equal(text.match(/"id":\d+/g)!.length, rows)
+    assert.ok(statements >= rows / 500)
+  })
+
+  test('is had so many times a minute', async () => {
+    const fields = { id: { type: 'text' } } as const
+    const posts = list({ path: '/long', table: 'posts', key: 'id', fields, exports: true })
+    const limited = await startTestService(engine, {
+      env: { RATE_LIMIT: 'on' },
+      config: { listing: { lists: [posts] } },
+    })
+    try {
+      for (let time = 0; time < 30; time += 1) {
+        const response = await limited.admin('/long.csv')
+        assert.equal(await response.text(), 'id\r\n')
+      }
+      const refused = await limited.admin('/long.csv')
+      assert.equal(refused.status, 429)
+      assert.ok(Number(refused.headers.get('retry-after')) > 0)
+      assert.equal((await limited.admin('/long?limit=1')).status, 200)
+    } finally {
+      await limited.close()
+    }
+  })
+
+  test('ends when its reader leaves', async () => {
+    statements = 0
+    const socket = await begin('/long.csv')
+    const read = await settle()
+    const closed = once(socket, 'close')
+    socket.destroy()
+    await closed
+    assert.ok((await settle()) <= read + 1)
+  })
+
+  test('ends the statement that is under way, too', async () => {
+    if (service.database.engine === 'sqlite') return
+    const { pool } = service.database
+    const running = async (): Promise<number> => {
+      const { rows } = await pool.query<{ count: number }>(
+        `select count(*) from pg_stat_activity where state = 'active' and query like '%"slow_rows"%' and pid <> pg_backend_pid()`,
+      )
+      return rows[0]!.count
+    }
+    const socket = await begin('/slow.ndjson')
+    while ((await running()) === 0);
+    socket.destroy()
+    const began = performance.now()
+    while ((await running()) > 0) assert.ok(performance.now() - began < 30_000, 'it goes on for nobody')
+  })
+})

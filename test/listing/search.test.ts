@@ -1,0 +1,108 @@
+// Full text: PostgreSQL's own, and FTS5 on SQLite, by the same words.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { sql } from 'kysely'
+import { list } from 'postern'
+import { checkList } from '../../src/listing/checking/check.ts'
+import { readLists } from '../../src/listing/declaration.ts'
+import { openDatabase } from '../../src/storage/open.ts'
+import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
+import { startTestService, type TestService } from '../harness/service.ts'
+import { readList, walk } from './seed.ts'
+
+const texts = [
+  'The gate of the fortress is closed at night',
+  'A postern is the side gate that messengers use',
+  'Messengers ride at night, and the GATE opens',
+  'Brücke über den Fluß; naïve café',
+  'Nothing of note (really): 100% "quoted" OR AND NOT near*',
+  '',
+]
+const notes = list({
+  path: '/notes',
+  table: 'notes',
+  access: 'public',
+  fields: { id: { type: 'integer' }, body: { type: 'text', nullable: true } },
+  key: 'id',
+  filters: { q: { kind: 'search', field: 'body' }, from: { kind: 'atLeast', field: 'id' } },
+})
+
+onEachEngine('a search', (engine) => {
+  let home: TestDatabase
+  let service: TestService
+
+  before(async () => {
+    home = await engine.createDatabase()
+    const database = await openDatabase(home.url)
+    const run = (statement: string) => database.transaction((tx) => sql.raw(statement).execute(tx))
+    await run('create table notes (id integer primary key, body text)')
+    const declared = readLists({ lists: [notes] })[0]!
+    const before = await checkList(database, declared)
+    if (engine.name === 'sqlite') {
+      assert.match(before.faults.join(), /there is no FTS5 table notes_search to search body in/)
+      await run(`create virtual table notes_search using fts5(body, content=notes, content_rowid=id)`)
+      for (const [event, row, how] of [
+        ['insert', 'new', ''],
+        ['delete', 'old', `'delete', `],
+      ] as const)
+        await run(`create trigger notes_${event} after ${event} on notes begin
+          insert into notes_search (${how === '' ? '' : 'notes_search, '}rowid, body) values (${how}${row}.id, ${row}.body); end`)
+    } else {
+      const advice = before.missing.find(({ query }) => query === 'q=…')
+      assert.match(advice!.statement, /using gin \(to_tsvector\('simple', "body"\)\);$/)
+      await run(advice!.statement.replace(' concurrently', ''))
+    }
+    const after = await checkList(database, declared)
+    assert.deepEqual([after.faults, after.missing], [[], []])
+    for (const [index, text] of texts.entries())
+      await database.transaction((tx) => sql`insert into notes values (${index + 1}, ${text})`.execute(tx))
+    await run('insert into notes values (7, null)')
+    await database.close()
+    service = await startTestService(engine, {
+      databaseUrl: home.url,
+      config: { listing: { lists: [notes] } },
+    })
+  })
+  after(async () => {
+    await service.close()
+    await home.drop()
+  })
+
+  const ids = async (query: string): Promise<unknown[]> =>
+    (await readList(service, `/notes?${query}`)).data.map(({ id }) => id)
+
+  test('finds the rows that hold all words, in any order and case', async () => {
+    assert.deepEqual(await ids('q=gate'), [1, 2, 3])
+    assert.deepEqual(await ids('q=night+gate'), [1, 3])
+    assert.deepEqual(await ids('q=NIGHT,messengers'), [3])
+    assert.deepEqual(await ids('q=fluß'), [4])
+    assert.deepEqual(await ids('q=gat'), [], 'a word, and not its beginning')
+    assert.deepEqual(await ids('q=gate&from=2'), [2, 3])
+  })
+
+  test('operators of either engine are words or nothing; what holds no word has no effect', async () => {
+    for (const query of [
+      'gate OR fortress',
+      'gate & !night',
+      'gate* NEAR night',
+      '"gate',
+      "gate') --",
+      'body:gate',
+    ]) {
+      const response = await service.fetch(`/notes?q=${encodeURIComponent(query)}`)
+      assert.equal(response.status, 200, query)
+    }
+    assert.deepEqual(await ids(`q=${encodeURIComponent('note OR')}`), [5])
+    assert.equal((await ids('q=%20*()%22')).length, 7)
+    assert.deepEqual(await ids('q=gate%00'), [])
+    assert.equal((await service.fetch(`/notes?q=${'gate+'.repeat(1_500)}`)).status, 200)
+  })
+
+  test('pages go through what was found', async () => {
+    const pages = await walk(service, '/notes?q=gate&limit=1')
+    assert.deepEqual(
+      pages.flat().map(({ id }) => id),
+      [1, 2, 3],
+    )
+  })
+})
