@@ -100,6 +100,13 @@ export const settings = {
     default: '15',
     description: 'Seconds for the whole exchange of one attempt, body included.',
   }),
+  emitDisableAfter: setting({
+    env: 'EMIT_DISABLE_AFTER_DAYS',
+    read: read.days,
+    default: '7',
+    description:
+      'Days of nothing but failures after which a subscriber is disabled; it is told a day before. 0 or `off` never disables.',
+  }),
   handlerRetrySchedule: setting({
     env: 'HANDLER_RETRY_SCHEDULE',
     read: read.schedule,

@@ -36,6 +36,7 @@ const advice: Record<FailureKind, string> = {
     'Check the signing secret that the receiver verifies with, its clock, and headers or firewalls that ask for credentials.',
   'no-such-path': 'Check the path of the address, and that it takes POST.',
   gone: 'The receiver wants no more events. Enable the subscriber again when that is not so.',
+  aborted: 'The receiver asked not to be sent this event again. Replay the delivery when that has changed.',
   'too-large': 'Raise the limit for bodies at the receiver and at proxies before it, or emit smaller events.',
   'too-many-requests':
     'Set a rate limit for this subscriber that it can keep up with. A Retry-After header of the answer is honoured.',

@@ -3,6 +3,7 @@ import { version } from '../http/openapi.ts'
 import type { Outcome, Phases } from '../network/exchange.ts'
 import type { OutboundAgent } from '../network/outbound-agent.ts'
 import { redactedValue } from './custom-headers.ts'
+import { readDirective, type Directive } from './directive.ts'
 import { failureOfError, failureOfStatus, failureOfTime, type Failure } from './failures.ts'
 import { httpSignatureHeaders } from './http-signature.ts'
 import { readRetryAfter } from '../network/retry.ts'
@@ -26,6 +27,8 @@ export interface AttemptRequest {
 export interface AttemptResult extends AttemptRecord {
   /** Milliseconds that the subscriber asked to wait. */
   retryAfter?: number | undefined
+  /** What the subscriber asked for. */
+  directive?: Directive | undefined
 }
 
 /** Makes one attempt. Never rejects for what the subscriber does; rejects with the signal's reason when that is aborted. */
@@ -70,7 +73,8 @@ export function createAttempt({ agent, clock }: { agent: OutboundAgent; clock: C
     if (outcome.error !== undefined && outcome.error === signal.reason) throw signal.reason
 
     const answer = outcome.headers ?? {}
-    const failure = failureOf(outcome, timeout)
+    const directive = readDirective(answer['webhook-delivery'])
+    const failure = failureOf(outcome, timeout, directive)
     return {
       at,
       durationMs: Math.max(0, Math.round(clock.now() - at)),
@@ -82,15 +86,22 @@ export function createAttempt({ agent, clock }: { agent: OutboundAgent; clock: C
       responseHeaders: outcome.headers && describeResponse(outcome.headers),
       responseBody: outcome.body,
       retryAfter: readRetryAfter(first(answer['retry-after']), clock.now()),
+      directive,
     }
   }
 }
 
-function failureOf(outcome: Outcome, timeout: number): Failure | undefined {
+function failureOf(outcome: Outcome, timeout: number, directive: Directive | undefined): Failure | undefined {
   const { error, status, headers, step } = outcome
   if (error instanceof OutOfTime) return failureOfTime(step, timeout)
   if (error !== undefined) return failureOfError(outcome)
-  return status === null ? undefined : failureOfStatus(status, first(headers?.['location']))
+  if (status === null) return undefined
+  const failure = failureOfStatus(status, first(headers?.['location']))
+  if (failure === undefined || directive === undefined) return failure
+  return {
+    kind: directive === 'disable' ? 'gone' : 'aborted',
+    message: `${failure.message} with webhook-delivery: ${directive}`,
+  }
 }
 
 /** JSON, in tenths of milliseconds. */

@@ -24,8 +24,20 @@ export const builtInTypes = {
     samples: [{ message: 'A test event: if its signature verifies, everything is set up.' }],
   },
   'subscriber.disabled': {
-    description: 'A subscriber was disabled: by a call, by its owner, or because it answered 410 Gone.',
+    description:
+      'A subscriber was disabled: by a call, by its owner, because it asked for it (410 Gone or `webhook-delivery: disable`), or because everything failed for a week (EMIT_DISABLE_AFTER_DAYS).',
     samples: [{ subscriber, reason: 'The subscriber answered 410 Gone.' }],
+  },
+  'subscriber.disabling': {
+    description: 'A subscriber will be disabled, unless a delivery arrives before.',
+    samples: [
+      {
+        subscriber,
+        failingSince: '2026-03-01T09:00:00.000Z',
+        disablesAt: '2026-03-08T09:00:00.000Z',
+        delivery,
+      },
+    ],
   },
   'delivery.failing': {
     description:

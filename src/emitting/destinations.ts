@@ -23,8 +23,9 @@ export interface Destination {
   owner: string | null
   /** Whether it is told of deliveries and subscribers; of its own nothing is told. */
   operational: boolean
-  /** Whether it was told that deliveries to it fail. */
-  failing: boolean
+  /** Since when deliveries to it fail, and when it was told that it will be disabled for that. */
+  failingSince: number | null
+  warnedAt: number | null
   /** The keys that sign at a time, in milliseconds since 1970. */
   keysAt(now: number): SigningKey[]
 }
@@ -69,7 +70,8 @@ export class Destinations {
       httpSignature: row.http_signature === 1,
       owner: row.owner,
       operational: row.operational === 1,
-      failing: row.failing_since !== null,
+      failingSince: row.failing_since,
+      warnedAt: row.warned_at,
       keysAt: (now) => keys.filter((key) => signsAt(key, now)).map(({ signing }) => signing),
     }
     if (this.#kept.size >= most) this.#kept.clear()

@@ -39,9 +39,7 @@ export interface DispatcherParts {
   queue: DeliveryQueue
   destinations: Destinations
   attempt: Attempt
-  /** Disables a subscriber that said 410 Gone, if it is still at that address. */
-  disable: (subscriberId: string, url: string, reason: string) => Promise<void>
-  /** Tells admins' subscribers what became of it, where that is worth telling. */
+  /** What follows for the subscriber: it is told, warned or disabled. */
   tell: Notices['tell']
   metrics: DeliveryMetrics
   clock: Clock
@@ -283,20 +281,16 @@ export class Dispatcher implements Worker {
     await this.#completions.add(completion)
     if (verdict.kind === 'retry' && verdict.delay < pollEvery) this.#wakeIn(verdict.delay + 1)
     await this.#parts.tell(delivery, destination, event, verdict, result)
-    if (verdict.kind === 'dead') await this.#surface(delivery, destination, result.error, verdict.gone)
-  }
-
-  /** A dead letter is told of at once, beside being kept and counted. */
-  async #surface(
-    delivery: Claimed,
-    { id, url }: Destination,
-    error: string | null,
-    gone: boolean,
-  ): Promise<void> {
-    this.#parts.log.warn(
-      { deliveryId: delivery.id, subscriberId: id, attempts: delivery.begun, error },
-      'a delivery was dead-lettered',
-    )
-    if (gone) await this.#parts.disable(id, url, 'The subscriber answered 410 Gone.')
+    if (verdict.kind === 'dead')
+      this.#parts.log.warn(
+        {
+          deliveryId: delivery.id,
+          subscriberId: destination.id,
+          attempts: delivery.begun,
+          error: result.error,
+          failure: result.failure,
+        },
+        'a delivery was dead-lettered',
+      )
   }
 }

@@ -65,6 +65,7 @@ export type FailureKind =
   | 'address-refused'
   | 'tls-failed'
   | 'payload-gone'
+  | 'aborted'
   | 'other'
 
 /** What speaks against an exchange that was answered; `undefined` for 2xx. */

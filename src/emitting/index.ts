@@ -15,6 +15,7 @@ import type { EmittingConfig } from './config.ts'
 import { DeliveryLog } from './delivery-log.ts'
 import { builtInTypes } from './built-in-types.ts'
 import { Destinations } from './destinations.ts'
+import type { DisablingPolicy } from './disabling.ts'
 import { Dispatcher } from './dispatcher.ts'
 import { createEmitter, type EmitWithin } from './emitter.ts'
 import { EventCatalogue } from './event-catalogue.ts'
@@ -70,8 +71,16 @@ export function createEmitting(parts: EmittingParts): Emitting {
     ownerlessGetAll: config.ownerlessGetAll ?? false,
   })
   const emitter = createEmitter({ clock, catalogue, fanOut })
-  const notices = new Notices({ database, emitter, clock, log })
-  const subscribers = new Subscribers({
+  const disabling: DisablingPolicy = { after: configuration.emitDisableAfter }
+  const notices = new Notices({
+    database,
+    emitter,
+    clock,
+    log,
+    disabling,
+    disable: (...about) => subscribers.disable(...about),
+  })
+  const subscribers: Subscribers = new Subscribers({
     database,
     keyring,
     secrets,
@@ -88,7 +97,6 @@ export function createEmitting(parts: EmittingParts): Emitting {
     queue: openQueue(database),
     destinations: new Destinations({ database, keyring, secrets, defaults: { timeout, schedule } }),
     attempt: createAttempt({ agent, clock }),
-    disable: (id, url, reason) => subscribers.disable(id, url, reason),
     tell: (...about) => notices.tell(...about),
     metrics: deliveryMetrics(metrics),
     clock,
@@ -109,6 +117,7 @@ export function createEmitting(parts: EmittingParts): Emitting {
         database,
         clock,
         keyring,
+        disabling,
         subscribers,
         testEvents: new TestEvents(database, emitter, subscribers),
         keysOf: (id) => secrets.describe(database.reader, id, clock.now()),

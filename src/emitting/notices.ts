@@ -5,6 +5,7 @@ import type { SubscribersTable } from '../storage/tables.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { AttemptResult } from './attempt.ts'
 import { holds, type Condition } from './conditions.ts'
+import { consequenceOf, disablesAt, reasonOfFailing, type DisablingPolicy } from './disabling.ts'
 import type { Destination } from './destinations.ts'
 import type { Emitter } from './emitter.ts'
 import { matchesType } from './event-types.ts'
@@ -19,12 +20,23 @@ export interface NoticesParts {
   emitter: Emitter
   clock: Clock
   log: Log
+  disabling: DisablingPolicy
+  /** Disables a subscriber, if it is active and still at that address, and fails if `failing`; tells it, too. */
+  disable: (
+    tx: Tx,
+    subscriber: { id: string; url: string },
+    reason: string,
+    failing: boolean,
+  ) => Promise<void>
 }
 
+/** One thing that follows from an attempt. */
+type Consequence = (tx: Tx) => Promise<unknown>
+
 /**
- * Events about deliveries and subscribers, for the subscribers that admins marked as operational. What those do
- * themselves is never told, so no event causes another one. That a subscriber fails is told once, until a delivery
- * arrives again.
+ * What follows from attempts for their subscribers, and the events about it for the subscribers that admins marked as
+ * operational. What those do themselves is never told, so no event causes another one. That a subscriber fails is told
+ * once, until a delivery arrives again.
  */
 export class Notices {
   readonly #parts: NoticesParts
@@ -34,7 +46,7 @@ export class Notices {
   }
 
   /**
-   * What an attempt says of its subscriber, when it is written down. A crash between the two leaves it untold; the
+   * What an attempt means for its subscriber, when it is written down. A crash between the two leaves it untold; the
    * delivery's own state is kept all the same. Never rejects: a delivery does not depend on it.
    */
   async tell(
@@ -44,25 +56,50 @@ export class Notices {
     verdict: Verdict,
     result: AttemptResult,
   ): Promise<void> {
-    const { operational, failing } = destination
-    if (operational) return
-    const recovers = verdict.kind === 'delivered' && failing
-    const fails = verdict.kind === 'retry' && !failing && delivery.begun >= failingAfter
-    if (!recovers && !fails && verdict.kind !== 'dead') return
+    const consequences = [...this.#consequences(delivery, destination, event, verdict, result)]
+    if (consequences.length === 0) return
     const { database, log } = this.#parts
-    const about = { subscriber: subscriberOf(destination), delivery: deliveryOf(delivery, event, result) }
     try {
-      const told = await database.transaction(
+      await database.transaction(
         async (tx) => {
-          if (recovers) return this.#change(tx, destination.id, false, about)
-          if (fails) return this.#change(tx, destination.id, true, about)
-          return this.#emit(tx, 'delivery.dead', about)
+          for (const follow of consequences) await follow(tx)
         },
         { lane: 'work' },
       )
-      if (told) database.signal('deliveries')
+      database.signal('deliveries')
     } catch (error) {
       log.error({ err: error, subscriberId: destination.id }, 'admins could not be told of a delivery')
+    }
+  }
+
+  *#consequences(
+    delivery: Claimed,
+    destination: Destination,
+    event: Payload,
+    verdict: Verdict,
+    result: AttemptResult,
+  ): Iterable<Consequence> {
+    const { disabling, clock, disable } = this.#parts
+    const { id, operational, failingSince } = destination
+    if (!operational) {
+      const about = { subscriber: subscriberOf(destination), delivery: deliveryOf(delivery, event, result) }
+      const dead = verdict.kind === 'dead'
+      if (verdict.kind === 'delivered') {
+        if (failingSince !== null) yield (tx) => this.#recovered(tx, id, about)
+      } else if (result.failure !== 'aborted') {
+        if (failingSince === null && (dead || delivery.begun >= failingAfter))
+          // A dead letter is told by itself.
+          yield (tx) => this.#failing(tx, id, dead ? undefined : about)
+        const next = consequenceOf(destination, disabling, clock.now())
+        if (next === 'warn') yield (tx) => this.#warn(tx, destination, about)
+        else if (next === 'disable')
+          yield (tx) => disable(tx, destination, reasonOfFailing(failingSince!), true)
+      }
+      if (dead) yield (tx) => this.#emit(tx, 'delivery.dead', about)
+    }
+    if (verdict.kind !== 'retry' && verdict.disable !== undefined) {
+      const reason = verdict.disable
+      yield (tx) => disable(tx, destination, reason, false)
     }
   }
 
@@ -76,20 +113,55 @@ export class Notices {
   }
 
   /** Of several deliveries and processes that notice the same, one tells it. */
-  async #change(tx: Tx, subscriberId: string, fails: boolean, about: object): Promise<boolean> {
+  async #failing(tx: Tx, id: string, about: object | undefined): Promise<void> {
+    const changed = await this.#change(
+      tx,
+      id,
+      { failing_since: this.#parts.clock.now() },
+      'failing_since',
+      'is',
+    )
+    if (changed && about) await this.#emit(tx, 'delivery.failing', about)
+  }
+
+  async #recovered(tx: Tx, id: string, about: object): Promise<void> {
+    const health = { failing_since: null, warned_at: null }
+    if (await this.#change(tx, id, health, 'failing_since', 'is not'))
+      await this.#emit(tx, 'delivery.recovered', about)
+  }
+
+  async #warn(tx: Tx, { id, failingSince }: Destination, about: object): Promise<void> {
+    const warnedAt = this.#parts.clock.now()
+    if (!(await this.#change(tx, id, { warned_at: warnedAt }, 'warned_at', 'is'))) return
+    const at = disablesAt({ failingSince, warnedAt }, this.#parts.disabling)
+    await this.#emit(tx, 'subscriber.disabling', {
+      ...about,
+      failingSince: new Date(failingSince!).toISOString(),
+      disablesAt: new Date(at!).toISOString(),
+    })
+  }
+
+  /** Whether the row was as expected. */
+  async #change(
+    tx: Tx,
+    id: string,
+    columns: Partial<Pick<SubscribersTable, 'failing_since' | 'warned_at'>>,
+    expected: 'failing_since' | 'warned_at',
+    toBe: 'is' | 'is not',
+  ): Promise<boolean> {
     const now = this.#parts.clock.now()
     const row = await tx
       .updateTable('subscribers')
       .set({
-        failing_since: fails ? now : null,
+        ...columns,
         // Opened subscribers are kept by it.
         updated_at: sql<number>`case when updated_at >= ${now} then updated_at + 1 else ${now} end`,
       })
-      .where('id', '=', subscriberId)
-      .where('failing_since', fails ? 'is' : 'is not', null)
+      .where('id', '=', id)
+      .where(expected, toBe, null)
       .returning('id')
       .executeTakeFirst()
-    return row !== undefined && this.#emit(tx, fails ? 'delivery.failing' : 'delivery.recovered', about)
+    return row !== undefined
   }
 
   /** Whether anybody is to get it; if not, there is no such event. */

@@ -196,24 +196,23 @@ export class Subscribers {
     })
   }
 
-  /** Disables it by itself, if it is active and still at that address. */
-  async disable(id: string, url: string, reason: string): Promise<void> {
-    const { database } = this.#parts
-    await database.transaction(
-      async (tx) => {
-        const row = await tx
-          .updateTable('subscribers')
-          .set({ status: 'disabled', disabled_reason: reason, updated_at: this.#later() })
-          .where('id', '=', id)
-          .where('url', '=', url)
-          .where('status', '=', 'active')
-          .returningAll()
-          .executeTakeFirst()
-        if (row) await this.#parts.tellDisabled(tx, row)
-      },
-      { lane: 'work' },
-    )
-    database.signal('deliveries')
+  /** Disables it by itself, if it is active and still at that address; with `failing` only if nothing arrived meanwhile. */
+  async disable(
+    tx: Tx,
+    { id, url }: Pick<SubscribersTable, 'id' | 'url'>,
+    reason: string,
+    failing: boolean,
+  ): Promise<void> {
+    const row = await tx
+      .updateTable('subscribers')
+      .set({ status: 'disabled', disabled_reason: reason, updated_at: this.#later() })
+      .where('id', '=', id)
+      .where('url', '=', url)
+      .where('status', '=', 'active')
+      .$if(failing, (still) => still.where('failing_since', 'is not', null))
+      .returningAll()
+      .executeTakeFirst()
+    if (row) await this.#parts.tellDisabled(tx, row)
   }
 
   async #lock(tx: Tx, id: string, reach: Reach): Promise<SubscribersTable> {
@@ -302,7 +301,7 @@ function statusColumns(
     throw new Problem('forbidden', { detail: 'An admin disabled this subscriber, and can enable it again.' })
   const reason = byOwner ? disabledByOwner : disabledByAdmin
   // What failed before the pause may be mended: it is told anew when it is not.
-  const health = before.status === status ? {} : { failing_since: null }
+  const health = before.status === status ? {} : { failing_since: null, warned_at: null }
   return { status, disabled_reason: status === 'disabled' ? reason : null, ...health }
 }
 

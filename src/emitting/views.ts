@@ -5,6 +5,7 @@ import { adviceFor } from './advice.ts'
 import { conditionOperators, type Condition } from './conditions.ts'
 import { redactedValue, showCustomHeaders } from './custom-headers.ts'
 import { deliveryStatuses } from './delivery-filter.ts'
+import { disablesAt, type DisablingPolicy } from './disabling.ts'
 import type { DeliveryEntry } from './delivery-log.ts'
 import type { KeyDescription } from './secrets.ts'
 
@@ -44,7 +45,13 @@ export const SubscriberView = Type.Object(
     failingSince: Nullable(
       Type.String({
         format: 'date-time',
-        description: 'When it was told that deliveries fail again and again; null while they arrive',
+        description: 'Since when deliveries fail again and again; null while they arrive',
+      }),
+    ),
+    disablesAt: Nullable(
+      Type.String({
+        format: 'date-time',
+        description: 'When it will be disabled by a failure, if nothing arrives until then',
       }),
     ),
     createdAt: Time,
@@ -90,7 +97,10 @@ export function viewKey({
 export function viewSubscriber(
   row: SubscribersTable,
   headers: Readonly<Record<string, string>>,
+  policy: DisablingPolicy,
 ): Static<typeof SubscriberView> {
+  const failing = { failingSince: row.failing_since, warnedAt: row.warned_at }
+  const end = row.status === 'active' ? disablesAt(failing, policy) : null
   return {
     id: row.id,
     url: row.url,
@@ -113,6 +123,7 @@ export function viewSubscriber(
     owner: row.owner,
     operational: row.operational === 1,
     failingSince: row.failing_since === null ? null : iso(row.failing_since),
+    disablesAt: end === null ? null : iso(end),
     createdAt: iso(row.created_at),
     updatedAt: iso(row.updated_at),
   }

@@ -6,6 +6,7 @@ import type { App } from '../../http/app.ts'
 import { readLimit } from '../../paging/limit.ts'
 import type { SubscribersTable } from '../../storage/tables.ts'
 import type { Reach } from '../audience.ts'
+import type { DisablingPolicy } from '../disabling.ts'
 import { openHeaders } from '../destinations.ts'
 import type { KeyDescription } from '../secrets.ts'
 import { readSettings, Secret } from '../subscriber-body.ts'
@@ -27,6 +28,7 @@ export interface SubscriberRouteParts {
   testEvents: TestEvents
   keysOf: (subscriberId: string) => Promise<KeyDescription[]>
   keyring: Keyring
+  disabling: DisablingPolicy
 }
 
 const tags = ['subscribers']
@@ -60,12 +62,12 @@ const WithPublicKeys = Type.Object(
 
 export function subscriberRoutes(
   app: App,
-  { subscribers, testEvents, keysOf, keyring }: SubscriberRouteParts,
+  { subscribers, testEvents, keysOf, keyring, disabling }: SubscriberRouteParts,
   area: Area,
 ): void {
   const { prefix, reach } = area
   const config = { access: area.access }
-  const view = (row: SubscribersTable) => viewSubscriber(row, openHeaders(keyring, row))
+  const view = (row: SubscribersTable) => viewSubscriber(row, openHeaders(keyring, row), disabling)
 
   app.post(
     `${prefix}/subscribers`,

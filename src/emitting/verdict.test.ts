@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { AttemptResult } from './attempt.ts'
+import { readDirective } from './directive.ts'
+import { judge } from './verdict.ts'
+
+const answered = (status: number | null, more: Partial<AttemptResult> = {}): AttemptResult => ({
+  at: 0,
+  durationMs: 1,
+  status,
+  error: status !== null && status < 300 ? null : 'failed',
+  failure: null,
+  phases: null,
+  requestHeaders: '{}',
+  responseHeaders: null,
+  responseBody: null,
+  ...more,
+})
+const judged = (result: AttemptResult, begun = 1) => judge(result, [0, 1000, 2000], begun, () => 0.5)
+
+test('2xx is a delivery, and what else comes is tried again until the schedule ends', () => {
+  assert.deepEqual(judged(answered(204)), { kind: 'delivered' })
+  assert.deepEqual(judged(answered(500)), { kind: 'retry', delay: 1000 })
+  assert.deepEqual(judged(answered(null), 2), { kind: 'retry', delay: 2000 })
+  assert.deepEqual(judged(answered(302), 3), { kind: 'dead' })
+  assert.deepEqual(judged(answered(200, { error: 'its body did not end' })), { kind: 'retry', delay: 1000 })
+})
+
+test('410 and webhook-delivery: disable end everything', () => {
+  assert.deepEqual(judged(answered(410)), { kind: 'dead', disable: 'The subscriber answered 410 Gone.' })
+  const disable = 'The subscriber answered with webhook-delivery: disable.'
+  assert.deepEqual(judged(answered(500, { directive: 'disable' })), { kind: 'dead', disable })
+  assert.deepEqual(judged(answered(200, { directive: 'disable' })), { kind: 'delivered', disable })
+})
+
+test('webhook-delivery: abort-message ends the attempts, and changes nothing of a delivery that arrived', () => {
+  assert.deepEqual(judged(answered(503, { directive: 'abort-message' })), { kind: 'dead' })
+  assert.deepEqual(judged(answered(200, { directive: 'abort-message' })), { kind: 'delivered' })
+})
+
+test('the header is read without its case and beside others; what is not known means nothing', () => {
+  assert.equal(readDirective(' Disable '), 'disable')
+  assert.equal(readDirective('abort-message, later'), 'abort-message')
+  assert.equal(readDirective(['x', 'abort-message']), 'abort-message')
+  assert.equal(readDirective('disabled'), undefined)
+  assert.equal(readDirective(undefined), undefined)
+})

@@ -1,0 +1,142 @@
+// When deliveries end by themselves: what a subscriber asks for in its answers, and a week of nothing but failures.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { systemClock } from '../../src/clock.ts'
+import { onEachEngine } from '../harness/engines.ts'
+import { startReceiver, type Answer } from '../harness/receiver.ts'
+import type { TestService } from '../harness/service.ts'
+import { deliveries, emit, expectJson, settled, startEmitting, subscribe, until } from './harness.ts'
+
+const day = 86_400_000
+
+interface Shown {
+  status: string
+  disabledReason: string | null
+  failingSince: string | null
+  disablesAt: string | null
+}
+const show = async (service: TestService, id: string): Promise<Shown> =>
+  (await expectJson(service, 200, `/subscribers/${id}`)) as Shown
+
+const asking =
+  (status: number, what: string): Answer =>
+  (response) =>
+    response.writeHead(status, { 'webhook-delivery': what }).end()
+
+onEachEngine('deliveries that end', (engine) => {
+  test('webhook-delivery: disable ends everything, also with a success', async () => {
+    for (const [status, delivery] of [
+      [200, 'delivered'],
+      [503, 'dead'],
+    ] as const) {
+      const receiver = await startReceiver(asking(status, 'disable'))
+      const service = await startEmitting(engine)
+      const { id } = await subscribe(service, { url: receiver.url })
+      await emit(service, { type: 'a', data: 1 })
+      const { attempts } = await settled(service, id, delivery)
+      assert.equal(attempts.length, 1)
+      const shown = await until(async () => {
+        const now = await show(service, id)
+        return now.status === 'disabled' && now
+      }, 'it is disabled')
+      assert.equal(shown.disabledReason, 'The subscriber answered with webhook-delivery: disable.')
+      await Promise.all([service.close(), receiver.close()])
+    }
+  })
+
+  test('webhook-delivery: abort-message ends the attempts of this message, which is shown, and nothing else', async () => {
+    const receiver = await startReceiver(asking(500, 'abort-message'), 204)
+    const service = await startEmitting(engine)
+    const { id } = await subscribe(service, { url: receiver.url })
+    await emit(service, { type: 'a', data: 1 })
+    const { attempts } = await settled(service, id, 'dead')
+    assert.equal(attempts.length, 1)
+    assert.equal(attempts[0]!.failure, 'aborted')
+    assert.equal(attempts[0]!.error, 'answered 500 with webhook-delivery: abort-message')
+    await emit(service, { type: 'a', data: 2 })
+    await settled(service, id, 'delivered')
+    const { status, failingSince } = await show(service, id)
+    assert.deepEqual([status, failingSince], ['active', null])
+    await Promise.all([service.close(), receiver.close()])
+  })
+
+  test('after a week of nothing but failures, announced a day before; enabled again, all goes on', async () => {
+    let skipped = 0
+    const clock = { ...systemClock, now: () => Date.now() + skipped }
+    const [admins, receiver] = await Promise.all([startReceiver(), startReceiver(500)])
+    const service = await startEmitting(engine, {
+      env: { EMIT_RETRY_SCHEDULE: '0' },
+      parts: { clock },
+    })
+    await subscribe(service, { url: admins.url, operational: true, eventTypes: ['subscriber.*'] })
+    const { id } = await subscribe(service, { url: receiver.url })
+    const fail = async (data: number): Promise<void> => {
+      await emit(service, { type: 'a', data })
+      await until(
+        async () => (await deliveries(service, id, '?status=dead')).length === data,
+        `delivery ${data} is dead`,
+      )
+    }
+    await fail(1)
+    const failing = await until(async () => {
+      const now = await show(service, id)
+      return now.failingSince !== null && now
+    }, 'it is shown to fail')
+    assert.equal(Date.parse(failing.disablesAt!) - Date.parse(failing.failingSince!), 7 * day)
+
+    skipped = 5.9 * day
+    await fail(2)
+    assert.equal(admins.calls.length, 0)
+
+    skipped = 6.1 * day
+    await fail(3)
+    const [warning] = (await admins.waitFor(1)).map(({ body }) => JSON.parse(body.toString()))
+    assert.equal(warning.type, 'subscriber.disabling')
+    assert.equal(warning.data.subscriber.id, id)
+    const warned = await show(service, id)
+    assert.equal(warned.status, 'active')
+    assert.equal(warned.disablesAt, warning.data.disablesAt)
+
+    skipped = 7.05 * day
+    await fail(4)
+    assert.equal((await show(service, id)).status, 'active', 'the whole day of the warning has to pass')
+
+    skipped = 7.2 * day
+    await fail(5)
+    await admins.waitFor(2)
+    const disabled = await show(service, id)
+    assert.equal(disabled.status, 'disabled')
+    assert.match(disabled.disabledReason ?? '', /^Every attempt since 20.* failed\.$/)
+    assert.equal(disabled.disablesAt, null)
+
+    receiver.answer(204)
+    await expectJson(service, 200, `/subscribers/${id}`, { method: 'PATCH', json: { status: 'active' } })
+    const again = await show(service, id)
+    assert.deepEqual([again.status, again.disabledReason, again.failingSince], ['active', null, null])
+    await emit(service, { type: 'a', data: 6 })
+    await settled(service, id, 'delivered')
+    await Promise.all([service.close(), admins.close(), receiver.close()])
+  })
+
+  test('a delivery that arrives in time ends it: nothing is disabled, and the week begins anew', async () => {
+    let skipped = 0
+    const clock = { ...systemClock, now: () => Date.now() + skipped }
+    const receiver = await startReceiver(500, 204, 500)
+    const service = await startEmitting(engine, { env: { EMIT_RETRY_SCHEDULE: '0' }, parts: { clock } })
+    const { id } = await subscribe(service, { url: receiver.url })
+    await emit(service, { type: 'a', data: 1 })
+    await until(async () => (await show(service, id)).failingSince !== null, 'it fails')
+    skipped = 6.9 * day
+    await emit(service, { type: 'a', data: 2 })
+    await until(async () => (await show(service, id)).failingSince === null, 'it has recovered')
+    skipped = 8 * day
+    await emit(service, { type: 'a', data: 3 })
+    const { status, disablesAt } = await until(async () => {
+      const now = await show(service, id)
+      return now.failingSince !== null && now
+    }, 'it fails again')
+    assert.equal(status, 'active')
+    assert.ok(Date.parse(disablesAt!) > Date.now() + 14 * day)
+    await Promise.all([service.close(), receiver.close()])
+  })
+})
