@@ -123,6 +123,9 @@ export function commandLine(): Command {
     .option('--subscriber <id>', 'only deliveries to this one')
     .option('--since <time>', 'only deliveries created at this time or later')
     .option('--until <time>', 'only deliveries created before this time')
+    .option('--event-type <type>', 'only deliveries of this type of events')
+    .option('--status <status>', 'deliveries in this status: dead (default), delivered or cancelled')
+    .option('--rate <number>', 'at most so many deliveries per second to each subscriber')
     .option('--dry-run', 'only count')
     .action(async (what: string, options: ReplayOptions) =>
       (await import('./replay.ts')).replay(what, options),

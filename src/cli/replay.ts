@@ -14,6 +14,9 @@ export interface ReplayOptions {
   subscriber?: string
   since?: string
   until?: string
+  eventType?: string
+  status?: string
+  rate?: string
   dryRun?: boolean
 }
 
@@ -48,6 +51,7 @@ async function replayDeliveries(
   signal: AbortSignal,
 ): Promise<void> {
   const filter = readFilter(options)
+  const rate = readRate(options.rate)
   const subscribers = await database.reader
     .selectFrom('subscribers')
     .select('id')
@@ -62,10 +66,10 @@ async function replayDeliveries(
     return
   }
   const begun = []
-  for (const { id } of subscribers) begun.push(await jobs.begin(id, filter))
+  for (const { id } of subscribers) begun.push(await jobs.begin(id, filter, rate))
   const total = begun.reduce((sum, job) => sum + job.total, 0)
   if (total === 0) {
-    process.stdout.write('There is no dead delivery to send again.\n')
+    process.stdout.write(`There is no ${filter.status} delivery to send again.\n`)
     return
   }
   process.stderr.write(`${total} deliveries: a running service makes them due; Ctrl-C cancels the rest\n`)
@@ -156,9 +160,21 @@ function showProgress(total: number, what: string): { update: (done: number) => 
 
 function readFilter(options: ReplayOptions): DeliveryFilter {
   try {
-    return { ...readDeliveryFilter({ since: options.since, until: options.until }), status: 'dead' }
+    const { since, until, eventType, status = 'dead' } = options
+    const filter = readDeliveryFilter({ since, until, eventType, status })
+    if (filter.status === 'pending') throw new CommandFailure('pending deliveries are still to be sent')
+    return filter
   } catch (error) {
     if (error instanceof Problem) throw new CommandFailure(error.message)
     throw error
   }
+}
+
+/** Deliveries per second, for each subscriber. */
+function readRate(text: string | undefined): number | null {
+  if (text === undefined) return null
+  const rate = Number(text)
+  if (!(rate >= 0.01 && rate <= 10_000))
+    throw new CommandFailure('--rate takes 0.01 to 10000 deliveries a second')
+  return rate
 }

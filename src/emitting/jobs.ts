@@ -33,6 +33,17 @@ export class Jobs {
     return row
   }
 
+  /** The newest twenty of a subscriber. */
+  list(subscriberId: string): Promise<JobsTable[]> {
+    return this.#database.reader
+      .selectFrom('jobs')
+      .selectAll()
+      .where('subscriber_id', '=', subscriberId)
+      .orderBy('id', 'desc')
+      .limit(20)
+      .execute()
+  }
+
   /** Stops a job behind its current step; what it did stays done. A job that has ended stays as it is. @throws Problem `not-found` */
   async cancel(id: string, reach: Reach): Promise<JobsTable> {
     await this.get(id, reach)

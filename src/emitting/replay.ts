@@ -13,6 +13,9 @@ export interface ReplayFilter extends DeliveryFilter {
   upTo: number
 }
 
+/** How long jobs that have ended can be looked at, in milliseconds. */
+const jobsKept = 30 * 86_400_000
+
 /** Sends again what was sent or given up before: the same delivery, the same event id. */
 export class Replay {
   readonly #database: Database
@@ -59,10 +62,21 @@ export class Replay {
     return (await measure(this.#database.reader, subscriberId, filter)).total
   }
 
-  /** Begins a bulk replay, which a worker carries out in steps. */
-  async begin(subscriberId: string, filter: DeliveryFilter): Promise<JobsTable> {
+  /**
+   * Begins a bulk replay, which a worker carries out in steps. Asked again for the same while that is running, it gives
+   * the job that runs: nothing is sent twice because a call was repeated.
+   * @param rate deliveries per second; `null` for no limit
+   */
+  async begin(subscriberId: string, filter: DeliveryFilter, rate: number | null): Promise<JobsTable> {
     const now = this.#clock.now()
     const job = await this.#database.transaction(async (tx) => {
+      const running = await this.#running(tx, subscriberId, filter)
+      if (running) return running
+      await tx
+        .deleteFrom('jobs')
+        .where('status', '!=', 'running')
+        .where('updated_at', '<', now - jobsKept)
+        .execute()
       const { total, upTo } = await measure(tx, subscriberId, filter)
       const row: JobsTable = {
         id: newId(now),
@@ -73,7 +87,7 @@ export class Replay {
         total,
         done: 0,
         position: 0,
-        rate: null,
+        rate,
         due_at: now,
         claim: null,
         created_at: now,
@@ -85,6 +99,33 @@ export class Replay {
     this.#database.signal('jobs')
     return job
   }
+
+  async #running(tx: Tx, subscriberId: string, filter: DeliveryFilter): Promise<JobsTable | undefined> {
+    if (this.#database.engine === 'postgres')
+      // Two that begin the same at the same time come one after the other.
+      await tx
+        .selectFrom('subscribers')
+        .select('id')
+        .where('id', '=', subscriberId)
+        .forNoKeyUpdate()
+        .execute()
+    const jobs = await tx
+      .selectFrom('jobs')
+      .selectAll()
+      .where('subscriber_id', '=', subscriberId)
+      .where('status', '=', 'running')
+      .execute()
+    return jobs.find(({ filter: kept }) => isSame(JSON.parse(kept) as ReplayFilter, filter))
+  }
+}
+
+function isSame(kept: ReplayFilter, asked: DeliveryFilter): boolean {
+  return (
+    (kept.status ?? 'dead') === (asked.status ?? 'dead') &&
+    kept.eventType === asked.eventType &&
+    kept.since === asked.since &&
+    kept.until === asked.until
+  )
 }
 
 async function measure(

@@ -244,6 +244,7 @@ export const JobView = Type.Object(
     ]),
     total: Type.Integer(),
     done: Type.Integer(),
+    rate: Nullable(Type.Number({ description: 'Deliveries per second; null: no limit' })),
     createdAt: Time,
     updatedAt: Time,
   },
@@ -258,6 +259,7 @@ export function viewJob(row: JobsTable): Static<typeof JobView> {
     status: row.status,
     total: row.total,
     done: row.done,
+    rate: row.rate,
     createdAt: iso(row.created_at),
     updatedAt: iso(row.updated_at),
   }

@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process'
+import { execFile, type ChildProcess } from 'node:child_process'
 import { resolve } from 'node:path'
 import { promisify } from 'node:util'
 
@@ -10,15 +10,26 @@ export interface Ended {
   stderr: string
 }
 
+/** Starts a command that can be sent a signal. */
+export function startPostern(
+  folder: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): { child: ChildProcess; ended: Promise<Ended> } {
+  const options = { cwd: folder, env: { PATH: process.env['PATH'], HOME: folder, ...env } }
+  const running = promisify(execFile)(process.execPath, [main, ...args], options)
+  const ended = running.then(
+    (output) => ({ code: 0, ...output }),
+    (error: Ended) => error,
+  )
+  return { child: running.child, ended }
+}
+
 /** Runs a command to its end, in a folder and with an environment of its own, as an operator does. */
 export async function postern(
   folder: string,
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
 ): Promise<Ended> {
-  const options = { cwd: folder, env: { PATH: process.env['PATH'], HOME: folder, ...env } }
-  return promisify(execFile)(process.execPath, [main, ...args], options).then(
-    (output) => ({ code: 0, ...output }),
-    (error: Ended) => error,
-  )
+  return startPostern(folder, args, env).ended
 }

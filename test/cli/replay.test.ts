@@ -5,7 +5,7 @@ import { after, before, test } from 'node:test'
 import { onEachEngine } from '#test/harness/engines.ts'
 import { startReceiver, type Receiver } from '#test/harness/receiver.ts'
 import { startTestService, webhookSecret, type TestService } from '#test/harness/service.ts'
-import { postern, type Ended } from './command.ts'
+import { postern, startPostern, type Ended } from './command.ts'
 
 /** Looks until it is so: the service's workers do it in their own time. */
 async function until(isSo: () => Promise<boolean>): Promise<void> {
@@ -35,13 +35,13 @@ onEachEngine('postern replay beside a running service', (engine) => {
     await service.close()
     await receiver.close()
   })
-  const replay = (...args: string[]): Promise<Ended> =>
-    postern(tmpdir(), ['replay', ...args], {
-      DATABASE_URL: service.databaseUrl,
-      POSTERN_SECRET: 'test-master-secret-of-32-bytes-or-more',
-      WEBHOOK_SECRET: 'x',
-      ADMIN_API_KEY: 'x'.repeat(16),
-    })
+  const env = (): Record<string, string> => ({
+    DATABASE_URL: service.databaseUrl,
+    POSTERN_SECRET: 'test-master-secret-of-32-bytes-or-more',
+    WEBHOOK_SECRET: 'x',
+    ADMIN_API_KEY: 'x'.repeat(16),
+  })
+  const replay = (...args: string[]): Promise<Ended> => postern(tmpdir(), ['replay', ...args], env())
 
   test('failed events: counted, made due, and processed by the service', async () => {
     for (const id of ['a', 'b']) {
@@ -77,5 +77,40 @@ onEachEngine('postern replay beside a running service', (engine) => {
     assert.equal(stdout, '1 of 1 deliveries made due\n')
     assert.match(stderr, /^1 deliveries: a running service makes them due; Ctrl-C cancels the rest\n$/)
     await receiver.waitFor(calls + 1)
+  })
+
+  test('Ctrl-C cancels what was not begun', async () => {
+    for (const id of ['c', 'd'])
+      await service.admin('/events', { method: 'POST', json: { id, type: 'order.sent', data: 1 } })
+    await until(async () => {
+      const rows = await service.database.reader.selectFrom('deliveries').select('status').execute()
+      return rows.filter(({ status }) => status === 'dead').length >= 3
+    })
+    // One each hundred seconds: the second is not begun.
+    const { ended, child } = startPostern(tmpdir(), ['replay', 'deliveries', '--rate', '0.01'], env())
+    await until(async () => {
+      const jobs = await service.database.reader.selectFrom('jobs').selectAll().execute()
+      return jobs.some(({ status, done }) => status === 'running' && done === 1)
+    })
+    child.kill('SIGINT')
+    const { code, stdout } = await ended
+    assert.equal(code, 130)
+    assert.match(stdout, /^1 of 3 deliveries made due\n$/)
+    const jobs = await service.database.reader.selectFrom('jobs').select('status').execute()
+    assert.ok(jobs.some(({ status }) => status === 'cancelled'))
+    assert.ok(jobs.every(({ status }) => status !== 'running'))
+  })
+
+  test('what makes no sense is refused before anything begins', async () => {
+    for (const args of [
+      ['--rate', '0'],
+      ['--rate', 'fast'],
+      ['--status', 'pending'],
+      ['--status', 'x'],
+    ]) {
+      const { code, stderr } = await replay('deliveries', ...args)
+      assert.notEqual(code, 0, args.join(' '))
+      assert.match(stderr, /rate|pending|status/)
+    }
   })
 })

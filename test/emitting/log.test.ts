@@ -160,6 +160,59 @@ onEachEngine('delivery log', (engine) => {
     await Promise.all([service.close(), receiver.close()])
   })
 
+  test('a bulk replay keeps to its rate', async () => {
+    const service = await startEmitting(engine)
+    const { receiver, id } = await withDeadLetters(service, 6)
+    const before = receiver.calls.length
+    const json = { rate: 8 }
+    const begun = (await expectJson(service, 202, `/subscribers/${id}/replay`, {
+      method: 'POST',
+      json,
+    })) as Job & { rate: number }
+    assert.equal(begun.rate, 8)
+    const calls = (await receiver.waitFor(before + 6)).slice(before)
+    const took = calls.at(-1)!.at - calls[0]!.at
+    assert.ok(took >= 400, `six at eight a second took ${took} ms`)
+    for (const rate of [0, -1, 1e6, '5'])
+      await expectJson(service, 400, `/subscribers/${id}/replay`, { method: 'POST', json: { rate } })
+    await Promise.all([service.close(), receiver.close()])
+  })
+
+  test('a bulk replay that is asked for twice begins once', async () => {
+    const database = await engine.createDatabase()
+    const service = await startEmitting(engine, { databaseUrl: database.url })
+    const { receiver, id } = await withDeadLetters(service, 3)
+    await service.close()
+    const idle = await startEmitting(engine, {
+      databaseUrl: database.url,
+      parts: { roles: { http: true, workers: false } },
+    })
+    const begin = async (json: object = {}): Promise<Job> =>
+      (await expectJson(idle, 202, `/subscribers/${id}/replay`, { method: 'POST', json })) as Job
+    const [first, second] = await Promise.all([begin(), begin({ status: 'dead' })])
+    assert.equal(first.id, second.id)
+    const other = await begin({ eventType: 'odd' })
+    assert.notEqual(other.id, first.id)
+    const { data } = (await expectJson(idle, 200, `/subscribers/${id}/jobs`)) as { data: Job[] }
+    assert.deepEqual(
+      data.map((job) => job.id),
+      [other.id, first.id],
+    )
+    await expectJson(idle, 200, `/jobs/${first.id}`, { method: 'DELETE' })
+    assert.notEqual((await begin()).id, first.id)
+    await idle.close()
+    // Both are over the same deliveries: each is sent again once.
+    const before = receiver.calls.length
+    const working = await startEmitting(engine, { databaseUrl: database.url })
+    await until(
+      async () => (await deliveries(working, id, '?status=delivered')).length === 3,
+      'all are delivered',
+    )
+    assert.equal(receiver.calls.length, before + 3)
+    await Promise.all([working.close(), receiver.close()])
+    await database.drop()
+  })
+
   test('a cancelled bulk replay goes no further, also in another process', async () => {
     const database = await engine.createDatabase()
     const service = await startEmitting(engine, { databaseUrl: database.url })

@@ -56,6 +56,13 @@ const ReplayBody = Type.Object(
       }),
     ),
     dryRun: Type.Optional(Type.Boolean({ description: 'Only tell how many' })),
+    rate: Type.Optional(
+      Type.Number({
+        minimum: 0.01,
+        maximum: 10_000,
+        description: 'Deliveries per second at most; default: as fast as the subscriber takes them',
+      }),
+    ),
   },
   { additionalProperties: false },
 )
@@ -131,6 +138,8 @@ export function deliveryRoutes(
       schema: {
         tags,
         summary: 'Send many again; without a status the dead ones. Answers with a job',
+        description:
+          'Asked again for the same while that is running, it answers with the job that runs and begins none.',
         params,
         body: ReplayBody,
         response: { 200: Total, 202: JobView },
@@ -145,7 +154,8 @@ export function deliveryRoutes(
         throw new Problem('conflict', {
           detail: 'The subscriber is disabled: set its status to active first.',
         })
-      return reply.code(202).send(viewJob(await replay.begin(subscriberId, filter)))
+      const job = await replay.begin(subscriberId, filter, body.rate ?? null)
+      return reply.code(202).send(viewJob(job))
     },
   )
 }

@@ -3,18 +3,44 @@ import { isId } from '../../crypto/ids.ts'
 import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
 import type { Jobs } from '../jobs.ts'
+import type { Subscribers } from '../subscribers.ts'
 import { JobView, viewJob } from '../views.ts'
 import type { Area } from './area.ts'
+import { readSubscriberId } from './subscribers.ts'
 
 export interface JobRouteParts {
   jobs: Jobs
+  subscribers: Subscribers
 }
 
 const tags = ['deliveries']
 const params = Type.Object({ id: Type.String() })
 
-export function jobRoutes(app: App, { jobs }: JobRouteParts, { prefix, access, reach }: Area): void {
+const ListView = Type.Object({ data: Type.Array(JobView) }, { additionalProperties: false })
+
+export function jobRoutes(
+  app: App,
+  { jobs, subscribers }: JobRouteParts,
+  { prefix, access, reach }: Area,
+): void {
   const config = { access }
+
+  app.get(
+    `${prefix}/subscribers/:id/jobs`,
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'The newest twenty bulk replays of a subscriber, newest first',
+        params,
+        response: { 200: ListView },
+      },
+    },
+    async (request) => {
+      const { id } = await subscribers.get(readSubscriberId(request.params.id), reach(request))
+      return { data: (await jobs.list(id)).map(viewJob) }
+    },
+  )
 
   app.get(
     `${prefix}/jobs/:id`,
