@@ -85,17 +85,18 @@ async function follow(
   signal: AbortSignal,
 ): Promise<void> {
   const progress = showProgress(total, 'deliveries made due')
+  /** Returns how many jobs are running. */
+  const look = async (): Promise<number> => {
+    const rows = await database.reader
+      .selectFrom('jobs')
+      .select(['status', 'done'])
+      .where('id', 'in', [...ids])
+      .execute()
+    progress.update(rows.reduce((sum, { done }) => sum + done, 0))
+    return rows.filter(({ status }) => status === 'running').length
+  }
   try {
-    for (let open = [...ids]; open.length > 0;) {
-      const rows = await database.reader
-        .selectFrom('jobs')
-        .select(['id', 'status', 'done'])
-        .where('id', 'in', [...ids])
-        .execute()
-      progress.update(rows.reduce((sum, { done }) => sum + done, 0))
-      open = rows.filter(({ status }) => status === 'running').map(({ id }) => id)
-      if (open.length > 0) await sleep(systemClock, pause, signal)
-    }
+    while ((await look()) > 0) await sleep(systemClock, pause, signal)
   } catch (error) {
     if (!signal.aborted) throw error
     await database.transaction((tx) =>
@@ -106,6 +107,7 @@ async function follow(
         .where('status', '=', 'running')
         .execute(),
     )
+    await look()
   } finally {
     progress.stop()
   }

@@ -1,4 +1,5 @@
 import { isIP } from 'node:net'
+import { domainToASCII } from 'node:url'
 
 /** Reads one setting's text. Throws an Error that says what was expected, never the value: it may be a secret. */
 export type Reader<T> = (text: string) => T
@@ -22,6 +23,36 @@ export const networks: Reader<string[]> = (value) =>
     if (bits === 0) throw new Error(`${item} is everybody: name the addresses of your proxies`)
     return item
   })
+
+/** Host names, comma-separated; `*.` at the beginning stands for all names below. */
+export const hosts: Reader<string[]> = (value) =>
+  list(value).map((item) => {
+    const name = item.replace(/^\*\./, '')
+    if (!/^[^\s/:@*]+$/.test(name) || domainToASCII(name) === '' || isIP(name) !== 0)
+      throw new Error('expected host names such as hooks.example.com or *.example.com, comma-separated')
+    return item
+  })
+
+/** Reads `80,443,1024-65535`. */
+export const ports: Reader<[first: number, last: number][]> = (value) => {
+  const ranges = list(value).map((item): [number, number] => {
+    const [, first, last = first] = /^(\d{1,5})(?:-(\d{1,5}))?$/.exec(item) ?? []
+    const range: [number, number] = [Number(first), Number(last)]
+    if (!(range[0] >= 1 && range[0] <= range[1] && range[1] <= 65_535))
+      throw new Error('expected ports and ranges such as 443,8000-8999')
+    return range
+  })
+  if (ranges.length === 0) throw new Error('expected at least one port')
+  return ranges
+}
+
+/** An HTTP proxy, with its credentials if it needs some. */
+export const proxy: Reader<string> = (value) => {
+  const url = URL.canParse(value) ? new URL(value) : undefined
+  if (!url || !/^https?:$/.test(url.protocol) || url.pathname !== '/' || url.search !== '' || url.hash !== '')
+    throw new Error('expected the address of an HTTP proxy such as http://proxy.internal:3128')
+  return url.href
+}
 
 export const flag: Reader<boolean> = (value) => {
   if (/^(true|on|yes|1)$/i.test(value)) return true

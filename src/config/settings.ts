@@ -100,6 +100,34 @@ export const settings = {
     default: '15',
     description: 'Seconds for the whole exchange of one attempt, body included.',
   }),
+  emitAllowedNetworks: setting({
+    env: 'EMIT_ALLOWED_NETWORKS',
+    read: read.networks,
+    default: '',
+    description:
+      'Private addresses or CIDR ranges that subscribers may be at all the same, such as `10.1.0.0/16`, comma-separated. Literal ones may be called over http.',
+  }),
+  emitAllowedHosts: setting({
+    env: 'EMIT_ALLOWED_HOSTS',
+    read: read.hosts,
+    default: '',
+    description:
+      'Host names that may lead to private addresses and be called over http, comma-separated; `*.internal.example.com` means all names below.',
+  }),
+  emitPorts: setting({
+    env: 'EMIT_PORTS',
+    read: read.ports,
+    default: '80,443,1024-65535',
+    description:
+      'Ports that subscribers may be at: numbers and ranges, comma-separated. `ALLOW_PRIVATE_NETWORK` lets any port be called.',
+  }),
+  emitProxy: setting({
+    env: 'EMIT_PROXY',
+    read: read.proxy,
+    secret: true,
+    description:
+      'An HTTP proxy through which deliveries go (CONNECT), such as `http://user:password@proxy.internal:3128`. It resolves names; those that resolve here are checked before.',
+  }),
   emitDisableAfter: setting({
     env: 'EMIT_DISABLE_AFTER_DAYS',
     read: read.days,
@@ -229,7 +257,7 @@ export const settings = {
   }),
 } as const
 
-type Optional = 'baseUrl' | 'masterSecrets' | 'webhookSecrets' | 'adminApiKey' | 'configFile'
+type Optional = 'baseUrl' | 'masterSecrets' | 'webhookSecrets' | 'adminApiKey' | 'configFile' | 'emitProxy'
 type Value<K extends keyof typeof settings> = (typeof settings)[K] extends Setting<infer T> ? T : never
 
 /** Times are milliseconds. */

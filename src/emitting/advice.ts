@@ -44,7 +44,9 @@ const advice: Record<FailureKind, string> = {
   'client-error': `The receiver did not accept the request. ${handler}`,
   'server-error': `The receiver, or what it depends on, failed. ${handler}`,
   'address-refused':
-    'Use a public address. An admin can allow private ones that are really meant (ALLOW_PRIVATE_NETWORK).',
+    'Use a public address and a usual port. Private ones that are really meant are allowed by EMIT_ALLOWED_NETWORKS, EMIT_ALLOWED_HOSTS and EMIT_PORTS.',
+  'proxy-failed':
+    'Check EMIT_PROXY, its credentials, and whether the proxy lets connections to this host and port through.',
   'payload-gone': 'The event is older than what is kept. Emit it again if it is still needed.',
   other: handler,
 }

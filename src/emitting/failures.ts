@@ -21,6 +21,8 @@ const byCode = {
     'wrong-length',
     "the answer's body is not as long as its Content-Length says",
   ],
+  UND_ERR_PRX_TLS: ['proxy-failed', 'the TLS connection to the proxy failed'],
+  UND_ERR_PRX_CONN: ['proxy-failed', 'the proxy closed the connection'],
   ENDLESS_INTERIM: ['not-http', 'interim answers (1xx) came without end, and no answer'],
   CERT_HAS_EXPIRED: ['tls-expired', 'the TLS certificate has expired'],
   CERT_NOT_YET_VALID: ['tls-expired', 'the TLS certificate is not valid yet'],
@@ -90,7 +92,8 @@ export function failureOfTime(step: Step, limit: number): Failure {
 export function failureOfError({ error, step, phases }: Outcome): Failure {
   const cause = innermost(error)
   const { code } = cause as { code?: unknown }
-  if (code === 'RESERVED_ADDRESS') return { kind: 'address-refused', message: cause.message }
+  if (code === 'RESERVED_ADDRESS' || code === 'REFUSED_PORT')
+    return { kind: 'address-refused', message: cause.message }
   if (typeof code === 'string' && code in byCode) {
     const [kind, message] = byCode[code as keyof typeof byCode]
     // A server that wants no TLS, or another one, hangs up.
@@ -100,6 +103,8 @@ export function failureOfError({ error, step, phases }: Outcome): Failure {
   }
   if (code === 'UND_ERR_CONNECT_TIMEOUT' || code === 'ETIMEDOUT')
     return failureOfTime(step, Math.round(phases.total / 100) * 100)
+  if (cause.message.startsWith('Proxy response'))
+    return { kind: 'proxy-failed', message: `the proxy refused the connection: ${cause.message}` }
   if (cause.name === 'HTTPParserError') return { kind: 'not-http', message: 'the answer is not valid HTTP' }
   if (typeof code === 'string' && (code.startsWith('ERR_SSL') || code.startsWith('ERR_TLS')))
     return { kind: 'tls-failed', message: `TLS failed (${code})` }

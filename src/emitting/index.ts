@@ -5,6 +5,7 @@ import { ConfigurationError, type Configuration } from '../config/environment.ts
 import type { Keyring } from '../crypto/keyring.ts'
 import type { Authenticate } from '../http/principal.ts'
 import type { Room } from '../http/room.ts'
+import { Egress, type EgressRules } from '../network/egress.ts'
 import { createOutboundAgent } from '../network/outbound-agent.ts'
 import { Cursors } from '../paging/cursor.ts'
 import type { Database } from '../storage/database.ts'
@@ -61,7 +62,13 @@ export interface Emitting extends Room {
 /** Outgoing webhooks: signed, queued with the event, retried, logged. */
 export function createEmitting(parts: EmittingParts): Emitting {
   const { configuration, config = {}, database, keyring, clock, log, metrics, random = Math.random } = parts
-  const { allowPrivateNetwork, emitRetrySchedule: schedule, emitTimeout: timeout } = configuration
+  const { emitRetrySchedule: schedule, emitTimeout: timeout } = configuration
+  const rules: EgressRules = {
+    allowPrivateNetwork: configuration.allowPrivateNetwork,
+    networks: configuration.emitAllowedNetworks,
+    hosts: configuration.emitAllowedHosts,
+    ports: configuration.emitPorts,
+  }
   const cursors = new Cursors(keyring)
   const secrets = new SubscriberSecrets(keyring)
   const catalogue = readCatalogue(config)
@@ -86,12 +93,12 @@ export function createEmitting(parts: EmittingParts): Emitting {
     secrets,
     cursors,
     clock,
-    allowPrivateNetwork,
+    egress: new Egress(rules),
     tellDisabled: (tx, row) => notices.disabled(tx, row),
   })
   const portal = new Portal(database, clock, createRecordAudit(clock))
   const portalCookie = new HostCookie('postern_portal', parts.baseUrl)
-  const agent = createOutboundAgent({ allowPrivateNetwork })
+  const agent = createOutboundAgent({ ...rules, proxy: configuration.emitProxy })
   const dispatcher = new Dispatcher({
     database,
     queue: openQueue(database),

@@ -4,6 +4,7 @@ import { newId } from '../crypto/ids.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { Problem } from '../errors.ts'
 import { faultOfDestination } from '../network/destination.ts'
+import type { Egress } from '../network/egress.ts'
 import type { Cursors, CursorScope } from '../paging/cursor.ts'
 import type { Database, Queryable, Tx } from '../storage/database.ts'
 import type { SigningScheme, SubscribersTable, SubscriberStatus } from '../storage/tables.ts'
@@ -53,7 +54,7 @@ export interface SubscribersParts {
   secrets: SubscriberSecrets
   cursors: Cursors
   clock: Clock
-  allowPrivateNetwork: boolean
+  egress: Egress
   /** Told within the transaction that disables one. */
   tellDisabled: (tx: Tx, row: SubscribersTable) => Promise<void>
 }
@@ -267,7 +268,7 @@ export class Subscribers {
   }
 
   #checkUrl(url: string): string {
-    const fault = faultOfDestination(url, this.#parts.allowPrivateNetwork)
+    const fault = faultOfDestination(url, this.#parts.egress)
     if (fault) throw new Problem('invalid-body', { detail: fault, pointer: '/url' })
     // Kept as it was given, unless it holds what an address may hold only in encoded form.
     return /^[!-~]+$/.test(url) ? url : new URL(url).href

@@ -25,6 +25,11 @@ export class ConnectionTrace {
     this.step = named ? 'dns' : 'connect'
   }
 
+  /** Where a proxy makes the connection: all that it took. */
+  connected(): void {
+    this.#end('tls')
+  }
+
   lookedUp(): void {
     this.#end('connect')
   }

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
-import { isReservedAddress, withoutBrackets } from './reserved-addresses.ts'
+import { portOf, type Egress } from './egress.ts'
+import { withoutBrackets } from './reserved-addresses.ts'
 
 const longest = 2048
 
@@ -8,7 +9,7 @@ const longest = 2048
  * at registration what the connector would refuse later anyway; names are resolved at connect time only, since what
  * they answer now says nothing about then.
  */
-export function faultOfDestination(text: string, allowPrivateNetwork: boolean): string | undefined {
+export function faultOfDestination(text: string, egress: Egress): string | undefined {
   if (text.length > longest) return `The address is longer than ${longest} characters.`
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (!url || !/^https?:$/.test(url.protocol)) return 'The address must be a whole http or https URL.'
@@ -17,12 +18,14 @@ export function faultOfDestination(text: string, allowPrivateNetwork: boolean): 
   }
   if (url.hash !== '') return 'The address must not have a fragment: it would never be sent.'
   if (url.port === '0') return 'The address names port 0, which cannot be connected to.'
-  if (allowPrivateNetwork) return undefined
+  if (egress.refusesPort(portOf(url.port, url.protocol)))
+    return 'The address names a port that is not allowed; see EMIT_PORTS.'
+  if (egress.trustsHost(url.hostname)) return undefined
   if (url.protocol !== 'https:')
-    return 'The address must be https; http is for ALLOW_PRIVATE_NETWORK=true only.'
+    return 'The address must be https; http is for ALLOW_PRIVATE_NETWORK=true and allowed hosts only.'
   const host = withoutBrackets(url.hostname)
-  if (isIP(host) !== 0 ? isReservedAddress(host) : /(^|\.)localhost\.?$/.test(host)) {
-    return 'The address is private or reserved; only ALLOW_PRIVATE_NETWORK=true allows it.'
+  if (isIP(host) !== 0 ? egress.refuses(host, host) : /(^|\.)localhost\.?$/.test(host)) {
+    return 'The address is private or reserved; only ALLOW_PRIVATE_NETWORK=true or an allow-list lets it be called.'
   }
   return undefined
 }

@@ -2,8 +2,9 @@ import { lookup as systemLookup, type LookupAddress } from 'node:dns'
 import { isIP, type LookupFunction, type Socket } from 'node:net'
 import { buildConnector } from 'undici'
 import { ConnectionTrace, keepTrace } from './connection-trace.ts'
+import { Egress, portOf, type EgressRules } from './egress.ts'
 import { connecting } from './exchange.ts'
-import { isReservedAddress, withoutBrackets } from './reserved-addresses.ts'
+import { withoutBrackets } from './reserved-addresses.ts'
 
 /** Resolves a name to all of its addresses. */
 export type Resolve = (
@@ -11,9 +12,7 @@ export type Resolve = (
   callback: (error: Error | null, addresses: LookupAddress[]) => void,
 ) => void
 
-export interface ConnectorOptions {
-  /** ALLOW_PRIVATE_NETWORK: lets everything through. */
-  allowPrivateNetwork: boolean
+export interface ConnectorOptions extends EgressRules {
   /** Milliseconds for the connection, TLS included. Default 10,000. */
   timeout?: number
   /** How names are resolved. Default: the system's resolver. */
@@ -30,17 +29,27 @@ export class ReservedAddress extends Error {
   }
 }
 
+/** The destination is a port that may not be connected to. */
+export class RefusedPort extends Error {
+  readonly code = 'REFUSED_PORT'
+  constructor(port: number) {
+    super(`port ${port} is not one that may be called; see EMIT_PORTS`)
+    this.name = 'RefusedPort'
+  }
+}
+
 const resolveAll: Resolve = (host, callback) => systemLookup(host, { all: true }, callback)
 
 /**
  * A connector for undici that vets where a connection really goes. net.connect does not look up literal addresses, so
  * they are checked first; for a name, every address that one look-up gave is checked, and the connection is made to
  * those very addresses: a name that answers otherwise a moment later (rebinding) gains nothing. One reserved address
- * among several refuses all. Any port is allowed.
+ * among several refuses all.
  */
 export function guardedConnector(options: ConnectorOptions): buildConnector.connector {
-  const { allowPrivateNetwork, timeout = 10_000, resolve = resolveAll } = options
-  const lookup = vettedLookup(resolve, allowPrivateNetwork)
+  const { timeout = 10_000, resolve = resolveAll } = options
+  const egress = new Egress(options)
+  const lookup = vettedLookup(resolve, egress)
   let making: ConnectionTrace | undefined
   const connect = buildConnector({
     allowH2: false,
@@ -58,8 +67,9 @@ export function guardedConnector(options: ConnectorOptions): buildConnector.conn
   return (destination, callback) => {
     const host = withoutBrackets(destination.hostname)
     const literal = isIP(host) !== 0
-    if (!allowPrivateNetwork && literal && isReservedAddress(host)) {
-      callback(new ReservedAddress(host, host), null)
+    const refusal = refusalOf(egress, destination, literal ? [host] : [])
+    if (refusal) {
+      callback(refusal, null)
       return
     }
     const trace = new ConnectionTrace(!literal)
@@ -75,15 +85,55 @@ export function guardedConnector(options: ConnectorOptions): buildConnector.conn
   }
 }
 
-function vettedLookup(resolve: Resolve, allowPrivateNetwork: boolean): LookupFunction {
+/**
+ * Vets a destination before a proxy is asked to connect to it. The proxy resolves the name again, and decides: what a
+ * name that answers differently would gain can only be refused there. A name that only the proxy knows is its affair.
+ */
+export function vetted(
+  options: ConnectorOptions,
+  connect: buildConnector.connector,
+): buildConnector.connector {
+  const { resolve = resolveAll } = options
+  const egress = new Egress(options)
+  return (destination, callback) => {
+    const host = withoutBrackets(destination.hostname)
+    const literal = isIP(host) !== 0
+    const trace = new ConnectionTrace(!literal)
+    connecting(trace)
+    const go = (addresses: readonly string[]): void => {
+      const refusal = refusalOf(egress, destination, addresses)
+      if (refusal) return callback(refusal, null)
+      if (!literal) trace.lookedUp()
+      connect(destination, (...result) => {
+        if (!result[0]) trace.connected()
+        keepTrace(result[0] ?? result[1], trace)
+        callback(...result)
+      })
+    }
+    if (literal) go([host])
+    else resolve(host, (_error, addresses) => go((addresses ?? []).map(({ address }) => address)))
+  }
+}
+
+function refusalOf(
+  egress: Egress,
+  { hostname, port, protocol }: buildConnector.Options,
+  addresses: readonly string[],
+): Error | undefined {
+  const wanted = portOf(port, protocol)
+  if (egress.refusesPort(wanted)) return new RefusedPort(wanted)
+  const host = withoutBrackets(hostname)
+  const refused = addresses.find((address) => egress.refuses(host, address))
+  return refused === undefined ? undefined : new ReservedAddress(host, refused)
+}
+
+function vettedLookup(resolve: Resolve, egress: Egress): LookupFunction {
   return (host, { all }, callback) => {
     resolve(host, (error, addresses) => {
       if (error) return callback(error, [])
       const [first] = addresses
       if (!first) return callback(new Error(`${host} has no address`), [])
-      const refused = allowPrivateNetwork
-        ? undefined
-        : addresses.find(({ address }) => isReservedAddress(address))
+      const refused = addresses.find(({ address }) => egress.refuses(host, address))
       if (refused) return callback(new ReservedAddress(host, refused.address), [])
       if (all) callback(null, addresses)
       else callback(null, first.address, first.family)

@@ -1,4 +1,5 @@
 import { faultOfDestination } from './destination.ts'
+import { Egress } from './egress.ts'
 import type { OutboundAgent } from './outbound-agent.ts'
 
 export interface GuardedFetchOptions {
@@ -24,9 +25,10 @@ const withoutBody = new Set([101, 103, 204, 205, 304])
  */
 export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
   const { agent, allowPrivateNetwork, timeout = 10_000, responseLimit = 1024 * 1024 } = options
+  const egress = new Egress({ allowPrivateNetwork })
   return async (input, init = {}) => {
     const request = new Request(input, init)
-    const fault = faultOfDestination(request.url, allowPrivateNetwork)
+    const fault = faultOfDestination(request.url, egress)
     if (fault) throw new TypeError(fault)
     const url = new URL(request.url)
     // AbortSignal.timeout would outlive the exchange, and abort for nobody.

@@ -1,6 +1,11 @@
-import type { Agent, Dispatcher } from 'undici'
+import type { Dispatcher } from 'undici'
 import { Exchange, type ExchangeRequest } from './exchange.ts'
 import type { ConnectorOptions } from './guarded-connector.ts'
+
+export interface AgentOptions extends ConnectorOptions {
+  /** Address of an HTTP proxy through which every connection goes (CONNECT); default: none. */
+  proxy?: string | undefined
+}
 
 /** Makes requests over connections of its own. */
 export interface OutboundAgent {
@@ -19,14 +24,14 @@ export interface OutboundAgent {
  * bounds the whole exchange by a signal, and the response by bytes. The caller destroys it. What it needs is loaded at its
  * first request: a tenth of the memory of a service that has not made any.
  */
-export function createOutboundAgent(options: ConnectorOptions): OutboundAgent {
-  let agent: Agent | undefined
-  let opening: Promise<Agent> | undefined
+export function createOutboundAgent({ proxy, ...options }: AgentOptions): OutboundAgent {
+  let agent: Dispatcher | undefined
+  let opening: Promise<Dispatcher> | undefined
   let closed = false
-  const open = async (): Promise<Agent> => {
+  const open = async (): Promise<Dispatcher> => {
     const { openPooledAgent } = await import('./pooled-agent.ts')
     if (closed) throw new Error('the agent is closed')
-    return (agent = openPooledAgent(options))
+    return (agent = openPooledAgent(options, proxy))
   }
   return {
     async request(request) {

@@ -1,5 +1,6 @@
 import type { Keyring } from '../crypto/keyring.ts'
 import { faultOfDestination } from '../network/destination.ts'
+import { Egress } from '../network/egress.ts'
 import { decodeDigest } from './schemes/digest.ts'
 
 /** Where the events of a source are posted to, with a secret of one's own. */
@@ -19,6 +20,8 @@ const prefix = 'whsec_'
 /** Standard Webhooks: between 192 and 512 bits. */
 const bounds = { least: 24, most: 64 }
 const purpose = 'forwarded-webhooks'
+/** The addresses are the operator's own. */
+const anywhere = new Egress({ allowPrivateNetwork: true })
 
 export function urlOf(target: ForwardTo): string {
   return typeof target === 'string' ? target : target.url
@@ -30,7 +33,7 @@ export function faultOfTarget(given: unknown): string | undefined {
     Record<'url' | 'secret', unknown>
   >
   if (typeof url !== 'string') return 'has a forwardTo that is no http address'
-  const fault = faultOfDestination(url, true)
+  const fault = faultOfDestination(url, anywhere)
   if (fault) return `has a forwardTo that cannot be used: ${fault}`
   if (typeof given === 'string') return undefined
   const secrets = typeof secret === 'string' || Array.isArray(secret) ? split(secret) : []

@@ -1,0 +1,182 @@
+import assert from 'node:assert/strict'
+import type { LookupAddress } from 'node:dns'
+import { once } from 'node:events'
+import { createServer as createHttp, type IncomingMessage } from 'node:http'
+import { createServer as createHttps } from 'node:https'
+import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
+import { after, test } from 'node:test'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import { selfSigned } from '#test/harness/certificate.ts'
+import { faultOfDestination } from './destination.ts'
+import { Egress } from './egress.ts'
+import { createOutboundAgent, type AgentOptions } from './outbound-agent.ts'
+import type { Outcome } from './exchange.ts'
+
+const rules = { allowPrivateNetwork: false }
+const local: LookupAddress = { address: '127.0.0.1', family: 4 }
+
+async function listen(server: Server): Promise<number> {
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return (server.address() as AddressInfo).port
+}
+
+function post(origin: string, options: Partial<AgentOptions> = {}): Promise<Outcome> {
+  const agent = createOutboundAgent({
+    ...rules,
+    resolve: (_host, callback) => setImmediate(callback, null, [local]),
+    timeout: 2_000,
+    ...options,
+  })
+  after(() => agent.destroy())
+  const request = { origin, path: '/', method: 'POST' as const, headers: {}, body: Buffer.from('{}') }
+  return agent.exchange({ ...request, responseLimit: 100 }).ended
+}
+
+const codeOf = ({ error, status }: Outcome): unknown => status ?? (error as { code?: unknown }).code
+
+test('an allowed network lets its private addresses be called, and no others', async () => {
+  const server = createHttp((_request, response) => response.end())
+  const port = await listen(server)
+  const networks = ['127.0.0.0/24', 'fd00::/8']
+  assert.equal(codeOf(await post(`http://127.0.0.1:${port}`, { networks })), 200)
+  assert.equal(codeOf(await post(`http://[::ffff:127.0.0.1]:${port}`, { networks })), 200)
+  assert.equal(codeOf(await post(`http://hooks.test:${port}`, { networks })), 200)
+  assert.equal(codeOf(await post(`http://127.0.1.1:${port}`, { networks })), 'RESERVED_ADDRESS')
+  const egress = new Egress({ ...rules, networks })
+  assert.equal(faultOfDestination('http://127.0.0.9/', egress), undefined)
+  assert.equal(faultOfDestination('https://[fd00::1]/', egress), undefined)
+  assert.match(faultOfDestination('https://10.0.0.1/', egress) ?? '', /private/)
+  server.closeAllConnections()
+  server.close()
+})
+
+test('an allowed host may lead to private addresses; a wildcard means the names below', async () => {
+  const server = createHttp((_request, response) => response.end())
+  const port = await listen(server)
+  const hosts = ['hooks.test', '*.Internal.Test.', 'bücher.test']
+  for (const host of [
+    'hooks.test',
+    'HOOKS.test.',
+    'a.internal.test',
+    'a.b.internal.test',
+    'xn--bcher-kva.test',
+  ])
+    assert.equal(codeOf(await post(`http://${host}:${port}`, { hosts })), 200, host)
+  for (const host of ['other.test', 'internal.test', 'xhooks.test', 'hooks.test.evil.test', 'xinternal.test'])
+    assert.equal(codeOf(await post(`http://${host}:${port}`, { hosts })), 'RESERVED_ADDRESS', host)
+  const egress = new Egress({ ...rules, hosts })
+  assert.equal(faultOfDestination('http://a.internal.test/', egress), undefined)
+  assert.match(faultOfDestination('http://other.test/', egress) ?? '', /https/)
+  server.closeAllConnections()
+  server.close()
+})
+
+test('a port that is not allowed is refused at registration and when the connection is made', async () => {
+  let connections = 0
+  const server = createServer(() => (connections += 1))
+  const port = await listen(server)
+  const hosts = ['hooks.test']
+  const outcome = await post(`http://hooks.test:${port}`, {
+    hosts,
+    ports: [
+      [80, 80],
+      [443, 443],
+    ],
+  })
+  assert.equal(codeOf(outcome), 'REFUSED_PORT')
+  assert.equal(connections, 0)
+  const egress = new Egress({
+    ...rules,
+    ports: [
+      [443, 443],
+      [8000, 8999],
+    ],
+  })
+  for (const url of ['https://a.test/', 'https://a.test:443/', 'https://a.test:8443/'])
+    assert.equal(faultOfDestination(url, egress), undefined, url)
+  for (const url of ['https://a.test:22/', 'https://a.test:9000/', 'https://a.test:25/'])
+    assert.match(faultOfDestination(url, egress) ?? '', /EMIT_PORTS/, url)
+  server.close()
+})
+
+/** A proxy that tunnels, and remembers what for. */
+async function startProxy(answer = 'HTTP/1.1 200 OK\r\n\r\n') {
+  const asked: { target: string; authorization: string | undefined }[] = []
+  const sockets = new Set<Socket>()
+  const server = createHttp()
+  server.on('connect', (request: IncomingMessage, client: Socket) => {
+    asked.push({ target: request.url ?? '', authorization: request.headers['proxy-authorization'] })
+    sockets.add(client)
+    client.on('error', () => undefined)
+    client.write(answer)
+    if (!answer.includes('200')) return client.end()
+    // Names are the proxy's to resolve: here they are all this machine.
+    const upstream = connect(Number(request.url?.split(':').at(-1)), '127.0.0.1')
+    sockets.add(upstream)
+    upstream.on('error', () => client.destroy())
+    client.pipe(upstream).pipe(client)
+  })
+  const port = await listen(server)
+  after(() => {
+    for (const socket of sockets) socket.destroy()
+    server.closeAllConnections()
+    server.close()
+  })
+  return { proxy: `http://user:p%40ss@127.0.0.1:${port}`, asked }
+}
+
+test('deliveries go through the proxy, http as a tunnel as well, and TLS is verified behind it', async () => {
+  const { proxy, asked } = await startProxy()
+  const plain = createHttp((_request, response) => response.end('plain'))
+  const { key, cert } = selfSigned('shop.test')
+  const secure = createHttps({ key, cert }, (_request, response) => response.end('secure'))
+  const [plainPort, securePort] = [await listen(plain), await listen(secure)]
+  const options = { proxy, hosts: ['shop.test'] }
+  const outcome = await post(`http://shop.test:${plainPort}`, options)
+  assert.equal(outcome.body?.toString(), 'plain')
+  assert.equal(outcome.phases.reused, false)
+  assert.equal(typeof outcome.phases.connect, 'number')
+  assert.equal(codeOf(await post(`https://shop.test:${securePort}`, options)), 'DEPTH_ZERO_SELF_SIGNED_CERT')
+  const before = getCACertificates('default')
+  setDefaultCACertificates([...before, cert])
+  try {
+    const { body } = await post(`https://shop.test:${securePort}`, options)
+    assert.equal(body?.toString(), 'secure')
+  } finally {
+    setDefaultCACertificates(before)
+  }
+  assert.deepEqual(asked[0], {
+    target: `shop.test:${plainPort}`,
+    authorization: `Basic ${Buffer.from('user:p@ss').toString('base64')}`,
+  })
+  for (const server of [plain, secure]) {
+    server.closeAllConnections()
+    server.close()
+  }
+})
+
+test('the proxy is not asked for what resolves to a private address here', async () => {
+  const { proxy, asked } = await startProxy()
+  for (const host of ['169.254.169.254', '2130706433', '[::1]', 'rebinding.test'])
+    assert.equal(codeOf(await post(`http://${host}:8080`, { proxy })), 'RESERVED_ADDRESS', host)
+  assert.deepEqual(asked, [])
+})
+
+test('a name that only the proxy can resolve is its affair', async () => {
+  const { proxy, asked } = await startProxy()
+  const plain = createHttp((_request, response) => response.end())
+  const port = await listen(plain)
+  const unknown: AgentOptions['resolve'] = (_host, callback) =>
+    callback(Object.assign(new Error('unknown'), { code: 'ENOTFOUND' }), [])
+  assert.equal(codeOf(await post(`http://shop.test:${port}`, { proxy, resolve: unknown! })), 200)
+  assert.equal(asked.length, 1)
+  plain.closeAllConnections()
+  plain.close()
+})
+
+test('a proxy that refuses ends the attempt with its words', async () => {
+  const { proxy } = await startProxy('HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n')
+  const { error } = await post('http://shop.test:8080', { proxy, hosts: ['shop.test'] })
+  assert.match(String(error), /Proxy response \(403\)/)
+})
