@@ -7,7 +7,7 @@ export type Directive = 'disable' | 'abort-message'
  */
 export function readDirective(header: string | string[] | undefined): Directive | undefined {
   const wanted = [header ?? []].flat().join(',').toLowerCase().split(',')
-  const values = wanted.map((value) => value.trim())
-  if (values.includes('disable')) return 'disable'
-  return values.includes('abort-message') ? 'abort-message' : undefined
+  const values = new Set(wanted.map((value) => value.trim()))
+  if (values.has('disable')) return 'disable'
+  return values.has('abort-message') ? 'abort-message' : undefined
 }

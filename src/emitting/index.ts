@@ -21,6 +21,7 @@ import { Dispatcher } from './dispatcher.ts'
 import { createEmitter, type EmitWithin } from './emitter.ts'
 import { EventCatalogue } from './event-catalogue.ts'
 import { FanOut } from './fan-out.ts'
+import { Health } from './health.ts'
 import { Jobs } from './jobs.ts'
 import { deliveryMetrics } from './metrics.ts'
 import { Notices } from './notices.ts'
@@ -99,17 +100,23 @@ export function createEmitting(parts: EmittingParts): Emitting {
   const portal = new Portal(database, clock, createRecordAudit(clock))
   const portalCookie = new HostCookie('postern_portal', parts.baseUrl)
   const agent = createOutboundAgent({ ...rules, proxy: configuration.emitProxy })
+  const health = new Health({ database, clock, log, kept: configuration.payloadRetention })
   const dispatcher = new Dispatcher({
     database,
     queue: openQueue(database),
     destinations: new Destinations({ database, keyring, secrets, defaults: { timeout, schedule } }),
     attempt: createAttempt({ agent, clock }),
-    tell: (...about) => notices.tell(...about),
+    tell: (delivery, destination, event, verdict, result) => {
+      health.record(destination.id, verdict.kind === 'delivered', result.durationMs)
+      return notices.tell(delivery, destination, event, verdict, result)
+    },
     metrics: deliveryMetrics(metrics),
     clock,
     random,
     log,
-    close: () => agent.destroy(),
+    close: async () => {
+      await Promise.all([health.stop(), agent.destroy()])
+    },
   })
   return {
     emitWithin: emitter.within,
@@ -124,6 +131,7 @@ export function createEmitting(parts: EmittingParts): Emitting {
         database,
         clock,
         keyring,
+        health,
         disabling,
         subscribers,
         testEvents: new TestEvents(database, emitter, subscribers),

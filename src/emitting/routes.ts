@@ -6,6 +6,7 @@ import { adminArea } from './routes/area.ts'
 import { deliveryRoutes, type DeliveryRouteParts } from './routes/deliveries.ts'
 import { eventTypeRoutes } from './routes/event-types.ts'
 import { eventRoutes, type EventRouteParts } from './routes/events.ts'
+import { healthRoutes, type HealthRouteParts } from './routes/health.ts'
 import { jobRoutes, type JobRouteParts } from './routes/jobs.ts'
 import { keyRoutes, type KeyRouteParts } from './routes/keys.ts'
 import { portalArea, portalRoutes, type PortalRouteParts } from './routes/portal.ts'
@@ -16,6 +17,7 @@ export interface EmittingRouteParts
     EventRouteParts,
     SubscriberRouteParts,
     DeliveryRouteParts,
+    HealthRouteParts,
     JobRouteParts,
     KeyRouteParts,
     PortalRouteParts {
@@ -38,6 +40,7 @@ export async function emittingRoutes(app: App, parts: EmittingRouteParts): Promi
       subscriberRoutes(scope, parts, area)
       deliveryRoutes(scope, parts, area)
       jobRoutes(scope, parts, area)
+      healthRoutes(scope, parts, area)
     }
   })
 }

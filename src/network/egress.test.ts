@@ -9,6 +9,7 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { selfSigned } from '#test/harness/certificate.ts'
 import { faultOfDestination } from './destination.ts'
 import { Egress } from './egress.ts'
+import type { Resolve } from './guarded-connector.ts'
 import { createOutboundAgent, type AgentOptions } from './outbound-agent.ts'
 import type { Outcome } from './exchange.ts'
 
@@ -110,7 +111,10 @@ async function startProxy(answer = 'HTTP/1.1 200 OK\r\n\r\n') {
     sockets.add(client)
     client.on('error', () => undefined)
     client.write(answer)
-    if (!answer.includes('200')) return client.end()
+    if (!answer.includes('200')) {
+      client.end()
+      return
+    }
     // Names are the proxy's to resolve: here they are all this machine.
     const upstream = connect(Number(request.url?.split(':').at(-1)), '127.0.0.1')
     sockets.add(upstream)
@@ -167,9 +171,9 @@ test('a name that only the proxy can resolve is its affair', async () => {
   const { proxy, asked } = await startProxy()
   const plain = createHttp((_request, response) => response.end())
   const port = await listen(plain)
-  const unknown: AgentOptions['resolve'] = (_host, callback) =>
+  const unknown: Resolve = (_host, callback) =>
     callback(Object.assign(new Error('unknown'), { code: 'ENOTFOUND' }), [])
-  assert.equal(codeOf(await post(`http://shop.test:${port}`, { proxy, resolve: unknown! })), 200)
+  assert.equal(codeOf(await post(`http://shop.test:${port}`, { proxy, resolve: unknown })), 200)
   assert.equal(asked.length, 1)
   plain.closeAllConnections()
   plain.close()

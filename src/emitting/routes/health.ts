@@ -1,0 +1,94 @@
+import { Type } from 'typebox'
+import type { Clock } from '../../clock.ts'
+import type { App } from '../../http/app.ts'
+import { readDeliveryFilter } from '../delivery-filter.ts'
+import { hour, type Health } from '../health.ts'
+import { byHour, summarize } from '../health-summary.ts'
+import type { Subscribers } from '../subscribers.ts'
+import type { Area } from './area.ts'
+import { readSubscriberId } from './subscribers.ts'
+
+export interface HealthRouteParts {
+  health: Health
+  subscribers: Subscribers
+  clock: Clock
+}
+
+const day = 24 * hour
+/** What is shown when nothing is asked for, and the most that one answer shows. */
+const [usual, longest] = [7 * day, 31 * day]
+
+const Nullable = (description: string) => Type.Union([Type.Number({ description }), Type.Null()])
+const summary = {
+  delivered: Type.Integer({ description: 'Attempts that succeeded' }),
+  failed: Type.Integer({ description: 'Attempts that did not' }),
+  successRate: Nullable('0 to 1; null without an attempt'),
+  p50: Nullable('Milliseconds within which half of the attempts ended, rounded up to a class'),
+  p99: Nullable('Milliseconds within which 99 of 100 ended, rounded up to a class'),
+}
+const Time = Type.String({ format: 'date-time' })
+const HealthView = Type.Object(
+  {
+    since: Time,
+    until: Time,
+    ...summary,
+    hours: Type.Array(
+      Type.Object(
+        { hour: Type.String({ format: 'date-time' }), ...summary },
+        { additionalProperties: false },
+      ),
+      { description: 'Those with attempts, by when they begin, the oldest first' },
+    ),
+  },
+  { additionalProperties: false },
+)
+
+export function healthRoutes(
+  app: App,
+  { health, subscribers, clock }: HealthRouteParts,
+  { prefix, access, reach }: Area,
+): void {
+  app.get(
+    `${prefix}/subscribers/:id/health`,
+    {
+      config: { access },
+      schema: {
+        tags: ['subscribers'],
+        summary: 'How many attempts succeeded, and how long they took, by the hour',
+        params: Type.Object({ id: Type.String() }),
+        querystring: Type.Object({
+          since: Type.Optional(
+            Type.String({
+              description: 'From the hour of this time on, ISO 8601; default seven days before `until`',
+            }),
+          ),
+          until: Type.Optional(
+            Type.String({ description: 'ISO 8601; default now. At most 31 days are shown' }),
+          ),
+        }),
+        response: { 200: HealthView },
+      },
+    },
+    async (request) => {
+      const { params, query } = request
+      const asked = readDeliveryFilter(query)
+      const { id } = await subscribers.get(readSubscriberId(params.id), reach(request))
+      const until = asked.until ?? clock.now()
+      const since = Math.max(asked.since ?? until - usual, until - longest)
+      const from = Math.floor(since / hour) * hour
+      const rows = await health.read(id, from, until)
+      return {
+        since: iso(from),
+        until: iso(until),
+        ...summarize(rows),
+        hours: byHour(rows).map(({ hour: begins, ...counts }) =>
+          Object.assign({ hour: iso(begins) }, counts),
+        ),
+      }
+    },
+  )
+}
+
+function iso(milliseconds: number): string {
+  return new Date(milliseconds).toISOString()
+}

@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { systemClock } from '../../src/clock.ts'
+import { onEachEngine } from '../harness/engines.ts'
+import { startReceiver } from '../harness/receiver.ts'
+import type { TestService } from '../harness/service.ts'
+import { deliveries, emit, expectJson, startEmitting, subscribe, until } from './harness.ts'
+
+interface HealthAnswer {
+  since: string
+  until: string
+  delivered: number
+  failed: number
+  successRate: number | null
+  p50: number | null
+  p99: number | null
+  hours: { hour: string; delivered: number; failed: number; p50: number }[]
+}
+
+const read = async (service: TestService, id: string, query = ''): Promise<HealthAnswer> =>
+  (await expectJson(service, 200, `/subscribers/${id}/health${query}`)) as HealthAnswer
+
+onEachEngine('health of subscribers', (engine) => {
+  test('attempts are counted by the hour, and are there after a restart', async () => {
+    const database = await engine.createDatabase()
+    const receiver = await startReceiver(500, 204)
+    const first = await startEmitting(engine, { databaseUrl: database.url })
+    const { id } = await subscribe(first, { url: receiver.url })
+    const other = await subscribe(first, { url: receiver.url, eventTypes: ['never'] })
+    await emit(first, { type: 'a', data: 1 })
+    await emit(first, { type: 'a', data: 2 })
+    await until(
+      async () => (await deliveries(first, id, '?status=delivered')).length === 2,
+      'both are delivered',
+    )
+    const check = (shown: HealthAnswer): void => {
+      assert.deepEqual([shown.delivered, shown.failed, shown.successRate], [2, 1, 2 / 3])
+      assert.ok(shown.p50! >= 10 && shown.p99! >= shown.p50!)
+      assert.equal(
+        shown.hours.reduce((sum, { delivered }) => sum + delivered, 0),
+        2,
+      )
+      assert.match(shown.hours[0]!.hour, /:00:00\.000Z$/)
+    }
+    check(
+      await until(async () => {
+        const shown = await read(first, id)
+        return shown.delivered + shown.failed === 3 && shown
+      }, 'all are counted'),
+    )
+    const none = await read(first, other.id)
+    assert.deepEqual([none.delivered, none.successRate, none.p50, none.hours], [0, null, null, []])
+    await first.close()
+    const second = await startEmitting(engine, { databaseUrl: database.url })
+    check(await read(second, id))
+    const past = await read(second, id, '?until=2020-01-01T00:00:00Z')
+    assert.deepEqual([past.delivered, past.hours], [0, []])
+    assert.equal((await second.admin(`/subscribers/${id}/health?since=x`)).status, 400)
+    await expectJson(second, 404, '/subscribers/nobody/health')
+    assert.equal((await second.fetch(`/subscribers/${id}/health`)).status, 401)
+    await expectJson(second, 204, `/subscribers/${id}`, { method: 'DELETE' })
+    const rows = await second.database.reader.selectFrom('subscriber_hours').selectAll().execute()
+    assert.deepEqual(rows, [], 'they go with their subscriber')
+    await Promise.all([second.close(), receiver.close()])
+    await database.drop()
+  })
+
+  test('hours are kept as long as events', async () => {
+    let skipped = 0
+    // What waits for seconds is due at once, so that the test need not wait.
+    const clock = {
+      ...systemClock,
+      now: () => Date.now() + skipped,
+      after: (ms: number, then: () => void) => systemClock.after(Math.min(ms, 100), then),
+    }
+    const receiver = await startReceiver()
+    const service = await startEmitting(engine, { env: { PAYLOAD_RETENTION_DAYS: '30' }, parts: { clock } })
+    const { id } = await subscribe(service, { url: receiver.url })
+    const hoursAre = (count: number): Promise<unknown> =>
+      until(async () => {
+        const rows = await service.database.reader
+          .selectFrom('subscriber_hours')
+          .select('hour')
+          .where('subscriber_id', '=', id)
+          .distinct()
+          .execute()
+        return rows.length === count
+      }, `${count} hours are kept`)
+    await emit(service, { type: 'a', data: 1 })
+    await hoursAre(1)
+    skipped = 86_400_000
+    await emit(service, { type: 'a', data: 2 })
+    await hoursAre(2)
+    skipped = 32 * 86_400_000
+    await emit(service, { type: 'a', data: 3 })
+    await hoursAre(1)
+    await Promise.all([service.close(), receiver.close()])
+  })
+})
