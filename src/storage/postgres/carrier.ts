@@ -24,6 +24,8 @@ export function carriersOn(pool: Pool, shares: ConnectionShares): OpenCarrier {
     let released = false
     /** Each part has a name of its own: where a savepoint or its release failed, another part's must not be taken for it. */
     let parts = 0
+    /** A statement of the part has failed, and none has succeeded since, as after a rollback to a savepoint of its own. */
+    let failed = false
     const part = (): string => `savepoint postern_part_${parts}`
     const release = (broken: boolean): void => {
       if (released) return
@@ -42,19 +44,23 @@ export function carriersOn(pool: Pool, shares: ConnectionShares): OpenCarrier {
       wanted: false,
       enter() {
         parts += 1
+        failed = false
         unsent.push(part())
       },
       async run({ sql: text, parameters }) {
         send()
         try {
-          return toResult(await client.query(statement(text, parameters as unknown[])))
+          const result = toResult(await client.query(statement(text, parameters as unknown[])))
+          failed = false
+          return result
         } catch (error) {
+          failed = true
           throw translateError(error)
         }
       },
       keep(queried) {
-        // Of statements that were not answered yet nothing is known.
-        if (queried && client.getTransactionStatus() === 'E')
+        // Of statements that were not answered yet nothing is known, and of one that failed the error comes before the status.
+        if (failed || (queried && client.getTransactionStatus() === 'E'))
           throw new Error('a statement in the transaction failed, so it was rolled back')
         unsent.push(`release ${part()}`)
       },

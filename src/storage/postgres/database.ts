@@ -96,6 +96,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
         open: openCarrier,
         seal,
         most: sharedAtOnce,
+        batches: true,
         scheduler: systemClock,
       }),
     transaction,

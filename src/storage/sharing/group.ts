@@ -1,3 +1,4 @@
+import type { Batch } from './batch.ts'
 import type { Carrier } from './carrier.ts'
 
 /** A part that was kept and waits for the commit. */
@@ -16,10 +17,12 @@ export interface Group<Note> {
   readonly since: number
   /** When the loop was last let go. */
   burst: number
-  /** Parts begun so far. */
+  /** Savepoints so far. */
   parts: number
+  /** Has the turn. */
+  batch: Batch<Note> | undefined
 }
 
 export function newGroup<Note>(carrier: Carrier, alone: boolean, since: number): Group<Note> {
-  return { carrier, alone, kept: [], since, burst: since, parts: 0 }
+  return { carrier, alone, kept: [], since, burst: since, parts: 0, batch: undefined }
 }

@@ -6,6 +6,7 @@ import { transactionOver, type Engine } from '../query-runner.ts'
 import { refuseTransactionControl } from '../transaction-control.ts'
 import { TransactionOver } from '../transaction-over.ts'
 import type { Group, Kept } from './group.ts'
+import { Member, type MemberEvents } from './member.ts'
 
 /** Who hands out the turns. */
 export interface Host<Note> {
@@ -13,8 +14,14 @@ export interface Host<Note> {
   readonly scheduler: Scheduler
   /** Resolves with the part's turn. */
   enter(part: SharedPart<Note>): Promise<Group<Note>>
+  /** Whether the part may be expected to consist of this statement, or of none. */
+  mayBatch(part: SharedPart<Note>, query: CompiledQuery | undefined): boolean
+  /** Has the part wait for a batch. */
+  join(part: SharedPart<Note>, member: Member<Note>): void
   /** The part does not want its turn any more. */
   leave(part: SharedPart<Note>): void
+  /** A part has ended: whether it was what a batch is made of. */
+  learn(part: SharedPart<Note>, single: boolean): void
   /** The part that had the turn has ended. */
   turnOver(group: Group<Note>, kept?: Kept<Note>): void
   /** The transaction cannot go on. */
@@ -22,15 +29,17 @@ export interface Host<Note> {
 }
 
 /** @see Part */
-export class SharedPart<Note> implements Part<Note> {
+export class SharedPart<Note> implements Part<Note>, MemberEvents<Note> {
   readonly tx: Tx
   readonly options: PartOptions
-  /** Aborted when it has ended before its turn came. */
-  readonly given = new AbortController()
   readonly #host: Host<Note>
   /** Shared with whoever runs within it: tells that a wait for the write lock would be a wait for itself. */
   readonly #mark = { held: false }
+  #given: AbortController | undefined
   #entering: Promise<void> | undefined
+  #member: Member<Note> | undefined
+  #failure: unknown
+  #statements = 0
   #group: Group<Note> | undefined
   #cancelTimer: (() => void) | undefined
   #since = 0
@@ -49,6 +58,11 @@ export class SharedPart<Note> implements Part<Note> {
     return this.#over === 'committed'
   }
 
+  /** Aborted when it has ended before its turn came. */
+  get given(): AbortSignal {
+    return (this.#given ??= new AbortController()).signal
+  }
+
   get took(): number {
     return this.#since === 0 ? 0 : this.#host.scheduler.elapsed() - this.#since
   }
@@ -58,10 +72,12 @@ export class SharedPart<Note> implements Part<Note> {
   }
 
   async keep(note: Note): Promise<{ committed: Promise<void> }> {
-    await this.#turn()
+    if (this.#statements === 0 && !this.#over && this.#host.mayBatch(this, undefined)) this.#join(undefined)
+    if (!this.#member) await this.#turn()
     if (this.#running > 0) await new Promise<void>((resolve) => (this.#idle = resolve))
-    if (this.#over) throw new TransactionOver(this.#over)
-    const group = this.#group!
+    this.#throwIfOver()
+    const group = this.#group
+    if (!group) return this.#keepAsMember(note)
     group.carrier.keep(this.#queried)
     this.#end('committed')
     const committed = new Promise<void>((resolve, reject) =>
@@ -73,15 +89,39 @@ export class SharedPart<Note> implements Part<Note> {
   async undo(): Promise<void> {
     if (this.#over) return
     this.#end('rolled back')
-    if (this.#group) this.#giveUp(this.#group, this.#running > 0)
-    else this.#host.leave(this)
+    this.#leave()
+  }
+
+  began(): void {
+    if (this.#over) return
+    this.#since = this.#host.scheduler.elapsed()
+    this.#cancelTimer = this.#host.scheduler.after(this.#limit, () => this.#expire())
+  }
+
+  tookTurn(group: Group<Note>): void {
+    this.#group = group
+  }
+
+  failed(error: unknown): void {
+    this.#failure = error
+    this.#cancelTimer?.()
+  }
+
+  left(): void {
+    this.#host.leave(this)
   }
 
   async #run(query: CompiledQuery): Promise<QueryResult<unknown>> {
     refuseTransactionControl(query.sql)
+    this.#throwIfOver()
+    this.#statements += 1
+    if (this.#statements === 1 && this.#host.mayBatch(this, query)) return this.#answered(this.#join(query).answer)
     await this.#turn()
     const result = this.#group!.carrier.run(query)
-    if (!(result instanceof Promise)) return result
+    return result instanceof Promise ? this.#answered(result) : result
+  }
+
+  async #answered(result: Promise<QueryResult<unknown>>): Promise<QueryResult<unknown>> {
     this.#running += 1
     try {
       return await result
@@ -92,11 +132,28 @@ export class SharedPart<Note> implements Part<Note> {
     }
   }
 
+  #join(query: CompiledQuery | undefined): Member<Note> {
+    const member = (this.#member = new Member<Note>(this, query))
+    this.#host.join(this, member)
+    return member
+  }
+
+  #keepAsMember(note: Note): { committed: Promise<void> } {
+    const member = this.#member!
+    this.#end('committed')
+    return { committed: new Promise<void>((resolve, reject) => member.keep({ note, resolve, reject })) }
+  }
+
+  #throwIfOver(): void {
+    if (this.#over) throw new TransactionOver(this.#over)
+    if (this.#failure !== undefined) throw this.#failure
+  }
+
   async #turn(): Promise<void> {
-    if (this.#over) throw new TransactionOver(this.#over)
+    this.#throwIfOver()
     if (this.#group) return
-    await (this.#entering ??= this.#enter())
-    if (this.#over) throw new TransactionOver(this.#over)
+    await (this.#member ? this.#member.ownTurn() : (this.#entering ??= this.#enter()))
+    this.#throwIfOver()
   }
 
   async #enter(): Promise<void> {
@@ -104,8 +161,7 @@ export class SharedPart<Note> implements Part<Note> {
     if (this.#over) return this.#giveUp(group, false)
     this.#group = group
     this.#mark.held = true
-    this.#since = this.#host.scheduler.elapsed()
-    this.#cancelTimer = this.#host.scheduler.after(this.#limit, () => this.#expire(group))
+    this.began()
   }
 
   get #limit(): number {
@@ -113,10 +169,17 @@ export class SharedPart<Note> implements Part<Note> {
     return alone ? timeLimit : Math.min(timeLimit, turnLimit)
   }
 
-  #expire(group: Group<Note>): void {
+  #expire(): void {
     this.#end('out of time')
-    this.#giveUp(group, this.#running > 0)
+    this.#leave()
     this.options.onTimeLimit(this.#limit < this.options.timeLimit)
+  }
+
+  #leave(): void {
+    const busy = this.#running > 0
+    if (this.#group) this.#giveUp(this.#group, busy)
+    else if (this.#member) this.#member.leave(busy, new TransactionOver(this.#over!))
+    else this.#host.leave(this)
   }
 
   /** What waits for the answer to a statement cannot be undone: then all that share the transaction begin again. */
@@ -134,6 +197,7 @@ export class SharedPart<Note> implements Part<Note> {
     this.#over = how
     this.#cancelTimer?.()
     this.#mark.held = false
-    if (!this.#group) this.given.abort(new TransactionOver(how))
+    this.#host.learn(this, how === 'committed' && this.#statements <= 1)
+    if (!this.#group) this.#given?.abort(new TransactionOver(how))
   }
 }

@@ -1,10 +1,14 @@
+import type { CompiledQuery } from 'kysely'
 import type { Scheduler } from '../../clock.ts'
 import type { Part, PartOptions, Seal, Sharing } from '../database.ts'
 import { transactionOver, type Engine } from '../query-runner.ts'
 import { TransactionOver } from '../transaction-over.ts'
+import { Batch, type BatchHost } from './batch.ts'
 import { failureOf, type OpenCarrier } from './carrier.ts'
 import { newGroup, type Group, type Kept } from './group.ts'
+import type { Member } from './member.ts'
 import { SharedPart, type Host } from './part.ts'
+import { SingleStatements } from './single-statements.ts'
 
 /** Parts of one commit: the first of them waits for the last, and PostgreSQL gets slow beyond 64 savepoints. */
 const mostParts = 60
@@ -12,6 +16,8 @@ const mostParts = 60
 const longestGroup = 20
 /** Milliseconds of work without a look at what the loop has to read. */
 const longestBurst = 2
+/** Statements that are sent together: the first of these parts is kept when the last of them is. */
+const mostTogether = 32
 /** Milliseconds that a part waits for its turn before another transaction is opened. */
 const patience = 2
 
@@ -21,21 +27,26 @@ export interface SharingParts<Note> {
   seal: Seal<Note>
   /** Shared transactions that may be open at once. */
   most: number
+  /** Whether what an engine is sent waits for its answer, so that statements of several parts had better go together. */
+  batches: boolean
   scheduler: Scheduler
 }
 
 interface Waiting<Note> {
   readonly part: SharedPart<Note>
+  /** Of a part that waits for a batch. */
+  readonly member: Member<Note> | undefined
   readonly enter: (group: Group<Note>) => void
   readonly fail: (error: unknown) => void
 }
 
 /** @see Sharing */
-export class SharedTransactions<Note> implements Sharing<Note>, Host<Note> {
+export class SharedTransactions<Note> implements Sharing<Note>, Host<Note>, BatchHost<Note> {
   readonly #parts: SharingParts<Note>
   readonly #groups = new Set<Group<Note>>()
   #opening = 0
   readonly #queue: Waiting<Note>[] = []
+  readonly #singles = new SingleStatements()
   #impatience: (() => void) | undefined
 
   constructor(parts: SharingParts<Note>) {
@@ -58,18 +69,33 @@ export class SharedTransactions<Note> implements Sharing<Note>, Host<Note> {
     const { alone, share } = part.options
     if (alone) {
       const group = newGroup<Note>(
-        await this.#parts.open(share, part.given.signal),
+        await this.#parts.open(share, part.given),
         true,
         this.scheduler.elapsed(),
       )
       group.carrier.enter()
       return group
     }
-    return new Promise((enter, fail) => {
-      this.#queue.push({ part, enter, fail })
-      if (this.#groups.size + this.#opening === 0) void this.#open()
-      else if (!this.#impatience) this.#waitPatiently()
-    })
+    return new Promise((enter, fail) => this.#wait({ part, member: undefined, enter, fail }))
+  }
+
+  mayBatch({ options }: SharedPart<Note>, query: CompiledQuery | undefined): boolean {
+    return this.#parts.batches && !options.alone && (!query || this.#singles.expected(options.share, query))
+  }
+
+  join(part: SharedPart<Note>, member: Member<Note>): void {
+    const fail = (error: unknown): void => (member.kept ? member.kept.reject(error) : member.fail(error))
+    this.#wait({ part, member, enter: () => {}, fail })
+  }
+
+  learn({ options }: SharedPart<Note>, single: boolean): void {
+    if (this.#parts.batches) this.#singles.learn(options.share, single)
+  }
+
+  #wait(waiting: Waiting<Note>): void {
+    this.#queue.push(waiting)
+    if (this.#groups.size + this.#opening === 0) void this.#open()
+    else if (!this.#impatience) this.#waitPatiently()
   }
 
   leave(part: SharedPart<Note>): void {
@@ -77,7 +103,13 @@ export class SharedTransactions<Note> implements Sharing<Note>, Host<Note> {
     if (place >= 0) this.#queue.splice(place, 1)[0]!.fail(new TransactionOver('rolled back'))
   }
 
+  batchOver(group: Group<Note>): void {
+    group.batch = undefined
+    this.turnOver(group)
+  }
+
   turnOver(group: Group<Note>, kept?: Kept<Note>): void {
+    if (group.batch) return group.batch.endTurn(kept)
     if (kept) group.kept.push(kept)
     if (group.alone) return void this.#close(group)
     const now = this.scheduler.elapsed()
@@ -92,6 +124,7 @@ export class SharedTransactions<Note> implements Sharing<Note>, Host<Note> {
 
   fail(group: Group<Note>, error: unknown): void {
     this.#groups.delete(group)
+    group.batch?.failed(error)
     for (const { reject } of group.kept.splice(0)) reject(failureOf(group.alone, error))
     void group.carrier.drop(true).then(() => this.#goOn())
   }
@@ -111,7 +144,21 @@ export class SharedTransactions<Note> implements Sharing<Note>, Host<Note> {
       return this.fail(group, error)
     }
     group.parts += 1
-    waiting.enter(group)
+    if (waiting.member) this.#beginBatch(group, waiting.member)
+    else waiting.enter(group)
+  }
+
+  #beginBatch(group: Group<Note>, first: Member<Note>): void {
+    const members = [first]
+    const { length } = this.#queue
+    for (let index = 0; index < length; index += 1) {
+      const waiting = this.#queue.shift()!
+      const { member } = waiting
+      if (!member || member.separate || first.separate || members.length >= mostTogether) this.#queue.push(waiting)
+      else members.push(member)
+    }
+    group.batch = new Batch(this, group, members)
+    group.batch.start()
   }
 
   async #close(group: Group<Note>): Promise<void> {

@@ -80,6 +80,7 @@ export function openSqlite(file: string): SqliteDatabase {
         open: carriersOn(transactions, gate, beginImmediate),
         seal,
         most: 1,
+        batches: false,
         scheduler: systemClock,
       }),
     transaction,

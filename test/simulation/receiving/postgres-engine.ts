@@ -126,6 +126,7 @@ export function postgresEngine(world: World, process: VirtualProcess, connection
         open: carriersOn(handlersPool, shares),
         seal,
         most: sharedAtOnce,
+        batches: true,
         scheduler: process,
       }),
     keep: (events: readonly IncomingEvent[]) => ask(() => keepInOrder(world, events)),

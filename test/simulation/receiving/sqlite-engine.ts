@@ -171,6 +171,7 @@ export function sqliteEngine(world: World, process: VirtualProcess): Engine {
         open: carriersOn(connection, gate, begin),
         seal,
         most: 1,
+        batches: false,
         scheduler: process,
       }),
     async keep(events: readonly IncomingEvent[]) {
