@@ -61,19 +61,20 @@ const kindsAtWorkStatement = `
   )`
 
 /**
- * The outer limit is more than a worker wants at once. Written out it tells the planner that there are few; without it the
- * planner reads the whole inbox to join them (measured: 260 ms with 300,000 rows).
+ * What is due is locked first and then found again by its place in the table. As a join the planner would read the whole
+ * inbox for it, up to some hundred thousand rows: it takes a guess at how many are due, and they are never more than 256.
  */
 const claimStatement = `
-  with due as (
-    select next.event, want.until from unnest($3::text[], $4::text[], $5::integer[], $6::bigint[])
-      as want (source, type, count, until)
-    cross join lateral (
-      select event from inbox where status = 'pending' and source = want.source and type = want.type and due_at <= $1
+  with want as materialized (
+    select * from unnest($3::text[], $4::text[], $5::integer[], $6::bigint[]) as want (source, type, count, until)
+  ), due as materialized (
+    select next.place from want cross join lateral (
+      select ctid as place from inbox where status = 'pending' and source = want.source and type = want.type and due_at <= $1
       order by due_at limit want.count for update skip locked
-    ) next limit 256
+    ) next
   ), claimed as (
-    update inbox set claim = $2, due_at = due.until, attempts = attempts + 1 from due where inbox.event = due.event
+    update inbox set claim = $2, due_at = want.until, attempts = attempts + 1 from want
+    where inbox.ctid = any(array(select place from due)) and inbox.source = want.source and inbox.type = want.type
     returning inbox.event, inbox.claim, inbox.source, inbox.event_id, inbox.type, inbox.attempts, inbox.attempts_before, inbox.order_key
   )
   select claimed.event, claimed.claim, claimed.source, claimed.event_id as "eventId", claimed.type, events.payload, events.headers,
@@ -209,3 +210,4 @@ function columnsOf(events: readonly IncomingEvent[]): unknown[] {
     column(({ orderKey }) => orderKey),
   ]
 }
+
