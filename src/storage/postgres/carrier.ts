@@ -2,7 +2,6 @@ import type { Pool, PoolClient, QueryConfig } from 'pg'
 import type { OpenCarrier } from '../sharing/carrier.ts'
 import { translateError } from '../unavailable.ts'
 import type { ConnectionShares } from './connection-shares.ts'
-import { gathererOf } from './gather.ts'
 import { toResult } from './result.ts'
 
 /**
@@ -20,7 +19,6 @@ export function carriersOn(pool: Pool, shares: ConnectionShares): OpenCarrier {
       leave()
       throw translateError(error)
     }
-    const gather = gathererOf(client)
     let released = false
     /** Each part has a name of its own: where a savepoint or its release failed, another part's must not be taken for it. */
     let parts = 0
@@ -37,7 +35,6 @@ export function carriersOn(pool: Pool, shares: ConnectionShares): OpenCarrier {
     const unsent = ['begin']
     /** What fails here makes the statements after it fail, up to the commit, which tells. */
     const send = (): void => {
-      gather()
       if (unsent.length > 0) client.query(unsent.splice(0).join('; '), () => undefined)
     }
     return {

@@ -6,6 +6,7 @@ import { kyselyOver } from '../query-runner.ts'
 import { translateError } from '../unavailable.ts'
 import { SharedTransactions } from '../sharing/transactions.ts'
 import { carriersOn } from './carrier.ts'
+import { gatheringSocket } from './gathering-socket.ts'
 import { ConnectionShares } from './connection-shares.ts'
 import { Notifications } from './notifications.ts'
 import { toResult } from './result.ts'
@@ -41,6 +42,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
       keepAlive: true,
       application_name: 'postern',
       types: { getTypeParser },
+      stream: gatheringSocket,
     })
     opened.on('error', onError)
     // Without a listener an error on a connection that is checked out would end the process.

@@ -5,7 +5,6 @@ import type { LazyTransaction, TransactionOptions, Tx } from '../database.ts'
 import { transactionOver } from '../query-runner.ts'
 import { TransactionOver } from '../transaction-over.ts'
 import { translateError } from '../unavailable.ts'
-import { gathererOf } from './gather.ts'
 import { toResult } from './result.ts'
 
 /** A transaction that takes its connection at its first query, and loses it at its time limit. */
@@ -90,7 +89,6 @@ export class PostgresTransaction implements LazyTransaction {
     try {
       const opened = (client = await this.#pool.connect())
       // Goes out together with the first statement, which fails if this does.
-      gathererOf(opened)()
       opened.query('begin', () => undefined)
       this.#cancelTimer = this.#clock.after(timeLimit, () => {
         this.#over = 'out of time'
