@@ -210,4 +210,3 @@ function columnsOf(events: readonly IncomingEvent[]): unknown[] {
     column(({ orderKey }) => orderKey),
   ]
 }
-

@@ -43,7 +43,7 @@ export class Batch<Note> {
   /** The savepoint is set. */
   start(): void {
     for (const member of this.#members) member.begin(this)
-    if (this.#members.some(({ separate }) => separate)) return void this.breakUp()
+    if (this.#members.some(({ separate }) => separate)) return this.breakUp()
     for (const member of this.#members) {
       if (member.kept) this.#unended -= 1
       if (member.query) this.#send(member)
@@ -141,7 +141,9 @@ export class Batch<Note> {
   }
 
   async #runAgain(member: Member<Note>): Promise<void> {
-    const cancel = this.#host.scheduler.after(longestReplay, () => this.fail(new TransactionOver('out of time')))
+    const cancel = this.#host.scheduler.after(longestReplay, () =>
+      this.fail(new TransactionOver('out of time')),
+    )
     try {
       const result = await this.#group.carrier.run(member.query!)
       if (this.#failed || member.gone) return

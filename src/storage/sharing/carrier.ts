@@ -36,8 +36,9 @@ export class SharedCommitFailed extends Error {
 }
 
 /** What the parts of a transaction that has failed are told. */
-export function failureOf(alone: boolean, cause: unknown): unknown {
-  return alone || cause instanceof StorageUnavailable ? cause : new SharedCommitFailed(cause)
+export function failureOf(alone: boolean, cause: unknown): Error {
+  if (!alone && !(cause instanceof StorageUnavailable)) return new SharedCommitFailed(cause)
+  return cause instanceof Error ? cause : new Error('the transaction has failed', { cause })
 }
 
 /** A statement, a trigger or the engine itself ended the transaction that others had a part in. */

@@ -9,7 +9,7 @@ export interface MemberEvents<Note> {
   /** From now on it has the transaction to itself, within a savepoint of its own. */
   tookTurn(group: Group<Note>): void
   /** The transaction is no more. */
-  failed(error: unknown): void
+  failed(error: Error): void
   /** It does not want to be in a batch that has not begun. */
   left(): void
 }
@@ -56,7 +56,7 @@ export class Member<Note> {
     this.#turn?.resolve()
   }
 
-  fail(error: unknown): void {
+  fail(error: Error): void {
     this.#part.failed(error)
     this.#turn?.reject(error)
     if (this.query && !this.told) this.#answering.reject(error)

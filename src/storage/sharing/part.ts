@@ -38,7 +38,7 @@ export class SharedPart<Note> implements Part<Note>, MemberEvents<Note> {
   #given: AbortController | undefined
   #entering: Promise<void> | undefined
   #member: Member<Note> | undefined
-  #failure: unknown
+  #failure: Error | undefined
   #statements = 0
   #group: Group<Note> | undefined
   #cancelTimer: (() => void) | undefined
@@ -102,7 +102,7 @@ export class SharedPart<Note> implements Part<Note>, MemberEvents<Note> {
     this.#group = group
   }
 
-  failed(error: unknown): void {
+  failed(error: Error): void {
     this.#failure = error
     this.#cancelTimer?.()
   }
@@ -115,7 +115,8 @@ export class SharedPart<Note> implements Part<Note>, MemberEvents<Note> {
     refuseTransactionControl(query.sql)
     this.#throwIfOver()
     this.#statements += 1
-    if (this.#statements === 1 && this.#host.mayBatch(this, query)) return this.#answered(this.#join(query).answer)
+    if (this.#statements === 1 && this.#host.mayBatch(this, query))
+      return this.#answered(this.#join(query).answer)
     await this.#turn()
     const result = this.#group!.carrier.run(query)
     return result instanceof Promise ? this.#answered(result) : result
@@ -146,7 +147,7 @@ export class SharedPart<Note> implements Part<Note>, MemberEvents<Note> {
 
   #throwIfOver(): void {
     if (this.#over) throw new TransactionOver(this.#over)
-    if (this.#failure !== undefined) throw this.#failure
+    if (this.#failure) throw this.#failure
   }
 
   async #turn(): Promise<void> {

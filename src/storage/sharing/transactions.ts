@@ -68,11 +68,7 @@ export class SharedTransactions<Note> implements Sharing<Note>, Host<Note>, Batc
   async enter(part: SharedPart<Note>): Promise<Group<Note>> {
     const { alone, share } = part.options
     if (alone) {
-      const group = newGroup<Note>(
-        await this.#parts.open(share, part.given),
-        true,
-        this.scheduler.elapsed(),
-      )
+      const group = newGroup<Note>(await this.#parts.open(share, part.given), true, this.scheduler.elapsed())
       group.carrier.enter()
       return group
     }
@@ -84,7 +80,8 @@ export class SharedTransactions<Note> implements Sharing<Note>, Host<Note>, Batc
   }
 
   join(part: SharedPart<Note>, member: Member<Note>): void {
-    const fail = (error: unknown): void => (member.kept ? member.kept.reject(error) : member.fail(error))
+    const fail = (error: unknown): void =>
+      member.kept ? member.kept.reject(error) : member.fail(failureOf(false, error))
     this.#wait({ part, member, enter: () => {}, fail })
   }
 
@@ -94,7 +91,10 @@ export class SharedTransactions<Note> implements Sharing<Note>, Host<Note>, Batc
 
   #wait(waiting: Waiting<Note>): void {
     this.#queue.push(waiting)
-    if (this.#groups.size + this.#opening === 0) void this.#open()
+    const open = this.#groups.size + this.#opening
+    const enough =
+      waiting.member !== undefined && this.#queue.length >= mostTogether && open < this.#parts.most
+    if (open === 0 || enough) void this.#open()
     else if (!this.#impatience) this.#waitPatiently()
   }
 
@@ -154,7 +154,8 @@ export class SharedTransactions<Note> implements Sharing<Note>, Host<Note>, Batc
     for (let index = 0; index < length; index += 1) {
       const waiting = this.#queue.shift()!
       const { member } = waiting
-      if (!member || member.separate || first.separate || members.length >= mostTogether) this.#queue.push(waiting)
+      if (!member || member.separate || first.separate || members.length >= mostTogether)
+        this.#queue.push(waiting)
       else members.push(member)
     }
     group.batch = new Batch(this, group, members)

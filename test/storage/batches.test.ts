@@ -1,0 +1,171 @@
+// Parts of a single statement go together where that pays (PostgreSQL). Whatever one of them turns out to be instead,
+// the others must not notice: the same holds on an engine that has no batches.
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, test } from 'node:test'
+import { sql } from 'kysely'
+import type { Database, Part, Sharing, Tx } from '../../src/storage/database.ts'
+import { migrate } from '../../src/storage/migrate.ts'
+import { openDatabase } from '../../src/storage/open.ts'
+import { SharedCommitFailed } from '../../src/storage/sharing/carrier.ts'
+import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
+
+onEachEngine('parts of a single statement', (engine) => {
+  let home: TestDatabase
+  let database: Database
+  let sharing: Sharing<string>
+  let seals: string[][]
+
+  before(async () => {
+    home = await engine.createDatabase()
+    database = await openDatabase(home.url)
+    await migrate(database)
+    await database.transaction((tx) => sql`create table letters (letter text primary key)`.execute(tx))
+    sharing = database.share((_, notes) => {
+      seals.push([...notes])
+      return Promise.resolve()
+    })
+  })
+  beforeEach(async () => {
+    seals = []
+    // So many of a kind that the next ones are expected to be like them.
+    for (let index = 0; index < 5; index += 1) await run(`before ${index}`)
+    await database.transaction((tx) => sql`delete from letters`.execute(tx))
+    seals = []
+  })
+  after(async () => {
+    await database.close()
+    await home.drop()
+  })
+
+  const insert = (tx: Tx, letter: string) => sql`insert into letters values (${letter})`.execute(tx)
+  const letters = async (): Promise<string> =>
+    (await sql<{ letter: string }>`select letter from letters order by letter`.execute(database.reader)).rows
+      .map(({ letter }) => letter)
+      .join(' ')
+  const begin = (options: Partial<Parameters<typeof sharing.begin>[0]> = {}): Part<string> =>
+    sharing.begin({
+      alone: false,
+      timeLimit: 9_000,
+      turnLimit: 9_000,
+      onTimeLimit: () => undefined,
+      share: 'test',
+      ...options,
+    })
+  const keep = async (part: Part<string>, note: string): Promise<void> => (await part.keep(note)).committed
+  const run = async (name: string, part = begin()): Promise<void> => {
+    await insert(part.tx, name)
+    await keep(part, name)
+  }
+
+  test('hundreds are all committed, in few commits', async () => {
+    const names = Array.from({ length: 300 }, (_, index) => `n${index}`)
+    await Promise.all(names.map((name) => run(name)))
+    assert.equal((await letters()).split(' ').length, 300)
+    assert.ok(seals.length < 100, `${seals.length} commits`)
+    assert.deepEqual(seals.flat().toSorted(), names.toSorted())
+  })
+
+  test('one that is undone after its statement takes nothing of the others along', async () => {
+    const undone = begin()
+    const undo = insert(undone.tx, 'undone').then(() => undone.undo())
+    await Promise.all([run('a'), undo, run('b'), run('c')])
+    assert.equal(await letters(), 'a b c')
+    assert.deepEqual(seals.flat().toSorted(), ['a', 'b', 'c'])
+  })
+
+  test('one whose statement fails is told why, and the others are not', async () => {
+    await run('taken')
+    const part = begin()
+    const fails = assert.rejects(insert(part.tx, 'taken'), /unique|UNIQUE/).then(() => part.undo())
+    await Promise.all([run('a'), fails, run('b')])
+    assert.equal(await letters(), 'a b taken')
+  })
+
+  test('one whose statement fails may go on in a savepoint of its own making', async () => {
+    await run('taken')
+    const stubborn = begin()
+    const goesOn = (async () => {
+      await assert.rejects(insert(stubborn.tx, 'taken'))
+      if (engine.name === 'postgres') await assert.rejects(stubborn.keep('stubborn'), /a statement .* failed/)
+      await stubborn.undo()
+    })()
+    await Promise.all([run('a'), goesOn, run('b')])
+    assert.equal(await letters(), 'a b taken')
+  })
+
+  test('one that goes on with a second statement sees either all of another or nothing', async () => {
+    const counts: number[] = []
+    const counting = async (name: string): Promise<void> => {
+      const part = begin()
+      await insert(part.tx, name)
+      const { rows } = await sql<{ count: number }>`select count(*) as count from letters`.execute(part.tx)
+      counts.push(rows[0]!.count)
+      await insert(part.tx, `${name}${name}`)
+      await keep(part, name)
+    }
+    await Promise.all([counting('a'), run('x'), counting('b'), counting('c')])
+    assert.equal(await letters(), 'a aa b bb c cc x')
+    // Each part that is whole before another one begins brings two rows, and x brings one: an own row makes no pair.
+    const whole = counts.toSorted((a, b) => a - b).map((count) => count - 1)
+    assert.equal(new Set(whole).size, 3, `saw ${counts.join(', ')}`)
+  })
+
+  test('one that sends two statements at once has both', async () => {
+    const two = begin()
+    const both = Promise.all([insert(two.tx, 'one'), insert(two.tx, 'two')]).then(() => keep(two, 'both'))
+    await Promise.all([run('a'), both, run('b')])
+    assert.equal(await letters(), 'a b one two')
+  })
+
+  test('one that leaves before its statement was answered takes nothing of the others for good', async () => {
+    const gone = begin()
+    const leaves = insert(gone.tx, 'gone')
+    const others = Promise.allSettled([run('a'), run('b')])
+    await gone.undo()
+    await assert.rejects(leaves)
+    for (const [index, result] of (await others).entries()) {
+      if (result.status === 'fulfilled') continue
+      assert.ok(result.reason instanceof SharedCommitFailed)
+      await run('ab'[index]!, begin({ alone: true }))
+    }
+    assert.equal(await letters(), 'a b')
+  })
+
+  test('one that makes no statement waits for nobody', async () => {
+    const idle = await begin().keep('idle')
+    await Promise.all([run('a'), idle.committed])
+    assert.deepEqual(seals.flat().toSorted(), ['a', 'idle'])
+  })
+
+  test('one that does not end holds the others up for its turn only', async () => {
+    let early: boolean | undefined
+    const slow = begin({ turnLimit: 40, onTimeLimit: (value) => (early = value) })
+    await Promise.all([insert(slow.tx, 'slow'), run('a'), run('b')])
+    assert.equal(await letters(), 'a b')
+    if (early === undefined) await slow.undo()
+    assert.notEqual(early, false)
+  })
+
+  test('a statement that would change something else the second time fails the whole commit', async () => {
+    if (engine.name !== 'postgres') return
+    await run('x')
+    // The first to delete it finds it. With the first of the two gone, the second one would: it was told otherwise.
+    const remove = (tx: Tx) => sql`delete from letters where letter = 'x'`.execute(tx)
+    const first = begin()
+    const second = begin()
+    const told = Promise.withResolvers<void>()
+    const undo = remove(first.tx).then(async () => {
+      await told.promise
+      await first.undo()
+    })
+    const other = (async () => {
+      const { numAffectedRows } = await remove(second.tx)
+      assert.equal(numAffectedRows, 0n)
+      const { committed } = await second.keep('second')
+      told.resolve()
+      await assert.rejects(committed, SharedCommitFailed)
+    })()
+    await Promise.all([undo, other])
+    assert.equal(await letters(), 'x')
+  })
+})
