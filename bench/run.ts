@@ -9,6 +9,7 @@ import { parseArgs } from 'node:util'
 import { startPostgres, type PostgresServer } from '../test/harness/postgres.ts'
 import { acknowledge } from './acknowledge.ts'
 import { deliver } from './deliver.ts'
+import { endurance } from './endurance.ts'
 import { diskFolder, makeFolder, removeFolders, type EngineName } from './harness/databases.ts'
 import type { Profile } from './harness/postern.ts'
 import { killAll } from './harness/processes.ts'
@@ -23,6 +24,7 @@ import { showProgress } from './report/progress.ts'
 import { writeResult } from './report/results.ts'
 import { processing } from './process.ts'
 import { memory } from './memory.ts'
+import { retention } from './retention.ts'
 import { sessions } from './sessions.ts'
 import { start } from './start.ts'
 
@@ -30,10 +32,12 @@ const benches: readonly Bench[] = [
   acknowledge,
   deliver,
   depth,
+  endurance,
   lists,
   login,
   memory,
   processing,
+  retention,
   sessions,
   start,
 ]

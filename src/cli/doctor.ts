@@ -3,6 +3,7 @@ import { ok, type Finding } from './checks/finding.ts'
 import { checkLists } from './checks/lists.ts'
 import { checkProviders } from './checks/providers.ts'
 import { checkSettings } from './checks/settings.ts'
+import { checkSizes } from './checks/sizes.ts'
 import { inspectConfiguration } from './configuration.ts'
 
 const signs = { ok: '✔', warning: '!', fault: '✖' }
@@ -22,6 +23,7 @@ export async function doctor(): Promise<void> {
   for (const finding of checkSettings(inspected)) tell(finding)
   if (configuration.databaseUrl !== undefined)
     for await (const finding of checkDatabase(configuration.databaseUrl)) tell(finding)
+  for await (const finding of checkSizes(configuration)) tell(finding)
   for await (const finding of checkLists(configuration.databaseUrl, inspected.config)) tell(finding)
   if (configuration.demo) tell(ok('provider demo', 'built in, there while the service runs'))
   for (const finding of await checkProviders(providers, configuration.allowPrivateNetwork ?? false))

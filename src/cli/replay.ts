@@ -3,15 +3,19 @@ import { sleep, systemClock } from '../clock.ts'
 import { readDeliveryFilter, type DeliveryFilter } from '../emitting/delivery-filter.ts'
 import { Replay } from '../emitting/replay.ts'
 import { Problem } from '../errors.ts'
-import { reprocessFailed } from '../receiving/reprocess.ts'
+import { readFailedFilter } from '../receiving/failed/filter.ts'
+import { Reprocessing, reprocessWorker } from '../receiving/failed/reprocess.ts'
 import type { Database } from '../storage/database.ts'
 import { migrate } from '../storage/migrate.ts'
 import { openDatabase } from '../storage/open.ts'
+import { createLog } from '../telemetry/log.ts'
 import { CommandFailure } from './command-failure.ts'
 import { readSettings } from './settings.ts'
 
 export interface ReplayOptions {
   subscriber?: string
+  source?: string
+  error?: string
   since?: string
   until?: string
   eventType?: string
@@ -20,16 +24,23 @@ export interface ReplayOptions {
   dryRun?: boolean
 }
 
+/** Options that go with one of the two only. */
+const of = { deliveries: ['subscriber', 'status', 'rate'], events: ['source', 'error'] } as const
+
 /** How often the progress of jobs is looked at, in milliseconds. */
 const pause = 250
 
 /**
- * Sends all dead deliveries again, or runs the handlers of all failed events again. A running service does the work;
- * Ctrl-C stops what was not begun.
+ * Sends dead deliveries again, or runs the handlers of failed events again, all of them or those that the options name. A
+ * running service does the work; Ctrl-C cancels what was not begun.
  */
 export async function replay(what: string, options: ReplayOptions): Promise<void> {
   if (what !== 'deliveries' && what !== 'events')
     throw new CommandFailure(`replay takes deliveries or events, not ${what}`)
+  const foreign = of[what === 'deliveries' ? 'events' : 'deliveries'].find(
+    (name) => options[name] !== undefined,
+  )
+  if (foreign) throw new CommandFailure(`--${foreign} does not go with ${what}`)
   const configuration = readSettings()
   const database = await openDatabase(configuration.databaseUrl)
   const interrupt = new AbortController()
@@ -99,43 +110,54 @@ async function follow(
     while ((await look()) > 0) await sleep(systemClock, pause, signal)
   } catch (error) {
     if (!signal.aborted) throw error
-    await database.transaction((tx) =>
-      tx
-        .updateTable('jobs')
-        .set({ status: 'cancelled', updated_at: systemClock.now() })
-        .where('id', 'in', [...ids])
-        .where('status', '=', 'running')
-        .execute(),
-    )
+    await cancel(database, ids)
     await look()
   } finally {
     progress.stop()
   }
 }
 
+async function cancel(database: Database, ids: readonly string[]): Promise<void> {
+  await database.transaction((tx) =>
+    tx
+      .updateTable('jobs')
+      .set({ status: 'cancelled', updated_at: systemClock.now() })
+      .where('id', 'in', [...ids])
+      .where('status', '=', 'running')
+      .execute(),
+  )
+}
+
 async function replayEvents(database: Database, options: ReplayOptions, signal: AbortSignal): Promise<void> {
-  const { total } = await database.reader
-    .selectFrom('inbox')
-    .select((eb) => eb.fn.countAll<number>().as('total'))
-    .where('status', '=', 'failed')
-    .executeTakeFirstOrThrow()
+  const filter = inWords(() => readFailedFilter({ ...options, type: options.eventType }))
+  const reprocessing = new Reprocessing(database, systemClock)
   if (options.dryRun) {
-    process.stdout.write(`${total} events would be processed again\n`)
+    process.stdout.write(`${await reprocessing.count(filter)} events would be processed again\n`)
     return
   }
+  const { id, total } = await reprocessing.begin(filter)
   if (total === 0) {
     process.stdout.write('There is no failed event to process again.\n')
     return
   }
+  // Done here, so that it is done without a running service too; beside one, both take turns.
+  const worker = reprocessWorker({ database, clock: systemClock, log: createLog('warn') })
   const progress = showProgress(total, 'events made due')
-  let done = 0
-  for (let after = 0; !signal.aborted;) {
-    const step = await reprocessFailed(database, after, systemClock.now())
-    progress.update((done += step.count))
-    if (step.count === 0) break
-    after = step.last
+  try {
+    for (let running = true; running;) {
+      if (signal.aborted) await cancel(database, [id])
+      else if (!(await worker.step())) await sleep(systemClock, pause)
+      const { status, done } = await database.reader
+        .selectFrom('jobs')
+        .select(['status', 'done'])
+        .where('id', '=', id)
+        .executeTakeFirstOrThrow()
+      progress.update(done)
+      running = status === 'running'
+    }
+  } finally {
+    progress.stop()
   }
-  progress.stop()
 }
 
 /** A bar on a terminal; in any case a line at the end that tells how far it came. */
@@ -160,12 +182,16 @@ function showProgress(total: number, what: string): { update: (done: number) => 
   }
 }
 
-function readFilter(options: ReplayOptions): DeliveryFilter {
+function readFilter({ since, until, eventType, status = 'dead' }: ReplayOptions): DeliveryFilter {
+  const filter = inWords(() => readDeliveryFilter({ since, until, eventType, status }))
+  if (filter.status === 'pending') throw new CommandFailure('pending deliveries are still to be sent')
+  return filter
+}
+
+/** @throws CommandFailure instead of a problem that would be an HTTP answer. */
+function inWords<T>(read: () => T): T {
   try {
-    const { since, until, eventType, status = 'dead' } = options
-    const filter = readDeliveryFilter({ since, until, eventType, status })
-    if (filter.status === 'pending') throw new CommandFailure('pending deliveries are still to be sent')
-    return filter
+    return read()
   } catch (error) {
     if (error instanceof Problem) throw new CommandFailure(error.message)
     throw error

@@ -1,5 +1,5 @@
 import { Problem } from '../errors.ts'
-import { canonicalTime, InvalidTime } from '../paging/time.ts'
+import { readTimeParameter } from '../paging/time-parameter.ts'
 import type { DeliveryStatus } from '../storage/tables.ts'
 
 /** Which deliveries of a subscriber are meant. */
@@ -39,20 +39,9 @@ export function readDeliveryFilter(texts: FilterTexts): DeliveryFilter {
       throw invalid('eventType', 'is no event type')
     filter.eventType = texts.eventType
   }
-  if (texts.since) filter.since = readTime(texts.since, 'since')
-  if (texts.until) filter.until = readTime(texts.until, 'until')
+  if (texts.since) filter.since = readTimeParameter(texts.since, 'since')
+  if (texts.until) filter.until = readTimeParameter(texts.until, 'until')
   return filter
-}
-
-function readTime(text: string, parameter: string): number {
-  // In a query string an unencoded plus is a space: the sign of an offset comes back.
-  const signed = text.replace(/(:\d\d(?:\.\d+)?) (\d\d(?::?\d\d)?)$/, '$1+$2')
-  try {
-    return Math.ceil(Date.parse(canonicalTime(signed)))
-  } catch (error) {
-    if (error instanceof InvalidTime) throw invalid(parameter, error.message)
-    throw error
-  }
 }
 
 function invalid(parameter: string, rule: string): Problem {

@@ -8,6 +8,7 @@ import type { Room } from '../http/room.ts'
 import { Egress, type EgressRules } from '../network/egress.ts'
 import { createOutboundAgent } from '../network/outbound-agent.ts'
 import { Cursors } from '../paging/cursor.ts'
+import { JobWorker } from '../events/jobs/worker.ts'
 import type { Database } from '../storage/database.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
@@ -25,8 +26,7 @@ import { Health } from './health.ts'
 import { Jobs } from './jobs.ts'
 import { deliveryMetrics } from './metrics.ts'
 import { Notices } from './notices.ts'
-import { Replay } from './replay.ts'
-import { ReplayWorker } from './replay-worker.ts'
+import { Replay, replayStep } from './replay.ts'
 import { Portal } from './portal.ts'
 import { emittingRoutes } from './routes.ts'
 import { authenticatePortal } from './routes/portal.ts'
@@ -118,12 +118,21 @@ export function createEmitting(parts: EmittingParts): Emitting {
       await Promise.all([health.stop(), agent.destroy()])
     },
   })
+  const replays = new JobWorker({
+    name: 'replays',
+    kind: 'replay',
+    step: replayStep,
+    signal: 'deliveries',
+    database,
+    clock,
+    log,
+  })
   return {
     emitWithin: emitter.within,
     emitBuiltIn: emitter.builtIn,
     subscribers,
     authenticatePortal: authenticatePortal(portal, portalCookie),
-    workers: [dispatcher, new ReplayWorker({ database, clock, log })],
+    workers: [dispatcher, replays],
     routes: (app) =>
       emittingRoutes(app, {
         emitter,

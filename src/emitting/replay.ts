@@ -1,20 +1,18 @@
 import { sql, type Expression, type ExpressionBuilder, type SqlBool } from 'kysely'
 import type { Clock } from '../clock.ts'
-import { newId } from '../crypto/ids.ts'
 import { Problem } from '../errors.ts'
+import { beginJob } from '../events/jobs/job.ts'
+import type { JobStep } from '../events/jobs/worker.ts'
 import type { Database, Queryable, Tx } from '../storage/database.ts'
 import type { JobsTable, Tables } from '../storage/tables.ts'
 import { reaches, type Reach } from './audience.ts'
 import type { DeliveryFilter } from './delivery-filter.ts'
 
 /** What a replay job works on: deliveries that were there when it began. */
-export interface ReplayFilter extends DeliveryFilter {
+interface ReplayFilter extends DeliveryFilter {
   /** The newest delivery that belongs to it. */
   upTo: number
 }
-
-/** How long jobs that have ended can be looked at, in milliseconds. */
-const jobsKept = 30 * 86_400_000
 
 /** Sends again what was sent or given up before: the same delivery, the same event id. */
 export class Replay {
@@ -72,29 +70,9 @@ export class Replay {
     const job = await this.#database.transaction(async (tx) => {
       const running = await this.#running(tx, subscriberId, filter)
       if (running) return running
-      await tx
-        .deleteFrom('jobs')
-        .where('status', '!=', 'running')
-        .where('updated_at', '<', now - jobsKept)
-        .execute()
       const { total, upTo } = await measure(tx, subscriberId, filter)
-      const row: JobsTable = {
-        id: newId(now),
-        kind: 'replay',
-        subscriber_id: subscriberId,
-        filter: JSON.stringify({ ...filter, upTo } satisfies ReplayFilter),
-        status: total === 0 ? 'done' : 'running',
-        total,
-        done: 0,
-        position: 0,
-        rate,
-        due_at: now,
-        claim: null,
-        created_at: now,
-        updated_at: now,
-      }
-      await tx.insertInto('jobs').values(row).execute()
-      return row
+      const kept: ReplayFilter = { ...filter, upTo }
+      return beginJob(tx, { kind: 'replay', subscriberId, filter: kept, total, rate }, now)
     })
     this.#database.signal('jobs')
     return job
@@ -146,7 +124,7 @@ async function measure(
 }
 
 /** Finished deliveries that the filter means; without a status the dead ones. */
-export function replayable(
+function replayable(
   eb: ExpressionBuilder<Tables, 'deliveries' | 'events'>,
   subscriberId: string,
   filter: DeliveryFilter,
@@ -162,10 +140,10 @@ export function replayable(
   return eb.and(conditions)
 }
 
-/** Makes finished deliveries due now, with their whole schedule before them. Returns how many were finished. */
-export async function reopen(tx: Tx, ids: readonly number[], now: number): Promise<number> {
-  if (ids.length === 0) return 0
-  const { numUpdatedRows } = await tx
+/** Makes finished deliveries due now, with their whole schedule before them. */
+async function reopen(tx: Tx, ids: readonly number[], now: number): Promise<void> {
+  if (ids.length === 0) return
+  await tx
     .updateTable('deliveries')
     .set({
       status: 'pending',
@@ -176,6 +154,23 @@ export async function reopen(tx: Tx, ids: readonly number[], now: number): Promi
     })
     .where('id', 'in', [...ids])
     .where('status', '!=', 'pending')
-    .executeTakeFirst()
-  return Number(numUpdatedRows)
+    .execute()
+}
+
+/** Makes the next deliveries of a bulk replay due. */
+export async function replayStep(tx: Tx, job: JobsTable, limit: number, now: number): Promise<JobStep> {
+  const { upTo, ...filter } = JSON.parse(job.filter) as ReplayFilter
+  const rows = await tx
+    .selectFrom('deliveries')
+    .innerJoin('events', 'events.id', 'deliveries.event')
+    .select('deliveries.id')
+    .where((eb) => replayable(eb, job.subscriber_id!, filter))
+    .where('deliveries.id', '>', job.position)
+    .where('deliveries.id', '<=', upTo)
+    .orderBy('deliveries.id')
+    .limit(limit)
+    .execute()
+  const ids = rows.map(({ id }) => id)
+  await reopen(tx, ids, now)
+  return { count: ids.length, last: ids.at(-1) }
 }

@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import type { Phases } from '../network/exchange.ts'
-import type { AttemptsTable, JobsTable, SubscribersTable } from '../storage/tables.ts'
+import type { AttemptsTable, SubscribersTable } from '../storage/tables.ts'
 import { adviceFor } from './advice.ts'
 import { conditionOperators, type Condition } from './conditions.ts'
 import { redactedValue, showCustomHeaders } from './custom-headers.ts'
@@ -229,40 +229,6 @@ function viewPhases(text: string): Static<typeof PhasesView> {
     total,
   } = JSON.parse(text) as Phases
   return { reused, dns, connect, tls, firstByte, total }
-}
-
-export const JobView = Type.Object(
-  {
-    id: Type.String(),
-    kind: Type.Literal('replay'),
-    subscriberId: Nullable(Type.String()),
-    status: Type.Union([
-      Type.Literal('running'),
-      Type.Literal('done'),
-      Type.Literal('cancelled'),
-      Type.Literal('failed'),
-    ]),
-    total: Type.Integer(),
-    done: Type.Integer(),
-    rate: Nullable(Type.Number({ description: 'Deliveries per second; null: no limit' })),
-    createdAt: Time,
-    updatedAt: Time,
-  },
-  { additionalProperties: false },
-)
-
-export function viewJob(row: JobsTable): Static<typeof JobView> {
-  return {
-    id: row.id,
-    kind: row.kind,
-    subscriberId: row.subscriber_id,
-    status: row.status,
-    total: row.total,
-    done: row.done,
-    rate: row.rate,
-    createdAt: iso(row.created_at),
-    updatedAt: iso(row.updated_at),
-  }
 }
 
 export const PageInfoView = Type.Object(

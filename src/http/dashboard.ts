@@ -81,6 +81,32 @@ const page = `<!doctype html>
       </form>
     </details>
   </section>
+  <section id="failed-section" hidden aria-labelledby="failed-title">
+    <div class="head"><h2 id="failed-title">Failed events</h2><span class="note">after their last attempt, newest first</span><button id="failed-refresh" class="small quiet">Look again</button></div>
+    ${table('failed', 'received | type | source | error | event id')}
+    <p class="soft" id="failed-empty">None.</p>
+    <div class="actions"><button id="failed-more" class="small" hidden>Older</button></div>
+    <div class="actions job" id="failed-job"></div>
+    <details class="actions"><summary>Only some of them</summary>
+      <form id="failed-filter" class="fields">
+        <label>Type <input type="text" name="type" maxlength="1000" placeholder="order.*"></label>
+        <label>Source <input type="text" name="source" maxlength="64" placeholder="stripe"></label>
+        <label>Error holds <input type="text" name="error" maxlength="1000" placeholder="timeout"></label>
+        <label>Received from <input type="datetime-local" name="since"></label>
+        <label>until <input type="datetime-local" name="until"></label>
+        <button>Show</button>
+      </form>
+    </details>
+  </section>
+  <section id="refused-section" hidden aria-labelledby="refused-title">
+    <div class="head"><h2 id="refused-title">Refused webhooks</h2><span class="note" id="refused-note"></span><button id="refused-refresh" class="small quiet">Look again</button></div>
+    ${table('refused-counts', 'reason | what it means | source | count | last')}
+    <p class="soft" id="refused-empty">None.</p>
+    <details id="refused-last" hidden><summary>The last ones</summary>
+      ${table('refused', 'time | reason | source | detail | address')}
+      <div class="actions"><button id="refused-more" class="small" hidden>More</button></div>
+    </details>
+  </section>
   <section aria-labelledby="sessions-title">
     <div class="head"><h2 id="sessions-title">Your devices</h2></div>
     ${table('sessions', 'device | address | signed in | last seen | ')}

@@ -14,13 +14,14 @@ import { Backlog } from './backlog.ts'
 import type { EmitWithin } from './attempt.ts'
 import type { ReceivingConfig } from './config.ts'
 import { readHandlers, type ProviderTokenSource, type RegisteredHandler } from './declared-handlers.ts'
+import { Reprocessing, reprocessWorker } from './failed/reprocess.ts'
+import { failedRoutes } from './failed/routes.ts'
 import { forwardTo, sendOver } from './forward.ts'
 import { keysOf, urlOf } from './forward-target.ts'
 import { Handlers } from './handlers.ts'
 import { plansOver } from './plan.ts'
 import { RejectedLog } from './rejections/log.ts'
 import { rejectedRoutes } from './rejections/routes.ts'
-import { reprocessRoutes } from './reprocess.ts'
 import { webhookRoutes } from './routes.ts'
 import { readSources } from './sources.ts'
 import { openInbox } from './inbox.ts'
@@ -96,7 +97,7 @@ export function createReceiving(parts: ReceivingParts): Room {
     [],
     (gauge) => gauge.set(acceptor.waitingBytes),
   )
-  const rejected = new RejectedLog({ database, clock, log })
+  const rejected = new RejectedLog({ database, clock, log, period: configuration.rejectedRetention })
   const worker = new HandlerWorker({
     database,
     store,
@@ -128,7 +129,7 @@ export function createReceiving(parts: ReceivingParts): Room {
     },
   }
   return {
-    workers: [inbox, worker],
+    workers: [inbox, worker, reprocessWorker({ database, clock, log })],
     async routes(given) {
       app = given
       await webhookRoutes(given, {
@@ -141,8 +142,9 @@ export function createReceiving(parts: ReceivingParts): Room {
         metrics,
         rejected,
       })
-      rejectedRoutes(given, { database, cursors: new Cursors(parts.keyring) })
-      reprocessRoutes(given, { database, clock })
+      const cursors = new Cursors(parts.keyring)
+      rejectedRoutes(given, { database, cursors })
+      failedRoutes(given, { database, cursors, reprocessing: new Reprocessing(database, clock) })
     },
   }
 }

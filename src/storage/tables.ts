@@ -20,6 +20,7 @@ export interface Tables {
   inbox: InboxTable
   handler_failures: HandlerFailuresTable
   rejected_webhooks: RejectedWebhooksTable
+  rejected_counts: RejectedCountsTable
   outbox: OutboxTable
   subscribers: SubscribersTable
   subscriber_secrets: SubscriberSecretsTable
@@ -273,6 +274,16 @@ export interface HandlerFailuresTable {
 }
 
 /** The last webhooks of each source that were refused, without credentials and signatures. */
+export interface RejectedCountsTable {
+  /** Its first millisecond, UTC. */
+  day: number
+  source: string
+  /** A key of receiving/rejections/reasons.ts. */
+  reason: string
+  count: number
+  last_at: number
+}
+
 export interface RejectedWebhooksTable {
   id: Generated<number>
   source: string
@@ -389,7 +400,7 @@ export interface AttemptsTable {
 
 export interface JobsTable {
   id: string
-  kind: 'replay'
+  kind: 'replay' | 'reprocess'
   subscriber_id: string | null
   /** JSON: what the job works on. */
   filter: string

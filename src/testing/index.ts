@@ -8,6 +8,7 @@ import { readEnvironment } from '../config/environment.ts'
 import { newId } from '../crypto/ids.ts'
 import type { PosternConfig } from '../define-config.ts'
 import type { AnyTables } from '../receiving/config.ts'
+import type { Scheme } from '../receiving/schemes/scheme.ts'
 import { startService } from '../service.ts'
 import { createLog } from '../telemetry/log.ts'
 import { outcomeOf, type TestResult } from './outcome.ts'
@@ -52,7 +53,7 @@ export async function startTestKit(config: PosternConfig, options: TestKitOption
   const secret = `whsec_${randomBytes(32).toString('base64')}`
   const sources = Object.entries(config.receiving?.sources ?? {}).map(([name, scheme]) => [
     name,
-    canSign(scheme.name) ? { ...scheme, ...scheme.withSecrets([secret]) } : scheme,
+    keptHere(canSign(scheme.name) ? { ...scheme, ...scheme.withSecrets([secret]) } : scheme),
   ])
   const names = new Map(
     Object.entries(config.receiving?.sources ?? {}).map(([name, { name: scheme }]) => [name, scheme]),
@@ -106,6 +107,12 @@ export async function startTestKit(config: PosternConfig, options: TestKitOption
       rmSync(folder, { recursive: true, force: true })
     },
   }
+}
+
+/** Nothing is forwarded: who gets it is somewhere on the network. */
+function keptHere(scheme: Scheme): Scheme {
+  const { forwardTo, ...kept } = scheme
+  return forwardTo === undefined ? scheme : kept
 }
 
 /** Verified with a public key: their webhooks come signed, and the configuration's key stays. */

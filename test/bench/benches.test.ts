@@ -4,12 +4,14 @@ import { after, test } from 'node:test'
 import { acknowledge } from '../../bench/acknowledge.ts'
 import { deliver } from '../../bench/deliver.ts'
 import { depth } from '../../bench/depth.ts'
+import { endurance } from '../../bench/endurance.ts'
 import { removeFolders, type EngineName } from '../../bench/harness/databases.ts'
 import { lists } from '../../bench/lists.ts'
 import type { Bench, Scale } from '../../bench/measure/bench.ts'
 import { asMarkdown, asText } from '../../bench/report/format.ts'
 import { memory } from '../../bench/memory.ts'
 import { processing } from '../../bench/process.ts'
+import { retention } from '../../bench/retention.ts'
 import { sessions } from '../../bench/sessions.ts'
 import { start } from '../../bench/start.ts'
 
@@ -22,9 +24,11 @@ const trials: readonly (readonly [Bench, EngineName])[] = [
   [acknowledge, 'sqlite'],
   [deliver, 'sqlite'],
   [depth, postgresServer === undefined ? 'sqlite' : 'postgres'],
+  [endurance, 'sqlite'],
   [lists, postgresServer === undefined ? 'sqlite' : 'postgres'],
   [memory, 'sqlite'],
   [processing, postgresServer === undefined ? 'sqlite' : 'postgres'],
+  [retention, 'sqlite'],
   [sessions, postgresServer === undefined ? 'sqlite' : 'postgres'],
   [start, 'sqlite'],
 ]

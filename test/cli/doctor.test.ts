@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
+import type { InboxStatus } from '../../src/storage/tables.ts'
 import { engines, onEachEngine, type TestDatabase } from '#test/harness/engines.ts'
 import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
 import { postern, type Ended } from './command.ts'
@@ -174,5 +175,74 @@ onEachEngine('postern doctor with a database', (engine) => {
     assert.match(stdout, /^✔ migrations: up to date$/m)
     assert.match(stdout, /^✔ clock: /m)
     assert.match(stdout, /^! sign-in: no identity provider is configured/m)
+    for (const line of [
+      engine.name === 'sqlite'
+        ? /^✔ size: \d+\.\d MB, of which \d+\.\d MB are free pages; log \d+\.\d MB, spool \d+\.\d MB$/m
+        : /^✔ size: \d+\.?\d* MB$/m,
+      /^✔ received events: none waits$/m,
+      /^✔ deliveries: none waits$/m,
+      /^✔ retention: there is nothing that could be removed$/m,
+    ])
+      assert.match(stdout, line)
+  })
+
+  test('tells what waits and for how long, what has failed, and that nobody removes old rows', async () => {
+    const env = { ...production, DATABASE_URL: database.url }
+    await postern(tmpdir(), ['migrate'], env)
+    const opened = await openDatabase(database.url)
+    const hour = 3_600_000
+    try {
+      const now = Date.now()
+      await opened.transaction(async (tx) => {
+        for (const [id, status] of ['pending', 'pending', 'blocked', 'failed', 'processed'].entries()) {
+          await tx
+            .insertInto('events')
+            .values({
+              event_id: `e${id}`,
+              direction: 'received',
+              source: 'provider',
+              type: 't',
+              content_type: 'application/json',
+              payload: Buffer.from('{}'),
+              headers: null,
+              created_at: now - 40 * 24 * hour,
+            })
+            .execute()
+          const { event } = await tx
+            .selectFrom('events')
+            .select('id as event')
+            .where('event_id', '=', `e${id}`)
+            .executeTakeFirstOrThrow()
+          await tx
+            .insertInto('inbox')
+            .values({
+              event,
+              source: 'provider',
+              event_id: `e${id}`,
+              type: 't',
+              status: status as InboxStatus,
+              attempts: 1,
+              attempts_before: 0,
+              due_at: now - (3 - id) * hour,
+              claim: null,
+              processed_at: null,
+            })
+            .execute()
+        }
+      })
+    } finally {
+      await opened.close()
+    }
+    const { code, stdout } = await postern(tmpdir(), ['doctor'], env)
+    assert.equal(code, 0, stdout)
+    assert.match(
+      stdout,
+      /^! received events: 3 wait, the oldest due for 3 h; 1 have failed: .*`postern replay events`.* keep up\?$/m,
+    )
+    assert.match(
+      stdout,
+      /^! retention: the oldest event that is done is of .*, but events are kept for 30 days/m,
+    )
+    if (engine.name === 'sqlite') assert.match(stdout, /^✔ tables: .*\bevents 5\b/m)
   })
 })

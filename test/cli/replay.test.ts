@@ -56,6 +56,24 @@ onEachEngine('postern replay beside a running service', (engine) => {
     }
     await until(async () => (await inStatus('failed')) === 2)
     assert.equal((await replay('events', '--dry-run')).stdout, '2 events would be processed again\n')
+    for (const [option, value, count] of [
+      ['--event-type', 'order.*', 2],
+      ['--event-type', 'order.sent', 0],
+      ['--source', 'provider', 2],
+      ['--error', 'the shop', 2],
+      ['--error', 'the bakery', 0],
+      ['--until', '2020-01-01', 0],
+    ] as const)
+      assert.equal(
+        (await replay('events', '--dry-run', option, value)).stdout,
+        `${count} events would be processed again\n`,
+      )
+    assert.equal(
+      (await replay('events', '--error', 'the bakery')).stdout,
+      'There is no failed event to process again.\n',
+    )
+    const wrong = await replay('events', '--subscriber', 'x')
+    assert.deepEqual([wrong.code, wrong.stderr], [1, '--subscriber does not go with events\n'])
     broken = false
     const { code, stdout, stderr } = await replay('events')
     assert.equal(code, 0)

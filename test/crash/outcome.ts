@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
+import { setTimeout as wait } from 'node:timers/promises'
 import { sql } from 'kysely'
 import type { Database } from '../../src/storage/database.ts'
+import { eventually } from '../receiving/harness.ts'
 
 export interface Outcome {
   /** Events in the inbox, acknowledged or not. */
@@ -21,14 +23,53 @@ export async function createEffects(database: Database): Promise<void> {
   else await database.pool.query(`create table effects (place bigserial primary key, ${columns})`)
 }
 
-/** Whether nothing is left to be done. */
-export async function settled({ reader }: Database): Promise<boolean> {
-  const row = await reader
-    .selectFrom('inbox')
-    .select('event')
-    .where('status', 'in', ['pending', 'blocked'])
-    .executeTakeFirst()
-  return row === undefined
+/** Milliseconds in which something of what is left must be done. */
+const longestStandstill = 120_000
+/** Events that a failure names. */
+const mostNamed = 10
+
+/**
+ * Resolves when nothing is left to be done, however long it takes: a busy machine must not decide it.
+ * @throws Error when nothing is done for two minutes
+ */
+export async function settled({ reader }: Database): Promise<void> {
+  for (let last = '', left = Infinity; left > 0;) {
+    const moved = eventually(
+      async () => {
+        const rows = await reader
+          .selectFrom('inbox')
+          .select((eb) => [
+            'status',
+            eb.fn.countAll<number>().as('count'),
+            eb.fn.sum('attempts').as('attempts'),
+          ])
+          .groupBy('status')
+          .orderBy('status')
+          .execute()
+        const now = JSON.stringify(rows)
+        if (now === last) return false
+        last = now
+        left = rows
+          .filter(({ status }) => status === 'pending' || status === 'blocked')
+          .reduce((sum, { count }) => sum + count, 0)
+        return true
+      },
+      'something is done',
+      longestStandstill,
+    )
+    await moved.catch(async (cause: unknown) => {
+      const rows = await reader
+        .selectFrom('inbox')
+        .selectAll()
+        .where('status', 'in', ['pending', 'blocked'])
+        .orderBy('event')
+        .limit(mostNamed)
+        .execute()
+      const named = rows.map((row) => JSON.stringify(row)).join('\n')
+      throw new Error(`${left} events are left, and nothing is done about them:\n${named}`, { cause })
+    })
+    if (left > 0) await wait(50)
+  }
 }
 
 /**

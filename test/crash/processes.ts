@@ -11,6 +11,11 @@ const longestStart = 600
 /** Events that are acknowledged in one life, at most, and milliseconds from there to the kill. */
 const longestLife = 80
 const longestRest = 50
+/**
+ * The same of every third life: long enough for the handlers that take longest. Others would be cut off in each of their
+ * attempts, and after so many of these an event is given up, as it is to be.
+ */
+const longestLongRest = 1_500
 /** Milliseconds of a life in which nothing comes. */
 const idleLife = 5_000
 
@@ -57,7 +62,7 @@ export class Processes {
       const until = this.#progress() + this.#chance.below(longestLife)
       for (const since = performance.now(); performance.now() - since < idleLife; await wait(1))
         if (this.#progress() >= until) break
-      await wait(longestRest * this.#chance.next())
+      await wait((this.#chance.is(0.33) ? longestLongRest : longestRest) * this.#chance.next())
     }
     this.#running.delete(place)
     child.kill('SIGKILL')

@@ -4,7 +4,6 @@ import { after, before, test } from 'node:test'
 import { systemClock, type Clock } from '../../src/clock.ts'
 import type { RetainedTable, RetentionSteps } from '../../src/events/retention/store.ts'
 import { openRetentionStore, RetentionWorker, type Periods } from '../../src/events/retention/worker.ts'
-import { reprocessFailed } from '../../src/receiving/reprocess.ts'
 import type { PostgresDatabase } from '../../src/storage/database.ts'
 import type { InboxStatus } from '../../src/storage/tables.ts'
 import { createLog } from '../../src/telemetry/log.ts'
@@ -165,7 +164,9 @@ onEachEngine('retention', (engine) => {
       const again = await service.admin(`/events/${id}/reprocess`, { method: 'POST' })
       assert.equal(again.status, 410)
       assert.equal(await codeOf(again), 'no-longer-kept')
-      assert.deepEqual(await reprocessFailed(service.database, 0, Date.now()), { count: 0, last: 0 })
+      const all = await service.admin('/events/reprocess', { method: 'POST', json: {} })
+      const { status, total } = (await all.json()) as { status: string; total: number }
+      assert.deepEqual({ status, total }, { status: 'done', total: 0 })
       const row = await service.database.reader.selectFrom('inbox').select('status').executeTakeFirstOrThrow()
       assert.equal(row.status, 'failed')
       assert.equal((await service.admin('/events/999/reprocess', { method: 'POST' })).status, 404)
@@ -286,6 +287,23 @@ onEachEngine('retention', (engine) => {
       assert.deepEqual(await roundAfter(service, 8), { rejected_webhooks: 1 })
     }))
 
+  test('jobs that have ended go with the events of their time; one that runs stays', () =>
+    withService(engine, async (service) => {
+      const begin = (): Promise<Response> => service.admin('/events/reprocess', { method: 'POST', json: {} })
+      for (let jobs = 0; jobs < 120; jobs += 1) assert.equal((await begin()).status, 202)
+      await service.database.transaction((tx) =>
+        tx
+          .updateTable('jobs')
+          // Of a kind that no worker here knows.
+          .set({ status: 'running', kind: 'other' as never })
+          .where('id', '=', (eb) => eb.selectFrom('jobs as one').select((of) => of.fn.min('one.id').as('id')))
+          .execute(),
+      )
+      assert.deepEqual(await roundAfter(service, 29), {})
+      assert.deepEqual(await roundAfter(service, 31), { jobs: 119 })
+      assert.equal(await count(service, 'jobs'), 1)
+    }))
+
   test('a stop ends the round after the step that is under way', () =>
     withService(engine, async (service) => {
       const clock: Clock = { now: () => Date.now() + 31 * day, after: () => () => undefined }
@@ -302,6 +320,7 @@ onEachEngine('retention', (engine) => {
               removeInboxMarkers: one,
               removeOutboxMarkers: one,
               removeRejected: one,
+              removeJobs: one,
             })
             return true
           },

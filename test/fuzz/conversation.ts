@@ -2,6 +2,7 @@
 import { connect } from 'node:net'
 import { makeCall } from './calls.ts'
 import type { Chance } from '../harness/chance.ts'
+import { afterRunning } from '../harness/running-time.ts'
 import { write } from './written.ts'
 
 export interface Conversation {
@@ -65,20 +66,23 @@ export function converse(port: number, { pieces, manner }: Conversation, limit: 
     const socket = connect({ port, host: '127.0.0.1', noDelay: true, allowHalfOpen: manner === 'half-open' })
     let text = ''
     let nudged = false
-    const timers = new Set<NodeJS.Timeout>()
+    const cancels = new Set<() => void>()
     const end = (ended: boolean): void => {
-      for (const timer of timers) clearTimeout(timer)
+      for (const cancel of cancels) cancel()
       socket.destroy()
       resolve({ text, ended, nudged })
     }
-    const later = (ms: number, what: () => void): void => void timers.add(setTimeout(what, ms))
+    const later = (ms: number, what: () => void): void => void cancels.add(afterRunning(ms, what))
     later(limit, () => end(false))
     // The server may well close while we write.
     socket.on('error', () => undefined)
     socket.on('close', () => end(true))
     // Who keeps his own side open learns only by writing that the other has closed both.
     if (manner === 'half-open')
-      socket.on('end', () => timers.add(setInterval(() => socket.write('\r\n'), askAgain)))
+      socket.on('end', () => {
+        const asking = setInterval(() => socket.write('\r\n'), askAgain)
+        cancels.add(() => clearInterval(asking))
+      })
     if (manner !== 'deaf') socket.setEncoding('latin1').on('data', (part: string) => (text += part))
     else later(deafFor, () => end(true))
     let next = 0

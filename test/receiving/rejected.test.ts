@@ -2,8 +2,13 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { after, before, test } from 'node:test'
+import type { FastifyRequest } from 'fastify'
+import { systemClock } from '../../src/clock.ts'
 import { hmac, microsoftGraph, stripe } from '../../src/index.ts'
+import { RejectedLog } from '../../src/receiving/rejections/log.ts'
 import { reasons, type Reason } from '../../src/receiving/rejections/reasons.ts'
+import type { Database } from '../../src/storage/database.ts'
+import { createLog } from '../../src/telemetry/log.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
 import { eventually, postWebhook, sign } from './harness.ts'
@@ -170,6 +175,92 @@ onEachEngine('rejected webhooks', (engine) => {
     assert.ok(kept.length <= 10, `${kept.length} rows`)
     assert.ok((await list('source=stripe&reason=timestamp-too-old')).length > 0)
     assert.equal(kept[0]!.body, '2', 'the newest first')
+  })
+
+  test('the counts are kept, with what each reason means; one is shown by itself', async () => {
+    interface Counts {
+      since: string
+      total: number
+      data: {
+        source: string
+        reason: Reason
+        meaning: string
+        advice: string
+        count: number
+        lastAt: string
+      }[]
+    }
+    const read = async (): Promise<Counts> =>
+      (await (await service.admin('/rejected-webhooks/counts')).json()) as Counts
+    const wanted = await counted('stripe', 'signature-missing')
+    const found = await eventually(async () =>
+      (await read()).data.find(
+        ({ source, reason, count }) =>
+          source === 'stripe' && reason === 'signature-missing' && count === wanted,
+      ),
+    )
+    assert.equal(found.meaning, reasons['signature-missing'].meaning)
+    assert.equal(found.advice, reasons['signature-missing'].advice)
+    assert.ok(Date.now() - Date.parse(found.lastAt) < 600_000)
+    const { since, total, data } = await read()
+    assert.equal(
+      total,
+      data.reduce((sum, { count }) => sum + count, 0),
+    )
+    assert.equal(data[0]?.reason, 'signature-missing', 'the most frequent first')
+    assert.equal(Date.parse(since) % 86_400_000, 0)
+    assert.equal((await service.fetch('/rejected-webhooks/counts')).status, 401)
+
+    const [newest] = (await list('source=stripe')) as unknown as { id: number }[]
+    const one = await service.admin(`/rejected-webhooks/${newest?.id}`)
+    assert.deepEqual(await one.json(), newest)
+    for (const id of ['0', '999999', 'x'])
+      assert.equal((await service.admin(`/rejected-webhooks/${id}`)).status, 404)
+  })
+
+  test('counts that cannot be written now are written later; those of days that are over are forgotten', async () => {
+    const { database } = service
+    let now = Date.UTC(2030, 0, 1, 12)
+    let away = true
+    const clock = { ...systemClock, now: () => now }
+    const failing = {
+      engine: database.engine,
+      reader: database.reader,
+      transaction: (...given: Parameters<typeof database.transaction>) =>
+        away ? Promise.reject(new Error('away')) : database.transaction(...given),
+    } as unknown as Database
+    const log = () =>
+      new RejectedLog({ database: failing, clock, log: createLog('fatal'), period: 2 * 86_400_000 })
+    const request = { raw: { headers: {} }, ip: '127.0.0.1' } as unknown as FastifyRequest
+    const days = async (): Promise<[number, number][]> =>
+      (
+        await database.reader
+          .selectFrom('rejected_counts')
+          .select(['day', 'count'])
+          .where('source', '=', 'later')
+          .orderBy('day')
+          .execute()
+      ).map(({ day, count }) => [new Date(day).getUTCDate(), count])
+    const first = log()
+    const note = first.of('later')
+    note('malformed', '', request)
+    note('malformed', '', request)
+    await first.close()
+    assert.deepEqual(await days(), [])
+    away = false
+    await first.close()
+    assert.deepEqual(await days(), [[1, 2]])
+    for (const day of [2, 3, 4]) {
+      now = Date.UTC(2030, 0, day, 12)
+      const next = log()
+      next.of('later')('malformed', '', request)
+      await next.close()
+    }
+    assert.deepEqual(await days(), [
+      [2, 1],
+      [3, 1],
+      [4, 1],
+    ])
   })
 
   test('pages go down; others than admins see nothing', async () => {

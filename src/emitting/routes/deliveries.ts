@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { JobView, TotalView, viewJob } from '../../events/jobs/job.ts'
 import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
 import { readLimit } from '../../paging/limit.ts'
@@ -6,16 +7,7 @@ import { deliveryStatuses, readDeliveryFilter } from '../delivery-filter.ts'
 import type { DeliveryLog } from '../delivery-log.ts'
 import type { Replay } from '../replay.ts'
 import type { Subscribers } from '../subscribers.ts'
-import {
-  AttemptView,
-  DeliveryView,
-  JobView,
-  PageInfoView,
-  viewAttempt,
-  viewDelivery,
-  viewJob,
-  viewPage,
-} from '../views.ts'
+import { AttemptView, DeliveryView, PageInfoView, viewAttempt, viewDelivery, viewPage } from '../views.ts'
 import type { Area } from './area.ts'
 import { readSubscriberId } from './subscribers.ts'
 
@@ -130,7 +122,6 @@ export function deliveryRoutes(
     },
   )
 
-  const Total = Type.Object({ total: Type.Integer() }, { additionalProperties: false })
   app.post(
     `${prefix}/subscribers/:id/replay`,
     {
@@ -142,7 +133,7 @@ export function deliveryRoutes(
           'Asked again for the same while that is running, it answers with the job that runs and begins none.',
         params,
         body: ReplayBody,
-        response: { 200: Total, 202: JobView },
+        response: { 200: TotalView, 202: JobView },
       },
     },
     async (request, reply) => {

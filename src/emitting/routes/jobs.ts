@@ -1,10 +1,10 @@
 import { Type } from 'typebox'
 import { isId } from '../../crypto/ids.ts'
+import { JobView, viewJob } from '../../events/jobs/job.ts'
 import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
 import type { Jobs } from '../jobs.ts'
 import type { Subscribers } from '../subscribers.ts'
-import { JobView, viewJob } from '../views.ts'
 import type { Area } from './area.ts'
 import { readSubscriberId } from './subscribers.ts'
 
@@ -44,7 +44,15 @@ export function jobRoutes(
 
   app.get(
     `${prefix}/jobs/:id`,
-    { config, schema: { tags, summary: 'How far a bulk replay is', params, response: { 200: JobView } } },
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'How far a bulk replay, or the reprocessing of many events, is',
+        params,
+        response: { 200: JobView },
+      },
+    },
     async (request) => viewJob(await jobs.get(readJobId(request.params.id), reach(request))),
   )
 
@@ -54,7 +62,7 @@ export function jobRoutes(
       config,
       schema: {
         tags,
-        summary: 'Cancel a bulk replay; what it did stays done',
+        summary: 'Cancel a job; what it did stays done',
         params,
         response: { 200: JobView },
       },

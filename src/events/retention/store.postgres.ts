@@ -3,8 +3,10 @@ import type { PostgresDatabase } from '../../storage/database.ts'
 import { translateError } from '../../storage/unavailable.ts'
 import {
   choose,
+  deleteJobs,
   doneAt,
   isHeld,
+  jobsPerStep,
   type Candidate,
   type Removed,
   type RetentionSteps,
@@ -147,6 +149,10 @@ function stepsOver(client: PoolClient): RetentionSteps {
       step(outboxPage, after, until, byStatement('outbox', deleteOutbox)),
     removeRejected: (after, until) =>
       step(rejectedPage, after, until, byStatement('rejected_webhooks', deleteRejected)),
+    async removeJobs(_after, until) {
+      const jobs = (await client.query(deleteJobs('$1'), [until])).rowCount ?? 0
+      return { removed: { jobs }, next: jobs < jobsPerStep ? undefined : 0 }
+    },
   }
 }
 

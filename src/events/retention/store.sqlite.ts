@@ -2,8 +2,10 @@ import type { SqliteDatabase } from '../../storage/database.ts'
 import type { SqliteConnection } from '../../storage/sqlite/connection.ts'
 import {
   choose,
+  deleteJobs,
   doneAt,
   isHeld,
+  jobsPerStep,
   type Candidate,
   type Removed,
   type RetentionStore,
@@ -89,6 +91,12 @@ export function sqliteRetention(database: SqliteDatabase): RetentionStore {
           step(outboxPage, after, until, byStatement('outbox', deleteOutbox)),
         removeRejected: (after, until) =>
           step(rejectedPage, after, until, byStatement('rejected_webhooks', deleteRejected)),
+        async removeJobs(_after, until) {
+          const { changes } = await database.batch('work', (connection) =>
+            connection.run(deleteJobs('?'), [until]),
+          )
+          return { removed: { jobs: changes }, next: changes < jobsPerStep ? undefined : 0 }
+        },
       })
       return true
     },

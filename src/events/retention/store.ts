@@ -7,6 +7,7 @@ export type RetainedTable =
   | 'inbox'
   | 'outbox'
   | 'rejected_webhooks'
+  | 'jobs'
 
 export type Removed = Partial<Record<RetainedTable, number>>
 
@@ -32,6 +33,8 @@ export interface RetentionSteps {
   /** Markers of emitted events of `until` or before whose event is gone. */
   removeOutboxMarkers: (after: number, until: number) => Promise<Step>
   removeRejected: (after: number, until: number) => Promise<Step>
+  /** Jobs that ended by `until`. They have no numbers: `after` says nothing. */
+  removeJobs: (after: number, until: number) => Promise<Step>
 }
 
 export interface RetentionStore {
@@ -66,6 +69,15 @@ export function choose<Row extends Candidate>(
 export const isHeld = `case when e.direction = 'received'
   then exists (select 1 from inbox i where i.event = e.id and i.status not in ('processed', 'failed'))
   else exists (select 1 from deliveries d where d.event = e.id and d.status = 'pending') end`
+
+/** Jobs that one step removes. */
+export const jobsPerStep = 100
+
+/** With one parameter, what they must have ended by. */
+export const deleteJobs = (placeholder: string): string =>
+  `delete from jobs where id in (
+    select id from jobs where status <> 'running' and updated_at <= ${placeholder} order by id limit ${jobsPerStep}
+  )`
 
 /** What a marker's age counts from: the end of its work, or of its last attempt. */
 export const doneAt = `case when i.status in ('processed', 'failed') then coalesce(i.processed_at, i.due_at) end`

@@ -74,6 +74,7 @@ export class RetentionWorker implements Worker {
       [markers, 'removeInboxMarkers'],
       [markers, 'removeOutboxMarkers'],
       [now - periods.rejected, 'removeRejected'],
+      [now - periods.payloads, 'removeJobs'],
     ]
     const alone = await store.alone(async (steps) => {
       for (const [until, step] of sweeps)

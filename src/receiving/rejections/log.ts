@@ -5,6 +5,7 @@ import { clientIp } from '../../http/client-address.ts'
 import type { Database, Tx } from '../../storage/database.ts'
 import type { RejectedWebhooksTable } from '../../storage/tables.ts'
 import type { Log } from '../../telemetry/log.ts'
+import { RejectedCounts, writeCounts, type RejectedCount } from './counts.ts'
 import { redactBody, redactHeaders } from './redact.ts'
 import type { Reason } from './reasons.ts'
 
@@ -42,15 +43,18 @@ export interface RejectedLogParts {
   database: Database
   clock: Clock
   log: Log
+  /** Milliseconds that the counts of a day are kept. */
+  period: number
 }
 
 /**
- * The last refused requests, for people who look why. Anybody can cause them, so that what they cost is bounded: a few in
- * memory, one small write a second, and a few rows for each source and reason.
+ * How many requests were refused, and the last of them, for people who look why. Anybody can cause them, so that what
+ * they cost is bounded: a few in memory, one small write a second, and a few rows for each source and reason.
  */
 export class RejectedLog {
   readonly #parts: RejectedLogParts
   #waiting: Waiting[] = []
+  readonly #refused = new RejectedCounts()
   /** By source and reason, how many wait. */
   #counts = new Map<string, number>()
   #cancel: (() => void) | undefined
@@ -63,9 +67,13 @@ export class RejectedLog {
 
   of(source: string, signatureHeader?: string): NoteRejected {
     return (reason, detail, request, body) => {
+      const at = this.#parts.clock.now()
+      if (this.#closed) return
+      this.#refused.add({ source, reason, count: 1, lastAt: at })
+      this.#schedule()
       const key = `${source} ${reason}`
       const count = this.#counts.get(key) ?? 0
-      if (count >= mostPerWrite || this.#waiting.length >= mostWaiting || this.#closed) return
+      if (count >= mostPerWrite || this.#waiting.length >= mostWaiting) return
       this.#counts.set(key, count + 1)
       const { headers } = request.raw
       const told = Number(headers['content-length'] ?? Number.NaN)
@@ -73,7 +81,7 @@ export class RejectedLog {
         source,
         reason,
         detail,
-        at: this.#parts.clock.now(),
+        at,
         address: clientIp(request),
         headers,
         signatureHeader,
@@ -81,7 +89,6 @@ export class RejectedLog {
         // A copy of its own: the rest of the body is let go.
         body: body ? Buffer.from(body.subarray(0, bodyKept)) : null,
       })
-      this.#schedule()
     }
   }
 
@@ -99,27 +106,36 @@ export class RejectedLog {
       this.#cancel = undefined
       this.#writing = this.#write().finally(() => {
         this.#writing = undefined
-        if (this.#waiting.length > 0) this.#schedule()
+        if (this.#refused.size > 0) this.#schedule()
       })
     })
   }
 
   async #write(): Promise<void> {
+    const counts = this.#refused.take()
+    if (counts.length === 0) return
     const waiting = this.#waiting
-    if (waiting.length === 0) return
     this.#waiting = []
     this.#counts = new Map()
-    const { database, log } = this.#parts
+    const { database, log, clock, period } = this.#parts
     try {
-      await database.transaction((tx) => keep(tx, waiting), { lane: 'work' })
+      await database.transaction((tx) => keep(tx, waiting, counts, clock.now() - period), { lane: 'work' })
     } catch (error) {
-      // They were for people who look. The requests themselves were answered and counted.
+      // They were for people who look. The requests themselves were answered, and are counted with the next ones.
+      for (const count of counts) this.#refused.add(count)
       log.debug({ err: error }, 'refused webhooks could not be kept')
     }
   }
 }
 
-async function keep(tx: Tx, waiting: readonly Waiting[]): Promise<void> {
+async function keep(
+  tx: Tx,
+  waiting: readonly Waiting[],
+  counts: readonly RejectedCount[],
+  until: number,
+): Promise<void> {
+  await writeCounts(tx, counts, until)
+  if (waiting.length === 0) return
   await tx.insertInto('rejected_webhooks').values(waiting.map(rowOf)).execute()
   const kinds = new Map(waiting.map(({ source, reason }) => [`${source} ${reason}`, { source, reason }]))
   for (const { source, reason } of kinds.values()) {

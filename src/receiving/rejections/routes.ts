@@ -1,5 +1,7 @@
 import type { Selectable } from 'kysely'
 import { Type } from 'typebox'
+import { Problem } from '../../errors.ts'
+import { readEventNumber } from '../../events/event-number.ts'
 import type { App } from '../../http/app.ts'
 import type { Cursors, CursorScope } from '../../paging/cursor.ts'
 import { readLimit } from '../../paging/limit.ts'
@@ -32,7 +34,25 @@ const Item = Type.Object({
   bodyBase64: Type.Optional(Type.String({ description: 'Instead of `body` when the bytes are no text' })),
 })
 
-/** GET /rejected-webhooks: the last refused ones, the newest first. */
+const Counts = Type.Object({
+  since: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
+    description: 'The first day that is counted; null when none was refused',
+  }),
+  total: Type.Integer(),
+  data: Type.Array(
+    Type.Object({
+      source: Type.String(),
+      reason: Type.String(),
+      meaning: Type.String({ description: 'The reason in plain words' }),
+      advice: Type.String({ description: 'What to do' }),
+      count: Type.Integer(),
+      lastAt: Type.String({ format: 'date-time' }),
+    }),
+    { description: 'One for each source and reason, the most frequent first' },
+  ),
+})
+
+/** What was refused: how often for which reason, and the last ones. */
 export function rejectedRoutes(
   app: App,
   { database, cursors }: { database: Database; cursors: Cursors },
@@ -88,17 +108,85 @@ export function rejectedRoutes(
       }
     },
   )
+
+  app.get(
+    '/rejected-webhooks/:id',
+    {
+      config: { access: 'admin', quiet: true },
+      schema: {
+        tags: ['receiving'],
+        summary: 'One refused webhook',
+        params: Type.Object({ id: Type.String() }),
+        response: { 200: Item },
+      },
+    },
+    async ({ params }) => {
+      const row = await database.reader
+        .selectFrom('rejected_webhooks')
+        .selectAll()
+        .where('id', '=', readEventNumber(params.id))
+        .executeTakeFirst()
+      if (!row) throw new Problem('not-found', { detail: 'It is not kept, or no longer.' })
+      return present(row)
+    },
+  )
+
+  app.get(
+    '/rejected-webhooks/counts',
+    {
+      config: { access: 'admin', quiet: true },
+      schema: {
+        tags: ['receiving'],
+        summary: 'How many webhooks were refused, by source and reason',
+        description:
+          'Of the days that REJECTED_RETENTION_DAYS keeps, of all processes, within a second or two. What a process had counted when it was killed is missing.',
+        response: { 200: Counts },
+      },
+    },
+    async () => describeCounts(database),
+  )
+}
+
+async function describeCounts({ reader }: Database) {
+  const rows = await reader
+    .selectFrom('rejected_counts')
+    .select((eb) => [
+      'source',
+      'reason',
+      eb.fn.sum<number | string>('count').as('count'),
+      eb.fn.max<number>('last_at').as('last_at'),
+      eb.fn.min<number>('day').as('day'),
+    ])
+    .groupBy(['source', 'reason'])
+    .execute()
+  const data = rows
+    .map(({ source, reason, count, last_at }) => ({
+      source,
+      reason,
+      ...explain(reason),
+      // PostgreSQL's sums are numerics, which come as texts.
+      count: Number(count),
+      lastAt: new Date(last_at).toISOString(),
+    }))
+    .toSorted((one, other) => other.count - one.count || (one.lastAt < other.lastAt ? 1 : -1))
+  return {
+    since: rows.length === 0 ? null : new Date(Math.min(...rows.map(({ day }) => day))).toISOString(),
+    total: data.reduce((sum, { count }) => sum + count, 0),
+    data,
+  }
+}
+
+function explain(reason: string): { meaning: string; advice: string } {
+  return Object.hasOwn(reasons, reason) ? reasons[reason as Reason] : { meaning: '', advice: '' }
 }
 
 function present(row: Selectable<RejectedWebhooksTable>) {
-  const explanation = reasons[row.reason as Reason] as (typeof reasons)[Reason] | undefined
   return {
     id: row.id,
     source: row.source,
     at: new Date(row.at).toISOString(),
     reason: row.reason,
-    meaning: explanation?.meaning ?? '',
-    advice: explanation?.advice ?? '',
+    ...explain(row.reason),
     detail: row.detail,
     address: row.address,
     headers: JSON.parse(row.headers) as Record<string, string>,

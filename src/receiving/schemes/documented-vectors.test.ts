@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { bitbucket } from './bitbucket.ts'
+import { paddle } from './paddle.ts'
 import type { Scheme } from './scheme.ts'
 import { sendgrid } from './sendgrid.ts'
 import { slack } from './slack.ts'
@@ -109,4 +110,19 @@ test("sendgrid: the batch of its libraries' tests, whose last two bytes are a li
   const broken = { ...headers, 'x-twilio-email-event-webhook-signature': 'AAAA' }
   assert.equal(verdict(scheme, body, broken, 1_600_112_502), 'signature')
   assert.throws(() => sendgrid({ secret: 'no key' }), /verification key/)
+})
+
+// https://github.com/PaddleHQ/paddle-node-sdk, its tests of webhooks
+test('paddle: the signatures of its package, alone and beside others', () => {
+  const scheme = paddle({ secret: 'VALID_SECRET' })
+  const digest = 'a300428748dce5c70e4da19bffd60769591ea969c99dea3105d0ec9612cf43f9'
+  const at = 1_698_796_800
+  const signed = (header: string, body = '{"data": ["1", "2"]}', seconds = at) =>
+    verdict(scheme, body, { 'paddle-signature': header }, seconds)
+  assert.equal(signed(`ts=${at};h1=${digest}`), 'malformed', 'signed, though without an event_id')
+  const other = '28981e941fae76e53db32f3d2a83cb69db41476595e84e1970a1b5d98f62b261'
+  assert.equal(signed(`ts=${at};h1=${other};h1=${other};h2=RANDOM_HASH`, '{"data": "value"}'), 'malformed')
+  assert.equal(signed(`ts=9876;h1=${digest}`, undefined, 9876), 'signature')
+  assert.equal(signed(`ts=${at};h1=${digest}`, '{ "data": [ "1", "2" ]}'), 'signature')
+  assert.equal(signed(`ts=${at};h1=${digest}`, undefined, at + 301), 'signature')
 })

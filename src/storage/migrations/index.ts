@@ -8,6 +8,7 @@ import { portal } from './0006-portal.ts'
 import { keptCounts } from './0007-kept-counts.ts'
 import { deliveryInsight } from './0009-delivery-insight.ts'
 import { replacedRows } from './0011-replaced-rows.ts'
+import { rejectedCounts } from './0012-rejected-counts.ts'
 
 /** All migrations, in the order in which they are applied. A released one is never changed. */
 export const migrations: readonly Migration[] = [
@@ -20,4 +21,5 @@ export const migrations: readonly Migration[] = [
   keptCounts,
   deliveryInsight,
   replacedRows,
+  rejectedCounts,
 ]

@@ -1,7 +1,7 @@
 import type { Database } from '../../../src/storage/database.ts'
 import type { Log } from '../../../src/telemetry/log.ts'
 import type { Metrics } from '../../../src/telemetry/metrics.ts'
-import { reprocessFailed } from '../../../src/receiving/reprocess.ts'
+import { reprocessStep } from '../../../src/receiving/failed/reprocess.ts'
 import type { IncomingEvent } from '../../../src/receiving/incoming.ts'
 import { Stops } from '../../../src/receiving/stops.ts'
 import type { Mark } from '../../../src/receiving/store.ts'
@@ -24,6 +24,9 @@ export interface NodeParts {
   connections: number
   fail: (what: string) => void
 }
+
+/** Failed events that one transaction makes due. */
+const perStep = 500
 
 /** A process of the service: the real worker over the simulated database. */
 export class ServiceNode {
@@ -92,10 +95,14 @@ export class ServiceNode {
 
   /** All that have failed get their attempts again. */
   async reprocess(): Promise<void> {
-    for (let after = 0; ;) {
-      const { count, last } = await reprocessFailed(this.database, after, this.process.now())
-      if (count === 0) return
-      after = last
+    const filter = JSON.stringify({ upTo: Number.MAX_SAFE_INTEGER })
+    for (let position = 0; ;) {
+      const { count, last } = await this.database.transaction((tx) =>
+        reprocessStep(this.database.engine, tx, { filter, position }, perStep, this.process.now()),
+      )
+      this.database.signal('inbox')
+      if (count < perStep || last === undefined) return
+      position = last
     }
   }
 }

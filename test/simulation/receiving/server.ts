@@ -239,5 +239,5 @@ function asSqlite(text: string, values: readonly SqlValue[]): [string, SqlValue[
     used.push(values[Number(number) - 1]!)
     return '?'
   })
-  return used.length === 0 ? [text, [...values]] : [sql.replace(/ for update$/, ''), used]
+  return used.length === 0 ? [text, [...values]] : [sql.replace(/ for update(?: of "inbox")?$/, ''), used]
 }

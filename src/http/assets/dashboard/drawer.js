@@ -1,9 +1,9 @@
-// The drawer shows one event, delivery or subscriber. Its address is the hash, so that it can be linked to and the
+// The drawer shows one event, delivery, subscriber or refused webhook. Its address is the hash, so that it can be linked to and the
 // browser's Back leads from a delivery to its event.
 import { $ } from './elements.js'
 import { guarded, onClick } from './work.js'
 
-const address = /^#(events|deliveries|subscribers)\/([\w-]+)$/
+const address = /^#(events|deliveries|subscribers|refused)\/([\w-]+)$/
 
 /** What reads each kind by its id: `{ title, version, content }`, of which the version changes when anything does. */
 let views = {}

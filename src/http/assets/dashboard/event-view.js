@@ -44,6 +44,7 @@ export async function eventView(id) {
       ...(event.direction === 'emitted' ? deliveries(event.deliveries, names) : []),
       element('h3', {}, 'Payload'),
       block(payloadOf(text, event)),
+      ...asItCame(text, event),
       ...(event.headers ? [fold('Headers', headerBlock(event.headers))] : []),
     ],
   }
@@ -61,6 +62,12 @@ function emitted(list) {
     row(cell('main', link(`#events/${id}`, type ?? 'no longer kept')), cell('id', code(eventId))),
   )
   return [element('h3', {}, 'Emitted'), table(['type', 'event id'], ...rows)]
+}
+
+/** The bytes are shown with line breaks of their own where that is easier to read. */
+function asItCame(text, event) {
+  const raw = lastMember(text, 'payload')
+  return raw === undefined || raw === payloadOf(text, event) ? [] : [fold('As it came', block(raw))]
 }
 
 function payloadOf(text, { payloadBase64 }) {

@@ -7,6 +7,8 @@ import { openDrawer, refreshDrawer } from './drawer.js'
 import { $ } from './elements.js'
 import { eventView } from './event-view.js'
 import { refreshEvents, showOlderEvents } from './events.js'
+import { showFailed, showFailedAtFirst, showMoreFailed, takeFailedFilter } from './failed-events.js'
+import { refusedView, showMoreRefused, showRefused } from './refused.js'
 import { isAdmin, me } from './session.js'
 import { subscriberView } from './subscriber-view.js'
 import { showSubscribers, takeNewSubscribers } from './subscribers.js'
@@ -25,15 +27,26 @@ onClick($('sign-out'), async () => {
 onClick($('events-older'), showOlderEvents)
 
 if (isAdmin) {
-  for (const name of ['subscribers', 'users', 'audit']) $(`${name}-section`).hidden = false
+  for (const name of ['failed', 'refused', 'subscribers', 'users', 'audit'])
+    $(`${name}-section`).hidden = false
   onClick($('users-more'), showMoreUsers)
   onClick($('audit-more'), showMoreAudit)
   $('audit-failed').addEventListener('change', () => void guarded(showAuditAnew))
+  takeFailedFilter()
+  onClick($('failed-more'), showMoreFailed)
+  onClick($('failed-refresh'), showFailed)
+  onClick($('refused-more'), showMoreRefused)
+  onClick($('refused-refresh'), showRefused)
   takeNewSubscribers()
-  parts.push(showSubscribers, showMoreUsers, showAuditAnew)
+  parts.push(showFailedAtFirst, showRefused, showSubscribers, showMoreUsers, showAuditAnew)
 }
 
-const views = { events: eventView, deliveries: deliveryView, subscribers: subscriberView }
+const views = {
+  events: eventView,
+  deliveries: deliveryView,
+  subscribers: subscriberView,
+  refused: refusedView,
+}
 let failing = false
 
 // The log is open to admins, and in demo mode to all: others are not bothered with a refusal.

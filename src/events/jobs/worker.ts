@@ -1,29 +1,42 @@
-import type { Clock } from '../clock.ts'
-import type { Worker } from '../http/room.ts'
-import type { Database, Tx } from '../storage/database.ts'
-import type { JobsTable } from '../storage/tables.ts'
-import type { Log } from '../telemetry/log.ts'
-import { reopen, replayable, type ReplayFilter } from './replay.ts'
+import type { Clock } from '../../clock.ts'
+import type { Worker } from '../../http/room.ts'
+import type { Database, Tx } from '../../storage/database.ts'
+import type { JobsTable } from '../../storage/tables.ts'
+import type { Log } from '../../telemetry/log.ts'
 
-/** Deliveries of one step, which is one transaction. */
+/** Rows of one step, which is one transaction. */
 const perStep = 500
 const pollEvery = 2_000
-/** Steps per second of a job with a rate, as far as it has whole deliveries for them. */
+/** Steps per second of a job with a rate, as far as it has whole rows for them. */
 const stepsPerSecond = 4
 
-export interface ReplayWorkerParts {
+/** The next rows of a job, dealt with. */
+export interface JobStep {
+  /** Rows that were looked at: with fewer than it might have been, the job is done. */
+  readonly count: number
+  /** The number of the last of them. */
+  readonly last: number | undefined
+}
+
+export interface JobWorkerParts {
+  name: string
+  kind: JobsTable['kind']
+  /** Deals with the next rows behind `job.position`, at most `limit`. */
+  step: (tx: Tx, job: JobsTable, limit: number, now: number) => Promise<JobStep>
+  /** Who is to be woken when rows were dealt with. */
+  signal: 'deliveries' | 'inbox'
   database: Database
   clock: Clock
   log: Log
 }
 
 /**
- * Carries out bulk replays step by step. A step and its progress are one transaction: after a crash the next step goes
- * on behind it, and nothing is replayed twice. Jobs take turns; one with a rate waits between its steps.
+ * Carries out jobs of one kind step by step. A step and its progress are one transaction: after a crash the next step
+ * goes on behind it, and nothing is dealt with twice. Jobs take turns; one with a rate waits between its steps.
  */
-export class ReplayWorker implements Worker {
-  readonly name = 'replays'
-  readonly #parts: ReplayWorkerParts
+export class JobWorker implements Worker {
+  readonly name: string
+  readonly #parts: JobWorkerParts
   #unlisten: (() => void) | undefined
   #cancelPoll: (() => void) | undefined
   #cancelTurn: (() => void) | undefined
@@ -31,7 +44,8 @@ export class ReplayWorker implements Worker {
   #again = false
   #stopped = true
 
-  constructor(parts: ReplayWorkerParts) {
+  constructor(parts: JobWorkerParts) {
+    this.name = parts.name
     this.#parts = parts
   }
 
@@ -54,11 +68,20 @@ export class ReplayWorker implements Worker {
     return due !== undefined && due <= this.#parts.clock.now() ? due : undefined
   }
 
+  /** One step of the job that has waited longest; false when none is due. Any process may make it, at any time. */
+  async step(): Promise<boolean> {
+    const { database, signal } = this.#parts
+    const count = await database.transaction((tx) => this.#step(tx), { lane: 'work' })
+    if (count) database.signal(signal)
+    return count !== undefined
+  }
+
   async #nextTurn(): Promise<number | undefined> {
     const row = await this.#parts.database.reader
       .selectFrom('jobs')
       .select((eb) => eb.fn.min<number | null>('due_at').as('due'))
       .where('status', '=', 'running')
+      .where('kind', '=', this.#parts.kind)
       .executeTakeFirst()
     return row?.due ?? undefined
   }
@@ -84,17 +107,12 @@ export class ReplayWorker implements Worker {
 
   async #work(): Promise<void> {
     this.#again = false
-    const { database, log } = this.#parts
     try {
-      while (!this.#stopped) {
-        const moved = await database.transaction((tx) => this.#step(tx), { lane: 'work' })
-        if (moved === undefined) break
-        if (moved > 0) database.signal('deliveries')
-      }
+      while (!this.#stopped) if (!(await this.step())) break
       await this.#waitForTurn()
     } catch (error) {
       // The next poll tries again, from where the last step ended.
-      log.error({ err: error }, 'a bulk replay could not go on')
+      this.#parts.log.error({ err: error }, `one of the ${this.name} could not go on`)
     }
   }
 
@@ -106,14 +124,14 @@ export class ReplayWorker implements Worker {
     this.#cancelTurn = this.#parts.clock.after(due - this.#parts.clock.now(), () => this.#wake())
   }
 
-  /** One step of the job that has waited longest. Returns how many deliveries it made due; `undefined` without a job. */
   async #step(tx: Tx): Promise<number | undefined> {
-    const { database, clock } = this.#parts
+    const { database, clock, kind, step } = this.#parts
     const now = clock.now()
     const query = tx
       .selectFrom('jobs')
       .selectAll()
       .where('status', '=', 'running')
+      .where('kind', '=', kind)
       .where('due_at', '<=', now)
       .orderBy('due_at')
       .limit(1)
@@ -121,37 +139,20 @@ export class ReplayWorker implements Worker {
       database.engine === 'postgres' ? query.forUpdate().skipLocked() : query
     ).executeTakeFirst()
     if (!job) return undefined
-    const size =
-      job.rate === null ? perStep : Math.min(perStep, Math.max(1, Math.floor(job.rate / stepsPerSecond)))
-    const ids = await this.#next(tx, job, size)
-    const moved = await reopen(tx, ids, now)
-    const last = ids.at(-1)
+    const { rate } = job
+    const size = rate === null ? perStep : Math.min(perStep, Math.max(1, Math.floor(rate / stepsPerSecond)))
+    const { count, last } = await step(tx, job, size, now)
     await tx
       .updateTable('jobs')
       .set({
-        done: job.done + ids.length,
+        done: job.done + count,
         position: last ?? job.position,
-        status: ids.length < size ? 'done' : 'running',
-        due_at: job.rate === null ? now : now + Math.ceil((size / job.rate) * 1000),
+        status: count < size ? 'done' : 'running',
+        due_at: rate === null ? now : now + Math.ceil((size / rate) * 1000),
         updated_at: now,
       })
       .where('id', '=', job.id)
       .execute()
-    return moved
-  }
-
-  async #next(tx: Tx, job: JobsTable, limit: number): Promise<number[]> {
-    const { upTo, ...filter } = JSON.parse(job.filter) as ReplayFilter
-    const rows = await tx
-      .selectFrom('deliveries')
-      .innerJoin('events', 'events.id', 'deliveries.event')
-      .select('deliveries.id')
-      .where((eb) => replayable(eb, job.subscriber_id!, filter))
-      .where('deliveries.id', '>', job.position)
-      .where('deliveries.id', '<=', upTo)
-      .orderBy('deliveries.id')
-      .limit(limit)
-      .execute()
-    return rows.map(({ id }) => id)
+    return count
   }
 }

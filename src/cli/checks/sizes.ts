@@ -1,0 +1,176 @@
+import { sql } from 'kysely'
+import { existsSync, statSync } from 'node:fs'
+import { systemClock } from '../../clock.ts'
+import type { Configuration } from '../../config/environment.ts'
+import { isHeld } from '../../events/retention/store.ts'
+import type { Database, SqliteDatabase } from '../../storage/database.ts'
+import { pendingMigrations } from '../../storage/migrate.ts'
+import { openDatabase } from '../../storage/open.ts'
+import { StorageUnavailable } from '../../storage/unavailable.ts'
+import { ok, warning, type Finding } from './finding.ts'
+
+type Settings = Partial<Pick<Configuration, 'databaseUrl' | 'payloadRetention'>>
+
+const day = 86_400_000
+const mebibyte = 1024 ** 2
+/** Milliseconds for which work may have been due, while a service runs, before it is worth a warning. */
+const longestDue = 5 * 60_000
+/** Tables that are named, those with the most rows. */
+const mostNamed = 12
+
+/** How large the database is and what of, what waits for how long, and whether old rows are removed. */
+export async function* checkSizes({ databaseUrl, payloadRetention }: Settings): AsyncGenerator<Finding> {
+  const file = /^sqlite:(?:\/\/(?=\/))?(.+)$/.exec(databaseUrl ?? '')?.[1]
+  if (databaseUrl === undefined || (file !== undefined && !existsSync(file))) return
+  let database: Database | undefined
+  try {
+    database = await openDatabase(databaseUrl)
+    // Before it is brought to this version, it may lack what is asked for.
+    if ((await pendingMigrations(database)).length > 0) return
+    yield ok('size', database.engine === 'sqlite' ? sizeOfFile(database) : await sizeOfServer(database))
+    yield ok('tables', await countRows(database))
+    yield await checkInbox(database)
+    yield await checkDeliveries(database)
+    if (payloadRetention !== undefined) yield await checkRetention(database, payloadRetention)
+  } catch (error) {
+    // That it does not answer, or is newer than this program, was told by the check of the database.
+    if (!(error instanceof StorageUnavailable)) throw error
+  } finally {
+    await database?.close()
+  }
+}
+
+function sizeOfFile({ file, readConnection }: SqliteDatabase): string {
+  const pragma = (name: string): number =>
+    Object.values(readConnection.get<Record<string, number>>(`pragma ${name}`) ?? {})[0] ?? 0
+  const page = pragma('page_size')
+  const beside = ['-wal', '-spool'].map((end) => statSync(file + end, { throwIfNoEntry: false })?.size ?? 0)
+  const [log = 0, spool = 0] = beside
+  return `${bytes(pragma('page_count') * page)}, of which ${bytes(pragma('freelist_count') * page)} are free pages; log ${bytes(log)}, spool ${bytes(spool)}`
+}
+
+async function sizeOfServer({ reader }: Database): Promise<string> {
+  const { rows } = await sql<{ size: number }>`select pg_database_size(current_database()) as size`.execute(
+    reader,
+  )
+  return bytes(rows[0]?.size ?? 0)
+}
+
+/** Rows of each table; on PostgreSQL as its statistics have them, with their size. */
+async function countRows(database: Database): Promise<string> {
+  const tables: { name: string; rows: number; size?: number }[] = []
+  if (database.engine === 'postgres') {
+    const { rows } = await sql<{ name: string; rows: number; size: number }>`
+      select relname as name, greatest(reltuples, 0)::float8 as rows, pg_total_relation_size(oid)::float8 as size
+      from pg_class where relkind = 'r' and relnamespace = current_schema()::regnamespace`.execute(
+      database.reader,
+    )
+    tables.push(...rows)
+  } else {
+    const { readConnection } = database
+    const names = readConnection.all<{ name: string }>(
+      `select name from sqlite_schema where type = 'table' and name not like 'sqlite%'`,
+    )
+    for (const { name } of names) {
+      const rows = readConnection.get<{ rows: number }>(`select count(*) as rows from "${name}"`)?.rows ?? 0
+      tables.push({ name, rows })
+    }
+  }
+  const shown = tables.filter(({ rows }) => rows > 0).toSorted((one, other) => other.rows - one.rows)
+  if (shown.length === 0) return 'all are empty'
+  const named = shown.slice(0, mostNamed).map(({ name, rows, size }) => {
+    return `${name} ${number(rows)}${size === undefined ? '' : ` (${bytes(size)})`}`
+  })
+  const others = shown.length - named.length
+  return named.join(', ') + (others > 0 ? `, and ${others} smaller` : '')
+}
+
+async function checkInbox({ reader }: Database): Promise<Finding> {
+  const rows = await reader
+    .selectFrom('inbox')
+    .select((eb) => ['status', eb.fn.countAll<number>().as('count')])
+    .where('status', '!=', 'processed')
+    .groupBy('status')
+    .execute()
+  const { due } = await reader
+    .selectFrom('inbox')
+    .select((eb) => eb.fn.min<number | null>('due_at').as('due'))
+    .where('status', '=', 'pending')
+    .executeTakeFirstOrThrow()
+  const counts = new Map(rows.map(({ status, count }) => [status, count]))
+  const failed = counts.get('failed') ?? 0
+  const waiting = (counts.get('pending') ?? 0) + (counts.get('blocked') ?? 0)
+  return describeBacklog('received events', waiting, due, [
+    failed > 0 && `${number(failed)} have failed: \`GET /events/failed\`, \`postern replay events\``,
+  ])
+}
+
+async function checkDeliveries({ reader }: Database): Promise<Finding> {
+  const rows = await reader
+    .selectFrom('deliveries')
+    .select((eb) => ['status', eb.fn.countAll<number>().as('count')])
+    .where('status', 'in', ['pending', 'dead'])
+    .groupBy('status')
+    .execute()
+  const { due } = await reader
+    .selectFrom('deliveries')
+    .innerJoin('subscribers', 'subscribers.id', 'deliveries.subscriber_id')
+    .select((eb) => eb.fn.min<number | null>('due_at').as('due'))
+    .where('deliveries.status', '=', 'pending')
+    // Those of a paused one wait for as long as it is.
+    .where('subscribers.status', '=', 'active')
+    .executeTakeFirstOrThrow()
+  const counts = new Map(rows.map(({ status, count }) => [status, count]))
+  const dead = counts.get('dead') ?? 0
+  return describeBacklog('deliveries', counts.get('pending') ?? 0, due, [
+    dead > 0 && `${number(dead)} are dead: \`postern replay deliveries\``,
+  ])
+}
+
+function describeBacklog(
+  about: string,
+  waiting: number,
+  due: number | null,
+  more: readonly (string | false)[],
+): Finding {
+  const age = due === null ? 0 : systemClock.now() - due
+  const oldest = age > 0 ? `, the oldest due for ${duration(age)}` : ''
+  const text = [waiting === 0 ? 'none waits' : `${number(waiting)} wait${oldest}`, ...more]
+    .filter(Boolean)
+    .join('; ')
+  return age > longestDue
+    ? warning(about, `${text}. Does a service with workers run, and keep up?`)
+    : ok(about, text)
+}
+
+async function checkRetention({ reader }: Database, period: number): Promise<Finding> {
+  const oldest = await reader
+    .selectFrom('events as e')
+    .select('e.created_at')
+    .where(sql<boolean>`not (${sql.raw(isHeld)})`)
+    .orderBy('e.id')
+    .limit(1)
+    .executeTakeFirst()
+  if (!oldest) return ok('retention', 'there is nothing that could be removed')
+  const age = systemClock.now() - oldest.created_at
+  const text = `the oldest event that is done is of ${new Date(oldest.created_at).toISOString()}`
+  if (period === Infinity) return ok('retention', `${text}; events are kept for ever`)
+  const kept = `events are kept for ${Math.round(period / day)} days`
+  return age > period + day
+    ? warning('retention', `${text}, but ${kept}: does a service with workers run, and for long enough?`)
+    : ok('retention', `${text}; ${kept}`)
+}
+
+const number = (count: number): string => Math.round(count).toLocaleString('en')
+
+function bytes(count: number): string {
+  return count < 1024 * mebibyte
+    ? `${(count / mebibyte).toFixed(count < 10 * mebibyte ? 1 : 0)} MB`
+    : `${(count / 1024 / mebibyte).toFixed(1)} GB`
+}
+
+function duration(ms: number): string {
+  if (ms < 120_000) return `${Math.round(ms / 1000)} s`
+  if (ms < 7_200_000) return `${Math.round(ms / 60_000)} min`
+  return ms < 2 * day ? `${Math.round(ms / 3_600_000)} h` : `${Math.round(ms / day)} days`
+}

@@ -1,0 +1,76 @@
+import { Type, type Static } from 'typebox'
+import { newId } from '../../crypto/ids.ts'
+import type { Tx } from '../../storage/database.ts'
+import type { JobsTable } from '../../storage/tables.ts'
+
+const Time = Type.String({ format: 'date-time' })
+
+/** Work on many rows that goes on after its request, step by step. */
+export const JobView = Type.Object(
+  {
+    id: Type.String(),
+    kind: Type.Enum(['replay', 'reprocess'], { description: 'Of deliveries; of failed received events' }),
+    subscriberId: Type.Union([Type.String(), Type.Null()]),
+    status: Type.Enum(['running', 'done', 'cancelled', 'failed']),
+    total: Type.Integer(),
+    done: Type.Integer(),
+    rate: Type.Union([Type.Number(), Type.Null()], {
+      description: 'Deliveries per second; null: no limit',
+    }),
+    createdAt: Time,
+    updatedAt: Time,
+  },
+  { additionalProperties: false },
+)
+
+export const TotalView = Type.Object({ total: Type.Integer() }, { additionalProperties: false })
+
+export function viewJob(row: JobsTable): Static<typeof JobView> {
+  return {
+    id: row.id,
+    kind: row.kind,
+    subscriberId: row.subscriber_id,
+    status: row.status,
+    total: row.total,
+    done: row.done,
+    rate: row.rate,
+    createdAt: new Date(row.created_at).toISOString(),
+    updatedAt: new Date(row.updated_at).toISOString(),
+  }
+}
+
+export interface NewJob {
+  kind: JobsTable['kind']
+  subscriberId?: string
+  /** What the job works on, kept as JSON. */
+  filter: object
+  /** Rows that it is about to work on; with none it is done. */
+  total: number
+  /** Rows per second; null for no limit. */
+  rate?: number | null
+}
+
+/** Writes down a job, which a `JobWorker` of its kind carries out. */
+export async function beginJob(
+  tx: Tx,
+  { kind, subscriberId, filter, total, rate = null }: NewJob,
+  now: number,
+): Promise<JobsTable> {
+  const row: JobsTable = {
+    id: newId(now),
+    kind,
+    subscriber_id: subscriberId ?? null,
+    filter: JSON.stringify(filter),
+    status: total === 0 ? 'done' : 'running',
+    total,
+    done: 0,
+    position: 0,
+    rate,
+    due_at: now,
+    claim: null,
+    created_at: now,
+    updated_at: now,
+  }
+  await tx.insertInto('jobs').values(row).execute()
+  return row
+}

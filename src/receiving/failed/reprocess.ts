@@ -1,0 +1,166 @@
+import type { Clock } from '../../clock.ts'
+import { Problem } from '../../errors.ts'
+import { beginJob } from '../../events/jobs/job.ts'
+import { JobWorker, type JobStep, type JobWorkerParts } from '../../events/jobs/worker.ts'
+import type { Database, Queryable, Tx } from '../../storage/database.ts'
+import type { Engine } from '../../storage/query-runner.ts'
+import type { InboxStatus, JobsTable } from '../../storage/tables.ts'
+import { advance } from '../advance.ts'
+import { orderKeysOf } from '../order-keys.ts'
+import type { FailedFilter } from './filter.ts'
+import { failedEvents } from './store.ts'
+
+/** What a job works on: events that had failed when it began. */
+interface ReprocessFilter extends FailedFilter {
+  /** The newest event that belongs to it. */
+  upTo: number
+}
+
+/** Gives failed received events all of their attempts again. */
+export class Reprocessing {
+  readonly #database: Database
+  readonly #clock: Clock
+
+  constructor(database: Database, clock: Clock) {
+    this.#database = database
+    this.#clock = clock
+  }
+
+  /**
+   * One event. `blocked` while another one of its order key is not processed yet.
+   * @throws Problem `not-found`; `conflict` when the event was emitted, or has not failed; `no-longer-kept`.
+   */
+  async one(event: number): Promise<{ eventId: string; status: InboxStatus }> {
+    const found = await this.#database.transaction((tx) =>
+      reprocessOne(this.#database.engine, tx, event, this.#clock.now()),
+    )
+    this.#database.signal('inbox')
+    return found
+  }
+
+  /** How many events would be processed again. */
+  async count(filter: FailedFilter): Promise<number> {
+    return (await measure(this.#database.reader, this.#database.engine, filter)).total
+  }
+
+  /** Begins a job that a worker carries out in steps. */
+  async begin(filter: FailedFilter): Promise<JobsTable> {
+    const job = await this.#database.transaction(async (tx) => {
+      const { total, upTo } = await measure(tx, this.#database.engine, filter)
+      const kept: ReprocessFilter = { ...filter, upTo }
+      return beginJob(tx, { kind: 'reprocess', filter: kept, total }, this.#clock.now())
+    })
+    this.#database.signal('jobs')
+    return job
+  }
+}
+
+/** Carries out what `Reprocessing.begin` began. */
+export function reprocessWorker(parts: Pick<JobWorkerParts, 'database' | 'clock' | 'log'>): JobWorker {
+  return new JobWorker({
+    ...parts,
+    name: 'reprocessings',
+    kind: 'reprocess',
+    step: (tx, job, limit, now) => reprocessStep(parts.database.engine, tx, job, limit, now),
+    signal: 'inbox',
+  })
+}
+
+async function measure(
+  db: Queryable,
+  engine: Engine,
+  filter: FailedFilter,
+): Promise<{ total: number; upTo: number }> {
+  const row = await failedEvents(db, engine, filter)
+    .select((eb) => [
+      eb.fn.countAll<number>().as('total'),
+      eb.fn.max<number | null>('inbox.event').as('upTo'),
+    ])
+    .executeTakeFirstOrThrow()
+  return { total: row.total, upTo: row.upTo ?? 0 }
+}
+
+/** Makes the next events of a job due. */
+export async function reprocessStep(
+  engine: Engine,
+  tx: Tx,
+  job: Pick<JobsTable, 'filter' | 'position'>,
+  limit: number,
+  now: number,
+): Promise<JobStep> {
+  const { upTo, ...filter } = JSON.parse(job.filter) as ReprocessFilter
+  const rows = await failedEvents(tx, engine, filter)
+    .select('inbox.event')
+    .where('inbox.event', '>', job.position)
+    .where('inbox.event', '<=', upTo)
+    .orderBy('inbox.event')
+    .limit(limit)
+    .$if(engine === 'postgres', (query) => query.forUpdate('inbox'))
+    .execute()
+  const events = rows.map(({ event }) => event)
+  if (events.length > 0) await giveAllAttempts(engine, tx, events, now)
+  return { count: events.length, last: events.at(-1) }
+}
+
+async function reprocessOne(
+  engine: Engine,
+  tx: Tx,
+  event: number,
+  now: number,
+): Promise<{ eventId: string; status: InboxStatus }> {
+  // Locked before it is looked whether the event is still there: it is removed under the same lock.
+  const inbox = await tx
+    .selectFrom('inbox')
+    .select(['status', 'event_id'])
+    .where('event', '=', event)
+    .$if(engine === 'postgres', (query) => query.forUpdate())
+    .executeTakeFirst()
+  const kept = await tx.selectFrom('events').select('id').where('id', '=', event).executeTakeFirst()
+  if (!inbox && kept)
+    throw new Problem('conflict', {
+      detail: 'The event was emitted, not received: replay its deliveries instead.',
+    })
+  if (!inbox) throw new Problem('not-found')
+  if (inbox.status !== 'failed')
+    throw new Problem('conflict', {
+      detail: `The event is ${inbox.status}: only a failed one can be processed again.`,
+    })
+  if (!kept) throw new Problem('no-longer-kept', { detail: 'The event has failed and its body is gone.' })
+  await giveAllAttempts(engine, tx, [event], now)
+  const { status } = await tx
+    .selectFrom('inbox')
+    .select('status')
+    .where('event', '=', event)
+    .executeTakeFirstOrThrow()
+  return { eventId: inbox.event_id, status }
+}
+
+/** Gives failed events all of their attempts again. */
+async function giveAllAttempts(
+  engine: Engine,
+  tx: Tx,
+  events: readonly number[],
+  now: number,
+): Promise<void> {
+  const again = await tx
+    .updateTable('inbox')
+    .set((eb) => ({
+      // Those that have an order wait for whichever of it is on its way, if any is.
+      status: eb
+        .case()
+        .when('order_key', 'is', null)
+        .then<InboxStatus>('pending')
+        .else<InboxStatus>('blocked')
+        .end(),
+      claim: null,
+      due_at: now,
+      attempts_before: eb.ref('attempts'),
+    }))
+    .where('event', 'in', events)
+    .where('status', '=', 'failed')
+    // Once more, now that they are locked: whoever removes an event has its lock until the event is gone.
+    .where((eb) => eb.exists(eb.selectFrom('events').select('id').whereRef('id', '=', 'inbox.event')))
+    .returning(['event', 'order_key as orderKey'])
+    .execute()
+  await advance(engine, tx, orderKeysOf(again))
+}

@@ -1,0 +1,63 @@
+import type { Tx } from '../../storage/database.ts'
+import type { Reason } from './reasons.ts'
+
+const dayLength = 86_400_000
+
+/** Refusals of one source for one reason. */
+export interface RejectedCount {
+  readonly source: string
+  readonly reason: Reason
+  count: number
+  /** Milliseconds since 1970. */
+  lastAt: number
+}
+
+/** What is counted in memory until it is written. It has one entry for each source and reason, however many are refused. */
+export class RejectedCounts {
+  #counts = new Map<string, RejectedCount>()
+
+  get size(): number {
+    return this.#counts.size
+  }
+
+  add({ source, reason, count, lastAt }: Readonly<RejectedCount>): void {
+    const key = `${source} ${reason}`
+    const known = this.#counts.get(key)
+    if (!known) this.#counts.set(key, { source, reason, count, lastAt })
+    else {
+      known.count += count
+      known.lastAt = Math.max(known.lastAt, lastAt)
+    }
+  }
+
+  /** All that was counted, in an order that is the same in every process: they lock rows in it. */
+  take(): RejectedCount[] {
+    const taken = [...this.#counts].toSorted(([one], [other]) => (one < other ? -1 : 1))
+    this.#counts = new Map()
+    return taken.map(([, count]) => count)
+  }
+}
+
+export const dayOf = (time: number): number => time - (time % dayLength)
+
+/** Adds to the counts of the days, and forgets days that ended before `until`. */
+export async function writeCounts(tx: Tx, counts: readonly RejectedCount[], until: number): Promise<void> {
+  for (const { source, reason, count, lastAt } of counts) {
+    await tx
+      .insertInto('rejected_counts')
+      .values({ day: dayOf(lastAt), source, reason, count, last_at: lastAt })
+      .onConflict((conflict) =>
+        conflict.columns(['day', 'source', 'reason']).doUpdateSet((eb) => ({
+          count: eb('rejected_counts.count', '+', eb.ref('excluded.count')),
+          last_at: eb
+            .case()
+            .when('excluded.last_at', '>', eb.ref('rejected_counts.last_at'))
+            .then(eb.ref('excluded.last_at'))
+            .else(eb.ref('rejected_counts.last_at'))
+            .end(),
+        })),
+      )
+      .execute()
+  }
+  if (until > -Infinity) await tx.deleteFrom('rejected_counts').where('day', '<', dayOf(until)).execute()
+}

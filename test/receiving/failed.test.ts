@@ -1,0 +1,237 @@
+// Failed events: listed, counted, and processed again in bulk.
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, test } from 'node:test'
+import { hmac } from '../../src/index.ts'
+import { Reprocessing, reprocessWorker } from '../../src/receiving/failed/reprocess.ts'
+import { systemClock } from '../../src/clock.ts'
+import { createLog } from '../../src/telemetry/log.ts'
+import { onEachEngine } from '../harness/engines.ts'
+import { startTestService, type TestService } from '../harness/service.ts'
+import { eventually, postWebhook, settled, sign } from './harness.ts'
+
+interface Job {
+  id: string
+  kind: string
+  status: string
+  total: number
+  done: number
+}
+
+interface Page {
+  data: { id: number; eventId: string; type: string; source: string; attempts: number; error: string }[]
+  pageInfo: { hasNextPage: boolean; nextCursor: string | null }
+}
+
+onEachEngine('failed events', (engine) => {
+  let service: TestService
+  /** The types whose handler throws, with what it says. */
+  const broken = new Map<string, string>()
+  let handled: string[] = []
+
+  before(async () => {
+    service = await startTestService(engine, {
+      env: { HANDLER_RETRY_SCHEDULE: '0,0' },
+      config: {
+        receiving: {
+          sources: { other: hmac({ header: 'x-signature', secret: 'test-webhook-secret' }) },
+          handlers: {
+            '*': (event) => {
+              const fault = broken.get(event.type)
+              if (fault !== undefined) throw new Error(fault)
+              handled.push(event.id)
+            },
+          },
+        },
+      },
+    })
+  })
+  after(() => service.close())
+
+  const failing = [
+    { id: '1', type: 'order.paid' },
+    { id: '2', type: 'order.paid' },
+    { id: '3', type: 'order.sent' },
+    { id: '4', type: 'orders' },
+  ]
+  beforeEach(async () => {
+    handled = []
+    broken.clear()
+    await ended(((await (await again({})).json()) as Job).id)
+    await settled(service.database)
+    handled = []
+    for (const { type } of failing)
+      broken.set(type, type === 'order.sent' ? 'no 100% \'cover"' : 'the shop is closed')
+  })
+
+  /** Received anew each time: ids begin with the test's number. */
+  let tests = 0
+  async function receive(): Promise<void> {
+    tests += 1
+    for (const { id, type } of failing) await postWebhook(service, { id: `${tests}-${id}`, type })
+    const body = JSON.stringify({ id: `${tests}-5`, type: 'order.paid' })
+    await service.fetch('/webhooks/other', {
+      method: 'POST',
+      body,
+      headers: { 'content-type': 'application/json', 'x-signature': sign(body) },
+    })
+    await settled(service.database)
+  }
+  const again = (json: object): Promise<Response> =>
+    service.admin('/events/reprocess', { method: 'POST', json })
+  const list = async (query = ''): Promise<Page> =>
+    (await (await service.admin(`/events/failed${query}`)).json()) as Page
+  const idsOf = ({ data }: Page): string[] => data.map(({ eventId }) => eventId.replace(/^\d+-/, ''))
+  const jobOf = async (id: string): Promise<Job> => (await (await service.admin(`/jobs/${id}`)).json()) as Job
+  const ended = (id: string): Promise<Job> =>
+    eventually(async () => {
+      const job = await jobOf(id)
+      return job.status === 'running' ? undefined : job
+    })
+
+  const filters: [filter: Record<string, string>, ids: string[]][] = [
+    [{}, ['5', '4', '3', '2', '1']],
+    [{ type: 'order.paid' }, ['5', '2', '1']],
+    [{ type: 'order.*' }, ['5', '3', '2', '1']],
+    [{ type: 'Order.*' }, []],
+    [{ type: '*' }, ['5', '4', '3', '2', '1']],
+    [{ source: 'other' }, ['5']],
+    [{ error: 'shop is' }, ['5', '4', '2', '1']],
+    [{ error: '100% \'cover"' }, ['3']],
+    [{ error: '1_0' }, []],
+    [{ since: '2020-01-01' }, ['5', '4', '3', '2', '1']],
+    [{ until: '2020-01-01T00:00:00Z' }, []],
+    [{ source: 'provider', type: 'order.*', error: 'closed' }, ['2', '1']],
+  ]
+
+  test('are listed and counted by type, source, error and time', async () => {
+    await receive()
+    for (const [filter, ids] of filters) {
+      const page = await list(`?${new URLSearchParams(filter).toString()}`)
+      assert.deepEqual(idsOf(page), ids, JSON.stringify(filter))
+      const counted = await again({ ...filter, dryRun: true })
+      assert.equal(counted.status, 200)
+      assert.deepEqual(await counted.json(), { total: ids.length }, JSON.stringify(filter))
+    }
+    assert.deepEqual(handled, [], 'nothing was done')
+    const [newest] = (await list()).data
+    assert.equal(newest?.attempts, 2)
+    assert.equal(newest?.error, 'Error: the shop is closed')
+    assert.equal(newest?.source, 'other')
+  })
+
+  test('come page by page', async () => {
+    await receive()
+    const ids: string[] = []
+    let query = '?limit=2'
+    for (;;) {
+      const page = await list(query)
+      ids.push(...idsOf(page))
+      const { nextCursor } = page.pageInfo
+      if (nextCursor === null) break
+      query = `?limit=2&cursor=${nextCursor}`
+    }
+    assert.deepEqual(ids, ['5', '4', '3', '2', '1'])
+    const { nextCursor } = (await list('?limit=2')).pageInfo
+    assert.equal((await service.admin(`/events/failed?type=a&cursor=${nextCursor}`)).status, 400)
+  })
+
+  test('those of a filter are processed again by a job, each with all of its attempts; the others stay', async () => {
+    await receive()
+    broken.delete('order.paid')
+    const begun = await again({ type: 'order.*', source: 'provider' })
+    assert.equal(begun.status, 202)
+    const job = (await begun.json()) as Job
+    assert.equal(job.kind, 'reprocess')
+    assert.equal(job.total, 3)
+    assert.deepEqual(await ended(job.id).then(({ status, done }) => ({ status, done })), {
+      status: 'done',
+      done: 3,
+    })
+    await settled(service.database)
+    assert.deepEqual(handled.toSorted(), [`${tests}-1`, `${tests}-2`])
+    assert.deepEqual(idsOf(await list()), ['5', '4', '3'])
+    assert.equal((await list()).data.at(-1)?.attempts, 4, 'it has failed twice more')
+  })
+
+  test('without a body, all; a job that finds nothing is done at once', async () => {
+    await receive()
+    broken.clear()
+    const begun = await service.admin('/events/reprocess', { method: 'POST' })
+    assert.equal(begun.status, 202)
+    await ended(((await begun.json()) as Job).id)
+    await settled(service.database)
+    assert.equal(handled.length, 5)
+    const nothing = (await (await again({})).json()) as Job
+    assert.deepEqual([nothing.status, nothing.total], ['done', 0])
+  })
+
+  test('a wrong filter is told by its name, and who may not, may not', async () => {
+    for (const [field, value] of [
+      ['since', 'yesterday'],
+      ['until', '2026-01-01T00:00:00'],
+      ['error', 'a'.repeat(1001)],
+      ['type', 'a\0'],
+    ] as const) {
+      const refused = await again({ [field]: value })
+      assert.equal(refused.status, 400)
+      assert.match(((await refused.json()) as { detail: string }).detail, new RegExp(`\`${field}\``))
+    }
+    assert.equal((await again({ status: 'failed' })).status, 400)
+    assert.equal((await service.fetch('/events/failed')).status, 401)
+    assert.equal((await service.fetch('/events/reprocess', { method: 'POST' })).status, 401)
+  })
+})
+
+onEachEngine('reprocessing in bulk', (engine) => {
+  test('goes step by step, goes on after a crash where it was, and ends behind the step in which it is cancelled', async () => {
+    const many = 1_100
+    const home = await engine.createDatabase()
+    const fails = { receiving: { handlers: { '*': () => Promise.reject(new Error('not today')) } } }
+    try {
+      const first = await startTestService(engine, {
+        databaseUrl: home.url,
+        env: { HANDLER_RETRY_SCHEDULE: '0' },
+        config: fails,
+      })
+      try {
+        await Promise.all(
+          Array.from({ length: many }, (_, n) => postWebhook(first, { id: `${n}`, type: 'a' })),
+        )
+        await settled(first.database)
+      } finally {
+        await first.close()
+      }
+      const second = await startTestService(engine, {
+        databaseUrl: home.url,
+        config: fails,
+        parts: { roles: { http: true, workers: false } },
+      })
+      try {
+        const { database } = second
+        const begun = await second.admin('/events/reprocess', { method: 'POST', json: {} })
+        const { id } = (await begun.json()) as Job
+        const look = async (): Promise<unknown[]> => {
+          const { status, total, done } = (await (await second.admin(`/jobs/${id}`)).json()) as Job
+          return [status, total, done]
+        }
+        const failed = async (): Promise<number> => new Reprocessing(database, systemClock).count({})
+        assert.deepEqual(await look(), ['running', many, 0])
+        for (const done of [500, 1000]) {
+          const worker = reprocessWorker({ database, clock: systemClock, log: createLog('fatal') })
+          assert.equal(await worker.step(), true)
+          assert.deepEqual(await look(), ['running', many, done])
+          assert.equal(await failed(), many - done)
+        }
+        assert.equal((await second.admin(`/jobs/${id}`, { method: 'DELETE' })).status, 200)
+        const worker = reprocessWorker({ database, clock: systemClock, log: createLog('fatal') })
+        assert.equal(await worker.step(), false, 'nothing is left to do')
+        assert.deepEqual(await look(), ['cancelled', many, 1000])
+        assert.equal(await failed(), many - 1000)
+      } finally {
+        await second.close()
+      }
+    } finally {
+      await home.drop()
+    }
+  })
+})
