@@ -5,8 +5,8 @@ type Line = [fields: object, message?: string]
 type Level = 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent'
 
 /**
- * A request's logger that is made when the request first logs something. Most requests log nothing, and making a child
- * of a redacting pino costs a twentieth of a small request.
+ * A request's logger that is made when somebody wants one of their own of it. Making a child of a redacting pino costs a
+ * twentieth of a small request, and most requests write the one line that tells of their end: that one names the request itself.
  */
 class LazyLog {
   readonly #parent: FastifyBaseLogger
@@ -58,8 +58,13 @@ class LazyLog {
     this.#write('silent', line)
   }
 
-  #write(level: Level, line: Line): void {
-    if (this.isLevelEnabled(level)) this.#own()[level](...line)
+  #write(level: Level, [fields, message]: Line): void {
+    if (!this.isLevelEnabled(level)) return
+    const [bindings, options] = this.#child
+    const plain = options === undefined || Object.keys(options).length === 0
+    if (this.#made || !plain || typeof fields !== 'object' || fields instanceof Error)
+      this.#own()[level](fields, message)
+    else this.#parent[level]({ ...bindings, ...fields }, message)
   }
 
   #own(): FastifyBaseLogger {

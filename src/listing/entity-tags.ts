@@ -1,6 +1,6 @@
 import { hash, randomUUID } from 'node:crypto'
 import type { Database, SqliteDatabase } from '../storage/database.ts'
-import { stateSql, type Plan } from './plan.ts'
+import type { Plan } from './plan.ts'
 import type { ListReader } from './store.ts'
 
 /**
@@ -11,8 +11,7 @@ import type { ListReader } from './store.ts'
 export interface EntityTags {
   /** Asked before anything is read. */
   before(question: string, ifNoneMatch: string | undefined): Before | Promise<Before>
-  /** @param state what the page was read with, if anything. */
-  of(before: Before, question: string, state: string | undefined, body: string): string
+  of(before: Before, body: string): string
 }
 
 export interface Before {
@@ -51,8 +50,15 @@ function sqliteTags({ readConnection }: SqliteDatabase): EntityTags {
 const unasked: Before = {}
 
 /**
- * PostgreSQL tells which transactions are visible: until another one ends, nothing has changed. Every page is read with that,
- * and asking for it alone costs less than any page. On a server that writes all the time the content tells, after the work.
+ * What of PostgreSQL's transactions is visible: until another one ends, the same text means the same data, in whatever table.
+ * The time of the server's start is there for a server that was taken back to an earlier moment.
+ */
+const stateSql = `pg_current_snapshot()::text || ' ' || pg_postmaster_start_time()`
+
+/**
+ * PostgreSQL is asked for its state by those who have an answer already: it costs less than a page, but those who have none
+ * would pay for nothing. So a first answer is named by its content. The second time that content tells that it is known, and the
+ * 304 names the state too (a client keeps the tag of a 304: RFC 9111, section 3.2); from the third time on the state does.
  */
 function postgresTags(reader: ListReader): EntityTags {
   const plan: Plan = { sql: `select ${stateSql}`, slots: [], name: 'list_state' }
@@ -64,8 +70,7 @@ function postgresTags(reader: ListReader): EntityTags {
         return { state, known: ofState(state, ifNoneMatch) }
       })
     },
-    of: (_before, question, state, body) =>
-      tag(state === undefined ? '' : short(`${state} ${question}`), short(body)),
+    of: ({ state = '' }, body) => tag(state, short(body)),
   }
 }
 

@@ -19,8 +19,6 @@ interface PageOf<Style extends PageStyle> {
   query: Query
   rows: readonly Row[]
   limit: number
-  /** On PostgreSQL the state of the database that was read, unless there were no rows. */
-  state?: string | undefined
 }
 
 export interface CursorPage extends PageOf<'cursor'> {
@@ -97,7 +95,6 @@ export class Pages {
     return {
       ...page,
       rows,
-      state: this.#stateOf(found),
       nextCursor: after ? cursorAt(rows.at(-1), scope) : null,
       previousCursor: backward && before ? cursorAt(rows[0], backward) : null,
     }
@@ -113,7 +110,7 @@ export class Pages {
     const rows = found.slice(0, limit)
     const last = found.length > limit ? rows.at(-1)![query.columns.indexOf(list.key)]! : null
     const nextCursor = last === null ? null : showKeysetCursor(order[0]!.field, last)
-    return { style: 'keyset', query, rows, limit, nextCursor, state: this.#stateOf(found) }
+    return { style: 'keyset', query, rows, limit, nextCursor }
   }
 
   async byOffset(list: ListDeclaration, parameters: Parameters, caller?: Caller): Promise<OffsetPage> {
@@ -139,7 +136,7 @@ export class Pages {
     const place = key ? [...key, landing.skip] : [offset]
     const found = await this.#reader.read(plan, [...values, ...place])
     const hasNext = exact ? page * limit < total : found.length > limit
-    return { ...known, rows: found.slice(0, limit), hasNext, state: this.#stateOf(found) }
+    return { ...known, rows: found.slice(0, limit), hasNext }
   }
 
   /** A page and its total by one statement, which sees one moment; behind the last page there is no row to tell the total. */
@@ -158,7 +155,6 @@ export class Pages {
       estimated: false,
       rows,
       hasNext,
-      state: this.#stateOf(rows),
     }
   }
 
@@ -172,10 +168,6 @@ export class Pages {
     const order = backward ? reversed(query.order) : query.order
     const plan = this.#planPage(query, { rows, from: key ? 'key' : 'start', order, key })
     return this.#reader.read(plan, [...query.values, ...(key ?? [])], wanted)
-  }
-
-  #stateOf(rows: readonly Row[]): string | undefined {
-    return this.#engine === 'postgres' && rows.length > 0 ? String(rows[0]!.at(-1)) : undefined
   }
 
   async #count(query: Query, counting: Counting, kept: KeptCounts | undefined): Promise<Total> {
@@ -211,7 +203,6 @@ export class Pages {
           rows,
           from,
           total,
-          state: this.#engine === 'postgres',
           ...(nulls && { nulls }),
         },
         this.#engine,

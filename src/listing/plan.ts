@@ -32,15 +32,7 @@ export interface QueryShape {
   nulls?: readonly boolean[]
   /** SQL of one value, which every row has behind its columns; of a page by number alone. */
   total?: string | undefined
-  /** Whether every row ends in the state of the database that was read (stateSql). */
-  state?: boolean
 }
-
-/**
- * What of PostgreSQL's transactions was visible: the same text means the same data, in whatever table. The time of the
- * server's start is there for a server that was taken back to an earlier moment.
- */
-export const stateSql = `pg_current_snapshot()::text || ' ' || pg_postmaster_start_time()`
 
 /**
  * The statement of a page. Its values are those of the filters, in order, then the key values or the offset.
@@ -58,7 +50,6 @@ export function planPage(shape: QueryShape, engine: Engine): Plan {
     readColumn(fieldOf(list, name), engine),
   )
   if (shape.total !== undefined) columns.push(`(${shape.total}) as total`)
-  if (shape.state) columns.push(`(select ${stateSql})`)
   const byColumns = order.map(({ field, descending }) => orderTerm(quote(field.column), descending))
   const select = (range?: Range): string => {
     const conditions = filterConditions(list, filters, statement)

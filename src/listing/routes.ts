@@ -60,7 +60,7 @@ export function listRoute(app: App, list: ListDeclaration, parts: ListRouteParts
     const present = await presentation.of(page.query, page.rows)
     const revise = await revision?.()
     const { body, link } = answerOf(page, parameters, revise ? (row: Row) => revise(present(row)) : present)
-    const tag = tags.of(before, question, revision ? undefined : page.state, body)
+    const tag = tags.of(before, body)
     reply.header('etag', tag)
     if (link) reply.header('link', link)
     if (isKnown(tag, ifNoneMatch)) return reply.code(304).send(undefined as never)

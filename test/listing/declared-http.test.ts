@@ -292,7 +292,9 @@ onEachEngine('a declared list', (engine) => {
   })
 
   test('an answer that is known is known before it is read', async () => {
-    const tag = (await get('/owned?limit=3')).headers.get('etag')!
+    let tag = (await get('/owned?limit=3')).headers.get('etag')!
+    // On PostgreSQL the answer to the second question says what the third one is answered by.
+    tag = (await get('/owned?limit=3', { 'if-none-match': tag })).headers.get('etag')!
     const read: string[] = []
     const { database } = service
     if (database.engine === 'sqlite') {

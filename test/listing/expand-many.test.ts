@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from 'kysely'
 import { list } from 'postern'
+import { explainList } from '../../src/listing/checking/explain.ts'
 import { checkList } from '../../src/listing/checking/check.ts'
 import { readLists } from '../../src/listing/declaration.ts'
 import { Presentation } from '../../src/listing/expansion.ts'
@@ -157,6 +158,13 @@ onEachEngine('an expansion to many', (engine) => {
   test('an index that it wants is named', async () => {
     const { missing, faults } = await checkList(service.database, readLists({ lists: [carts] })[0]!)
     assert.deepEqual(faults, [])
+    const explained = await explainList(
+      service.database,
+      (await checkList(service.database, readLists({ lists: [carts] })[0]!)).list,
+    )
+    const steps = (query: string): string => explained.find((one) => one.query === query)!.steps.join('; ')
+    assert.match(steps('expand=lines'), /lines_pkey|sqlite_autoindex_lines_1/)
+    assert.doesNotMatch(steps('expand=lines'), /SCAN lines|TEMP B-TREE|Sort/)
     const how = engine.name === 'postgres' ? 'create index concurrently' : 'create index'
     assert.deepEqual(
       missing.filter(({ query }) => query.startsWith('expand=')),

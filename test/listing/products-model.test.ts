@@ -157,10 +157,7 @@ onEachEngine('products against a brute-force model', (engine) => {
                 (product) => passes(product, parameters) && (last === undefined || order(product, last) > 0),
               )
               .toSorted(order)
-            assert.deepEqual(
-              page.rows.map((row) => row.slice(0, 6)),
-              rest.slice(0, limit).map(asRow),
-            )
+            assert.deepEqual(page.rows, rest.slice(0, limit).map(asRow))
             assert.equal(page.nextCursor !== null, rest.length > limit)
             cursor = page.nextCursor
             if (cursor === null) break

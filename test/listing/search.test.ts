@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from 'kysely'
 import { list } from 'postern'
+import { explainList } from '../../src/listing/checking/explain.ts'
 import { checkList } from '../../src/listing/checking/check.ts'
 import { readLists } from '../../src/listing/declaration.ts'
 import { openDatabase } from '../../src/storage/open.ts'
@@ -54,6 +55,12 @@ onEachEngine('a search', (engine) => {
     }
     const after = await checkList(database, declared)
     assert.deepEqual([after.faults, after.missing], [[], []])
+    const explained = await explainList(database, after.list)
+    const steps = explained.find(({ query }) => query === 'q=…')!.steps.join('; ')
+    assert.match(
+      steps,
+      engine.name === 'sqlite' ? /notes_search VIRTUAL TABLE/ : /Bitmap .* on notes_search_body|notes_pkey/,
+    )
     for (const [index, text] of texts.entries())
       await database.transaction((tx) => sql`insert into notes values (${index + 1}, ${text})`.execute(tx))
     await run('insert into notes values (7, null)')

@@ -81,7 +81,7 @@ onEachEngine('lists against brute-force models', (engine) => {
               .filter((row) => last === undefined || order(row, last) > 0)
               .toSorted(order)
             assert.deepEqual(
-              page.rows.map((row) => row.slice(0, 4)),
+              page.rows,
               rest.slice(0, limit).map(({ id, title, body, created_at }) => [id, title, body, created_at]),
             )
             assert.equal(page.nextCursor !== null, rest.length > limit)

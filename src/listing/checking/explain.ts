@@ -1,7 +1,8 @@
 import type { Database } from '../../storage/database.ts'
-import type { ListDeclaration } from '../list.ts'
+import { planMany, planOne } from '../expansion-plan.ts'
+import { fieldOf, type FilterKind, type ListDeclaration } from '../list.ts'
 import { planPage, type Plan } from '../plan.ts'
-import { wantedIndexes } from './index-advice.ts'
+import { wantedIndexes, type WantedIndex } from './index-advice.ts'
 import type { AppliedFilter } from '../filters.ts'
 
 export interface ExplainedQuery {
@@ -11,18 +12,51 @@ export interface ExplainedQuery {
   steps: readonly string[]
 }
 
-/** How the database would seek a later page of every declared order, and of every filter that looks for one value. */
+/** How the database would seek a later page of every declared order and by every filter, and read every expansion. */
 export async function explainList(database: Database, list: ListDeclaration): Promise<ExplainedQuery[]> {
+  const { engine } = database
+  const rows = list.limit.default + 1
   const explained: ExplainedQuery[] = []
-  for (const { query, order, equal } of wantedIndexes(list)) {
-    const filters = equal.map((column) => equalsAnything(list, column))
-    const plan = planPage(
-      { list, filters, order, rows: list.limit.default + 1, from: 'key' },
-      database.engine,
-    )
+  const explainQuery = async (query: string, plan: Plan): Promise<void> => {
     explained.push({ query, steps: await explain(database, plan) })
   }
+  const wanted = wantedIndexes(list)
+  for (const { query, order, equal } of wanted) {
+    const filters = equal.map((column) => equalsAnything(list, column))
+    await explainQuery(query, planPage({ list, filters, order, rows, from: 'key' }, engine))
+  }
+  const [{ order, equal }] = wanted as [WantedIndex]
+  for (const filter of list.filters.filter(({ kind }) => kind !== 'equals')) {
+    const filters = [
+      ...equal.map((column) => equalsAnything(list, column)),
+      { filter, ...anything[filter.kind] },
+    ]
+    await explainQuery(`${filter.parameter}=…`, planPage({ list, filters, order, rows, from: 'key' }, engine))
+  }
+  for (const expansion of list.expand) {
+    const from = fieldOf(list, expansion.from)
+    const plan = (expansion.many ? planMany : planOne)(expansion, from, 1, engine)
+    await explainQuery(`expand=${expansion.name}`, plan)
+  }
   return explained
+}
+
+const one = { values: [null], variant: '' }
+const none = { values: [], variant: '' }
+
+/** What a filter of each kind is applied with. */
+const anything: Record<FilterKind, Pick<AppliedFilter, 'values' | 'variant'>> = {
+  equals: one,
+  in: { values: [null], variant: '1' },
+  atLeast: one,
+  atMost: one,
+  above: one,
+  below: one,
+  prefix: { values: [null, null], variant: '' },
+  flag: one,
+  null: { values: [], variant: 'null' },
+  positiveWhenTrue: none,
+  search: one,
 }
 
 /** The value does not matter: the plan is made without looking at it. */
@@ -43,7 +77,7 @@ async function explain(database: Database, { sql, slots }: Plan): Promise<string
     )
     return rows
       .map(({ detail }) => detail)
-      .filter((detail) => /SEARCH|SCAN (?!page|range|\()|TEMP B-TREE/.test(detail))
+      .filter((detail) => /SEARCH|SCAN (?!page|range|of\d|\()|TEMP B-TREE/.test(detail))
   }
   const client = await database.pool.connect()
   try {
