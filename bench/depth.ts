@@ -91,7 +91,7 @@ async function measure(engine: EngineName, context: BenchContext): Promise<Omit<
   )
   const [first, far, page1, deep, bare, , without, kept] = figures
   const held = (name: string, of: typeof first, to: typeof first, times: number) =>
-    ratio(`${title}: ${name}`, of!, to!, { bound: 1 / times })
+    ratio(`${title}: ${name}`, of!, to!, { bound: Math.round(1_000 / times) / 1_000 })
   return {
     figures,
     ratios: [

@@ -8,6 +8,7 @@
 import { parseArgs } from 'node:util'
 import { startPostgres, type PostgresServer } from '../test/harness/postgres.ts'
 import { acknowledge } from './acknowledge.ts'
+import { beside } from './beside.ts'
 import { deliver } from './deliver.ts'
 import { endurance } from './endurance.ts'
 import { diskFolder, makeFolder, removeFolders, type EngineName } from './harness/databases.ts'
@@ -30,6 +31,7 @@ import { start } from './start.ts'
 
 const benches: readonly Bench[] = [
   acknowledge,
+  beside,
   deliver,
   depth,
   endurance,

@@ -133,11 +133,15 @@ function hashOf(scope: CursorScope): string {
   return made
 }
 
+const shownTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}(?:\d{3})?Z$/
+
 /** @throws Problem `invalid-cursor` when the value is not of the key's type. */
 function readValue(value: unknown, key: CursorKey): KeyValue {
   if (key.type === 'number' && notFinite.has(value)) return Number(value)
   if (!isOfType(value, key)) throw otherQuery()
   if (key.type !== 'time' || typeof value !== 'string') return value
+  // As showTime wrote it: what is signed need not be read as what anybody may have written.
+  if (shownTime.test(value)) return value.length === 24 ? `${value.slice(0, -1)}000Z` : value
   try {
     return canonicalTime(value)
   } catch (error) {

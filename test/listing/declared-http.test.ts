@@ -250,10 +250,12 @@ onEachEngine('a declared list', (engine) => {
   test('an answer that is known is not sent again; any change makes it unknown', async () => {
     const first = await get('/owned?limit=3')
     const tag = first.headers.get('etag')!
-    assert.match(tag, /^W\/"[\w-]+\.[\w-]*"$/)
+    assert.match(tag, /^W\/"[\w-]*\.[\w-]*"$/)
     const again = await get('/owned?limit=3', { 'if-none-match': `"other", ${tag}` })
     assert.equal(again.status, 304)
-    assert.equal(again.headers.get('etag'), tag)
+    // On PostgreSQL it names the state of the database now, too.
+    const contentOf = (etag: string | null): string => etag!.split('.')[1]!
+    assert.equal(contentOf(again.headers.get('etag')), contentOf(tag))
     assert.equal(await again.text(), '')
     assert.equal((await get('/owned?limit=4', { 'if-none-match': tag })).status, 200)
     assert.equal((await get('/owned?limit=3', { 'if-none-match': '*' })).status, 304)
