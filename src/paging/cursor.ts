@@ -52,6 +52,10 @@ const signed = /^(\{.+),"\$sig":"1\.([\w-]{16})\.([\w-]{24})\.{0,2}"\}$/
  */
 export class Cursors {
   readonly #keyring: Keyring
+  /** The last ones that were issued or found good: who walks a list passes each back at once. */
+  readonly #known = new Map<string, Known>()
+  /** The same by what they say, for pages that many ask for. */
+  readonly #made = new Map<string, string>()
 
   constructor(keyring: Keyring) {
     this.#keyring = keyring
@@ -70,13 +74,22 @@ export class Cursors {
     })
     const keys = toAscii(`{${fields.join(',')}`)
     const scopeHash = hashOf(scope)
-    const mac = this.#keyring
-      .sign(message(scopeHash, keys), purpose)
-      .subarray(0, macLength)
-      .toString('base64url')
+    const said = message(scopeHash, keys)
+    const made = this.#made.get(said)
+    if (made !== undefined) return made
+    const mac = this.#keyring.sign(said, purpose).subarray(0, macLength).toString('base64url')
     const text = `${keys},"$sig":"${version}.${scopeHash}.${mac}`
     const fill = '.'.repeat((3 - ((text.length + 2) % 3)) % 3)
-    return Buffer.from(`${text}${fill}"}`, 'latin1').toString('base64')
+    const cursor = Buffer.from(`${text}${fill}"}`, 'latin1').toString('base64')
+    if (cursor.length <= longestKept) {
+      this.#keep(cursor, { scopeHash, values })
+      keepLast(this.#made, said, cursor)
+    }
+    return cursor
+  }
+
+  #keep(cursor: string, known: Known): void {
+    if (cursor.length <= longestKept) keepLast(this.#known, cursor, known)
   }
 
   /**
@@ -92,6 +105,12 @@ export class Cursors {
    * one's place.
    */
   decodeOneOf(scopes: readonly CursorScope[], cursor: string): { values: KeyValue[]; which: number } {
+    const known = this.#known.get(cursor)
+    if (known) {
+      const which = scopes.findIndex((scope) => known.scopeHash === hashOf(scope))
+      if (which < 0) throw otherQuery()
+      return { values: [...known.values], which }
+    }
     if (cursor.length > longest || cursor.length % 4 !== 0 || !alphabet.test(cursor)) throw notIssuedHere()
     const parts = signed.exec(Buffer.from(cursor, 'base64').toString('latin1'))
     if (!parts) throw notIssuedHere()
@@ -104,9 +123,25 @@ export class Cursors {
     // What is signed was made here, but perhaps by a version whose list had other keys or types.
     const values = JSON.parse(`${keys}}`) as Record<string, unknown>
     if (Object.keys(values).length !== scope.keys.length) throw otherQuery()
-    return { values: scope.keys.map((key) => readValue(values[key.name], key)), which }
+    const read = scope.keys.map((key) => readValue(values[key.name], key))
+    this.#keep(cursor, { scopeHash, values: read })
+    return { values: read, which }
   }
 }
+
+interface Known {
+  scopeHash: string
+  values: readonly KeyValue[]
+}
+const mostKept = 1_000
+
+function keepLast<T>(map: Map<string, T>, key: string, value: T): void {
+  map.set(key, value)
+  if (map.size > mostKept) map.delete(map.keys().next().value!)
+}
+
+/** Characters of a text that is kept: all of them take a few megabytes at most. */
+const longestKept = 500
 
 /** JSON has no numbers for these. */
 const notFinite = new Set<unknown>(['NaN', 'Infinity', '-Infinity'])
@@ -119,16 +154,21 @@ function message(scopeHash: string, keys: string): string {
   return `${version}.${scopeHash}.${keys}`
 }
 
-/** A cursor is read and another one made for the same scope. */
+/** A cursor is read and another one made for the same scope, and the same is asked by many. */
 const hashes = new WeakMap<CursorScope, string>()
+const hashesOfTexts = new Map<string, string>()
 
 function hashOf(scope: CursorScope): string {
   const known = hashes.get(scope)
   if (known !== undefined) return known
   const { list, keys, query } = scope
   const types = keys.map(({ name, type, nullable = false }) => [name, type, nullable])
-  const digest = hash('sha256', JSON.stringify([list, types, query]), 'buffer')
-  const made = digest.subarray(0, hashLength).toString('base64url')
+  const text = JSON.stringify([list, types, query])
+  let made = hashesOfTexts.get(text)
+  if (made === undefined) {
+    made = hash('sha256', text, 'buffer').subarray(0, hashLength).toString('base64url')
+    if (text.length <= longestKept) keepLast(hashesOfTexts, text, made)
+  }
   hashes.set(scope, made)
   return made
 }
