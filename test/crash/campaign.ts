@@ -5,6 +5,7 @@ import type { Engine } from '../harness/engines.ts'
 import { eventually } from '../receiving/harness.ts'
 import { checkOutcome, createEffects, settled, type Outcome } from './outcome.ts'
 import { Processes } from './processes.ts'
+import { Progress } from './progress.ts'
 import { Senders } from './senders.ts'
 
 export interface CampaignOptions {
@@ -24,6 +25,8 @@ export interface Campaign extends Outcome {
   unanswered: number
 }
 
+/** Events that are left at which the senders pause: kills must not come faster than work is done, whatever the machine. */
+const mostLeft = 500
 /** Milliseconds that the first acknowledgements may take after the last restart. */
 const acknowledgedWithin = 180_000
 
@@ -40,11 +43,21 @@ export async function campaign(
   const chance = new Chance(seed)
   const database = await openDatabase(home.url)
   let senders: Senders | undefined
-  const processes = new Processes(home.url, chance, () => senders?.acknowledged.size ?? 0)
+  let progress: Progress | undefined
+  const processes = new Processes(home.url, chance, {
+    acknowledged: () => senders?.acknowledged.size ?? 0,
+    ended: () => progress?.ended ?? 0,
+  })
   try {
     await migrate(database)
     await createEffects(database)
-    const sending = (senders = new Senders(8, chance, () => processes.addresses))
+    const looking = (progress = new Progress(database))
+    const sending = (senders = new Senders(
+      8,
+      chance,
+      () => processes.addresses,
+      () => looking.left > mostLeft,
+    ))
     try {
       await processes.killUntil(kills, places, () => onKill?.(processes.kills))
       const before = sending.acknowledged.size
@@ -55,12 +68,14 @@ export async function campaign(
       )
     } finally {
       await sending.end()
+      looking.stop()
     }
     await settled(database)
     const { acknowledged, duplicates, unanswered } = sending
     const outcome = await checkOutcome(database, acknowledged)
     return { kills: processes.kills, acknowledged: acknowledged.size, duplicates, unanswered, ...outcome }
   } finally {
+    progress?.stop()
     await processes.end()
     await database.close()
     await home.drop()

@@ -8,30 +8,36 @@ import { environment } from './handlers.ts'
 
 /** Milliseconds from a start to a kill within it, at most. */
 const longestStart = 600
-/** Events that are acknowledged in one life, at most, and milliseconds from there to the kill. */
+/** Events that are acknowledged or ended in one life, at most, and milliseconds from there to the kill. */
 const longestLife = 80
 const longestRest = 50
 /**
- * The same of every third life: long enough for the handlers that take longest. Others would be cut off in each of their
- * attempts, and after so many of these an event is given up, as it is to be.
+ * Every third life lasts until so many events have ended in it, and for so long behind that, which is enough for the
+ * handlers that take longest: others would be cut off in each of their attempts, and are rightly given up in the end.
  */
+const mostEnded = 80
 const longestLongRest = 1_500
 /** Milliseconds of a life in which nothing comes. */
-const idleLife = 5_000
+const idleLife = 10_000
+
+/** What tells how far a life has come. */
+export interface Counts {
+  readonly acknowledged: () => number
+  readonly ended: () => number
+}
 
 /** Processes of the service on one database, each killed and started again at random moments. */
 export class Processes {
   kills = 0
   readonly #databaseUrl: string
   readonly #chance: Chance
-  readonly #progress: () => number
+  readonly #counts: Counts
   readonly #running = new Map<number, { child: ChildProcess; baseUrl?: string }>()
 
-  /** @param progress how many events were acknowledged */
-  constructor(databaseUrl: string, chance: Chance, progress: () => number) {
+  constructor(databaseUrl: string, chance: Chance, counts: Counts) {
     this.#databaseUrl = databaseUrl
     this.#chance = chance
-    this.#progress = progress
+    this.#counts = counts
   }
 
   /** Where the processes answer that do so now. */
@@ -58,11 +64,16 @@ export class Processes {
     if (this.#chance.is(0.1)) await wait(longestStart * this.#chance.next())
     else {
       await this.#ready({ child, ready })
-      // Some at once, when what the one before left is taken up, most while events come.
-      const until = this.#progress() + this.#chance.below(longestLife)
-      for (const since = performance.now(); performance.now() - since < idleLife; await wait(1))
-        if (this.#progress() >= until) break
-      await wait((this.#chance.is(0.33) ? longestLongRest : longestRest) * this.#chance.next())
+      const chance = this.#chance
+      const { acknowledged, ended } = this.#counts
+      if (chance.is(0.33)) {
+        await until(ended, 1 + chance.below(mostEnded))
+        await wait(longestLongRest * chance.next())
+      } else {
+        // Some at once, when what the one before left is taken up, most while events come.
+        await until(() => acknowledged() + ended(), chance.below(longestLife))
+        await wait(longestRest * chance.next())
+      }
     }
     this.#running.delete(place)
     child.kill('SIGKILL')
@@ -112,4 +123,11 @@ export class Processes {
       }),
     )
   }
+}
+
+/** Resolves when so many more were counted, or nothing comes for long. */
+async function until(count: () => number, more: number): Promise<void> {
+  const enough = count() + more
+  for (const since = performance.now(); count() < enough && performance.now() - since < idleLife;)
+    await wait(1)
 }

@@ -25,11 +25,14 @@ export class Senders {
   #ended = false
   readonly #chance: Chance
   readonly #addresses: () => string[]
+  readonly #paused: () => boolean
   readonly #running: Promise<void>[]
 
-  constructor(count: number, chance: Chance, addresses: () => string[]) {
+  /** @param paused whether enough is waiting */
+  constructor(count: number, chance: Chance, addresses: () => string[], paused = (): boolean => false) {
     this.#chance = chance
     this.#addresses = addresses
+    this.#paused = paused
     this.#running = Array.from({ length: count }, () => this.#send())
   }
 
@@ -42,6 +45,10 @@ export class Senders {
   async #send(): Promise<void> {
     const chance = this.#chance
     while (!this.#ended) {
+      if (this.#paused()) {
+        await wait(20)
+        continue
+      }
       const type = chance.pick(types)
       const event: Sent = {
         id: `${type}-${(this.#numbers += 1)}`,
