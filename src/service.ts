@@ -1,3 +1,5 @@
+import { describeAccountEvents } from './accounts/account-event-types.ts'
+import { chosenAccountEvents } from './accounts/account-events.ts'
 import { createAccounts } from './accounts/index.ts'
 import { systemClock, type Clock } from './clock.ts'
 import { ConfigurationError, type Configuration } from './config/environment.ts'
@@ -77,11 +79,16 @@ export async function startService(parts: ServiceParts): Promise<Service> {
     const baseUrl = (): string => listening
 
     const common = { configuration, database, keyring, clock, log, metrics, baseUrl }
-    const emitting = createEmitting({ ...common, config: config.emitting })
+    const accountEvents = config.login?.events ?? false
+    const emitting = createEmitting({
+      ...common,
+      config: config.emitting,
+      otherBuiltIn: describeAccountEvents(chosenAccountEvents(accountEvents)),
+    })
     const { emitWithin, emitBuiltIn } = emitting
     const accounts = createAccounts({
       ...common,
-      events: config.login?.events ?? false,
+      events: accountEvents,
       emit: emitBuiltIn,
       apps: config.login?.clients ?? [],
     })

@@ -15,6 +15,10 @@ export type AccountEventType = (typeof accountEventTypes)[number]
 /** All of them, none, or those that are listed. */
 export type AccountEventChoice = boolean | readonly AccountEventType[]
 
+export function chosenAccountEvents(choice: AccountEventChoice): readonly AccountEventType[] {
+  return choice === true ? accountEventTypes : choice === false ? [] : choice
+}
+
 /** Emits events within a transaction; service.ts passes it in. */
 export type EmitEvents = (
   tx: Tx,
@@ -30,7 +34,7 @@ export class AccountEvents {
   readonly #emit: EmitEvents
 
   constructor(choice: AccountEventChoice, emit: EmitEvents) {
-    this.#chosen = new Set(choice === true ? accountEventTypes : choice === false ? [] : choice)
+    this.#chosen = new Set(chosenAccountEvents(choice))
     this.#emit = emit
   }
 

@@ -105,7 +105,9 @@ export function failureOfError({ error, step, phases }: Outcome): Failure {
     return failureOfTime(step, Math.round(phases.total / 100) * 100)
   if (cause.message.startsWith('Proxy response'))
     return { kind: 'proxy-failed', message: `the proxy refused the connection: ${cause.message}` }
-  if (cause.name === 'HTTPParserError') return { kind: 'not-http', message: 'the answer is not valid HTTP' }
+  // undici asserts what no answer to such a request does, such as a switch of protocols.
+  if (cause.name === 'HTTPParserError' || code === 'ERR_ASSERTION')
+    return { kind: 'not-http', message: 'the answer is not valid HTTP' }
   if (typeof code === 'string' && (code.startsWith('ERR_SSL') || code.startsWith('ERR_TLS')))
     return { kind: 'tls-failed', message: `TLS failed (${code})` }
   const text = cause.message.replaceAll('\0', '').toWellFormed().slice(0, 500)

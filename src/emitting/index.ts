@@ -13,7 +13,7 @@ import type { Database } from '../storage/database.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { createAttempt } from './attempt.ts'
-import type { EmittingConfig } from './config.ts'
+import type { EmittingConfig, EventTypeDeclaration } from './config.ts'
 import { DeliveryLog } from './delivery-log.ts'
 import { builtInTypes } from './built-in-types.ts'
 import { Destinations } from './destinations.ts'
@@ -34,6 +34,7 @@ import { SubscriberSecrets } from './secrets.ts'
 import { openQueue } from './store.ts'
 import { Subscribers } from './subscribers.ts'
 import { TestEvents } from './test-events.ts'
+import { Untold } from './untold.ts'
 
 export type { EmitWithin } from './emitter.ts'
 export type { Subscribers } from './subscribers.ts'
@@ -48,6 +49,8 @@ export interface EmittingParts {
   metrics: Metrics
   /** The public origin. */
   baseUrl: () => string
+  /** Events that others emit by `emitBuiltIn`, for the catalogue. */
+  otherBuiltIn?: Readonly<Record<string, EventTypeDeclaration>>
   random?: Random
 }
 
@@ -72,7 +75,7 @@ export function createEmitting(parts: EmittingParts): Emitting {
   }
   const cursors = new Cursors(keyring)
   const secrets = new SubscriberSecrets(keyring)
-  const catalogue = readCatalogue(config)
+  const catalogue = readCatalogue(config, { ...builtInTypes, ...parts.otherBuiltIn })
   const fanOut = new FanOut({
     engine: database.engine,
     firstDelay: schedule[0] ?? 0,
@@ -132,7 +135,7 @@ export function createEmitting(parts: EmittingParts): Emitting {
     emitBuiltIn: emitter.builtIn,
     subscribers,
     authenticatePortal: authenticatePortal(portal, portalCookie),
-    workers: [dispatcher, replays],
+    workers: [dispatcher, replays, new Untold({ database, notices, clock, log })],
     routes: (app) =>
       emittingRoutes(app, {
         emitter,
@@ -156,11 +159,14 @@ export function createEmitting(parts: EmittingParts): Emitting {
   }
 }
 
-function readCatalogue({ eventTypes = {}, undeclaredTypes = 'allow' }: EmittingConfig): EventCatalogue {
+function readCatalogue(
+  { eventTypes = {}, undeclaredTypes = 'allow' }: EmittingConfig,
+  builtIn: Readonly<Record<string, EventTypeDeclaration>>,
+): EventCatalogue {
   try {
     if (undeclaredTypes !== 'allow' && undeclaredTypes !== 'refuse')
       throw new Error('emitting.undeclaredTypes must be allow or refuse')
-    return new EventCatalogue(eventTypes, undeclaredTypes === 'refuse', builtInTypes)
+    return new EventCatalogue(eventTypes, undeclaredTypes === 'refuse', builtIn)
   } catch (error) {
     throw new ConfigurationError([(error as Error).message])
   }

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { Clock } from '../clock.ts'
+import { Problem } from '../errors.ts'
 import type { Database, Tx } from '../storage/database.ts'
 import type { SubscribersTable } from '../storage/tables.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -46,8 +47,8 @@ export class Notices {
   }
 
   /**
-   * What an attempt means for its subscriber, when it is written down. A crash between the two leaves it untold; the
-   * delivery's own state is kept all the same. Never rejects: a delivery does not depend on it.
+   * What an attempt means for its subscriber, when it is written down. A dead letter that a crash between the two leaves
+   * untold is told at the next start. Never rejects: a delivery does not depend on it.
    */
   async tell(
     delivery: Claimed,
@@ -69,6 +70,26 @@ export class Notices {
       database.signal('deliveries')
     } catch (error) {
       log.error({ err: error, subscriberId: destination.id }, 'admins could not be told of a delivery')
+    }
+  }
+
+  /** That a delivery was given up, unless it was told before. */
+  async tellDead(
+    subscriber: Pick<SubscribersTable, 'id' | 'url' | 'owner'>,
+    delivery: Pick<Claimed, 'id' | 'event' | 'number' | 'begun'>,
+    event: Pick<Payload, 'event_id' | 'type'>,
+    result: Pick<AttemptResult, 'status' | 'error'>,
+  ): Promise<void> {
+    const { database } = this.#parts
+    const about = { subscriber: subscriberOf(subscriber), delivery: deliveryOf(delivery, event, result) }
+    try {
+      await database.transaction((tx) => this.#emit(tx, 'delivery.dead', about, idOfDead(delivery)), {
+        lane: 'work',
+      })
+      database.signal('deliveries')
+    } catch (error) {
+      // Told before, when something about the subscriber was different.
+      if (!(error instanceof Problem && error.code === 'id-conflict')) throw error
     }
   }
 
@@ -95,7 +116,7 @@ export class Notices {
         else if (next === 'disable')
           yield (tx) => disable(tx, destination, reasonOfFailing(failingSince!), true)
       }
-      if (dead) yield (tx) => this.#emit(tx, 'delivery.dead', about)
+      if (dead) yield (tx) => this.#emit(tx, 'delivery.dead', about, idOfDead(delivery))
     }
     if (verdict.kind !== 'retry' && verdict.disable !== undefined) {
       const reason = verdict.disable
@@ -165,7 +186,7 @@ export class Notices {
   }
 
   /** Whether anybody is to get it; if not, there is no such event. */
-  async #emit(tx: Tx, type: string, data: object): Promise<boolean> {
+  async #emit(tx: Tx, type: string, data: object, id?: string): Promise<boolean> {
     const { database, emitter } = this.#parts
     const rows = await tx
       .selectFrom('subscribers')
@@ -184,11 +205,16 @@ export class Notices {
     if (wanting.length === 0) return false
     await emitter.toThese(
       tx,
-      { type, data },
+      { type, data, id },
       wanting.map(({ id }) => id),
     )
     return true
   }
+}
+
+/** The same however often it is told; another one when it is given up again after a replay. */
+function idOfDead({ id, number }: Pick<Claimed, 'id' | 'number'>): string {
+  return `delivery.dead:${id}:${number}`
 }
 
 function subscriberOf({ id, url, owner }: Pick<SubscribersTable, 'id' | 'url' | 'owner'>) {
@@ -196,9 +222,9 @@ function subscriberOf({ id, url, owner }: Pick<SubscribersTable, 'id' | 'url' | 
 }
 
 function deliveryOf(
-  { id, event, begun }: Claimed,
-  { event_id, type }: Payload,
-  { status, error }: AttemptResult,
+  { id, event, begun }: Pick<Claimed, 'id' | 'event' | 'begun'>,
+  { event_id, type }: Pick<Payload, 'event_id' | 'type'>,
+  { status, error }: Pick<AttemptResult, 'status' | 'error'>,
 ) {
   return { id, event, eventId: event_id, eventType: type, attempts: begun, status, error }
 }

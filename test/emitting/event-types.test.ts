@@ -96,6 +96,11 @@ onEachEngine('event types', (engine) => {
     assert.equal(response.status, 400)
     assert.match(await response.text(), /order\.payd is not declared/)
     await emit(service, { type: 'order.seen', data: 'x' })
+    const catalogue = (await expectJson(service, 200, '/event-types')) as { data: { type: string }[] }
+    assert.ok(
+      catalogue.data.some(({ type }) => type === 'user.created'),
+      'they are switched on',
+    )
     const { id } = await subscribe(service, { url: 'http://127.0.0.1:9/' })
     await expectJson(service, 202, `/subscribers/${id}/test`, { method: 'POST' })
     await service.close()
@@ -111,6 +116,7 @@ onEachEngine('event types', (engine) => {
     const shown = data.find(({ type }) => type === 'order.paid')!
     assert.deepEqual(shown, { type: 'order.paid', builtIn: false, ...paid })
     assert.ok(data.some(({ type }) => type === 'postern.test'))
+    assert.ok(!data.some(({ type }) => type === 'user.created'), 'they are off')
     const document = (await (await service.fetch('/openapi.json')).json()) as {
       webhooks: Record<string, { post: { requestBody: { content: Record<string, { examples: unknown }> } } }>
     }

@@ -1,8 +1,10 @@
 // Events about deliveries and subscribers, for the subscribers that admins marked for them.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { Compile } from 'typebox/schema'
 import { onEachEngine } from '../harness/engines.ts'
 import { startReceiver, type Receiver } from '../harness/receiver.ts'
+import type { TestService } from '../harness/service.ts'
 import { deliveries, emit, expectJson, settled, startEmitting, subscribe, until } from './harness.ts'
 
 interface Notice {
@@ -16,6 +18,17 @@ interface Notice {
 
 const read = ({ calls }: Receiver): Notice[] => calls.map(({ body }) => JSON.parse(body.toString()) as Notice)
 const typesOf = (receiver: Receiver): string[] => read(receiver).map(({ type }) => type)
+
+/** What is sent is what the catalogue says. */
+async function areOfTheCatalogue(service: TestService, notices: readonly Notice[]): Promise<void> {
+  const { data } = (await expectJson(service, 200, '/event-types')) as {
+    data: { type: string; schema: object }[]
+  }
+  for (const notice of notices) {
+    const { schema } = data.find(({ type }) => type === notice.type)!
+    assert.ok(Compile(schema).Check(notice.data), JSON.stringify(notice))
+  }
+}
 
 onEachEngine('operational events', (engine) => {
   test('a subscriber that fails is told once, and again when it has recovered', async () => {
@@ -43,6 +56,7 @@ onEachEngine('operational events', (engine) => {
       [3, 500, 'answered 500'],
     )
     assert.equal(recovered!.data.delivery!.status, 204)
+    await areOfTheCatalogue(service, read(admins))
     const after = (await expectJson(service, 200, `/subscribers/${id}`)) as { failingSince: string | null }
     assert.equal(after.failingSince, null)
     await Promise.all([service.close(), admins.close(), receiver.close()])
@@ -79,6 +93,7 @@ onEachEngine('operational events', (engine) => {
       'subscriber.disabled',
     ])
     assert.equal(notices[0]!.data.delivery!.eventId, 'd-1')
+    await areOfTheCatalogue(service, notices)
     const reasons = notices.filter(({ type }) => type === 'subscriber.disabled')
     assert.deepEqual(
       reasons.map(({ data }) => [data.subscriber.id, data.reason]),
@@ -88,6 +103,50 @@ onEachEngine('operational events', (engine) => {
       ],
     )
     await Promise.all([service.close(), admins.close(), receiver.close(), gone.close()])
+  })
+
+  test('dead letters that a crash left untold are told at the next start, and no other ones again', async () => {
+    const database = await engine.createDatabase()
+    const [admins, receiver] = await Promise.all([startReceiver(), startReceiver(500)])
+    const first = await startEmitting(engine, { databaseUrl: database.url })
+    const operational = await subscribe(first, { url: admins.url, operational: true })
+    const { id } = await subscribe(first, { url: receiver.url })
+    await emit(first, { id: 'd-1', type: 'a', data: 1 })
+    await admins.waitFor(1)
+    // As a crash behind the write of the second leaves it.
+    await expectJson(first, 200, `/subscribers/${operational.id}`, {
+      method: 'PATCH',
+      json: { status: 'disabled' },
+    })
+    await emit(first, { id: 'd-2', type: 'a', data: 2 })
+    await until(async () => (await deliveries(first, id, '?status=dead')).length === 2, 'both are dead')
+    await first.close()
+    const idle = await startEmitting(engine, {
+      databaseUrl: database.url,
+      parts: { roles: { http: true, workers: false } },
+    })
+    await expectJson(idle, 200, `/subscribers/${operational.id}`, {
+      method: 'PATCH',
+      json: { status: 'active' },
+    })
+    await idle.close()
+    for (let start = 0; start < 2; start += 1) {
+      const service = await startEmitting(engine, { databaseUrl: database.url })
+      await until(
+        async () => (await deliveries(service, operational.id, '?status=delivered')).length === 2,
+        'both are told',
+      )
+      await service.close()
+    }
+    assert.deepEqual(
+      read(admins).map(({ type, data }) => [type, data.delivery!.eventId]),
+      [
+        ['delivery.dead', 'd-1'],
+        ['delivery.dead', 'd-2'],
+      ],
+    )
+    await Promise.all([admins.close(), receiver.close()])
+    await database.drop()
   })
 
   test('what operational subscribers do themselves is not told, and they get nothing else', async () => {

@@ -7,6 +7,7 @@ import { audiences } from './0005-audiences.ts'
 import { portal } from './0006-portal.ts'
 import { keptCounts } from './0007-kept-counts.ts'
 import { deliveryInsight } from './0009-delivery-insight.ts'
+import { deadLetters } from './0010-dead-letters.ts'
 import { replacedRows } from './0011-replaced-rows.ts'
 import { rejectedCounts } from './0012-rejected-counts.ts'
 
@@ -20,6 +21,7 @@ export const migrations: readonly Migration[] = [
   portal,
   keptCounts,
   deliveryInsight,
+  deadLetters,
   replacedRows,
   rejectedCounts,
 ]

@@ -42,7 +42,7 @@ export const code = (text, title) => (text ? element('code', { title }, text) : 
 export const shortId = (id) => (id ? code(id.length > 20 ? `…${id.slice(-8)}` : id, id) : undefined)
 
 const good = new Set(['processed', 'delivered', 'active', 'admin'])
-const bad = new Set(['failed', 'dead', 'disabled'])
+const bad = new Set(['failed', 'dead', 'disabled', 'failing'])
 
 export const state = (text) =>
   element('span', { class: `state ${good.has(text) ? 'good' : bad.has(text) ? 'bad' : 'wait'}` }, text)

@@ -1,42 +1,58 @@
 import { inPortal, readText, send } from './api.js'
-import { notice, refreshDrawer } from './drawer.js'
+import { refreshDrawer } from './drawer.js'
 import { code, cell, element, facts, fold, link, row, state, table, time } from './elements.js'
 import { attemptsOf } from './event-view.js'
+import { healthChart, readHealth } from './health-chart.js'
 import { showKeys } from './keys.js'
+import { replayPanel } from './replay-form.js'
 import { showSubscribers } from './subscribers.js'
 import { button, guarded } from './work.js'
 
 /** One subscriber: what it gets, what became of it, and what can be done about it. */
 export async function subscriberView(id) {
-  const [about, list] = await Promise.all([
+  const [about, list, { health, version }] = await Promise.all([
     readText(`/subscribers/${id}`),
     readText(`/subscribers/${id}/deliveries?limit=50`),
+    readHealth(id),
   ])
   const subscriber = JSON.parse(about)
   const { data, pageInfo } = JSON.parse(list)
   return {
     title: [inPortal ? 'Endpoint ' : 'Subscriber ', state(subscriber.status)],
-    version: about + list,
+    version: about + list + version,
     content: () => [
+      warning(subscriber),
       facts({
         address: code(subscriber.url),
         description: subscriber.description,
         owner: inPortal ? undefined : subscriber.owner,
         'event types': subscriber.eventTypes.join(', '),
         conditions: conditions(subscriber),
-        disabled: subscriber.disabledReason,
         signatures: subscriber.signing === 'both' ? 'v1 and v1a' : subscriber.signing,
         'public key': subscriber.publicKeys[0] && code(subscriber.publicKeys[0]),
-        'failing since': time(subscriber.failingSince),
         since: time(subscriber.createdAt),
       }),
       actions(subscriber),
       fold('Change', changes(subscriber)),
+      replayPanel(id),
+      element('h3', {}, 'Health'),
+      healthChart(health),
       element('h3', {}, 'Deliveries'),
       data.length === 0 ? element('p', { class: 'soft' }, 'None yet.') : deliveries(data),
       pageInfo.hasNextPage ? element('p', { class: 'soft' }, `The newest ${data.length}.`) : '',
     ],
   }
+}
+
+/** What is wrong with it, and what comes of that. */
+function warning({ status, disabledReason, failingSince, disablesAt }) {
+  if (status === 'disabled')
+    return element('div', { class: 'message' }, `Disabled, nothing is sent: ${disabledReason}`)
+  if (!failingSince) return ''
+  const end = disablesAt
+    ? [' If none arrives, it is disabled by a failure from ', time(disablesAt), ' on.']
+    : []
+  return element('div', { class: 'message' }, 'Deliveries fail since ', time(failingSince), '.', ...end)
 }
 
 function conditions({ conditions }) {
@@ -89,13 +105,6 @@ function actions({ id, status }) {
     button(
       'Send a test event',
       then(() => send('POST', `/subscribers/${id}/test`)),
-    ),
-    button(
-      'Replay dead deliveries',
-      then(async () => {
-        const { total } = await send('POST', `/subscribers/${id}/replay`, {})
-        notice(element('div', { class: 'message info' }, `${total} dead deliveries are sent again.`))
-      }),
     ),
     button('Rotate the secret', async () => {
       if (!confirm('Make a new secret? The old one goes on signing for 24 hours beside it.')) return

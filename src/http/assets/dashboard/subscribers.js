@@ -6,7 +6,7 @@ import { guarded } from './work.js'
 export async function showSubscribers() {
   const { data } = await read('/subscribers?limit=100')
   $('subscribers').replaceChildren(
-    ...data.map(({ id, url, description, eventTypes, status }) =>
+    ...data.map(({ id, url, description, eventTypes, status, failingSince }) =>
       row(
         cell(
           'main',
@@ -14,7 +14,7 @@ export async function showSubscribers() {
           description ? element('div', { class: 'soft' }, description) : '',
         ),
         eventTypes.join(', '),
-        cell('side', state(status)),
+        cell('side', status === 'active' && failingSince ? state('failing') : state(status)),
       ),
     ),
   )

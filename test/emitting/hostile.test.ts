@@ -1,0 +1,229 @@
+// Subscribers that misbehave below HTTP: each attempt ends in time with a sentence, nothing grows, and nobody else waits.
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type AddressInfo, type Socket } from 'node:net'
+import { after, before, describe, test } from 'node:test'
+import { engines } from '../harness/engines.ts'
+import { startReceiver, type Receiver } from '../harness/receiver.ts'
+import type { TestService } from '../harness/service.ts'
+import { emit, settled, startEmitting, subscribe, type DeliveryAnswer } from './harness.ts'
+
+type Behaviour = (socket: Socket) => void
+
+interface Hostile {
+  url: string
+  /** What it could write before it was hung up on. */
+  written: () => number
+  open: () => number
+  close: () => void
+}
+
+/** Calls `behave` for each connection once the head of a request has come. */
+async function startHostile(behave: Behaviour, waits = true): Promise<Hostile> {
+  const sockets = new Set<Socket>()
+  let written = 0
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
+    sockets.add(socket)
+    socket.on('error', () => undefined)
+    socket.on('end', () => socket.end())
+    socket.on('close', () => {
+      written += socket.bytesWritten
+      sockets.delete(socket)
+    })
+    if (waits) socket.once('data', () => behave(socket))
+    else behave(socket)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    written: () => written,
+    open: () => sockets.size,
+    close: () => {
+      for (const socket of sockets) socket.destroy()
+      server.close()
+    },
+  }
+}
+
+const head = (...lines: string[]): string => ['HTTP/1.1 200 OK', ...lines, '', ''].join('\r\n')
+
+/** Writes as fast as it is read, until it is hung up on. */
+const forever =
+  (first: string, chunk: string | Buffer, pause: number): Behaviour =>
+  (socket) => {
+    socket.write(first)
+    const more = (): void => {
+      if (socket.destroyed) return
+      if (socket.write(chunk)) setTimeout(more, pause)
+      else socket.once('drain', more)
+    }
+    more()
+  }
+
+/** What ends by the time-out ends then, and not much later: both in milliseconds. */
+const timeout = 600
+const slack = 2_500
+
+const delivered: [name: string, behave: Behaviour, body: RegExp | null][] = [
+  [
+    'streams without end',
+    forever(head('content-type: text/plain'), Buffer.alloc(64 * 1024, 'x'), 0),
+    /^x{65536}$/,
+  ],
+  [
+    'announces a gigabyte',
+    forever(head('content-length: 1073741824'), Buffer.alloc(64 * 1024, 'x'), 0),
+    /^x{65536}$/,
+  ],
+  ['speaks HTTP/1.0 without a length', (socket) => socket.end('HTTP/1.0 200 OK\r\n\r\nold'), /^old$/],
+  ['half-closes behind its answer', (socket) => socket.end(head('content-length: 2') + 'ok'), /^ok$/],
+  [
+    'sends more than its Content-Length',
+    (socket) => socket.end(head('content-length: 2', 'connection: close') + 'ok and more'),
+    /^ok$/,
+  ],
+  [
+    'sends 150 headers',
+    (socket) =>
+      socket.end(head(...Array.from({ length: 150 }, (_, n) => `x-${n}: ${n}`), 'content-length: 0')),
+    null,
+  ],
+  [
+    'sends some interim answers first',
+    (socket) => socket.end('HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n' + head('content-length: 0')),
+    null,
+  ],
+  [
+    'claims that its body is compressed',
+    (socket) => socket.end(head('content-encoding: gzip', 'content-length: 3') + 'abc'),
+    /^abc$/,
+  ],
+]
+
+const failed: [name: string, behave: Behaviour, failure: string, error: RegExp][] = [
+  [
+    'trickles a body',
+    forever(head('content-length: 1000000'), 'x', 20),
+    'timeout-body',
+    /body did not end within 0.6 s/,
+  ],
+  ['trickles a head', forever('HTTP/1.1 200 OK\r\n', 'x', 20), 'timeout-answer', /no answer within 0.6 s/],
+  ['trickles headers', forever('HTTP/1.1 200 OK\r\n', 'x: y\r\n', 20), 'timeout-answer', /no answer/],
+  ['resets', (socket) => socket.resetAndDestroy(), 'closed', /reset|closed/],
+  [
+    'resets within the body',
+    (socket) => socket.write(head('content-length: 100') + 'half', () => socket.resetAndDestroy()),
+    'closed',
+    /reset|closed/,
+  ],
+  ['half-closes without an answer', (socket) => socket.end(), 'closed', /closed/],
+  [
+    'ends before its Content-Length',
+    (socket) => socket.end(head('content-length: 100') + 'half'),
+    'closed',
+    /closed|not as long/,
+  ],
+  [
+    'sends huge headers',
+    forever('HTTP/1.1 200 OK\r\n', `x: ${'y'.repeat(8_000)}\r\n`, 0),
+    'headers-too-large',
+    /headers are too large/,
+  ],
+  [
+    'sends one huge header',
+    forever('HTTP/1.1 200 OK\r\nx: ', 'y'.repeat(16_000), 0),
+    'headers-too-large',
+    /headers are too large/,
+  ],
+  [
+    'sends interim answers without end',
+    forever('', 'HTTP/1.1 102 Processing\r\n\r\n', 1),
+    'not-http',
+    /without end/,
+  ],
+  [
+    'sends 100 Continue, which nobody asked for',
+    forever('', 'HTTP/1.1 100 Continue\r\n\r\n', 5),
+    'closed',
+    /./,
+  ],
+  ['sends no HTTP', (socket) => socket.end('SSH-2.0-OpenSSH_9.9\r\n'), 'not-http', /not valid HTTP/],
+  [
+    'sends chunks that are none',
+    (socket) => socket.end(head('transfer-encoding: chunked') + 'zz\r\nxx\r\n'),
+    'not-http',
+    /not valid HTTP/,
+  ],
+  [
+    'switches protocols',
+    (socket) => socket.end('HTTP/1.1 101 Switching\r\nupgrade: x\r\n\r\n'),
+    'not-http',
+    /not valid HTTP/,
+  ],
+]
+
+describe('subscribers that misbehave', () => {
+  let service: TestService
+  let healthy: Receiver
+  before(async () => {
+    healthy = await startReceiver()
+    service = await startEmitting(engines[0]!, {
+      env: { EMIT_RETRY_SCHEDULE: '0', EMIT_TIMEOUT: String(timeout / 1000) },
+    })
+  })
+  after(async () => {
+    await Promise.all([service?.close(), healthy?.close()])
+  })
+
+  const attemptAt = async (behave: Behaviour, status: string) => {
+    const hostile = await startHostile(behave)
+    const { id } = await subscribe(service, { url: hostile.url, eventTypes: [hostile.url.slice(-6, -1)] })
+    await emit(service, { type: hostile.url.slice(-6, -1), data: 1 })
+    const { attempts } = await settled(service, id, status)
+    const attempt: DeliveryAnswer['attempts'][number] = attempts[0]!
+    assert.ok(attempt.durationMs < timeout + slack, `${attempt.durationMs} ms`)
+    return { hostile, attempt }
+  }
+
+  for (const [name, behave, body] of delivered)
+    test(`one that ${name} counts by its status`, async () => {
+      const { hostile, attempt } = await attemptAt(behave, 'delivered')
+      assert.equal(attempt.error, null)
+      if (body) assert.match(attempt.responseBody ?? '', body)
+      else assert.equal(attempt.responseBody, null)
+      // Beside what was read, the buffers of the two ends.
+      assert.ok(hostile.written() < 16 * 1024 * 1024, String(hostile.written()))
+      hostile.close()
+    })
+
+  for (const [name, behave, failure, error] of failed)
+    test(`one that ${name} fails in words`, async () => {
+      const { hostile, attempt } = await attemptAt(behave, 'dead')
+      assert.match(attempt.error ?? '', error)
+      assert.equal(attempt.failure, failure)
+      assert.ok(attempt.advice)
+      hostile.close()
+    })
+
+  test('one that never reads is given up in time', async () => {
+    const deaf = await startHostile((socket) => void socket.pause(), false)
+    const { id } = await subscribe(service, { url: deaf.url, eventTypes: ['big'] })
+    await emit(service, { type: 'big', data: 'x'.repeat(900_000) })
+    const [attempt] = (await settled(service, id, 'dead')).attempts
+    assert.equal(attempt!.failure, 'timeout-answer')
+    deaf.close()
+  })
+
+  test('while twenty hang, a healthy one gets its events at once', async () => {
+    const hanging = await startHostile(() => undefined)
+    for (let n = 0; n < 20; n += 1) await subscribe(service, { url: hanging.url, eventTypes: ['hang'] })
+    await subscribe(service, { url: healthy.url, eventTypes: ['hang', 'fine'] })
+    for (let n = 0; n < 5; n += 1) await emit(service, { type: 'hang', data: n })
+    await emit(service, { type: 'fine', data: 1 })
+    const begun = Date.now()
+    await healthy.waitFor(6)
+    assert.ok(Date.now() - begun < timeout + slack)
+    hanging.close()
+  })
+})
