@@ -104,6 +104,7 @@ export function sqliteCounts(
   const all = `select ${readKeys(order, 'sqlite').join(', ')}, size, id from ${order.buckets} order by ${terms(order.keys, order.descending)}`
   const moved = movedSql(order)
   let known: Sums | undefined
+  let counted: Pick<Sums, 'version' | 'total'> | undefined
 
   function version(): number {
     return connection.get<{ data_version: number }>('pragma data_version')!.data_version
@@ -143,7 +144,12 @@ export function sqliteCounts(
   }
 
   return {
-    total: async () => (known?.version === version() ? known.total : count()),
+    async total() {
+      const now = version()
+      if (known?.version === now) return known.total
+      if (counted?.version !== now) counted = { version: now, total: count() }
+      return counted.total
+    },
     async land(offset) {
       const { keys, starts, total } = sums()
       let [low, high] = [0, starts.length]
