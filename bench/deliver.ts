@@ -1,14 +1,17 @@
 import { Webhook } from 'standardwebhooks'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { DeliveryPlan } from './bare/delivery-loop.ts'
+import { senders, startSender } from './deliver/rivals.ts'
 import { setStatus, subscribe } from './deliver/subscribers.ts'
 import { createDatabase, engineTitles, readNumber, type EngineName } from './harness/databases.ts'
 import { adminKey, production, startPostern } from './harness/postern.ts'
 import { startHelper } from './harness/processes.ts'
 import { generate, startGenerator } from './load/generate.ts'
 import type { Expectation, Sunk } from './load/sink.ts'
+import { redisVersion } from './harness/redis.ts'
+import { installRivals } from './rivals/install.ts'
 import { scaled, type Bench, type BenchContext } from './measure/bench.ts'
-import { figure, ratio, type Outcome } from './measure/outcome.ts'
+import { figure, ratio, type Figure, type Outcome } from './measure/outcome.ts'
 import { countSteps, interleave, type Side } from './measure/rounds.ts'
 
 /** Ten subscribers with the ten attempts at a time that each has by default. */
@@ -20,6 +23,7 @@ const bytes = 1024
 const addedBytes = 39
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 const limit = 120_000
+const bounds: Record<EngineName, number> = { sqlite: 0.6, postgres: 0.5 }
 
 /** Milliseconds since 1970, finer than whole ones. */
 const now = (): number => performance.timeOrigin + performance.now()
@@ -35,13 +39,20 @@ export const deliver: Bench = {
   about:
     'Deliveries to a fast local sink, all state kept, against a bare undici loop that signs and posts the same bodies',
   plan(scale) {
-    const steps = scale.engines.length * countSteps(2, scale)
+    const steps = scale.engines.reduce((sum, engine) => {
+      const others = scale.rivals ? senders.filter(({ engines }) => engines.includes(engine)) : []
+      return sum + countSteps(2 + others.reduce((all, { tunings }) => all + tunings.length, 0), scale)
+    }, 0)
     return { steps, seconds: steps * Math.max(0.5, 5 * scale.size) }
   },
   async run(context) {
     const outcome: Outcome = { figures: [], ratios: [], notes: [] }
+    const failure = context.scale.rivals ? await installRivals() : 'it was not asked for'
+    if (failure !== undefined) outcome.notes.push(`No sender on another product was measured: ${failure}.`)
+    else if (redisVersion() === undefined)
+      outcome.notes.push('No sender on BullMQ was measured: redis-server is not installed.')
     for (const engine of context.scale.engines) {
-      const { figures, ratios } = await measure(engine, context)
+      const { figures, ratios } = await measure(engine, context, failure === undefined)
       outcome.figures.push(...figures)
       outcome.ratios.push(...ratios)
     }
@@ -53,7 +64,11 @@ export const deliver: Bench = {
   },
 }
 
-async function measure(engine: EngineName, context: BenchContext): Promise<Omit<Outcome, 'notes'>> {
+async function measure(
+  engine: EngineName,
+  context: BenchContext,
+  others: boolean,
+): Promise<Omit<Outcome, 'notes'>> {
   await using stack = new AsyncDisposableStack()
   const count = scaled(events, context.scale)
   const sink = stack.use(await startHelper<{ port: number }, Expectation, Sunk>('load/sink.ts'))
@@ -103,29 +118,52 @@ async function measure(engine: EngineName, context: BenchContext): Promise<Omit<
     },
   }
 
+  // One side for each setting: the fastest of a product's counts.
+  const rivals: { name: string; sides: Side<Delivered>[] }[] = []
+  for (const sender of senders) {
+    const missing = sender.redis !== undefined && redisVersion() === undefined
+    if (!others || missing || !sender.engines.includes(engine)) continue
+    const running = stack.use(await startSender(sender, engine, context.postgresServer))
+    const sides = sender.tunings.map((tuning) => ({
+      name: `${sender.name}, ${JSON.stringify(tuning)}`,
+      async run(prefix: string) {
+        const plan = { origin, paths, events: count, bytes: bytes + addedBytes, prefix, tuning }
+        const endedAt = await running.deliver(plan)
+        const { firstAt } = await arrivals()
+        return { perSecond: rate(count, endedAt - firstAt) }
+      },
+    }))
+    rivals.push({ name: sender.name, sides })
+  }
+
   const title = engineTitles[engine]
-  const sides = [bare, ours]
-  const [bareRounds, ourRounds] = await interleave(sides, context.scale, (what) =>
-    context.step(`${title}: ${what}`),
-  )
-  const bareRate = figure(
-    `${title}: ${bare.name}`,
-    'deliveries/s',
-    bareRounds!.map(({ perSecond }) => perSecond),
-  )
-  const ourRate = figure(
-    `${title}: ${ours.name}`,
-    'deliveries/s',
-    ourRounds!.map(({ perSecond }) => perSecond),
-  )
-  const emitted = ourRounds!.map(({ emittedPerSecond }) => emittedPerSecond ?? Number.NaN)
+  const sides = [bare, ours, ...rivals.flatMap((rival) => rival.sides)]
+  const results = await interleave(sides, context.scale, (what) => context.step(`${title}: ${what}`))
+  const rateOf = (side: Side<Delivered>): Figure =>
+    figure(
+      `${title}: ${side.name}`,
+      'deliveries/s',
+      results[sides.indexOf(side)]!.map(({ perSecond }) => perSecond),
+    )
+  const [bareRate, ourRate] = [rateOf(bare), rateOf(ours)]
+  const emitted = results[1]!.map(({ emittedPerSecond }) => emittedPerSecond ?? Number.NaN)
+  const fastest = rivals.map(({ name, sides: settings }) => ({
+    name,
+    figure: settings.map(rateOf).toSorted((a, b) => b.median - a.median)[0]!,
+  }))
   return {
     figures: [
       bareRate,
       ourRate,
+      ...fastest.map((rival) => rival.figure),
       figure(`${title}: POST /events, each to ${paths.length} subscribers`, 'events/s', emitted),
     ],
-    ratios: [ratio(`${ourRate.name} / ${bare.name}`, ourRate, bareRate)],
+    ratios: [
+      ratio(`${ourRate.name} / ${bare.name}`, ourRate, bareRate, { bound: bounds[engine] }),
+      ...fastest.map((rival) =>
+        ratio(`${ourRate.name} / ${rival.name}`, ourRate, rival.figure, { bound: 3 }),
+      ),
+    ],
   }
 }
 

@@ -10,6 +10,7 @@ import { startPostgres, type PostgresServer } from '../test/harness/postgres.ts'
 import { acknowledge } from './acknowledge.ts'
 import { beside } from './beside.ts'
 import { deliver } from './deliver.ts'
+import { dispatch } from './dispatch.ts'
 import { endurance } from './endurance.ts'
 import { diskFolder, makeFolder, removeFolders, type EngineName } from './harness/databases.ts'
 import type { Profile } from './harness/postern.ts'
@@ -34,6 +35,7 @@ const benches: readonly Bench[] = [
   beside,
   deliver,
   depth,
+  dispatch,
   endurance,
   lists,
   login,

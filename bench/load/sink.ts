@@ -10,17 +10,21 @@ export interface Sunk {
   firstAt: number
   lastAt: number
   last: { head: string; body: string }
+  /** When each request came, by its path and id, if that was asked for. */
+  each?: Record<string, number>
 }
 
 export interface Expectation {
   /** Answers when so many distinct ids have come, counted per path, or after `limit` milliseconds. */
   distinct: number
   limit: number
+  each?: boolean
 }
 
 const response = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n'
 const headEnd = '\r\n\r\n'
-let ids = new Set<string>()
+/** When each first came. */
+let ids = new Map<string, number>()
 let [count, firstAt, lastAt] = [0, 0, 0]
 let last = { head: '', body: Buffer.alloc(0) as Buffer }
 let expected = Number.POSITIVE_INFINITY
@@ -32,7 +36,8 @@ function take(head: string, body: Buffer): void {
   count += 1
   last = { head, body }
   const path = head.slice(0, head.indexOf(' HTTP/'))
-  ids.add(`${path} ${/\r\nwebhook-id: *(\S+)/i.exec(head)?.[1] ?? count}`)
+  const id = `${path.slice(path.indexOf('/'))} ${/\r\nwebhook-id: *(\S+)/i.exec(head)?.[1] ?? count}`
+  if (!ids.has(id)) ids.set(id, lastAt)
   if (ids.size >= expected) onExpected?.()
 }
 
@@ -54,13 +59,18 @@ function readAll(socket: Socket, data: Buffer): Buffer {
     const length = Number(/\r\ncontent-length: *(\d+)/i.exec(head)?.[1] ?? 0)
     const total = end + headEnd.length + length
     if (data.length < total) return data
+    if (head.startsWith('POST /hang')) {
+      // Taken, and never answered; it does not count.
+      data = data.subarray(total)
+      continue
+    }
     take(head, data.subarray(end + headEnd.length, total))
     socket.write(response)
     data = data.subarray(total)
   }
 }
 
-answer(async ({ distinct, limit }: Expectation): Promise<Sunk> => {
+answer(async ({ distinct, limit, each }: Expectation): Promise<Sunk> => {
   if (ids.size < distinct) {
     await new Promise<void>((resolve) => {
       expected = distinct
@@ -74,8 +84,9 @@ answer(async ({ distinct, limit }: Expectation): Promise<Sunk> => {
     firstAt,
     lastAt,
     last: { head: last.head, body: last.body.toString() },
+    ...(each && { each: Object.fromEntries(ids) }),
   }
-  ids = new Set()
+  ids = new Map()
   count = 0
   expected = Number.POSITIVE_INFINITY
   return sunk

@@ -3,6 +3,7 @@ import { version } from '../http/openapi.ts'
 import type { Outcome, Phases } from '../network/exchange.ts'
 import type { OutboundAgent } from '../network/outbound-agent.ts'
 import { redactedValue } from './custom-headers.ts'
+import type { Cut } from './cut.ts'
 import { readDirective, type Directive } from './directive.ts'
 import { failureOfError, failureOfStatus, failureOfTime, type Failure } from './failures.ts'
 import { httpSignatureHeaders } from './http-signature.ts'
@@ -13,11 +14,20 @@ import type { AttemptRecord, Payload } from './store.ts'
 /** At most this much of a response is read, in bytes; then the connection is closed. */
 export const responseLimit = 64 * 1024
 
+/** Where requests of a subscriber go, and what of them is always the same. */
+export interface Target {
+  origin: string
+  /** With the query. */
+  path: string
+  headers: Readonly<Record<string, string>>
+  /** The same, as the log shows it: JSON without its last brace. */
+  shown: string
+}
+
 export interface AttemptRequest {
-  url: string
+  target: Target
   event: Payload
   keys: readonly SigningKey[]
-  customHeaders: Readonly<Record<string, string>>
   /** Whether to sign by RFC 9421 as well. */
   httpSignature: boolean
   /** Milliseconds for the whole exchange, from the connection to the last byte of the response that is read. */
@@ -31,46 +41,61 @@ export interface AttemptResult extends AttemptRecord {
   directive?: Directive | undefined
 }
 
-/** Makes one attempt. Never rejects for what the subscriber does; rejects with the signal's reason when that is aborted. */
-export type Attempt = (request: AttemptRequest, signal: AbortSignal) => Promise<AttemptResult>
+/** Makes one attempt. Never rejects for what the subscriber does; rejects with the reason of the cut when that comes. */
+export type Attempt = (request: AttemptRequest, cut: Cut) => Promise<AttemptResult>
 
 /** Cuts the exchange when its time is over. */
 class OutOfTime extends Error {}
 
+/** Custom values are left out of what is shown, since they may be credentials. */
+export function targetOf(url: string, customHeaders: Readonly<Record<string, string>>): Target {
+  const { origin, pathname, search } = new URL(url)
+  const fixed = { 'content-type': 'application/json', 'user-agent': `Postern/${version}` }
+  const redacted = Object.fromEntries(Object.keys(customHeaders).map((name) => [name, redactedValue]))
+  return {
+    origin,
+    path: pathname + search,
+    headers: { ...customHeaders, ...fixed },
+    shown: JSON.stringify({ ...fixed, ...redacted }).slice(0, -1),
+  }
+}
+
 export function createAttempt({ agent, clock }: { agent: OutboundAgent; clock: Clock }): Attempt {
-  return async ({ url, event, keys, customHeaders, httpSignature, timeout }, signal) => {
+  return async ({ target, event, keys, httpSignature, timeout }, cut) => {
     const at = clock.now()
+    const { origin, path } = target
     const timestamp = Math.floor(at / 1000)
-    const { origin, pathname, search } = new URL(url)
     const headers: Record<string, string> = {
-      ...customHeaders,
-      'content-type': 'application/json',
-      'user-agent': `Postern/${version}`,
+      ...target.headers,
       'webhook-id': event.event_id,
       'webhook-timestamp': String(timestamp),
       'webhook-signature': signatures(keys, event.event_id, timestamp, event.payload),
     }
+    let requestHeaders = describeRequest(target, event, timestamp)
     if (httpSignature) {
-      const target = origin + pathname + search
-      const request = { method: 'POST', url: target, headers, body: event.payload }
-      Object.assign(headers, httpSignatureHeaders(keys, request, timestamp))
+      const request = { method: 'POST', url: origin + path, headers, body: event.payload }
+      const signed = httpSignatureHeaders(keys, request, timestamp)
+      Object.assign(headers, signed)
+      const shown = JSON.stringify({ ...signed, signature: redactedValue })
+      requestHeaders = `${requestHeaders.slice(0, -1)},${shown.slice(1)}`
     }
-    if (signal.aborted) throw signal.reason
+    if (cut.reason) throw cut.reason
     const exchange = agent.exchange({
       origin,
-      path: pathname + search,
+      path,
       method: 'POST',
       headers,
       body: event.payload,
       responseLimit,
     })
-    const onStop = (): void => exchange.cut(signal.reason as Error)
-    signal.addEventListener('abort', onStop, { once: true })
+    const onCut = (reason: Error): void => exchange.cut(reason)
+    cut.add(onCut)
     const cancel = clock.after(timeout, () => exchange.cut(new OutOfTime()))
     const outcome = await exchange.ended
     cancel()
-    signal.removeEventListener('abort', onStop)
-    if (outcome.error !== undefined && outcome.error === signal.reason) throw signal.reason
+    cut.delete(onCut)
+    const broken: Error | undefined = outcome.error === cut.reason ? cut.reason : undefined
+    if (broken) throw broken
 
     const answer = outcome.headers ?? {}
     const directive = readDirective(answer['webhook-delivery'])
@@ -82,7 +107,7 @@ export function createAttempt({ agent, clock }: { agent: OutboundAgent; clock: C
       error: failure?.message ?? null,
       failure: failure?.kind ?? null,
       phases: describePhases(outcome.phases),
-      requestHeaders: describeRequest(headers, customHeaders),
+      requestHeaders,
       responseHeaders: outcome.headers && describeResponse(outcome.headers),
       responseBody: outcome.body,
       retryAfter: readRetryAfter(first(answer['retry-after']), clock.now()),
@@ -106,28 +131,26 @@ function failureOf(outcome: Outcome, timeout: number, directive: Directive | und
 
 /** JSON, in tenths of milliseconds. */
 function describePhases(phases: Phases): string {
-  return JSON.stringify(phases, (_name, value: unknown) =>
-    typeof value === 'number' ? Math.round(value * 10) / 10 : value,
-  )
+  let json = `{"reused":${phases.reused}`
+  for (const name of ['dns', 'connect', 'tls', 'firstByte', 'total'] as const) {
+    const value = phases[name]
+    if (value !== undefined) json += `,"${name}":${Math.round(value * 10) / 10}`
+  }
+  return `${json}}`
 }
 
-/** Signatures are left out, since they are valid for a while; so are custom values, which may be credentials. */
-function describeRequest(
-  headers: Readonly<Record<string, string>>,
-  custom: Readonly<Record<string, string>>,
-): string {
-  const shown: Record<string, string> = { ...headers, 'webhook-signature': redactedValue }
-  if (shown['signature'] !== undefined) shown['signature'] = redactedValue
-  for (const name of Object.keys(custom)) shown[name] = redactedValue
-  return JSON.stringify(shown)
+/** Signatures are left out, since they are valid for a while. */
+function describeRequest({ shown }: Target, { event_id }: Payload, timestamp: number): string {
+  return `${shown},"webhook-id":${JSON.stringify(event_id)},"webhook-timestamp":"${timestamp}","webhook-signature":"${redactedValue}"}`
 }
 
 function describeResponse(headers: NodeJS.Dict<string | string[]>): string {
-  const shown = Object.entries(headers).map(([name, value]) => [
-    name,
-    name === 'set-cookie' ? redactedValue : [value ?? ''].flat().join(', '),
-  ])
-  return JSON.stringify(Object.fromEntries(shown))
+  const shown: Record<string, string> = {}
+  for (const name in headers) {
+    const value = headers[name] ?? ''
+    shown[name] = name === 'set-cookie' ? redactedValue : typeof value === 'string' ? value : value.join(', ')
+  }
+  return JSON.stringify(shown)
 }
 
 function first(value: string | string[] | undefined): string | undefined {

@@ -3,13 +3,13 @@ import type { Log } from '../telemetry/log.ts'
 import type { Completion, DeliveryQueue } from './store.ts'
 
 /** Completions of one commit. */
-const batch = 200
+const batch = 500
 /** How long to wait before a write that failed is tried again, in milliseconds. */
 const pause = 500
 
 /**
  * Writes the ends of attempts in batches: while one commit runs, the next ones gather. A commit that fails is tried
- * again until `abandon`; the leases then run out and the deliveries are attempted once more.
+ * again until `abandon`; the deliveries are then attempted once more.
  */
 export class Completions {
   readonly #queue: DeliveryQueue

@@ -17,7 +17,6 @@ export interface DeliveryEntry {
   status: DeliveryStatus
   attempts: number
   due_at: number
-  claim: string | null
   created_at: number
   finished_at: number | null
   /** Of the newest attempt that ended. */
@@ -100,7 +99,6 @@ function entries(db: Queryable) {
       'deliveries.status',
       'deliveries.attempts',
       'deliveries.due_at',
-      'deliveries.claim',
       'deliveries.created_at',
       'deliveries.finished_at',
       'attempts.status as last_status',

@@ -1,6 +1,7 @@
 import type { Database } from '../storage/database.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import type { SubscribersTable } from '../storage/tables.ts'
+import { targetOf, type Target } from './attempt.ts'
 import type { LiveKey, SubscriberSecrets } from './secrets.ts'
 import { schemesOf } from './secrets.ts'
 import type { SigningKey } from './signature.ts'
@@ -17,7 +18,7 @@ export interface Destination {
   ordered: boolean
   /** Milliseconds before each attempt. */
   schedule: readonly number[]
-  customHeaders: Readonly<Record<string, string>>
+  target: Target
   /** Whether requests are signed by RFC 9421 as well. */
   httpSignature: boolean
   owner: string | null
@@ -66,7 +67,7 @@ export class Destinations {
       ordered: row.ordered === 1,
       schedule:
         row.retry_schedule === null ? defaults.schedule : (JSON.parse(row.retry_schedule) as number[]),
-      customHeaders: openHeaders(keyring, row),
+      target: targetOf(row.url, openHeaders(keyring, row)),
       httpSignature: row.http_signature === 1,
       owner: row.owner,
       operational: row.operational === 1,

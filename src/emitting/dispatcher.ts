@@ -1,43 +1,35 @@
 import type { Clock, Random } from '../clock.ts'
-import { newId } from '../crypto/ids.ts'
 import type { Worker } from '../http/room.ts'
 import type { Database } from '../storage/database.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Attempt, AttemptResult } from './attempt.ts'
 import { Completions } from './completions.ts'
+import { Cut } from './cut.ts'
 import type { Destination, Destinations } from './destinations.ts'
-import { Lanes } from './lanes.ts'
+import type { Ending, Lane, Queued } from './lanes.ts'
 import type { DeliveryMetrics } from './metrics.ts'
 import type { Notices } from './notices.ts'
-import {
-  oldestDue,
-  payloadsOf,
-  subscribersDue,
-  type Claimed,
-  type Completion,
-  type DeliveryQueue,
-  type Payload,
-  type Wanted,
-} from './store.ts'
+import type { Claimed, Completion, DeliveryQueue, Payload } from './store.ts'
+import { Supply, type FreshDelivery } from './supply.ts'
 import { judge } from './verdict.ts'
 
 /** Attempts under way in one process. */
 const mostRunning = 500
 /** From here on, subscribers that have something under way get no more of it. */
 const scarceFrom = 250
-/** Subscribers that one round looks at, and deliveries that it claims at most: one of each, or more of fewer. */
-const perRound = 100
-/** Rounds in a row that find only subscribers with all that they may have, before the next wake-up is waited for. */
-const mostIdleRounds = 100
+/** Attempts of subscribers that did not answer lately, of all of those. */
+const mostSuspect = 200
+/** Attempts that one lane begins before it is the next one's turn. */
+const perTurn = 4
+/** Lanes that are passed over before a place stays free until something ends. */
+const mostPassedOver = 64
 /** How often the tables are looked at when nothing wakes, in milliseconds. */
 const pollEvery = 1_000
-/** What a lease lasts beyond the time-out: starting, and writing down how it ended. In milliseconds. */
-export const leaseMargin = 5_000
 
 export interface DispatcherParts {
-  database: Database
+  database: Pick<Database, 'signal' | 'onSignal'>
   queue: DeliveryQueue
-  destinations: Destinations
+  destinations: Pick<Destinations, 'open'>
   attempt: Attempt
   /** What follows for the subscriber: it is told, warned or disabled. */
   tell: Notices['tell']
@@ -50,28 +42,36 @@ export interface DispatcherParts {
 }
 
 /**
- * Takes due deliveries from the queue and attempts them. Fair: each round goes on with the next subscribers, and none
- * gets more than its share of what is free. No transaction is open during an attempt.
+ * Attempts what lies in the lanes of this process. Fair: lanes take turns, and none gets more than its share of what is
+ * free. No transaction is open during an attempt.
  */
 export class Dispatcher implements Worker {
   readonly name = 'deliveries'
   readonly #parts: DispatcherParts
   readonly #completions: Completions
-  readonly #lanes = new Lanes()
-  readonly #running = new Map<Claimed, Promise<void>>()
+  readonly #supply: Supply
+  /** Lanes that have something waiting and may have a place for it, in turn. */
+  readonly #ready = new Set<Lane>()
+  readonly #underWay = new Set<Promise<void>>()
   readonly #timers = new Set<() => void>()
-  readonly #stopping = new AbortController()
+  #running = 0
+  #suspects = 0
+  /** Breaks off what is under way. */
+  #cut = new Cut()
   #unlisten: (() => void) | undefined
-  #claiming: Promise<void> | undefined
-  #again = false
-  #rateTimer = false
   #stopped = true
-  /** The last subscriber of the last round: the next one begins behind it. */
-  #after = ''
 
   constructor(parts: DispatcherParts) {
     this.#parts = parts
     this.#completions = new Completions(parts.queue, parts.clock, parts.log)
+    this.#supply = new Supply({
+      ...parts,
+      filled: (lane) => this.#fill(lane),
+      lost: () => {
+        this.#cut.now(new Error('the lanes were lost'))
+        this.#cut = new Cut()
+      },
+    })
   }
 
   start(): void {
@@ -81,20 +81,34 @@ export class Dispatcher implements Worker {
   }
 
   oldestDue(): Promise<number | undefined> {
-    return oldestDue(this.#parts.database, this.#parts.clock.now())
+    const busy = [...this.#supply.lanes].filter(({ running }) => running > 0).map(({ id }) => id)
+    return this.#parts.queue.oldestDue(this.#parts.clock.now(), new Set(busy))
   }
 
   /** Looks for due deliveries now, or again as soon as the look that is under way has ended. */
   wake(): void {
-    if (this.#stopped) return
-    if (this.#claiming) {
-      this.#again = true
-      return
-    }
-    this.#claiming = this.#claimAll().finally(() => {
-      this.#claiming = undefined
-      if (this.#again) this.wake()
-    })
+    if (!this.#stopped) this.#supply.look()
+  }
+
+  /** A subscriber was changed: nothing begins for it before it was read again. */
+  changed(subscriberId: string): void {
+    this.#supply.changed(subscriberId)
+  }
+
+  /** Grows with the lanes that this process has taken. */
+  get generation(): number {
+    return this.#supply.generation
+  }
+
+  /**
+   * Begins deliveries that were just committed, without reading them.
+   * @param offered `undefined` when it is not known which: then they are looked for
+   */
+  offer(offered: readonly (readonly FreshDelivery[] | undefined)[]): void {
+    const known = offered.flatMap((some) => some ?? [])
+    const all = !offered.includes(undefined)
+    // What is in no lane of this process is for whoever has it.
+    if (this.#stopped || !this.#supply.offer(known) || !all) this.#parts.database.signal('deliveries')
   }
 
   async stop(deadline: AbortSignal): Promise<void> {
@@ -103,33 +117,24 @@ export class Dispatcher implements Worker {
     this.#unlisten?.()
     for (const cancel of this.#timers) cancel()
     const giveUp = (): void => {
-      this.#stopping.abort(new Error('the service is stopping'))
+      this.#cut.now(new Error('the service is stopping'))
       this.#completions.abandon()
     }
     if (deadline.aborted) giveUp()
     else deadline.addEventListener('abort', giveUp, { once: true })
-    await this.#claiming
-    await Promise.all(this.#running.values())
+    await this.#supply.stop()
+    await Promise.all(this.#underWay)
     deadline.removeEventListener('abort', giveUp)
+    await this.#parts.queue.leave()
     await this.#parts.close()
   }
 
   #poll(): void {
-    this.wake()
+    this.#supply.refresh()
     this.#wakeIn(pollEvery, () => this.#poll())
   }
 
-  /** One timer for all rates: every round looks at them again. */
-  #wakeForRate(delay: number): void {
-    if (delay >= pollEvery || this.#rateTimer) return
-    this.#rateTimer = true
-    this.#wakeIn(delay, () => {
-      this.#rateTimer = false
-      this.wake()
-    })
-  }
-
-  #wakeIn(delay: number, then: () => void = () => this.wake()): void {
+  #wakeIn(delay: number, then: () => void): void {
     if (this.#stopped) return
     const cancel = this.#parts.clock.after(delay, () => {
       this.#timers.delete(cancel)
@@ -138,148 +143,127 @@ export class Dispatcher implements Worker {
     this.#timers.add(cancel)
   }
 
-  /** Rounds until nothing more can be claimed. */
-  async #claimAll(): Promise<void> {
-    this.#again = false
-    let idle = 0
-    try {
-      while (!this.#stopped && this.#running.size < mostRunning) {
-        const { claimed, more } = await this.#round()
-        if (claimed > 0) idle = 0
-        else if (!more || ++idle >= mostIdleRounds) break
-      }
-    } catch (error) {
-      // The database may be away for a while: the next poll tries again.
-      this.#parts.log.error({ err: error }, 'due deliveries could not be claimed')
+  #fill(lane: Lane): void {
+    this.#ready.add(lane)
+    this.#pump()
+  }
+
+  /** Begins what waits, one lane after the other, as far as there are places. */
+  #pump(): void {
+    const { clock } = this.#parts
+    const now = clock.now()
+    for (let passed = 0; passed < mostPassedOver && this.#running < mostRunning && !this.#stopped;) {
+      const [lane] = this.#ready
+      if (!lane) return
+      this.#ready.delete(lane)
+      const began = this.#beginSome(lane, now)
+      if (lane.waiting > 0 && this.#mayHavePlace(lane, now)) this.#ready.add(lane)
+      passed = began ? 0 : passed + 1
+      if (!began && passed >= this.#ready.size) return
     }
   }
 
-  async #round(): Promise<{ claimed: number; more: boolean }> {
-    const { database, queue, destinations, clock, log } = this.#parts
-    const rows = await this.#nextSubscribers()
-    const more = rows.length === perRound
-    const wanted: Wanted[] = []
-    const open = new Map<string, Destination>()
-    const share = Math.max(
-      1,
-      Math.floor(Math.min(mostRunning - this.#running.size, perRound) / Math.max(1, rows.length)),
-    )
-    const now = clock.now()
-    const scarce = this.#running.size >= scarceFrom
-    let rateWait = pollEvery
-    for (const row of rows) {
-      let destination: Destination
-      try {
-        destination = await destinations.open(row)
-      } catch (error) {
-        // A secret that cannot be opened (a lost master key) must not hold up the others.
-        log.error({ err: error, subscriberId: row.id }, 'a subscriber cannot be delivered to')
-        continue
-      }
-      const count = Math.min(this.#lanes.room(destination, now, scarce), share)
-      rateWait = Math.min(rateWait, this.#lanes.waitForRate(destination, now) ?? pollEvery)
-      if (count <= 0) continue
-      open.set(row.id, destination)
-      wanted.push({
-        subscriberId: row.id,
-        count,
-        ordered: destination.ordered,
-        leaseUntil: now + destination.timeout + leaseMargin,
+  #beginSome(lane: Lane, now: number): boolean {
+    const scarce = this.#running >= scarceFrom
+    const share = this.#ready.size === 0 ? mostRunning : perTurn
+    let room = Math.min(lane.room(now, scarce), share, mostRunning - this.#running)
+    if (lane.suspect) room = Math.min(room, mostSuspect - this.#suspects)
+    let began = false
+    for (; room > 0; room -= 1) {
+      const next = lane.begin(now)
+      if (!next) break
+      this.#begin(next, lane, lane.destination!)
+      began = true
+    }
+    if (this.#supply.isLow(lane)) this.#supply.want(lane)
+    return began
+  }
+
+  /** Whether a lane waits for what others hold; else its own end, or its timer, brings it back. */
+  #mayHavePlace(lane: Lane, now: number): boolean {
+    if (lane.room(now) > 0) return true
+    const wait = lane.wait(now)
+    if (wait !== undefined && !lane.waits) {
+      lane.waits = true
+      this.#wakeIn(Math.min(wait, pollEvery), () => {
+        lane.waits = false
+        if (lane.waiting > 0) this.#fill(lane)
       })
     }
-    this.#wakeForRate(rateWait)
-    if (wanted.length === 0) return { claimed: 0, more }
-    const claimed = await queue.claim(wanted, now, newId(now))
-    if (claimed.length === 0) return { claimed: 0, more }
-    let payloads: Map<number, Payload>
+    return false
+  }
+
+  #begin(queued: Queued, lane: Lane, destination: Destination): void {
+    const { suspect } = lane
+    this.#running += 1
+    if (suspect) this.#suspects += 1
+    const end = (ending: Ending): void => {
+      this.#running -= 1
+      if (suspect) this.#suspects -= 1
+      lane.end(ending, this.#parts.clock.now())
+      if (lane.waiting > 0) this.#ready.add(lane)
+      this.#pump()
+    }
+    const work = this.#carryOut(queued, lane, destination, end)
+    this.#underWay.add(work)
+    void work.then(() => this.#underWay.delete(work))
+  }
+
+  async #carryOut(
+    queued: Queued,
+    lane: Lane,
+    destination: Destination,
+    end: (ending: Ending) => void,
+  ): Promise<void> {
     try {
-      payloads = await payloadsOf(database.reader, [...new Set(claimed.map(({ event }) => event))])
+      await this.#deliver(queued, lane, destination, end)
     } catch (error) {
-      await queue.giveBack(claimed, now)
+      this.#parts.log.error(
+        { err: error, deliveryId: queued.delivery.id },
+        'a delivery could not be carried out',
+      )
+    }
+    this.#supply.settle(queued.delivery.id)
+    if (destination.ordered) this.#supply.hint(lane.id)
+  }
+
+  /** @param end called as soon as the exchange is over: writing it down takes no place. */
+  async #deliver(
+    { delivery, payload }: Queued,
+    lane: Lane,
+    destination: Destination,
+    end: (ending: Ending) => void,
+  ): Promise<void> {
+    const { attempt, clock, metrics, random } = this.#parts
+    const cut = this.#cut
+    let ending: Ending = 'broken-off'
+    let event: Payload | undefined
+    let result: AttemptResult
+    try {
+      event = payload ?? (await this.#supply.payloads.one(delivery.event))
+      if (event) {
+        const { target, timeout, httpSignature } = destination
+        const keys = destination.keysAt(clock.now())
+        result = await attempt({ target, event, keys, httpSignature, timeout }, cut)
+        ending = endingOf(result)
+      } else result = withoutPayload(clock.now())
+    } catch (error) {
+      // The table still says that it is to be attempted.
+      if (cut.reason) return
       throw error
-    }
-    for (const delivery of claimed)
-      this.#begin(delivery, open.get(delivery.subscriberId)!, payloads.get(delivery.event))
-    return { claimed: claimed.length, more }
-  }
-
-  /** The next subscribers in turn, from the beginning again behind the last one. */
-  async #nextSubscribers() {
-    const { database, clock } = this.#parts
-    const now = clock.now()
-    const after = this.#after
-    const rows = await subscribersDue(database, now, after, perRound)
-    if (rows.length < perRound && after !== '') {
-      const seen = new Set(rows.map(({ id }) => id))
-      const first = await subscribersDue(database, now, '', perRound - rows.length)
-      rows.push(...first.filter(({ id }) => id <= after && !seen.has(id)))
-    }
-    this.#after = rows.at(-1)?.id ?? ''
-    return rows
-  }
-
-  #begin(delivery: Claimed, destination: Destination, payload: Payload | undefined): void {
-    this.#lanes.begin(destination, this.#parts.clock.now())
-    const work = this.#deliver(delivery, destination, payload)
-      .catch((error: unknown) => {
-        // Its lease runs out, and it is attempted again.
-        this.#parts.log.error({ err: error, deliveryId: delivery.id }, 'a delivery could not be carried out')
-      })
-      .finally(() => {
-        this.#running.delete(delivery)
-        this.wake()
-      })
-    this.#running.set(delivery, work)
-  }
-
-  async #deliver(delivery: Claimed, destination: Destination, event: Payload | undefined): Promise<void> {
-    const { attempt, clock, queue, metrics, random } = this.#parts
-    if (!event) {
-      this.#lanes.end(destination, true)
-      const record = {
-        at: clock.now(),
-        durationMs: 0,
-        status: null,
-        error: 'the payload is no longer kept',
-        failure: 'payload-gone',
-        phases: null,
-        requestHeaders: '{}',
-        responseHeaders: null,
-        responseBody: null,
-      }
-      await this.#completions.add({
-        delivery,
-        status: 'dead',
-        dueAt: clock.now(),
-        finishedAt: clock.now(),
-        attempt: record,
-      })
-      return
-    }
-    const { url, timeout, customHeaders, httpSignature } = destination
-    const keys = destination.keysAt(clock.now())
-    const request = { url, event, keys, customHeaders, httpSignature, timeout }
-    let result: AttemptResult | undefined
-    try {
-      result = await attempt(request, this.#stopping.signal)
-    } catch (error) {
-      if (!this.#stopping.signal.aborted) throw error
     } finally {
-      // The place is free as soon as the exchange is over. The queue is looked at when this one is written down:
-      // earlier, each commit would claim a single delivery.
-      this.#lanes.end(destination, (result?.status ?? null) !== null)
+      end(ending)
     }
-    if (!result) return queue.giveBack([delivery], clock.now())
+    if (!event) return this.#complete(delivery, 'dead', clock.now(), result)
 
     const verdict = judge(result, destination.schedule, delivery.begun, random)
     metrics.attempted(verdict.kind, result.durationMs)
     const now = clock.now()
-    const completion: Completion =
-      verdict.kind === 'retry'
-        ? { delivery, status: 'pending', dueAt: now + verdict.delay, finishedAt: null, attempt: result }
-        : { delivery, status: verdict.kind, dueAt: now, finishedAt: now, attempt: result }
-    await this.#completions.add(completion)
-    if (verdict.kind === 'retry' && verdict.delay < pollEvery) this.#wakeIn(verdict.delay + 1)
+    if (verdict.kind !== 'retry') await this.#complete(delivery, verdict.kind, now, result)
+    else {
+      await this.#complete(delivery, 'pending', now + verdict.delay, result)
+      if (verdict.delay < pollEvery) this.#wakeIn(verdict.delay + 1, () => this.#supply.hint(lane.id))
+    }
     await this.#parts.tell(delivery, destination, event, verdict, result)
     if (verdict.kind === 'dead')
       this.#parts.log.warn(
@@ -292,5 +276,34 @@ export class Dispatcher implements Worker {
         },
         'a delivery was dead-lettered',
       )
+  }
+
+  #complete(
+    delivery: Claimed,
+    status: Completion['status'],
+    at: number,
+    attempt: AttemptResult,
+  ): Promise<void> {
+    const finishedAt = status === 'pending' ? null : at
+    return this.#completions.add({ delivery, status, dueAt: at, finishedAt, attempt })
+  }
+}
+
+function endingOf({ status }: AttemptResult): Ending {
+  if (status === null) return 'silent'
+  return status === 408 || status === 429 || status >= 500 ? 'refused' : 'answered'
+}
+
+function withoutPayload(at: number): AttemptResult {
+  return {
+    at,
+    durationMs: 0,
+    status: null,
+    error: 'the payload is no longer kept',
+    failure: 'payload-gone',
+    phases: null,
+    requestHeaders: '{}',
+    responseHeaders: null,
+    responseBody: null,
   }
 }

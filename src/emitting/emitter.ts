@@ -3,14 +3,17 @@ import { Problem } from '../errors.ts'
 import type { Tx } from '../storage/database.ts'
 import type { EventCatalogue } from './event-catalogue.ts'
 import { prepareEvent, type NewEvent, type PreparedEvent } from './event.ts'
-import { newDelivery, type FanOut, type NewInLog } from './fan-out.ts'
+import { newDelivery, type FanOut, type MadeDelivery, type NewInLog } from './fan-out.ts'
 import { recordEvents } from './outbox.ts'
+import type { FreshDelivery } from './supply.ts'
 
 export interface Emitted {
   /** The event's place in the log. */
   id: number
   /** The stable id that subscribers get. */
   eventId: string
+  /** What was made for it, for the dispatcher when the transaction is committed; `undefined` where that is very much. */
+  fresh: readonly FreshDelivery[] | undefined
 }
 
 /**
@@ -22,10 +25,15 @@ export interface Emitted {
  */
 export type EmitWithin = (tx: Tx, events: readonly NewEvent[], causedBy?: number) => Promise<Emitted[]>
 
+/** To be called when what was emitted is committed: then it goes out without being looked for. */
+export type Announce = (emitted: readonly Emitted[]) => void
+
 export interface EmitterParts {
   clock: Clock
   catalogue: EventCatalogue
   fanOut: FanOut
+  /** Grows with the lanes of this process's dispatcher. */
+  generation: () => number
 }
 
 export interface Emitter {
@@ -43,7 +51,7 @@ export interface Emitter {
   ) => Promise<Emitted & { deliveryIds: number[] }>
 }
 
-export function createEmitter({ clock, catalogue, fanOut }: EmitterParts): Emitter {
+export function createEmitter({ clock, catalogue, fanOut, generation }: EmitterParts): Emitter {
   const prepare = (event: NewEvent, now: number): PreparedEvent => {
     const prepared = prepareEvent(event, now)
     catalogue.check(prepared.type, prepared.data)
@@ -60,10 +68,18 @@ export function createEmitter({ clock, catalogue, fanOut }: EmitterParts): Emitt
     const made: NewInLog[] = []
     for (const [index, result] of recorded.entries())
       if (!(result instanceof Problem) && result.isNew) made.push({ id: result.id, event: events[index]! })
-    await fanOut.deliver(tx, made, now)
-    return recorded.map((result, index) =>
-      result instanceof Problem ? result : { id: result.id, eventId: events[index]!.eventId },
-    )
+    // Before the deliveries are there: a lane that is made later finds them in the table.
+    const before = generation()
+    const told = await fanOut.deliver(tx, made, now)
+    const deliveries = told && Map.groupBy(told, ({ event }) => event)
+    return recorded.map((result, index) => {
+      if (result instanceof Problem) return result
+      const event = events[index]!
+      const fresh = deliveries && (deliveries.get(result.id) ?? []).map((one) => freshOf(one, event, before))
+      // Emitted twice in one call, its deliveries are told of once.
+      deliveries?.delete(result.id)
+      return { id: result.id, eventId: event.eventId, fresh }
+    })
   }
 
   const allWithin =
@@ -100,11 +116,29 @@ export function createEmitter({ clock, catalogue, fanOut }: EmitterParts): Emitt
       const [recorded] = await recordEvents(tx, [prepared], now, null)
       if (recorded instanceof Problem) throw recorded
       const { id, isNew } = recorded!
-      if (!isNew || subscriberIds.length === 0) return { id, eventId, deliveryIds: [] }
+      if (!isNew || subscriberIds.length === 0) return { id, eventId, fresh: [], deliveryIds: [] }
       const rows = subscriberIds.map((subscriberId) => newDelivery(id, subscriberId, now, now))
-      const made = await tx.insertInto('deliveries').values(rows).returning('id').execute()
-      return { id, eventId, deliveryIds: made.map((delivery) => delivery.id) }
+      const before = generation()
+      const made = await tx
+        .insertInto('deliveries')
+        .values(rows)
+        .returning(['id', 'event', 'subscriber_id', 'due_at'])
+        .execute()
+      const fresh = made.map((delivery) => freshOf(delivery, prepared, before))
+      return { id, eventId, fresh, deliveryIds: made.map((delivery) => delivery.id) }
     },
+  }
+}
+
+function freshOf(
+  { id, event, subscriber_id, due_at }: MadeDelivery,
+  { eventId, type, payload }: PreparedEvent,
+  generation: number,
+): FreshDelivery {
+  return {
+    delivery: { id, event, subscriberId: subscriber_id, number: 1, begun: 1, dueAt: due_at },
+    payload: { event_id: eventId, type, payload },
+    generation,
   }
 }
 

@@ -6,7 +6,7 @@ import { compileValidator } from '../http/schema-compilers.ts'
 import { toProblem } from '../http/problem-details.ts'
 import type { Database } from '../storage/database.ts'
 import { NewEventBody, type LineAnswer } from './event-body.ts'
-import type { Emitter } from './emitter.ts'
+import type { Announce, Emitted, Emitter } from './emitter.ts'
 import type { NewEvent } from './event.ts'
 import { Lines, type Line } from './lines.ts'
 import { parseLossless } from './lossless-json.ts'
@@ -23,6 +23,7 @@ export interface EventLinesParts {
   emitter: Emitter
   database: Database
   clock: Clock
+  announce: Announce
   budget: BodyBudget
   /** Bytes of one line. */
   lineLimit: number
@@ -70,7 +71,7 @@ export async function* answerLines(body: Readable, parts: EventLinesParts): Asyn
 /** `over` when the database does not answer: what follows has no better prospect. */
 async function emitLines(
   lines: readonly Line[],
-  { emitter, database, lineLimit }: EventLinesParts,
+  { emitter, database, announce, lineLimit }: EventLinesParts,
 ): Promise<{ answers: LineAnswer[]; over: boolean }> {
   const read = lines.map(({ bytes }) => readLine(bytes, lineLimit))
   const events = read.filter((event): event is NewEvent => !(event instanceof Problem))
@@ -78,7 +79,7 @@ async function emitLines(
   let over = false
   try {
     const settled = events.length === 0 ? [] : await database.transaction((tx) => emitter.settle(tx, events))
-    if (events.length > 0) database.signal('deliveries')
+    if (events.length > 0) announce(settled.filter((one): one is Emitted => !(one instanceof Problem)))
     results = settled.values()
   } catch (error) {
     const problem = toProblem(error)

@@ -7,10 +7,10 @@ import { holds, type Condition } from './conditions.ts'
 import { matchesType } from './event-types.ts'
 import type { PreparedEvent } from './event.ts'
 
-/** Rows of one statement on SQLite: well under its bound on parameters. */
-const rowsPerInsert = 500
-/** On PostgreSQL, where a statement has one parameter per column. */
-const rowsPerUnnest = 20_000
+/** Rows of one statement, whose parameters are whole columns. */
+const rowsPerInsert = 20_000
+/** More than so many are not told of: they are read as any others. */
+const mostTold = 1_000
 
 export interface FanOutParts {
   engine: Engine
@@ -39,24 +39,32 @@ export class FanOut {
   readonly #parts: FanOutParts
   readonly #patterns = new ParseCache<string[]>()
   readonly #conditions = new ParseCache<Condition[]>()
+  readonly #delays = new ParseCache<number[]>()
 
   constructor(parts: FanOutParts) {
     this.#parts = parts
   }
 
-  /** In the order of the events: those of an ordered subscriber go out in the order of their ids. */
-  async deliver(tx: Tx, events: readonly NewInLog[], now: number): Promise<void> {
-    if (events.length === 0) return
+  /**
+   * In the order of the events: those of an ordered subscriber go out in the order of their ids. Returns what was made;
+   * `undefined` where that is very much.
+   */
+  async deliver(tx: Tx, events: readonly NewInLog[], now: number): Promise<MadeDelivery[] | undefined> {
+    if (events.length === 0) return []
     const candidates = await this.#candidates(tx, events)
-    if (candidates.length === 0) return
-    const most = this.#parts.engine === 'postgres' ? rowsPerUnnest : rowsPerInsert
+    if (candidates.length === 0) return []
     let rows: NewDelivery[] = []
+    let all = true
     for (const event of events) {
-      rows.push(...this.#rows(event, candidates, now))
+      rows = rows.concat(this.#rows(event, candidates, now))
       // As many as make a statement, and not all of them: every event may have thousands.
-      for (; rows.length >= most; rows = rows.slice(most)) await this.#insert(tx, rows.slice(0, most))
+      for (; rows.length >= rowsPerInsert; rows = rows.slice(rowsPerInsert)) {
+        all = false
+        await this.#insert(tx, rows.slice(0, rowsPerInsert))
+      }
     }
-    if (rows.length > 0) await this.#insert(tx, rows)
+    const made = rows.length > 0 ? await this.#insert(tx, rows) : []
+    return all && rows.length <= mostTold ? made : undefined
   }
 
   /** Subscribers that any of the events may be for, by their ids. */
@@ -94,33 +102,56 @@ export class FanOut {
         parsed = true
         return holds(this.#conditions.of(conditions), data)
       })
-      .map((subscriber) =>
-        newDelivery(id, subscriber.id, now, now + delayOf(subscriber.retry_schedule, firstDelay)),
-      )
+      .map(({ id: subscriberId, retry_schedule }) => {
+        const delay = retry_schedule === null ? firstDelay : (this.#delays.of(retry_schedule)[0] ?? 0)
+        return newDelivery(id, subscriberId, now, now + delay)
+      })
   }
 
-  async #insert(tx: Tx, rows: readonly NewDelivery[]): Promise<void> {
-    if (this.#parts.engine === 'postgres') await insertUnlessRemoved(tx, rows)
-    else await tx.insertInto('deliveries').values(rows).execute()
+  #insert(tx: Tx, rows: readonly NewDelivery[]): Promise<MadeDelivery[]> {
+    return this.#parts.engine === 'postgres' ? insertUnlessRemoved(tx, rows) : insertAll(tx, rows)
   }
+}
+
+/** A delivery as it was inserted. */
+export interface MadeDelivery {
+  id: number
+  event: number
+  subscriber_id: string
+  due_at: number
+}
+
+const told = sql.raw('returning id, event, subscriber_id, due_at')
+
+/** One parameter for all rows: as JSON, which SQLite takes apart faster than thousands of parameters are bound. */
+async function insertAll(tx: Tx, rows: readonly NewDelivery[]): Promise<MadeDelivery[]> {
+  const [{ created_at }] = rows as [NewDelivery]
+  const json = JSON.stringify(rows.map(({ event, subscriber_id, due_at }) => [event, subscriber_id, due_at]))
+  const { rows: made } = await sql<MadeDelivery>`
+    insert into deliveries (event, subscriber_id, status, attempts, attempts_before, due_at, created_at)
+    select value ->> 0, value ->> 1, 'pending', 0, 0, value ->> 2, ${created_at} from json_each(${json}) order by key
+    ${rows.length > mostTold ? sql`` : told}`.execute(tx)
+  return made
 }
 
 /**
  * A subscriber that is removed at this moment gets none: its row is locked or skipped, where a plain insert would break
  * the foreign key and the caller's transaction with it.
  */
-async function insertUnlessRemoved(tx: Tx, rows: readonly NewDelivery[]): Promise<void> {
+async function insertUnlessRemoved(tx: Tx, rows: readonly NewDelivery[]): Promise<MadeDelivery[]> {
   const [{ created_at }] = rows as [NewDelivery]
   const events = rows.map(({ event }) => event)
   const ids = rows.map(({ subscriber_id }) => subscriber_id)
   const due = rows.map(({ due_at }) => due_at)
-  await sql`
+  const { rows: made } = await sql<MadeDelivery>`
     insert into deliveries (event, subscriber_id, status, attempts, attempts_before, due_at, created_at)
     select want.event, s.id, 'pending', 0, 0, want.due_at, ${created_at}::bigint
     from unnest(${events}::bigint[], ${ids}::text[], ${due}::bigint[]) as want (event, id, due_at)
       join subscribers s on s.id = want.id
     order by want.event, s.id
-    for key share of s`.execute(tx)
+    for key share of s
+    ${rows.length > mostTold ? sql`` : told}`.execute(tx)
+  return made
 }
 
 export type NewDelivery = Insertable<DeliveriesTable>
@@ -133,15 +164,9 @@ export function newDelivery(event: number, subscriberId: string, now: number, du
     attempts: 0,
     attempts_before: 0,
     due_at: dueAt,
-    claim: null,
     created_at: now,
     finished_at: null,
   }
-}
-
-/** Milliseconds from the emit to the first attempt. */
-function delayOf(retrySchedule: string | null, fallback: number): number {
-  return retrySchedule === null ? fallback : ((JSON.parse(retrySchedule) as number[])[0] ?? 0)
 }
 
 /** Subscribers mostly share a few texts: each is parsed once. */

@@ -19,7 +19,7 @@ import { builtInTypes } from './built-in-types.ts'
 import { Destinations } from './destinations.ts'
 import type { DisablingPolicy } from './disabling.ts'
 import { Dispatcher } from './dispatcher.ts'
-import { createEmitter, type EmitWithin } from './emitter.ts'
+import { createEmitter, type Announce, type EmitWithin } from './emitter.ts'
 import { EventCatalogue } from './event-catalogue.ts'
 import { FanOut } from './fan-out.ts'
 import { Health } from './health.ts'
@@ -28,10 +28,10 @@ import { deliveryMetrics } from './metrics.ts'
 import { Notices } from './notices.ts'
 import { Replay, replayStep } from './replay.ts'
 import { Portal } from './portal.ts'
+import { openQueue } from './queue.ts'
 import { emittingRoutes } from './routes.ts'
 import { authenticatePortal } from './routes/portal.ts'
 import { SubscriberSecrets } from './secrets.ts'
-import { openQueue } from './store.ts'
 import { Subscribers } from './subscribers.ts'
 import { TestEvents } from './test-events.ts'
 import { Untold } from './untold.ts'
@@ -81,7 +81,7 @@ export function createEmitting(parts: EmittingParts): Emitting {
     firstDelay: schedule[0] ?? 0,
     ownerlessGetAll: config.ownerlessGetAll ?? false,
   })
-  const emitter = createEmitter({ clock, catalogue, fanOut })
+  const emitter = createEmitter({ clock, catalogue, fanOut, generation: () => dispatcher.generation })
   const disabling: DisablingPolicy = { after: configuration.emitDisableAfter }
   const notices = new Notices({
     database,
@@ -90,6 +90,7 @@ export function createEmitting(parts: EmittingParts): Emitting {
     log,
     disabling,
     disable: (...about) => subscribers.disable(...about),
+    changed: (id) => dispatcher.changed(id),
   })
   const subscribers: Subscribers = new Subscribers({
     database,
@@ -99,14 +100,19 @@ export function createEmitting(parts: EmittingParts): Emitting {
     clock,
     egress: new Egress(rules),
     tellDisabled: (tx, row) => notices.disabled(tx, row),
+    changed: (id) => dispatcher.changed(id),
   })
   const portal = new Portal(database, clock, createRecordAudit(clock))
   const portalCookie = new HostCookie('postern_portal', parts.baseUrl)
   const agent = createOutboundAgent({ ...rules, proxy: configuration.emitProxy })
   const health = new Health({ database, clock, log, kept: configuration.payloadRetention })
-  const dispatcher = new Dispatcher({
+  const dispatcher: Dispatcher = new Dispatcher({
     database,
-    queue: openQueue(database),
+    queue: openQueue({
+      database,
+      clock,
+      onError: (error) => log.error({ err: error }, 'the session that holds the lanes had an error'),
+    }),
     destinations: new Destinations({ database, keyring, secrets, defaults: { timeout, schedule } }),
     attempt: createAttempt({ agent, clock }),
     tell: (delivery, destination, event, verdict, result) => {
@@ -130,6 +136,7 @@ export function createEmitting(parts: EmittingParts): Emitting {
     clock,
     log,
   })
+  const announce: Announce = (emitted) => dispatcher.offer(emitted.map(({ fresh }) => fresh))
   return {
     emitWithin: emitter.within,
     emitBuiltIn: emitter.builtIn,
@@ -142,11 +149,12 @@ export function createEmitting(parts: EmittingParts): Emitting {
         catalogue,
         database,
         clock,
+        announce,
         keyring,
         health,
         disabling,
         subscribers,
-        testEvents: new TestEvents(database, emitter, subscribers),
+        testEvents: new TestEvents(database, emitter, subscribers, announce),
         keysOf: (id) => secrets.describe(database.reader, id, clock.now()),
         publishedKeysOf: (id) => secrets.published(database.reader, id, clock.now()),
         deliveryLog: new DeliveryLog(database, cursors),

@@ -29,6 +29,8 @@ export interface NoticesParts {
     reason: string,
     failing: boolean,
   ) => Promise<void>
+  /** Told when what is known of a subscriber has changed. */
+  changed: (id: string) => void
 }
 
 /** One thing that follows from an attempt. */
@@ -67,6 +69,7 @@ export class Notices {
         },
         { lane: 'work' },
       )
+      this.#parts.changed(destination.id)
       database.signal('deliveries')
     } catch (error) {
       log.error({ err: error, subscriberId: destination.id }, 'admins could not be told of a delivery')

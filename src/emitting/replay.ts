@@ -26,7 +26,7 @@ export class Replay {
 
   /**
    * Makes one delivery due now. Its schedule begins again, unless it is still being retried: then only its wait ends.
-   * One that is being attempted at this moment is left alone.
+   * One that is being attempted at this moment goes by how that ends.
    * @throws Problem `not-found`; `conflict` when its subscriber is disabled
    */
   async one(id: number, reach: Reach): Promise<void> {
@@ -48,7 +48,6 @@ export class Replay {
         .set({ due_at: this.#clock.now() })
         .where('id', '=', id)
         .where('status', '=', 'pending')
-        .where('claim', 'is', null)
         .execute()
       await reopen(tx, [id], this.#clock.now())
     })
@@ -149,7 +148,6 @@ async function reopen(tx: Tx, ids: readonly number[], now: number): Promise<void
       status: 'pending',
       attempts_before: sql<number>`attempts`,
       due_at: now,
-      claim: null,
       finished_at: null,
     })
     .where('id', 'in', [...ids])

@@ -1,123 +1,191 @@
 import type { QueryResultRow } from 'pg'
+import type { Clock } from '../clock.ts'
 import type { PostgresDatabase } from '../storage/database.ts'
+import { Claimer, type ClaimerList } from '../storage/postgres/claimer.ts'
 import { translateError } from '../storage/unavailable.ts'
-import type { Claimed, DeliveryQueue, Wanted } from './store.ts'
+import {
+  isRetry,
+  nextDue,
+  readsOf,
+  subscribersPerLook,
+  toClaimed,
+  type DeliveryQueue,
+  type Wanted,
+} from './store.ts'
 
-interface ClaimedRow {
+// Named statements are planned once, without the values: the literal 'pending' keeps the partial indexes in use.
+
+// Each step is one seek in the index, whatever lies between two subscribers. All of its columns are named in the order, so
+// that no other index will do: that of the log would be read through for the first that is pending.
+const nextPending = (behind: string): string => `
+  select d.subscriber_id as id from deliveries d where d.status = 'pending' and d.subscriber_id > ${behind}
+  order by d.subscriber_id, ${isRetry}, d.due_at, d.id limit 1`
+
+const dueSubscribers = `
+  with recursive pending as (
+    (select id, 1 as step from (${nextPending('$1')}) as first)
+    union all
+    select next.id, pending.step + 1 from pending cross join lateral (${nextPending('pending.id')}) as next
+    where pending.step < ${subscribersPerLook}
+  )
+  select pending.id, coalesce((
+    select ${nextDue('postgres')} <= $2 and not exists (
+      select from delivery_lanes l where l.subscriber_id = s.id and l.dispatcher <> $3
+    ) from subscribers s where s.id = pending.id and s.status = 'active'
+  ), false) as due from pending order by pending.id`
+
+// The rows of the subscribers are locked, so that none is removed before its lane is there.
+const take = `
+  with taken as (
+    insert into delivery_lanes (subscriber_id, dispatcher)
+    select s.id, $1 from subscribers s where s.id = any($2) and s.status = 'active' order by s.id for key share
+    on conflict do nothing returning subscriber_id
+  )
+  select subscriber_id as id from taken
+  union all select subscriber_id from delivery_lanes where subscriber_id = any($2) and dispatcher = $1`
+
+const release = 'delete from delivery_lanes where dispatcher = $1 and subscriber_id = any($2)'
+
+const columns = 'd.id, d.event, d.subscriber_id, d.attempts, d.attempts_before, d.due_at'
+
+const readDue = `
+  select due.* from unnest($2::text[], $3::integer[], $4::bigint[], $5::bigint[], $6::integer[])
+    as want (subscriber, retries, due_at, id, count)
+  cross join lateral (
+    select ${columns} from deliveries d
+    where d.subscriber_id = want.subscriber and d.status = 'pending' and ${isRetry} = want.retries
+      and (d.due_at, d.id) > (want.due_at, want.id) and d.due_at <= $1
+    order by d.due_at, d.id limit want.count
+  ) due`
+
+const readFirst = `
+  select due.* from unnest($2::text[]) as want (subscriber)
+  cross join lateral (
+    select ${columns} from deliveries d where d.subscriber_id = want.subscriber and d.status = 'pending'
+    order by d.id limit 1
+  ) due where due.due_at <= $1`
+
+// What was replayed or cancelled during the attempt stays so. A success counts also when somebody else wrote an attempt down
+// meanwhile, unless the delivery was replayed since.
+const complete = `
+  with result as (
+    select * from unnest($1::bigint[], $2::integer[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[],
+      $7::integer[], $8::integer[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::bytea[])
+      as r (id, number, status, due_at, finished_at, at, duration_ms, http_status, error, failure, phases,
+        request_headers, response_headers, response_body)
+  ), finished as (
+    update deliveries d set attempts = d.attempts + 1, status = case when d.status = 'pending' then r.status else d.status end,
+      due_at = case when d.status = 'pending' then r.due_at else d.due_at end,
+      finished_at = case when d.status = 'pending' then r.finished_at else d.finished_at end
+    from result r where d.id = r.id and (
+      d.attempts = r.number - 1 or (r.status = 'delivered' and d.status = 'pending' and r.number > d.attempts_before)
+    )
+    returning d.id, d.attempts
+  )
+  insert into attempts (delivery, number, at, duration_ms, status, error, failure, phases, request_headers,
+    response_headers, response_body)
+  select r.id, finished.attempts, r.at, r.duration_ms, r.http_status, r.error, r.failure, r.phases, r.request_headers,
+    r.response_headers, r.response_body
+  from result r join finished on finished.id = r.id on conflict do nothing`
+
+const oldest = `
+  select id, due from (
+    select s.id, ${nextDue('postgres')} as due from subscribers s
+    where s.status = 'active' and s.rate_limit is null and not exists (
+      select from delivery_lanes l where l.subscriber_id = s.id and l.dispatcher is distinct from $3
+    )
+  ) waiting where due <= $1 order by due limit $2`
+
+const dispatchers: ClaimerList = {
+  table: 'dispatchers',
+  lockSpace: 7_228,
+  takeOver: () => 'delete from delivery_lanes where dispatcher in (select id from dead)',
+}
+
+interface DueRow {
   id: number
   event: number
   subscriber_id: string
   attempts: number
   attempts_before: number
+  due_at: number
 }
 
-// Named statements are planned once, without the values: the literal 'pending' keeps the partial indexes in use.
-const lease = `update deliveries d set claim = $1, due_at = picked.lease, attempts = d.attempts + 1
-  from picked where d.id = picked.id returning d.id, d.event, d.subscriber_id, d.attempts, d.attempts_before`
+export interface PostgresQueueParts {
+  database: PostgresDatabase
+  clock: Clock
+  onError: (error: unknown) => void
+}
 
-const wantedRows = 'unnest($2::text[], $3::bigint[], $4::integer[]) as want (subscriber, lease, count)'
+/** Lanes are rows that name a dispatcher, whose session says that it lives. */
+export function postgresQueue({ database, clock, onError }: PostgresQueueParts): DeliveryQueue {
+  const { pool, newClient } = database
+  const claimer = new Claimer({ list: dispatchers, newClient, clock, onError })
 
-const claimDue = `with picked as (
-  select due.id, want.lease from ${wantedRows} cross join lateral (
-    select id from deliveries where subscriber_id = want.subscriber and status = 'pending' and due_at <= $5
-    order by due_at limit want.count for update skip locked
-  ) due
-) ${lease}`
-
-// The first pending one is found without a lock: a locked one must block the others, and not be passed over.
-const claimNext = `with picked as (
-  select due.id, want.lease from ${wantedRows} cross join lateral (
-    select id from deliveries where id = (
-      select min(first.id) from deliveries first where first.subscriber_id = want.subscriber and first.status = 'pending'
-    ) and status = 'pending' and due_at <= $5 limit want.count for update skip locked
-  ) due
-) ${lease}`
-
-// Rows are locked in the order of their ids, so that two processes cannot wait for each other.
-const complete = `with result as (
-  select * from unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::integer[], $7::bigint[],
-    $8::integer[], $9::integer[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::bytea[])
-    as r (id, claim, status, due_at, finished_at, number, at, duration_ms, http_status, error, failure, phases, request_headers, response_headers, response_body)
-), held as (
-  select d.id from deliveries d join result r on r.id = d.id order by d.id for no key update of d
-), finished as (
-  update deliveries d set status = r.status, due_at = r.due_at, finished_at = r.finished_at, claim = null
-  from result r join held on held.id = r.id where d.id = r.id and d.claim = r.claim and d.status = 'pending'
-)
-insert into attempts (delivery, number, at, duration_ms, status, error, failure, phases, request_headers, response_headers, response_body)
-select r.id, r.number, r.at, r.duration_ms, r.http_status, r.error, r.failure, r.phases, r.request_headers, r.response_headers, r.response_body
-from result r join held on held.id = r.id on conflict do nothing`
-
-const giveBack = `update deliveries d set claim = null, due_at = $3, attempts = d.attempts - 1
-  from unnest($1::bigint[], $2::text[]) as r (id, claim) where d.id = r.id and d.claim = r.claim and d.status = 'pending'`
-
-/** One statement per call: each is a transaction of its own, in one round trip. */
-export function postgresQueue(database: PostgresDatabase): DeliveryQueue {
   async function run<Row extends QueryResultRow>(
     name: string,
     text: string,
     values: unknown[],
   ): Promise<Row[]> {
     try {
-      return (await database.pool.query<Row>({ name: `emitting_${name}`, text, values })).rows
+      return (await pool.query<Row>({ name: `emitting_${name}`, text, values })).rows
     } catch (error) {
       throw translateError(error)
     }
   }
 
-  async function claimBy(
-    name: string,
-    text: string,
-    wanted: readonly Wanted[],
-    now: number,
-    claim: string,
-  ): Promise<Claimed[]> {
+  async function readEach(wanted: readonly Exclude<Wanted, { ordered: true }>[], now: number) {
     if (wanted.length === 0) return []
-    const rows = await run<ClaimedRow>(name, text, [
-      claim,
-      wanted.map(({ subscriberId }) => subscriberId),
-      wanted.map(({ leaseUntil }) => leaseUntil),
-      wanted.map(({ count }) => count),
+    return run<DueRow>('read_due', readDue, [
       now,
+      wanted.map(({ subscriberId }) => subscriberId),
+      wanted.map(({ retries }) => (retries ? 1 : 0)),
+      wanted.map(({ behind }) => behind.dueAt),
+      wanted.map(({ behind }) => behind.id),
+      wanted.map(({ count }) => count),
     ])
-    return rows.map(({ id, event, subscriber_id, attempts, attempts_before }) => ({
-      id,
-      event,
-      subscriberId: subscriber_id,
-      number: attempts,
-      begun: attempts - attempts_before,
-      claim,
-    }))
   }
 
   return {
-    async claim(wanted, now, claim) {
-      const free = await claimBy(
-        'claim_due',
-        claimDue,
-        wanted.filter(({ ordered }) => !ordered),
-        now,
-        claim,
-      )
-      const ordered = await claimBy(
-        'claim_next',
-        claimNext,
-        wanted.filter(({ ordered }) => ordered),
-        now,
-        claim,
-      )
-      return [...free, ...ordered]
+    ...readsOf(database.reader),
+    attend: (listener) => claimer.start(listener),
+    async due(now, after) {
+      const rows = await run<{ id: string; due: boolean }>('due', dueSubscribers, [after, now, claimer.id])
+      const ids = rows.filter(({ due }) => due).map(({ id }) => id)
+      return { ids, next: rows.length < subscribersPerLook ? undefined : rows.at(-1)!.id }
     },
-
+    async take(subscriberIds) {
+      const rows = await run<{ id: string }>('take', take, [claimer.id, subscriberIds])
+      return rows.map(({ id }) => id)
+    },
+    async release(subscriberIds) {
+      await run('release', release, [claimer.id, subscriberIds])
+    },
+    async read(wanted, now) {
+      const [due, first] = await Promise.all([
+        readEach(
+          wanted.filter((one) => !one.ordered),
+          now,
+        ),
+        readFirsts(
+          wanted.filter((one) => one.ordered),
+          now,
+        ),
+      ])
+      return [...due, ...first].map(({ id, event, subscriber_id, attempts, attempts_before, due_at }) =>
+        toClaimed(id, event, subscriber_id, attempts, attempts_before, due_at),
+      )
+    },
     async complete(completions) {
-      const column = <T>(of: (completion: (typeof completions)[number]) => T): T[] => completions.map(of)
+      // In one order, so that two processes that write down the same do not wait for each other.
+      const sorted = completions.toSorted((a, b) => a.delivery.id - b.delivery.id)
+      const column = <T>(of: (completion: (typeof completions)[number]) => T): T[] => sorted.map(of)
       await run('complete', complete, [
         column(({ delivery }) => delivery.id),
-        column(({ delivery }) => delivery.claim),
+        column(({ delivery }) => delivery.number),
         column(({ status }) => status),
         column(({ dueAt }) => dueAt),
         column(({ finishedAt }) => finishedAt),
-        column(({ delivery }) => delivery.number),
         column(({ attempt }) => attempt.at),
         column(({ attempt }) => attempt.durationMs),
         column(({ attempt }) => attempt.status),
@@ -129,13 +197,19 @@ export function postgresQueue(database: PostgresDatabase): DeliveryQueue {
         column(({ attempt }) => attempt.responseBody && Buffer.from(attempt.responseBody)),
       ])
     },
-
-    async giveBack(deliveries, now) {
-      await run('give_back', giveBack, [
-        deliveries.map(({ id }) => id),
-        deliveries.map(({ claim }) => claim),
+    leave: () => claimer.close(),
+    async oldestDue(now, busy) {
+      const rows = await run<{ id: string; due: number }>('oldest', oldest, [
         now,
+        busy.size + 1,
+        claimer.known ?? null,
       ])
+      return rows.find(({ id }) => !busy.has(id))?.due
     },
+  }
+
+  async function readFirsts(wanted: readonly Wanted[], now: number): Promise<DueRow[]> {
+    if (wanted.length === 0) return []
+    return run<DueRow>('read_first', readFirst, [now, wanted.map(({ subscriberId }) => subscriberId)])
   }
 }

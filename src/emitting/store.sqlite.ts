@@ -1,80 +1,123 @@
 import type { SqliteDatabase } from '../storage/database.ts'
-import type { Claimed, DeliveryQueue } from './store.ts'
+import {
+  isRetry,
+  nextDue,
+  readsOf,
+  subscribersPerLook,
+  toClaimed,
+  type Claimed,
+  type DeliveryQueue,
+  type Wanted,
+} from './store.ts'
 
-interface ClaimedRow {
-  id: number
-  event: number
-  attempts: number
-  attempts_before: number
-}
+const nextPending = `
+  select subscriber_id as id from deliveries indexed by deliveries_due
+  where status = 'pending' and subscriber_id > ? order by subscriber_id limit 1`
 
-const lease = 'update deliveries set claim = ?, due_at = ?, attempts = attempts + 1 where id'
-const returning = 'returning id, event, attempts, attempts_before'
+const isDue = `select 1 as due from subscribers s where s.id = ? and s.status = 'active' and ${nextDue('sqlite')} <= ?`
 
-const claimDue = `${lease} in (
-  select id from deliveries where subscriber_id = ? and status = 'pending' and due_at <= ? order by due_at, id limit ?
-) ${returning}`
+const oldest = `
+  select id, due from (
+    select s.id, ${nextDue('sqlite')} as due from subscribers s where s.status = 'active' and s.rate_limit is null
+  ) where due <= ? order by due limit ?`
 
-const claimNext = `${lease} = (
-  select id from deliveries indexed by deliveries_in_order where subscriber_id = ? and status = 'pending' order by id limit 1
-) and due_at <= ? ${returning}`
+const columns = 'd.id, d.event, d.attempts, d.attempts_before, d.due_at'
+type Columns = [id: number, event: number, attempts: number, attemptsBefore: number, dueAt: number]
+const pending = `select ${columns} from deliveries d indexed by deliveries_due
+  where d.subscriber_id = ? and d.status = 'pending' and ${isRetry} = ?`
 
-const finish = `update deliveries set status = ?, due_at = ?, finished_at = ?, claim = null
-  where id = ? and claim = ? and status = 'pending'`
+// Two seeks: asked for (due_at, id) > (?, ?), SQLite reads all that are due at that moment, which may be a million.
+const dueWith = `${pending} and d.due_at = ? and d.id > ? order by d.id limit ?`
+const dueAfter = `${pending} and d.due_at > ? and d.due_at <= ? order by d.due_at, d.id limit ?`
 
-const record = `insert into attempts
-  (delivery, number, at, duration_ms, status, error, failure, phases, request_headers, response_headers, response_body)
-  select ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? where exists (select 1 from deliveries where id = ?) on conflict do nothing`
+const firstPending = `select * from (
+  select ${columns} from deliveries d indexed by deliveries_in_order
+  where d.subscriber_id = ? and d.status = 'pending' order by d.id limit 1
+) where due_at <= ?`
 
-const back = `update deliveries set claim = null, due_at = ?, attempts = attempts - 1
-  where id = ? and claim = ? and status = 'pending'`
+// What was replayed or cancelled during the attempt stays so. A success counts also when somebody else wrote an attempt down
+// meanwhile, unless the delivery was replayed since.
+const finish = `
+  update deliveries set attempts = attempts + 1, status = case when status = 'pending' then ?2 else status end,
+    due_at = case when status = 'pending' then ?3 else due_at end,
+    finished_at = case when status = 'pending' then ?4 else finished_at end
+  where id = ?5 and (attempts = ?1 - 1 or (?2 = 'delivered' and status = 'pending' and ?1 > attempts_before))`
 
-/** One synchronous batch per call, so that one sync of the disk serves many deliveries. */
+// Under the number that the statement before it has given; when that gave none, there is an attempt of that number.
+const record = `
+  insert into attempts (delivery, number, at, duration_ms, status, error, failure, phases, request_headers,
+    response_headers, response_body)
+  select id, attempts, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10 from deliveries where id = ?1
+  on conflict do nothing`
+
+/** One process serves a file, so all lanes are its own. What it writes, a thread writes. */
 export function sqliteQueue(database: SqliteDatabase): DeliveryQueue {
+  const reader = database.readConnection
+
+  function read(wanted: Wanted, now: number): Claimed[] {
+    const { subscriberId } = wanted
+    const rows = (sql: string, ...parameters: number[]): Claimed[] =>
+      reader
+        .arrays<Columns>(sql, [subscriberId, ...parameters])
+        .map(([id, event, attempts, attemptsBefore, dueAt]) =>
+          toClaimed(id, event, subscriberId, attempts, attemptsBefore, dueAt),
+        )
+    if (wanted.ordered) return rows(firstPending, now)
+    const { behind, count } = wanted
+    const retries = wanted.retries ? 1 : 0
+    const found = behind.id === 0 ? [] : rows(dueWith, retries, behind.dueAt, behind.id, count)
+    const rest = count - found.length
+    return rest === 0 ? found : found.concat(rows(dueAfter, retries, behind.dueAt, now, rest))
+  }
+
   return {
-    claim: (wanted, now, claim) =>
-      database.batch('work', (connection) =>
-        wanted.flatMap(({ subscriberId, count, ordered, leaseUntil }) => {
-          const rows = ordered
-            ? connection.all<ClaimedRow>(claimNext, [claim, leaseUntil, subscriberId, now])
-            : connection.all<ClaimedRow>(claimDue, [claim, leaseUntil, subscriberId, now, count])
-          return rows.map(({ id, event, attempts, attempts_before }): Claimed => ({
-            id,
-            event,
-            subscriberId,
-            number: attempts,
-            begun: attempts - attempts_before,
-            claim,
-          }))
-        }),
-      ),
-
+    ...readsOf(database.reader),
+    attend: () => Promise.resolve(),
+    async due(now, after) {
+      const ids: string[] = []
+      let next: string | undefined = after
+      for (let step = 0; step < subscribersPerLook && next !== undefined; step += 1) {
+        const id: string | undefined = reader.get<{ id: string }>(nextPending, [next])?.id
+        if (id !== undefined && reader.get(isDue, [id, now])) ids.push(id)
+        next = id
+      }
+      return { ids, next }
+    },
+    take: (subscriberIds) => Promise.resolve([...subscriberIds]),
+    release: () => Promise.resolve(),
+    read: (wanted, now) => Promise.resolve(wanted.flatMap((one) => read(one, now))),
     complete: (completions) =>
-      database.batch('work', (connection) => {
-        for (const { delivery, status, dueAt, finishedAt, attempt } of completions) {
-          const { at, durationMs, error, failure, phases, requestHeaders, responseHeaders, responseBody } =
-            attempt
-          connection.run(finish, [status, dueAt, finishedAt, delivery.id, delivery.claim])
-          connection.run(record, [
-            delivery.id,
+      database.batchAside('work', [
+        {
+          sql: finish,
+          rows: completions.map(({ delivery, status, dueAt, finishedAt }) => [
             delivery.number,
-            at,
-            durationMs,
-            attempt.status,
-            error,
-            failure,
-            phases,
-            requestHeaders,
-            responseHeaders,
-            responseBody,
+            status,
+            dueAt,
+            finishedAt,
             delivery.id,
-          ])
-        }
-      }),
-
-    giveBack: (deliveries, now) =>
-      database.batch('work', (connection) => {
-        for (const { id, claim } of deliveries) connection.run(back, [now, id, claim])
-      }),
+          ]),
+        },
+        {
+          sql: record,
+          rows: completions.map(({ delivery, attempt }) => [
+            delivery.id,
+            attempt.at,
+            attempt.durationMs,
+            attempt.status,
+            attempt.error,
+            attempt.failure,
+            attempt.phases,
+            attempt.requestHeaders,
+            attempt.responseHeaders,
+            attempt.responseBody,
+          ]),
+        },
+      ]),
+    leave: () => Promise.resolve(),
+    async oldestDue(now, busy) {
+      const rows = reader.all<{ id: string; due: number }>(oldest, [now, busy.size + 1])
+      return rows.find(({ id }) => !busy.has(id))?.due
+    },
   }
 }

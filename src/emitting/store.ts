@@ -1,29 +1,40 @@
 import { sql } from 'kysely'
 import type { Database, Queryable } from '../storage/database.ts'
+import type { ClaimListener } from '../storage/postgres/claimer.ts'
 import type { SubscribersTable } from '../storage/tables.ts'
-import { postgresQueue } from './store.postgres.ts'
-import { sqliteQueue } from './store.sqlite.ts'
 
-/** How many deliveries of one subscriber are wanted, and until when they are leased. */
-export interface Wanted {
-  subscriberId: string
-  count: number
-  /** In the order of their ids, and only if the first that is pending is due. `count` is then 1. */
-  ordered: boolean
-  leaseUntil: number
+/** A place in the order in which deliveries become due; what is read next lies behind it. */
+export interface Place {
+  dueAt: number
+  id: number
 }
 
-/** A delivery that this process may attempt until its lease ends. */
+/** The first of all places. */
+export const beginning: Place = { dueAt: -1, id: 0 }
+
+/** What is wanted of one subscriber. */
+export type Wanted =
+  | {
+      subscriberId: string
+      ordered: false
+      /** First attempts, or retries. */
+      retries: boolean
+      behind: Place
+      count: number
+    }
+  /** The first that is pending, by the order of ids, if it is due. */
+  | { subscriberId: string; ordered: true }
+
+/** A delivery that this process may attempt, for as long as its subscriber's lane is this process's. */
 export interface Claimed {
   id: number
   event: number
   subscriberId: string
   /** The number of this attempt; grows over replays. */
   number: number
-  /** Attempts begun since the delivery was created or last replayed, this one included. */
+  /** Attempts since the delivery was created or last replayed, this one included. */
   begun: number
-  /** The fence: what is written later counts only while the row still carries it. */
-  claim: string
+  dueAt: number
 }
 
 export interface AttemptRecord {
@@ -44,75 +55,91 @@ export interface AttemptRecord {
 
 /** How an attempt ended. */
 export interface Completion {
-  delivery: Claimed
+  delivery: Pick<Claimed, 'id' | 'number'>
   status: 'pending' | 'delivered' | 'dead'
   dueAt: number
   finishedAt: number | null
   attempt: AttemptRecord
 }
 
-/** The hot statements of the queue. Each call is one durable commit. */
+/** Subscribers that have something due, and where the look for more goes on; `undefined` at the end. */
+export interface DueSubscribers {
+  ids: string[]
+  next: string | undefined
+}
+
+/**
+ * The hot statements of the queue. What a subscriber is to get lies in its lane, and a lane is one process's at a time: so
+ * deliveries are not claimed one by one, and what bounds a subscriber needs to be known to one process only.
+ */
 export interface DeliveryQueue {
-  /** Leases deliveries that are due. Two processes never get the same one. */
-  claim(wanted: readonly Wanted[], now: number, claim: string): Promise<Claimed[]>
-  /** Records attempts and ends leases. A lease that was lost in the meantime keeps its attempt and nothing else. */
+  /** Called once before the first `take`, and again after it has failed. @throws StorageUnavailable */
+  attend(listener: ClaimListener): Promise<void>
+  /** Subscribers with due work whose lanes are nobody's or our own, by id, behind `after`. A bounded number of steps. */
+  due(now: number, after: string): Promise<DueSubscribers>
+  /** Takes the lanes of active subscribers that are nobody's. Returns those that are ours now. */
+  take(subscriberIds: readonly string[]): Promise<string[]>
+  /** Lets the lanes go. */
+  release(subscriberIds: readonly string[]): Promise<void>
+  /** Those of the subscribers that are active. */
+  subscribers(subscriberIds: readonly string[]): Promise<SubscribersTable[]>
+  /** What is due in lanes of ours, each the oldest first. */
+  read(wanted: readonly Wanted[], now: number): Promise<Claimed[]>
+  /**
+   * The payloads of events by their place in the log.
+   * @param longest longer ones are left out, in bytes
+   */
+  payloads(events: readonly number[], longest?: number): Promise<Map<number, Payload>>
+  /**
+   * Records attempts and what follows from them, in one durable commit. When an attempt of the same number was written down
+   * before, by whoever had the lane then, only a success still counts.
+   */
   complete(completions: readonly Completion[]): Promise<void>
-  /** Gives unfinished deliveries back, as if they had not been claimed. */
-  giveBack(deliveries: readonly Claimed[], now: number): Promise<void>
+  /** Lets all lanes go, at the end. */
+  leave(): Promise<void>
+  /**
+   * When the oldest delivery that should be under way became due. Those of paused and disabled subscribers wait by
+   * intention, and so do those behind a rate, behind attempts that are running, or in another process's lane: only what
+   * nobody looks at is overdue.
+   * @param busy subscribers that have attempts running in this process
+   */
+  oldestDue(now: number, busy: ReadonlySet<string>): Promise<number | undefined>
 }
 
-export function openQueue(database: Database): DeliveryQueue {
-  return database.engine === 'sqlite' ? sqliteQueue(database) : postgresQueue(database)
+/** Subscribers that one call of `due` looks at, at most: those with something pending. */
+export const subscribersPerLook = 200
+
+export function toClaimed(
+  id: number,
+  event: number,
+  subscriberId: string,
+  attempts: number,
+  attemptsBefore: number,
+  dueAt: number,
+): Claimed {
+  return { id, event, subscriberId, number: attempts + 1, begun: attempts + 1 - attemptsBefore, dueAt }
 }
 
 /**
- * When the subscriber's next delivery is or was due, as one step into an index: of all that are pending, or of the first
- * one if they go in order. A scalar subquery, since PostgreSQL would turn EXISTS into a join that reads all that is due.
+ * When the subscriber's next delivery is or was due, in two steps into an index: of all that are pending, or of the first
+ * one if they go in order. Scalar subqueries, since PostgreSQL would turn EXISTS into a join that reads all that is due.
  */
-function nextDue({ engine }: Database) {
+export function nextDue(engine: Database['engine']): string {
   // Left to itself, SQLite reads the whole log of the subscriber for the first that is pending.
-  const index = sql.raw(engine === 'sqlite' ? 'indexed by deliveries_in_order' : '')
-  return sql<number>`case when subscribers.ordered = 1
-    then (select d.due_at from deliveries d ${index} where d.subscriber_id = subscribers.id and d.status = 'pending' order by d.id limit 1)
-    else (select min(d.due_at) from deliveries d where d.subscriber_id = subscribers.id and d.status = 'pending') end`
+  const index = engine === 'sqlite' ? 'indexed by deliveries_in_order' : ''
+  const pending = `d.subscriber_id = s.id and d.status = 'pending'`
+  const first = (again: 0 | 1): string => `(select d.due_at from deliveries d
+    where ${pending} and ${isRetry} = ${again} order by d.due_at, d.id limit 1)`
+  return `case when s.ordered = 1
+    then (select d.due_at from deliveries d ${index} where ${pending} order by d.id limit 1)
+    else ${engine === 'sqlite' ? 'min' : 'least'}(coalesce(${first(0)}, ${never}), coalesce(${first(1)}, ${never})) end`
 }
 
-/** Active subscribers that have something due, by id, from after `after`. */
-export function subscribersDue(
-  database: Database,
-  now: number,
-  after: string,
-  limit: number,
-): Promise<SubscribersTable[]> {
-  return database.reader
-    .selectFrom('subscribers')
-    .selectAll()
-    .where('status', '=', 'active')
-    .where('id', '>', after)
-    .where(nextDue(database), '<=', now)
-    .orderBy('id')
-    .limit(limit)
-    .execute()
-}
+/** Later than anything is due. */
+const never = Number.MAX_SAFE_INTEGER
 
-/**
- * When the oldest delivery that should be under way became due. Those of paused and disabled subscribers wait by
- * intention, and so do those behind a rate or behind attempts that are running: only what nobody looks at is overdue.
- */
-export async function oldestDue(database: Database, now: number): Promise<number | undefined> {
-  const running = sql`(select c.id from deliveries c where c.subscriber_id = subscribers.id and c.status = 'pending'
-    and c.due_at > ${now} and c.claim is not null limit 1)`
-  const due = nextDue(database)
-  const row = await database.reader
-    .selectFrom('subscribers')
-    .select((eb) => eb.fn.min<number | null>(due).as('due'))
-    .where('status', '=', 'active')
-    .where('rate_limit', 'is', null)
-    .where(due, '<=', now)
-    .where(running, 'is', null)
-    .executeTakeFirst()
-  return row?.due ?? undefined
-}
+/** As the index has it: first attempts and retries are sought apart. */
+export const isRetry = '(case when d.attempts > 0 then 1 else 0 end)'
 
 export interface Payload {
   event_id: string
@@ -120,13 +147,25 @@ export interface Payload {
   payload: Uint8Array
 }
 
-/** The payloads of events by their place in the log. */
-export async function payloadsOf(db: Queryable, events: readonly number[]): Promise<Map<number, Payload>> {
-  if (events.length === 0) return new Map()
-  const rows = await db
-    .selectFrom('events')
-    .select(['id', 'event_id', 'type', 'payload'])
-    .where('id', 'in', [...events])
-    .execute()
-  return new Map(rows.map(({ id, ...rest }) => [id, rest]))
+/** What is read in the same way on both engines. */
+export function readsOf(db: Queryable): Pick<DeliveryQueue, 'subscribers' | 'payloads'> {
+  return {
+    subscribers: (ids) =>
+      db
+        .selectFrom('subscribers')
+        .selectAll()
+        .where('status', '=', 'active')
+        .where('id', 'in', [...ids])
+        .execute(),
+    async payloads(events, longest) {
+      if (events.length === 0) return new Map()
+      const rows = await db
+        .selectFrom('events')
+        .select(['id', 'event_id', 'type', 'payload'])
+        .where('id', 'in', [...events])
+        .$if(longest !== undefined, (all) => all.where(sql<number>`octet_length(payload)`, '<=', longest!))
+        .execute()
+      return new Map(rows.map(({ id, ...rest }) => [id, rest]))
+    },
+  }
 }

@@ -70,10 +70,7 @@ const ownSettings = {
   httpSignature: Type.Optional(
     Type.Boolean({ description: 'Sign by RFC 9421 (HTTP Message Signatures) as well, with the same keys' }),
   ),
-  rateLimit: orDefault(
-    Type.Number({ minimum: 0.01, maximum: 10_000 }),
-    'Attempts per second, in each process',
-  ),
+  rateLimit: orDefault(Type.Number({ minimum: 0.01, maximum: 10_000 }), 'Attempts per second'),
 }
 
 const settings = {
@@ -86,10 +83,7 @@ const settings = {
     Type.Number({ minimum: 0.1, maximum: 300 }),
     'Seconds for the whole exchange of one attempt',
   ),
-  concurrency: orDefault(
-    Type.Integer({ minimum: 1, maximum: 100 }),
-    'Attempts at the same time, in each process',
-  ),
+  concurrency: orDefault(Type.Integer({ minimum: 1, maximum: 100 }), 'Attempts at the same time'),
   owner: orDefault(
     Type.String({ pattern: ownerPattern }),
     'The tenant or user whose subscriber it is: it gets the events for that audience, and no others',

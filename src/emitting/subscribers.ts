@@ -57,6 +57,8 @@ export interface SubscribersParts {
   egress: Egress
   /** Told within the transaction that disables one. */
   tellDisabled: (tx: Tx, row: SubscribersTable) => Promise<void>
+  /** Told when a change is committed, so that this process goes by it from then on. */
+  changed: (id: string) => void
 }
 
 /** What `disabled_reason` says when an admin disabled it: its owner cannot take that back. */
@@ -170,6 +172,7 @@ export class Subscribers {
       if (row.status === 'disabled' && before.status !== 'disabled') await this.#parts.tellDisabled(tx, row)
       return { row, keys: await secrets.ensure(tx, id, schemesOf(row.signing), clock.now()) }
     })
+    this.#parts.changed(id)
     database.signal('deliveries')
     return result
   }
@@ -182,6 +185,7 @@ export class Subscribers {
       await tx.deleteFrom('attempts').where('delivery', 'in', deliveries).execute()
       await tx.deleteFrom('subscribers').where('id', '=', id).execute()
     })
+    this.#parts.changed(id)
   }
 
   /**
@@ -190,11 +194,13 @@ export class Subscribers {
    */
   async rotate(id: string, reach: Reach, overlap: number, secret?: string): Promise<ShownKeys> {
     const { database, secrets, clock } = this.#parts
-    return database.transaction(async (tx) => {
+    const shown = await database.transaction(async (tx) => {
       await this.#lock(tx, id, reach)
       const row = await this.#update(tx, id, {})
       return secrets.rotate(tx, id, schemesOf(row.signing), clock.now(), overlap, secret)
     })
+    this.#parts.changed(id)
+    return shown
   }
 
   /** Disables it by itself, if it is active and still at that address; with `failing` only if nothing arrived meanwhile. */

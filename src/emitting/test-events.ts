@@ -1,7 +1,7 @@
 import { Problem } from '../errors.ts'
 import type { Database } from '../storage/database.ts'
 import type { Reach } from './audience.ts'
-import type { Emitted, Emitter } from './emitter.ts'
+import type { Announce, Emitted, Emitter } from './emitter.ts'
 import type { Subscribers } from './subscribers.ts'
 
 export const testEventType = 'postern.test'
@@ -11,15 +11,20 @@ export class TestEvents {
   readonly #database: Database
   readonly #emitter: Emitter
   readonly #subscribers: Subscribers
+  readonly #announce: Announce
 
-  constructor(database: Database, emitter: Emitter, subscribers: Subscribers) {
+  constructor(database: Database, emitter: Emitter, subscribers: Subscribers, announce: Announce) {
     this.#database = database
     this.#emitter = emitter
     this.#subscribers = subscribers
+    this.#announce = announce
   }
 
   /** @throws Problem `not-found`; `conflict` when the subscriber is disabled */
-  async send(subscriberId: string, reach: Reach): Promise<Emitted & { deliveryId: number }> {
+  async send(
+    subscriberId: string,
+    reach: Reach,
+  ): Promise<Pick<Emitted, 'id' | 'eventId'> & { deliveryId: number }> {
     const sent = await this.#database.transaction(async (tx) => {
       const { status } = await this.#subscribers.get(subscriberId, reach, tx)
       if (status === 'disabled')
@@ -27,12 +32,13 @@ export class TestEvents {
           detail: 'The subscriber is disabled: set its status to active first.',
         })
       const data = { message: 'A test event: if its signature verifies, everything is set up.', subscriberId }
-      const { id, eventId, deliveryIds } = await this.#emitter.toThese(tx, { type: testEventType, data }, [
+      const { deliveryIds, ...emitted } = await this.#emitter.toThese(tx, { type: testEventType, data }, [
         subscriberId,
       ])
-      return { id, eventId, deliveryId: deliveryIds[0]! }
+      return { ...emitted, deliveryId: deliveryIds[0]! }
     })
-    this.#database.signal('deliveries')
-    return sent
+    this.#announce([sent])
+    const { id, eventId, deliveryId } = sent
+    return { id, eventId, deliveryId }
   }
 }

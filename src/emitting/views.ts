@@ -158,8 +158,7 @@ export function viewDelivery(entry: DeliveryEntry): Static<typeof DeliveryView> 
     attemptCount: entry.attempts,
     lastStatus: entry.last_status,
     lastError: entry.last_error,
-    // While it is claimed, due_at is the end of the lease and says nothing to the reader.
-    nextAttemptAt: entry.status === 'pending' && entry.claim === null ? iso(entry.due_at) : null,
+    nextAttemptAt: entry.status === 'pending' ? iso(entry.due_at) : null,
     createdAt: iso(entry.created_at),
     finishedAt: entry.finished_at === null ? null : iso(entry.finished_at),
   }

@@ -2,12 +2,12 @@ import { CompiledQuery } from 'kysely'
 import type { Pool, QueryConfig, QueryResultRow } from 'pg'
 import type { Clock } from '../clock.ts'
 import type { PostgresDatabase, Tx } from '../storage/database.ts'
+import { Claimer, type ClaimerList } from '../storage/postgres/claimer.ts'
 import { translateError } from '../storage/unavailable.ts'
 import type { IncomingEvent } from './incoming.ts'
 import { ClaimLost } from './interruptions.ts'
 import { advance } from './advance.ts'
 import { advanceAll, lockKeys, orderKeysOf } from './order-keys.ts'
-import { Claimer } from './postgres/claimer.ts'
 import type { ClaimedEvent, InboxStore, Kind, PendingKind } from './store.ts'
 
 /** Milliseconds that a batch may take; a database that hangs is answered like one that is gone. */
@@ -87,6 +87,13 @@ const markStatement = `
   from unnest($1::bigint[], $2::text[], $3::bigint[]) as mark (event, claim, at)
   where inbox.event = mark.event and inbox.claim = mark.claim and status = 'pending'`
 
+const claimers: ClaimerList = {
+  table: 'inbox_claimers',
+  lockSpace: 7_227,
+  takeOver: (now) => `update inbox set claim = null, due_at = ${now}
+    where status = 'pending' and split_part(claim, ':', 1) in (select id::text from dead)`,
+}
+
 async function keepInOrder(
   pool: Pool,
   events: readonly IncomingEvent[],
@@ -118,7 +125,7 @@ export interface PostgresInboxParts {
 /** PostgreSQL's side of the inbox. */
 export function postgresInbox({ database, clock, onError }: PostgresInboxParts): InboxStore {
   const { pool, newClient } = database
-  const claimer = new Claimer({ newClient, clock, onError })
+  const claimer = new Claimer({ list: claimers, newClient, clock, onError })
 
   async function rows<Row extends QueryResultRow>(
     name: string,

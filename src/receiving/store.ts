@@ -1,4 +1,5 @@
 import type { Tx } from '../storage/database.ts'
+import type { ClaimListener } from '../storage/postgres/claimer.ts'
 import type { IncomingEvent } from './incoming.ts'
 
 /** An event that a worker holds a lease on. Times are milliseconds since 1970. */
@@ -43,14 +44,6 @@ export interface Mark {
   readonly claim: string
   readonly at: number
   readonly orderKey: string | null
-}
-
-/** What a worker is told about its claims. */
-export interface ClaimListener {
-  /** Others may take over what this process has claimed: it must stop working on it. */
-  lost(): void
-  /** Events that a dead process had claimed are due again. */
-  freed(): void
 }
 
 /** The statements of the inbox that are hot or that lock, written for each engine. */

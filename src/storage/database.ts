@@ -1,6 +1,7 @@
 import type { Kysely, Transaction as KyselyTransaction } from 'kysely'
 import type { Client, ClientConfig, Pool } from 'pg'
 import type { SqliteConnection } from './sqlite/connection.ts'
+import type { Repeated } from './sqlite/writer-thread.ts'
 import type { Tables } from './tables.ts'
 
 /** A transaction of the service's own tables. */
@@ -129,6 +130,8 @@ export interface SqliteDatabase extends CommonDatabase {
    * commit fails; then nothing of it is kept.
    */
   batch<T>(lane: Lane, work: (connection: SqliteConnection) => T): Promise<T>
+  /** As `batch`, for statements that are known beforehand: a thread carries them out, and the loop goes on meanwhile. */
+  batchAside(lane: Lane, statements: readonly Repeated[]): Promise<void>
   /**
    * The right to write, for somebody who writes over a connection of their own (another thread): resolves with the
    * function that gives it back, or with `undefined` when it is not had within so many milliseconds, if any are given. The file's own

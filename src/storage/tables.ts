@@ -370,12 +370,11 @@ export interface DeliveriesTable {
   event: number
   subscriber_id: string
   status: DeliveryStatus
-  /** Attempts begun so far. */
+  /** Attempts that are written down. */
   attempts: number
-  /** Attempts begun before the last replay; the retry schedule counts from here. */
+  /** Attempts before the last replay; the retry schedule counts from here. */
   attempts_before: number
   due_at: number
-  claim: string | null
   created_at: number
   finished_at: number | null
 }

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { systemClock } from '../../src/clock.ts'
 import { newId } from '../../src/crypto/ids.ts'
+import { openQueue } from '../../src/emitting/queue.ts'
 import {
-  oldestDue,
-  openQueue,
-  subscribersDue,
+  beginning,
+  subscribersPerLook,
   type Claimed,
   type Completion,
   type DeliveryQueue,
@@ -14,7 +15,7 @@ import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
 
-const lease = 10_000
+const listener = { lost: () => undefined, freed: () => undefined }
 
 onEachEngine('queue', (engine) => {
   let testDatabase: TestDatabase
@@ -25,10 +26,14 @@ onEachEngine('queue', (engine) => {
     testDatabase = await engine.createDatabase()
     database = await openDatabase(testDatabase.url)
     await migrate(database)
-    queue = openQueue(database)
+    queue = open()
+    await queue.attend(listener)
   })
 
+  const open = (): DeliveryQueue => openQueue({ database, clock: systemClock, onError: () => undefined })
+
   after(async () => {
+    await queue.leave()
     await database.close()
     await testDatabase.drop()
   })
@@ -64,7 +69,6 @@ onEachEngine('queue', (engine) => {
         attempts: 0,
         attempts_before: 0,
         due_at,
-        claim: null,
         created_at: 1,
         finished_at: null,
       }))
@@ -73,14 +77,13 @@ onEachEngine('queue', (engine) => {
     return { id, deliveries: deliveries.map((row) => row.id) }
   }
 
-  const claim = (
+  const read = (
     subscriberId: string,
     now: number,
-    { count = 10, ordered = false } = {},
-  ): Promise<Claimed[]> =>
-    queue.claim([{ subscriberId, count, ordered, leaseUntil: now + lease }], now, newId(now))
+    { count = 10, retries = false, behind = beginning } = {},
+  ): Promise<Claimed[]> => queue.read([{ subscriberId, ordered: false, retries, behind, count }], now)
 
-  const ids = (claimed: readonly Claimed[]): number[] => claimed.map(({ id }) => id).toSorted((a, b) => a - b)
+  const ids = (claimed: readonly Claimed[]): number[] => claimed.map(({ id }) => id)
 
   const completion = (delivery: Claimed, change: Partial<Completion> = {}): Completion => ({
     delivery,
@@ -104,77 +107,91 @@ onEachEngine('queue', (engine) => {
   const rowOf = (id: number) =>
     database.reader.selectFrom('deliveries').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
 
-  test('only what is due is claimed, the oldest first, no more than wanted', async () => {
-    const { id, deliveries } = await subscriberWith(30, 10, 20, 99)
-    assert.deepEqual(ids(await claim(id, 30, { count: 2 })), [deliveries[1], deliveries[2]])
-    assert.deepEqual(ids(await claim(id, 30)), [deliveries[0]])
-    assert.deepEqual(await claim(id, 30), [])
+  test('only what is due is read, the oldest first, no more than wanted, and on from there', async () => {
+    const { id, deliveries } = await subscriberWith(30, 10, 20, 10, 99)
+    const [d30, d10, d20, also10] = deliveries
+    const first = await read(id, 30, { count: 1 })
+    assert.deepEqual(ids(first), [d10])
+    const second = await read(id, 30, { count: 2, behind: first[0]! })
+    assert.deepEqual(ids(second), [also10, d20])
+    assert.deepEqual(ids(await read(id, 30, { behind: second[1]! })), [d30])
+    assert.deepEqual(ids(await read(id, 30)), [d10, also10, d20, d30])
   })
 
-  test('what is claimed is nobody else’s until its lease ends; then its old holder can change nothing', async () => {
-    const { id, deliveries } = await subscriberWith(10)
-    const [first] = await claim(id, 10)
+  test('first attempts and retries are read apart', async () => {
+    const { id, deliveries } = await subscriberWith(10, 10)
+    const [first] = await read(id, 10)
     assert.deepEqual([first!.number, first!.begun], [1, 1])
-    assert.deepEqual(await claim(id, 10 + lease - 1), [])
-    const [second] = await claim(id, 10 + lease)
-    assert.deepEqual([second!.number, second!.begun], [2, 2])
-    await queue.complete([completion(first!)])
-    assert.equal((await rowOf(deliveries[0]!)).status, 'pending', 'fenced')
-    await queue.giveBack([first!], 1)
-    assert.equal((await rowOf(deliveries[0]!)).claim, second!.claim)
-    await queue.complete([completion(second!)])
+    await queue.complete([completion(first!, { status: 'pending', dueAt: 20, finishedAt: null })])
+    assert.deepEqual(ids(await read(id, 20)), [deliveries[1]])
+    assert.deepEqual(await read(id, 19, { retries: true }), [])
+    const [again] = await read(id, 20, { retries: true })
+    assert.deepEqual([again!.id, again!.number, again!.begun], [deliveries[0], 2, 2])
+  })
+
+  test('an attempt that somebody else wrote down first changes nothing', async () => {
+    const { id, deliveries } = await subscriberWith(10)
+    const [ours] = await read(id, 10)
+    const [theirs] = await read(id, 10)
+    await queue.complete([completion(ours!)])
+    await queue.complete([completion(theirs!, { status: 'pending', dueAt: 99, finishedAt: null })])
     const row = await rowOf(deliveries[0]!)
-    assert.deepEqual([row.status, row.finished_at, row.claim], ['delivered', 50, null])
+    assert.deepEqual([row.status, row.attempts, row.finished_at], ['delivered', 1, 50])
     const attempts = await database.reader
       .selectFrom('attempts')
       .selectAll()
+      .where('delivery', '=', row.id)
+      .execute()
+    assert.equal(attempts.length, 1)
+    assert.deepEqual([...attempts[0]!.response_body!], [0, 255])
+  })
+
+  test('a success counts, whoever wrote an attempt down first', async () => {
+    const { id, deliveries } = await subscriberWith(10)
+    const [ours] = await read(id, 10)
+    const [theirs] = await read(id, 10)
+    await queue.complete([completion(theirs!, { status: 'pending', dueAt: 99, finishedAt: null })])
+    await queue.complete([completion(ours!)])
+    const row = await rowOf(deliveries[0]!)
+    assert.deepEqual([row.status, row.attempts], ['delivered', 2])
+    const attempts = await database.reader
+      .selectFrom('attempts')
+      .select('number')
       .where('delivery', '=', row.id)
       .orderBy('number')
       .execute()
     assert.deepEqual(
       attempts.map(({ number }) => number),
       [1, 2],
-      'both attempts were made, so both are shown',
     )
-    assert.deepEqual([...attempts[1]!.response_body!], [0, 255])
   })
 
-  test('fifty claims at the same time give every delivery to one of them', async () => {
-    const { id, deliveries } = await subscriberWith(...Array.from({ length: 200 }, () => 10))
-    const claims = await Promise.all(Array.from({ length: 50 }, () => claim(id, 20, { count: 7 })))
-    const claimed = ids(claims.flat())
-    assert.equal(new Set(claimed).size, claimed.length)
-    const rest = ids(await claim(id, 20, { count: 1000 }))
-    assert.deepEqual(
-      [...claimed, ...rest].toSorted((a, b) => a - b),
-      deliveries,
+  test('what was replayed during its attempt stays due, and the attempt is kept', async () => {
+    const { id, deliveries } = await subscriberWith(10)
+    const [first] = await read(id, 10)
+    await database.transaction((tx) =>
+      tx.updateTable('deliveries').set({ status: 'cancelled' }).where('id', '=', deliveries[0]!).execute(),
     )
+    await queue.complete([completion(first!)])
+    const row = await rowOf(deliveries[0]!)
+    assert.deepEqual([row.status, row.attempts], ['cancelled', 1])
   })
 
   test('ordered: only the first pending one, and only when it is due', async () => {
     const { id, deliveries } = await subscriberWith(50, 10, 10)
-    const next = (now: number) => claim(id, now, { ordered: true, count: 1 })
+    const next = (now: number) => queue.read([{ subscriberId: id, ordered: true }], now)
     assert.deepEqual(await next(20), [], 'the first one waits, so all wait')
-    const rivals = await Promise.all(Array.from({ length: 10 }, () => next(60)))
-    assert.deepEqual(ids(rivals.flat()), [deliveries[0]])
-    assert.deepEqual(await next(70), [], 'the first one is under way')
-    await queue.complete([completion(rivals.flat()[0]!, { status: 'dead' })])
+    const [first] = await next(60)
+    assert.equal(first!.id, deliveries[0])
+    await queue.complete([completion(first!, { status: 'dead' })])
     assert.deepEqual(ids(await next(70)), [deliveries[1]])
-  })
-
-  test('what is given back is due again, and its attempt does not count', async () => {
-    const { id } = await subscriberWith(10)
-    const [first] = await claim(id, 10)
-    await queue.giveBack([first!], 20)
-    const [again] = await claim(id, 20)
-    assert.equal(again!.number, 1)
   })
 
   test('completions of deliveries that are gone do no harm to the others of their batch', async () => {
     const { id, deliveries } = await subscriberWith(10)
     const gone = await subscriberWith(10)
-    const [kept] = await claim(id, 10)
-    const [lost] = await claim(gone.id, 10)
+    const [kept] = await read(id, 10)
+    const [lost] = await read(gone.id, 10)
     await database.transaction((tx) => tx.deleteFrom('subscribers').where('id', '=', gone.id).execute())
     await queue.complete([completion(lost!), completion(kept!)])
     assert.equal((await rowOf(deliveries[0]!)).status, 'delivered')
@@ -191,23 +208,22 @@ onEachEngine('queue', (engine) => {
     const one = await subscriberWith(30, 20)
     const two = await subscriberWith(10)
     await subscriberWith(90)
-    const found = async (after: string) =>
-      (await subscribersDue(database, 40, after, 10)).map((row) => row.id)
+    const found = async (after: string) => (await queue.due(40, after)).ids
     assert.deepEqual(await found(''), [one.id, two.id])
     assert.deepEqual(await found(one.id), [two.id])
-    assert.equal(await oldestDue(database, 40), 10)
+    const oldest = (now: number, busy: string[] = []) => queue.oldestDue(now, new Set(busy))
+    assert.equal(await oldest(40), 10)
+    assert.equal(await oldest(40, [two.id]), 20, 'what waits behind a running attempt is not overdue')
     await database.transaction((tx) =>
       tx.updateTable('subscribers').set({ status: 'paused' }).where('id', '=', two.id).execute(),
     )
     assert.deepEqual(await found(''), [one.id])
-    assert.equal(await oldestDue(database, 40), 20)
-    assert.equal(await oldestDue(database, 15), undefined)
-    await claim(one.id, 40, { count: 1 })
-    assert.equal(
-      await oldestDue(database, 40),
-      undefined,
-      'what waits behind a running attempt is not overdue',
-    )
+    assert.equal(await oldest(40), 20)
+    assert.equal(await oldest(15), undefined)
+    assert.equal(await oldest(40, [one.id]), undefined)
+    const [first] = await read(one.id, 40, { count: 1 })
+    await queue.complete([completion(first!, { status: 'pending', dueAt: 10, finishedAt: null })])
+    assert.equal(await oldest(40), 10, 'a retry counts as well')
   })
 
   test('of an ordered subscriber only the first pending delivery counts as due', async () => {
@@ -216,9 +232,44 @@ onEachEngine('queue', (engine) => {
     await database.transaction((tx) =>
       tx.updateTable('subscribers').set({ ordered: 1 }).where('id', '=', id).execute(),
     )
-    assert.deepEqual(await subscribersDue(database, 40, '', 10), [])
-    assert.equal(await oldestDue(database, 40), undefined)
-    assert.equal((await subscribersDue(database, 50, '', 10)).length, 1)
-    assert.equal(await oldestDue(database, 50), 50)
+    const oldest = (now: number) => queue.oldestDue(now, new Set())
+    assert.deepEqual((await queue.due(40, '')).ids, [])
+    assert.equal(await oldest(40), undefined)
+    assert.equal((await queue.due(50, '')).ids.length, 1)
+    assert.equal(await oldest(50), 50)
   })
+
+  test('however many subscribers wait, one look takes a bounded number of steps, and the next goes on behind', async () => {
+    await database.transaction((tx) => tx.deleteFrom('subscribers').execute())
+    const made = []
+    for (let n = 0; n < subscribersPerLook + 5; n += 1) made.push((await subscriberWith(10)).id)
+    const sorted = made.toSorted()
+    const first = await queue.due(20, '')
+    assert.deepEqual(first.ids, sorted.slice(0, subscribersPerLook))
+    const second = await queue.due(20, first.next!)
+    assert.deepEqual([second.ids, second.next], [sorted.slice(subscribersPerLook), undefined])
+  })
+
+  if (engine.name === 'postgres') {
+    test('a lane is one dispatcher’s until it lets it go, or dies', async () => {
+      const { id } = await subscriberWith(10)
+      const paused = await subscriberWith(10)
+      await database.transaction((tx) =>
+        tx.updateTable('subscribers').set({ status: 'paused' }).where('id', '=', paused.id).execute(),
+      )
+      const other = open()
+      await other.attend(listener)
+      assert.deepEqual(await queue.take([id, paused.id]), [id])
+      assert.deepEqual(await other.take([id]), [])
+      assert.ok(!(await other.due(20, '')).ids.includes(id), 'nothing for anybody else to see')
+      assert.deepEqual(await queue.take([id]), [id], 'ours stays ours')
+      await queue.release([id])
+      const rivals = await Promise.all([queue.take([id]), other.take([id]), queue.take([id])])
+      assert.equal(new Set([rivals[0].length > 0 || rivals[2].length > 0, rivals[1].length > 0]).size, 2)
+      await Promise.all([queue.release([id]), other.release([id])])
+      assert.deepEqual(await other.take([id]), [id])
+      await other.leave()
+      assert.deepEqual(await queue.take([id]), [id])
+    })
+  }
 })

@@ -240,7 +240,6 @@ onEachEngine('retention', (engine) => {
         attempts: 1,
         attempts_before: 0,
         due_at: 0,
-        claim: null,
         created_at: 0,
         finished_at: 0,
       }))

@@ -7,21 +7,25 @@ import type { App } from '../../http/app.ts'
 import { defaultBodyLimit } from '../../http/body-reader.ts'
 import { compileValidator } from '../../http/schema-compilers.ts'
 import type { Database } from '../../storage/database.ts'
-import type { Emitter } from '../emitter.ts'
+import type { Announce, Emitted, Emitter } from '../emitter.ts'
 import { EmittedView, NewEventBody, NewEventsBody } from '../event-body.ts'
 import { answerLines } from '../event-lines.ts'
+import type { NewEvent } from '../event.ts'
+import { GatheredEmits } from '../gathered-emits.ts'
 
 export interface EventRouteParts {
   emitter: Emitter
   database: Database
   clock: Clock
+  announce: Announce
 }
 
 const ndjson = 'application/x-ndjson'
 const lineTypes = [ndjson, 'application/ndjson', 'application/jsonl']
 
 /** POST /events: one event, an array of them, or a stream of lines. */
-export function eventRoutes(app: App, { emitter, database, clock }: EventRouteParts): void {
+export function eventRoutes(app: App, { emitter, database, clock, announce }: EventRouteParts): void {
+  const gathered = new GatheredEmits({ database, emitter, announce })
   app.addContentTypeParser(lineTypes, (request, payload, done) => {
     app.bodies.letCome(request.raw)
     done(null, payload)
@@ -59,22 +63,20 @@ export function eventRoutes(app: App, { emitter, database, clock }: EventRoutePa
       // A schema for each media type looks at nothing where there is neither a type nor a body.
       if (body === undefined) throw new Problem('invalid-body', { detail: 'There is no body.' })
       if (body instanceof Readable) {
-        const parts = { emitter, database, clock, budget: app.bodies.budget, lineLimit: defaultBodyLimit }
+        const { budget } = app.bodies
+        const parts = { emitter, database, clock, announce, budget, lineLimit: defaultBodyLimit }
         const answers = Readable.from(answerLines(body, parts))
         return reply
           .code(200)
           .type(`${ndjson}; charset=utf-8`)
           .send(answers as never)
       }
-      const events = Array.isArray(body) ? body : [body]
-      const emitted = await database.transaction((tx) => emitter.within(tx, events))
-      database.signal('deliveries')
-      const views = emitted.map(({ id, eventId }, index) => ({ id, eventId, type: events[index]!.type }))
-      return reply
-        .code(202)
-        .type('application/json; charset=utf-8')
-        .serializer(JSON.stringify)
-        .send(Array.isArray(body) ? views : views[0]!)
+      const view = ({ id, eventId }: Emitted, { type }: NewEvent) => ({ id, eventId, type })
+      const answer = reply.code(202).type('application/json; charset=utf-8').serializer(JSON.stringify)
+      if (!Array.isArray(body)) return answer.send(view(await gathered.emit(body), body))
+      const emitted = await database.transaction((tx) => emitter.within(tx, body))
+      announce(emitted)
+      return answer.send(emitted.map((one, index) => view(one, body[index]!)))
     },
   )
 }

@@ -6,6 +6,7 @@ import { refreshTokenChains } from './0004-refresh-token-chains.ts'
 import { audiences } from './0005-audiences.ts'
 import { portal } from './0006-portal.ts'
 import { keptCounts } from './0007-kept-counts.ts'
+import { deliveryLanes } from './0008-delivery-lanes.ts'
 import { deliveryInsight } from './0009-delivery-insight.ts'
 import { deadLetters } from './0010-dead-letters.ts'
 import { replacedRows } from './0011-replaced-rows.ts'
@@ -20,6 +21,7 @@ export const migrations: readonly Migration[] = [
   audiences,
   portal,
   keptCounts,
+  deliveryLanes,
   deliveryInsight,
   deadLetters,
   replacedRows,

@@ -17,6 +17,7 @@ export class Notifications {
   readonly #url: string
   readonly #onError: (error: Error) => void
   readonly #scheduled = new Map<Signal, NodeJS.Timeout>()
+  readonly #sentAt = new Map<Signal, number>()
   #listener: pg.Client | undefined
   #listening = false
   #retry: NodeJS.Timeout | undefined
@@ -28,15 +29,23 @@ export class Notifications {
     this.#onError = onError
   }
 
+  /** At once, unless the last one was sent just now. */
   send(name: Signal): void {
     this.#local.emit(name)
     if (this.#closed || this.#scheduled.has(name)) return
+    const rest = (this.#sentAt.get(name) ?? Number.NEGATIVE_INFINITY) + pause - performance.now()
+    if (rest <= 0) return this.#notify(name)
     const timer = setTimeout(() => {
       this.#scheduled.delete(name)
-      this.#pool.query('select pg_notify($1, $2)', [channel, name]).catch(this.#onError)
-    }, pause)
+      this.#notify(name)
+    }, rest)
     timer.unref()
     this.#scheduled.set(name, timer)
+  }
+
+  #notify(name: Signal): void {
+    this.#sentAt.set(name, performance.now())
+    this.#pool.query('select pg_notify($1, $2)', [channel, name]).catch(this.#onError)
   }
 
   /** The connection that listens is made when somebody first asks for it. */

@@ -14,6 +14,8 @@ import { execute } from './execute.ts'
 import { WriteGate } from './gate.ts'
 import { claimFile } from './owner.ts'
 import { SqliteTransaction } from './transaction.ts'
+import { SqliteWriter } from './writer.ts'
+import type { Repeated } from './writer-thread.ts'
 
 /** How long a lock held by another process is waited for, in milliseconds. */
 const busyLimit = 10_000
@@ -32,6 +34,7 @@ export function openSqlite(file: string): SqliteDatabase {
   const readConnection = new SqliteConnection(file, { readOnly: true })
   const gate = new WriteGate()
   const signals = new LocalSignals()
+  const writer = new SqliteWriter(file)
   let owned: (() => void) | undefined
 
   async function batch<T>(lane: Lane, work: (connection: SqliteConnection) => T): Promise<T> {
@@ -39,6 +42,15 @@ export function openSqlite(file: string): SqliteDatabase {
     try {
       await beginImmediate(batches)
       return finish(batches, () => work(batches))
+    } finally {
+      release()
+    }
+  }
+
+  async function batchAside(lane: Lane, statements: readonly Repeated[]): Promise<void> {
+    const release = await gate.acquire(lane)
+    try {
+      await untilFree(() => writer.write(statements))
     } finally {
       release()
     }
@@ -68,6 +80,7 @@ export function openSqlite(file: string): SqliteDatabase {
     readConnection,
     reader: kyselyOver('sqlite', async (query) => execute(readConnection, query)),
     batch,
+    batchAside,
     own() {
       owned ??= claimFile(file)
     },
@@ -97,6 +110,7 @@ export function openSqlite(file: string): SqliteDatabase {
     async close() {
       // The right to write is taken and never given back: whoever holds it now ends first, nobody begins after.
       await gate.acquire('acknowledge')
+      await writer.close()
       readConnection.close()
       transactions.close()
       batches.close()
@@ -105,8 +119,13 @@ export function openSqlite(file: string): SqliteDatabase {
   }
 }
 
-async function beginImmediate(connection: SqliteConnection): Promise<void> {
-  for (const started = Date.now(); !tryBegin(connection); await wait(5 + Math.random() * 20)) {
+function beginImmediate(connection: SqliteConnection): Promise<void> {
+  return untilFree(async () => tryBegin(connection))
+}
+
+/** Tries again while another process has the file's lock. */
+async function untilFree(tries: () => Promise<boolean>): Promise<void> {
+  for (const started = Date.now(); !(await tries()); await wait(5 + Math.random() * 20)) {
     if (Date.now() - started > busyLimit) {
       throw new StorageUnavailable(new Error(`another process has held the write lock for ${busyLimit} ms`))
     }

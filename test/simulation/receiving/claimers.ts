@@ -1,12 +1,12 @@
 import { StorageUnavailable } from '../../../src/storage/unavailable.ts'
-import type { ClaimListener } from '../../../src/receiving/store.ts'
+import type { ClaimListener } from '../../../src/storage/postgres/claimer.ts'
 import { latency, Refused } from './faults.ts'
 import type { Session } from './server.ts'
 import { StoredTransaction } from './storage.ts'
 import type { VirtualProcess } from './virtual-time.ts'
 import type { World } from './world.ts'
 
-// As in src/receiving/postgres/claimer.ts, in milliseconds.
+// As in src/storage/postgres/claimer.ts, in milliseconds.
 const lookEvery = 1_000
 const longestGap = 4_000
 const reconnectAfter = 250

@@ -1,12 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { Client } from 'pg'
 import type { Clock } from '../../clock.ts'
-import type { PostgresDatabase } from '../../storage/database.ts'
-import { StorageUnavailable, translateError } from '../../storage/unavailable.ts'
-import type { ClaimListener } from '../store.ts'
+import type { PostgresDatabase } from '../database.ts'
+import { StorageUnavailable, translateError } from '../unavailable.ts'
 
-/** The first key of the advisory lock that each claimer's session holds; the second is the claimer's number. */
-const lockSpace = 7_227
 /** Milliseconds between two looks at who is alive. Each also proves our own session. */
 const lookEvery = 1_000
 /** Milliseconds without an answer after which a session counts as broken. */
@@ -21,22 +18,45 @@ const takeOverAfter = 6_000
 
 // A server notices a machine that is gone by unanswered probes, after 4 + 2 * 2 seconds.
 const settings = 'set tcp_keepalives_idle = 4; set tcp_keepalives_interval = 2; set tcp_keepalives_count = 2'
-const isHeld = `exists (
-  select from pg_locks where locktype = 'advisory' and classid = ${lockSpace} and objid = claimer.id and objsubid = 2
-    and granted and database = (select oid from pg_database where datname = current_database())
-)`
-const enlist = `
-  with enlisted as (insert into inbox_claimers default values returning id)
-  select id, pg_try_advisory_lock(${lockSpace}, id) as held from enlisted`
-/** Its row is gone when others have taken over meanwhile: then the number is not to be used again. */
-const enlistAgain = `select id, pg_try_advisory_lock(${lockSpace}, id) as held from inbox_claimers where id = $1`
-const findMissing = `select id from inbox_claimers claimer where not ${isHeld}`
-const takeOver = `
-  with dead as (delete from inbox_claimers claimer where id = any($1) and not ${isHeld} returning id)
-  update inbox set claim = null, due_at = $2
-  where status = 'pending' and split_part(claim, ':', 1) in (select id::text from dead)`
+
+/** A list of those that claim, and what becomes of the claims of dead ones. */
+export interface ClaimerList {
+  /** With a serial `id`. */
+  table: string
+  /** The first key of the advisory lock that each claimer's session holds; the second is the claimer's number. */
+  lockSpace: number
+  /** A statement behind `with dead as (… returning id)`, given the time. Its row count is that of the claims. */
+  takeOver: (now: number) => string
+}
+
+function statementsOf({ table, lockSpace, takeOver }: ClaimerList) {
+  const isHeld = `exists (
+    select from pg_locks where locktype = 'advisory' and classid = ${lockSpace} and objid = claimer.id and objsubid = 2
+      and granted and database = (select oid from pg_database where datname = current_database())
+  )`
+  return {
+    enlist: `
+      with enlisted as (insert into ${table} default values returning id)
+      select id, pg_try_advisory_lock(${lockSpace}, id) as held from enlisted`,
+    /** Its row is gone when others have taken over meanwhile: then the number is not to be used again. */
+    enlistAgain: `select id, pg_try_advisory_lock(${lockSpace}, id) as held from ${table} where id = $1`,
+    findMissing: `select id from ${table} claimer where not ${isHeld}`,
+    takeOver: (now: number) =>
+      `with dead as (delete from ${table} claimer where id = any($1) and not ${isHeld} returning id) ${takeOver(now)}`,
+    leave: `delete from ${table} where id = $1`,
+  }
+}
+
+/** What a claimer is told. */
+export interface ClaimListener {
+  /** Others may take over what this process has claimed: it must stop working on it. */
+  lost(): void
+  /** What a dead process had claimed can be claimed again. */
+  freed(): void
+}
 
 export interface ClaimerParts {
+  list: ClaimerList
   /** For a connection that is kept beside the pool. */
   newClient: PostgresDatabase['newClient']
   clock: Clock
@@ -47,10 +67,11 @@ export interface ClaimerParts {
  * Tells the other processes that this one lives, and takes over what dead ones had claimed. A claimer is a row and a
  * session that holds the advisory lock of the row's number: a process that is killed loses it at once, while one whose
  * loop is busy keeps it, as no heartbeat would. A session that merely broke is made anew within the time that others
- * wait, so that no two processes work on one event. Should all of this fail, leases end by themselves.
+ * wait, so that no two processes work on the same.
  */
 export class Claimer {
   readonly #parts: ClaimerParts
+  readonly #statements: ReturnType<typeof statementsOf>
   /** By claimer, since when its lock has been missing. */
   readonly #missing = new Map<number, number>()
   #lookedAt = 0
@@ -65,6 +86,7 @@ export class Claimer {
 
   constructor(parts: ClaimerParts) {
     this.#parts = parts
+    this.#statements = statementsOf(parts.list)
   }
 
   /** @throws StorageUnavailable; then it may be called again. */
@@ -74,10 +96,20 @@ export class Claimer {
     this.#listener = listener
   }
 
-  newClaim(): string {
-    if (!this.#ready)
+  /** Our number. @throws StorageUnavailable while others could take this process for dead. */
+  get id(): number {
+    if (!this.#ready || this.#id === undefined)
       throw new StorageUnavailable(new Error('the session that holds the claims is not there'))
-    return `${this.#id}:${randomUUID()}`
+    return this.#id
+  }
+
+  /** The same, also while it is not to be relied on. */
+  get known(): number | undefined {
+    return this.#id
+  }
+
+  newClaim(): string {
+    return `${this.id}:${randomUUID()}`
   }
 
   async close(): Promise<void> {
@@ -87,8 +119,7 @@ export class Claimer {
     const client = this.#client
     if (!client) return
     // A row that stays is found by the others.
-    if (this.#ready)
-      await client.query('delete from inbox_claimers where id = $1', [this.#id]).catch(this.#parts.onError)
+    if (this.#ready) await client.query(this.#statements.leave, [this.#id]).catch(this.#parts.onError)
     await client.end().catch(this.#parts.onError)
   }
 
@@ -108,7 +139,7 @@ export class Claimer {
       await client.query(settings)
       const id = this.#id
       const { rows } = await client.query<{ id: number; held: boolean }>(
-        id === undefined ? enlist : enlistAgain,
+        id === undefined ? this.#statements.enlist : this.#statements.enlistAgain,
         id === undefined ? [] : [id],
       )
       const [row] = rows
@@ -157,7 +188,7 @@ export class Claimer {
   async #look(client: Client): Promise<void> {
     const { clock } = this.#parts
     try {
-      const { rows } = await client.query<{ id: number }>(findMissing)
+      const { rows } = await client.query<{ id: number }>(this.#statements.findMissing)
       const now = clock.now()
       if (now - this.#lookedAt > longestGap) this.#missing.clear()
       this.#lookedAt = now
@@ -166,7 +197,7 @@ export class Claimer {
       for (const id of ids) if (!this.#missing.has(id)) this.#missing.set(id, now)
       const dead = [...ids].filter((id) => now - this.#missing.get(id)! >= takeOverAfter)
       if (dead.length > 0) {
-        const { rowCount } = await client.query(takeOver, [dead, now])
+        const { rowCount } = await client.query(this.#statements.takeOver(now), [dead])
         if (rowCount) this.#listener?.freed()
       }
       this.#after(lookEvery, () => void this.#look(client))

@@ -1,0 +1,80 @@
+import { Problem } from '../errors.ts'
+import type { Database } from '../storage/database.ts'
+import { StorageUnavailable } from '../storage/unavailable.ts'
+import type { Announce, Emitted, Emitter } from './emitter.ts'
+import type { NewEvent } from './event.ts'
+
+/** Events of one commit. */
+const most = 200
+/** Commits at once on PostgreSQL; SQLite has one right to write. */
+const atOnce = { sqlite: 1, postgres: 3 }
+
+interface Waiting {
+  event: NewEvent
+  resolve: (emitted: Emitted) => void
+  reject: (error: unknown) => void
+}
+
+export interface GatheredEmitsParts {
+  database: Database
+  emitter: Pick<Emitter, 'settle'>
+  announce: Announce
+}
+
+/**
+ * Emits single events. What comes while others are being committed shares the next commit, since that is what most of the
+ * time goes into; one that nobody is ahead of waits for nobody.
+ */
+export class GatheredEmits {
+  readonly #parts: GatheredEmitsParts
+  readonly #waiting: Waiting[] = []
+  #committing = 0
+
+  constructor(parts: GatheredEmitsParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Resolves when the event is committed.
+   * @throws Problem as `EmitWithin`; StorageUnavailable
+   */
+  emit(event: NewEvent): Promise<Emitted> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ event, resolve, reject })
+      void this.#commitAll()
+    })
+  }
+
+  async #commitAll(): Promise<void> {
+    if (this.#committing >= atOnce[this.#parts.database.engine]) return
+    this.#committing += 1
+    while (this.#waiting.length > 0) await this.#commit(this.#waiting.splice(0, most))
+    this.#committing -= 1
+  }
+
+  async #commit(waiting: readonly Waiting[]): Promise<void> {
+    const { database, emitter, announce } = this.#parts
+    let results: (Emitted | Problem)[]
+    try {
+      results = await database.transaction((tx) =>
+        emitter.settle(
+          tx,
+          waiting.map(({ event }) => event),
+        ),
+      )
+    } catch (error) {
+      if (waiting.length === 1 || error instanceof StorageUnavailable) {
+        for (const { reject } of waiting) reject(error)
+        return
+      }
+      // Whoever's fault it is: the others are not to suffer for it.
+      for (const one of waiting) await this.#commit([one])
+      return
+    }
+    announce(results.filter((result): result is Emitted => !(result instanceof Problem)))
+    for (const [index, result] of results.entries()) {
+      if (result instanceof Problem) waiting[index]!.reject(result)
+      else waiting[index]!.resolve(result)
+    }
+  }
+}
