@@ -94,8 +94,7 @@ export function createAttempt({ agent, clock }: { agent: OutboundAgent; clock: C
     const outcome = await exchange.ended
     cancel()
     cut.delete(onCut)
-    const broken: Error | undefined = outcome.error === cut.reason ? cut.reason : undefined
-    if (broken) throw broken
+    cut.throwIfIt(outcome.error)
 
     const answer = outcome.headers ?? {}
     const directive = readDirective(answer['webhook-delivery'])

@@ -11,6 +11,12 @@ export class Cut {
     return this.#reason
   }
 
+  /** Throws the reason if that is what something ended with. */
+  throwIfIt(error: unknown): void {
+    const reason = this.#reason
+    if (reason !== undefined && error === reason) throw reason
+  }
+
   add(listener: (reason: Error) => void): void {
     this.#listeners.add(listener)
   }
