@@ -1,6 +1,7 @@
 import type { VirtualProcess } from '../receiving/virtual-time.ts'
 import type { Call } from './receivers.ts'
 import type { DeliveryRow } from './tables.ts'
+import type { Sessions } from './sessions.ts'
 import type { World } from './world.ts'
 
 /** Milliseconds by which times of two machines differ, and by which a timer comes late. */
@@ -14,15 +15,18 @@ interface Flight {
 /** What must hold in every run, whatever happened in it. */
 export class Invariants {
   readonly #world: World
+  readonly #overtaken: ReadonlySet<VirtualProcess>
   readonly #rows = new Map<string, DeliveryRow>()
   /** Calls of each delivery since it was last replayed. */
   readonly #flights = new Map<DeliveryRow, Flight[]>()
   readonly #ofSubscriber = new Map<string, Flight[]>()
   /** Processes that were suspended while others took their lanes: what they do when they wake is nobody's to prevent. */
-  readonly zombies = new Set<VirtualProcess>()
+  readonly #zombies: ReadonlySet<VirtualProcess>
 
-  constructor(world: World) {
+  constructor(world: World, { overtaken, overtakenAsleep }: Sessions) {
     this.#world = world
+    this.#overtaken = overtaken
+    this.#zombies = overtakenAsleep
     world.receivers.onCall = (call) => this.#called(call)
   }
 
@@ -52,9 +56,14 @@ export class Invariants {
     this.#flights.set(row, flights)
     const others = this.#ofSubscriber.get(call.subscriberId) ?? []
     this.#ofSubscriber.set(call.subscriberId, others)
-    const excused = this.zombies.has(call.process)
+    const excused = this.#zombies.has(call.process)
 
-    if (row.status !== 'pending' && !excused) fail(`${what} is sent although it is ${row.status}`)
+    // Its new owner had read it before the one that was taken for dead could write down that it was done.
+    const doneBehindItsBack = flights.some(
+      ({ call: { process } }) => process !== call.process && this.#overtaken.has(process),
+    )
+    if (row.status !== 'pending' && !excused && !doneBehindItsBack)
+      fail(`${what} is sent although it is ${row.status}`)
     for (const { call: before } of flights) {
       // What a killed process was doing is the crash window; what a live one does is not over.
       if (before.process === call.process && before.endedAt === undefined)
@@ -66,7 +75,7 @@ export class Invariants {
         before.process.alive &&
         before.endedAt === undefined &&
         !excused &&
-        !this.zombies.has(before.process)
+        !this.#zombies.has(before.process)
       )
         fail(`${what} is sent by two processes at a time`)
     }
@@ -75,7 +84,7 @@ export class Invariants {
     if (
       running.length >= most &&
       !excused &&
-      !running.some(({ call: { process } }) => this.zombies.has(process))
+      !running.some(({ call: { process } }) => this.#zombies.has(process))
     )
       fail(`${call.subscriberId} has ${running.length + 1} attempts at a time instead of ${most}`)
     this.#checkRate(others, call, subscriber.rate)
@@ -98,7 +107,9 @@ export class Invariants {
       const first = others[others.length - back]!.call
       const span = call.at - first.at
       // A lane that changes hands begins with one.
-      const hands = new Set(others.slice(-back).map(({ call: { process } }) => process)).size
+      const processes = new Set(others.slice(-back).map(({ call: { process } }) => process))
+      if ([...processes].some((process) => this.#zombies.has(process))) return
+      const hands = processes.size
       if (back + 1 > burst + ((span + tolerance) / 1000) * rate + hands + 1e-9)
         return this.#world.fail(
           `${call.subscriberId} has ${back + 1} attempts within ${span.toFixed(1)} ms at a rate of ${rate}`,

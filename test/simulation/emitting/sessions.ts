@@ -13,6 +13,10 @@ export class Sessions {
   readonly #world: World
   readonly #holders = new Map<number, Session>()
   readonly #listeners = new Set<Session>()
+  /** Processes that others took for dead. What they did before may be written down after others have read of it. */
+  readonly overtaken = new Set<VirtualProcess>()
+  /** Those of them that slept at that moment: they cannot have known it. */
+  readonly overtakenAsleep = new Set<VirtualProcess>()
 
   constructor(world: World) {
     this.#world = world
@@ -32,6 +36,8 @@ export class Sessions {
     time.at(time.now + takeOverAfter + lookEvery * chance.next(), () => {
       // It was there meanwhile, and may be missing again: that is counted from then.
       if (session.known === id && session.connections !== connections) return
+      this.overtaken.add(session.process)
+      if (session.process.suspendedUntil > time.now) this.overtakenAsleep.add(session.process)
       this.strike(id)
     })
   }
@@ -45,6 +51,10 @@ export class Sessions {
     for (const session of this.#listeners) session.freed()
   }
 
+  knows(id: number): boolean {
+    return this.#holders.has(id)
+  }
+
   /** The process of a dispatcher is no more. */
   gone(session: Session): void {
     this.#listeners.delete(session)
@@ -54,7 +64,7 @@ export class Sessions {
 /** A process's session. */
 export class Session {
   readonly #sessions: Sessions
-  readonly #process: VirtualProcess
+  readonly process: VirtualProcess
   #listener: ClaimListener | undefined
   /** How often it was made. */
   connections = 0
@@ -63,7 +73,7 @@ export class Session {
 
   constructor(sessions: Sessions, process: VirtualProcess) {
     this.#sessions = sessions
-    this.#process = process
+    this.process = process
   }
 
   start(listener: ClaimListener): void {
@@ -83,7 +93,7 @@ export class Session {
   }
 
   freed(): void {
-    this.#process.after(0, () => this.#listener?.freed())
+    this.process.after(0, () => this.#listener?.freed())
   }
 
   /** It breaks, and is made anew after a while: in time, or too late. */
@@ -92,11 +102,11 @@ export class Session {
     this.#there = false
     const id = this.#id!
     this.#sessions.missing(id, this)
-    this.#process.after(Math.min(lasts, loseAfter), () => {
+    this.process.after(Math.min(lasts, loseAfter), () => {
       if (lasts < loseAfter) return this.#connect()
       this.#id = undefined
       this.#listener?.lost()
-      this.#process.after(lasts - loseAfter, () => this.#connect())
+      this.process.after(lasts - loseAfter, () => this.#connect())
     })
   }
 
@@ -115,6 +125,11 @@ export class Session {
 
   #connect(): void {
     this.connections += 1
+    // Struck off while it slept: as the claimer, it finds that its row is gone.
+    if (this.#id !== undefined && !this.#sessions.knows(this.#id)) {
+      this.#id = undefined
+      this.#listener?.lost()
+    }
     this.#id ??= this.#sessions.enlist(this)
     this.#there = true
   }

@@ -97,7 +97,7 @@ class Simulation {
       fail: (what) => this.fail(what),
     }
     this.#sessions = new Sessions(this.#world)
-    this.#invariants = new Invariants(this.#world)
+    this.#invariants = new Invariants(this.#world, this.#sessions)
   }
 
   /** Only the first counts: what comes after may follow from it. */
@@ -251,8 +251,6 @@ class Simulation {
       const lasts = chance.is(0.5) ? 2_000 * chance.next() : 12_000 * chance.next()
       trace(node.process.name, `has no session for ${Math.round(lasts)} ms`)
       node.session.breaks(lasts)
-      // Who sleeps while others take over cannot know it.
-      if (node.process.suspendedUntil > this.#time.now) this.#invariants.zombies.add(node.process)
     }
   }
 
