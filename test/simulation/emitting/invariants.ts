@@ -107,7 +107,7 @@ export class Invariants {
       const first = others[others.length - back]!.call
       const span = call.at - first.at
       // A lane that changes hands begins with one.
-      const processes = new Set(others.slice(-back).map(({ call: { process } }) => process))
+      const processes = new Set([call.process, ...others.slice(-back).map((other) => other.call.process)])
       if ([...processes].some((process) => this.#zombies.has(process))) return
       const hands = processes.size
       if (back + 1 > burst + ((span + tolerance) / 1000) * rate + hands + 1e-9)
