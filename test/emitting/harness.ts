@@ -98,7 +98,7 @@ export async function settled(
 export async function until<T>(
   ask: () => Promise<T | undefined | false>,
   what: string,
-  limit = 15_000,
+  limit = 30_000,
 ): Promise<T> {
   for (
     const end = Date.now() + limit;

@@ -4,8 +4,8 @@ import type { Database, Tx } from '../../storage/database.ts'
 import type { JobsTable } from '../../storage/tables.ts'
 import type { Log } from '../../telemetry/log.ts'
 
-/** Rows of one step, which is one transaction. */
-const perStep = 500
+/** Rows of one step, which is one transaction, unless the parts say otherwise. */
+const rowsPerStep = 500
 const pollEvery = 2_000
 /** Steps per second of a job with a rate, as far as it has whole rows for them. */
 const stepsPerSecond = 4
@@ -25,6 +25,8 @@ export interface JobWorkerParts {
   step: (tx: Tx, job: JobsTable, limit: number, now: number) => Promise<JobStep>
   /** Who is to be woken when rows were dealt with. */
   signal: 'deliveries' | 'inbox'
+  /** Rows of one step. Default 500. */
+  perStep?: number
   database: Database
   clock: Clock
   log: Log
@@ -125,7 +127,7 @@ export class JobWorker implements Worker {
   }
 
   async #step(tx: Tx): Promise<number | undefined> {
-    const { database, clock, kind, step } = this.#parts
+    const { database, clock, kind, step, perStep = rowsPerStep } = this.#parts
     const now = clock.now()
     const query = tx
       .selectFrom('jobs')

@@ -56,7 +56,9 @@ export class Reprocessing {
 }
 
 /** Carries out what `Reprocessing.begin` began. */
-export function reprocessWorker(parts: Pick<JobWorkerParts, 'database' | 'clock' | 'log'>): JobWorker {
+export function reprocessWorker(
+  parts: Pick<JobWorkerParts, 'database' | 'clock' | 'log' | 'perStep'>,
+): JobWorker {
   return new JobWorker({
     ...parts,
     name: 'reprocessings',
