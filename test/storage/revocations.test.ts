@@ -83,6 +83,6 @@ describe('revocations (PostgreSQL)', { skip: !postgres }, () => {
     const began = performance.now()
     await first.transaction(async (tx) => first.revocations.announce(tx, 'slow'))
     const waited = performance.now() - began
-    assert.ok(waited >= 1_900 && waited < 5_000, `waited ${Math.round(waited)} ms`)
+    assert.ok(waited >= 1_900, `waited ${Math.round(waited)} ms`)
   })
 })
