@@ -1,31 +1,59 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import { bodyDigest, headerOf, identify, readObject } from './body.ts'
 import { hmacCheck } from './hmac-check.ts'
 import { createScheme, type Scheme, type SourceOptions } from './scheme.ts'
+
+/** By its presence a delivery is known for one of Shopify's Events. */
+const eventsHeader = 'shopify-hmac-sha256'
 
 /**
  * Shopify: `X-Shopify-Hmac-SHA256`, HMAC-SHA256 over the body in base64, with the app's client secret. The type is
  * `X-Shopify-Topic`, as Shopify writes it: `orders/create`. The id is `X-Shopify-Event-Id`, by which Shopify says to know
  * duplicates, with the topic, since one action may be told under several; where it is missing, `X-Shopify-Webhook-Id`.
+ *
+ * Its newer Events come with `Shopify-Hmac-Sha256`, signed in the same way. Their type is `Shopify-Topic` with
+ * `Shopify-Action`, such as `Product/update`; their id is `Shopify-Webhook-Id`, by which those are told from duplicates.
+ *
  * Shopify signs no time and none of these headers.
  * https://shopify.dev/docs/apps/build/webhooks/subscribe/https
  * https://shopify.dev/docs/apps/build/webhooks/ignore-duplicates
+ * https://shopify.dev/docs/apps/build/events/verify-deliveries
  */
 export function shopify(options: SourceOptions): Scheme {
+  const ofWebhooks = hmacCheck({ header: 'x-shopify-hmac-sha256', encoding: 'base64' })
+  const ofEvents = hmacCheck({ header: eventsHeader, encoding: 'base64' })
   return createScheme({
     name: 'shopify',
     options,
-    check: hmacCheck({ header: 'x-shopify-hmac-sha256', encoding: 'base64' }),
+    check(secrets) {
+      const [checkWebhook, checkEvent] = [ofWebhooks(secrets), ofEvents(secrets)]
+      return (delivery) => (eventsHeader in delivery.headers ? checkEvent(delivery) : checkWebhook(delivery))
+    },
     read({ rawBody, headers }) {
       const body = readObject(rawBody)
       if ('rejected' in body) return body
-      const topic = headerOf(headers, 'x-shopify-topic')
-      const event = headerOf(headers, 'x-shopify-event-id')
-      const id =
-        event === undefined
-          ? (headerOf(headers, 'x-shopify-webhook-id') ??
-            bodyDigest(`${topic}\n${rawBody.toString('latin1')}`))
-          : `${event}:${topic}`
-      return identify(id, topic)
+      const { id, type } = eventsHeader in headers ? ofEvent(headers) : ofWebhook(headers)
+      return identify(id ?? bodyDigest(`${type}\n${rawBody.toString('latin1')}`), type)
     },
   })
+}
+
+interface Named {
+  id: string | undefined
+  type: string | undefined
+}
+
+function ofWebhook(headers: IncomingHttpHeaders): Named {
+  const type = headerOf(headers, 'x-shopify-topic')
+  const event = headerOf(headers, 'x-shopify-event-id')
+  return { id: event === undefined ? headerOf(headers, 'x-shopify-webhook-id') : `${event}:${type}`, type }
+}
+
+function ofEvent(headers: IncomingHttpHeaders): Named {
+  const topic = headerOf(headers, 'shopify-topic')
+  const action = headerOf(headers, 'shopify-action')
+  return {
+    id: headerOf(headers, 'shopify-webhook-id'),
+    type: topic === undefined || action === undefined ? topic : `${topic}/${action}`,
+  }
 }

@@ -1,0 +1,47 @@
+// The two families of headers that Shopify sends, see the pages that shopify.ts names.
+import assert from 'node:assert/strict'
+import { createHmac } from 'node:crypto'
+import { test } from 'node:test'
+import { shopify } from './shopify.ts'
+
+const body = '{"id":"gid://shopify/Product/1","title":"Größe"}'
+const mac = (secret = 'client-secret') => createHmac('sha256', secret).update(body).digest('base64')
+const event = {
+  'shopify-hmac-sha256': mac(),
+  'shopify-topic': 'Product',
+  'shopify-action': 'update',
+  'shopify-webhook-id': 'w1',
+  'shopify-event-id': 'e1',
+}
+
+function verdict(headers: Record<string, string | undefined>, sent = body) {
+  const present = Object.entries(headers).filter(([, value]) => value !== undefined)
+  return shopify({ secret: 'client-secret' }).verify({
+    rawBody: Buffer.from(sent),
+    headers: Object.fromEntries(present),
+    now: 0,
+  })
+}
+
+test('one of its Events is known by its own header, told apart by the delivery, typed by topic and action', () => {
+  assert.deepEqual(verdict(event), { id: 'w1', type: 'Product/update', secret: 1 })
+  const { type } = verdict({ ...event, 'shopify-action': undefined }) as { type: string }
+  assert.equal(type, 'Product')
+})
+
+test('the header that it comes with is the one that must be right', () => {
+  const webhook = {
+    'x-shopify-hmac-sha256': mac(),
+    'x-shopify-topic': 'orders/create',
+    'x-shopify-webhook-id': 'w2',
+  }
+  assert.deepEqual(verdict(webhook), { id: 'w2', type: 'orders/create', secret: 1 })
+  for (const refused of [
+    verdict({ ...event, 'shopify-hmac-sha256': mac('another') }),
+    verdict({ ...event, ...webhook, 'shopify-hmac-sha256': mac('another') }),
+    verdict(event, `${body} `),
+    verdict({ ...event, 'shopify-hmac-sha256': '' }),
+    verdict({ ...event, 'shopify-hmac-sha256': undefined }),
+  ])
+    assert.equal('rejected' in refused && refused.rejected, 'signature')
+})
