@@ -6,9 +6,9 @@ import { kyselyOver } from '../query-runner.ts'
 import { translateError } from '../unavailable.ts'
 import { SharedTransactions } from '../sharing/transactions.ts'
 import { carriersOn } from './carrier.ts'
-import { gatheringSocket } from './gathering-socket.ts'
 import { ConnectionShares } from './connection-shares.ts'
 import { Notifications } from './notifications.ts'
+import { openPool } from './pool.ts'
 import { toResult } from './result.ts'
 import { PostgresRevocations } from './revocations.ts'
 import { PostgresTransaction } from './transaction.ts'
@@ -32,26 +32,10 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
   const connections = options.connections ?? 24
   // Handlers may keep theirs for long. The others are for requests, for what is received and for the workers' own statements.
   const ofHandlers = Math.floor(connections / 2)
-  const openPool = (max: number): pg.Pool => {
-    const opened = new pg.Pool({
-      connectionString: url,
-      max,
-      // Statements are sent without waiting for the answers to those before them.
-      pipeline: true,
-      connectionTimeoutMillis: 3_000,
-      keepAlive: true,
-      application_name: 'postern',
-      types: { getTypeParser },
-      stream: gatheringSocket,
-    })
-    opened.on('error', onError)
-    // Without a listener an error on a connection that is checked out would end the process.
-    opened.on('connect', (client) => client.on('error', onError))
-    return opened
-  }
-  const pool = openPool(connections - ofHandlers)
-  const handlersPool = openPool(ofHandlers)
-  const openCarrier = carriersOn(handlersPool, new ConnectionShares(ofHandlers))
+  const requests = openPool(url, { max: connections - ofHandlers, onError })
+  const handlers = openPool(url, { max: ofHandlers, onError })
+  const { pool } = requests
+  const openCarrier = carriersOn(handlers.pool, new ConnectionShares(ofHandlers))
   const notifications = new Notifications(pool, url, onError)
   const revocations = new PostgresRevocations(pool, url, onError)
 
@@ -112,19 +96,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
     },
     async close() {
       await Promise.all([notifications.close(), revocations.close()])
-      await Promise.all([pool.end(), handlersPool.end()])
+      await Promise.all([requests.close(), handlers.close()])
     },
   }
-}
-
-/** bigint columns and count(*) come as text unless asked otherwise; ours fit a number (ids, times, counts). */
-function getTypeParser(oid: number, format?: 'text' | 'binary'): (value: string) => unknown {
-  if (oid === pg.types.builtins.INT8 && format !== 'binary') return toSafeNumber
-  return pg.types.getTypeParser(oid, format) as (value: string) => unknown
-}
-
-function toSafeNumber(text: string): number {
-  const value = Number(text)
-  if (!Number.isSafeInteger(value)) throw new RangeError(`bigint ${text} does not fit a number`)
-  return value
 }
