@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 import { version } from '../http/openapi.ts'
-import type { Outcome, Phases } from '../network/exchange.ts'
+import { NotSent, type Outcome, type Phases } from '../network/exchange.ts'
 import type { OutboundAgent } from '../network/outbound-agent.ts'
 import { redactedValue } from './custom-headers.ts'
 import type { Cut } from './cut.ts'
@@ -32,6 +32,8 @@ export interface AttemptRequest {
   httpSignature: boolean
   /** Milliseconds for the whole exchange, from the connection to the last byte of the response that is read. */
   timeout: number
+  /** Asked in the very moment in which the request is written. */
+  maySend: () => boolean
 }
 
 export interface AttemptResult extends AttemptRecord {
@@ -41,7 +43,10 @@ export interface AttemptResult extends AttemptRecord {
   directive?: Directive | undefined
 }
 
-/** Makes one attempt. Never rejects for what the subscriber does; rejects with the reason of the cut when that comes. */
+/**
+ * Makes one attempt. Never rejects for what the subscriber does; rejects with the reason of the cut when that comes, and with
+ * NotSent when it may not be sent.
+ */
 export type Attempt = (request: AttemptRequest, cut: Cut) => Promise<AttemptResult>
 
 /** Cuts the exchange when its time is over. */
@@ -61,7 +66,7 @@ export function targetOf(url: string, customHeaders: Readonly<Record<string, str
 }
 
 export function createAttempt({ agent, clock }: { agent: OutboundAgent; clock: Clock }): Attempt {
-  return async ({ target, event, keys, httpSignature, timeout }, cut) => {
+  return async ({ target, event, keys, httpSignature, timeout, maySend }, cut) => {
     const at = clock.now()
     const { origin, path } = target
     const timestamp = Math.floor(at / 1000)
@@ -87,6 +92,7 @@ export function createAttempt({ agent, clock }: { agent: OutboundAgent; clock: C
       headers,
       body: event.payload,
       responseLimit,
+      maySend,
     })
     const onCut = (reason: Error): void => exchange.cut(reason)
     cut.add(onCut)
@@ -95,6 +101,7 @@ export function createAttempt({ agent, clock }: { agent: OutboundAgent; clock: C
     cancel()
     cut.delete(onCut)
     cut.throwIfIt(outcome.error)
+    if (outcome.error instanceof NotSent) throw outcome.error
 
     const answer = outcome.headers ?? {}
     const directive = readDirective(answer['webhook-delivery'])

@@ -1,5 +1,6 @@
 import type { Clock, Random } from '../clock.ts'
 import type { Worker } from '../http/room.ts'
+import { NotSent } from '../network/exchange.ts'
 import type { Database } from '../storage/database.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Attempt, AttemptResult } from './attempt.ts'
@@ -9,8 +10,8 @@ import type { Destination, Destinations } from './destinations.ts'
 import type { Ending, Lane, Queued } from './lanes.ts'
 import type { DeliveryMetrics } from './metrics.ts'
 import type { Notices } from './notices.ts'
-import type { Claimed, Completion, DeliveryQueue, Payload } from './store.ts'
-import { Supply, type FreshDelivery } from './supply.ts'
+import type { Claimed, Completion, DeliveryQueue, FreshDelivery, Payload } from './store.ts'
+import { Supply } from './supply.ts'
 import { judge } from './verdict.ts'
 
 /** Attempts under way in one process. */
@@ -60,6 +61,7 @@ export class Dispatcher implements Worker {
   #cut = new Cut()
   #unlisten: (() => void) | undefined
   #stopped = true
+  readonly #maySend = (): boolean => this.#parts.queue.sure()
 
   constructor(parts: DispatcherParts) {
     this.#parts = parts
@@ -71,6 +73,7 @@ export class Dispatcher implements Worker {
         this.#cut.now(new Error('the lanes were lost'))
         this.#cut = new Cut()
       },
+      regained: () => this.#pump(),
     })
   }
 
@@ -150,7 +153,9 @@ export class Dispatcher implements Worker {
 
   /** Begins what waits, one lane after the other, as far as there are places. */
   #pump(): void {
-    const { clock } = this.#parts
+    const { clock, queue } = this.#parts
+    // Others may have the lanes by now: it goes on when the queue knows.
+    if (this.#ready.size === 0 || !queue.sure()) return
     const now = clock.now()
     for (let passed = 0; passed < mostPassedOver && this.#running < mostRunning && !this.#stopped;) {
       const [lane] = this.#ready
@@ -215,16 +220,16 @@ export class Dispatcher implements Worker {
     destination: Destination,
     end: (ending: Ending) => void,
   ): Promise<void> {
+    const { id } = queued.delivery
+    let sent = true
     try {
       await this.#deliver(queued, lane, destination, end)
     } catch (error) {
-      this.#parts.log.error(
-        { err: error, deliveryId: queued.delivery.id },
-        'a delivery could not be carried out',
-      )
+      if (error instanceof NotSent) sent = false
+      else this.#parts.log.error({ err: error, deliveryId: id }, 'a delivery could not be carried out')
     }
-    this.#supply.settle(queued.delivery.id)
-    if (destination.ordered) this.#supply.hint(lane.id)
+    this.#supply.settle(id)
+    if (destination.ordered || !sent) this.#supply.hint(lane.id)
   }
 
   /** @param end called as soon as the exchange is over: writing it down takes no place. */
@@ -244,7 +249,8 @@ export class Dispatcher implements Worker {
       if (event) {
         const { target, timeout, httpSignature } = destination
         const keys = destination.keysAt(clock.now())
-        result = await attempt({ target, event, keys, httpSignature, timeout }, cut)
+        const maySend = this.#maySend
+        result = await attempt({ target, event, keys, httpSignature, timeout, maySend }, cut)
         ending = endingOf(result)
       } else result = withoutPayload(clock.now())
     } catch (error) {

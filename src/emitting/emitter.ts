@@ -5,7 +5,7 @@ import type { EventCatalogue } from './event-catalogue.ts'
 import { prepareEvent, type NewEvent, type PreparedEvent } from './event.ts'
 import { newDelivery, type FanOut, type MadeDelivery, type NewInLog } from './fan-out.ts'
 import { recordEvents } from './outbox.ts'
-import type { FreshDelivery } from './supply.ts'
+import type { FreshDelivery } from './store.ts'
 
 export interface Emitted {
   /** The event's place in the log. */

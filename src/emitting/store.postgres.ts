@@ -1,7 +1,8 @@
 import type { QueryResultRow } from 'pg'
 import type { Clock } from '../clock.ts'
 import type { PostgresDatabase } from '../storage/database.ts'
-import { Claimer, type ClaimerList } from '../storage/postgres/claimer.ts'
+import { claimSessions, type ClaimerList } from '../storage/postgres/claim-session.ts'
+import { Claimer } from '../storage/postgres/claimer.ts'
 import { translateError } from '../storage/unavailable.ts'
 import {
   isRetry,
@@ -120,7 +121,7 @@ export interface PostgresQueueParts {
 /** Lanes are rows that name a dispatcher, whose session says that it lives. */
 export function postgresQueue({ database, clock, onError }: PostgresQueueParts): DeliveryQueue {
   const { pool, newClient } = database
-  const claimer = new Claimer({ list: dispatchers, newClient, clock, onError })
+  const claimer = new Claimer({ open: claimSessions(dispatchers, newClient), clock, onError })
 
   async function run<Row extends QueryResultRow>(
     name: string,
@@ -197,6 +198,7 @@ export function postgresQueue({ database, clock, onError }: PostgresQueueParts):
         column(({ attempt }) => attempt.responseBody && Buffer.from(attempt.responseBody)),
       ])
     },
+    sure: () => claimer.sure,
     leave: () => claimer.close(),
     async oldestDue(now, busy) {
       const rows = await run<{ id: string; due: number }>('oldest', oldest, [

@@ -114,6 +114,7 @@ export function sqliteQueue(database: SqliteDatabase): DeliveryQueue {
           ]),
         },
       ]),
+    sure: () => true,
     leave: () => Promise.resolve(),
     async oldestDue(now, busy) {
       const rows = reader.all<{ id: string; due: number }>(oldest, [now, busy.size + 1])

@@ -95,6 +95,11 @@ export interface DeliveryQueue {
    * before, by whoever had the lane then, only a success still counts.
    */
   complete(completions: readonly Completion[]): Promise<void>
+  /**
+   * Whether the lanes that were taken are still ours, at this very moment. False when nobody knows: then it is found out, and
+   * the listener of `attend` hears of it, by `regained` or by `lost`.
+   */
+  sure(): boolean
   /** Lets all lanes go, at the end. */
   leave(): Promise<void>
   /**
@@ -145,6 +150,14 @@ export interface Payload {
   event_id: string
   type: string
   payload: Uint8Array
+}
+
+/** A delivery that this process has just made, with what it sends. */
+export interface FreshDelivery {
+  delivery: Claimed
+  payload: Payload
+  /** What `generation` was before the delivery was inserted: a lane that was made since may have read it. */
+  generation: number
 }
 
 /** What is read in the same way on both engines. */

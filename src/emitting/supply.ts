@@ -3,7 +3,7 @@ import type { Log } from '../telemetry/log.ts'
 import type { Destinations } from './destinations.ts'
 import { Lane, type Queued } from './lanes.ts'
 import { Payloads } from './payloads.ts'
-import { beginning, type Claimed, type DeliveryQueue, type Payload } from './store.ts'
+import { beginning, type DeliveryQueue, type FreshDelivery } from './store.ts'
 import { aheadOf, isLow, wantedOf } from './reading-ahead.ts'
 
 /** Lanes that have something to do, at most; then some go, so that others have their turn. */
@@ -31,14 +31,8 @@ export interface SupplyParts {
   filled: (lane: Lane) => void
   /** Whatever is under way is somebody else's from now on. */
   lost: () => void
-}
-
-/** A delivery that this process has just made, with what it sends. */
-export interface FreshDelivery {
-  delivery: Claimed
-  payload: Payload
-  /** What `generation` was before the delivery was inserted: a lane that was made since may have read it. */
-  generation: number
+  /** The lanes are surely ours again. */
+  regained: () => void
 }
 
 /**
@@ -212,7 +206,8 @@ export class Supply {
 
   async #attend(): Promise<void> {
     if (this.#attending) return
-    await this.#parts.queue.attend({ lost: () => this.#lose(), freed: () => this.look() })
+    const { queue, regained } = this.#parts
+    await queue.attend({ lost: () => this.#lose(), freed: () => this.look(), regained })
     this.#attending = true
   }
 

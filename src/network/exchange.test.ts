@@ -6,7 +6,7 @@ import { createServer, type AddressInfo, type Server, type Socket } from 'node:n
 import { after, test } from 'node:test'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { selfSigned } from '#test/harness/certificate.ts'
-import type { Exchange } from './exchange.ts'
+import { NotSent, type Exchange } from './exchange.ts'
 import type { Resolve } from './guarded-connector.ts'
 import { createOutboundAgent } from './outbound-agent.ts'
 
@@ -50,7 +50,7 @@ function agentWith(resolve: Resolve = localhost) {
   const agent = createOutboundAgent({ allowPrivateNetwork: true, resolve })
   after(() => agent.destroy())
   return {
-    post: (origin: string, responseLimit = 1024): Exchange =>
+    post: (origin: string, responseLimit = 1024, maySend?: () => boolean): Exchange =>
       agent.exchange({
         origin,
         path: '/',
@@ -58,6 +58,7 @@ function agentWith(resolve: Resolve = localhost) {
         headers: {},
         body: Buffer.from('{}'),
         responseLimit,
+        maySend,
       }),
   }
 }
@@ -192,6 +193,21 @@ test('what was cut while it connected is not sent when the connection is there',
   found()
   await closed.promise
   assert.equal(requests, 0)
+  server.close()
+})
+
+test('what may no longer be sent when its connection is there is not sent', async () => {
+  let may = true
+  const late: Resolve = (host, callback) => {
+    may = false
+    localhost(host, callback)
+  }
+  let requests = 0
+  const server = await raw((socket) => socket.on('data', () => (requests += 1)))
+  const { post } = agentWith(late)
+  const { error, status } = await post(`http://shop.test:${server.port}`, 1024, () => may).ended
+  assert.ok(error instanceof NotSent)
+  assert.deepEqual([status, requests], [null, 0])
   server.close()
 })
 

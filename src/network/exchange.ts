@@ -42,6 +42,16 @@ export interface ExchangeRequest {
   body: Uint8Array
   /** Bytes of the answer's body that are read; then the connection is closed, which is no failure. */
   responseLimit: number
+  /** Asked in the very moment in which the request is written, when its connection is there. If not, nothing is sent. */
+  maySend?: (() => boolean) | undefined
+}
+
+/** What an exchange fails with that was not to be sent. */
+export class NotSent extends Error {
+  constructor() {
+    super('the request was not sent')
+    this.name = 'NotSent'
+  }
 }
 
 /** More interim answers (1xx) than any server sends before its answer. */
@@ -79,6 +89,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   readonly ended: Promise<Outcome>
   connection: ConnectionTrace | undefined
   readonly #limit: number
+  readonly #maySend: ExchangeRequest['maySend']
   readonly #begun = performance.now()
   readonly #phases: Phases = { reused: false, total: 0 }
   #end!: (outcome: Outcome) => void
@@ -91,15 +102,19 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #size = 0
   #chunks: Buffer[] = []
 
-  constructor({ responseLimit }: Pick<ExchangeRequest, 'responseLimit'>) {
+  constructor({ responseLimit, maySend }: Pick<ExchangeRequest, 'responseLimit' | 'maySend'>) {
     this.#limit = responseLimit
+    this.#maySend = maySend
     this.ended = new Promise((resolve) => {
       this.#end = resolve
     })
   }
 
   /** Hands the request to undici; what that throws ends the exchange. */
-  begin(dispatcher: Dispatcher, { responseLimit: _limit, ...request }: ExchangeRequest): void {
+  begin(
+    dispatcher: Dispatcher,
+    { responseLimit: _limit, maySend: _maySend, ...request }: ExchangeRequest,
+  ): void {
     if (this.#over) return
     current.beginning = this
     try {
@@ -124,8 +139,9 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
+    if (this.#maySend?.() === false) this.fail(new NotSent())
     if (this.#over) {
-      controller.abort(new Error('the exchange was cut before its connection was there'))
+      controller.abort(new Error('the exchange was over before its connection was there'))
       return
     }
     this.#controller = controller

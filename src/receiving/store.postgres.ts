@@ -1,8 +1,10 @@
+import { randomUUID } from 'node:crypto'
 import { CompiledQuery } from 'kysely'
 import type { Pool, QueryConfig, QueryResultRow } from 'pg'
 import type { Clock } from '../clock.ts'
 import type { PostgresDatabase, Tx } from '../storage/database.ts'
-import { Claimer, type ClaimerList } from '../storage/postgres/claimer.ts'
+import { claimSessions, type ClaimerList } from '../storage/postgres/claim-session.ts'
+import { Claimer } from '../storage/postgres/claimer.ts'
 import { translateError } from '../storage/unavailable.ts'
 import type { IncomingEvent } from './incoming.ts'
 import { ClaimLost } from './interruptions.ts'
@@ -125,7 +127,7 @@ export interface PostgresInboxParts {
 /** PostgreSQL's side of the inbox. */
 export function postgresInbox({ database, clock, onError }: PostgresInboxParts): InboxStore {
   const { pool, newClient } = database
-  const claimer = new Claimer({ list: claimers, newClient, clock, onError })
+  const claimer = new Claimer({ open: claimSessions(claimers, newClient), clock, onError })
 
   async function rows<Row extends QueryResultRow>(
     name: string,
@@ -158,7 +160,7 @@ export function postgresInbox({ database, clock, onError }: PostgresInboxParts):
         kinds.map(({ type }) => type),
         now,
       ]),
-    newClaim: () => claimer.newClaim(),
+    newClaim: () => `${claimer.id}:${randomUUID()}`,
     claim: (wanted, claim, now) =>
       rows<ClaimedEvent>('inbox_claim', claimStatement, [
         now,

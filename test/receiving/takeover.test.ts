@@ -67,7 +67,7 @@ test(
         `select pg_terminate_backend(pid) from pg_stat_activity
        where application_name = 'postern-claims' and datname = current_database()`,
       )
-      await wait(9_000)
+      await wait(6_000)
       assert.deepEqual([owner.begun, other.begun], [['stuck'], []], 'no two processes work on one event')
 
       owner.child.kill('SIGKILL')

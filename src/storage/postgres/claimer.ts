@@ -1,51 +1,27 @@
-import { randomUUID } from 'node:crypto'
-import type { Client } from 'pg'
-import type { Clock } from '../../clock.ts'
-import type { PostgresDatabase } from '../database.ts'
+import { systemClock, type Clock, type Scheduler } from '../../clock.ts'
 import { StorageUnavailable, translateError } from '../unavailable.ts'
+import type { ClaimSession, OpenClaimSession } from './claim-session.ts'
 
 /** Milliseconds between two looks at who is alive. Each also proves our own session. */
-const lookEvery = 1_000
-/** Milliseconds without an answer after which a session counts as broken. */
-const answerWithin = 2_000
+const lookEvery = 500
 /** Milliseconds between two looks after which nothing is known of the time between them. */
-const longestGap = 4_000
-const reconnectAfter = 250
-/** Milliseconds without a session of its own after which a process stops working on what it has claimed … */
-const loseAfter = 2_500
-/** … and milliseconds without a session after which others take it over: later, on every clock. */
-const takeOverAfter = 6_000
+const longestGap = 2_000
+const reconnectAfter = 100
+/**
+ * Milliseconds from the last proof of its session for which a process begins to work on what it has claimed, and in which
+ * a session that broke has to be made anew …
+ */
+const sureFor = 2_000
+/** … and milliseconds for which others see no session until they take over. What they see begins behind that proof. */
+const takeOverAfter = 3_000
 
-// A server notices a machine that is gone by unanswered probes, after 4 + 2 * 2 seconds.
-const settings = 'set tcp_keepalives_idle = 4; set tcp_keepalives_interval = 2; set tcp_keepalives_count = 2'
-
-/** A list of those that claim, and what becomes of the claims of dead ones. */
-export interface ClaimerList {
-  /** With a serial `id`. */
-  table: string
-  /** The first key of the advisory lock that each claimer's session holds; the second is the claimer's number. */
-  lockSpace: number
-  /** A statement behind `with dead as (… returning id)`, given the time. Its row count is that of the claims. */
-  takeOver: (now: number) => string
+/** By both clocks: one may be set, the other may stand still while the machine sleeps. */
+interface Moment {
+  now: number
+  elapsed: number
 }
 
-function statementsOf({ table, lockSpace, takeOver }: ClaimerList) {
-  const isHeld = `exists (
-    select from pg_locks where locktype = 'advisory' and classid = ${lockSpace} and objid = claimer.id and objsubid = 2
-      and granted and database = (select oid from pg_database where datname = current_database())
-  )`
-  return {
-    enlist: `
-      with enlisted as (insert into ${table} default values returning id)
-      select id, pg_try_advisory_lock(${lockSpace}, id) as held from enlisted`,
-    /** Its row is gone when others have taken over meanwhile: then the number is not to be used again. */
-    enlistAgain: `select id, pg_try_advisory_lock(${lockSpace}, id) as held from ${table} where id = $1`,
-    findMissing: `select id from ${table} claimer where not ${isHeld}`,
-    takeOver: (now: number) =>
-      `with dead as (delete from ${table} claimer where id = any($1) and not ${isHeld} returning id) ${takeOver(now)}`,
-    leave: `delete from ${table} where id = $1`,
-  }
-}
+const never: Moment = { now: -Infinity, elapsed: -Infinity }
 
 /** What a claimer is told. */
 export interface ClaimListener {
@@ -53,13 +29,15 @@ export interface ClaimListener {
   lost(): void
   /** What a dead process had claimed can be claimed again. */
   freed(): void
+  /** `sure` was asked and was false, and is true now. */
+  regained?(): void
 }
 
 export interface ClaimerParts {
-  list: ClaimerList
-  /** For a connection that is kept beside the pool. */
-  newClient: PostgresDatabase['newClient']
+  open: OpenClaimSession
   clock: Clock
+  /** Default: the system's. */
+  elapsed?: Scheduler['elapsed']
   onError: (error: unknown) => void
 }
 
@@ -71,22 +49,27 @@ export interface ClaimerParts {
  */
 export class Claimer {
   readonly #parts: ClaimerParts
-  readonly #statements: ReturnType<typeof statementsOf>
-  /** By claimer, since when its lock has been missing. */
+  readonly #elapsed: Scheduler['elapsed']
+  /** By claimer, since when its lock has been missing, as `elapsed` has it. */
   readonly #missing = new Map<number, number>()
-  #lookedAt = 0
+  #lookedAt = never
   #listener: ClaimListener | undefined
-  #client: Client | undefined
+  #session: ClaimSession | undefined
   /** Our number; kept while the session is made anew. */
   #id: number | undefined
   #ready = false
+  #looking = false
   #closed = false
+  /** When our lock was last known to be held. */
+  #provenAt = never
+  /** Whether somebody waits for `sure`. */
+  #asked = false
   #cancelTimer: (() => void) | undefined
   #cancelLoss: (() => void) | undefined
 
   constructor(parts: ClaimerParts) {
     this.#parts = parts
-    this.#statements = statementsOf(parts.list)
+    this.#elapsed = parts.elapsed ?? (() => systemClock.elapsed())
   }
 
   /** @throws StorageUnavailable; then it may be called again. */
@@ -108,64 +91,82 @@ export class Claimer {
     return this.#id
   }
 
-  newClaim(): string {
-    return `${this.id}:${randomUUID()}`
+  /**
+   * Whether nobody can have taken over at this moment, whatever befell this process: one that was suspended does not know
+   * of it, nor for how long. Where it is not sure, the database is asked at once, and the listener is told.
+   */
+  get sure(): boolean {
+    if (this.#ready && this.#since(this.#provenAt) <= sureFor) return true
+    if (!this.#asked) {
+      this.#asked = true
+      const session = this.#session
+      if (this.#ready && !this.#looking && session) {
+        this.#cancelTimer?.()
+        void this.#look(session)
+      }
+    }
+    return false
   }
 
   async close(): Promise<void> {
     this.#closed = true
     this.#cancelTimer?.()
     this.#cancelLoss?.()
-    const client = this.#client
-    if (!client) return
+    const session = this.#session
+    if (!session) return
     // A row that stays is found by the others.
-    if (this.#ready) await client.query(this.#statements.leave, [this.#id]).catch(this.#parts.onError)
-    await client.end().catch(this.#parts.onError)
+    if (this.#ready) await session.leave(this.#id!).catch(this.#parts.onError)
+    await session.end().catch(this.#parts.onError)
+  }
+
+  #moment(): Moment {
+    return { now: this.#parts.clock.now(), elapsed: this.#elapsed() }
+  }
+
+  /** Milliseconds, rather too many than too few. */
+  #since({ now, elapsed }: Moment): number {
+    return Math.max(this.#parts.clock.now() - now, this.#elapsed() - elapsed)
+  }
+
+  #proven(moment: Moment): void {
+    this.#provenAt = moment
+    if (!this.#asked || this.#since(moment) > sureFor) return
+    this.#asked = false
+    this.#listener?.regained?.()
   }
 
   async #connect(): Promise<void> {
-    const client = this.#parts.newClient({
-      keepAlive: true,
-      connectionTimeoutMillis: answerWithin,
-      query_timeout: answerWithin,
-      application_name: 'postern-claims',
-    })
-    // Without a listener an error on a connection would end the process.
-    client.on('error', (error) => this.#broken(client, error))
-    client.on('end', () => this.#broken(client))
-    this.#client = client
+    const session = this.#parts.open((error) => this.#broken(session, error))
+    this.#session = session
+    const asked = this.#moment()
     try {
-      await client.connect()
-      await client.query(settings)
       const id = this.#id
-      const { rows } = await client.query<{ id: number; held: boolean }>(
-        id === undefined ? this.#statements.enlist : this.#statements.enlistAgain,
-        id === undefined ? [] : [id],
-      )
-      const [row] = rows
-      if (!row) this.#lose()
+      const enlisted = await session.enlist(id)
+      if (!enlisted) this.#lose()
       // Lost meanwhile: the number is nobody's any more.
-      if (!row?.held || this.#id !== id) throw new Error('the lock of the claims is not to be had yet')
-      this.#id = row.id
+      if (!enlisted?.held || this.#id !== id) throw new Error('the lock of the claims is not to be had yet')
+      this.#id = enlisted.id
     } catch (error) {
-      this.#client = undefined
-      client.end().catch(() => undefined)
+      this.#session = undefined
+      session.end().catch(() => undefined)
       throw translateError(error)
     }
-    if (this.#closed) return void client.end().catch(this.#parts.onError)
+    if (this.#closed) return void session.end().catch(this.#parts.onError)
     this.#ready = true
     this.#cancelLoss?.()
-    this.#after(0, () => void this.#look(client))
+    this.#proven(asked)
+    this.#after(0, () => void this.#look(session))
   }
 
   /** What has broken is told once, and made anew until the service stops. */
-  #broken(client: Client, error?: unknown): void {
-    if (this.#client !== client || !this.#ready || this.#closed) return
-    this.#client = undefined
+  #broken(session: ClaimSession, error?: unknown): void {
+    if (this.#session !== session || !this.#ready || this.#closed) return
+    this.#session = undefined
     this.#ready = false
+    this.#looking = false
     if (error) this.#parts.onError(error)
-    client.end().catch(() => undefined)
-    this.#cancelLoss = this.#parts.clock.after(loseAfter, () => this.#lose())
+    session.end().catch(() => undefined)
+    this.#cancelLoss = this.#parts.clock.after(sureFor - this.#since(this.#provenAt), () => this.#lose())
     this.#reconnect()
   }
 
@@ -185,25 +186,31 @@ export class Claimer {
     this.#listener?.lost()
   }
 
-  async #look(client: Client): Promise<void> {
-    const { clock } = this.#parts
+  async #look(session: ClaimSession): Promise<void> {
+    this.#looking = true
+    const asked = this.#moment()
     try {
-      const { rows } = await client.query<{ id: number }>(this.#statements.findMissing)
-      const now = clock.now()
-      if (now - this.#lookedAt > longestGap) this.#missing.clear()
-      this.#lookedAt = now
-      const ids = new Set(rows.map(({ id }) => id))
-      for (const id of this.#missing.keys()) if (!ids.has(id)) this.#missing.delete(id)
-      for (const id of ids) if (!this.#missing.has(id)) this.#missing.set(id, now)
-      const dead = [...ids].filter((id) => now - this.#missing.get(id)! >= takeOverAfter)
-      if (dead.length > 0) {
-        const { rowCount } = await client.query(this.#statements.takeOver(now), [dead])
-        if (rowCount) this.#listener?.freed()
-      }
-      this.#after(lookEvery, () => void this.#look(client))
+      const ids = new Set(await session.findMissing())
+      if (this.#session !== session) return
+      this.#proven(asked)
+      const dead = this.#deadOf(ids)
+      if (dead.length > 0 && (await session.takeOver(dead, this.#parts.clock.now()))) this.#listener?.freed()
+      if (this.#session !== session) return
+      this.#looking = false
+      // Whoever waits cannot use an answer that took too long, or was given before a sleep.
+      this.#after(this.#asked ? 0 : lookEvery, () => void this.#look(session))
     } catch (error) {
-      this.#broken(client, error)
+      this.#broken(session, error)
     }
+  }
+
+  #deadOf(ids: ReadonlySet<number>): number[] {
+    const moment = this.#moment()
+    if (this.#since(this.#lookedAt) > longestGap) this.#missing.clear()
+    this.#lookedAt = moment
+    for (const id of this.#missing.keys()) if (!ids.has(id)) this.#missing.delete(id)
+    for (const id of ids) if (!this.#missing.has(id)) this.#missing.set(id, moment.elapsed)
+    return [...ids].filter((id) => moment.elapsed - this.#missing.get(id)! >= takeOverAfter)
   }
 
   #after(delay: number, then: () => void): void {

@@ -20,13 +20,10 @@ export class Invariants {
   /** Calls of each delivery since it was last replayed. */
   readonly #flights = new Map<DeliveryRow, Flight[]>()
   readonly #ofSubscriber = new Map<string, Flight[]>()
-  /** Processes that were suspended while others took their lanes: what they do when they wake is nobody's to prevent. */
-  readonly #zombies: ReadonlySet<VirtualProcess>
 
-  constructor(world: World, { overtaken, overtakenAsleep }: Sessions) {
+  constructor(world: World, { overtaken }: Sessions) {
     this.#world = world
     this.#overtaken = overtaken
-    this.#zombies = overtakenAsleep
     world.receivers.onCall = (call) => this.#called(call)
   }
 
@@ -56,14 +53,12 @@ export class Invariants {
     this.#flights.set(row, flights)
     const others = this.#ofSubscriber.get(call.subscriberId) ?? []
     this.#ofSubscriber.set(call.subscriberId, others)
-    const excused = this.#zombies.has(call.process)
 
     // Its new owner had read it before the one that was taken for dead could write down that it was done.
     const doneBehindItsBack = flights.some(
       ({ call: { process } }) => process !== call.process && this.#overtaken.has(process),
     )
-    if (row.status !== 'pending' && !excused && !doneBehindItsBack)
-      fail(`${what} is sent although it is ${row.status}`)
+    if (row.status !== 'pending' && !doneBehindItsBack) fail(`${what} is sent although it is ${row.status}`)
     for (const { call: before } of flights) {
       // What a killed process was doing is the crash window; what a live one does is not over.
       if (before.process === call.process && before.endedAt === undefined)
@@ -74,21 +69,19 @@ export class Invariants {
         before.process !== call.process &&
         before.process.alive &&
         before.endedAt === undefined &&
-        !excused &&
-        !this.#zombies.has(before.process)
+        // Asleep, or cut off: it cannot end what it had begun.
+        !before.overtaken
       )
         fail(`${what} is sent by two processes at a time`)
     }
-    const running = others.filter(({ call: { endedAt, process } }) => endedAt === undefined && process.alive)
-    const most = subscriber.ordered ? 1 : subscriber.concurrency
-    if (
-      running.length >= most &&
-      !excused &&
-      !running.some(({ call: { process } }) => this.#zombies.has(process))
+    const running = others.filter(
+      ({ call: { endedAt, overtaken, process } }) => endedAt === undefined && process.alive && !overtaken,
     )
+    const most = subscriber.ordered ? 1 : subscriber.concurrency
+    if (running.length >= most)
       fail(`${call.subscriberId} has ${running.length + 1} attempts at a time instead of ${most}`)
     this.#checkRate(others, call, subscriber.rate)
-    if (subscriber.ordered && !excused) {
+    if (subscriber.ordered) {
       const earlier = tables.deliveries.find(
         ({ id, subscriberId, status }) =>
           subscriberId === call.subscriberId && id < row.id && status === 'pending',
@@ -108,7 +101,6 @@ export class Invariants {
       const span = call.at - first.at
       // A lane that changes hands begins with one.
       const processes = new Set([call.process, ...others.slice(-back).map((other) => other.call.process)])
-      if ([...processes].some((process) => this.#zombies.has(process))) return
       const hands = processes.size
       if (back + 1 > burst + ((span + tolerance) / 1000) * rate + hands + 1e-9)
         return this.#world.fail(

@@ -1,17 +1,18 @@
 import type { Destination } from '../../../src/emitting/destinations.ts'
 import { Dispatcher } from '../../../src/emitting/dispatcher.ts'
+import { Claimer } from '../../../src/storage/postgres/claimer.ts'
 import { LocalSignals } from '../../../src/storage/signals.ts'
 import type { Log } from '../../../src/telemetry/log.ts'
 import { VirtualProcess } from '../receiving/virtual-time.ts'
 import { payloadOf, simulatedQueue } from './queue.ts'
-import { Session, type Sessions } from './sessions.ts'
+import type { Sessions } from './sessions.ts'
 import type { DeliveryRow } from './tables.ts'
 import type { World } from './world.ts'
 
 /** A process of the service: the real dispatcher over a simulated queue, with simulated subscribers. */
 export class DispatcherNode {
   readonly process: VirtualProcess
-  readonly session: Session
+  readonly #sessions: Sessions
   readonly #world: World
   readonly #dispatcher: Dispatcher
   readonly #signals: LocalSignals
@@ -22,7 +23,13 @@ export class DispatcherNode {
     // Clocks differ between machines, and one machine has an SQLite file.
     const skew = world.engine === 'sqlite' ? 0 : 400 * (chance.next() - 0.5)
     const process = (this.process = new VirtualProcess(name, time, chance, skew))
-    const session = (this.session = new Session(sessions, process))
+    this.#sessions = sessions
+    const claimer = new Claimer({
+      open: sessions.openFor(process),
+      clock: process,
+      elapsed: () => process.elapsed(),
+      onError: (error) => world.trace(name, `the session of its lanes: ${String(error)}`),
+    })
     const signals = (this.#signals = new LocalSignals(process))
     this.#dispatcher = new Dispatcher({
       database: {
@@ -32,7 +39,7 @@ export class DispatcherNode {
         },
         onSignal: (signal, listener) => signals.on(signal, listener),
       },
-      queue: simulatedQueue(world, process, session),
+      queue: simulatedQueue(world, process, claimer),
       destinations: {
         open: async ({ id }) => {
           const row = tables.subscribers.get(id)!
@@ -105,7 +112,7 @@ export class DispatcherNode {
   kill(): void {
     this.#world.trace(this.process.name, 'is killed')
     this.process.alive = false
-    this.session.ends()
+    this.#sessions.breakThose(this.process, false)
   }
 
   /** Resolves when the process has ended by itself. */

@@ -1,12 +1,12 @@
 import { subscribersPerLook, type DeliveryQueue, type Payload } from '../../../src/emitting/store.ts'
 import type { SubscribersTable } from '../../../src/storage/tables.ts'
+import type { Claimer } from '../../../src/storage/postgres/claimer.ts'
 import { ConnectionLost, latency, StatementFailed } from '../receiving/faults.ts'
 import type { VirtualProcess } from '../receiving/virtual-time.ts'
-import type { Session } from './sessions.ts'
 import type { World } from './world.ts'
 
 /** One process's side of the queue: everything takes its time, fails before or behind its commit, or loses its answer. */
-export function simulatedQueue(world: World, process: VirtualProcess, session: Session): DeliveryQueue {
+export function simulatedQueue(world: World, process: VirtualProcess, claimer: Claimer): DeliveryQueue {
   const { tables, chance, time, engine } = world
 
   function call<T>(what: string, work: () => T): Promise<T> {
@@ -34,20 +34,20 @@ export function simulatedQueue(world: World, process: VirtualProcess, session: S
 
   return {
     async attend(listener) {
-      if (engine === 'postgres') session.start(listener)
+      if (engine === 'postgres') await claimer.start(listener)
     },
     due: (now, after) => {
-      const id = engine === 'sqlite' ? undefined : session.id
+      const id = engine === 'sqlite' ? undefined : claimer.id
       return call('due', () => tables.due(now, after, id, subscribersPerLook))
     },
     async take(subscriberIds) {
       if (engine === 'sqlite') return [...subscriberIds]
-      const { id } = session
+      const { id } = claimer
       return call('take', () => tables.take(subscriberIds, id))
     },
     async release(subscriberIds) {
       if (engine === 'sqlite') return
-      const { id } = session
+      const { id } = claimer
       return call('release', () => tables.release(subscriberIds, id))
     },
     subscribers: (ids) =>
@@ -61,9 +61,8 @@ export function simulatedQueue(world: World, process: VirtualProcess, session: S
     payloads: (events) =>
       call('payloads', () => new Map(events.map((event): [number, Payload] => [event, payloadOf(event)]))),
     complete: (completions) => call('complete', () => tables.complete(completions, time.now)),
-    async leave() {
-      session.leave()
-    },
+    sure: () => engine === 'sqlite' || claimer.sure,
+    leave: () => claimer.close(),
     oldestDue: () => Promise.resolve(undefined),
   }
 }

@@ -1,4 +1,5 @@
 import type { Attempt, AttemptResult } from '../../../src/emitting/attempt.ts'
+import { NotSent } from '../../../src/network/exchange.ts'
 import type { VirtualProcess } from '../receiving/virtual-time.ts'
 import type { World } from './world.ts'
 
@@ -24,6 +25,8 @@ export interface Call {
   /** When the process that sent it saw its end. */
   endedAt: number | undefined
   succeeded: boolean
+  /** The process that sent it was taken for dead while it was under way. */
+  overtaken: boolean
 }
 
 /** The other side of all requests. */
@@ -41,6 +44,7 @@ export class Receivers {
       new Promise((resolve, reject) => {
         const { reason: before } = cut
         if (before) return reject(before)
+        if (!request.maySend()) return reject(new NotSent())
         const subscriberId = request.target.origin
         const at = process.now()
         const call: Call = {
@@ -50,6 +54,7 @@ export class Receivers {
           process,
           endedAt: undefined,
           succeeded: false,
+          overtaken: false,
         }
         this.calls.push(call)
         this.onCall(call)

@@ -1,136 +1,152 @@
-import type { ClaimListener } from '../../../src/storage/postgres/claimer.ts'
-import { StorageUnavailable } from '../../../src/storage/unavailable.ts'
+import type { ClaimSession, OpenClaimSession } from '../../../src/storage/postgres/claim-session.ts'
+import { ConnectionLost, latency, Refused } from '../receiving/faults.ts'
 import type { VirtualProcess } from '../receiving/virtual-time.ts'
 import type { World } from './world.ts'
 
-// As in src/storage/postgres/claimer.ts, in milliseconds.
-const loseAfter = 2_500
-const takeOverAfter = 6_000
-const lookEvery = 1_000
+// As in src/storage/postgres/claim-session.ts, in milliseconds.
+const connectWithin = 2_000
+const answerWithin = 4_000
+/** When the server takes a machine for gone that it cannot reach. */
+const goneAfter = 8_000
 
-/** The dispatchers of all processes, and the session of each. */
+/** What the database knows of the sessions of all dispatchers. */
 export class Sessions {
-  readonly #world: World
-  readonly #holders = new Map<number, Session>()
-  readonly #listeners = new Set<Session>()
+  readonly world: World
+  /** By the number of a dispatcher, the session that holds its lock; a session that has ended holds none. */
+  readonly locks = new Map<number, Session>()
   /** Processes that others took for dead. What they did before may be written down after others have read of it. */
   readonly overtaken = new Set<VirtualProcess>()
-  /** Those of them that slept at that moment: they cannot have known it. */
-  readonly overtakenAsleep = new Set<VirtualProcess>()
+  readonly #unreachableUntil = new Map<VirtualProcess, number>()
 
   constructor(world: World) {
-    this.#world = world
+    this.world = world
   }
 
-  enlist(session: Session): number {
-    const id = this.#world.tables.enlist()
-    this.#holders.set(id, session)
-    this.#listeners.add(session)
-    return id
+  openFor(process: VirtualProcess): OpenClaimSession {
+    return (onBroken) => new Session(this, process, onBroken)
   }
 
-  /** The lock is gone: who has no session for so long is taken for dead, and the others hear of it. */
-  missing(id: number, session: Session): void {
-    const { time, chance } = this.#world
-    const { connections } = session
-    time.at(time.now + takeOverAfter + lookEvery * chance.next(), () => {
-      // It was there meanwhile, and may be missing again: that is counted from then.
-      if (session.known === id && session.connections !== connections) return
-      this.overtaken.add(session.process)
-      if (session.process.suspendedUntil > time.now) this.overtakenAsleep.add(session.process)
-      this.strike(id)
+  reaches(process: VirtualProcess): boolean {
+    return (this.#unreachableUntil.get(process) ?? 0) <= this.world.time.now
+  }
+
+  /** The server ends what a process has open. @param heard whether that process is told, as it is unless it sleeps or is cut off */
+  breakThose(process: VirtualProcess, heard: boolean): void {
+    for (const session of this.locks.values()) if (session.process === process) session.endedByServer(heard)
+  }
+
+  /** Nothing goes through between the process and the server for so long; the server notices late. */
+  cutOff(process: VirtualProcess, lasts: number): void {
+    const { time } = this.world
+    this.#unreachableUntil.set(process, time.now + lasts)
+    time.at(time.now + goneAfter, () => {
+      if (!this.reaches(process)) this.breakThose(process, false)
     })
   }
 
-  strike(id: number): void {
-    const { tables, trace } = this.#world
-    if (!tables.dispatchers.has(id)) return
-    tables.strike(id)
-    this.#holders.delete(id)
-    trace('sessions', `dispatcher ${id} is struck off`)
-    for (const session of this.#listeners) session.freed()
+  missing(): number[] {
+    return [...this.world.tables.dispatchers].filter((id) => !this.locks.get(id)?.open)
   }
 
-  knows(id: number): boolean {
-    return this.#holders.has(id)
+  /** Returns how many lanes were theirs. */
+  takeOver(ids: readonly number[]): number {
+    const { tables, trace } = this.world
+    const dead = ids.filter((id) => tables.dispatchers.has(id) && !this.locks.get(id)?.open)
+    for (const id of dead) {
+      trace('sessions', `dispatcher ${id} is struck off`)
+      this.#overtake(this.locks.get(id)!)
+    }
+    return dead.reduce((lanes, id) => lanes + tables.strike(id), 0)
   }
 
-  /** The process of a dispatcher is no more. */
-  gone(session: Session): void {
-    this.#listeners.delete(session)
+  #overtake({ process, heard }: Session): void {
+    const { receivers, time, fail } = this.world
+    this.overtaken.add(process)
+    // It has noticed, and has another number by now.
+    if ([...this.locks.values()].some((other) => other.process === process && other.open)) return
+    // Whoever sleeps cannot end what it has under way.
+    const awake = process.alive && process.suspendedUntil < time.now - 50
+    for (const call of receivers.calls)
+      if (call.process === process && call.endedAt === undefined) {
+        if (awake && heard) fail(`${process.name} was taken for dead, and still sends ${call.event}`)
+        call.overtaken = true
+      }
   }
 }
 
-/** A process's session. */
-export class Session {
-  readonly #sessions: Sessions
+class Session implements ClaimSession {
   readonly process: VirtualProcess
-  #listener: ClaimListener | undefined
-  /** How often it was made. */
-  connections = 0
-  #id: number | undefined
-  #there = false
+  open = false
+  /** Whether the process was told of the end. */
+  heard = false
+  #ended = false
+  readonly #sessions: Sessions
+  readonly #onBroken: (error?: unknown) => void
 
-  constructor(sessions: Sessions, process: VirtualProcess) {
+  constructor(sessions: Sessions, process: VirtualProcess, onBroken: (error?: unknown) => void) {
     this.#sessions = sessions
     this.process = process
+    this.#onBroken = onBroken
   }
 
-  start(listener: ClaimListener): void {
-    if (this.#listener) return
-    this.#listener = listener
-    this.#connect()
-  }
-
-  /** @throws StorageUnavailable while others could take this process for dead */
-  get id(): number {
-    if (!this.#there || this.#id === undefined) throw new StorageUnavailable(new Error('no session'))
-    return this.#id
-  }
-
-  get known(): number | undefined {
-    return this.#id
-  }
-
-  freed(): void {
-    this.process.after(0, () => this.#listener?.freed())
-  }
-
-  /** It breaks, and is made anew after a while: in time, or too late. */
-  breaks(lasts: number): void {
-    if (!this.#there) return
-    this.#there = false
-    const id = this.#id!
-    this.#sessions.missing(id, this)
-    this.process.after(Math.min(lasts, loseAfter), () => {
-      if (lasts < loseAfter) return this.#connect()
-      this.#id = undefined
-      this.#listener?.lost()
-      this.process.after(lasts - loseAfter, () => this.#connect())
+  enlist(id: number | undefined): Promise<{ id: number; held: boolean } | undefined> {
+    const { world, locks } = this.#sessions
+    return this.#ask(connectWithin, () => {
+      if (id !== undefined && !world.tables.dispatchers.has(id)) return undefined
+      const number = id ?? world.tables.enlist()
+      if (locks.get(number)?.open) return { id: number, held: false }
+      this.open = true
+      locks.set(number, this)
+      world.trace(this.process.name, `is dispatcher ${number}`)
+      return { id: number, held: true }
     })
   }
 
-  /** As the kernel ends it when its process is killed. */
-  ends(): void {
-    this.#there = false
-    this.#sessions.gone(this)
-    if (this.#id !== undefined) this.#sessions.missing(this.#id, this)
+  findMissing(): Promise<number[]> {
+    return this.#ask(answerWithin, () => this.#sessions.missing(), true)
   }
 
-  leave(): void {
-    if (this.#id !== undefined) this.#sessions.strike(this.#id)
-    this.#sessions.gone(this)
-    this.#there = false
+  takeOver(ids: readonly number[]): Promise<number> {
+    return this.#ask(answerWithin, () => this.#sessions.takeOver(ids), true)
   }
 
-  #connect(): void {
-    this.connections += 1
-    // Struck off while it slept: as the claimer, it finds that its row is gone.
-    if (this.#id !== undefined && !this.#sessions.knows(this.#id)) {
-      this.#id = undefined
-      this.#listener?.lost()
-    }
-    this.#id ??= this.#sessions.enlist(this)
-    this.#there = true
+  leave(id: number): Promise<void> {
+    return this.#ask(answerWithin, () => void this.#sessions.world.tables.strike(id), true)
+  }
+
+  async end(): Promise<void> {
+    const { world } = this.#sessions
+    this.#ended = true
+    world.time.at(world.time.now + world.chance.next(), () => (this.open = false))
+  }
+
+  endedByServer(heard: boolean): void {
+    if (!this.open) return
+    this.open = false
+    this.heard = heard
+    if (heard) this.process.after(0, () => this.#onBroken(new ConnectionLost()))
+  }
+
+  #ask<T>(within: number, work: () => T, opened = false): Promise<T> {
+    const { world } = this.#sessions
+    const { time, chance, weather } = world
+    return new Promise((resolve, reject) => {
+      const cancel = this.process.after(within, () => reject(new Error('no answer')))
+      const answer = (then: () => void): void =>
+        void this.process.after(latency(weather, chance), () => {
+          cancel()
+          then()
+        })
+      const arrive = (): void => {
+        if (!this.process.alive || this.#ended) return
+        // What is sent into the void is sent again and again.
+        if (!this.#sessions.reaches(this.process)) return void time.at(time.now + 200, arrive)
+        if (opened && !this.open) return answer(() => reject(new ConnectionLost()))
+        if (!opened && chance.is(weather.connectionBreaks)) return answer(() => reject(new Refused()))
+        const result = work()
+        answer(() => resolve(result))
+      }
+      time.at(time.now + latency(weather, chance), arrive)
+    })
   }
 }

@@ -247,10 +247,26 @@ class Simulation {
       const lasts = chance.is(0.3) ? 15_000 * chance.next() : 500 * chance.next()
       trace(node.process.name, `is suspended for ${Math.round(lasts)} ms`)
       node.process.suspend(lasts)
-    } else if (engine === 'postgres') {
-      const lasts = chance.is(0.5) ? 2_000 * chance.next() : 12_000 * chance.next()
-      trace(node.process.name, `has no session for ${Math.round(lasts)} ms`)
-      node.session.breaks(lasts)
+      // As a machine that is put to sleep: its connections are taken for dead meanwhile.
+      if (chance.is(0.5)) this.#sessions.breakThose(node.process, true)
+    } else if (engine === 'postgres') this.#upsetSession(node)
+  }
+
+  #upsetSession({ process }: DispatcherNode): void {
+    const { chance, trace } = this.#world
+    const lasts = chance.is(0.5) ? 2_000 * chance.next() : 15_000 * chance.next()
+    const manner = chance.next()
+    if (manner < 0.6) {
+      trace(process.name, `loses its session, and gets none for ${Math.round(lasts)} ms`)
+      this.#sessions.breakThose(process, true)
+      if (manner < 0.4) this.#sessions.cutOff(process, lasts)
+    } else if (manner < 0.9) {
+      trace(process.name, `is cut off for ${Math.round(lasts)} ms`)
+      this.#sessions.cutOff(process, lasts)
+    } else {
+      trace(process.name, 'has its session ended behind its back')
+      this.#sessions.cutOff(process, lasts)
+      this.#sessions.breakThose(process, false)
     }
   }
 

@@ -37,10 +37,12 @@ export class Tables {
     return this.#dispatchersMade
   }
 
-  /** A dispatcher's row goes, and with it what its lanes say. */
-  strike(dispatcher: number): void {
+  /** A dispatcher's row goes, and with it what its lanes say. Returns how many they were. */
+  strike(dispatcher: number): number {
     this.dispatchers.delete(dispatcher)
-    for (const [id, holder] of this.lanes) if (holder === dispatcher) this.lanes.delete(id)
+    const own = [...this.lanes].filter(([, holder]) => holder === dispatcher)
+    for (const [id] of own) this.lanes.delete(id)
+    return own.length
   }
 
   emit(event: number, subscriberIds: readonly string[], dueAt: number): DeliveryRow[] {

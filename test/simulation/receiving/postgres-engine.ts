@@ -1,6 +1,7 @@
 import { carriersOn } from '../../../src/storage/postgres/carrier.ts'
 import { ConnectionShares } from '../../../src/storage/postgres/connection-shares.ts'
 import { PostgresTransaction } from '../../../src/storage/postgres/transaction.ts'
+import { Claimer } from '../../../src/storage/postgres/claimer.ts'
 import { SharedTransactions } from '../../../src/storage/sharing/transactions.ts'
 import { LocalSignals } from '../../../src/storage/signals.ts'
 import { translateError } from '../../../src/storage/unavailable.ts'
@@ -19,7 +20,7 @@ import { orderKeysOf } from '../../../src/receiving/order-keys.ts'
 import { insertEvents } from '../../../src/receiving/sqlite/insert-events.ts'
 import { sqliteInbox } from '../../../src/receiving/sqlite/store.ts'
 import type { Mark } from '../../../src/receiving/store.ts'
-import { SimulatedClaimer } from './claimers.ts'
+import { simulatedClaimSessions } from './claimers.ts'
 import { ConnectionLost, latency, Refused } from './faults.ts'
 import type { Engine } from './engine.ts'
 import { SimulatedPool } from './postgres-pool.ts'
@@ -41,7 +42,12 @@ export function postgresEngine(world: World, process: VirtualProcess, connection
   const handlersPool = new SimulatedPool(world, process, connections).asPool
   const shares = new ConnectionShares(connections)
   const signals = new LocalSignals(process)
-  const claimer = new SimulatedClaimer(world, process)
+  const claimer = new Claimer({
+    open: simulatedClaimSessions(world, process),
+    clock: process,
+    elapsed: () => process.elapsed(),
+    onError: (error) => world.trace(process.name, `the session of its claims: ${String(error)}`),
+  })
 
   /** A statement that is a transaction by itself. */
   function ask<T>(work: () => Promise<T> | T): Promise<T> {
@@ -106,7 +112,7 @@ export function postgresEngine(world: World, process: VirtualProcess, connection
       keep: () => Promise.reject(new Error('not by the worker')),
       pendingKinds: (after, limit) => ask(() => inbox.pendingKinds(after, limit)),
       kindsAtWork: (kinds, now) => ask(() => inbox.kindsAtWork(kinds, now)),
-      newClaim: () => claimer.newClaim(),
+      newClaim: () => `${claimer.id}:${world.newName('claim')}`,
       claim: (wanted, claim, now) => ask(() => inbox.claim(wanted, claim, now)),
       async mark(tx, marks) {
         // The check of the claims is the real one of SQLite, the locks of the keys are PostgreSQL's.

@@ -3,7 +3,7 @@ import type { Scheduler } from '../../../src/clock.ts'
 import type { Chance } from '../../harness/chance.ts'
 
 interface Entry {
-  readonly at: number
+  at: number
   /** In which order entries of the same moment were made. */
   readonly number: number
   readonly callback: () => void
@@ -53,7 +53,9 @@ export class VirtualTime {
       if (entry.cancelled || entry.process?.alive === false) continue
       const suspended = entry.process?.suspendedUntil ?? 0
       if (suspended > entry.at) {
-        this.#push({ ...entry, at: suspended })
+        // The same entry: it may be cancelled while it waits.
+        entry.at = suspended
+        this.#push(entry)
         continue
       }
       this.now = entry.at
@@ -137,6 +139,6 @@ export class VirtualProcess implements Scheduler {
 
   /** As the kernel or a collection of garbage would stop it: everything comes late. */
   suspend(milliseconds: number): void {
-    this.suspendedUntil = this.#time.now + milliseconds
+    this.suspendedUntil = Math.max(this.suspendedUntil, this.#time.now + milliseconds)
   }
 }

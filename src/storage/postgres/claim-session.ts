@@ -1,0 +1,92 @@
+import type { PostgresDatabase } from '../database.ts'
+
+/** A list of those that claim, and what becomes of the claims of dead ones. */
+export interface ClaimerList {
+  /** With a serial `id`. */
+  table: string
+  /** The first key of the advisory lock that each claimer's session holds; the second is the claimer's number. */
+  lockSpace: number
+  /** A statement behind `with dead as (… returning id)`, given the time. Its row count is that of the claims. */
+  takeOver: (now: number) => string
+}
+
+/** A session of the database that holds the lock of a claimer's number for as long as it lives. Each call may reject. */
+export interface ClaimSession {
+  /**
+   * Connects, and takes the lock.
+   * @param id the number that we have already; a new one is made without it
+   * @returns `undefined` when the number is off the list: others have taken over, and it is not to be used again
+   */
+  enlist(id: number | undefined): Promise<{ id: number; held: boolean } | undefined>
+  /** Claimers whose locks nobody holds. An answer says that this session lived when it was asked. */
+  findMissing(): Promise<number[]>
+  /** Strikes those off whose locks nobody holds now. Returns how many claims were theirs. */
+  takeOver(ids: readonly number[], now: number): Promise<number>
+  leave(id: number): Promise<void>
+  end(): Promise<void>
+}
+
+/** @param onBroken told when an open session breaks; it may come more than once, and behind `end` */
+export type OpenClaimSession = (onBroken: (error?: unknown) => void) => ClaimSession
+
+/** Milliseconds that a connection, and an answer, may take. */
+const connectWithin = 2_000
+const answerWithin = 4_000
+
+/**
+ * A server notices that a machine is gone by unanswered probes, or by what is not acknowledged, after eight seconds: later
+ * than the machine gives up by itself, where it lives and cannot be reached.
+ */
+const settings = `set tcp_keepalives_idle = 4; set tcp_keepalives_interval = 2; set tcp_keepalives_count = 2;
+  set tcp_user_timeout = 8000`
+
+export function claimSessions(
+  { table, lockSpace, takeOver }: ClaimerList,
+  newClient: PostgresDatabase['newClient'],
+): OpenClaimSession {
+  const isHeld = `exists (
+    select from pg_locks where locktype = 'advisory' and classid = ${lockSpace} and objid = claimer.id and objsubid = 2
+      and granted and database = (select oid from pg_database where datname = current_database())
+  )`
+  const enlist = `
+    with enlisted as (insert into ${table} default values returning id)
+    select id, pg_try_advisory_lock(${lockSpace}, id) as held from enlisted`
+  const enlistAgain = `select id, pg_try_advisory_lock(${lockSpace}, id) as held from ${table} where id = $1`
+  const findMissing = `select id from ${table} claimer where not ${isHeld}`
+  const strike = (now: number): string =>
+    `with dead as (delete from ${table} claimer where id = any($1) and not ${isHeld} returning id) ${takeOver(now)}`
+
+  return (onBroken) => {
+    const client = newClient({
+      keepAlive: true,
+      connectionTimeoutMillis: connectWithin,
+      query_timeout: answerWithin,
+      application_name: 'postern-claims',
+    })
+    // Without a listener an error on a connection would end the process.
+    client.on('error', onBroken)
+    client.on('end', () => onBroken())
+    return {
+      async enlist(id) {
+        await client.connect()
+        await client.query(settings)
+        const { rows } = await client.query<{ id: number; held: boolean }>(
+          id === undefined ? enlist : enlistAgain,
+          id === undefined ? [] : [id],
+        )
+        return rows[0]
+      },
+      async findMissing() {
+        const { rows } = await client.query<{ id: number }>(findMissing)
+        return rows.map(({ id }) => id)
+      },
+      async takeOver(ids, now) {
+        return (await client.query(strike(now), [ids])).rowCount ?? 0
+      },
+      async leave(id) {
+        await client.query(`delete from ${table} where id = $1`, [id])
+      },
+      end: () => client.end(),
+    }
+  }
+}

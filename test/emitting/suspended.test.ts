@@ -1,0 +1,178 @@
+// Two processes on one PostgreSQL, of which one sleeps while the other takes its lanes.
+import assert from 'node:assert/strict'
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { engines } from '../harness/engines.ts'
+import { startReceiver, type ReceivedCall } from '../harness/receiver.ts'
+import { adminKey } from '../harness/service.ts'
+import { until } from './harness.ts'
+
+const engine = engines.find(({ name }) => name === 'postgres')
+const skip = !engine && 'TEST_ENGINE leaves PostgreSQL out'
+const main = join(import.meta.dirname, '../../src/main.ts')
+
+interface Process {
+  child: ChildProcess
+  /** POST with JSON, else GET. */
+  call(path: string, json?: unknown): Promise<Response>
+}
+
+const idOf = ({ headers }: ReceivedCall): string => String(headers['webhook-id'])
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+async function start(databaseUrl: string): Promise<Process> {
+  const port = await freePort()
+  const child = spawn(process.execPath, [main, 'serve'], {
+    stdio: 'ignore',
+    env: {
+      PATH: process.env['PATH'],
+      PORT: String(port),
+      DATABASE_URL: databaseUrl,
+      POSTERN_SECRET: 'test-master-secret-of-32-bytes-or-more',
+      WEBHOOK_SECRET: 'x',
+      ADMIN_API_KEY: adminKey,
+      ALLOW_PRIVATE_NETWORK: 'true',
+      RATE_LIMIT: 'off',
+      LOG_LEVEL: 'fatal',
+    },
+  })
+  const base = `http://127.0.0.1:${port}`
+  await until(
+    async () => (await fetch(`${base}/healthz`).catch(() => undefined))?.ok,
+    'the process answers',
+    60_000,
+  )
+  return {
+    child,
+    call: (path, json) =>
+      fetch(base + path, {
+        headers: { authorization: `Bearer ${adminKey}`, 'content-type': 'application/json' },
+        ...(json !== undefined && { method: 'POST', body: JSON.stringify(json) }),
+      }),
+  }
+}
+
+/** Between a process and its database. It can swallow the sessions that say that the process lives. */
+class Proxy {
+  readonly #server: Server
+  readonly #pairs = new Set<{ down: Socket; up: Socket; claims: boolean }>()
+  /** The database, through here. */
+  readonly url: string
+
+  private constructor(server: Server, url: URL) {
+    this.#server = server
+    const through = new URL(url)
+    through.port = String((server.address() as AddressInfo).port)
+    this.url = through.href
+    server.on('connection', (down) => {
+      const up = connect(Number(url.port), url.hostname)
+      const pair = { down, up, claims: false }
+      this.#pairs.add(pair)
+      down.once('data', (first) => (pair.claims = first.includes('postern-claims')))
+      down.pipe(up).pipe(down)
+      for (const [one, other] of [
+        [up, down],
+        [down, up],
+      ] as const)
+        one.on('error', () => other.destroy()).on('close', () => other.destroy())
+    })
+  }
+
+  static async open(databaseUrl: string): Promise<Proxy> {
+    const server = createServer().listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    return new Proxy(server, new URL(databaseUrl))
+  }
+
+  /** The server sees them end; the process does not: what it sends is lost. */
+  swallow(): void {
+    for (const { down, up, claims } of this.#pairs) {
+      if (!claims) continue
+      down.unpipe(up)
+      up.unpipe(down)
+      up.removeAllListeners('close')
+      down.resume()
+      up.destroy()
+    }
+  }
+
+  close(): void {
+    this.#server.close()
+    for (const { down, up } of this.#pairs) for (const socket of [down, up]) socket.destroy()
+  }
+}
+
+test(
+  'a process that slept while others took its lanes sends nothing of what they send, and serves again later',
+  { skip },
+  async () => {
+    const home = await engine!.createDatabase()
+    const proxy = await Proxy.open(home.url)
+    // It answers so many, and holds the others back until it is let go.
+    const held: (() => void)[] = []
+    let letGo = false
+    const receiver = await startReceiver((response) => {
+      const answer = (): void => void setTimeout(() => response.writeHead(204).end(), 20)
+      if (letGo || receiver.calls.length <= 40) answer()
+      else held.push(answer)
+    })
+    const processes: Process[] = []
+    try {
+      const sleeper = await start(proxy.url)
+      processes.push(sleeper)
+      const made = await sleeper.call('/subscribers', { url: receiver.url })
+      assert.equal(made.status, 201)
+      const { id } = (await made.json()) as { id: string }
+      const events = Array.from({ length: 400 }, (_, n) => ({ type: 'a', data: n, id: `event-${n}` }))
+      assert.equal((await sleeper.call('/events', events)).status, 202)
+      await receiver.waitFor(50)
+      sleeper.child.kill('SIGSTOP')
+      proxy.swallow()
+      letGo = true
+      for (const answer of held) answer()
+      const before = receiver.calls.length
+      const other = await start(home.url)
+      processes.push(other)
+      // More than may still be on their way: these are of the other one.
+      await receiver.waitFor(before + 30, 60_000)
+      sleeper.child.kill('SIGCONT')
+
+      await until(
+        async () => {
+          const pending = await other.call(`/subscribers/${id}/deliveries?status=pending`)
+          return ((await pending.json()) as { data: unknown[] }).data.length === 0
+        },
+        'everything is delivered',
+        60_000,
+      )
+      // Whoever woke has found out what became of its lanes when it gets others.
+      other.child.kill('SIGKILL')
+      assert.equal((await sleeper.call('/events', { type: 'a', data: 'last', id: 'last' })).status, 202)
+      await until(
+        async () => receiver.calls.some((call) => idOf(call) === 'last'),
+        'the one that woke has taken over',
+        60_000,
+      )
+      const calls = Map.groupBy(receiver.calls, idOf)
+      const begun = new Set(receiver.calls.slice(0, before))
+      const twice = [...calls].filter(([, some]) => some.length > 1 && !begun.has(some[0]!)).map(([id]) => id)
+      assert.deepEqual(twice, [], 'only what it had begun when it fell asleep came again')
+    } finally {
+      for (const { child } of processes) child.kill('SIGKILL')
+      proxy.close()
+      await receiver.close()
+      await home.drop()
+    }
+  },
+)
