@@ -4,9 +4,10 @@ import { NotSent } from '../network/exchange.ts'
 import type { Database } from '../storage/database.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Attempt, AttemptResult } from './attempt.ts'
-import { Completions } from './completions.ts'
+import { Completions, type Following } from './completions.ts'
 import { Cut } from './cut.ts'
 import type { Destination, Destinations } from './destinations.ts'
+import type { Health } from './health.ts'
 import type { Ending, Lane, Queued } from './lanes.ts'
 import type { DeliveryMetrics } from './metrics.ts'
 import type { Notices } from './notices.ts'
@@ -28,12 +29,14 @@ const mostPassedOver = 64
 const pollEvery = 1_000
 
 export interface DispatcherParts {
-  database: Pick<Database, 'signal' | 'onSignal'>
+  database: Pick<Database, 'signal' | 'onSignal' | 'transaction'>
   queue: DeliveryQueue
   destinations: Pick<Destinations, 'open'>
   attempt: Attempt
+  /** Counts how attempts end. */
+  health: Pick<Health, 'record'>
   /** What follows for the subscriber: it is told, warned or disabled. */
-  tell: Notices['tell']
+  following: Notices['following']
   metrics: DeliveryMetrics
   clock: Clock
   random: Random
@@ -65,7 +68,7 @@ export class Dispatcher implements Worker {
 
   constructor(parts: DispatcherParts) {
     this.#parts = parts
-    this.#completions = new Completions(parts.queue, parts.clock, parts.log)
+    this.#completions = new Completions(parts)
     this.#supply = new Supply({
       ...parts,
       filled: (lane) => this.#fill(lane),
@@ -239,7 +242,7 @@ export class Dispatcher implements Worker {
     destination: Destination,
     end: (ending: Ending) => void,
   ): Promise<void> {
-    const { attempt, clock, metrics, random } = this.#parts
+    const { attempt, clock, health, metrics, random } = this.#parts
     const cut = this.#cut
     let ending: Ending = 'broken-off'
     let event: Payload | undefined
@@ -264,13 +267,14 @@ export class Dispatcher implements Worker {
 
     const verdict = judge(result, destination.schedule, delivery.begun, random)
     metrics.attempted(verdict.kind, result.durationMs)
+    health.record(destination.id, verdict.kind === 'delivered', result.durationMs)
+    const following = this.#parts.following(delivery, destination, event, verdict, result)
     const now = clock.now()
-    if (verdict.kind !== 'retry') await this.#complete(delivery, verdict.kind, now, result)
+    if (verdict.kind !== 'retry') await this.#complete(delivery, verdict.kind, now, result, following)
     else {
-      await this.#complete(delivery, 'pending', now + verdict.delay, result)
+      await this.#complete(delivery, 'pending', now + verdict.delay, result, following)
       if (verdict.delay < pollEvery) this.#wakeIn(verdict.delay + 1, () => this.#supply.hint(lane.id))
     }
-    await this.#parts.tell(delivery, destination, event, verdict, result)
     if (verdict.kind === 'dead')
       this.#parts.log.warn(
         {
@@ -289,9 +293,10 @@ export class Dispatcher implements Worker {
     status: Completion['status'],
     at: number,
     attempt: AttemptResult,
+    following?: Following,
   ): Promise<void> {
     const finishedAt = status === 'pending' ? null : at
-    return this.#completions.add({ delivery, status, dueAt: at, finishedAt, attempt })
+    return this.#completions.add({ delivery, status, dueAt: at, finishedAt, attempt }, following)
   }
 }
 

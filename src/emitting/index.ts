@@ -34,7 +34,6 @@ import { authenticatePortal } from './routes/portal.ts'
 import { SubscriberSecrets } from './secrets.ts'
 import { Subscribers } from './subscribers.ts'
 import { TestEvents } from './test-events.ts'
-import { Untold } from './untold.ts'
 
 export type { EmitWithin } from './emitter.ts'
 export type { Subscribers } from './subscribers.ts'
@@ -87,7 +86,6 @@ export function createEmitting(parts: EmittingParts): Emitting {
     database,
     emitter,
     clock,
-    log,
     disabling,
     disable: (...about) => subscribers.disable(...about),
     changed: (id) => dispatcher.changed(id),
@@ -115,10 +113,8 @@ export function createEmitting(parts: EmittingParts): Emitting {
     }),
     destinations: new Destinations({ database, keyring, secrets, defaults: { timeout, schedule } }),
     attempt: createAttempt({ agent, clock }),
-    tell: (delivery, destination, event, verdict, result) => {
-      health.record(destination.id, verdict.kind === 'delivered', result.durationMs)
-      return notices.tell(delivery, destination, event, verdict, result)
-    },
+    health,
+    following: (...about) => notices.following(...about),
     metrics: deliveryMetrics(metrics),
     clock,
     random,
@@ -142,7 +138,7 @@ export function createEmitting(parts: EmittingParts): Emitting {
     emitBuiltIn: emitter.builtIn,
     subscribers,
     authenticatePortal: authenticatePortal(portal, portalCookie),
-    workers: [dispatcher, replays, new Untold({ database, notices, clock, log })],
+    workers: [dispatcher, replays],
     routes: (app) =>
       emittingRoutes(app, {
         emitter,

@@ -1,10 +1,9 @@
 import { sql } from 'kysely'
 import type { Clock } from '../clock.ts'
-import { Problem } from '../errors.ts'
 import type { Database, Tx } from '../storage/database.ts'
 import type { SubscribersTable } from '../storage/tables.ts'
-import type { Log } from '../telemetry/log.ts'
 import type { AttemptResult } from './attempt.ts'
+import type { Following } from './completions.ts'
 import { holds, type Condition } from './conditions.ts'
 import { consequenceOf, disablesAt, reasonOfFailing, type DisablingPolicy } from './disabling.ts'
 import type { Destination } from './destinations.ts'
@@ -20,7 +19,6 @@ export interface NoticesParts {
   database: Database
   emitter: Emitter
   clock: Clock
-  log: Log
   disabling: DisablingPolicy
   /** Disables a subscriber, if it is active and still at that address, and fails if `failing`; tells it, too. */
   disable: (
@@ -49,50 +47,26 @@ export class Notices {
   }
 
   /**
-   * What an attempt means for its subscriber, when it is written down. A dead letter that a crash between the two leaves
-   * untold is told at the next start. Never rejects: a delivery does not depend on it.
+   * What an attempt means for its subscriber, to be done in the transaction that writes it down; `undefined` when that is
+   * nothing, as it mostly is.
    */
-  async tell(
+  following(
     delivery: Claimed,
     destination: Destination,
     event: Payload,
     verdict: Verdict,
     result: AttemptResult,
-  ): Promise<void> {
+  ): Following | undefined {
     const consequences = [...this.#consequences(delivery, destination, event, verdict, result)]
-    if (consequences.length === 0) return
-    const { database, log } = this.#parts
-    try {
-      await database.transaction(
-        async (tx) => {
-          for (const follow of consequences) await follow(tx)
-        },
-        { lane: 'work' },
-      )
-      this.#parts.changed(destination.id)
-      database.signal('deliveries')
-    } catch (error) {
-      log.error({ err: error, subscriberId: destination.id }, 'admins could not be told of a delivery')
-    }
-  }
-
-  /** That a delivery was given up, unless it was told before. */
-  async tellDead(
-    subscriber: Pick<SubscribersTable, 'id' | 'url' | 'owner'>,
-    delivery: Pick<Claimed, 'id' | 'event' | 'number' | 'begun'>,
-    event: Pick<Payload, 'event_id' | 'type'>,
-    result: Pick<AttemptResult, 'status' | 'error'>,
-  ): Promise<void> {
-    const { database } = this.#parts
-    const about = { subscriber: subscriberOf(subscriber), delivery: deliveryOf(delivery, event, result) }
-    try {
-      await database.transaction((tx) => this.#emit(tx, 'delivery.dead', about, idOfDead(delivery)), {
-        lane: 'work',
-      })
-      database.signal('deliveries')
-    } catch (error) {
-      // Told before, when something about the subscriber was different.
-      if (!(error instanceof Problem && error.code === 'id-conflict')) throw error
+    if (consequences.length === 0) return undefined
+    return {
+      async within(tx) {
+        for (const follow of consequences) await follow(tx)
+      },
+      committed: () => {
+        this.#parts.changed(destination.id)
+        this.#parts.database.signal('deliveries')
+      },
     }
   }
 
@@ -119,7 +93,7 @@ export class Notices {
         else if (next === 'disable')
           yield (tx) => disable(tx, destination, reasonOfFailing(failingSince!), true)
       }
-      if (dead) yield (tx) => this.#emit(tx, 'delivery.dead', about, idOfDead(delivery))
+      if (dead) yield (tx) => this.#emit(tx, 'delivery.dead', about)
     }
     if (verdict.kind !== 'retry' && verdict.disable !== undefined) {
       const reason = verdict.disable
@@ -189,7 +163,7 @@ export class Notices {
   }
 
   /** Whether anybody is to get it; if not, there is no such event. */
-  async #emit(tx: Tx, type: string, data: object, id?: string): Promise<boolean> {
+  async #emit(tx: Tx, type: string, data: object): Promise<boolean> {
     const { database, emitter } = this.#parts
     const rows = await tx
       .selectFrom('subscribers')
@@ -208,16 +182,11 @@ export class Notices {
     if (wanting.length === 0) return false
     await emitter.toThese(
       tx,
-      { type, data, id },
+      { type, data },
       wanting.map(({ id }) => id),
     )
     return true
   }
-}
-
-/** The same however often it is told; another one when it is given up again after a replay. */
-function idOfDead({ id, number }: Pick<Claimed, 'id' | 'number'>): string {
-  return `delivery.dead:${id}:${number}`
 }
 
 function subscriberOf({ id, url, owner }: Pick<SubscribersTable, 'id' | 'url' | 'owner'>) {

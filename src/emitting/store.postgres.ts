@@ -1,3 +1,4 @@
+import { CompiledQuery } from 'kysely'
 import type { QueryResultRow } from 'pg'
 import type { Clock } from '../clock.ts'
 import type { PostgresDatabase } from '../storage/database.ts'
@@ -10,6 +11,7 @@ import {
   readsOf,
   subscribersPerLook,
   toClaimed,
+  type Completion,
   type DeliveryQueue,
   type Wanted,
 } from './store.ts'
@@ -178,25 +180,11 @@ export function postgresQueue({ database, clock, onError }: PostgresQueueParts):
       )
     },
     async complete(completions) {
-      // In one order, so that two processes that write down the same do not wait for each other.
-      const sorted = completions.toSorted((a, b) => a.delivery.id - b.delivery.id)
-      const column = <T>(of: (completion: (typeof completions)[number]) => T): T[] => sorted.map(of)
-      await run('complete', complete, [
-        column(({ delivery }) => delivery.id),
-        column(({ delivery }) => delivery.number),
-        column(({ status }) => status),
-        column(({ dueAt }) => dueAt),
-        column(({ finishedAt }) => finishedAt),
-        column(({ attempt }) => attempt.at),
-        column(({ attempt }) => attempt.durationMs),
-        column(({ attempt }) => attempt.status),
-        column(({ attempt }) => attempt.error),
-        column(({ attempt }) => attempt.failure),
-        column(({ attempt }) => attempt.phases),
-        column(({ attempt }) => attempt.requestHeaders),
-        column(({ attempt }) => attempt.responseHeaders),
-        column(({ attempt }) => attempt.responseBody && Buffer.from(attempt.responseBody)),
-      ])
+      await run('complete', complete, columnsOf(completions))
+    },
+    async completeWithin(tx, completion) {
+      const { numAffectedRows } = await tx.executeQuery(CompiledQuery.raw(complete, columnsOf([completion])))
+      return numAffectedRows === 1n
     },
     sure: () => claimer.sure,
     leave: () => claimer.close(),
@@ -214,4 +202,26 @@ export function postgresQueue({ database, clock, onError }: PostgresQueueParts):
     if (wanted.length === 0) return []
     return run<DueRow>('read_first', readFirst, [now, wanted.map(({ subscriberId }) => subscriberId)])
   }
+}
+
+function columnsOf(completions: readonly Completion[]): unknown[] {
+  // In one order, so that two processes that write down the same do not wait for each other.
+  const sorted = completions.toSorted((a, b) => a.delivery.id - b.delivery.id)
+  const column = <T>(of: (completion: Completion) => T): T[] => sorted.map(of)
+  return [
+    column(({ delivery }) => delivery.id),
+    column(({ delivery }) => delivery.number),
+    column(({ status }) => status),
+    column(({ dueAt }) => dueAt),
+    column(({ finishedAt }) => finishedAt),
+    column(({ attempt }) => attempt.at),
+    column(({ attempt }) => attempt.durationMs),
+    column(({ attempt }) => attempt.status),
+    column(({ attempt }) => attempt.error),
+    column(({ attempt }) => attempt.failure),
+    column(({ attempt }) => attempt.phases),
+    column(({ attempt }) => attempt.requestHeaders),
+    column(({ attempt }) => attempt.responseHeaders),
+    column(({ attempt }) => attempt.responseBody && Buffer.from(attempt.responseBody)),
+  ]
 }

@@ -1,4 +1,6 @@
+import { CompiledQuery } from 'kysely'
 import type { SqliteDatabase } from '../storage/database.ts'
+import type { SqlValue } from '../storage/sqlite/connection.ts'
 import {
   isRetry,
   nextDue,
@@ -6,6 +8,7 @@ import {
   subscribersPerLook,
   toClaimed,
   type Claimed,
+  type Completion,
   type DeliveryQueue,
   type Wanted,
 } from './store.ts'
@@ -88,32 +91,15 @@ export function sqliteQueue(database: SqliteDatabase): DeliveryQueue {
     read: (wanted, now) => Promise.resolve(wanted.flatMap((one) => read(one, now))),
     complete: (completions) =>
       database.batchAside('work', [
-        {
-          sql: finish,
-          rows: completions.map(({ delivery, status, dueAt, finishedAt }) => [
-            delivery.number,
-            status,
-            dueAt,
-            finishedAt,
-            delivery.id,
-          ]),
-        },
-        {
-          sql: record,
-          rows: completions.map(({ delivery, attempt }) => [
-            delivery.id,
-            attempt.at,
-            attempt.durationMs,
-            attempt.status,
-            attempt.error,
-            attempt.failure,
-            attempt.phases,
-            attempt.requestHeaders,
-            attempt.responseHeaders,
-            attempt.responseBody,
-          ]),
-        },
+        { sql: finish, rows: completions.map(toFinish) },
+        { sql: record, rows: completions.map(toRecord) },
       ]),
+    async completeWithin(tx, completion) {
+      const finished = await tx.executeQuery(CompiledQuery.raw(finish, toFinish(completion)))
+      if (finished.numAffectedRows !== 1n) return false
+      await tx.executeQuery(CompiledQuery.raw(record, toRecord(completion)))
+      return true
+    },
     sure: () => true,
     leave: () => Promise.resolve(),
     async oldestDue(now, busy) {
@@ -121,4 +107,23 @@ export function sqliteQueue(database: SqliteDatabase): DeliveryQueue {
       return rows.find(({ id }) => !busy.has(id))?.due
     },
   }
+}
+
+function toFinish({ delivery, status, dueAt, finishedAt }: Completion): SqlValue[] {
+  return [delivery.number, status, dueAt, finishedAt, delivery.id]
+}
+
+function toRecord({ delivery, attempt }: Completion): SqlValue[] {
+  return [
+    delivery.id,
+    attempt.at,
+    attempt.durationMs,
+    attempt.status,
+    attempt.error,
+    attempt.failure,
+    attempt.phases,
+    attempt.requestHeaders,
+    attempt.responseHeaders,
+    attempt.responseBody,
+  ]
 }

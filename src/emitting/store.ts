@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { Database, Queryable } from '../storage/database.ts'
+import type { Database, Queryable, Tx } from '../storage/database.ts'
 import type { ClaimListener } from '../storage/postgres/claimer.ts'
 import type { SubscribersTable } from '../storage/tables.ts'
 
@@ -95,6 +95,8 @@ export interface DeliveryQueue {
    * before, by whoever had the lane then, only a success still counts.
    */
   complete(completions: readonly Completion[]): Promise<void>
+  /** The same of one within a transaction. Returns whether it counts. */
+  completeWithin(tx: Tx, completion: Completion): Promise<boolean>
   /**
    * Whether the lanes that were taken are still ours, at this very moment. False when nobody knows: then it is found out, and
    * the listener of `attend` hears of it, by `regained` or by `lost`.

@@ -105,50 +105,6 @@ onEachEngine('operational events', (engine) => {
     await Promise.all([service.close(), admins.close(), receiver.close(), gone.close()])
   })
 
-  test('dead letters that a crash left untold are told at the next start, and no other ones again', async () => {
-    const database = await engine.createDatabase()
-    const [admins, receiver] = await Promise.all([startReceiver(), startReceiver(500)])
-    const first = await startEmitting(engine, { databaseUrl: database.url })
-    const operational = await subscribe(first, { url: admins.url, operational: true })
-    const { id } = await subscribe(first, { url: receiver.url })
-    await emit(first, { id: 'd-1', type: 'a', data: 1 })
-    await admins.waitFor(1)
-    // As a crash behind the write of the second leaves it.
-    await expectJson(first, 200, `/subscribers/${operational.id}`, {
-      method: 'PATCH',
-      json: { status: 'disabled' },
-    })
-    await emit(first, { id: 'd-2', type: 'a', data: 2 })
-    await until(async () => (await deliveries(first, id, '?status=dead')).length === 2, 'both are dead')
-    await first.close()
-    const idle = await startEmitting(engine, {
-      databaseUrl: database.url,
-      parts: { roles: { http: true, workers: false } },
-    })
-    await expectJson(idle, 200, `/subscribers/${operational.id}`, {
-      method: 'PATCH',
-      json: { status: 'active' },
-    })
-    await idle.close()
-    for (let start = 0; start < 2; start += 1) {
-      const service = await startEmitting(engine, { databaseUrl: database.url })
-      await until(
-        async () => (await deliveries(service, operational.id, '?status=delivered')).length === 2,
-        'both are told',
-      )
-      await service.close()
-    }
-    assert.deepEqual(
-      read(admins).map(({ type, data }) => [type, data.delivery!.eventId]),
-      [
-        ['delivery.dead', 'd-1'],
-        ['delivery.dead', 'd-2'],
-      ],
-    )
-    await Promise.all([admins.close(), receiver.close()])
-    await database.drop()
-  })
-
   test('what operational subscribers do themselves is not told, and they get nothing else', async () => {
     const [service, admins, broken] = await Promise.all([
       startEmitting(engine),

@@ -38,6 +38,7 @@ export class DispatcherNode {
           world.notify()
         },
         onSignal: (signal, listener) => signals.on(signal, listener),
+        transaction: () => Promise.reject(new Error('nothing follows here')),
       },
       queue: simulatedQueue(world, process, claimer),
       destinations: {
@@ -62,7 +63,8 @@ export class DispatcherNode {
         },
       },
       attempt: receivers.attemptOf(world, process),
-      tell: () => Promise.resolve(),
+      health: { record: () => undefined },
+      following: () => undefined,
       metrics: { attempted: () => undefined },
       clock: process,
       random: () => chance.next(),

@@ -61,6 +61,7 @@ export function simulatedQueue(world: World, process: VirtualProcess, claimer: C
     payloads: (events) =>
       call('payloads', () => new Map(events.map((event): [number, Payload] => [event, payloadOf(event)]))),
     complete: (completions) => call('complete', () => tables.complete(completions, time.now)),
+    completeWithin: () => Promise.reject(new Error('nothing follows here')),
     sure: () => engine === 'sqlite' || claimer.sure,
     leave: () => claimer.close(),
     oldestDue: () => Promise.resolve(undefined),

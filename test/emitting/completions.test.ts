@@ -1,0 +1,160 @@
+// What follows from a completion is written with it, or not at all.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { systemClock } from '../../src/clock.ts'
+import { newId } from '../../src/crypto/ids.ts'
+import { Completions, type Following } from '../../src/emitting/completions.ts'
+import { openQueue } from '../../src/emitting/queue.ts'
+import type { Completion, DeliveryQueue } from '../../src/emitting/store.ts'
+import type { Database } from '../../src/storage/database.ts'
+import { migrate } from '../../src/storage/migrate.ts'
+import { openDatabase } from '../../src/storage/open.ts'
+import { StorageUnavailable } from '../../src/storage/unavailable.ts'
+import { createLog } from '../../src/telemetry/log.ts'
+import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
+
+onEachEngine('completions', (engine) => {
+  let testDatabase: TestDatabase
+  let database: Database
+  let queue: DeliveryQueue
+  let completions: Completions
+
+  before(async () => {
+    testDatabase = await engine.createDatabase()
+    database = await openDatabase(testDatabase.url)
+    await migrate(database)
+    queue = openQueue({ database, clock: systemClock, onError: () => undefined })
+    completions = new Completions({ queue, database, clock: systemClock, log: createLog('silent') })
+  })
+
+  after(async () => {
+    await queue.leave()
+    await database.close()
+    await testDatabase.drop()
+  })
+
+  async function newDelivery(): Promise<{ id: number; subscriberId: string }> {
+    const subscriberId = newId(1)
+    const id = await database.transaction(async (tx) => {
+      await tx
+        .insertInto('subscribers')
+        .values({
+          id: subscriberId,
+          url: 'http://127.0.0.1:9/',
+          event_types: '["*"]',
+          status: 'active',
+          ordered: 0,
+          signing: 'v1',
+          http_signature: 0,
+          operational: 0,
+          created_at: 1,
+          updated_at: 1,
+        })
+        .execute()
+      const delivery = {
+        event: 1,
+        subscriber_id: subscriberId,
+        status: 'pending' as const,
+        attempts: 0,
+        attempts_before: 0,
+        due_at: 1,
+        created_at: 1,
+      }
+      return (await tx.insertInto('deliveries').values(delivery).returning('id').executeTakeFirstOrThrow()).id
+    })
+    return { id, subscriberId }
+  }
+
+  const dead = (id: number, number = 1): Completion => ({
+    delivery: { id, number },
+    status: 'dead',
+    dueAt: 5,
+    finishedAt: 5,
+    attempt: {
+      at: 4,
+      durationMs: 1,
+      status: 500,
+      error: 'answered 500',
+      failure: 'server-error',
+      phases: null,
+      requestHeaders: '{}',
+      responseHeaders: null,
+      responseBody: null,
+    },
+  })
+
+  /** Marks the subscriber, and fails behind that so often. */
+  function marking(subscriberId: string, fails: Error[] = []): Following & { commits: number } {
+    return {
+      commits: 0,
+      async within(tx) {
+        await tx
+          .updateTable('subscribers')
+          .set({ description: 'told' })
+          .where('id', '=', subscriberId)
+          .execute()
+        const error = fails.shift()
+        if (error) throw error
+      },
+      committed() {
+        this.commits += 1
+      },
+    }
+  }
+
+  async function state({ id, subscriberId }: { id: number; subscriberId: string }): Promise<unknown[]> {
+    const { reader } = database
+    const { status, attempts } = await reader
+      .selectFrom('deliveries')
+      .selectAll()
+      .where('id', '=', id)
+      .executeTakeFirstOrThrow()
+    const { description } = await reader
+      .selectFrom('subscribers')
+      .select('description')
+      .where('id', '=', subscriberId)
+      .executeTakeFirstOrThrow()
+    const kept = await reader.selectFrom('attempts').select('number').where('delivery', '=', id).execute()
+    return [status, attempts, kept.length, description]
+  }
+
+  test('it is there with the completion, of many at once', async () => {
+    const some = await Promise.all(Array.from({ length: 60 }, newDelivery))
+    const plain = await newDelivery()
+    const following = some.map(({ subscriberId }) => marking(subscriberId))
+    await Promise.all([
+      ...some.map(({ id }, index) => completions.add(dead(id), following[index])),
+      completions.add(dead(plain.id)),
+    ])
+    for (const one of some) assert.deepEqual(await state(one), ['dead', 1, 1, 'told'])
+    assert.deepEqual(await state(plain), ['dead', 1, 1, null])
+    assert.ok(following.every(({ commits }) => commits === 1))
+  })
+
+  test('nothing follows from what somebody else has written down', async () => {
+    const delivery = await newDelivery()
+    await queue.complete([dead(delivery.id)])
+    await completions.add(dead(delivery.id), marking(delivery.subscriberId))
+    assert.deepEqual(await state(delivery), ['dead', 1, 1, null])
+  })
+
+  test('a database that is away for a moment: both are written when it is back', async () => {
+    const delivery = await newDelivery()
+    const away = new StorageUnavailable(new Error('away'))
+    await completions.add(dead(delivery.id), marking(delivery.subscriberId, [away]))
+    assert.deepEqual(await state(delivery), ['dead', 1, 1, 'told'])
+  })
+
+  test('what cannot follow keeps no attempt from being written down, nor what follows from others', async () => {
+    const [bad, good] = await Promise.all([newDelivery(), newDelivery()])
+    const wrong = new Error('wrong')
+    const following = marking(bad.subscriberId, [wrong, wrong])
+    await Promise.all([
+      completions.add(dead(good.id), marking(good.subscriberId)),
+      completions.add(dead(bad.id), following),
+    ])
+    assert.deepEqual(await state(bad), ['dead', 1, 1, null])
+    assert.deepEqual(await state(good), ['dead', 1, 1, 'told'])
+    assert.equal(following.commits, 0)
+  })
+})
