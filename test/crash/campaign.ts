@@ -3,9 +3,10 @@ import { openDatabase } from '../../src/storage/open.ts'
 import { Chance } from '../harness/chance.ts'
 import type { Engine } from '../harness/engines.ts'
 import { eventually } from '../receiving/harness.ts'
+import { environment } from './handlers.ts'
 import { checkOutcome, createEffects, settled, type Outcome } from './outcome.ts'
 import { Processes } from './processes.ts'
-import { Progress } from './progress.ts'
+import { Progress, tallyOfInbox } from './progress.ts'
 import { Senders } from './senders.ts'
 
 export interface CampaignOptions {
@@ -44,14 +45,15 @@ export async function campaign(
   const database = await openDatabase(home.url)
   let senders: Senders | undefined
   let progress: Progress | undefined
-  const processes = new Processes(home.url, chance, {
+  const counts = {
     acknowledged: () => senders?.acknowledged.size ?? 0,
     ended: () => progress?.ended ?? 0,
-  })
+  }
+  const processes = new Processes(home.url, chance, counts, environment)
   try {
     await migrate(database)
     await createEffects(database)
-    const looking = (progress = new Progress(database))
+    const looking = (progress = new Progress(() => tallyOfInbox(database)))
     const sending = (senders = new Senders(
       8,
       chance,

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { engines, onEachEngine } from '../harness/engines.ts'
 import { campaign } from './campaign.ts'
+import { deliveryCampaign } from './deliveries.ts'
 import { sufferOutages } from './outages.ts'
 
 onEachEngine('kill -9', (engine) => {
@@ -10,6 +11,11 @@ onEachEngine('kill -9', (engine) => {
   test('loses nothing that was acknowledged, does nothing twice, and keeps the order of a key', async () => {
     const { acknowledged } = await campaign(engine, { kills: 5, processes, seed: 1 })
     assert.ok(acknowledged > 50, `only ${acknowledged} were acknowledged`)
+  })
+
+  test('delivers or dead-letters whatever was accepted, in its order, and again only what it cut off', async () => {
+    const { accepted, dead } = await deliveryCampaign(engine, { kills: 5, processes, seed: 1 })
+    assert.ok(accepted > 30 && dead > 0, `${accepted} were accepted, ${dead} given up`)
   })
 })
 

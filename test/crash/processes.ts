@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Chance } from '../harness/chance.ts'
 import { webhookSecret } from '../harness/service.ts'
-import { environment } from './handlers.ts'
 
 /** Milliseconds from a start to a kill within it, at most. */
 const longestStart = 600
@@ -29,13 +28,22 @@ export interface Counts {
 /** Processes of the service on one database, each killed and started again at random moments. */
 export class Processes {
   kills = 0
+  /** When each was, in milliseconds as `performance.now` has it. */
+  readonly killedAt: number[] = []
   readonly #databaseUrl: string
   readonly #chance: Chance
   readonly #counts: Counts
+  readonly #environment: Readonly<Record<string, string>>
   readonly #running = new Map<number, { child: ChildProcess; baseUrl?: string }>()
 
-  constructor(databaseUrl: string, chance: Chance, counts: Counts) {
+  constructor(
+    databaseUrl: string,
+    chance: Chance,
+    counts: Counts,
+    environment: Readonly<Record<string, string>>,
+  ) {
     this.#databaseUrl = databaseUrl
+    this.#environment = environment
     this.#chance = chance
     this.#counts = counts
   }
@@ -76,6 +84,7 @@ export class Processes {
       }
     }
     this.#running.delete(place)
+    this.killedAt.push(performance.now())
     child.kill('SIGKILL')
     await gone
   }
@@ -89,7 +98,7 @@ export class Processes {
         POSTERN_SECRET: 'test-master-secret-of-32-bytes-or-more',
         WEBHOOK_SECRET: webhookSecret,
         RATE_LIMIT: 'off',
-        ...environment,
+        ...this.#environment,
       },
     })
     const running: { child: ChildProcess; baseUrl?: string } = { child }

@@ -3,16 +3,22 @@ import type { Database } from '../../src/storage/database.ts'
 /** Milliseconds between two looks. */
 const every = 100
 
-/** How many events have ended, processed or failed, and how many have not. */
+/** How many have a status. */
+export interface Tally {
+  status: string
+  count: number
+}
+
+/** How many events, or deliveries, have ended, and how many have not. */
 export class Progress {
   ended = 0
   left = 0
-  readonly #database: Database
+  readonly #read: () => Promise<Tally[]>
   #timer: NodeJS.Timeout | undefined
   #stopped = false
 
-  constructor(database: Database) {
-    this.#database = database
+  constructor(read: () => Promise<Tally[]>) {
+    this.#read = read
     this.#look()
   }
 
@@ -22,7 +28,7 @@ export class Progress {
   }
 
   #look(): void {
-    void this.#read()
+    void this.#count()
       // The database is somebody's who is being killed: the next look tells.
       .catch(() => undefined)
       .then(() => {
@@ -30,15 +36,29 @@ export class Progress {
       })
   }
 
-  async #read(): Promise<void> {
-    const rows = await this.#database.reader
-      .selectFrom('inbox')
-      .select((eb) => ['status', eb.fn.countAll<number>().as('count')])
-      .groupBy('status')
-      .execute()
-    const sum = (...statuses: string[]): number =>
-      rows.filter(({ status }) => statuses.includes(status)).reduce((total, { count }) => total + count, 0)
-    this.ended = sum('processed', 'failed')
-    this.left = sum('pending', 'blocked')
+  async #count(): Promise<void> {
+    const tallies = await this.#read()
+    const sum = (left: boolean): number =>
+      tallies.reduce((total, { status, count }) => total + (unfinished.has(status) === left ? count : 0), 0)
+    this.left = sum(true)
+    this.ended = sum(false)
   }
+}
+
+const unfinished = new Set(['pending', 'blocked'])
+
+export function tallyOfInbox({ reader }: Database): Promise<Tally[]> {
+  return reader
+    .selectFrom('inbox')
+    .select((eb) => ['status', eb.fn.countAll<number>().as('count')])
+    .groupBy('status')
+    .execute()
+}
+
+export function tallyOfDeliveries({ reader }: Database): Promise<Tally[]> {
+  return reader
+    .selectFrom('deliveries')
+    .select((eb) => ['status', eb.fn.countAll<number>().as('count')])
+    .groupBy('status')
+    .execute()
 }

@@ -1,10 +1,12 @@
 // `npm run crash`: kills processes of the service at random moments.
 //   npm run crash -- --kills 300 --engine both --processes 2
+//   npm run crash -- --of deliveries   while events are emitted and delivered, instead of received and processed
 //   npm run crash -- --outages 50      stops PostgreSQL with -m immediate instead
 import { parseArgs } from 'node:util'
 import { engines } from '../harness/engines.ts'
 import { startPostgres } from '../harness/postgres.ts'
 import { campaign } from './campaign.ts'
+import { deliveryCampaign } from './deliveries.ts'
 import { sufferOutages } from './outages.ts'
 
 const { values } = parseArgs({
@@ -14,6 +16,7 @@ const { values } = parseArgs({
     processes: { type: 'string', default: '1' },
     outages: { type: 'string' },
     seed: { type: 'string', default: '1' },
+    of: { type: 'string', default: 'handlers' },
   },
 })
 const number = (name: 'kills' | 'processes' | 'outages' | 'seed'): number => {
@@ -24,6 +27,9 @@ const number = (name: 'kills' | 'processes' | 'outages' | 'seed'): number => {
 const chosen = engines.filter(({ name }) => values.engine === 'both' || values.engine === name)
 if (chosen.length === 0) throw new Error('--engine is sqlite, postgres or both')
 const seed = number('seed')
+const campaigns = { handlers: campaign, deliveries: deliveryCampaign }
+if (values.of !== 'handlers' && values.of !== 'deliveries') throw new Error('--of is handlers or deliveries')
+const chosenCampaign = campaigns[values.of]
 
 if (values.outages === undefined) await kill()
 else await takeAway()
@@ -39,7 +45,7 @@ async function kill(): Promise<void> {
         if (kills % 50 === 0) console.log(`${engine.name}: ${kills} kills`)
       }
       await report({ engine: engine.name, processes }, () =>
-        campaign(engine, { kills: number('kills'), processes, seed, onKill }),
+        chosenCampaign(engine, { kills: number('kills'), processes, seed, onKill }),
       )
     }
   } finally {
