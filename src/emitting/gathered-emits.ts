@@ -48,7 +48,12 @@ export class GatheredEmits {
   async #commitAll(): Promise<void> {
     if (this.#committing >= atOnce[this.#parts.database.engine]) return
     this.#committing += 1
-    while (this.#waiting.length > 0) await this.#commit(this.#waiting.splice(0, most))
+    while (this.#waiting.length > 0) {
+      // What comes in this same turn of the loop shares the commit: SQLite would let nothing else come meanwhile.
+      await new Promise((resolve) => setImmediate(resolve))
+      const some = this.#waiting.splice(0, most)
+      if (some.length > 0) await this.#commit(some)
+    }
     this.#committing -= 1
   }
 
