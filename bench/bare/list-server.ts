@@ -6,7 +6,7 @@ import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import pg from 'pg'
 import type { EngineName } from '../harness/databases.ts'
 import { parametersOf, ready } from '../harness/helper.ts'
-import { bareLists, type Value } from '../lists/queries.ts'
+import { bareLists, type Query, type Value } from '../lists/queries.ts'
 
 const { engine, url, on } = parametersOf<{
   engine: EngineName
@@ -41,13 +41,13 @@ function postgresReader(): (sql: string, values: Value[]) => Promise<Rows> {
     (await pool.query<Record<string, unknown>>({ name: names.get(sql)!, text: sql, values })).rows
 }
 
-async function page(path: string, parameters: URLSearchParams): Promise<object> {
+async function page(path: string, query: Query): Promise<object> {
   const list = lists[path]
   if (!list) throw new Error(`no list ${path}`)
   let rows: Rows = []
   let total: unknown
   for (const { sql, values } of list.statements) {
-    rows = await read(sql, values(parameters))
+    rows = await read(sql, values(query))
     total ??= rows[0]?.['total']
   }
   return { data: rows.slice(0, list.limit), total, more: rows.length > list.limit }
@@ -55,7 +55,8 @@ async function page(path: string, parameters: URLSearchParams): Promise<object> 
 
 async function respond(target: string, response: ServerResponse): Promise<void> {
   const [path, query] = target.split('?', 2)
-  const body = Buffer.from(JSON.stringify(await page(path!, new URLSearchParams(query))))
+  const parameters = new URLSearchParams(query)
+  const body = Buffer.from(JSON.stringify(await page(path!, (name) => parameters.get(name))))
   response.writeHead(200, { 'content-type': 'application/json', 'content-length': body.length }).end(body)
 }
 
@@ -74,7 +75,7 @@ if (on === 'node:http') {
 } else {
   const app = Fastify()
   for (const path of Object.keys(lists))
-    app.get(path, (request) => page(path, new URLSearchParams(request.query as Record<string, string>)))
+    app.get(path, ({ query }) => page(path, (name) => (query as Record<string, string>)[name] ?? null))
   await app.listen({ port: 0, host: '127.0.0.1' })
   ready({ port: (app.server.address() as AddressInfo).port })
 }

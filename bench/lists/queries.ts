@@ -9,6 +9,8 @@ import { users } from '../../src/listing/resources/users.ts'
 import type { EngineName } from '../harness/databases.ts'
 
 export type Value = string | number
+/** A parameter of the query string, by its name. */
+export type Query = (name: string) => string | null
 
 /** One list for a bare handler: Postern's very statements, and where their values come from. */
 export interface BareList {
@@ -19,14 +21,14 @@ export interface BareList {
 
 interface Statement {
   sql: string
-  values: (query: URLSearchParams) => Value[]
+  values: (query: Query) => Value[]
 }
 
 export const productQuery = { category: 'books', minPrice: '100', inStock: 'true', sort: '-price,name' }
 
 /** By path. The statements are made by the code that Postern makes them with, so that they cannot differ. */
 export function bareLists(engine: EngineName): Readonly<Record<string, BareList>> {
-  const offset = (query: URLSearchParams): Value => (Number(query.get('page')) - 1) * users.limit.default
+  const offset = (query: Query): Value => (Number(query('page')) - 1) * users.limit.default
   const filters = readFilters(products, productQuery).applied
   const page = (limit: number) => ({ rows: limit + 1, filters: [] })
   return {
@@ -56,7 +58,7 @@ export function bareLists(engine: EngineName): Readonly<Record<string, BareList>
       statements: [
         {
           sql: `select ${columns} from events e where e.id > ${place(engine, 1)} and e.id <= ${place(engine, 2)} order by e.id limit ${place(engine, 3)}`,
-          values: (query) => [Number(query.get('cursor')), Number.MAX_SAFE_INTEGER, 21],
+          values: (query) => [Number(query('cursor')), Number.MAX_SAFE_INTEGER, 21],
         },
       ],
     },
@@ -74,7 +76,7 @@ export function bareLists(engine: EngineName): Readonly<Record<string, BareList>
             },
             engine,
           ),
-          (query) => [query.get('category')!, Number(query.get('minPrice'))],
+          (query) => [query('category')!, Number(query('minPrice'))],
         ),
       ],
     },
@@ -86,14 +88,14 @@ export function bareLists(engine: EngineName): Readonly<Record<string, BareList>
             { ...page(posts.limit.default), list: posts, order: readOrder(posts, undefined), from: 'key' },
             engine,
           ),
-          (query) => [query.get('createdAt')!, query.get('id')!],
+          (query) => [query('createdAt')!, query('id')!],
         ),
       ],
     },
   }
 }
 
-function statement({ sql, slots }: Plan, values: (query: URLSearchParams) => Value[]): Statement {
+function statement({ sql, slots }: Plan, values: (query: Query) => Value[]): Statement {
   return {
     sql,
     values(query) {

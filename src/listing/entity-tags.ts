@@ -34,13 +34,12 @@ export function entityTags(database: Database, reader: ListReader): EntityTags {
  * SQLite counts the commits of other connections, and the connection that reads never writes: the same number means the same
  * data, whatever was asked.
  */
-function sqliteTags({ readConnection }: SqliteDatabase): EntityTags {
+function sqliteTags(database: SqliteDatabase): EntityTags {
   // The count is of this connection's life.
   const life = randomUUID()
   return {
     before(question, ifNoneMatch) {
-      const row = readConnection.get<{ data_version: number }>('pragma data_version')
-      const state = short(`${life} ${row!.data_version} ${question}`)
+      const state = short(`${life} ${database.dataVersion()} ${question}`)
       return { state, known: ofState(state, ifNoneMatch) }
     },
     of: ({ state }) => tag(state!, ''),

@@ -1,6 +1,6 @@
 import type { Item } from './items.ts'
-import type { ListDeclaration } from './list.ts'
-import type { CursorPage, KeysetPage, OffsetPage, Page, Parameters } from './page.ts'
+import type { CursorPage, KeysetPage, OffsetPage, Page } from './page.ts'
+import type { Parameters, Query } from './query.ts'
 import type { Row } from './store.ts'
 
 /** A list's answer: the body as JSON text, and the Link header. */
@@ -16,7 +16,7 @@ const longestLink = 4_000
 type Relation = 'next' | 'prev' | 'first' | 'last'
 type Links = [Relation, Parameters][]
 
-export function answerOf(page: Page, parameters: Parameters, present: (row: Row) => Item): Answer {
+export function answerOf(page: Page, present: (row: Row) => Item): Answer {
   const { rest, links } =
     page.style === 'offset'
       ? offsetParts(page)
@@ -24,7 +24,7 @@ export function answerOf(page: Page, parameters: Parameters, present: (row: Row)
         ? cursorParts(page)
         : keysetParts(page)
   const body = JSON.stringify({ data: page.rows.map(present), ...rest })
-  return { body, link: linkHeader(page.query.list, parameters, links) }
+  return { body, link: linkHeader(page.query, links) }
 }
 
 /** `{data, pageInfo: {hasNextPage, nextCursor}}`, and the same two of the previous page in lists that go both ways. */
@@ -69,25 +69,43 @@ function offsetParts({ page, limit, total, estimated, hasNext, query }: OffsetPa
   return { rest: { pagination }, links }
 }
 
-/** Known parameters only, encoded anew: nothing that a client wrote reaches the header as it was. */
-function linkHeader(list: ListDeclaration, parameters: Parameters, links: Links): string | undefined {
-  const known = [
-    ...(list.sort.length > 0 ? ['sort'] : []),
-    'limit',
-    ...list.filters.map(({ parameter }) => parameter),
-    ...(list.choices ? ['fields', 'count'] : []),
-    ...(list.expand.length > 0 ? ['expand'] : []),
-  ]
+function linkHeader(query: Query, links: Links): string | undefined {
+  if (links.length === 0) return undefined
+  const { path } = query.list
+  const kept = keptParameters(query, links[0]![1])
   const header = links
-    .map(([relation, changed]) => {
-      const query = new URLSearchParams()
-      for (const name of known) {
-        const value = parameters[name]
-        if (value !== undefined) query.set(name, value)
-      }
-      for (const [name, value] of Object.entries(changed)) query.set(name, value)
-      return `<${list.path}?${query.toString()}>; rel="${relation}"`
-    })
+    .map(
+      ([relation, place]) =>
+        `<${path}?${kept}${new URLSearchParams(place as Record<string, string>).toString()}>; rel="${relation}"`,
+    )
     .join(', ')
-  return header === '' || header.length > longestLink ? undefined : header
+  return header.length > longestLink ? undefined : header
 }
+
+/**
+ * What stays the same from page to page, with `&` behind it. Known parameters only, encoded anew: nothing that a client wrote
+ * reaches the header as it was.
+ * @param place what says where a page is, in every link of a query the same parameters.
+ */
+function keptParameters(query: Query, place: Parameters): string {
+  let text = keptOf.get(query)
+  if (text === undefined) {
+    const { list, parameters } = query
+    const known = [
+      ...(list.sort.length > 0 ? ['sort'] : []),
+      'limit',
+      ...list.filters.map(({ parameter }) => parameter),
+      ...(list.choices ? ['fields', 'count'] : []),
+      ...(list.expand.length > 0 ? ['expand'] : []),
+    ]
+    const pairs = known.flatMap((name) => {
+      const value = parameters[name]
+      return value === undefined || Object.hasOwn(place, name) ? [] : [[name, value]]
+    })
+    text = pairs.length === 0 ? '' : `${new URLSearchParams(pairs).toString()}&`
+    keptOf.set(query, text)
+  }
+  return text
+}
+
+const keptOf = new WeakMap<Query, string>()

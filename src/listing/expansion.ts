@@ -2,8 +2,8 @@ import type { KeyValue } from '../paging/cursor.ts'
 import type { Engine } from '../storage/query-runner.ts'
 import { planMany, planOne } from './expansion-plan.ts'
 import { oneOf } from './filters.ts'
-import { itemPresenter, presenter, type Item } from './items.ts'
-import { fieldOf, shownFields, type Expansion, type ListDeclaration } from './list.ts'
+import { presenter, type Item } from './items.ts'
+import { fieldOf, type Expansion, type ListDeclaration } from './list.ts'
 import type { Plan } from './plan.ts'
 import type { Query } from './query.ts'
 import type { ListReader, Row } from './store.ts'
@@ -29,7 +29,7 @@ export class Presentation {
   }
 
   async of({ list, shown, expand, columns }: Query, rows: readonly Row[]): Promise<(row: Row) => Item> {
-    const present = shown === shownFields(list.fields) ? itemPresenter(list) : presenter(list.fields, shown)
+    const present = presenter(list.fields, shown)
     if (expand.length === 0) return present
     const parts = await Promise.all(
       expand.map(async (expansion) => {

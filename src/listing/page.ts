@@ -1,18 +1,17 @@
 import { Problem } from '../errors.ts'
 import type { Cursors, KeyValue } from '../paging/cursor.ts'
 import { readPage } from '../paging/limit.ts'
+import { Recent } from '../paging/recent.ts'
 import type { Engine } from '../storage/query-runner.ts'
 import { fieldTypes } from './field-types.ts'
 import { shallow, type KeptCounts } from './kept/kept-counts.ts'
 import { readKeysetCursor, showKeysetCursor } from './keyset-cursor.ts'
-import type { Caller, ListDeclaration, PageStyle, SortKey } from './list.ts'
+import type { PageStyle, SortKey } from './list.ts'
 import { reversed, standingOrder, writeOrder } from './order.ts'
 import { planCount, planPage, type Plan, type QueryShape } from './plan.ts'
-import { readQuery, type Parameters, type Query } from './query.ts'
+import type { Query } from './query.ts'
 import type { ListReader, Row } from './store.ts'
 import { readCount, type Counting, type Total } from './total.ts'
-
-export type { Parameters } from './query.ts'
 
 interface PageOf<Style extends PageStyle> {
   style: Style
@@ -46,13 +45,13 @@ export type Page = CursorPage | KeysetPage | OffsetPage
 /** Plans kept; the oldest is made anew when it is asked for again. */
 const mostPlans = 1_000
 
-/** Reads pages of lists: from the parameters of a query string to the rows. */
+/** Reads pages of lists: from a query to the rows. */
 export class Pages {
   readonly #engine: Engine
   readonly #reader: ListReader
   readonly #cursors: Cursors
   readonly #kept: ReadonlyMap<string, KeptCounts>
-  readonly #plans = new Map<string, Plan>()
+  readonly #plans = new Recent<string, Plan>(mostPlans)
 
   /** @param kept what is kept of some lists, by their names. */
   constructor(
@@ -67,17 +66,16 @@ export class Pages {
     this.#cursors = cursors
   }
 
-  /** The page that a query string asks for. @throws Problem that names the parameter for a cursor that is not one. */
-  read(list: ListDeclaration, parameters: Parameters, caller?: Caller): Promise<Page> {
-    const style = styleOf(list, parameters)
-    if (style === 'offset') return this.byOffset(list, parameters, caller)
-    return style === 'keyset' ? this.byKey(list, parameters, caller) : this.byCursor(list, parameters, caller)
+  /** The page that a query asks for. @throws Problem that names the parameter for a cursor that is not one. */
+  read(query: Query): Promise<Page> {
+    const style = styleOf(query)
+    if (style === 'offset') return this.byOffset(query)
+    return style === 'keyset' ? this.byKey(query) : this.byCursor(query)
   }
 
   /** @throws Problem `invalid-cursor` for a cursor that was not issued for this list, these filters and this order. */
-  async byCursor(list: ListDeclaration, parameters: Parameters, caller?: Caller): Promise<CursorPage> {
-    const query = readQuery(list, parameters, caller)
-    const { limit, scope, backward, order } = query
+  async byCursor(query: Query): Promise<CursorPage> {
+    const { limit, scope, backward, order, parameters } = query
     const cursor = parameters['cursor']
     const place = cursor === undefined ? undefined : this.#decode(query, cursor)
     const page = { style: 'cursor', query, limit } as const
@@ -101,9 +99,8 @@ export class Pages {
   }
 
   /** By the key itself, which no signature protects. @throws Problem `invalid-cursor` for what is none. */
-  async byKey(list: ListDeclaration, parameters: Parameters, caller?: Caller): Promise<KeysetPage> {
-    const query = readQuery(list, parameters, caller)
-    const { limit, order } = query
+  async byKey(query: Query): Promise<KeysetPage> {
+    const { list, limit, order, parameters } = query
     const cursor = parameters['cursor']
     const key = cursor === undefined ? undefined : [readKeysetCursor(order[0]!.field, cursor)]
     const found = query.empty ? [] : await this.rowsBehind(query, key, limit + 1)
@@ -113,9 +110,8 @@ export class Pages {
     return { style: 'keyset', query, rows, limit, nextCursor }
   }
 
-  async byOffset(list: ListDeclaration, parameters: Parameters, caller?: Caller): Promise<OffsetPage> {
-    const query = readQuery(list, parameters, caller)
-    const { limit, values } = query
+  async byOffset(query: Query): Promise<OffsetPage> {
+    const { list, limit, values, parameters } = query
     const page = readPage(parameters['page'])
     const offset = (page - 1) * limit
     const counting = readCount(list, parameters['count'])
@@ -175,7 +171,7 @@ export class Pages {
     if (query.empty) return { total: 0, estimated: false }
     if (kept) return { total: await kept.total(), estimated: false }
     const { list, filters, values } = query
-    const plan = this.#planFor(`count ${shapeOf(query)}`, () => planCount(list, filters, this.#engine))
+    const plan = this.#planFor(`count ${query.shape}`, () => planCount(list, filters, this.#engine))
     if (counting === 'estimate') return this.#reader.estimate(plan, values)
     const [row] = await this.#reader.read(plan, values)
     return { total: Number(row![0]), estimated: false }
@@ -192,7 +188,7 @@ export class Pages {
     const { rows, from, order = query.order, key, total } = shape
     const nulls = key?.map((value) => value === null)
     const mask = nulls?.includes(true) ? nulls.map((isNull) => (isNull ? 'n' : 'v')).join('') : ''
-    const name = `${from} ${rows} ${mask} ${total ?? ''} ${shapeOf(query)} ${writeOrder(order).join(',')}`
+    const name = `${from} ${rows} ${mask} ${total ?? ''} ${query.shape} ${writeOrder(order).join(',')}`
     return this.#planFor(name, () =>
       planPage(
         {
@@ -215,7 +211,6 @@ export class Pages {
     if (known) return known
     const plan = make()
     this.#plans.set(name, plan)
-    if (this.#plans.size > mostPlans) this.#plans.delete(this.#plans.keys().next().value!)
     return plan
   }
 }
@@ -232,7 +227,7 @@ interface Shape {
  * The style that a request asks for: by the parameter that only one style has, else the list's first.
  * @throws Problem `invalid-parameter` when there are parameters of two.
  */
-function styleOf({ pages }: ListDeclaration, parameters: Parameters): PageStyle {
+function styleOf({ list: { pages }, parameters }: Query): PageStyle {
   if (pages.length === 1) return pages[0]!
   const numbered = parameters['page'] !== undefined
   const walked = parameters['cursor'] !== undefined
@@ -258,9 +253,4 @@ export function keyOf(query: Query, order: readonly SortKey[], row: Row): KeyVal
 function inStandingOrder({ list, order }: Query): boolean {
   const standing = standingOrder(list)
   return order === standing || writeOrder(order).join() === writeOrder(standing).join()
-}
-
-function shapeOf({ list, filters, columns }: Query): string {
-  const conditions = filters.map(({ filter, variant }) => `${filter.parameter} ${variant}`)
-  return `${list.name} ${columns.join(',')} ${conditions.join(',')}`
 }

@@ -12,6 +12,7 @@ export type Parameters = Readonly<Record<string, string>>
 /** What a request asks of a list, of which every part is allowed. */
 export interface Query {
   list: ListDeclaration
+  parameters: Parameters
   /** Those of the query string and, in front, those of the caller's rows. */
   filters: readonly AppliedFilter[]
   /** The values of all filters, in order. */
@@ -25,6 +26,8 @@ export interface Query {
   /** The fields that are read: those shown come first. */
   columns: readonly string[]
   expand: readonly Expansion[]
+  /** Equal for queries that differ in nothing but values: one statement serves them, as far as it is for the same kind of place. */
+  shape: string
   /** What a cursor is bound to. */
   scope: CursorScope
   /** The same for the way back, in lists that have one: no cursor of one way is good for the other. */
@@ -39,6 +42,8 @@ export function readQuery(list: ListDeclaration, parameters: Parameters, caller?
   const expand = readNames(parameters['expand'], list.expand, ({ name }) => name)
   const shown = readShown(list, parameters['fields'])
   const all = shown === shownFields(list.fields) && expand.length === 0
+  // What an order goes by is never hidden.
+  const columns = all ? shown : neededColumns(shown, order, expand)
   const binding = [writeOrder(order), asked.fingerprint, list.access]
   const scope: CursorScope = {
     list: list.name,
@@ -47,18 +52,28 @@ export function readQuery(list: ListDeclaration, parameters: Parameters, caller?
   }
   return {
     list,
+    parameters,
     filters,
     values: filters.flatMap(({ values }) => values),
     empty: asked.empty || rows.empty,
     order,
     limit: readLimit(parameters['limit'], list.limit),
     shown,
-    // What an order goes by is never hidden.
-    columns: all ? shown : neededColumns(shown, order, expand),
+    columns,
     expand,
+    shape: shapeOf(list, filters, columns),
     scope,
     backward: list.choices ? { ...scope, query: ['backward', scope.query] } : undefined,
   }
+}
+
+function shapeOf(
+  { name }: ListDeclaration,
+  filters: readonly AppliedFilter[],
+  columns: readonly string[],
+): string {
+  const conditions = filters.map(({ filter, variant }) => `${filter.parameter} ${variant}`)
+  return `${name} ${columns.join(',')} ${conditions.join(',')}`
 }
 
 function neededColumns(

@@ -10,8 +10,9 @@ import type { Presentation } from './expansion.ts'
 import { exportFormats, exportRows, type ExportFormat } from './export.ts'
 import type { Item } from './items.ts'
 import type { ListDeclaration } from './list.ts'
-import type { Pages, Parameters } from './page.ts'
-import { readQuery } from './query.ts'
+import type { Pages } from './page.ts'
+import { queriesOf } from './queries.ts'
+import { readQuery, type Parameters } from './query.ts'
 import { readRowAccess } from './row-access.ts'
 import { answerSchema, querySchema, rowParameters } from './schema.ts'
 import type { Row } from './store.ts'
@@ -43,8 +44,8 @@ export function listRoute(app: App, list: ListDeclaration, parts: ListRouteParts
   }
   // An answer is another one, too, when the list is declared otherwise.
   const declared = hash('sha256', JSON.stringify([list, String(list.where), presentationVersion]))
+  const queries = queriesOf(list)
   app.get(path, { config: { access, openInDemo }, schema }, async (request, reply) => {
-    const parameters = request.query as Parameters
     cacheRules(reply, list)
     const ifNoneMatch = request.headers['if-none-match']
     const question = questionOf(list, declared, request)
@@ -56,10 +57,11 @@ export function listRoute(app: App, list: ListDeclaration, parts: ListRouteParts
         .code(304)
         .send(undefined as never)
 
-    const page = await pages.read(list, parameters, request.principal)
+    const { url, query: parameters, principal: caller } = request
+    const page = await pages.read(queries({ url, parameters: parameters as Parameters, caller }))
     const present = await presentation.of(page.query, page.rows)
     const revise = await revision?.()
-    const { body, link } = answerOf(page, parameters, revise ? (row: Row) => revise(present(row)) : present)
+    const { body, link } = answerOf(page, revise ? (row: Row) => revise(present(row)) : present)
     const tag = tags.of(before, body)
     reply.header('etag', tag)
     if (link) reply.header('link', link)

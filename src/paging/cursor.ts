@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Keyring } from '../crypto/keyring.ts'
 import { Problem } from '../errors.ts'
+import { Recent } from './recent.ts'
 import { canonicalTime, InvalidTime, showTime } from './time.ts'
 
 /** What a cursor carries of a row. Times are texts, never a Date, which would lose their microseconds. */
@@ -53,9 +54,9 @@ const signed = /^(\{.+),"\$sig":"1\.([\w-]{16})\.([\w-]{24})\.{0,2}"\}$/
 export class Cursors {
   readonly #keyring: Keyring
   /** The last ones that were issued or found good: who walks a list passes each back at once. */
-  readonly #known = new Map<string, Known>()
+  readonly #known = new Recent<string, Known>(mostKept)
   /** The same by what they say, for pages that many ask for. */
-  readonly #made = new Map<string, string>()
+  readonly #made = new Recent<string, string>(mostKept)
 
   constructor(keyring: Keyring) {
     this.#keyring = keyring
@@ -83,13 +84,13 @@ export class Cursors {
     const cursor = Buffer.from(`${text}${fill}"}`, 'latin1').toString('base64')
     if (cursor.length <= longestKept) {
       this.#keep(cursor, { scopeHash, values })
-      keepLast(this.#made, said, cursor)
+      this.#made.set(said, cursor)
     }
     return cursor
   }
 
   #keep(cursor: string, known: Known): void {
-    if (cursor.length <= longestKept) keepLast(this.#known, cursor, known)
+    if (cursor.length <= longestKept) this.#known.set(cursor, known)
   }
 
   /**
@@ -135,11 +136,6 @@ interface Known {
 }
 const mostKept = 1_000
 
-function keepLast<T>(map: Map<string, T>, key: string, value: T): void {
-  map.set(key, value)
-  if (map.size > mostKept) map.delete(map.keys().next().value!)
-}
-
 /** Characters of a text that is kept: all of them take a few megabytes at most. */
 const longestKept = 500
 
@@ -156,7 +152,7 @@ function message(scopeHash: string, keys: string): string {
 
 /** A cursor is read and another one made for the same scope, and the same is asked by many. */
 const hashes = new WeakMap<CursorScope, string>()
-const hashesOfTexts = new Map<string, string>()
+const hashesOfTexts = new Recent<string, string>(mostKept)
 
 function hashOf(scope: CursorScope): string {
   const known = hashes.get(scope)
@@ -167,7 +163,7 @@ function hashOf(scope: CursorScope): string {
   let made = hashesOfTexts.get(text)
   if (made === undefined) {
     made = hash('sha256', text, 'buffer').subarray(0, hashLength).toString('base64url')
-    if (text.length <= longestKept) keepLast(hashesOfTexts, text, made)
+    if (text.length <= longestKept) hashesOfTexts.set(text, made)
   }
   hashes.set(scope, made)
   return made

@@ -123,6 +123,12 @@ export interface SqliteDatabase extends CommonDatabase {
   readonly engine: 'sqlite'
   readonly file: string
   readonly readConnection: SqliteConnection
+  /**
+   * A number that changes with every commit: as long as it is the same, so is what `readConnection` reads. SQLite is asked
+   * once in a turn of the loop, and again behind each write of this process: to ask costs as much as to read a short page.
+   * A commit of another process is seen in the next turn.
+   */
+  dataVersion(): number
   /** Makes this process the one that serves the file, until `close`. @throws FileInUse */
   own(): void
   /**

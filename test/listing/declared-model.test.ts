@@ -8,9 +8,10 @@ import { list } from 'postern'
 import { Keyring } from '../../src/crypto/keyring.ts'
 import { checkList } from '../../src/listing/checking/check.ts'
 import { readLists } from '../../src/listing/declaration.ts'
-import { itemPresenter } from '../../src/listing/items.ts'
+import { presenter } from '../../src/listing/items.ts'
 import type { ListDeclaration } from '../../src/listing/list.ts'
 import { Pages } from '../../src/listing/page.ts'
+import { readQuery } from '../../src/listing/query.ts'
 import { createListReader } from '../../src/listing/store.ts'
 import { Cursors } from '../../src/paging/cursor.ts'
 import type { Database } from '../../src/storage/database.ts'
@@ -186,15 +187,17 @@ onEachEngine('a declared list against a brute-force model', (engine) => {
           const table = new Map(initial.map((row) => [row.id, row]))
           await database.transaction((tx) => sql`delete from things`.execute(tx))
           await change([], initial)
-          const present = itemPresenter(things)
+          const present = presenter(things.fields)
           let place: { at: Thing; back: boolean; cursor: string } | undefined
           for (const { limit, back, remove, put } of steps) {
-            const page = await pages.byCursor(things, {
-              ...filters,
-              ...(sort.length > 0 && { sort: sort.join(',') }),
-              limit: String(limit),
-              ...(place && { cursor: place.cursor }),
-            })
+            const page = await pages.byCursor(
+              readQuery(things, {
+                ...filters,
+                ...(sort.length > 0 && { sort: sort.join(',') }),
+                limit: String(limit),
+                ...(place && { cursor: place.cursor }),
+              }),
+            )
             const all = [...table.values()].filter((row) => passes(row, filters)).toSorted(order)
             const rest = all.filter((row) => {
               if (!place) return true

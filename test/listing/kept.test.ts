@@ -12,6 +12,7 @@ import { Keeping } from '../../src/listing/kept/keeping.ts'
 import { postgresCounts, sqliteCounts, type KeptCounts } from '../../src/listing/kept/kept-counts.ts'
 import type { ListDeclaration } from '../../src/listing/list.ts'
 import { Pages } from '../../src/listing/page.ts'
+import { readQuery } from '../../src/listing/query.ts'
 import { users } from '../../src/listing/resources/users.ts'
 import { createListReader } from '../../src/listing/store.ts'
 import { Cursors } from '../../src/paging/cursor.ts'
@@ -93,7 +94,7 @@ onEachEngine('kept counts', (engine) => {
       .execute(database.reader)
     const ids = all.rows.map(({ id }) => String(id))
     for (const offset of offsets) {
-      const page = await pages.byOffset(declaration, { page: String(Math.floor(offset / 20) + 1) })
+      const page = await pages.byOffset(readQuery(declaration, { page: String(Math.floor(offset / 20) + 1) }))
       const from = (page.page - 1) * 20
       assert.equal(page.total, ids.length)
       assert.deepEqual(
@@ -290,7 +291,7 @@ onEachEngine('kept counts', (engine) => {
       )
     for (const tidy of [false, true]) {
       if (tidy) await new Keeping(database, users).tidy()
-      const page = await pages.byOffset(users, { page: '120' })
+      const page = await pages.byOffset(readQuery(users, { page: '120' }))
       assert.equal(page.total, 2_500)
       assert.equal(page.rows[0]![0], 'u02380')
     }

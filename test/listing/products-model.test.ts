@@ -5,6 +5,7 @@ import { after, before, test } from 'node:test'
 import fc from 'fast-check'
 import { Keyring } from '../../src/crypto/keyring.ts'
 import { Pages } from '../../src/listing/page.ts'
+import { readQuery } from '../../src/listing/query.ts'
 import { products } from '../../src/listing/resources/products.ts'
 import { createListReader } from '../../src/listing/store.ts'
 import { Cursors } from '../../src/paging/cursor.ts'
@@ -150,7 +151,7 @@ onEachEngine('products against a brute-force model', (engine) => {
             const limit = limits[step % limits.length]!
             const here: Record<string, string> = { ...parameters, limit: String(limit) }
             if (cursor !== null) here['cursor'] = cursor
-            const page = await pages.byCursor(products, here)
+            const page = await pages.byCursor(readQuery(products, here))
 
             const rest = [...table.values()]
               .filter(

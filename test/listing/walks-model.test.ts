@@ -8,6 +8,7 @@ import { Keyring } from '../../src/crypto/keyring.ts'
 import { readEventCursor } from '../../src/events/cursor.ts'
 import { openEventLog } from '../../src/events/log.ts'
 import { Pages } from '../../src/listing/page.ts'
+import { readQuery } from '../../src/listing/query.ts'
 import { posts } from '../../src/listing/resources/posts.ts'
 import { users } from '../../src/listing/resources/users.ts'
 import { createListReader } from '../../src/listing/store.ts'
@@ -73,10 +74,12 @@ onEachEngine('lists against brute-force models', (engine) => {
           for (let step = 0; ; step += 1) {
             assert.ok(step < longestWalk, 'the walk does not end')
             const limit = sizes[step % sizes.length]!
-            const page = await pages.byCursor(posts, {
-              limit: String(limit),
-              ...(cursor !== null && { cursor }),
-            })
+            const page = await pages.byCursor(
+              readQuery(posts, {
+                limit: String(limit),
+                ...(cursor !== null && { cursor }),
+              }),
+            )
             const rest = [...table.values()]
               .filter((row) => last === undefined || order(row, last) > 0)
               .toSorted(order)
@@ -134,7 +137,7 @@ onEachEngine('lists against brute-force models', (engine) => {
           if (initial.length > 0) await tx.insertInto('users').values(rows(initial)).execute()
         })
         for (const { page, limit, remove, put } of visits) {
-          const found = await pages.byOffset(users, { page: String(page), limit: String(limit) })
+          const found = await pages.byOffset(readQuery(users, { page: String(page), limit: String(limit) }))
           const applied = { page: Math.max(page, 1), limit: limit === 0 ? 20 : Math.max(limit, 1) }
           const from = (applied.page - 1) * applied.limit
           const expected = [...table].toSorted(byBytes).slice(from, from + applied.limit)

@@ -95,10 +95,8 @@ interface Sums {
 }
 
 /** On SQLite the sums are kept in memory for as long as nothing has been written. */
-export function sqliteCounts(
-  list: ListDeclaration,
-  { readConnection: connection }: SqliteDatabase,
-): KeptCounts {
+export function sqliteCounts(list: ListDeclaration, database: SqliteDatabase): KeptCounts {
+  const { readConnection: connection } = database
   const order = keptOrder(list)
   const total = planTotal(list).sql
   const all = `select ${readKeys(order, 'sqlite').join(', ')}, size, id from ${order.buckets} order by ${terms(order.keys, order.descending)}`
@@ -106,12 +104,8 @@ export function sqliteCounts(
   let known: Sums | undefined
   let counted: Pick<Sums, 'version' | 'total'> | undefined
 
-  function version(): number {
-    return connection.get<{ data_version: number }>('pragma data_version')!.data_version
-  }
-
   function sums(): Sums {
-    const now = version()
+    const now = database.dataVersion()
     if (known?.version === now) return known
     const made: Sums = { version: now, keys: [], starts: [], total: 0 }
     const [changed, rows] = atOneMoment(() => [
@@ -145,7 +139,7 @@ export function sqliteCounts(
 
   return {
     async total() {
-      const now = version()
+      const now = database.dataVersion()
       if (known?.version === now) return known.total
       if (counted?.version !== now) counted = { version: now, total: count() }
       return counted.total

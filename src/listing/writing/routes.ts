@@ -7,7 +7,7 @@ import { timeOf } from '../../paging/time.ts'
 import type { Database } from '../../storage/database.ts'
 import { isStorableText } from '../../storage/text.ts'
 import { isUniqueViolation } from '../../storage/unavailable.ts'
-import { columnsToRow, itemPresenter, type Item } from '../items.ts'
+import { columnsToRow, presenter, type Item } from '../items.ts'
 import type { ListDeclaration } from '../list.ts'
 import { posts } from '../resources/posts.ts'
 import { products } from '../resources/products.ts'
@@ -58,7 +58,7 @@ function declare<T extends WritableTable, New extends TSchema, Change extends TS
   const config = { access: 'admin' } as const
   const tags = ['lists']
   const item = itemSchema(list)
-  const present = itemPresenter(list)
+  const present = presenter(list.fields)
   const show = (row: RowOf<T>): Item => present(columnsToRow(list, row))
   const params = Type.Object({ id: Type.String() })
   const absent = (id: string): Problem =>

@@ -36,6 +36,16 @@ export function openSqlite(file: string): SqliteDatabase {
   const signals = new LocalSignals()
   const writer = new SqliteWriter(file)
   let owned: (() => void) | undefined
+  let version: { number: number; released: number } | undefined
+
+  function dataVersion(): number {
+    const { released } = gate
+    if (version?.released === released) return version.number
+    const { data_version: number } = readConnection.get<{ data_version: number }>('pragma data_version')!
+    if (!version) setImmediate(() => (version = undefined))
+    version = { number, released }
+    return number
+  }
 
   async function batch<T>(lane: Lane, work: (connection: SqliteConnection) => T): Promise<T> {
     const release = await gate.acquire(lane)
@@ -78,6 +88,7 @@ export function openSqlite(file: string): SqliteDatabase {
     engine: 'sqlite',
     file,
     readConnection,
+    dataVersion,
     reader: kyselyOver('sqlite', async (query) => execute(readConnection, query)),
     batch,
     batchAside,

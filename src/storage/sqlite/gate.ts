@@ -13,6 +13,7 @@ const lanes: readonly Lane[] = ['acknowledge', 'request', 'work']
 export class WriteGate {
   readonly #scheduler: Scheduler
   #held = false
+  #released = 0
   #heldSince = 0
   #passedOver = 0
   readonly #waiting: Record<Lane, (() => void)[]> = { acknowledge: [], request: [], work: [] }
@@ -23,6 +24,11 @@ export class WriteGate {
 
   get free(): boolean {
     return !this.#held
+  }
+
+  /** How many times the right to write was given back. */
+  get released(): number {
+    return this.#released
   }
 
   /** Whether somebody waits whose work is more urgent than work in the background. */
@@ -83,6 +89,7 @@ export class WriteGate {
       if (released) return
       released = true
       this.#held = false
+      this.#released += 1
       this.#next()?.()
     }
   }

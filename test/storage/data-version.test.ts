@@ -1,0 +1,50 @@
+import { sql } from 'kysely'
+import assert from 'node:assert/strict'
+import { DatabaseSync } from 'node:sqlite'
+import { after, before, describe, test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { SqliteDatabase } from '../../src/storage/database.ts'
+import { openSqlite } from '../../src/storage/sqlite/database.ts'
+import { engines, type TestDatabase } from '../harness/engines.ts'
+
+const engine = engines.find(({ name }) => name === 'sqlite')
+
+describe(
+  'the number that changes with every commit',
+  { skip: !engine && 'TEST_ENGINE leaves SQLite out' },
+  () => {
+    let home: TestDatabase
+    let database: SqliteDatabase
+
+    before(async () => {
+      home = await engine!.createDatabase()
+      database = openSqlite(home.url.slice('sqlite:'.length))
+      await database.batch('request', (connection) => connection.exec('create table numbers (n integer)'))
+    })
+    after(async () => {
+      await database.close()
+      await home.drop()
+    })
+
+    test('is another one right behind each write of this process, in the same turn of the loop too', async () => {
+      const seen = new Set([database.dataVersion()])
+      await database.batch('request', (connection) => connection.exec('insert into numbers values (1)'))
+      seen.add(database.dataVersion())
+      await database.transaction((tx) => sql`insert into numbers values (2)`.execute(tx))
+
+    test('is the same as long as nothing is written', async () => {
+      const before = database.dataVersion()
+      await nextTurn()
+      assert.equal(database.dataVersion(), before)
+    })
+
+    test('is another one in the turn after a commit of another process', async () => {
+      const before = database.dataVersion()
+      const other = new DatabaseSync(database.file)
+      other.exec('insert into numbers values (4)')
+      other.close()
+      await nextTurn()
+      assert.notEqual(database.dataVersion(), before)
+    })
+  },
+)
