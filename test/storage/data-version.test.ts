@@ -31,6 +31,11 @@ describe(
       await database.batch('request', (connection) => connection.exec('insert into numbers values (1)'))
       seen.add(database.dataVersion())
       await database.transaction((tx) => sql`insert into numbers values (2)`.execute(tx))
+      seen.add(database.dataVersion())
+      await database.batchAside('request', [{ sql: 'insert into numbers values (?)', rows: [[3]] }])
+      seen.add(database.dataVersion())
+      assert.equal(seen.size, 4)
+    })
 
     test('is the same as long as nothing is written', async () => {
       const before = database.dataVersion()
