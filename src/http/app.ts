@@ -20,6 +20,7 @@ import { answerClientErrors } from './client-errors.ts'
 import { lazyLog } from './lazy-log.ts'
 import { RouteMethods } from './methods.ts'
 import { serveDashboard } from './dashboard.ts'
+import { DirectRoutes } from './direct.ts'
 import { describeRoutes } from './openapi.ts'
 import type { Authenticate } from './principal.ts'
 import { answerProblems, sendProblem, toProblem } from './problem-details.ts'
@@ -110,6 +111,7 @@ export async function createApp(parts: AppParts): Promise<App> {
     },
   }).withTypeProvider<TypeBoxTypeProvider>()
 
+  app.decorate('direct', new DirectRoutes(app))
   closeAfterUpgradeRequests(app)
   // Bodies are JSON; a scope that takes other types says so itself. Fastify's own reader of texts would turn what is
   // no JSON by its type into a body of the wrong form.
@@ -124,7 +126,10 @@ export async function createApp(parts: AppParts): Promise<App> {
   app.addHook('onRoute', (route) => methods.add(route))
   app.decorate('routeMethods', methods)
   addSecurityHeaders(app, protect)
-  const limits = limitRequests(app, configuration.rateLimit ? clock : undefined)
+  const limits = limitRequests(app, {
+    clock: configuration.rateLimit ? clock : undefined,
+    trustedProxies: configuration.trustedProxies,
+  })
   guardRoutes(app, {
     authenticate,
     authenticatePortal,

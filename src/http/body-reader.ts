@@ -11,6 +11,8 @@ export type ParseBody = (
   done: (error: Error | null, body?: unknown) => void,
 ) => void
 
+export type TakeBody = (problem: Problem | null, bytes?: Buffer) => void
+
 declare module 'fastify' {
   interface FastifyInstance {
     bodies: BodyReader
@@ -30,6 +32,8 @@ const leastBuffer = 4 * 1024
 export class BodyReader {
   readonly budget: BodyBudget
   readonly #continuations: Continuations
+  /** Bodies that were read before the framework had the request. */
+  readonly #early = new WeakMap<IncomingMessage, { problem: Problem | null; bytes: Buffer | undefined }>()
 
   constructor(app: FastifyInstance, limits: Partial<BodyLimits> = {}) {
     this.budget = new BodyBudget({ ...bodyLimits, ...limits })
@@ -41,19 +45,18 @@ export class BodyReader {
     scope.addContentTypeParser(types, (request, _payload, done) => {
       // Nobody is there for it.
       if (request.is404) return done(null)
-      this.#read(request.raw, bodyLimit, (error, bytes) => {
-        if (error) done(error)
+      const take: TakeBody = (problem, bytes) => {
+        if (problem) done(problem)
         else parse(request, bytes!, done)
-      })
+      }
+      const early = this.#early.get(request.raw)
+      if (early) take(early.problem, early.bytes)
+      else this.read(request.raw, bodyLimit, take)
     })
   }
 
   /** Answers `done` with a Problem: `body-too-large`, `overloaded`, or `bad-request` when the sender gave up. */
-  #read(
-    request: IncomingMessage,
-    limit: number,
-    done: (error: Problem | null, bytes?: Buffer) => void,
-  ): void {
+  read(request: IncomingMessage, limit: number, done: TakeBody): void {
     const { budget } = this
     const length = request.headers['content-length']
     const announced = length === undefined ? 0 : Number(length)
@@ -108,6 +111,11 @@ export class BodyReader {
     }
     request.on('data', onData).on('end', onEnd).on('error', onCut).on('close', onCut)
     this.#continuations.continue(request)
+  }
+
+  /** Hands what `read` answered on to whoever parses the body of this request. */
+  handOn(request: IncomingMessage, problem: Problem | null, bytes?: Buffer): void {
+    this.#early.set(request, { problem, bytes })
   }
 
   /** Has a body sent that something else reads. */

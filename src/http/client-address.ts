@@ -1,4 +1,6 @@
+import proxyAddr from '@fastify/proxy-addr'
 import type { FastifyRequest } from 'fastify'
+import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
 
 /**
@@ -6,14 +8,27 @@ import { isIP } from 'node:net'
  * last of them saw. An IPv4 address in IPv6 clothes is written as what it is.
  */
 export function clientIp(request: FastifyRequest): string {
+  return addressOf(request.ip, request.raw)
+}
+
+function addressOf(seen: string, { socket }: IncomingMessage): string {
   // A trusted proxy that passes on what it was sent may pass on anything.
-  const address = isIP(request.ip) === 0 ? (request.socket.remoteAddress ?? '') : request.ip
+  const address = isIP(seen) === 0 ? (socket.remoteAddress ?? '') : seen
   return mapped.exec(address)?.[1] ?? address
 }
 
 /** What rate limits count by: the address, an IPv6 one by its /64, since that is what one customer gets. */
 export function clientNetwork(request: FastifyRequest): string {
   return networkOf(clientIp(request))
+}
+
+/** The same for requests that the framework has not got yet. */
+export function readNetworks(trustedProxies: readonly string[]): (request: IncomingMessage) => string {
+  const trusted = trustedProxies.length > 0 ? proxyAddr.compile([...trustedProxies]) : undefined
+  return (request) => {
+    const seen = trusted ? proxyAddr(request, trusted) : request.socket.remoteAddress
+    return networkOf(addressOf(seen ?? '', request))
+  }
 }
 
 const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i

@@ -1,9 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { IncomingMessage } from 'node:http'
 import type { Clock } from '../clock.ts'
 import { Problem } from '../errors.ts'
-import { clientNetwork } from './client-address.ts'
+import { clientNetwork, readNetworks } from './client-address.ts'
 import type { Principal } from './principal.ts'
-import { RateLimiter } from './rate-limiter.ts'
+import { RateLimiter, type Taken } from './rate-limiter.ts'
 
 /** Calls in a minute that are allowed to one address, where a route does not say otherwise. */
 const perAddress = 3_000
@@ -32,13 +33,43 @@ declare module 'fastify' {
   }
 }
 
+export interface RateLimitsParts {
+  /** Without one, nothing is limited. */
+  clock: Clock | undefined
+  trustedProxies: readonly string[]
+}
+
+/** What is told of a limit; `wait` is in seconds. */
+export type Told = { readonly limit: number } & Pick<Taken, 'remaining' | 'wait'>
+
+/** A limit of which a call was taken, if that was allowed. */
+export type Limit = Told & Pick<Taken, 'allowed'>
+
 /** The limits of this process. @throws Problem `too-many-requests` from every method, when a limit is reached. */
 export class RateLimits {
   readonly #limiter: RateLimiter | undefined
+  readonly #networkOf: (request: IncomingMessage) => string
+  /** What was counted of requests before the framework had them. */
+  readonly #counted = new WeakMap<IncomingMessage, Limit>()
 
-  /** @param clock without one, nothing is limited. */
-  constructor(clock: Clock | undefined) {
+  constructor({ clock, trustedProxies }: RateLimitsParts) {
     this.#limiter = clock && new RateLimiter(clock)
+    this.#networkOf = readNetworks(trustedProxies)
+  }
+
+  /**
+   * Counts a request that the framework has not got, to a route with a limit of its own.
+   * @returns what is left of the limit; undefined where nothing is limited.
+   */
+  ahead(request: IncomingMessage, url: string, max: number): Limit | undefined {
+    if (!this.#limiter) return undefined
+    const taken = this.#limiter.take(addressKey(url, this.#networkOf(request)).slice(0, longestKey), max)
+    return { limit: max, ...taken }
+  }
+
+  /** Hands on what `ahead` answered, so that the request is not counted again. What was refused counts for nothing. */
+  handOn(request: IncomingMessage, limit: Limit | undefined): void {
+    if (limit?.allowed) this.#counted.set(request, limit)
   }
 
   /** Before anything else is done for a request, and for addresses that there are no routes for, too. */
@@ -46,9 +77,11 @@ export class RateLimits {
     if (!this.#limiter) return
     const { url, config } = request.routeOptions
     const own = config.rateLimit
+    const counted = this.#counted.get(request.raw)
+    if (counted) return tellLimit(reply, counted)
     const network = clientNetwork(request)
     // By the route and not by what was asked for: no way of writing an address has a count of its own.
-    if (own) this.take(reply, `address ${url} ${network}`, own.max)
+    if (own) this.take(reply, addressKey(url ?? '', network), own.max)
     else this.take(reply, `address ${network}`, perAddress)
     const value = own?.per?.value(request)
     if (own?.per && value !== undefined) this.take(reply, `value ${url} ${value}`, own.per.max)
@@ -76,23 +109,26 @@ export class RateLimits {
   }
 }
 
+function addressKey(url: string, network: string): string {
+  return `address ${url} ${network}`
+}
+
+/** What is left of a limit, as its headers (draft-ietf-httpapi-ratelimit-headers). */
+export function limitHeaders({ limit, remaining, wait }: Told): Record<string, number> {
+  return { 'ratelimit-limit': limit, 'ratelimit-remaining': remaining, 'ratelimit-reset': Math.ceil(wait) }
+}
+
 /** Of several limits the narrowest is told (draft-ietf-httpapi-ratelimit-headers); `wait` is in seconds. */
-export function tellLimit(
-  reply: FastifyReply,
-  { limit, remaining, wait }: { limit: number; remaining: number; wait: number },
-): void {
-  const told = reply.getHeader('ratelimit-remaining')
-  if (told !== undefined && remaining >= Number(told)) return
-  reply.header('ratelimit-limit', limit)
-  reply.header('ratelimit-remaining', remaining)
-  reply.header('ratelimit-reset', Math.ceil(wait))
+export function tellLimit(reply: FastifyReply, told: Told): void {
+  const before = reply.getHeader('ratelimit-remaining')
+  if (before === undefined || told.remaining < Number(before)) reply.headers(limitHeaders(told))
 }
 
 /** Counts every request by its address. Comes before the guards: who calls too often is not even authenticated. */
-export function limitRequests(app: FastifyInstance, clock: Clock | undefined): RateLimits {
-  const limits = new RateLimits(clock)
+export function limitRequests(app: FastifyInstance, parts: RateLimitsParts): RateLimits {
+  const limits = new RateLimits(parts)
   app.decorate('limits', limits)
-  if (clock) {
+  if (parts.clock) {
     app.addHook('onRequest', (request, reply, done) => {
       limits.address(request, reply)
       done()

@@ -1,6 +1,5 @@
-import type { FastifyReply } from 'fastify'
 import { Problem } from '../errors.ts'
-import { tellLimit } from '../http/rate-limits.ts'
+import type { Told } from '../http/rate-limits.ts'
 import type { Backlog } from './backlog.ts'
 import { SourceRate } from './source-rate.ts'
 
@@ -12,6 +11,13 @@ export interface AdmissionParts {
 
 /** Why a verified event is not taken now. */
 export type Held = 'limited' | 'backlogged'
+
+export interface Admitted {
+  /** What is left of the source's rate, to be told to the sender. */
+  readonly rate?: Told
+  /** Why the event may not be stored, with what to answer. */
+  readonly held?: { readonly reason: Held; readonly problem: Problem }
+}
 
 /** Seconds after which a sender may ask again whether the backlog has become shorter. */
 const whileBacklogged = 60
@@ -32,25 +38,23 @@ export class Admission {
     this.#parts = parts
   }
 
-  /**
-   * Takes one event of the rate, tells the sender what is left of it, and returns why the event is not taken.
-   * @returns the reason and the problem to answer with; `undefined` when the event may be stored.
-   */
-  refusal(reply: FastifyReply, now: number): { held: Held; problem: Problem } | undefined {
+  /** Takes one event of the rate. */
+  take(now: number): Admitted {
     const { backlog, maxAge } = this.#parts
     if (maxAge > 0 && backlog.ageOf(this.#source, now) > maxAge) {
       const detail = 'Earlier events of this source have waited too long for being processed.'
-      return {
-        held: 'backlogged',
-        problem: new Problem('overloaded', { retryAfter: whileBacklogged, detail }),
-      }
+      const problem = new Problem('overloaded', { retryAfter: whileBacklogged, detail })
+      return { held: { reason: 'backlogged', problem } }
     }
-    if (!this.#rate) return undefined
+    if (!this.#rate) return {}
     const { limit } = this.#rate
     const { allowed, remaining, wait } = this.#rate.take(now)
-    tellLimit(reply, { limit, remaining, wait })
-    if (allowed) return undefined
+    const rate: Told = { limit, remaining, wait }
+    if (allowed) return { rate }
     const detail = `At most ${limit} events of this source per second.`
-    return { held: 'limited', problem: new Problem('too-many-requests', { retryAfter: wait, detail }) }
+    return {
+      rate,
+      held: { reason: 'limited', problem: new Problem('too-many-requests', { retryAfter: wait, detail }) },
+    }
   }
 }

@@ -1,8 +1,8 @@
 import type { Clock } from '../clock.ts'
+import { HmacKey } from '../crypto/hmac.ts'
 import type { OutboundAgent } from '../network/outbound-agent.ts'
 import { readRetryAfter } from '../network/retry.ts'
 import type { Handler, ReceivedEvent } from './config.ts'
-import { digestOf } from './schemes/digest.ts'
 
 export interface ForwardRequest {
   url: string
@@ -44,15 +44,14 @@ export function askedToWait(error: unknown): number | undefined {
  * https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
  */
 export function forwardTo(url: string, keys: readonly Uint8Array[], send: Send, clock: Clock): Handler {
+  const macs = keys.map((key) => new HmacKey('sha256', key))
   return async (event, { signal }) => {
     // The same at every attempt: by it the receiver recognises a repetition. A dot would end it in what is signed.
     const id = encodeURIComponent(event.id).replaceAll('.', '%2E')
     // The time of this attempt: the receiver takes it for a replay when it is old.
     const timestamp = String(Math.floor(clock.now() / 1000))
     const signed = `${id}.${timestamp}.`
-    const signatures = keys.map(
-      (key) => `v1,${digestOf('sha256', key, signed, event.raw).toString('base64')}`,
-    )
+    const signatures = macs.map((mac) => `v1,${mac.digest(signed, event.raw).toString('base64')}`)
     const answer = await send({
       url,
       headers: {

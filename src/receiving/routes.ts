@@ -1,23 +1,20 @@
-import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
+import type { IncomingMessage } from 'node:http'
 import { Type } from 'typebox'
 import type { Clock } from '../clock.ts'
 import type { Configuration } from '../config/environment.ts'
 import { Problem } from '../errors.ts'
-import type { Verification } from '../events/verification.ts'
 import type { App } from '../http/app.ts'
-import { toProblem } from '../http/problem-details.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Acceptor } from './acceptor.ts'
-import { Admission } from './admission.ts'
+import { answerWebhooks, noteUnread, refuseSignature, sendReply, type Outcome } from './answers.ts'
 import type { Backlog } from './backlog.ts'
-import type { IncomingEvent } from './incoming.ts'
-import { keptHeaders } from './kept-headers.ts'
-import { takesMediaType } from './media-types.ts'
-import { orderKeyOf } from './order-key.ts'
+import { DirectWebhooks } from './direct.ts'
+import { createJudge } from './judge.ts'
 import type { PlanOf } from './plan.ts'
 import type { NoteRejected, RejectedLog } from './rejections/log.ts'
-import { reasonOf, reasons, type Reason } from './rejections/reasons.ts'
-import type { Accepted, Reply, Scheme } from './schemes/scheme.ts'
+import { reasonOf, reasons } from './rejections/reasons.ts'
+import type { Scheme } from './schemes/scheme.ts'
 
 export interface WebhookParts {
   sources: ReadonlyMap<string, Scheme>
@@ -33,7 +30,6 @@ export interface WebhookParts {
 /** Requests that one address may make in a minute: senders deliver in bursts, and each is verified anyway. */
 const requestsPerMinute = 60_000
 const anyType = { 'content-type': 'application/octet-stream' } as const
-const received = { received: true } as const
 const Received = Type.Object(
   { received: Type.Literal(true) },
   { description: 'The event is stored durably; it is processed once, however often it comes.' },
@@ -51,13 +47,22 @@ const Answer = {
 
 /** `POST /webhooks/{source}` for every source, and GET for those that are asked by it, in a scope whose bodies stay the bytes that came. */
 export async function webhookRoutes(app: App, parts: WebhookParts): Promise<void> {
-  const { configuration, metrics } = parts
+  const { acceptor, configuration, metrics } = parts
   const bodyLimit = configuration.bodyLimit
   const outcomes = metrics.counter(
     'postern_webhooks_total',
     `Webhooks by source and outcome: accepted, answered, ${Object.keys(reasons).join(', ')}`,
     ['source', 'outcome'],
   )
+
+  const { baseUrl, trustedProxies } = configuration
+  const originOf = (request: FastifyRequest): string => baseUrl ?? `${request.protocol}://${request.host}`
+  // Behind proxies the address that was called is in their headers, which the framework reads.
+  const originBefore =
+    baseUrl !== undefined || trustedProxies.length === 0
+      ? (request: IncomingMessage): string => baseUrl ?? `http://${request.headers.host ?? ''}`
+      : undefined
+  const direct = new DirectWebhooks()
 
   await app.register(async (scope) => {
     scope.removeAllContentTypeParsers()
@@ -82,9 +87,27 @@ export async function webhookRoutes(app: App, parts: WebhookParts): Promise<void
         note(reason, detail, request, body)
         request.log.debug({ source, reason, detail }, 'webhook rejected')
       }
-      const accept = createAccept(source, scheme, parts, { count, reject })
+      const judge = createJudge(source, scheme, parts)
+      const target = `/webhooks/${source}`
+      // At this level a line tells of each request, and it is written on the ordinary way.
+      if (originBefore && !app.log.isLevelEnabled?.('debug')) {
+        const stored = outcomes.labels({ source, outcome: 'accepted' satisfies Outcome })
+        const answer = direct.answer({
+          target,
+          perMinute: requestsPerMinute,
+          bodyLimit,
+          judge,
+          acceptor,
+          limits: app.limits,
+          bodies: app.bodies,
+          originOf: originBefore,
+          log: app.log,
+          accepted: () => stored.inc(),
+        })
+        app.direct.post(target, answer)
+      }
       scope.post(
-        `/webhooks/${source}`,
+        target,
         {
           bodyLimit,
           onError: async (request, _reply, error) => noteUnread(request, error, reject),
@@ -97,7 +120,14 @@ export async function webhookRoutes(app: App, parts: WebhookParts): Promise<void
             response: { 200: Received, 401: Unauthorized },
           },
         },
-        accept,
+        answerWebhooks({
+          judge,
+          judgementOf: (request) => direct.judgementOf(request),
+          acceptor,
+          originOf,
+          count,
+          reject,
+        }),
       )
       const { ask } = scheme
       if (!ask) continue
@@ -126,111 +156,4 @@ export async function webhookRoutes(app: App, parts: WebhookParts): Promise<void
       )
     }
   })
-}
-
-function sendReply(reply: FastifyReply, { status, body, contentType }: Reply): FastifyReply {
-  if (contentType !== undefined) reply.type(contentType)
-  // As bytes, so that no serializer changes it.
-  return reply.code(status).send(body === '' ? undefined : Buffer.from(body))
-}
-
-function refuseSignature(reply: FastifyReply): FastifyReply {
-  return reply.code(401).type('text/plain; charset=utf-8').send('invalid signature')
-}
-
-type Outcome = 'accepted' | 'answered' | Reason
-
-/** What is refused before its body is there: nobody knows yet whether the sender is who they say. */
-function noteUnread(request: FastifyRequest, error: FastifyError, reject: NoteRejected): void {
-  if (request.body !== undefined) return
-  const { code, message } = toProblem(error)
-  if (code === 'body-too-large') reject('too-large', message, request)
-  else if (code === 'overloaded') reject('overloaded', message, request)
-  else if (code === 'too-many-requests') reject('limited', message, request)
-}
-
-function createAccept(
-  source: string,
-  scheme: Scheme,
-  parts: WebhookParts,
-  { count, reject }: { count: (outcome: Outcome) => void; reject: NoteRejected },
-) {
-  const { acceptor, backlog, planOf, clock, configuration } = parts
-  const admission = new Admission(source, scheme.rateLimit, { backlog, maxAge: configuration.inboxMaxAge })
-  const { signatureHeader } = scheme
-  const firstDelay = configuration.handlerRetrySchedule[0] ?? 0
-
-  return async (request: FastifyRequest, reply: FastifyReply) => {
-    const { headers } = request.raw
-    const now = clock.now()
-    const rawBody = (request.body as Buffer | undefined) ?? Buffer.alloc(0)
-    const origin = configuration.baseUrl ?? `${request.protocol}://${request.host}`
-    const verdict = scheme.verify({ rawBody, headers, now, url: `${origin}${request.raw.url}` })
-    const rejected = 'rejected' in verdict
-    if (rejected && verdict.rejected === 'signature') {
-      reject(reasonOf(verdict), verdict.detail, request, rawBody)
-      return refuseSignature(reply)
-    }
-    if ('answer' in verdict) {
-      count('answered')
-      return sendReply(reply, verdict.answer)
-    }
-    // Who cannot sign learns nothing else: what follows tells a sender that is known.
-    const contentType = headers['content-type'] ?? 'application/octet-stream'
-    if (!takesMediaType(scheme, contentType)) {
-      reject('media-type', contentType, request, rawBody)
-      throw new Problem('unsupported-media-type')
-    }
-    if (rejected) {
-      reject('malformed', verdict.detail, request, rawBody)
-      throw new Problem('malformed-event', { detail: verdict.detail })
-    }
-    const refusal = admission.refusal(reply, now)
-    if (refusal) {
-      reject(refusal.held, refusal.problem.message, request, rawBody)
-      throw refusal.problem
-    }
-    const { id: eventId, type } = verdict
-    const kept = keptHeaders(headers, signatureHeader, verificationOf(scheme, verdict))
-    const plan = planOf(source, type)
-    const handled = plan.handlers.length > 0
-    const event: IncomingEvent = {
-      source,
-      eventId,
-      type,
-      contentType,
-      payload: rawBody,
-      headers: kept,
-      receivedAt: now,
-      status: handled ? 'pending' : 'processed',
-      dueAt: handled ? now + firstDelay : now,
-      orderKey: orderKeyOf(
-        plan,
-        { source, eventId, type, payload: rawBody, headers: kept, receivedAt: now, attempts: 1 },
-        request.log,
-      ),
-    }
-    try {
-      await acceptor.accept(event)
-    } catch (error) {
-      const { code, message } = toProblem(error)
-      reject(
-        code === 'overloaded' || code === 'stopping' ? 'overloaded' : 'unavailable',
-        message,
-        request,
-        rawBody,
-      )
-      throw error
-    }
-    count('accepted')
-    return verdict.reply ? sendReply(reply, verdict.reply) : received
-  }
-}
-
-function verificationOf({ name }: Scheme, { secret, signedAt }: Accepted): Verification {
-  return {
-    scheme: name,
-    ...(secret !== undefined && { secret }),
-    ...(signedAt !== undefined && { signedAt }),
-  }
 }

@@ -1,7 +1,5 @@
-import { createHmac } from 'node:crypto'
 import { equalBytes } from '../../crypto/tokens.ts'
 
-export type Algorithm = 'sha1' | 'sha256' | 'sha384' | 'sha512'
 export type Encoding = 'hex' | 'base64'
 
 const hex = /^(?:[0-9a-f]{2})+$/i
@@ -13,17 +11,6 @@ export function decodeDigest(text: string, encoding: Encoding): Buffer | undefin
   // A last character that alone makes no byte would be passed over.
   if (encoding === 'base64' && text.replace(/=+$/, '').length % 4 === 1) return undefined
   return Buffer.from(text, encoding)
-}
-
-/** HMAC over the parts, one after the other, as if they were one message. */
-export function digestOf(
-  algorithm: Algorithm,
-  secret: string | Uint8Array,
-  ...parts: readonly (string | Uint8Array)[]
-): Buffer {
-  const mac = createHmac(algorithm, secret)
-  for (const part of parts) mac.update(part)
-  return mac.digest()
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { headerOf } from './body.ts'
-import { decodeDigest, digestOf, findEqual, type Algorithm, type Encoding } from './digest.ts'
+import { HmacKey, type HmacAlgorithm } from '../../crypto/hmac.ts'
+import { decodeDigest, findEqual, type Encoding } from './digest.ts'
 import { refuse, type Check, type Delivery, type Rejected } from './scheme.ts'
 import { defaultTolerance, checkTime, shownAt, type TimeUnit } from './timestamp.ts'
 
@@ -19,7 +20,7 @@ export interface Signed {
   /** The header that holds the digest, in lower case. */
   header: string
   /** Default sha256. */
-  algorithm?: Algorithm | undefined
+  algorithm?: HmacAlgorithm | undefined
   /** Default hex, of either case. */
   encoding?: Encoding | undefined
   /** What stands before the digest, such as `sha256=`. */
@@ -46,13 +47,14 @@ export function hmacCheck(signed: Signed): (secrets: readonly string[]) => Check
   const read = signed.pairs ? pairsReader(signed, signed.pairs) : plainReader(signed)
   return (secrets) => {
     const shown = secrets.map((secret) => ({ secret }))
+    const keys = secrets.map((secret) => new HmacKey(algorithm, secret))
     return (delivery) => {
       const sent = read(delivery.headers)
       if ('rejected' in sent) return sent
       const { timestamp, digests } = sent
       const parts = content(delivery, timestamp)
       if ('rejected' in parts) return parts
-      const expected = secrets.map((secret) => digestOf(algorithm, secret, ...parts))
+      const expected = keys.map((key) => key.digest(...parts))
       const found = findEqual(expected, digests)
       if (found === -1) return refuse(`${header} does not match`)
       if (timestamp === undefined) return shown[found]!

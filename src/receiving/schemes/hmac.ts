@@ -1,6 +1,7 @@
 import { bodyDigest, headerOf, identify, readJson, textOf, valueAt } from './body.ts'
 import { hmacCheck, type Pairs } from './hmac-check.ts'
-import type { Algorithm, Encoding } from './digest.ts'
+import type { HmacAlgorithm } from '../../crypto/hmac.ts'
+import type { Encoding } from './digest.ts'
 import { createScheme, malformed, type Delivery, type Scheme, type TimedOptions } from './scheme.ts'
 import type { TimeUnit } from './timestamp.ts'
 
@@ -11,7 +12,7 @@ export interface HmacOptions extends TimedOptions {
   /** The header that holds the digest; its case does not matter. */
   header: string
   /** Default sha256. */
-  algorithm?: Algorithm
+  algorithm?: HmacAlgorithm
   /** Default hex, of either case. */
   encoding?: Encoding
   /** What stands before the digest, such as `sha256=`. */

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { identify, isObject, readJson } from './body.ts'
-import { decodeDigest, digestOf, findEqual } from './digest.ts'
+import { HmacKey } from '../../crypto/hmac.ts'
+import { decodeDigest, findEqual } from './digest.ts'
 import { createScheme, malformed, refuse, type Check, type Scheme, type TimedOptions } from './scheme.ts'
 import { defaultTolerance, checkTime, shownAt } from './timestamp.ts'
 
@@ -35,6 +36,7 @@ function hubspotCheck(
   secrets: readonly string[],
   { tolerance = defaultTolerance, url }: HubspotOptions,
 ): Check {
+  const keys = secrets.map((secret) => new HmacKey('sha256', secret))
   return (delivery) => {
     const { headers, rawBody, now } = delivery
     const { 'x-hubspot-signature-v3': signature, 'x-hubspot-request-timestamp': timestamp } = headers
@@ -42,7 +44,7 @@ function hubspotCheck(
     if (!received || typeof timestamp !== 'string')
       return refuse('x-hubspot-signature-v3 or its time is missing', 'signature-missing')
     const address = decodeSome(url ?? delivery.url ?? '')
-    const expected = secrets.map((secret) => digestOf('sha256', secret, `POST${address}`, rawBody, timestamp))
+    const expected = keys.map((key) => key.digest(`POST${address}`, rawBody, timestamp))
     const found = findEqual(expected, [received])
     if (found === -1) return refuse('x-hubspot-signature-v3 does not match')
     return shownAt(secrets[found]!, checkTime(timestamp, now, tolerance, 'milliseconds'))

@@ -1,5 +1,6 @@
 import { bodyDigest, form, hasMediaType, identify, isObject, json, readForm, readObject } from './body.ts'
-import { decodeDigest, digestOf, findEqual } from './digest.ts'
+import { HmacKey } from '../../crypto/hmac.ts'
+import { decodeDigest, findEqual } from './digest.ts'
 import { createScheme, refuse, type Check, type Delivery, type Scheme, type TimedOptions } from './scheme.ts'
 import { checkTime, shownAt } from './timestamp.ts'
 
@@ -40,6 +41,7 @@ interface Signature {
 }
 
 function mailgunCheck(secrets: readonly string[], tolerance = retryTolerance): Check {
+  const keys = secrets.map((secret) => new HmacKey('sha256', secret))
   return (delivery) => {
     const { timestamp, token, digests } = readSignature(delivery)
     if (
@@ -52,7 +54,7 @@ function mailgunCheck(secrets: readonly string[], tolerance = retryTolerance): C
       .map((digest) => (typeof digest === 'string' ? decodeDigest(digest, 'hex') : undefined))
       .filter((digest) => digest !== undefined)
     const found = findEqual(
-      secrets.map((secret) => digestOf('sha256', secret, `${timestamp}${token}`)),
+      keys.map((key) => key.digest(`${timestamp}${token}`)),
       received,
     )
     if (found === -1) return refuse('the signature does not match')

@@ -1,7 +1,8 @@
 import type { KeyObject } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { headerOf, identify, readObject } from './body.ts'
-import { decodeDigest, digestOf, findEqual } from './digest.ts'
+import { HmacKey } from '../../crypto/hmac.ts'
+import { decodeDigest, findEqual } from './digest.ts'
 import { ed25519Key, isSignedBy } from './ed25519.ts'
 import { createScheme, refuse, type Check, type Scheme, type TimedOptions } from './scheme.ts'
 import { defaultTolerance, checkTime, shownAt } from './timestamp.ts'
@@ -30,14 +31,14 @@ export function standardWebhooks(options: TimedOptions): Scheme {
 export function standardCheck(secrets: readonly string[], tolerance = defaultTolerance): Check {
   // `v1,whsec_…` is how some dashboards show a secret: a comma-separated list of secrets is split there as well.
   const keys = secrets.filter((secret) => !/^v1a?$/.test(secret)).map(readKey)
-  const symmetric = keys.filter((key) => 'bytes' in key)
+  const symmetric = keys.filter((key) => 'mac' in key)
   const publicKeys = keys.filter((key) => 'key' in key)
   return ({ rawBody, headers, now }) => {
     const { id, timestamp, signatures } = readHeaders(headers)
     if (id === undefined || timestamp === undefined || signatures === undefined)
       return refuse('a webhook- header is missing', 'signature-missing')
     const signed = `${id}.${timestamp}.`
-    const digests = symmetric.map(({ bytes }) => digestOf('sha256', bytes, signed, rawBody))
+    const digests = symmetric.map(({ mac }) => mac.digest(signed, rawBody))
     const shown =
       symmetric[findEqual(digests, readSignatures(signatures, 'v1,'))] ??
       publicKeys.find(({ key }) =>
@@ -48,7 +49,7 @@ export function standardCheck(secrets: readonly string[], tolerance = defaultTol
   }
 }
 
-type Key = { secret: string; bytes: Buffer } | { secret: string; key: KeyObject }
+type Key = { secret: string; mac: HmacKey } | { secret: string; key: KeyObject }
 
 const symmetricPrefix = 'whsec_'
 const publicPrefix = 'whpk_'
@@ -67,7 +68,7 @@ function readKey(secret: string): Key {
   )
   if (!bytes || bytes.length === 0)
     throw new Error('a secret of Standard Webhooks is base64, with or without whsec_ before it')
-  return { secret, bytes }
+  return { secret, mac: new HmacKey('sha256', bytes) }
 }
 
 /** One family of headers is read, never a mixture of both. */

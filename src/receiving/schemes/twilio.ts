@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import { equalBytes } from '../../crypto/tokens.ts'
 import { bodyDigest, form, hasMediaType, headerOf, identify, json, readForm, readObject } from './body.ts'
-import { decodeDigest, digestOf, findEqual } from './digest.ts'
+import { HmacKey } from '../../crypto/hmac.ts'
+import { decodeDigest, findEqual } from './digest.ts'
 import {
   createScheme,
   refuse,
@@ -40,6 +41,7 @@ export function twilio(options: AddressedOptions): Scheme {
 }
 
 function twilioCheck(secrets: readonly string[], configured: string | undefined): Check {
+  const keys = secrets.map((secret) => ({ secret, mac: new HmacKey('sha1', secret) }))
   return ({ rawBody, headers, url = '' }) => {
     const signature = decodeDigest(headerOf(headers, 'x-twilio-signature') ?? '', 'base64')
     if (!signature) return refuse('x-twilio-signature is missing', 'signature-missing')
@@ -49,9 +51,9 @@ function twilioCheck(secrets: readonly string[], configured: string | undefined)
     if (digest === null && !hasMediaType(headers, form) && rawBody.length > 0)
       return refuse('the body is not signed')
     const fields = digest === null ? sortedFields(rawBody) : ''
-    for (const secret of secrets) {
+    for (const { secret, mac } of keys) {
       // Some of Twilio's products sign the address with the port that the scheme implies, others without one.
-      const expected = [called, otherPort(called)].map((address) => digestOf('sha1', secret, address, fields))
+      const expected = [called, otherPort(called)].map((address) => mac.digest(address, fields))
       if (findEqual(expected, [signature]) !== -1) return { secret }
     }
     return refuse('x-twilio-signature does not match')

@@ -1,5 +1,5 @@
 import { bodyDigest, identify, readObject, valueAt } from './body.ts'
-import { digestOf } from './digest.ts'
+import { HmacKey } from '../../crypto/hmac.ts'
 import { hmacCheck } from './hmac-check.ts'
 import { answerJson, createScheme, malformed, type Scheme, type SourceOptions } from './scheme.ts'
 
@@ -27,7 +27,7 @@ export function x(options: SourceOptions): Scheme {
         const token = query.get('crc_token') ?? ''
         if (!tokenForm.test(token)) return malformed('There is no crc_token, or none that X would send.')
         return answerJson({
-          response_token: `sha256=${digestOf('sha256', secret, token).toString('base64')}`,
+          response_token: `sha256=${new HmacKey('sha256', secret).digest(token).toString('base64')}`,
         })
       },
     read({ rawBody }) {

@@ -1,5 +1,5 @@
 import { bodyDigest, identify, readObject, valueAt } from './body.ts'
-import { digestOf } from './digest.ts'
+import { HmacKey } from '../../crypto/hmac.ts'
 import { hmacCheck } from './hmac-check.ts'
 import { answerJson, createScheme, type Scheme, type TimedOptions } from './scheme.ts'
 
@@ -26,7 +26,7 @@ export function zoom(options: TimedOptions): Scheme {
       if ('rejected' in body) return body
       const plainToken = valueAt(body.object, 'payload.plainToken')
       if (body.object['event'] === 'endpoint.url_validation' && typeof plainToken === 'string') {
-        const encryptedToken = digestOf('sha256', secret, plainToken).toString('hex')
+        const encryptedToken = new HmacKey('sha256', secret).digest(plainToken).toString('hex')
         return answerJson({ plainToken, encryptedToken })
       }
       return identify(bodyDigest(rawBody), body.object['event'])
