@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts'
 import { Problem } from '../errors.ts'
 import type { Tx } from '../storage/database.ts'
+import type { Engine } from '../storage/query-runner.ts'
 import type { EventCatalogue } from './event-catalogue.ts'
 import { prepareEvent, type NewEvent, type PreparedEvent } from './event.ts'
 import { newDelivery, type FanOut, type MadeDelivery, type NewInLog } from './fan-out.ts'
@@ -29,6 +30,7 @@ export type EmitWithin = (tx: Tx, events: readonly NewEvent[], causedBy?: number
 export type Announce = (emitted: readonly Emitted[]) => void
 
 export interface EmitterParts {
+  engine: Engine
   clock: Clock
   catalogue: EventCatalogue
   fanOut: FanOut
@@ -51,7 +53,7 @@ export interface Emitter {
   ) => Promise<Emitted & { deliveryIds: number[] }>
 }
 
-export function createEmitter({ clock, catalogue, fanOut, generation }: EmitterParts): Emitter {
+export function createEmitter({ engine, clock, catalogue, fanOut, generation }: EmitterParts): Emitter {
   const prepare = (event: NewEvent, now: number): PreparedEvent => {
     const prepared = prepareEvent(event, now)
     catalogue.check(prepared.type, prepared.data)
@@ -64,13 +66,17 @@ export function createEmitter({ clock, catalogue, fanOut, generation }: EmitterP
     now: number,
     causedBy: number | null,
   ): Promise<(Emitted | Problem)[]> {
-    const recorded = await recordEvents(tx, events, now, causedBy)
+    // On PostgreSQL both are one round trip.
+    const [recorded, candidates] = await Promise.all([
+      recordEvents(engine, tx, events, now, causedBy),
+      fanOut.candidates(tx, events),
+    ])
     const made: NewInLog[] = []
     for (const [index, result] of recorded.entries())
       if (!(result instanceof Problem) && result.isNew) made.push({ id: result.id, event: events[index]! })
     // Before the deliveries are there: a lane that is made later finds them in the table.
     const before = generation()
-    const told = await fanOut.deliver(tx, made, now)
+    const told = await fanOut.deliver(tx, made, candidates, now)
     const deliveries = told && Map.groupBy(told, ({ event }) => event)
     return recorded.map((result, index) => {
       if (result instanceof Problem) return result
@@ -113,7 +119,7 @@ export function createEmitter({ clock, catalogue, fanOut, generation }: EmitterP
       const now = clock.now()
       const prepared = prepareEvent(event, now)
       const { eventId } = prepared
-      const [recorded] = await recordEvents(tx, [prepared], now, null)
+      const [recorded] = await recordEvents(engine, tx, [prepared], now, null)
       if (recorded instanceof Problem) throw recorded
       const { id, isNew } = recorded!
       if (!isNew || subscriberIds.length === 0) return { id, eventId, fresh: [], deliveryIds: [] }

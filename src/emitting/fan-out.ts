@@ -26,7 +26,8 @@ export interface NewInLog {
   event: PreparedEvent
 }
 
-interface Candidate {
+/** A subscriber that an event may be for. */
+export interface Candidate {
   id: string
   event_types: string
   conditions: string | null
@@ -48,11 +49,15 @@ export class FanOut {
   /**
    * In the order of the events: those of an ordered subscriber go out in the order of their ids. Returns what was made;
    * `undefined` where that is very much.
+   * @param candidates of these events, or of more
    */
-  async deliver(tx: Tx, events: readonly NewInLog[], now: number): Promise<MadeDelivery[] | undefined> {
-    if (events.length === 0) return []
-    const candidates = await this.#candidates(tx, events)
-    if (candidates.length === 0) return []
+  async deliver(
+    tx: Tx,
+    events: readonly NewInLog[],
+    candidates: readonly Candidate[],
+    now: number,
+  ): Promise<MadeDelivery[] | undefined> {
+    if (events.length === 0 || candidates.length === 0) return []
     let rows: NewDelivery[] = []
     let all = true
     for (const event of events) {
@@ -68,8 +73,9 @@ export class FanOut {
   }
 
   /** Subscribers that any of the events may be for, by their ids. */
-  #candidates(tx: Tx, events: readonly NewInLog[]): Promise<Candidate[]> {
-    const audiences = new Set(events.map(({ event }) => event.audience))
+  async candidates(tx: Tx, events: readonly PreparedEvent[]): Promise<Candidate[]> {
+    if (events.length === 0) return []
+    const audiences = new Set(events.map(({ audience }) => audience))
     const owners = [...audiences].filter((audience) => audience !== null)
     const ownerless = audiences.has(null) || this.#parts.ownerlessGetAll
     let query = tx

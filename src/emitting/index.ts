@@ -80,7 +80,8 @@ export function createEmitting(parts: EmittingParts): Emitting {
     firstDelay: schedule[0] ?? 0,
     ownerlessGetAll: config.ownerlessGetAll ?? false,
   })
-  const emitter = createEmitter({ clock, catalogue, fanOut, generation: () => dispatcher.generation })
+  const { engine } = database
+  const emitter = createEmitter({ engine, clock, catalogue, fanOut, generation: () => dispatcher.generation })
   const disabling: DisablingPolicy = { after: configuration.emitDisableAfter }
   const notices = new Notices({
     database,

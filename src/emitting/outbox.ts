@@ -1,6 +1,8 @@
+import { CompiledQuery } from 'kysely'
 import { equalBytes } from '../crypto/tokens.ts'
 import { Problem } from '../errors.ts'
 import type { Tx } from '../storage/database.ts'
+import type { Engine } from '../storage/query-runner.ts'
 import type { PreparedEvent } from './event.ts'
 
 /** Rows of one statement: well under the engines' bounds on parameters. */
@@ -23,29 +25,29 @@ interface Known {
  * @returns for each event in turn its place, or the Problem `id-conflict`
  */
 export async function recordEvents(
+  engine: Engine,
   tx: Tx,
   events: readonly PreparedEvent[],
   now: number,
   causedBy: number | null,
 ): Promise<(Recorded | Problem)[]> {
-  const known = await findKnown(
-    tx,
-    events.map(({ eventId }) => eventId),
-  )
   const firsts = new Map<string, PreparedEvent>()
-  for (const event of events)
-    if (!known.has(event.eventId) && !firsts.has(event.eventId)) firsts.set(event.eventId, event)
-  const made = await insertEvents(tx, [...firsts.values()], now, causedBy)
-  for (const [eventId, place] of made.lost) known.set(eventId, place)
+  for (const event of events) if (!firsts.has(event.eventId)) firsts.set(event.eventId, event)
+  const insert = engine === 'postgres' ? insertTogether : insertUnknown
+  const { ids, known } = await insert(tx, [...firsts.values()], now, causedBy)
   return events.map((event) => {
     const { eventId, digest } = event
     const before = known.get(eventId)
     const first = firsts.get(eventId)
     if (!equalBytes(before?.digest ?? first!.digest, digest)) return idConflict(eventId)
-    return before
-      ? { id: before.event, isNew: false }
-      : { id: made.ids.get(eventId)!, isNew: first === event }
+    return before ? { id: before.event, isNew: false } : { id: ids.get(eventId)!, isNew: first === event }
   })
+}
+
+/** The places of new events, and what was there already of the others. */
+interface Inserted {
+  ids: Map<string, number>
+  known: Map<string, Known>
 }
 
 async function findKnown(tx: Tx, eventIds: readonly string[]): Promise<Map<string, Known>> {
@@ -61,15 +63,19 @@ async function findKnown(tx: Tx, eventIds: readonly string[]): Promise<Map<strin
   return known
 }
 
-/** @returns the places of new events, and what was there already of those that another transaction wrote meanwhile */
-async function insertEvents(
+/** On SQLite nobody else writes meanwhile: what is not there now will not be. */
+async function insertUnknown(
   tx: Tx,
   events: readonly PreparedEvent[],
   now: number,
   causedBy: number | null,
-): Promise<{ ids: Map<string, number>; lost: Map<string, Known> }> {
+): Promise<Inserted> {
+  const known = await findKnown(
+    tx,
+    events.map(({ eventId }) => eventId),
+  )
   const ids = new Map<string, number>()
-  for (const some of chunks(events)) {
+  for (const some of chunks(events.filter(({ eventId }) => !known.has(eventId)))) {
     const rows = await tx
       .insertInto('events')
       .values(
@@ -87,13 +93,7 @@ async function insertEvents(
       .returning(['id', 'event_id'])
       .execute()
     for (const { id, event_id } of rows) ids.set(event_id, id)
-  }
-  // In one order everywhere: two transactions with the same ids then wait for each other in one direction only.
-  const marks = events.toSorted((a, b) => (a.eventId < b.eventId ? -1 : 1))
-  const marked = new Set<string>()
-  for (const some of chunks(marks)) {
-    // A unique violation would end a transaction of PostgreSQL, and the caller's work with it.
-    const rows = await tx
+    await tx
       .insertInto('outbox')
       .values(
         some.map(({ eventId, digest, audience }) => ({
@@ -105,22 +105,69 @@ async function insertEvents(
           caused_by: causedBy,
         })),
       )
-      .onConflict((conflict) => conflict.column('event_id').doNothing())
-      .returning('event_id')
       .execute()
-    for (const { event_id } of rows) marked.add(event_id)
   }
-  // Other transactions with the same ids committed while this one waited for them.
-  const beaten = events.map(({ eventId }) => eventId).filter((eventId) => !marked.has(eventId))
-  if (beaten.length === 0) return { ids, lost: new Map() }
-  for (const some of chunks(beaten)) {
-    const places = some.map((eventId) => ids.get(eventId)!)
-    await tx.deleteFrom('events').where('id', 'in', places).execute()
-  }
-  const lost = await findKnown(tx, beaten)
-  const missing = beaten.find((eventId) => !lost.has(eventId))
+  return { ids, known }
+}
+
+/**
+ * One round trip. Ids are given out in the order of the events; those whose ids are taken make no row. The marks are written
+ * in one order everywhere: two transactions with the same ids then wait for each other in one direction only, and a
+ * unique violation would end the caller's transaction with it. `events` is the statement's main target, whose BEFORE
+ * trigger runs before any of this: it publishes the floor that readers of the log go by, and only then nextval is called.
+ */
+const insertStatement = `
+  with numbered as materialized (
+    select nextval('events_id_seq') as id, given.* from (
+      select * from unnest($1::text[], $2::text[], $3::bytea[], $4::text[], $5::int[], $6::int[])
+      with ordinality as t (event_id, type, digest, audience, start, length, place)
+      order by place
+    ) given
+  ), marked as (
+    insert into outbox (event, event_id, digest, audience, created_at, caused_by)
+    select id, event_id, digest, audience, $8::bigint, $9::bigint from numbered order by event_id collate "C"
+    on conflict (event_id) do nothing
+    returning event
+  )
+  insert into events (id, event_id, direction, source, type, content_type, created_at, headers, payload)
+  select id, event_id, 'emitted', null, type, 'application/json', $8::bigint, null,
+    substring($7::bytea from start for length)
+  from numbered join marked on marked.event = numbered.id
+  returning id, event_id`
+
+/** The payloads go as one value, cut apart by the statement: as elements of an array they would be twice as long. */
+async function insertTogether(
+  tx: Tx,
+  events: readonly PreparedEvent[],
+  now: number,
+  causedBy: number | null,
+): Promise<Inserted> {
+  if (events.length === 0) return { ids: new Map(), known: new Map() }
+  let end = 1
+  const starts = events.map(({ payload }) => {
+    const start = end
+    end += payload.length
+    return start
+  })
+  const query = CompiledQuery.raw(insertStatement, [
+    events.map(({ eventId }) => eventId),
+    events.map(({ type }) => type),
+    events.map(({ digest }) => digest),
+    events.map(({ audience }) => audience),
+    starts,
+    events.map(({ payload }) => payload.length),
+    Buffer.concat(events.map(({ payload }) => payload)),
+    now,
+    causedBy,
+  ])
+  const { rows } = (await tx.executeQuery(query)) as { rows: { id: number; event_id: string }[] }
+  const ids = new Map(rows.map(({ id, event_id }) => [event_id, id]))
+  // Others have committed them, before or while this one waited for them.
+  const taken = events.map(({ eventId }) => eventId).filter((eventId) => !ids.has(eventId))
+  const known = taken.length === 0 ? new Map<string, Known>() : await findKnown(tx, taken)
+  const missing = taken.find((eventId) => !known.has(eventId))
   if (missing !== undefined) throw new Error(`the outbox refused ${missing} and does not hold it`)
-  return { ids, lost }
+  return { ids, known }
 }
 
 function idConflict(eventId: string): Problem {

@@ -8,6 +8,7 @@ export class Callers {
   readonly accepted = new Set<string>()
   /** Calls that nobody answered: what they brought may be kept or not. */
   unanswered = 0
+  refused = 0
   #numbers = 0
   #ended = false
   readonly #chance: Chance
@@ -61,7 +62,8 @@ export class Callers {
       return
     }
     if (status === 202) this.accepted.add(id)
-    // 408: stopped in the middle of a call, as a measurement elsewhere does to it.
-    else if (status !== 503 && status !== 408) throw new Error(`${id} was answered with ${status}`)
+    // 503, or what becomes of a call whose process is stopped for a while in the middle of it.
+    else if (status >= 500 || status === 408) this.refused += 1
+    else throw new Error(`${id} was answered with ${status}`)
   }
 }

@@ -17,6 +17,8 @@ export interface DeliveryCampaign {
   kills: number
   /** Events whose emission was answered with 202. */
   accepted: number
+  /** Calls that were answered with 408 or 5xx. */
+  refused: number
   delivered: number
   dead: number
   calls: number
@@ -76,7 +78,8 @@ export async function deliveryCampaign(
       outcome.again <= processes.kills * mostPerKill,
       `${outcome.again} attempts were never written down, in ${processes.kills} kills`,
     )
-    return { kills: processes.kills, accepted: calling.accepted.size, ...outcome }
+    const { accepted, refused } = calling
+    return { kills: processes.kills, accepted: accepted.size, refused, ...outcome }
   } finally {
     progress?.stop()
     await processes.end()
@@ -105,7 +108,7 @@ async function check(
   subscribers: readonly CalledSubscriber[],
   accepted: ReadonlySet<string>,
   killedAt: readonly number[],
-): Promise<Omit<DeliveryCampaign, 'kills' | 'accepted'>> {
+): Promise<Omit<DeliveryCampaign, 'kills' | 'accepted' | 'refused'>> {
   const rows = await database.reader
     .selectFrom('deliveries as d')
     .innerJoin('events as e', 'e.id', 'd.event')
