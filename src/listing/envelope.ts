@@ -1,6 +1,6 @@
 import type { Item } from './items.ts'
 import type { CursorPage, KeysetPage, OffsetPage, Page } from './page.ts'
-import type { Parameters, Query } from './query.ts'
+import type { Query } from './query.ts'
 import type { Row } from './store.ts'
 
 /** A list's answer: the body as JSON text, and the Link header. */
@@ -14,7 +14,8 @@ export interface Answer {
 const longestLink = 4_000
 
 type Relation = 'next' | 'prev' | 'first' | 'last'
-type Links = [Relation, Parameters][]
+/** Of each, the parameters that say where the page is, encoded. */
+type Links = [Relation, string][]
 
 export function answerOf(page: Page, present: (row: Row) => Item): Answer {
   const { rest, links } =
@@ -24,8 +25,10 @@ export function answerOf(page: Page, present: (row: Row) => Item): Answer {
         ? cursorParts(page)
         : keysetParts(page)
   const body = JSON.stringify({ data: page.rows.map(present), ...rest })
-  return { body, link: linkHeader(page.query, links) }
+  return { body, link: linkHeader(page, links) }
 }
+
+const at = (cursor: string | number): string => `cursor=${encodeURIComponent(cursor)}`
 
 /** `{data, pageInfo: {hasNextPage, nextCursor}}`, and the same two of the previous page in lists that go both ways. */
 function cursorParts({ query, nextCursor, previousCursor }: CursorPage) {
@@ -35,20 +38,20 @@ function cursorParts({ query, nextCursor, previousCursor }: CursorPage) {
     ...(query.list.choices && { hasPreviousPage: previousCursor !== null, previousCursor }),
   }
   const links: Links = []
-  if (nextCursor !== null) links.push(['next', { cursor: nextCursor }])
-  if (previousCursor !== null) links.push(['prev', { cursor: previousCursor }])
+  if (nextCursor !== null) links.push(['next', at(nextCursor)])
+  if (previousCursor !== null) links.push(['prev', at(previousCursor)])
   return { rest: { pageInfo }, links }
 }
 
 /** `{data, nextCursor}` */
 function keysetParts({ nextCursor }: KeysetPage) {
-  const links: Links = nextCursor === null ? [] : [['next', { cursor: String(nextCursor) }]]
+  const links: Links = nextCursor === null ? [] : [['next', at(nextCursor)]]
   return { rest: { nextCursor }, links }
 }
 
 /** `{data, pagination: {page, limit, total, totalPages, hasNext}}`; without totals when nothing was counted. */
 function offsetParts({ page, limit, total, estimated, hasNext, query }: OffsetPage) {
-  const to = (number: number): Parameters => ({ page: String(number), limit: String(limit) })
+  const to = (number: number): string => `page=${number}&limit=${limit}`
   const links: Links = hasNext ? [['next', to(page + 1)]] : []
   if (total === undefined) {
     if (page > 1) links.push(['prev', to(page - 1)], ['first', to(1)])
@@ -69,38 +72,33 @@ function offsetParts({ page, limit, total, estimated, hasNext, query }: OffsetPa
   return { rest: { pagination }, links }
 }
 
-function linkHeader(query: Query, links: Links): string | undefined {
+function linkHeader({ query, style }: Page, links: Links): string | undefined {
   if (links.length === 0) return undefined
   const { path } = query.list
-  const kept = keptParameters(query, links[0]![1])
-  const header = links
-    .map(
-      ([relation, place]) =>
-        `<${path}?${kept}${new URLSearchParams(place as Record<string, string>).toString()}>; rel="${relation}"`,
-    )
-    .join(', ')
+  const kept = keptParameters(query, style)
+  const header = links.map(([relation, place]) => `<${path}?${kept}${place}>; rel="${relation}"`).join(', ')
   return header.length > longestLink ? undefined : header
 }
 
 /**
  * What stays the same from page to page, with `&` behind it. Known parameters only, encoded anew: nothing that a client wrote
  * reaches the header as it was.
- * @param place what says where a page is, in every link of a query the same parameters.
  */
-function keptParameters(query: Query, place: Parameters): string {
+function keptParameters(query: Query, style: Page['style']): string {
   let text = keptOf.get(query)
   if (text === undefined) {
     const { list, parameters } = query
     const known = [
       ...(list.sort.length > 0 ? ['sort'] : []),
-      'limit',
+      // Of a page by number it belongs to the place.
+      ...(style === 'offset' ? [] : ['limit']),
       ...list.filters.map(({ parameter }) => parameter),
       ...(list.choices ? ['fields', 'count'] : []),
       ...(list.expand.length > 0 ? ['expand'] : []),
     ]
     const pairs = known.flatMap((name) => {
       const value = parameters[name]
-      return value === undefined || Object.hasOwn(place, name) ? [] : [[name, value]]
+      return value === undefined ? [] : [[name, value]]
     })
     text = pairs.length === 0 ? '' : `${new URLSearchParams(pairs).toString()}&`
     keptOf.set(query, text)

@@ -29,7 +29,7 @@ export async function* exportRows(
   if (format === 'csv') yield csvLine(columns)
   if (query.empty) return
   for (let key: Parameters<Pages['rowsBehind']>[1]; ;) {
-    const rows = await pages.rowsBehind(query, key, batch, { wanted })
+    const rows = await pages.rowsBehind(query, key, batch, wanted)
     const present = await presentation.of(query, rows)
     if (rows.length > 0)
       yield rows

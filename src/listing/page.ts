@@ -52,6 +52,7 @@ export class Pages {
   readonly #cursors: Cursors
   readonly #kept: ReadonlyMap<string, KeptCounts>
   readonly #plans = new Recent<string, Plan>(mostPlans)
+  readonly #readings = new WeakMap<Query, Reading>()
 
   /** @param kept what is kept of some lists, by their names. */
   constructor(
@@ -75,19 +76,18 @@ export class Pages {
 
   /** @throws Problem `invalid-cursor` for a cursor that was not issued for this list, these filters and this order. */
   async byCursor(query: Query): Promise<CursorPage> {
-    const { limit, scope, backward, order, parameters } = query
-    const cursor = parameters['cursor']
-    const place = cursor === undefined ? undefined : this.#decode(query, cursor)
+    const { limit, scope, backward, order } = query
+    const { plan, values, way } = this.#readingOf(query)
     const page = { style: 'cursor', query, limit } as const
     if (query.empty) return { ...page, rows: [], nextCursor: null, previousCursor: null }
 
-    const found = await this.rowsBehind(query, place?.key, limit + 1, { backward: place?.backward })
+    const found = await this.#reader.read(plan, values)
     // One row more than asked for tells whether a page follows.
     const more = found.length > limit
     const rows = more ? found.slice(0, limit) : [...found]
-    if (place?.backward) rows.reverse()
-    const before = place?.backward ? more : place !== undefined
-    const after = place?.backward ? true : more
+    if (way === 'back') rows.reverse()
+    const before = way === 'back' ? more : way === 'on'
+    const after = way === 'back' ? true : more
     const cursorAt = (row: Row | undefined, of: typeof scope): string | null =>
       row === undefined ? null : this.#cursors.encode(of, keyOf(query, order, row))
     return {
@@ -154,16 +154,40 @@ export class Pages {
     }
   }
 
-  /** The rows behind a position of the order, or from its beginning; backward in the opposite order. */
+  /** The rows behind a position of the order, or from its beginning. */
   async rowsBehind(
     query: Query,
     key: readonly KeyValue[] | undefined,
     rows: number,
-    { backward = false, wanted }: { backward?: boolean | undefined; wanted?: AbortSignal } = {},
+    wanted?: AbortSignal,
   ): Promise<readonly Row[]> {
+    return this.#reader.read(
+      this.#planBehind(query, key, rows, false),
+      [...query.values, ...(key ?? [])],
+      wanted,
+    )
+  }
+
+  #planBehind(query: Query, key: readonly KeyValue[] | undefined, rows: number, backward: boolean): Plan {
     const order = backward ? reversed(query.order) : query.order
-    const plan = this.#planPage(query, { rows, from: key ? 'key' : 'start', order, key })
-    return this.#reader.read(plan, [...query.values, ...(key ?? [])], wanted)
+    return this.#planPage(query, { rows, from: key ? 'key' : 'start', order, key })
+  }
+
+  /** Queries are kept (queries.ts), and with them what follows from their cursors. */
+  #readingOf(query: Query): Reading {
+    let reading = this.#readings.get(query)
+    if (!reading) {
+      const cursor = query.parameters['cursor']
+      const place = cursor === undefined ? undefined : this.#decode(query, cursor)
+      const { key, backward = false } = place ?? {}
+      reading = {
+        plan: this.#planBehind(query, key, query.limit + 1, backward),
+        values: [...query.values, ...(key ?? [])],
+        way: place ? (backward ? 'back' : 'on') : 'start',
+      }
+      this.#readings.set(query, reading)
+    }
+    return reading
   }
 
   async #count(query: Query, counting: Counting, kept: KeptCounts | undefined): Promise<Total> {
@@ -213,6 +237,13 @@ export class Pages {
     this.#plans.set(name, plan)
     return plan
   }
+}
+
+/** The statement of a page by cursor, and which way it goes from the cursor's place. */
+interface Reading {
+  plan: Plan
+  values: readonly KeyValue[]
+  way: 'start' | 'on' | 'back'
 }
 
 interface Shape {
