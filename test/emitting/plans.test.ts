@@ -1,0 +1,212 @@
+// However much waits, and whatever PostgreSQL believes about its tables: no statement of the dispatcher reads one through.
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { systemClock } from '../../src/clock.ts'
+import { openQueue } from '../../src/emitting/queue.ts'
+import { beginning, type Completion, type DeliveryQueue } from '../../src/emitting/store.ts'
+import type { PostgresDatabase } from '../../src/storage/database.ts'
+import { migrate } from '../../src/storage/migrate.ts'
+import { openDatabase } from '../../src/storage/open.ts'
+import { engines, type TestDatabase } from '../harness/engines.ts'
+
+const engine = engines.find(({ name }) => name === 'postgres')
+const listener = { lost: () => undefined, freed: () => undefined }
+
+/** Of which one subscriber has most, and the others some each. */
+const deliveries = 120_000
+const subscribers = 400
+const eachOther = 50
+/** Rows that a statement looks at, at most, for what is asked of it here. */
+const mostRows = 5_000
+/** Tables that grow with what is delivered. */
+const large = new Set(['deliveries', 'attempts', 'events'])
+
+interface PlanNode {
+  'Node Type': string
+  'Relation Name'?: string
+  'Index Cond'?: string
+  'Actual Rows'?: number
+  'Actual Loops'?: number
+  'Rows Removed by Filter'?: number
+  Plans?: PlanNode[]
+}
+
+interface Statement {
+  text: string
+  values: unknown[]
+}
+
+describe('plans of the dispatcher', { skip: !engine && 'TEST_ENGINE leaves PostgreSQL out' }, () => {
+  let testDatabase: TestDatabase
+  let database: PostgresDatabase
+  let queue: DeliveryQueue
+  const statements = new Map<string, Statement>()
+
+  before(async () => {
+    testDatabase = await engine!.createDatabase()
+    database = (await openDatabase(testDatabase.url)) as PostgresDatabase
+    await migrate(database)
+    // What is known of the tables is what the test says.
+    for (const table of ['deliveries', 'attempts', 'events', 'subscribers', 'delivery_lanes'])
+      await database.pool.query(`alter table ${table} set (autovacuum_enabled = false)`)
+    await fill(database)
+    queue = openQueue({ database, clock: systemClock, onError: () => undefined })
+    await queue.attend(listener)
+    for (const [name, statement] of await statementsOf(database, queue)) statements.set(name, statement)
+  })
+
+  after(async () => {
+    await queue.leave()
+    await database.close()
+    await testDatabase.drop()
+  })
+
+  const check = async (): Promise<void> => {
+    assert.ok(statements.size >= 8, [...statements.keys()].join(' '))
+    for (const [name, statement] of statements) {
+      // As it is planned for all values, and for these.
+      for (const plan of [await genericPlan(database, statement), await ranPlan(database, statement)])
+        for (const node of nodesOf(plan)) {
+          const what = `${name}: ${JSON.stringify(node)}\nin ${JSON.stringify(plan, null, 1)}`
+          if (!large.has(node['Relation Name'] ?? '')) continue
+          assert.notEqual(node['Node Type'], 'Seq Scan', what)
+          if (/^(Bitmap )?Index/.test(node['Node Type'])) assert.ok(node['Index Cond'], what)
+          const { 'Actual Rows': rows = 0, 'Actual Loops': loops = 0 } = node
+          const looked = (rows + (node['Rows Removed by Filter'] ?? 0)) * loops
+          assert.ok(looked <= mostRows, `${looked} rows were looked at by ${what}`)
+        }
+    }
+  }
+
+  test('when nothing is known of the tables', check)
+
+  test('when they were last looked at while everything was delivered', async () => {
+    const { pool } = database
+    await pool.query(`update deliveries set status = 'delivered'`)
+    await pool.query('analyze')
+    await pool.query(`update deliveries set status = 'pending'`)
+    await check()
+  })
+
+  test('when all is known', async () => {
+    await database.pool.query('analyze')
+    await check()
+  })
+})
+
+async function fill({ pool }: PostgresDatabase): Promise<void> {
+  await pool.query(`
+    insert into subscribers (id, url, event_types, status, ordered, signing, http_signature, operational, created_at,
+      updated_at)
+    select 's' || n, 'http://127.0.0.1:9/', '["*"]', 'active', case when n = 2 then 1 else 0 end, 'v1', 0, 0, 1, 1
+    from generate_series(1, ${subscribers}) n`)
+  await pool.query(`
+    insert into events (event_id, direction, type, content_type, created_at, payload)
+    select 'e' || n, 'emitted', 'a', 'application/json', 1, '{}' from generate_series(1, 20000) n`)
+  // Every tenth waits for its second attempt.
+  await pool.query(`
+    insert into deliveries (event, subscriber_id, status, attempts, due_at, created_at)
+    select 1 + n % 20000,
+      's' || case when n <= ${subscribers * eachOther} then 1 + n % ${subscribers} else 1 end, 'pending',
+      case when n % 10 = 0 then 1 else 0 end, n, 1
+    from generate_series(1, ${deliveries}) n`)
+  await pool.query(`
+    insert into attempts (delivery, number, at, duration_ms, request_headers)
+    select id, 1, 1, 1, '{}' from deliveries where attempts = 1`)
+}
+
+/** Every statement that the queue sends, with values as the dispatcher has them. */
+async function statementsOf(
+  { pool }: PostgresDatabase,
+  queue: DeliveryQueue,
+): Promise<Map<string, Statement>> {
+  const found = new Map<string, Statement>()
+  const query = pool.query.bind(pool) as (...all: unknown[]) => Promise<unknown>
+  let doing = ''
+  pool.query = ((first: string | (Statement & { name?: string }), second?: unknown[]) => {
+    const { text, values } = typeof first === 'string' ? { text: first, values: second ?? [] } : first
+    found.set(doing, { text, values })
+    return query(first, second)
+  }) as typeof pool.query
+  const now = deliveries
+  const others = Array.from({ length: 100 }, (_, n) => `s${n + 3}`)
+  const reads = (retries: boolean, behind = { dueAt: 1_000, id: 1_000 }) =>
+    ['s1', ...others].map((subscriberId) => ({
+      subscriberId,
+      ordered: false as const,
+      retries,
+      behind,
+      count: 20,
+    }))
+  const completion = (id: number): Completion => ({
+    delivery: { id, number: 1 },
+    status: 'delivered',
+    dueAt: 5,
+    finishedAt: 5,
+    attempt: {
+      at: 4,
+      durationMs: 1,
+      status: 204,
+      error: null,
+      failure: null,
+      phases: null,
+      requestHeaders: '{}',
+      responseHeaders: null,
+      responseBody: null,
+    },
+  })
+  const calls: [name: string, call: () => Promise<unknown>][] = [
+    ['due', () => queue.due(now, '')],
+    ['due, from the middle', () => queue.due(now, 's2')],
+    ['take', () => queue.take(['s1', ...others])],
+    ['read first attempts', () => queue.read(reads(false), now)],
+    ['read from the beginning', () => queue.read(reads(false, beginning), now)],
+    ['read retries', () => queue.read(reads(true), now)],
+    ['read in order', () => queue.read([{ subscriberId: 's2', ordered: true }], now)],
+    ['subscribers', () => queue.subscribers(['s1', ...others])],
+    [
+      'payloads',
+      () =>
+        queue.payloads(
+          Array.from({ length: 200 }, (_, n) => n + 1),
+          8_192,
+        ),
+    ],
+    ['complete', () => queue.complete(Array.from({ length: 200 }, (_, n) => completion(n + 1)))],
+    ['release', () => queue.release(others)],
+    ['oldest', () => queue.oldestDue(now, new Set())],
+  ]
+  for (const [name, call] of calls) {
+    doing = name
+    await call()
+  }
+  pool.query = query as typeof pool.query
+  return found
+}
+
+async function genericPlan({ pool }: PostgresDatabase, { text }: Statement): Promise<PlanNode> {
+  const { rows } = await pool.query<{ 'QUERY PLAN': [{ Plan: PlanNode }] }>(
+    `explain (generic_plan, format json) ${text}`,
+  )
+  return rows[0]!['QUERY PLAN'][0].Plan
+}
+
+async function ranPlan({ pool }: PostgresDatabase, { text, values }: Statement): Promise<PlanNode> {
+  const client = await pool.connect()
+  try {
+    await client.query('begin')
+    const { rows } = await client.query<{ 'QUERY PLAN': [{ Plan: PlanNode }] }>(
+      `explain (analyze, format json) ${text}`,
+      values,
+    )
+    return rows[0]!['QUERY PLAN'][0].Plan
+  } finally {
+    await client.query('rollback')
+    client.release()
+  }
+}
+
+function* nodesOf(node: PlanNode): Generator<PlanNode> {
+  yield node
+  for (const child of node.Plans ?? []) yield* nodesOf(child)
+}
