@@ -69,6 +69,25 @@ test('while all commits are under way, events gather for the next', async () => 
   assert.deepEqual(kept, [['a'], ['b', 'c']])
 })
 
+test('a commit that takes long lets another begin, one that does not keeps it waiting', async () => {
+  for (const [patience, expected] of [
+    [0, [['a'], ['b']]],
+    [Infinity, [['a']]],
+  ] as const) {
+    const kept: string[][] = []
+    const keep: Keep = (events) => {
+      kept.push(events.map(({ eventId }) => eventId))
+      return new Promise(() => undefined)
+    }
+    const acceptor = new Acceptor(keep, unexpected, { commits: 2, patience })
+    void acceptor.accept(event('a'))
+    while (kept.length === 0) await new Promise(setImmediate)
+    void acceptor.accept(event('b'))
+    for (let turn = 0; turn < 5; turn += 1) await new Promise(setImmediate)
+    assert.deepEqual(kept, expected)
+  }
+})
+
 test('above the bound requests are refused with Retry-After, and taken again later', async () => {
   const acceptor = new Acceptor(async () => undefined, unexpected, { waiting: 2, waitingBytes: 5_000 })
   const waiting = [acceptor.accept(event('a')), acceptor.accept(event('b'))]

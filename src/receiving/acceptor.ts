@@ -9,6 +9,12 @@ export interface AcceptorLimits {
   /** Commits that may be under way at once. */
   commits: number
   /**
+   * Milliseconds for which a commit that is under way keeps the next from beginning, where several may be. One after the
+   * other they are larger and fewer, and take a fifth less of the machine; but one that waits for a lock or for a
+   * database far away does not hold the others up.
+   */
+  patience: number
+  /**
    * Events that are enough for a commit: more are not waited for. With more, all senders of a burst would wait for the
    * same commit, and the loop would have nothing to do meanwhile.
    */
@@ -23,6 +29,7 @@ export interface AcceptorLimits {
 
 const defaults: AcceptorLimits = {
   commits: 1,
+  patience: 50,
   gathered: 24,
   batch: 500,
   batchBytes: 8 * 1024 * 1024,
@@ -53,6 +60,8 @@ export class Acceptor {
   #queue: Waiting[] = []
   #bytes = 0
   #commits = 0
+  /** When the last of them began. */
+  #began = 0
   #scheduled = false
   #closed = false
   #idle: (() => void) | undefined
@@ -102,7 +111,7 @@ export class Acceptor {
   }
 
   #schedule(): void {
-    if (this.#scheduled || this.#commits >= this.#limits.commits) return
+    if (this.#scheduled || !this.#mayBegin()) return
     this.#scheduled = true
     this.#gather(0, 0)
   }
@@ -120,13 +129,19 @@ export class Acceptor {
         return
       }
       this.#scheduled = false
-      while (this.#queue.length > 0 && this.#commits < this.#limits.commits)
-        void this.#commit(this.#takeBatch())
+      if (this.#queue.length > 0 && this.#mayBegin()) void this.#commit(this.#takeBatch())
     })
+  }
+
+  #mayBegin(): boolean {
+    const { commits, patience } = this.#limits
+    if (this.#commits === 0) return true
+    return this.#commits < commits && performance.now() - this.#began >= patience
   }
 
   async #commit(batch: readonly Waiting[]): Promise<void> {
     this.#commits += 1
+    this.#began = performance.now()
     try {
       await this.#store(batch)
     } finally {

@@ -142,7 +142,7 @@ export function postgresInbox({ database, clock, onError }: PostgresInboxParts):
   }
 
   return {
-    commits: 2,
+    commits: 4,
     async keep(events) {
       const keys = orderKeysOf(events)
       try {
