@@ -120,6 +120,14 @@ async function check(
         .select((all) => all.fn.countAll<number>().as('count'))
         .as('shown'),
     )
+    .select((eb) =>
+      eb
+        .selectFrom('attempts as a')
+        .whereRef('a.delivery', '=', 'd.id')
+        .where('a.status', 'is', null)
+        .select((all) => all.fn.countAll<number>().as('count'))
+        .as('unanswered'),
+    )
     .orderBy('d.id')
     .execute()
   const total = { delivered: 0, dead: 0, calls: 0, again: 0, againAfterSuccess: 0 }
@@ -147,11 +155,18 @@ async function check(
       total[row.status] += 1
       total.again += these.length - row.attempts
       if (first !== -1) total.againAfterSuccess += these.length - 1 - first
-      for (const [index, { at, status }] of these.slice(0, -1).entries()) {
-        if (status !== 204) continue
-        const cutOff = killedAt.some((kill) => kill >= at - seenLate && kill <= these[index + 1]!.at)
-        assert.ok(cutOff, `${what}, came again behind its success, and nobody was killed between`)
-      }
+      // Followed by another call, though nobody was killed between.
+      const unexplained = these.filter(({ at, status }, index) => {
+        const next = these[index + 1]
+        if (status !== 204 || !next) return false
+        return !killedAt.some((kill) => kill >= at - seenLate && kill <= next.at)
+      })
+      // An answer that came too late, as on a machine that stalls, is none.
+      const excused = row.unanswered ?? 0
+      assert.ok(
+        unexplained.length <= excused,
+        `${what}, came again behind its success, and nobody was killed`,
+      )
     }
     total.calls += calls.length
     if (ordered) checkOrder(own, calls)
