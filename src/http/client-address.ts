@@ -8,10 +8,10 @@ import { isIP } from 'node:net'
  * last of them saw. An IPv4 address in IPv6 clothes is written as what it is.
  */
 export function clientIp(request: FastifyRequest): string {
-  return addressOf(request.ip, request.raw)
+  return addressOf(request.ip, request.socket)
 }
 
-function addressOf(seen: string, { socket }: IncomingMessage): string {
+function addressOf(seen: string, socket: IncomingMessage['socket']): string {
   // A trusted proxy that passes on what it was sent may pass on anything.
   const address = isIP(seen) === 0 ? (socket.remoteAddress ?? '') : seen
   return mapped.exec(address)?.[1] ?? address
@@ -27,7 +27,7 @@ export function readNetworks(trustedProxies: readonly string[]): (request: Incom
   const trusted = trustedProxies.length > 0 ? proxyAddr.compile([...trustedProxies]) : undefined
   return (request) => {
     const seen = trusted ? proxyAddr(request, trusted) : request.socket.remoteAddress
-    return networkOf(addressOf(seen ?? '', request))
+    return networkOf(addressOf(seen ?? '', request.socket))
   }
 }
 
