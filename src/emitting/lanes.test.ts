@@ -123,3 +123,15 @@ test('an ordered lane is not probed: its first delivery is, by its schedule', ()
   for (let n = 0; n < 100; n += 1) fail(lane, 'refused', n * 1_000)
   assert.equal(lane.room(100_000), 1)
 })
+
+test('who has spent a token owes until it is back, also while there is no destination', () => {
+  const lane = laneWith({ rate: 0.5 })
+  assert.equal(lane.owes(0), false)
+  fail(lane, 'answered', 0)
+  lane.destination = undefined
+  assert.equal(lane.owes(1_999), true)
+  assert.equal(lane.owes(2_000), false)
+  const free = laneWith({})
+  fail(free, 'answered', 0)
+  assert.equal(free.owes(0), false)
+})

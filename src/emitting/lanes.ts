@@ -75,6 +75,8 @@ export class Lane {
   #trust = fullTrust
   #freshInTurn = 0
   #tokens: number | undefined
+  /** Tokens a second when they were last counted: it is paused by now, perhaps, and has no destination. */
+  #rate: number | undefined
   #refilledAt = 0
 
   constructor(id: string, since: number, now: number, random: Random) {
@@ -96,6 +98,11 @@ export class Lane {
   /** Whether it has nothing to do, and knows nothing that another lane of the same subscriber would not. */
   get forgettable(): boolean {
     return this.held === 0 && this.running === 0 && !this.suspect && this.breaker.clear
+  }
+
+  /** Whether its rate is still to be waited for: a lane that was made anew would begin with an attempt. */
+  owes(now: number): boolean {
+    return this.#rate !== undefined && this.#refill(this.#rate, now) < 1
   }
 
   /**
@@ -155,6 +162,7 @@ export class Lane {
    * before may have just spent all.
    */
   #refill(rate: number, now: number): number {
+    this.#rate = rate
     const most = Math.max(1, rate)
     const gained = (Math.max(0, now - this.#refilledAt) / 1000) * rate
     this.#tokens = this.#tokens === undefined ? 1 : Math.min(most, this.#tokens + gained)

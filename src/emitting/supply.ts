@@ -252,7 +252,8 @@ export class Supply {
       if (!this.#isIdle(lane)) continue
       const inactive = !lane.destination && !lane.stale
       const unused = lane.forgettable && (this.#crowded || now - lane.usedAt >= idleFor)
-      if (!(lane.leaving || inactive || unused)) continue
+      const owes = !this.#crowded && lane.owes(now)
+      if (!lane.leaving && (owes || !(inactive || unused))) continue
       this.#lanes.delete(lane.id)
       going.push(lane.id)
     }
