@@ -60,9 +60,16 @@ export class DirectWebhooks {
         const { event, reply, rate } = judgement
         acceptor.accept(event).then(
           () => {
+            try {
+              send(response, reply, narrower(limit, rate))
+            } catch {
+              // A scheme's own reply that cannot be sent: it is met again on the ordinary way, answered and logged. Stored
+              // is stored.
+              return handOn(judgement)
+            }
             parts.accepted()
-            send(response, reply, narrower(limit, rate))
           },
+          // Whatever it was, the ordinary way tries once more and tells.
           () => handOn(judgement),
         )
       })
@@ -88,7 +95,8 @@ const usual = written({
 })
 
 function written({ status, body, contentType }: Reply): Written {
-  const length = ['content-length', String(Buffer.byteLength(body))]
+  // RFC 9110, section 8.6: an answer without content has no length.
+  const length = status === 204 ? [] : ['content-length', String(Buffer.byteLength(body))]
   return {
     status,
     body,

@@ -1,12 +1,14 @@
 // A webhook as it should be is answered past the framework, everything else by it. Nobody can tell by which: an address
 // with a query string takes the ordinary way, and is answered alike.
 import assert from 'node:assert/strict'
+import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { createServer, type AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { systemClock } from '../../src/clock.ts'
-import { defineConfig, hmac, twilio } from '../../src/index.ts'
+import { defineConfig, hmac, twilio, type Scheme } from '../../src/index.ts'
+import type { Reply } from '../../src/receiving/schemes/scheme.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startTestService, webhookSecret, type TestService } from '../harness/service.ts'
 import { sign } from './harness.ts'
@@ -54,6 +56,18 @@ function post(service: TestService, path: string, body: string | string[], heade
   })
 }
 
+/** A scheme of one's own that answers what it accepts in its own way. */
+function replying(reply: Reply): Scheme {
+  const scheme = hmac({ header: 'x-signature', secret: webhookSecret })
+  return {
+    ...scheme,
+    verify(delivery) {
+      const verdict = scheme.verify(delivery)
+      return 'id' in verdict ? { ...verdict, reply } : verdict
+    },
+  }
+}
+
 onEachEngine('two ways', (engine) => {
   const start = (env = {}, rateLimit?: number): Promise<TestService> =>
     startTestService(engine, {
@@ -68,6 +82,8 @@ onEachEngine('two ways', (engine) => {
               ...(rateLimit !== undefined && { rateLimit }),
             }),
             calls: twilio({ secret: 'token', url: 'https://example.com/' }),
+            silent: replying({ status: 204, body: '' }),
+            broken: replying({ status: 200, body: '', contentType: 'text/\nplain' }),
             open: hmac({ header: 'x-signature', secret: webhookSecret, id: 'digest', mediaTypes: [] }),
           },
         },
@@ -102,10 +118,19 @@ onEachEngine('two ways', (engine) => {
       'CallSid=1&CallStatus=completed',
       {
         'content-type': 'application/x-www-form-urlencoded',
-        'x-twilio-signature': 'wrong',
+        'x-twilio-signature': createHmac('sha1', 'token')
+          .update('https://example.com/CallSid1CallStatuscompleted')
+          .digest('base64'),
       },
       'calls',
     ],
+    'a form with a wrong signature': () => [
+      'CallSid=1&CallStatus=completed',
+      { 'content-type': 'application/x-www-form-urlencoded', 'x-twilio-signature': 'wrong' },
+      'calls',
+    ],
+    'an answer without content': () => [...signed(event('5')), 'silent'],
+    'a reply that cannot be sent': () => [...signed(event('6')), 'broken'],
     'an expectation': () => signed(event('4'), { expect: '100-continue' }),
   }
 
@@ -123,6 +148,16 @@ onEachEngine('two ways', (engine) => {
       const first = await post(service, '/webhooks/provider', body, headers)
       assert.deepEqual([first.status, first.body], [200, '{"received":true}'])
       assert.equal(first.headers['content-type'], 'application/json; charset=utf-8')
+      for (const [name, status, part] of [
+        ['a form that is answered in its own way', 200, '<Response/>'],
+        ['an answer without content', 204, ''],
+        ['a reply that cannot be sent', 500, 'internal'],
+      ] as const) {
+        const [sent, by, source] = cases[name]!()
+        const answer = await post(service, `/webhooks/${source}`, sent, by)
+        assert.equal(answer.status, status, name)
+        assert.ok(answer.body.includes(part), name)
+      }
     } finally {
       await service.close()
     }
