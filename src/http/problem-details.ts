@@ -1,5 +1,6 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Problem, problems, type ProblemCode } from '../errors.ts'
+import { TransactionOver } from '../storage/transaction-over.ts'
 import { StorageUnavailable } from '../storage/unavailable.ts'
 
 export const problemMediaType = 'application/problem+json; charset=utf-8'
@@ -18,7 +19,7 @@ const fastifyErrors: Record<string, ProblemCode> = {
 /** Every error as a problem: known ones as they are, all others as a bare `internal`. */
 export function toProblem(error: unknown): Problem {
   if (error instanceof Problem) return error
-  if (error instanceof StorageUnavailable)
+  if (error instanceof StorageUnavailable || (error instanceof TransactionOver && error.outOfTime))
     return new Problem('storage-unavailable', { retryAfter: 5, cause: error })
   const { code, statusCode, validation, message } = error as FastifyError
   if (validation) {
