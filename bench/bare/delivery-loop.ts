@@ -1,7 +1,7 @@
 // Signs and posts, and keeps nothing: as many loops as Postern has deliveries under way, on one undici agent.
 import { createHmac } from 'node:crypto'
 import { Agent } from 'undici'
-import { answer, ready } from '../harness/helper.ts'
+import { answer, ready } from '../harness/child-process.ts'
 import { sampleBody } from '../load/sample-body.ts'
 
 export interface DeliveryPlan {

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import pg from 'pg'
 import type { EngineName } from '../harness/databases.ts'
-import { parametersOf, ready } from '../harness/helper.ts'
+import { parametersOf, ready } from '../harness/child-process.ts'
 import { bareLists, type Query, type Value } from '../lists/queries.ts'
 
 const { engine, url, on } = parametersOf<{

@@ -12,7 +12,7 @@ import {
   randomPKCECodeVerifier,
   randomState,
 } from 'openid-client'
-import { answer, parametersOf, ready } from '../harness/helper.ts'
+import { answer, parametersOf, ready } from '../harness/child-process.ts'
 
 export interface OpenIdClientParameters {
   issuer: string

@@ -1,7 +1,7 @@
 // The least that processing an event exactly once takes: its marker and its row in one transaction, from memory, with no
 // queue, no claims, no retries and no log.
 import type { EngineName } from '../harness/databases.ts'
-import { answer, parametersOf, ready } from '../harness/helper.ts'
+import { answer, parametersOf, ready } from '../harness/child-process.ts'
 import { sampleBody } from '../load/sample-body.ts'
 import { openPostgresTransaction, openSqliteTransaction } from '../process/order-transaction.ts'
 import type { Payload } from '../process/orders.ts'

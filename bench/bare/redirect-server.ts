@@ -1,7 +1,7 @@
 // Two requests that are answered with a redirect and a cookie, on Fastify, with nothing done for them. Tells what it took.
 import Fastify from 'fastify'
 import type { AddressInfo } from 'node:net'
-import { answer, ready } from '../harness/helper.ts'
+import { answer, ready } from '../harness/child-process.ts'
 
 const app = Fastify()
 for (const [path, next] of [

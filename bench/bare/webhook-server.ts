@@ -2,7 +2,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { parametersOf, ready } from '../harness/helper.ts'
+import { parametersOf, ready } from '../harness/child-process.ts'
 
 const { secret } = parametersOf<{ secret: string }>()
 const accepted = JSON.stringify({ received: true })

@@ -40,7 +40,7 @@ export interface Helper<Ready, Ask, Answer> extends AsyncDisposable {
   ask(question: Ask): Promise<Answer>
 }
 
-/** Starts a TypeScript file of bench/ in a process of its own; its side of this is helper.ts. */
+/** Starts a TypeScript file of bench/ in a process of its own; its side of this is child-process.ts. */
 export async function startHelper<Ready, Ask = never, Answer = never>(
   file: string,
   parameters: unknown = {},

@@ -1,7 +1,7 @@
 // A process that takes any POST and answers 200 at once, over raw sockets: as little work as a receiver can do. It tells
 // when the first and the last request came, and shows the last one.
 import { createServer, type AddressInfo, type Socket } from 'node:net'
-import { answer, ready } from '../harness/helper.ts'
+import { answer, ready } from '../harness/child-process.ts'
 
 /** What came since the last question. Times are milliseconds since 1970, finer than whole ones. */
 export interface Sunk {

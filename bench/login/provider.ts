@@ -4,7 +4,7 @@ import { generateKeyPairSync, sign } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { parametersOf, ready } from '../harness/helper.ts'
+import { parametersOf, ready } from '../harness/child-process.ts'
 
 /** What it must know of its client, and how many people sign in there, one after the other. */
 export interface ProviderParameters {

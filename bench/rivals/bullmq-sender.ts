@@ -2,7 +2,7 @@
 import { Queue, Worker } from 'bullmq'
 import { openLog, send, tasksOf, type SenderRound, type Task } from '../deliver/attempt-log.ts'
 import type { EngineName } from '../harness/databases.ts'
-import { answer, parametersOf, ready } from '../harness/helper.ts'
+import { answer, parametersOf, ready } from '../harness/child-process.ts'
 import type { BullMqTuning } from './bullmq.ts'
 import { Countdown } from './round.ts'
 

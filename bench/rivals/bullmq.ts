@@ -1,7 +1,7 @@
 // BullMQ on Redis, with a handler that writes into a database of its own.
 import { Queue, Worker } from 'bullmq'
 import type { EngineName } from '../harness/databases.ts'
-import { answer, parametersOf, ready } from '../harness/helper.ts'
+import { answer, parametersOf, ready } from '../harness/child-process.ts'
 import {
   openPostgresTransaction,
   openSqliteTransaction,

@@ -1,7 +1,7 @@
 // A sender of webhooks on Graphile Worker: one job for each delivery, and a log of attempts in the same database.
 import { Logger, makeWorkerUtils, run } from 'graphile-worker'
 import { send, tasksOf, writeWith, type SenderRound, type Task } from '../deliver/attempt-log.ts'
-import { answer, parametersOf, ready } from '../harness/helper.ts'
+import { answer, parametersOf, ready } from '../harness/child-process.ts'
 import type { GraphileTuning } from './graphile-worker.ts'
 import { Countdown } from './round.ts'
 

@@ -1,6 +1,6 @@
 // Graphile Worker, on the server that the handler writes to.
 import { Logger, makeWorkerUtils, run } from 'graphile-worker'
-import { answer, parametersOf, ready } from '../harness/helper.ts'
+import { answer, parametersOf, ready } from '../harness/child-process.ts'
 import { inTransaction } from '../process/order-transaction.ts'
 import type { Payload } from '../process/orders.ts'
 import { Countdown, payloadsOf, type RivalRound } from './round.ts'

@@ -2,7 +2,7 @@
 // own, and what of a batch was committed is skipped when the batch comes again; or, as pg-boss offers, the whole batch and
 // its completion are one transaction, so that an event that fails takes the others of its batch along.
 import { PgBoss, type TransactionDb } from 'pg-boss'
-import { answer, parametersOf, ready } from '../harness/helper.ts'
+import { answer, parametersOf, ready } from '../harness/child-process.ts'
 import { openPostgresTransaction, writeOrder, type Queries } from '../process/order-transaction.ts'
 import type { Payload } from '../process/orders.ts'
 import { Countdown, payloadsOf, type RivalRound } from './round.ts'

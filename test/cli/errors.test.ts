@@ -9,17 +9,9 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { startReceiver } from '#test/harness/receiver.ts'
 import { postern } from './command.ts'
+import { freePort } from '../harness/free-port.ts'
 
 /** A port of this machine where nobody listens. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
-}
-
 /** A mistake is told in a sentence: without a stack, and without the heading of another matter. */
 describe('what commands say when they fail', () => {
   let home: string

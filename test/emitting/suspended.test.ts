@@ -9,6 +9,7 @@ import { engines } from '../harness/engines.ts'
 import { startReceiver, type ReceivedCall } from '../harness/receiver.ts'
 import { adminKey } from '../harness/service.ts'
 import { until } from './harness.ts'
+import { freePort } from '../harness/free-port.ts'
 
 const engine = engines.find(({ name }) => name === 'postgres')
 const skip = !engine && 'TEST_ENGINE leaves PostgreSQL out'
@@ -21,15 +22,6 @@ interface Process {
 }
 
 const idOf = ({ headers }: ReceivedCall): string => String(headers['webhook-id'])
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
-}
 
 async function start(databaseUrl: string): Promise<Process> {
   const port = await freePort()

@@ -12,11 +12,11 @@ import {
   statSync,
   symlinkSync,
 } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
+import { freePort } from './free-port.ts'
 
 export interface PostgresServer {
   url: string
@@ -186,15 +186,6 @@ function hydrateLinks(native: string): void {
 function isOpenToAll(path: string): boolean {
   if ((statSync(path).mode & 0o005) !== 0o005) return false
   return dirname(path) === path || isOpenToAll(dirname(path))
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const { port } = probe.address() as AddressInfo
-  probe.close()
-  await once(probe, 'close')
-  return port
 }
 
 /** The last line of postmaster.pid says "ready" once connections are taken; that needs no log to be parsed. */

@@ -2,9 +2,7 @@
 // with a query string takes the ordinary way, and is answered alike.
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
-import { once } from 'node:events'
 import { request } from 'node:http'
-import { createServer, type AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { systemClock } from '../../src/clock.ts'
 import { defineConfig, hmac, twilio, type Scheme } from '../../src/index.ts'
@@ -12,6 +10,7 @@ import type { Reply } from '../../src/receiving/schemes/scheme.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startTestService, webhookSecret, type TestService } from '../harness/service.ts'
 import { sign } from './harness.ts'
+import { freePort } from '../harness/free-port.ts'
 
 interface Answer {
   status: number
@@ -22,14 +21,6 @@ interface Answer {
 type Sent = Record<string, string | undefined>
 
 const json = { 'content-type': 'application/json' }
-
-async function freePort(): Promise<string> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  await once(server.close(), 'close')
-  return String(port)
-}
 
 /** Without fetch, which would add headers of its own; on a connection of its own. */
 function post(service: TestService, path: string, body: string | string[], headers: Sent): Promise<Answer> {
@@ -204,7 +195,7 @@ onEachEngine('two ways', (engine) => {
     const service = await start({
       RATE_LIMIT: 'on',
       TRUSTED_PROXIES: '127.0.0.1',
-      PORT: port,
+      PORT: String(port),
       BASE_URL: `http://127.0.0.1:${port}`,
     })
     try {
