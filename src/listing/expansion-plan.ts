@@ -1,6 +1,6 @@
 import type { Engine } from '../storage/query-runner.ts'
 import { orderOfMany, shownFields, type Expansion, type Field } from './list.ts'
-import { quote, quoteTable } from './names.ts'
+import { own, quote, quoteTable } from './names.ts'
 import { readColumn, Statement, type Plan } from './plan.ts'
 
 /** The rows whose key is one of the values; the key comes first. */
@@ -21,7 +21,9 @@ export function planOne(expansion: Expansion, from: Field, count: number, engine
  */
 export function planMany(expansion: Expansion, from: Field, count: number, engine: Engine): Plan {
   const statement = new Statement(engine)
-  const columns = columnsOf(expansion, from, engine).map((column, index) => `${column} as c${index}`)
+  const columns = columnsOf(expansion, from, engine).map(
+    (column, index) => `${column} as ${own(`c${index}`)}`,
+  )
   const { limit } = expansion.many!
   const order = orderOfMany(expansion, expansion.many!)
   const terms = order.map(({ field, descending }) => `${quote(field.column)}${descending ? ' desc' : ''}`)
@@ -30,7 +32,7 @@ export function planMany(expansion: Expansion, from: Field, count: number, engin
     (_, index) =>
       `select * from (select ${columns.join(', ')} from ${quoteTable(expansion.table)}` +
       ` where ${quote(expansion.key)} = ${statement.value(index, keyField(expansion, from))}` +
-      ` order by ${terms.join(', ')} limit ${limit + 1}) as of${index}`,
+      ` order by ${terms.join(', ')} limit ${limit + 1}) as ${own(`of${index}`)}`,
   )
   return statement.plan(seeks.join(' union all '))
 }

@@ -76,13 +76,18 @@ async function checkDeclared(
   const lists: ListDeclaration[] = []
   const all: string[] = []
   for (const declaration of declared) {
-    const { list, faults, missing } = await checkList(database, declaration)
+    const { list, faults, missing, keep } = await checkList(database, declaration)
     lists.push(list)
     all.push(...faults.map((fault) => `listing.lists: ${list.path}: ${fault}`))
     for (const { query, statement } of missing)
       log.warn(
         { list: list.path, query, mend: statement },
         'a list has no index for a query: it will be slow',
+      )
+    if (keep !== undefined)
+      log.warn(
+        { list: list.path, mend: keep },
+        'a list does not keep its counts yet: totals and high pages will be slow',
       )
   }
   if (all.length > 0) throw new ConfigurationError(all)

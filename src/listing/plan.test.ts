@@ -31,16 +31,16 @@ test('mixed directions become one range for each change of direction, each with 
   const parameters = { sort: 'price,-name,-createdAt', category: 'x', inStock: 'true' }
   const { sql, slots } = planPage(shape(products, 'key', parameters), 'postgres')
   const columns =
-    '"id" as c0, "category" as c1, "price" as c2, "stock" as c3, "name" as c4, "created_at" as c5, ' +
-    '"price" as k0, "name" as k1, "created_at" as k2, "id" as k3'
+    '"id" as postern_c0, "category" as postern_c1, "price" as postern_c2, "stock" as postern_c3, "name" as postern_c4, "created_at" as postern_c5, ' +
+    '"price" as postern_k0, "name" as postern_k1, "created_at" as postern_k2, "id" as postern_k3'
   const order = 'order by "price", "name" desc, "created_at" desc, "id" desc limit 3'
   const within = '"price" = $2 and ("name", "created_at", "id") < ($3, $4, $5)'
   assert.equal(
     sql,
-    'select c0, c1, c2, c3, c4, c5 from (' +
-      `select * from (select ${columns} from "products" where "category" = $1 and "stock" > 0 and ${within} ${order}) as range0` +
-      ` union all select * from (select ${columns} from "products" where "category" = $6 and "stock" > 0 and "price" > $7 ${order}) as range1` +
-      ') as page order by k0, k1 desc, k2 desc, k3 desc limit 3',
+    'select postern_c0, postern_c1, postern_c2, postern_c3, postern_c4, postern_c5 from (' +
+      `select * from (select ${columns} from "products" where "category" = $1 and "stock" > 0 and ${within} ${order}) as postern_range0` +
+      ` union all select * from (select ${columns} from "products" where "category" = $6 and "stock" > 0 and "price" > $7 ${order}) as postern_range1` +
+      ') as postern_page order by postern_k0, postern_k1 desc, postern_k2 desc, postern_k3 desc limit 3',
   )
   // The filter's value first, then those of the key; the second range begins with the filter again.
   assert.deepEqual(slots, [0, 1, 2, 3, 4, 0, 1])

@@ -3,7 +3,7 @@ import type { Engine } from '../storage/query-runner.ts'
 import { fieldTypes } from './field-types.ts'
 import { filterKinds, type AppliedFilter } from './filters.ts'
 import { fieldOf, shownFields, type Field, type ListDeclaration, type SortKey } from './list.ts'
-import { quote, quoteTable } from './names.ts'
+import { own, quote, quoteTable } from './names.ts'
 import { rangesBehind, type Range } from './ranges.ts'
 
 /** A statement for all queries of one shape, and where its parameters come from. */
@@ -49,7 +49,7 @@ export function planPage(shape: QueryShape, engine: Engine): Plan {
   const columns = (shape.columns ?? shownFields(list.fields)).map((name) =>
     readColumn(fieldOf(list, name), engine),
   )
-  if (shape.total !== undefined) columns.push(`(${shape.total}) as total`)
+  if (shape.total !== undefined) columns.push(`(${shape.total}) as ${own('total')}`)
   const byColumns = order.map(({ field, descending }) => orderTerm(quote(field.column), descending))
   const select = (range?: Range): string => {
     const conditions = filterConditions(list, filters, statement)
@@ -71,12 +71,16 @@ export function planPage(shape: QueryShape, engine: Engine): Plan {
   const selects = rangesBehind(order, nulls, engine).map(select)
   if (selects.length === 1) return statement.plan(`select ${columns.join(', ')} ${selects[0]!}`)
   // What a column is shown as may sort otherwise than the column: the merge has both.
-  const keys = order.map(({ field }, index) => `${quote(field.column)} as k${index}`)
-  const read = [...columns.map((column, index) => `${column} as c${index}`), ...keys].join(', ')
-  const ranges = selects.map((sql, index) => `select * from (select ${read} ${sql}) as range${index}`)
-  const shown = columns.map((_, index) => `c${index}`).join(', ')
-  const byKeys = order.map(({ descending }, index) => orderTerm(`k${index}`, descending))
-  return statement.plan(`select ${shown} from (${ranges.join(' union all ')}) as page${tail(byKeys)}`)
+  const keys = order.map(({ field }, index) => `${quote(field.column)} as ${own(`k${index}`)}`)
+  const read = [...columns.map((column, index) => `${column} as ${own(`c${index}`)}`), ...keys].join(', ')
+  const ranges = selects.map(
+    (sql, index) => `select * from (select ${read} ${sql}) as ${own(`range${index}`)}`,
+  )
+  const shown = columns.map((_, index) => own(`c${index}`)).join(', ')
+  const byKeys = order.map(({ descending }, index) => orderTerm(own(`k${index}`), descending))
+  return statement.plan(
+    `select ${shown} from (${ranges.join(' union all ')}) as ${own('page')}${tail(byKeys)}`,
+  )
 }
 
 /** The number of rows that the filters let pass, as `total`. */

@@ -82,16 +82,18 @@ function exportRoute(app: App, list: ListDeclaration, parts: ListRouteParts, for
     response: { 200: { description: 'A stream', content } },
   }
   const config = { access, openInDemo, rateLimit: { max: exportsPerMinute } }
-  app.get(`${path}.${format}`, { config, schema, exposeHeadRoute: false }, async (request, reply) => {
+  app.get(`${path}.${format}`, { config, schema }, async (request, reply) => {
     const query = readQuery(list, request.query as Parameters, request.principal)
-    const wanted = new AbortController()
-    reply.raw.once('close', () => wanted.abort())
-    const pieces = exportRows(query, format, parts.pages, parts.presentation, wanted.signal)
     const coding = acceptedCoding(request.headers['accept-encoding'])
     cacheRules(reply, list)
     reply.header('content-type', exportFormats[format])
     reply.header('content-disposition', `attachment; filename="${path.split('/').at(-1)}.${format}"`)
     if (coding !== 'identity') reply.header('content-encoding', coding)
+    // How long it is, nobody knows before it was read.
+    if (request.method === 'HEAD') return reply.send(Readable.from([]) as never)
+    const wanted = new AbortController()
+    reply.raw.once('close', () => wanted.abort())
+    const pieces = exportRows(query, format, parts.pages, parts.presentation, wanted.signal)
     return reply.send(encodeStream(Readable.from(pieces, { objectMode: false }), coding) as never)
   })
 }

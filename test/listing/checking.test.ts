@@ -121,6 +121,36 @@ onEachEngine('lists against their tables', (engine) => {
     }
   })
 
+  test('an advised index has a name of its own, without a schema and within what PostgreSQL keeps of it', async () => {
+    const long = (end: string): string =>
+      `${'a_column_whose_name_is_rather_long_'.repeat(2).slice(0, 58)}${end}`
+    await run(`create table long_names (id integer primary key, "${long('1')}" text, "${long('2')}" text)`)
+    const { faults, missing } = await check({
+      path: '/long',
+      table: engine.name === 'postgres' ? 'public.long_names' : 'long_names',
+      fields: {
+        id: { type: 'integer' },
+        one: { type: 'text', column: long('1') },
+        two: { type: 'text', column: long('2') },
+      },
+      key: 'id',
+      sort: ['one', 'two'],
+      ...(engine.name === 'postgres' && { filters: { q: { kind: 'search', field: 'one' } } }),
+    })
+    assert.deepEqual(faults, [])
+    assert.ok(missing.length >= 2)
+    const names = missing.map(({ statement }) => /"(.+?)" on /.exec(statement)![1]!)
+    assert.ok(names.every((name) => /^long_names_\w+$/.test(name) && Buffer.byteLength(name) <= 63))
+    for (const { statement } of missing) await run(statement.replace(' concurrently', ''))
+    await run('drop table long_names')
+  })
+
+  test('a search in what has no rowid is a fault on SQLite, and none on PostgreSQL', async () => {
+    const filters = { q: { kind: 'search', field: 'owner' } } as const
+    const { faults } = await check({ ...orders, table: 'big_orders', filters })
+    assert.match(faults.join(), engine.name === 'sqlite' ? /big_orders is a view or has no rowid/ : /^$/)
+  })
+
   test('a start with a list that cannot be read fails, and names everything at once', async () => {
     const lists = [
       list({ ...orders, path: '/a', table: 'nowhere' }),
@@ -145,7 +175,7 @@ onEachEngine('lists against their tables', (engine) => {
         `import { defineConfig, list } from 'postern'
          export default defineConfig({ listing: { lists: [
            list({ path: '/orders', table: 'orders', key: 'id', sort: ['total'], order: ['id'],
-             fields: { id: { type: 'integer' }, total: { type: 'number' } } }),
+             fields: { id: { type: 'integer' }, total: { type: 'number' } }, pages: ['offset'], keep: true }),
            list({ path: '/lost', table: 'lost', key: 'id', fields: { id: { type: 'integer' } } }),
          ] } })`,
       )
@@ -156,6 +186,7 @@ onEachEngine('lists against their tables', (engine) => {
         stdout,
         /^! list \/orders: no index for sort=total: create index .*"orders" \("total", "id"\);$/m,
       )
+      assert.match(stdout, /^! list \/orders: keeps no counts yet, .*: postern lists keep \/orders$/m)
       assert.match(stdout, /^✖ list \/lost: there is no table or view lost$/m)
       assert.equal(code, 1)
     } finally {

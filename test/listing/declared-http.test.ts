@@ -360,6 +360,16 @@ onEachEngine('a declared list', (engine) => {
     assert.equal((await get('/bobs.csv')).status, 404, 'only where they are declared')
   })
 
+  test('HEAD of an export tells what it would be, and reads nothing', async () => {
+    const head = await service.fetch('/owned.csv', { method: 'HEAD', headers: { 'accept-encoding': 'gzip' } })
+    assert.deepEqual([head.status, await head.text()], [200, ''])
+    const whole = await get('/owned.csv', { 'accept-encoding': 'gzip' })
+    await whole.text()
+    for (const name of ['content-type', 'content-disposition', 'content-encoding', 'cache-control', 'vary'])
+      assert.equal(head.headers.get(name), whole.headers.get(name), name)
+    assert.equal(head.headers.get('content-length'), null, 'which nobody knows')
+  })
+
   test('a stream is read as slowly as its reader wants, and ends with them', async () => {
     const abort = new AbortController()
     const response = await fetch(new URL('/owned.ndjson', service.baseUrl), { signal: abort.signal })

@@ -32,7 +32,7 @@ export async function* checkLists(
 
 async function* checkOne(database: Database, declaration: ListDeclaration): AsyncGenerator<Finding> {
   const about = `list ${declaration.path}`
-  const { list, faults, missing } = await checkList(database, declaration)
+  const { list, faults, missing, keep } = await checkList(database, declaration)
   yield* faults.map((text) => fault(about, text))
   if (faults.length > 0) return
   for (const { query, steps } of await explainList(database, list))
@@ -40,6 +40,8 @@ async function* checkOne(database: Database, declaration: ListDeclaration): Asyn
   yield* missing.map(({ query, statement }) =>
     warning(about, `no index for ${query === '' ? 'its order' : query}: ${statement}`),
   )
+  if (keep !== undefined)
+    yield warning(about, `keeps no counts yet, which makes totals and high pages slow: ${keep}`)
 }
 
 /** Faults of the declarations themselves were told with the settings. */

@@ -3,7 +3,7 @@ import type { Engine } from '../../storage/query-runner.ts'
 import type { FieldType } from '../field-types.ts'
 import { orderOfMany, type Expansion, type Field, type ListDeclaration } from '../list.ts'
 import { faultOfKept, totalOf } from '../kept/kept-order.ts'
-import { quote, quoteTable } from '../names.ts'
+import { indexName, quote, quoteTable } from '../names.ts'
 import { standingOrder } from '../order.ts'
 import { missingIndex, missingIndexes, type MissingIndex } from './index-advice.ts'
 import { inspectTable, type Table } from './table.ts'
@@ -16,6 +16,8 @@ export interface CheckedList {
   faults: readonly string[]
   /** Queries that would read and sort all rows. */
   missing: readonly MissingIndex[]
+  /** The command that begins what the list is to keep and does not keep yet; until then its high pages are slow. */
+  keep?: string
 }
 
 /** The columns that a type of field can be read from: PostgreSQL's types, and SQLite's affinities. */
@@ -43,7 +45,7 @@ export async function checkList(database: Database, list: ListDeclaration): Prom
   if (!table) return { list, faults: [`there is no table or view ${list.table}`], missing: [] }
   const faults = faultsOfFields(list.table, table, list.fields, engine)
   faults.push(...faultsOfKey(list, table))
-  faults.push(...(await faultsOfSearch(database, list)))
+  faults.push(...(await faultsOfSearch(database, list, table)))
   const fields = knownFields(list.fields, table, engine)
   const expand: Expansion[] = []
   const missingForMany: MissingIndex[] = []
@@ -61,18 +63,25 @@ export async function checkList(database: Database, list: ListDeclaration): Prom
   return {
     list: known,
     faults,
-    missing: [...missing, ...missingForSearch(known, table, engine), ...missingForMany, ...keeping.missing],
+    missing: [...missing, ...missingForSearch(known, table, engine), ...missingForMany],
+    ...(keeping.keep !== undefined && { keep: keeping.keep }),
   }
 }
 
-const nothingKept = { kept: false, faults: [], missing: [] }
+const nothingKept: Kept = { kept: false, faults: [] }
+
+interface Kept {
+  kept: boolean
+  faults: string[]
+  keep?: string
+}
 
 /** Until the command was run that makes what keeps its counts, a list counts and skips like any other. */
 async function checkKeeping(
   database: Database,
   list: ListDeclaration,
   { kind, folded }: Table,
-): Promise<{ kept: boolean; faults: string[]; missing: MissingIndex[] }> {
+): Promise<Kept> {
   if (!list.kept) return nothingKept
   const why =
     faultOfKept(standingOrder(list)) ??
@@ -80,7 +89,7 @@ async function checkKeeping(
     (folded ? 'keeps the counts of a table with a collation that is not by bytes' : undefined)
   if (why !== undefined) return { ...nothingKept, faults: [why] }
   if (await inspectTable(database, totalOf(list))) return { ...nothingKept, kept: true }
-  return { ...nothingKept, missing: [{ query: 'page=…', statement: `postern lists keep ${list.path}` }] }
+  return { ...nothingKept, keep: `postern lists keep ${list.path}` }
 }
 
 /** A view does not tell what may be null: unless it was said, everything may, which costs a little and loses nothing. */
@@ -133,7 +142,7 @@ function faultsOfKey(
     )
   )
     faults.push(
-      `${name}.${column} is the key and is not unique: create unique index ${quote(`${name}_${column}_key`)} on ${quoteTable(name)} (${quote(column)});`,
+      `${name}.${column} is the key and is not unique: create unique index ${quote(indexName(name, `${column}_key`))} on ${quoteTable(name)} (${quote(column)});`,
     )
   if (found.nullable) faults.push(`${name}.${column} is the key and may be null`)
   return faults
@@ -157,7 +166,7 @@ function faultsOfExpansion(
     !other.indexes.some(({ unique, columns }) => unique && columns.length === 1 && columns[0]!.column === key)
   )
     faults.push(
-      `${table}.${key} is not unique, and ${name} is expanded by it: create unique index ${quote(`${table}_${key}_key`)} on ${quoteTable(table)} (${quote(key)});`,
+      `${table}.${key} is not unique, and ${name} is expanded by it: create unique index ${quote(indexName(table, `${key}_key`))} on ${quoteTable(table)} (${quote(key)});`,
     )
   return faults
 }
@@ -170,9 +179,15 @@ function missingForExpansion(expansion: Expansion, other: Table, engine: Engine)
   return missingIndex(table, wanted, other.indexes, engine)
 }
 
-async function faultsOfSearch(database: Database, list: ListDeclaration): Promise<string[]> {
+async function faultsOfSearch(
+  database: Database,
+  list: ListDeclaration,
+  { rowids }: Table,
+): Promise<string[]> {
   if (database.engine !== 'sqlite') return []
   const faults: string[] = []
+  if (!rowids && list.filters.some(({ kind }) => kind === 'search'))
+    return [`${list.table} is a view or has no rowid, by which a search finds the rows of an FTS5 table`]
   for (const { kind, field, index = `${list.table}_search` } of list.filters) {
     if (kind !== 'search' || (await inspectTable(database, index))) continue
     const { column } = list.fields[field]!
@@ -195,7 +210,7 @@ function missingForSearch(
     const found = definitions.some(
       (text) => text.includes('to_tsvector') && text.includes(`'${configuration}'`) && text.includes(column),
     )
-    const statement = `create index concurrently ${quote(`${list.table}_search_${column}`)} on ${quoteTable(list.table)} using gin (to_tsvector('${configuration}', ${quote(column)}));`
+    const statement = `create index concurrently ${quote(indexName(list.table, `search_${column}`))} on ${quoteTable(list.table)} using gin (to_tsvector('${configuration}', ${quote(column)}));`
     return found ? [] : [{ query: `${parameter}=…`, statement }]
   })
 }

@@ -77,7 +77,7 @@ async function explain(database: Database, { sql, slots }: Plan): Promise<string
     )
     return rows
       .map(({ detail }) => detail)
-      .filter((detail) => /SEARCH|SCAN (?!page|range|of\d|\()|TEMP B-TREE/.test(detail))
+      .filter((detail) => /SEARCH|SCAN (?!postern_|\()|TEMP B-TREE/.test(detail))
   }
   const client = await database.pool.connect()
   try {

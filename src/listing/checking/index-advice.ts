@@ -1,6 +1,6 @@
 import type { Engine } from '../../storage/query-runner.ts'
 import { fieldOf, type ListDeclaration, type RowAccess, type SortKey } from '../list.ts'
-import { quote, quoteTable } from '../names.ts'
+import { indexName, quote, quoteTable } from '../names.ts'
 import { readOrder, standingOrder } from '../order.ts'
 import type { Index, Table } from './table.ts'
 
@@ -106,6 +106,5 @@ function createIndex(table: string, { name, columns }: Index, engine: Engine): s
   // Without CONCURRENTLY nobody could write meanwhile.
   const how = engine === 'postgres' ? 'create index concurrently' : 'create index'
   const parts = columns.map(({ column, descending }) => `${quote(column)}${descending ? ' desc' : ''}`)
-  const named = `${table.split('.').at(-1)}_by_${name}`.slice(0, 63)
-  return `${how} ${quote(named)} on ${quoteTable(table)} (${parts.join(', ')});`
+  return `${how} ${quote(indexName(table, `by_${name}`))} on ${quoteTable(table)} (${parts.join(', ')});`
 }

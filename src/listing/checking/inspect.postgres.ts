@@ -74,6 +74,7 @@ export async function inspectPostgresTable(
           columns: columns.map(({ column, option }) => ({ column, descending: option === 3 })),
         })),
       folded: false,
+      rowids: false,
       definitions: indexes.map(({ definition }) => definition),
     }
   } catch (error) {

@@ -70,9 +70,17 @@ export async function inspectSqliteTable(
     kind: found.type === 'view' ? 'view' : 'table',
     columns: new Map(described),
     indexes: [...own, ...indexes],
+    rowids: found.type === 'table' && !withoutRowid(connection, found.name),
     folded: /collate\s+["'`[]?(?!binary)\w/i.test(found.sql),
     definitions: [],
   }
+}
+
+function withoutRowid(connection: SqliteDatabase['readConnection'], name: string): boolean {
+  return (
+    connection.get<{ wr: number }>('select wr from pragma_table_list(?) where schema = ?', [name, 'main'])
+      ?.wr === 1
+  )
 }
 
 function countKeys(parts: readonly IndexColumn[]): number {

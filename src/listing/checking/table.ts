@@ -22,6 +22,8 @@ export interface Table {
   indexes: readonly Index[]
   /** On SQLite: whether a column compares otherwise than by bytes. */
   folded: boolean
+  /** On SQLite: whether its rows have the number by which an FTS5 table names them. */
+  rowids: boolean
   /** The statements of all indexes, those over expressions included. */
   definitions: readonly string[]
 }

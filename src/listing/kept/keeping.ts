@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Database, Tx } from '../../storage/database.ts'
 import type { ListDeclaration } from '../list.ts'
+import { own } from '../names.ts'
 import {
   beginKeeping,
   bucketSize,
@@ -57,11 +58,11 @@ export class Keeping {
     const first = `(select id from ${buckets} order by ${terms(keys, descending)} limit 1)`
     const { rows } = await sql
       .raw<Record<'kept' | 'counted' | 'wrong', number | string>>(
-        `with counted as (select coalesce(${place}, ${first}) as id, count(*) as size from ${table} t group by 1),
-          moved as (${movedSql(this.#order)})
+        `with ${own('counted')} as (select coalesce(${place}, ${first}) as id, count(*) as size from ${table} t group by 1),
+          ${own('moved')} as (${movedSql(this.#order)})
         select (select size + coalesce((select sum(size) from ${changes}), 0) from ${total}) as kept,
           (select count(*) from ${table}) as counted,
-          (select count(*) from ${buckets} b left join counted c on c.id = b.id left join moved m on m.id = b.id
+          (select count(*) from ${buckets} b left join ${own('counted')} c on c.id = b.id left join ${own('moved')} m on m.id = b.id
             where b.size + coalesce(m.size, 0) <> coalesce(c.size, 0)) as wrong`,
       )
       .execute(this.#database.reader)

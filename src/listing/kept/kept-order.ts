@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Engine } from '../../storage/query-runner.ts'
 import type { Field, ListDeclaration, SortKey } from '../list.ts'
-import { quote, quoteTable } from '../names.ts'
+import { longestName, quote, quoteTable } from '../names.ts'
 import { standingOrder } from '../order.ts'
 import { readColumn } from '../plan.ts'
 
@@ -46,9 +46,6 @@ export function keptOrder(list: ListDeclaration): KeptOrder {
 export function totalOf(list: ListDeclaration): string {
   return nameOf(list.table, standingOrder(list), 'total', false)
 }
-
-/** Longest name that PostgreSQL does not cut off, in bytes. */
-const longestName = 63
 
 /**
  * `postern_orders_total` for the key alone, ascending, else `postern_orders_by_placed_at_desc_id_desc_total`, in the table's

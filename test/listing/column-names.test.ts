@@ -1,0 +1,120 @@
+// Tables and columns of users that are called as something in our statements is: what is meant is always theirs.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { sql } from 'kysely'
+import { list } from 'postern'
+import { readLists } from '../../src/listing/declaration.ts'
+import { Keeping } from '../../src/listing/kept/keeping.ts'
+import { openDatabase } from '../../src/storage/open.ts'
+import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
+import { startTestService, type TestService } from '../harness/service.ts'
+import { readList } from './seed.ts'
+
+const text = { type: 'text' } as const
+const integer = { type: 'integer' } as const
+const lists = ['counted', 'moved', 'page', 'order'].map((table) =>
+  list({
+    path: `/${table}`,
+    table,
+    access: 'public',
+    fields: { id: integer, total: integer, c0: integer, k0: integer, k1: text, size: integer, n: integer },
+    key: 'id',
+    order: ['total'],
+    sort: ['c0', 'k0', 'k1', 'size', 'n'],
+    pages: ['cursor', 'offset'],
+    keep: true,
+    expand: {
+      own: {
+        table,
+        from: 'id',
+        key: 'n',
+        fields: { c1: { type: 'integer', column: 'c0' }, c0: { type: 'integer', column: 'k0' } },
+        many: { order: ['c0', 'c1'] },
+      },
+    },
+  }),
+)
+const rows = 60
+
+onEachEngine('names in statements', (engine) => {
+  let home: TestDatabase
+  let service: TestService
+
+  before(async () => {
+    home = await engine.createDatabase()
+    const database = await openDatabase(home.url)
+    await database.transaction(async (tx) => {
+      for (const { table } of lists) {
+        await sql
+          .raw(
+            `create table "${table}" (id integer primary key, total integer not null, c0 integer, k0 integer, k1 text,
+              size integer not null, n integer not null)`,
+          )
+          .execute(tx)
+        const values = Array.from(
+          { length: rows },
+          (_, id) =>
+            `(${id}, ${(id * 7) % 11}, ${id % 3 === 0 ? 'null' : (id * 5) % 13}, ${id % 4 === 0 ? 'null' : (id * 11) % 17}, '${(id * 3) % 7}', ${(id * 13) % 5}, ${id % 2})`,
+        )
+        await sql.raw(`insert into "${table}" values ${values.join(', ')}`).execute(tx)
+      }
+    })
+    for (const declared of readLists({ lists })) await new Keeping(database, declared).begin()
+    await database.close()
+    service = await startTestService(engine, { databaseUrl: home.url, config: { listing: { lists } } })
+  })
+  after(async () => {
+    await service.close()
+    await home.drop()
+  })
+
+  for (const { path, table } of lists) {
+    test(`a table called ${table}: every order, by cursor and by number, and an expansion`, async () => {
+      for (const sort of ['', 'total', 'c0', '-k0', 'k1,-c0', 'size,k0', '-n,k0,-c0', 'c0,k0']) {
+        const all = (await readList(service, `${path}?limit=100&sort=${sort}`)).data
+        assert.equal(all.length, rows)
+        const keys = sort === '' ? ['total'] : sort.split(',')
+        for (let index = 1; index < all.length; index += 1) {
+          const [one, next] = [all[index - 1]!, all[index]!]
+          const differing = keys.find((key) => one[key.replace('-', '')] !== next[key.replace('-', '')])
+          if (differing === undefined) continue
+          const [before, behind] = [one[differing.replace('-', '')], next[differing.replace('-', '')]]
+          if (before === null || behind === null) continue
+          assert.equal(before! < behind!, !differing.startsWith('-'), `sort=${sort} at ${index}`)
+        }
+        const walked: unknown[] = []
+        let cursor: string | null = ''
+        for (let pages = 0; cursor !== null && pages <= rows; pages += 1) {
+          const place = cursor === '' ? '' : `&cursor=${cursor}`
+          const { data, pageInfo } = await readList(service, `${path}?limit=7&sort=${sort}${place}`)
+          walked.push(...data)
+          cursor = pageInfo.nextCursor
+        }
+        assert.deepEqual(walked, all, `sort=${sort}, by cursor`)
+        const numbered: unknown[] = []
+        for (let page = 1; page <= Math.ceil(rows / 7); page += 1) {
+          const { data, pagination } = await readList(service, `${path}?limit=7&sort=${sort}&page=${page}`)
+          assert.equal(pagination.total, rows)
+          numbered.push(...data)
+        }
+        assert.deepEqual(numbered, all, `sort=${sort}, by number`)
+      }
+      const { data } = await readList(service, `${path}?expand=own&limit=2&sort=n`)
+      const own = (data[0]!['own'] as { data: { c0: number | null; c1: number | null }[] }).data
+      const ordered = own.filter(({ c0 }) => c0 !== null).map(({ c0 }) => c0!)
+      assert.deepEqual(
+        ordered,
+        ordered.toSorted((one, other) => one - other),
+      )
+    })
+
+    test(`a table called ${table}: what is kept is held against it`, async () => {
+      const [declared] = readLists({ lists: lists.filter((one) => one.table === table) })
+      const keeping = new Keeping(service.database, declared!)
+      await service.database.transaction((tx) => sql.raw(`delete from "${table}" where id = 3`).execute(tx))
+      assert.deepEqual(await keeping.check(), { total: rows - 1, faults: [] })
+      await keeping.repair()
+      assert.deepEqual(await keeping.check(), { total: rows - 1, faults: [] })
+    })
+  }
+})
