@@ -3,7 +3,8 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { toProblem } from '../http/problem-details.ts'
 import { tellLimit } from '../http/rate-limits.ts'
 import type { Acceptor } from './acceptor.ts'
-import type { Judge, Judgement } from './judge.ts'
+import type { Found } from './direct.ts'
+import type { Judge } from './judge.ts'
 import type { NoteRejected } from './rejections/log.ts'
 import type { Reason } from './rejections/reasons.ts'
 import type { Reply } from './schemes/scheme.ts'
@@ -34,7 +35,7 @@ export type Outcome = 'accepted' | 'answered' | Reason
 export interface AnswerParts {
   judge: Judge
   /** What was found out before the framework had the request. */
-  judgementOf: (request: IncomingMessage) => Judgement | undefined
+  foundOf: (request: IncomingMessage) => Found | undefined
   acceptor: Acceptor
   originOf: (request: FastifyRequest) => string
   count: (outcome: Outcome) => void
@@ -42,13 +43,13 @@ export interface AnswerParts {
 }
 
 /** Answers the requests of a source, whatever is to be said of them. */
-export function answerWebhooks({ judge, judgementOf, acceptor, originOf, count, reject }: AnswerParts) {
+export function answerWebhooks({ judge, foundOf, acceptor, originOf, count, reject }: AnswerParts) {
   return async (request: FastifyRequest, reply: FastifyReply) => {
     const { headers, url } = request.raw
     const rawBody = (request.body as Buffer | undefined) ?? Buffer.alloc(0)
+    const found = foundOf(request.raw)
     const judgement =
-      judgementOf(request.raw) ??
-      judge({ rawBody, headers, url: `${originOf(request)}${url}`, log: request.log })
+      found?.judgement ?? judge({ rawBody, headers, url: `${originOf(request)}${url}`, log: request.log })
     if ('answer' in judgement) {
       count('answered')
       return sendReply(reply, judgement.answer)
@@ -60,7 +61,7 @@ export function answerWebhooks({ judge, judgementOf, acceptor, originOf, count, 
       return refuseSignature(reply)
     }
     try {
-      await acceptor.accept(judgement.event)
+      await (found?.stored ?? acceptor.accept(judgement.event))
     } catch (error) {
       const { code, message } = toProblem(error)
       const reason = code === 'overloaded' || code === 'stopping' ? 'overloaded' : 'unavailable'

@@ -5,7 +5,13 @@ import type { EmittedEvent, HandlerContext } from './config.ts'
 import { noProviderToken } from './declared-handlers.ts'
 import { lazyLog } from './handler-log.ts'
 import { LazySignal } from './lazy-signal.ts'
-import { HandlerTimeout, EmittedTooLate, HeldUpOthers, TransactionTimeout } from './interruptions.ts'
+import {
+  HandlerTimeout,
+  EmittedTooLate,
+  HeldUpOthers,
+  TransactionNotBegun,
+  TransactionTimeout,
+} from './interruptions.ts'
 import type { Plan } from './plan.ts'
 import { receivedEvent } from './received-event.ts'
 import type { Stops } from './stops.ts'
@@ -39,7 +45,7 @@ export interface Attempted {
 /**
  * Runs the handlers of a claimed event and commits their work, the events that they emitted and the processed-event
  * marker together, maybe with those of other events: `alone` asks for a commit of its own.
- * @throws what a handler threw, HandlerTimeout, TransactionTimeout, HeldUpOthers and SharedCommitFailed (to be tried
+ * @throws what a handler threw, HandlerTimeout, TransactionNotBegun, TransactionTimeout, HeldUpOthers and SharedCommitFailed (to be tried
  * alone), ClaimLost, the reason of a stop, StorageUnavailable; then all is undone.
  */
 export function attempt(
@@ -103,7 +109,9 @@ async function runHandlers(
   const { source, event: number, eventId, type } = claimed
   const handlerLog = lazyLog(log, { source, event: number, eventId, type })
   for (const { handle, timeout } of plan.handlers) {
-    const cancel = clock.after(timeout, () => end(new HandlerTimeout(timeout)))
+    const cancel = clock.after(timeout, () =>
+      end(part.waiting ? new TransactionNotBegun(timeout) : new HandlerTimeout(timeout)),
+    )
     aborted.onAbort = cancel
     let ended = false
     const context: HandlerContext = {

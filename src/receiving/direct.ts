@@ -22,16 +22,23 @@ export interface DirectParts {
   accepted: () => void
 }
 
+/** What was found out of a request before the framework had it. */
+export interface Found {
+  readonly judgement: Judgement
+  /** How it went with storing it, if it came that far. */
+  readonly stored: Promise<void> | undefined
+}
+
 /**
  * Answers webhooks that are as they should be past the framework, which costs a sixth of all that is done for one.
- * Everything else takes the ordinary way, with what was found out by then: its body, what was counted, the judgement.
+ * Everything else takes the ordinary way, with what was found out by then: its body, what was counted, the judgement and
+ * how storing it went. Nothing is done twice.
  */
 export class DirectWebhooks {
-  readonly #judgements = new WeakMap<IncomingMessage, Judgement>()
+  readonly #found = new WeakMap<IncomingMessage, Found>()
 
-  /** What was found out before the framework had the request. */
-  judgementOf(request: IncomingMessage): Judgement | undefined {
-    return this.#judgements.get(request)
+  foundOf(request: IncomingMessage): Found | undefined {
+    return this.#found.get(request)
   }
 
   answer(parts: DirectParts): AnswerDirectly {
@@ -40,10 +47,10 @@ export class DirectWebhooks {
       const limit = limits.ahead(request, target, perMinute)
       if (limit?.allowed === false) return leave()
       bodies.read(request, bodyLimit, (problem, bytes) => {
-        const handOn = (judgement?: Judgement): void => {
+        const handOn = (judgement?: Judgement, stored?: Promise<void>): void => {
           limits.handOn(request, limit)
           bodies.handOn(request, problem, bytes)
-          if (judgement) this.#judgements.set(request, judgement)
+          if (judgement) this.#found.set(request, { judgement, stored })
           leave()
         }
         if (problem) return handOn()
@@ -58,19 +65,18 @@ export class DirectWebhooks {
         }
         if (!('event' in judgement)) return handOn(judgement)
         const { event, reply, rate } = judgement
-        acceptor.accept(event).then(
+        const stored = acceptor.accept(event)
+        stored.then(
           () => {
             try {
               send(response, reply, narrower(limit, rate))
             } catch {
-              // A scheme's own reply that cannot be sent: it is met again on the ordinary way, answered and logged. Stored
-              // is stored.
-              return handOn(judgement)
+              // A scheme's own reply that cannot be sent: it is met again on the ordinary way, answered and logged.
+              return handOn(judgement, stored)
             }
             parts.accepted()
           },
-          // Whatever it was, the ordinary way tries once more and tells.
-          () => handOn(judgement),
+          () => handOn(judgement, stored),
         )
       })
     }

@@ -6,6 +6,16 @@ export class HandlerTimeout extends Error {
   }
 }
 
+/** The handler's time was over before its transaction could begin: others had the database for so long. */
+export class TransactionNotBegun extends Error {
+  constructor(timeout: number) {
+    super(
+      `the handler's transaction could not begin within its ${timeout} ms, because others held the database: the attempt is repeated and does not count`,
+    )
+    this.name = 'TransactionNotBegun'
+  }
+}
+
 /** A handler kept its transaction open for too long. */
 export class TransactionTimeout extends Error {
   constructor(timeout: number) {

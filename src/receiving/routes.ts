@@ -122,7 +122,7 @@ export async function webhookRoutes(app: App, parts: WebhookParts): Promise<void
         },
         answerWebhooks({
           judge,
-          judgementOf: (request) => direct.judgementOf(request),
+          foundOf: (request) => direct.foundOf(request),
           acceptor,
           originOf,
           count,

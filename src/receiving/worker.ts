@@ -7,7 +7,13 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import { attempt, type AttemptParts } from './attempt.ts'
 import { beforeAll, nextKinds, oldestByLane, perRound } from './due-kinds.ts'
 import { giveBack, recordFailure } from './failures.ts'
-import { ClaimLost, HeldUpOthers, Stopping, TransactionTimeout } from './interruptions.ts'
+import {
+  ClaimLost,
+  HeldUpOthers,
+  Stopping,
+  TransactionNotBegun,
+  TransactionTimeout,
+} from './interruptions.ts'
 import { Lanes, type Queued } from './lanes.ts'
 import type { Plan, PlanOf } from './plan.ts'
 import type { ClaimedEvent, InboxStore, Kind, PendingKind, Wanted } from './store.ts'
@@ -41,6 +47,9 @@ const pollInterval = 1_000
 const pauseAfterError = 1_000
 /** How long a few free places, or a few new events, wait for more, so that one claim serves several. */
 const gather = 5
+
+/** Not the handler's fault: such an attempt does not count. */
+const notItsOwn = [Stopping, StorageUnavailable, TransactionNotBegun] as const
 
 /** Attempts beyond the schedule that may end without a trace, by the end of their process, before the event is failed. */
 const mostCrashes = 10
@@ -321,8 +330,10 @@ export class HandlerWorker implements Worker {
     const unbegun = this.#lanes.failed(plan)
     if (unbegun.length > 0) void this.#returnUnbegun(unbegun)
     if (error instanceof ClaimLost) return 'lost'
-    if (error instanceof Stopping || error instanceof StorageUnavailable) {
-      // Not the handler's fault: the attempt does not count. When the database is away this fails too, and the lease ends by itself.
+    if (notItsOwn.some((kind) => error instanceof kind)) {
+      if (error instanceof TransactionNotBegun)
+        log.warn({ err: error, event, source, type }, 'a handler had to wait')
+      // When the database is away this fails too, and the lease ends by itself.
       await giveBack(database, [claimed], error instanceof Stopping ? now : now + pauseAfterError)
       return 'given-back'
     }

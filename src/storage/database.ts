@@ -57,6 +57,8 @@ export interface Part<Note> {
   readonly tx: Tx
   /** Whether it has ended by `keep`: then nothing undoes it but the failure of its commit. */
   readonly kept: boolean
+  /** Whether it has asked for its turn, and others still have the database. */
+  readonly waiting: boolean
   /** Milliseconds since its first query. */
   readonly took: number
   /** Runs work that uses `tx`, so that a wait for a lock that this very part holds is an error, no deadlock. */

@@ -64,6 +64,65 @@ test(
   },
 )
 
+test(
+  'an attempt whose transaction could not begin in time is repeated and does not count',
+  { skip },
+  async () => {
+    const alone = Promise.withResolvers<void>()
+    let held = 0
+    let release = (): void => undefined
+    let begun = 0
+    let reason: unknown
+    const service = await startTestService(engine!, {
+      env: { HANDLER_RETRY_SCHEDULE: '0', HANDLER_TRANSACTION_TIMEOUT: '60' },
+      config: {
+        receiving: {
+          handlers: {
+            holding: async (event, { tx }) => {
+              await writeEffect(tx, event.id)
+              // The first time it holds up those with whom it shares a transaction, and is run again in one of its own.
+              if (++held === 2) alone.resolve()
+              await new Promise<void>((resolve) => (release = resolve))
+            },
+            waiting: {
+              timeout: 3,
+              handle: async (event, { tx, signal }) => {
+                begun += 1
+                signal.addEventListener('abort', () => (reason = signal.reason))
+                await alone.promise
+                await writeEffect(tx, event.id)
+              },
+            },
+          },
+        },
+      },
+    })
+    try {
+      await createEffects(service.database)
+      await postWebhook(service, { id: 'waiter', type: 'waiting' })
+      // Nothing can be claimed any more once the other one writes.
+      await eventually(() => begun > 0)
+      await postWebhook(service, { id: 'holder', type: 'holding' })
+      await eventually(() => reason)
+      assert.match(String(reason), /could not begin within its 3000 ms/)
+      release()
+      await eventually(async () => (await readEffects(service.database)).length === 2)
+      assert.equal(begun, 2)
+      const { attempts, status } = await service.database.reader
+        .selectFrom('inbox')
+        .select(['attempts', 'status'])
+        .where('event_id', '=', 'waiter')
+        .executeTakeFirstOrThrow()
+      assert.deepEqual({ attempts, status }, { attempts: 1, status: 'processed' })
+      const failures = await service.database.reader.selectFrom('handler_failures').select('error').execute()
+      assert.deepEqual(failures, [])
+    } finally {
+      release()
+      await service.close()
+    }
+  },
+)
+
 test('readiness tells that nobody can write', { skip }, async () => {
   let release = (): void => undefined
   let held = false

@@ -63,6 +63,10 @@ export class SharedPart<Note> implements Part<Note>, MemberEvents<Note> {
     return (this.#given ??= new AbortController()).signal
   }
 
+  get waiting(): boolean {
+    return this.#since === 0 && (this.#entering ?? this.#member) !== undefined
+  }
+
   get took(): number {
     return this.#since === 0 ? 0 : this.#host.scheduler.elapsed() - this.#since
   }
