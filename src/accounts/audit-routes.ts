@@ -2,6 +2,7 @@ import { Type } from 'typebox'
 import { Problem } from '../errors.ts'
 import type { App } from '../http/app.ts'
 import { readLimit } from '../paging/limit.ts'
+import { limitParameter } from '../paging/parameters.ts'
 import type { AuditLogTable } from '../storage/tables.ts'
 import { auditActions } from './audit-actions.ts'
 import { readAuditFilter, type AuditLog } from './audit-log.ts'
@@ -37,7 +38,7 @@ const PageInfo = Type.Object({
   nextCursor: Type.Union([Type.String(), Type.Null()]),
 })
 const paging = {
-  limit: Type.Optional(Type.String({ description: 'Default 20, at most 100' })),
+  limit: limitParameter(limits),
   cursor: Type.Optional(Type.String({ description: 'The nextCursor of the page before' })),
 }
 const filters = {

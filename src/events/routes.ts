@@ -1,6 +1,9 @@
 import { Type, type TProperties } from 'typebox'
 import type { App } from '../http/app.ts'
+import type { EntityTags } from '../http/entity-tags.ts'
+import { cacheRules, sendTagged } from '../http/tagged-answer.ts'
 import { readLimit } from '../paging/limit.ts'
+import { limitParameter } from '../paging/parameters.ts'
 import type { Database } from '../storage/database.ts'
 import { readEventCursor } from './cursor.ts'
 import { describeEvent } from './detail.ts'
@@ -11,6 +14,7 @@ import { EventItem, presentEvent } from './present.ts'
 export interface EventRouteParts {
   database: Database
   log: EventLog
+  entityTags: EntityTags
 }
 
 const tags = ['events']
@@ -102,7 +106,7 @@ const EventDetail = Type.Object({
   ),
 })
 
-export function eventRoutes(app: App, { database, log }: EventRouteParts): void {
+export function eventRoutes(app: App, { database, log, entityTags }: EventRouteParts): void {
   app.get(
     '/events',
     {
@@ -114,7 +118,7 @@ export function eventRoutes(app: App, { database, log }: EventRouteParts): void 
         description:
           'A reader that goes on from the last id that it has misses no event, however many writers commit at once.',
         querystring: Type.Object({
-          limit: Type.Optional(Type.String({ description: 'Default 20, at most 100.' })),
+          limit: limitParameter(limits),
           cursor: Type.Optional(
             Type.String({
               pattern: '^\\d+$',
@@ -127,17 +131,29 @@ export function eventRoutes(app: App, { database, log }: EventRouteParts): void 
             }),
           ),
         }),
-        response: { 200: Page },
+        response: {
+          200: Page,
+          304: Type.Null({ description: 'Not changed since If-None-Match' }),
+        },
       },
     },
-    async ({ query }) => {
+    async (request, reply) => {
+      const { query } = request
       const limit = readLimit(query.limit, limits)
       const cursor = readEventCursor(query.cursor)
-      const { rows, hasNext } =
-        query.order === 'desc'
+      const descending = query.order === 'desc'
+      cacheRules(reply, false)
+      return sendTagged(request, reply, { tags: entityTags, question: request.url }, async () => {
+        const { rows, hasNext } = descending
           ? await log.newest(query.cursor === undefined ? Number.MAX_SAFE_INTEGER : cursor, limit)
           : await log.page(cursor, limit)
-      return { data: rows.map(presentEvent), nextCursor: hasNext ? rows.at(-1)!.id : null }
+        const nextCursor = hasNext ? rows.at(-1)!.id : null
+        const kept = `${query.limit === undefined ? '' : `limit=${limit}&`}${descending ? 'order=desc&' : ''}`
+        return {
+          body: JSON.stringify({ data: rows.map(presentEvent), nextCursor }),
+          ...(hasNext && { link: `</events?${kept}cursor=${nextCursor}>; rel="next"` }),
+        }
+      }) as never
     },
   )
 

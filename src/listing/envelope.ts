@@ -1,14 +1,8 @@
+import type { Answer } from '../http/tagged-answer.ts'
 import type { Item } from './items.ts'
 import type { CursorPage, KeysetPage, OffsetPage, Page } from './page.ts'
 import type { Query } from './query.ts'
 import type { Row } from './store.ts'
-
-/** A list's answer: the body as JSON text, and the Link header. */
-export interface Answer {
-  body: string
-  /** RFC 8288; absent when there is nowhere to go, or when the address would be too long for a header. */
-  link?: string | undefined
-}
 
 /** Longest Link header, in characters; clients and proxies give up on headers of 8 KiB and more. */
 const longestLink = 4_000
@@ -17,6 +11,7 @@ type Relation = 'next' | 'prev' | 'first' | 'last'
 /** Of each, the parameters that say where the page is, encoded. */
 type Links = [Relation, string][]
 
+/** The Link header is absent when there is nowhere to go, or when the address would be too long for it. */
 export function answerOf(page: Page, present: (row: Row) => Item): Answer {
   const { rest, links } =
     page.style === 'offset'

@@ -8,7 +8,7 @@ import type { Log } from '../telemetry/log.ts'
 import { checkList } from './checking/check.ts'
 import type { ListingConfig } from './config.ts'
 import { readLists } from './declaration.ts'
-import { entityTags } from './entity-tags.ts'
+import { entityTags } from '../http/entity-tags.ts'
 import { Presentation } from './expansion.ts'
 import { createKeeper } from './kept/keeper.ts'
 import { Keeping } from './kept/keeping.ts'
@@ -50,7 +50,7 @@ export function createListing(parts: ListingParts): Room {
   const common = {
     pages: new Pages(database.engine, reader, new Cursors(keyring), kept),
     presentation: new Presentation(database.engine, reader),
-    tags: entityTags(database, reader),
+    tags: entityTags(database),
   }
   return {
     async routes(app) {

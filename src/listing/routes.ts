@@ -1,10 +1,11 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { hash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { Type } from 'typebox'
 import type { App } from '../http/app.ts'
-import { acceptedCoding, encode, encodeStream } from '../http/content-coding.ts'
-import { isKnown, type EntityTags } from './entity-tags.ts'
+import { acceptedCoding, encodeStream } from '../http/content-coding.ts'
+import type { EntityTags } from '../http/entity-tags.ts'
+import { cacheRules, sendTagged } from '../http/tagged-answer.ts'
 import { answerOf } from './envelope.ts'
 import type { Presentation } from './expansion.ts'
 import { exportFormats, exportRows, type ExportFormat } from './export.ts'
@@ -46,28 +47,16 @@ export function listRoute(app: App, list: ListDeclaration, parts: ListRouteParts
   const declared = hash('sha256', JSON.stringify([list, String(list.where), presentationVersion]))
   const queries = queriesOf(list)
   app.get(path, { config: { access, openInDemo }, schema }, async (request, reply) => {
-    cacheRules(reply, list)
-    const ifNoneMatch = request.headers['if-none-match']
+    cacheRules(reply, access === 'public')
     const question = questionOf(list, declared, request)
     // What changes items is not of this database alone.
-    const before = await tags.before(question, revision ? undefined : ifNoneMatch)
-    if (before.known !== undefined)
-      return reply
-        .header('etag', before.known)
-        .code(304)
-        .send(undefined as never)
-
-    const { url, query: parameters, principal: caller } = request
-    const page = await pages.read(queries({ url, parameters: parameters as Parameters, caller }))
-    const present = await presentation.of(page.query, page.rows)
-    const revise = await revision?.()
-    const { body, link } = answerOf(page, revise ? (row: Row) => revise(present(row)) : present)
-    const tag = tags.of(before, body)
-    reply.header('etag', tag)
-    if (link) reply.header('link', link)
-    if (isKnown(tag, ifNoneMatch)) return reply.code(304).send(undefined as never)
-    // The body is JSON text already; as a string of this type it passes the response serializer by.
-    return sendCoded(request, reply.header('content-type', 'application/json; charset=utf-8'), body)
+    return sendTagged(request, reply, { tags, question, early: revision === undefined }, async () => {
+      const { url, query: parameters, principal: caller } = request
+      const page = await pages.read(queries({ url, parameters: parameters as Parameters, caller }))
+      const present = await presentation.of(page.query, page.rows)
+      const revise = await revision?.()
+      return answerOf(page, revise ? (row: Row) => revise(present(row)) : present)
+    })
   })
   if (list.exports) for (const format of ['ndjson', 'csv'] as const) exportRoute(app, list, parts, format)
 }
@@ -85,7 +74,7 @@ function exportRoute(app: App, list: ListDeclaration, parts: ListRouteParts, for
   app.get(`${path}.${format}`, { config, schema }, async (request, reply) => {
     const query = readQuery(list, request.query as Parameters, request.principal)
     const coding = acceptedCoding(request.headers['accept-encoding'])
-    cacheRules(reply, list)
+    cacheRules(reply, access === 'public')
     reply.header('content-type', exportFormats[format])
     reply.header('content-disposition', `attachment; filename="${path.split('/').at(-1)}.${format}"`)
     if (coding !== 'identity') reply.header('content-encoding', coding)
@@ -102,16 +91,4 @@ function exportRoute(app: App, list: ListDeclaration, parts: ListRouteParts, for
 function questionOf(list: ListDeclaration, declared: string, { url, principal }: FastifyRequest): string {
   const whose = list.where ? JSON.stringify(readRowAccess(list, principal)) : ''
   return `${declared} ${whose} ${url}`
-}
-
-/** What everybody may see may be kept and asked for again with its tag; anything else is kept nowhere. */
-function cacheRules(reply: FastifyReply, { access }: ListDeclaration): void {
-  reply.header('cache-control', access === 'public' ? 'no-cache' : 'no-store')
-  reply.header('vary', 'accept-encoding')
-}
-
-async function sendCoded(request: FastifyRequest, reply: FastifyReply, text: string): Promise<FastifyReply> {
-  const { body, coding } = await encode(text, acceptedCoding(request.headers['accept-encoding']))
-  if (coding !== 'identity') reply.header('content-encoding', coding)
-  return reply.send(body)
 }

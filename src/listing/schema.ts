@@ -1,4 +1,5 @@
 import { Type, type TSchema } from 'typebox'
+import { coerced, limitParameter, pageParameter } from '../paging/parameters.ts'
 import { fieldTypes } from './field-types.ts'
 import { mostListed } from './filters.ts'
 import {
@@ -93,22 +94,6 @@ function keysetSchema(list: ListDeclaration): TSchema {
 
 /** The parameters, for the documentation: query strings are never refused by their schema. */
 export function querySchema(list: ListDeclaration): TSchema {
-  const { default: fallback, max } = list.limit
-  const limit = coerced(
-    Type.Integer({
-      minimum: 1,
-      maximum: max,
-      default: fallback,
-      description: `Items per page. What is no number, and 0, becomes ${fallback}; the rest loses its fraction and is clamped into 1 to ${max}.`,
-    }),
-  )
-  const page = coerced(
-    Type.Integer({
-      minimum: 1,
-      default: 1,
-      description: 'What is no number, or below 1, becomes 1; a fraction is cut off.',
-    }),
-  )
   const count = Type.String({
     default: list.count,
     description: 'exact, estimate or none: what is told of the total. No more than the default is told.',
@@ -116,8 +101,8 @@ export function querySchema(list: ListDeclaration): TSchema {
   const walks = list.pages.some((style) => style !== 'offset')
   const numbered = list.pages.includes('offset')
   return Type.Object({
-    limit: Type.Optional(limit),
-    ...(numbered && { page: Type.Optional(page) }),
+    limit: limitParameter(list.limit),
+    ...(numbered && { page: pageParameter() }),
     ...(walks && { cursor: Type.Optional(Type.String({ minLength: 1, description: cursorText(list) })) }),
     ...(numbered && list.choices && list.count !== 'none' && { count: Type.Optional(count) }),
     ...rowParameters(list),
@@ -155,21 +140,43 @@ function cursorText({ pages, choices, key }: ListDeclaration): string {
   return `${cursor}, with the same filters and sort. Leave it out for the first page.`
 }
 
-function filterSchema(list: ListDeclaration, { kind, field, description }: Filter): TSchema {
+function filterSchema(list: ListDeclaration, filter: Filter): TSchema {
+  const { kind, field: name } = filter
+  const field = fieldOf(list, name)
+  const description = [filter.description || effectOf(filter, field), valuesText(filter, field)]
+    .filter((text) => text !== '')
+    .join(' ')
   if (kind === 'flag' || kind === 'null') return coerced(Type.Boolean({ description }))
-  if (kind === 'in')
-    return Type.String({ description: `${description} Comma-separated, at most ${mostListed}.`.trim() })
-  const { type } = fieldOf(list, field)
-  if (kind === 'positiveWhenTrue' || kind === 'prefix' || kind === 'search' || type === 'text')
-    return Type.String({ description })
-  return coerced(fieldTypes[type].schema(description))
+  if (ofTexts.has(kind) || shownAsText.has(field.type)) return Type.String({ description })
+  return coerced(fieldTypes[field.type].schema(description))
 }
 
-/** What is meant, or any other text, which is no error. */
-function coerced(meant: TSchema & { description?: string; default?: unknown }): TSchema {
-  const { description, default: fallback, ...rest } = meant
-  return Type.Union([rest, Type.String()], {
-    description: description!,
-    ...(fallback !== undefined && { default: fallback }),
-  })
+/** Filters that take any text, and types whose values no schema tells from any other text. */
+const ofTexts = new Set<Filter['kind']>(['in', 'positiveWhenTrue', 'prefix', 'search'])
+const shownAsText = new Set<Field['type']>(['text', 'enum', 'numeric', 'timestamp', 'timeText'])
+
+/** What a filter does, where its declaration does not say it. A field that is hidden is not named. */
+function effectOf({ kind, field: name }: Filter, { hidden }: Field): string {
+  if (hidden) return ''
+  const effects: Record<Filter['kind'], string> = {
+    equals: `Keeps items whose ${name} equals the value.`,
+    in: `Keeps items whose ${name} is one of the values.`,
+    atLeast: `Keeps items whose ${name} is this or above. What is no such value has no effect.`,
+    atMost: `Keeps items whose ${name} is this or below. What is no such value has no effect.`,
+    above: `Keeps items whose ${name} is above this. What is no such value has no effect.`,
+    below: `Keeps items whose ${name} is below this. What is no such value has no effect.`,
+    prefix: `Keeps items whose ${name} begins with the value.`,
+    flag: `\`true\` or \`false\`: keeps items whose ${name} is that. Any other value has no effect.`,
+    null: `\`true\` keeps items that have no ${name}, \`false\` those that have one. Any other value has no effect.`,
+    positiveWhenTrue: `\`true\` keeps items whose ${name} is above 0. Any other value has no effect.`,
+    search: `Keeps items whose ${name} holds all of these words.`,
+  }
+  return effects[kind]
+}
+
+function valuesText({ kind }: Filter, { values }: Field): string {
+  const listed = kind === 'in' ? `Comma-separated, at most ${mostListed}.` : ''
+  return values && (kind === 'in' || kind === 'equals')
+    ? `${listed} Values: ${values.join(', ')}.`.trim()
+    : listed
 }

@@ -156,3 +156,42 @@ test(
     }
   },
 )
+
+test(
+  'what a lock alone keeps back is not held to be unchanged when the lock goes (postgres)',
+  { skip: !postgres },
+  async () => {
+    const service = await startTestService(postgres!)
+    try {
+      const { pool } = service.database as PostgresDatabase
+      const ask = (tag?: string): Promise<Response> =>
+        service.fetch('/events', tag === undefined ? {} : { headers: { 'if-none-match': tag } })
+      await postWebhook(service, { id: 'first', type: 'a' })
+      // A writer that has said where its numbers will begin, and written nothing: no transaction shows it.
+      const writer = await pool.connect()
+      await writer.query('begin')
+      await writer.query(
+        'select pg_advisory_xact_lock_shared((7226::bigint << 48) | (select last_value from events_id_seq))',
+      )
+      await postWebhook(service, { id: 'second', type: 'a' })
+      let tag = (await ask()).headers.get('etag')!
+      // Until both are processed, which changes what is shown of the first.
+      await eventually(async () => {
+        const { status, headers } = await ask(tag)
+        tag = headers.get('etag')!
+        return status === 304
+      }, 'an answer that is known')
+      await writer.query('rollback')
+      writer.release()
+      const after = await ask(tag)
+      assert.equal(after.status, 200)
+      const { data } = (await after.json()) as Page
+      assert.deepEqual(
+        data.map(({ eventId }) => eventId),
+        ['first', 'second'],
+      )
+    } finally {
+      await service.close()
+    }
+  },
+)

@@ -41,7 +41,7 @@ const people = [
 
 type Item = Record<string, unknown>
 interface Operation {
-  parameters: { name: string; schema: object }[]
+  parameters: { name: string; schema: object; description?: string }[]
 }
 
 onEachEngine('a declared list', (engine) => {
@@ -291,6 +291,12 @@ onEachEngine('a declared list', (engine) => {
     assert.match(schemaOf('sort'), /"default":"-day"/)
     assert.match(schemaOf('count'), /"default":"exact"/)
     assert.match(schemaOf('cursor'), /"minLength":1/)
+    const filters = parametersOf('/owned').filter(({ name }) => Object.hasOwn(owned.filters!, name))
+    const described = Object.fromEntries(filters.map(({ name, description }) => [name, description]))
+    assert.match(described['minExact']!, /^Keeps items whose exact is this or above\./)
+    assert.match(described['state']!, /equals the value\. Values: new, done, odd\.$/)
+    assert.match(described['small']!, /one of the values\. Comma-separated, at most 50\.$/)
+    assert.equal(described['whose'] ?? '', '', 'a hidden field is not named')
   })
 
   test('an answer that is known is known before it is read', async () => {

@@ -4,7 +4,16 @@ import { after, before, test } from 'node:test'
 import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
 import { createTables, declaredLists, insertMeasurements, measurements } from './declared.ts'
-import { insertPosts, insertProducts, insertUsers, post, product, readList, walk } from './seed.ts'
+import {
+  insertEvents,
+  insertPosts,
+  insertProducts,
+  insertUsers,
+  post,
+  product,
+  readList,
+  walk,
+} from './seed.ts'
 
 const rows = 123
 const lists = [
@@ -37,6 +46,7 @@ const lists = [
   },
   { path: '/numbered', paging: 'offset', key: 'id', fallback: 20, queries: [''] },
   { path: '/followed', paging: 'keyset', key: 'id', fallback: 20, queries: [''] },
+  { path: '/events', paging: 'keyset', key: 'id', fallback: 20, queries: [''] },
 ] as const
 
 const numbers: [text: string, expected: number | 'default'][] = [
@@ -94,6 +104,7 @@ onEachEngine('every list', (engine) => {
       names.map((id, index) => post(id, time(index))),
     )
     await insertMeasurements(service.database, rows)
+    await insertEvents(service.database, rows)
     await insertProducts(
       service.database,
       names.map((id, index) =>
@@ -143,6 +154,44 @@ onEachEngine('every list', (engine) => {
       assert.equal(await head.text(), '')
       for (const name of ['content-length', 'content-type', 'link'])
         assert.equal(head.headers.get(name), get.headers.get(name))
+    })
+
+    test(`${path} is not sent again to those who have it, and is to those who ask otherwise`, async () => {
+      const ask = (query: string, tag: string): Promise<Response> =>
+        service.admin(`${path}?${query}`, { headers: { 'if-none-match': tag } })
+      let tag = (await service.admin(`${path}?limit=5`)).headers.get('etag')!
+      assert.match(tag, /^W\/"[\w.-]+"$/)
+      for (let times = 0; times < 3; times += 1) {
+        const known = await ask('limit=5', tag)
+        assert.deepEqual([known.status, await known.text()], [304, ''])
+        tag = known.headers.get('etag')!
+      }
+      assert.equal((await ask('limit=6', tag)).status, 200)
+      assert.equal((await ask('limit=5', '"another", W/"one.two"')).status, 200)
+      assert.equal((await ask('limit=5', '*')).status, 304)
+    })
+
+    test(`${path} is compressed for those who take that`, async () => {
+      const plain = await service.admin(`${path}?limit=100`, { headers: { 'accept-encoding': 'identity' } })
+      const text = await plain.text()
+      for (const coding of ['br', 'gzip']) {
+        const coded = await service.admin(`${path}?limit=100`, { headers: { 'accept-encoding': coding } })
+        assert.equal(coded.headers.get('content-encoding'), coding)
+        assert.equal(coded.headers.get('vary'), 'accept-encoding')
+        assert.equal(coded.headers.get('etag'), plain.headers.get('etag'), 'weak: one name for both')
+        assert.equal(await coded.text(), text)
+      }
+    })
+
+    test(`${path} has its limit in its description, with bounds and default`, async () => {
+      const { paths } = (await (await service.fetch('/openapi.json')).json()) as {
+        paths: Record<string, { get: { parameters: { name: string; schema: object }[] } }>
+      }
+      const { schema } = paths[path]!.get.parameters.find(({ name }) => name === 'limit')!
+      assert.deepEqual(schema, {
+        anyOf: [{ type: 'integer', minimum: 1, maximum: 100 }, { type: 'string' }],
+        default: fallback,
+      })
     })
 
     test(`${path} shows the fields that its description declares, and no other`, async () => {

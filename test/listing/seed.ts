@@ -42,6 +42,21 @@ export async function insertUsers(database: Database, count: number): Promise<vo
   await database.transaction((tx) => tx.insertInto('users').values(rows).execute())
 }
 
+/** Emitted events `e000`, `e001`, … */
+export async function insertEvents(database: Database, count: number): Promise<void> {
+  const rows = Array.from({ length: count }, (_, index) => ({
+    event_id: `e${String(index).padStart(3, '0')}`,
+    direction: 'emitted' as const,
+    source: null,
+    type: 'listed',
+    content_type: 'application/json',
+    payload: Buffer.from('{}'),
+    headers: null,
+    created_at: 1_767_225_600_000 + index,
+  }))
+  await database.transaction((tx) => tx.insertInto('events').values(rows).execute())
+}
+
 export async function clear(database: Database): Promise<void> {
   await database.transaction(async (tx) => {
     for (const table of ['products', 'posts', 'users'] as const) await tx.deleteFrom(table).execute()

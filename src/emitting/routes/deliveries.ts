@@ -3,6 +3,7 @@ import { JobView, TotalView, viewJob } from '../../events/jobs/job.ts'
 import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
 import { readLimit } from '../../paging/limit.ts'
+import { limitParameter } from '../../paging/parameters.ts'
 import { deliveryStatuses, readDeliveryFilter } from '../delivery-filter.ts'
 import type { DeliveryLog } from '../delivery-log.ts'
 import type { Replay } from '../replay.ts'
@@ -28,7 +29,7 @@ const filters = {
 }
 const querystring = Type.Object({
   ...filters,
-  limit: Type.Optional(Type.String({ description: '1 to 100, default 20' })),
+  limit: limitParameter({ default: 20, max: 100 }),
   cursor: Type.Optional(Type.String({ minLength: 1 })),
 })
 const ListView = Type.Object(

@@ -4,6 +4,7 @@ import type { Keyring } from '../../crypto/keyring.ts'
 import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
 import { readLimit } from '../../paging/limit.ts'
+import { limitParameter } from '../../paging/parameters.ts'
 import type { SubscribersTable } from '../../storage/tables.ts'
 import type { Reach } from '../audience.ts'
 import type { DisablingPolicy } from '../disabling.ts'
@@ -94,7 +95,7 @@ export function subscriberRoutes(
     { additionalProperties: false },
   )
   const querystring = Type.Object({
-    limit: Type.Optional(Type.String({ description: '1 to 100, default 20' })),
+    limit: limitParameter({ default: 20, max: 100 }),
     cursor: Type.Optional(Type.String({ minLength: 1 })),
     ...(area.access === 'admin' && {
       owner: Type.Optional(

@@ -4,6 +4,7 @@ import { JobView, TotalView, viewJob } from '../../events/jobs/job.ts'
 import type { App } from '../../http/app.ts'
 import type { Cursors, CursorScope } from '../../paging/cursor.ts'
 import { readLimit } from '../../paging/limit.ts'
+import { limitParameter } from '../../paging/parameters.ts'
 import type { Database } from '../../storage/database.ts'
 import { filterSchema, readFailedFilter } from './filter.ts'
 import type { Reprocessing } from './reprocess.ts'
@@ -62,7 +63,7 @@ export function failedRoutes(app: App, { database, cursors, reprocessing }: Fail
         summary: 'Received events that have failed, newest first',
         querystring: Type.Object({
           ...filterSchema,
-          limit: Type.Optional(Type.String({ description: 'Default 20, at most 100' })),
+          limit: limitParameter(limits),
           cursor: Type.Optional(Type.String({ description: 'The nextCursor of the page before' })),
         }),
         response: { 200: Page },

@@ -5,6 +5,7 @@ import { readEventNumber } from '../../events/event-number.ts'
 import type { App } from '../../http/app.ts'
 import type { Cursors, CursorScope } from '../../paging/cursor.ts'
 import { readLimit } from '../../paging/limit.ts'
+import { limitParameter } from '../../paging/parameters.ts'
 import type { Database } from '../../storage/database.ts'
 import type { RejectedWebhooksTable } from '../../storage/tables.ts'
 import { mostKept } from './log.ts'
@@ -68,7 +69,7 @@ export function rejectedRoutes(
         querystring: Type.Object({
           source: Type.Optional(Type.String({ description: 'Of this source alone' })),
           reason: Type.Optional(Type.String({ description: 'For this reason alone' })),
-          limit: Type.Optional(Type.String({ description: 'Default 20, at most 100' })),
+          limit: limitParameter(limits),
           cursor: Type.Optional(Type.String({ description: 'The nextCursor of the page before' })),
         }),
         response: {

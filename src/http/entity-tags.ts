@@ -1,7 +1,6 @@
 import { hash, randomUUID } from 'node:crypto'
-import type { Database, SqliteDatabase } from '../storage/database.ts'
-import type { Plan } from './plan.ts'
-import type { ListReader } from './store.ts'
+import type { Database, PostgresDatabase, SqliteDatabase } from '../storage/database.ts'
+import { translateError } from '../storage/unavailable.ts'
 
 /**
  * Names what an answer shows, so that a client that has it already is told so (RFC 9110, section 8.8.3): by the state of the
@@ -14,7 +13,7 @@ export interface EntityTags {
   of(before: Before, body: string): string
 }
 
-export interface Before {
+interface Before {
   /** What the answer is known by that would be given now. */
   state?: string
   /** The tag of the client's, when it is of that answer. */
@@ -26,8 +25,12 @@ const length = 20
 const short = (text: string): string => hash('sha256', text, 'base64url').slice(0, length)
 const tag = (state: string, content: string): string => `W/"${state}.${content}"`
 
-export function entityTags(database: Database, reader: ListReader): EntityTags {
-  return database.engine === 'sqlite' ? sqliteTags(database) : postgresTags(reader)
+/**
+ * @param besides SQL of a text that decides about answers on PostgreSQL beside what is visible, such as a lock that is held; read
+ * after what is visible.
+ */
+export function entityTags(database: Database, besides?: string): EntityTags {
+  return database.engine === 'sqlite' ? sqliteTags(database) : postgresTags(database, besides)
 }
 
 /**
@@ -59,15 +62,21 @@ const stateSql = `pg_current_snapshot()::text || ' ' || pg_postmaster_start_time
  * would pay for nothing. So a first answer is named by its content. The second time that content tells that it is known, and the
  * 304 names the state too (a client keeps the tag of a 304: RFC 9111, section 3.2); from the third time on the state does.
  */
-function postgresTags(reader: ListReader): EntityTags {
-  const plan: Plan = { sql: `select ${stateSql}`, slots: [], name: 'list_state' }
+function postgresTags({ pool }: PostgresDatabase, besides: string | undefined): EntityTags {
+  const text = `select ${stateSql}${besides === undefined ? '' : ` || ' ' || ${besides}`} as state`
+  const name = besides === undefined ? 'state' : `state_${short(besides)}`
+  async function stateOf(): Promise<string> {
+    try {
+      return (await pool.query<{ state: string }>({ name, text })).rows[0]!.state
+    } catch (error) {
+      throw translateError(error)
+    }
+  }
   return {
-    before(question, ifNoneMatch) {
+    async before(question, ifNoneMatch) {
       if (ifNoneMatch === undefined) return unasked
-      return reader.read(plan, []).then(([row]) => {
-        const state = short(`${row![0]} ${question}`)
-        return { state, known: ofState(state, ifNoneMatch) }
-      })
+      const state = short(`${await stateOf()} ${question}`)
+      return { state, known: ofState(state, ifNoneMatch) }
     },
     of: ({ state = '' }, body) => tag(state, short(body)),
   }
