@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 import { Problem } from '../errors.ts'
-import type { Tx } from '../storage/database.ts'
+import type { RunLast, Tx } from '../storage/database.ts'
 import type { Engine } from '../storage/query-runner.ts'
 import type { EventCatalogue } from './event-catalogue.ts'
 import { prepareEvent, type NewEvent, type PreparedEvent } from './event.ts'
@@ -43,14 +43,22 @@ export interface Emitter {
   within: EmitWithin
   /** The same for events that the service itself makes: their types need no declaration. */
   builtIn: EmitWithin
-  /** Each by itself: what is wrong with one keeps none of the others from being emitted. */
-  settle: (tx: Tx, events: readonly NewEvent[]) => Promise<(Emitted | Problem)[]>
+  /**
+   * Each by itself: what is wrong with one keeps none of the others from being emitted. This ends the transaction: what
+   * became of them is told by its commit.
+   */
+  settle: (tx: Tx, last: RunLast, events: readonly NewEvent[]) => Promise<Settled>
   /** To these subscribers alone, whatever they ask for. Returns the deliveries' ids, none when it was emitted before. */
   toThese: (
     tx: Tx,
     event: NewEvent,
     subscriberIds: readonly string[],
   ) => Promise<Emitted & { deliveryIds: number[] }>
+}
+
+export interface Settled {
+  /** Not to be waited for before the commit. */
+  results: Promise<(Emitted | Problem)[]>
 }
 
 export function createEmitter({ engine, clock, catalogue, fanOut, generation }: EmitterParts): Emitter {
@@ -65,7 +73,8 @@ export function createEmitter({ engine, clock, catalogue, fanOut, generation }: 
     events: readonly PreparedEvent[],
     now: number,
     causedBy: number | null,
-  ): Promise<(Emitted | Problem)[]> {
+    last?: RunLast,
+  ): Promise<Settled> {
     // On PostgreSQL both are one round trip.
     const [recorded, candidates] = await Promise.all([
       recordEvents(engine, tx, events, now, causedBy),
@@ -76,16 +85,20 @@ export function createEmitter({ engine, clock, catalogue, fanOut, generation }: 
       if (!(result instanceof Problem) && result.isNew) made.push({ id: result.id, event: events[index]! })
     // Before the deliveries are there: a lane that is made later finds them in the table.
     const before = generation()
-    const told = await fanOut.deliver(tx, made, candidates, now)
-    const deliveries = told && Map.groupBy(told, ({ event }) => event)
-    return recorded.map((result, index) => {
-      if (result instanceof Problem) return result
-      const event = events[index]!
-      const fresh = deliveries && (deliveries.get(result.id) ?? []).map((one) => freshOf(one, event, before))
-      // Emitted twice in one call, its deliveries are told of once.
-      deliveries?.delete(result.id)
-      return { id: result.id, eventId: event.eventId, fresh }
+    const delivered = await fanOut.deliver(tx, made, candidates, now, last)
+    const results = delivered.made.then((told) => {
+      const deliveries = told && Map.groupBy(told, ({ event }) => event)
+      return recorded.map((result, index) => {
+        if (result instanceof Problem) return result
+        const event = events[index]!
+        const fresh =
+          deliveries && (deliveries.get(result.id) ?? []).map((one) => freshOf(one, event, before))
+        // Emitted twice in one call, its deliveries are told of once.
+        deliveries?.delete(result.id)
+        return { id: result.id, eventId: event.eventId, fresh }
+      })
     })
+    return { results }
   }
 
   const allWithin =
@@ -94,8 +107,8 @@ export function createEmitter({ engine, clock, catalogue, fanOut, generation }: 
       if (events.length === 0) return []
       const now = clock.now()
       const prepared = events.map((event, index) => pointingAt(index, events, () => prepareOne(event, now)))
-      const results = await emit(tx, prepared, now, causedBy ?? null)
-      return results.map((result, index) =>
+      const { results } = await emit(tx, prepared, now, causedBy ?? null)
+      return (await results).map((result, index) =>
         pointingAt(index, events, () => {
           if (result instanceof Problem) throw result
           return result
@@ -107,12 +120,18 @@ export function createEmitter({ engine, clock, catalogue, fanOut, generation }: 
     within: allWithin(prepare),
     builtIn: allWithin(prepareEvent),
 
-    async settle(tx, events) {
+    async settle(tx, last, events) {
       const now = clock.now()
       const prepared = events.map((event) => settled(() => prepare(event, now)))
       const good = prepared.filter((event): event is PreparedEvent => !(event instanceof Problem))
-      const results = (await emit(tx, good, now, null)).values()
-      return prepared.map((event) => (event instanceof Problem ? event : results.next().value!))
+      const emitted = await emit(tx, good, now, null, last)
+      const results = emitted.results.then((all) => {
+        const rest = all.values()
+        return prepared.map((event) => (event instanceof Problem ? event : rest.next().value!))
+      })
+      // Whoever waits for the commit is told by it as well.
+      results.catch(() => undefined)
+      return { results }
     },
 
     async toThese(tx, event, subscriberIds) {

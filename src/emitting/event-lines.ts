@@ -4,9 +4,8 @@ import { Problem } from '../errors.ts'
 import type { BodyBudget } from '../http/body-budget.ts'
 import { compileValidator } from '../http/schema-compilers.ts'
 import { toProblem } from '../http/problem-details.ts'
-import type { Database } from '../storage/database.ts'
+import { commitEmits, type CommitEmitsParts } from './commit-emits.ts'
 import { NewEventBody, type LineAnswer } from './event-body.ts'
-import type { Announce, Emitted, Emitter } from './emitter.ts'
 import type { NewEvent } from './event.ts'
 import { Lines, type Line } from './lines.ts'
 import { parseLossless } from './lossless-json.ts'
@@ -19,11 +18,8 @@ const mostLines = 500
  */
 const longestCall = 25_000
 
-export interface EventLinesParts {
-  emitter: Emitter
-  database: Database
+export interface EventLinesParts extends CommitEmitsParts {
   clock: Clock
-  announce: Announce
   budget: BodyBudget
   /** Bytes of one line. */
   lineLimit: number
@@ -71,16 +67,14 @@ export async function* answerLines(body: Readable, parts: EventLinesParts): Asyn
 /** `over` when the database does not answer: what follows has no better prospect. */
 async function emitLines(
   lines: readonly Line[],
-  { emitter, database, announce, lineLimit }: EventLinesParts,
+  parts: EventLinesParts,
 ): Promise<{ answers: LineAnswer[]; over: boolean }> {
-  const read = lines.map(({ bytes }) => readLine(bytes, lineLimit))
+  const read = lines.map(({ bytes }) => readLine(bytes, parts.lineLimit))
   const events = read.filter((event): event is NewEvent => !(event instanceof Problem))
   let results: IterableIterator<Problem | { id: number; eventId: string }>
   let over = false
   try {
-    const settled = events.length === 0 ? [] : await database.transaction((tx) => emitter.settle(tx, events))
-    if (events.length > 0) announce(settled.filter((one): one is Emitted => !(one instanceof Problem)))
-    results = settled.values()
+    results = (await commitEmits(parts, events)).values()
   } catch (error) {
     const problem = toProblem(error)
     // An error that nobody knows ends the answer and is logged like any other.

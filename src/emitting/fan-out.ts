@@ -1,5 +1,6 @@
-import { sql, type Insertable } from 'kysely'
-import type { Tx } from '../storage/database.ts'
+import { CompiledQuery, sql, type Insertable } from 'kysely'
+import type { RunLast, Tx } from '../storage/database.ts'
+import { prepare } from '../storage/postgres/prepared.ts'
 import type { Engine } from '../storage/query-runner.ts'
 import type { DeliveriesTable } from '../storage/tables.ts'
 import { everybody, isFor } from './audience.ts'
@@ -47,17 +48,18 @@ export class FanOut {
   }
 
   /**
-   * In the order of the events: those of an ordered subscriber go out in the order of their ids. Returns what was made;
-   * `undefined` where that is very much.
+   * In the order of the events: those of an ordered subscriber go out in the order of their ids. Tells what was made,
+   * as soon as `run` tells; `undefined` where that is very much.
    * @param candidates of these events, or of more
+   * @param run for the last statement; default: it is run at once
    */
   async deliver(
     tx: Tx,
     events: readonly NewInLog[],
     candidates: readonly Candidate[],
     now: number,
-  ): Promise<MadeDelivery[] | undefined> {
-    if (events.length === 0 || candidates.length === 0) return []
+    run: RunLast = (query) => tx.executeQuery(query),
+  ): Promise<{ made: Promise<MadeDelivery[] | undefined> }> {
     let rows: NewDelivery[] = []
     let all = true
     for (const event of events) {
@@ -65,11 +67,12 @@ export class FanOut {
       // As many as make a statement, and not all of them: every event may have thousands.
       for (; rows.length >= rowsPerInsert; rows = rows.slice(rowsPerInsert)) {
         all = false
-        await this.#insert(tx, rows.slice(0, rowsPerInsert))
+        await tx.executeQuery(this.#insert(rows.slice(0, rowsPerInsert)))
       }
     }
-    const made = rows.length > 0 ? await this.#insert(tx, rows) : []
-    return all && rows.length <= mostTold ? made : undefined
+    if (rows.length === 0) return { made: Promise.resolve(all ? [] : undefined) }
+    const made = run(this.#insert(rows)) as Promise<{ rows: MadeDelivery[] }>
+    return { made: made.then((result) => (all && rows.length <= mostTold ? result.rows : undefined)) }
   }
 
   /** Subscribers that any of the events may be for, by their ids. */
@@ -77,7 +80,8 @@ export class FanOut {
     if (events.length === 0) return []
     const audiences = new Set(events.map(({ audience }) => audience))
     const owners = [...audiences].filter((audience) => audience !== null)
-    const ownerless = audiences.has(null) || this.#parts.ownerlessGetAll
+    const { engine, ownerlessGetAll } = this.#parts
+    const ownerless = audiences.has(null) || ownerlessGetAll
     let query = tx
       .selectFrom('subscribers')
       .select(['id', 'event_types', 'conditions', 'owner', 'retry_schedule'])
@@ -87,12 +91,20 @@ export class FanOut {
     if (!audiences.has(everybody)) {
       query = query.where((eb) =>
         eb.or([
-          ...(owners.length > 0 ? [eb('owner', 'in', owners)] : []),
+          // One text for any number of them, so that it is planned once.
+          ...(owners.length === 0
+            ? []
+            : [
+                engine === 'postgres'
+                  ? eb('owner', '=', sql<string>`any(${owners})`)
+                  : eb('owner', 'in', owners),
+              ]),
           ...(ownerless ? [eb('owner', 'is', null)] : []),
         ]),
       )
     }
-    return query.execute()
+    if (engine === 'sqlite') return query.execute()
+    return (await tx.executeQuery(prepare(query.compile()))).rows as Candidate[]
   }
 
   #rows({ id, event }: NewInLog, candidates: readonly Candidate[], now: number): NewDelivery[] {
@@ -114,8 +126,8 @@ export class FanOut {
       })
   }
 
-  #insert(tx: Tx, rows: readonly NewDelivery[]): Promise<MadeDelivery[]> {
-    return this.#parts.engine === 'postgres' ? insertUnlessRemoved(tx, rows) : insertAll(tx, rows)
+  #insert(rows: readonly NewDelivery[]): CompiledQuery {
+    return this.#parts.engine === 'postgres' ? insertUnlessRemoved(rows) : insertAll(rows)
   }
 }
 
@@ -127,37 +139,45 @@ export interface MadeDelivery {
   due_at: number
 }
 
-const told = sql.raw('returning id, event, subscriber_id, due_at')
+const told = 'returning id, event, subscriber_id, due_at'
 
 /** One parameter for all rows: as JSON, which SQLite takes apart faster than thousands of parameters are bound. */
-async function insertAll(tx: Tx, rows: readonly NewDelivery[]): Promise<MadeDelivery[]> {
+const insertListed = `
+  insert into deliveries (event, subscriber_id, status, attempts, attempts_before, due_at, created_at)
+  select value ->> 0, value ->> 1, 'pending', 0, 0, value ->> 2, ?1 from json_each(?2) order by key`
+
+function insertAll(rows: readonly NewDelivery[]): CompiledQuery {
   const [{ created_at }] = rows as [NewDelivery]
   const json = JSON.stringify(rows.map(({ event, subscriber_id, due_at }) => [event, subscriber_id, due_at]))
-  const { rows: made } = await sql<MadeDelivery>`
-    insert into deliveries (event, subscriber_id, status, attempts, attempts_before, due_at, created_at)
-    select value ->> 0, value ->> 1, 'pending', 0, 0, value ->> 2, ${created_at} from json_each(${json}) order by key
-    ${rows.length > mostTold ? sql`` : told}`.execute(tx)
-  return made
+  return CompiledQuery.raw(rows.length > mostTold ? insertListed : `${insertListed} ${told}`, [
+    created_at,
+    json,
+  ])
 }
 
 /**
  * A subscriber that is removed at this moment gets none: its row is locked or skipped, where a plain insert would break
  * the foreign key and the caller's transaction with it.
  */
-async function insertUnlessRemoved(tx: Tx, rows: readonly NewDelivery[]): Promise<MadeDelivery[]> {
+const insertJoined = `
+  insert into deliveries (event, subscriber_id, status, attempts, attempts_before, due_at, created_at)
+  select want.event, s.id, 'pending', 0, 0, want.due_at, $4::bigint
+  from unnest($1::bigint[], $2::text[], $3::bigint[]) as want (event, id, due_at)
+    join subscribers s on s.id = want.id
+  order by want.event, s.id
+  for key share of s`
+
+function insertUnlessRemoved(rows: readonly NewDelivery[]): CompiledQuery {
   const [{ created_at }] = rows as [NewDelivery]
-  const events = rows.map(({ event }) => event)
-  const ids = rows.map(({ subscriber_id }) => subscriber_id)
-  const due = rows.map(({ due_at }) => due_at)
-  const { rows: made } = await sql<MadeDelivery>`
-    insert into deliveries (event, subscriber_id, status, attempts, attempts_before, due_at, created_at)
-    select want.event, s.id, 'pending', 0, 0, want.due_at, ${created_at}::bigint
-    from unnest(${events}::bigint[], ${ids}::text[], ${due}::bigint[]) as want (event, id, due_at)
-      join subscribers s on s.id = want.id
-    order by want.event, s.id
-    for key share of s
-    ${rows.length > mostTold ? sql`` : told}`.execute(tx)
-  return made
+  const values = [
+    rows.map(({ event }) => event),
+    rows.map(({ subscriber_id }) => subscriber_id),
+    rows.map(({ due_at }) => due_at),
+    created_at,
+  ]
+  // Very many are joined otherwise than few: that is planned each time.
+  if (rows.length > mostTold) return CompiledQuery.raw(insertJoined, values)
+  return prepare(CompiledQuery.raw(`${insertJoined} ${told}`, values))
 }
 
 export type NewDelivery = Insertable<DeliveriesTable>

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { Problem } from '../errors.ts'
 import type { Database } from '../storage/database.ts'
 import { StorageUnavailable } from '../storage/unavailable.ts'
-import type { Emitted } from './emitter.ts'
+import type { Emitted, Settled } from './emitter.ts'
 import { GatheredEmits } from './gathered-emits.ts'
 import type { NewEvent } from './event.ts'
 
@@ -11,15 +11,16 @@ import type { NewEvent } from './event.ts'
 function gathered(fails: Error[] = []) {
   const commits: unknown[][] = []
   const announced: number[] = []
-  const settle = async (_tx: unknown, events: readonly NewEvent[]): Promise<(Emitted | Problem)[]> => {
+  const settle = async (_tx: unknown, _last: unknown, events: readonly NewEvent[]): Promise<Settled> => {
     commits.push(events.map(({ data }) => data))
     const error = fails.shift()
     if (error) throw error
-    return events.map(({ type, data }) =>
+    const results = events.map(({ type, data }) =>
       type === 'wrong'
         ? new Problem('invalid-body')
         : { id: Number(data), eventId: `e-${String(data)}`, fresh: [] },
     )
+    return { results: Promise.resolve(results) }
   }
   const database = { engine: 'sqlite', transaction: (work: (tx: unknown) => unknown) => work({}) }
   const emits = new GatheredEmits({

@@ -1,7 +1,8 @@
 import { Problem } from '../errors.ts'
 import type { Database } from '../storage/database.ts'
 import { StorageUnavailable } from '../storage/unavailable.ts'
-import type { Announce, Emitted, Emitter } from './emitter.ts'
+import { commitEmits, type CommitEmitsParts } from './commit-emits.ts'
+import type { Emitted } from './emitter.ts'
 import type { NewEvent } from './event.ts'
 
 /** Events of one commit. */
@@ -15,10 +16,8 @@ interface Waiting {
   reject: (error: unknown) => void
 }
 
-export interface GatheredEmitsParts {
-  database: Database
-  emitter: Pick<Emitter, 'settle'>
-  announce: Announce
+export interface GatheredEmitsParts extends CommitEmitsParts {
+  database: Pick<Database, 'engine' | 'transaction'>
 }
 
 /**
@@ -58,14 +57,11 @@ export class GatheredEmits {
   }
 
   async #commit(waiting: readonly Waiting[]): Promise<void> {
-    const { database, emitter, announce } = this.#parts
     let results: (Emitted | Problem)[]
     try {
-      results = await database.transaction((tx) =>
-        emitter.settle(
-          tx,
-          waiting.map(({ event }) => event),
-        ),
+      results = await commitEmits(
+        this.#parts,
+        waiting.map(({ event }) => event),
       )
     } catch (error) {
       if (waiting.length === 1 || error instanceof StorageUnavailable) {
@@ -76,7 +72,6 @@ export class GatheredEmits {
       for (const one of waiting) await this.#commit([one])
       return
     }
-    announce(results.filter((result): result is Emitted => !(result instanceof Problem)))
     for (const [index, result] of results.entries()) {
       if (result instanceof Problem) waiting[index]!.reject(result)
       else waiting[index]!.resolve(result)

@@ -56,6 +56,8 @@ export class Lane {
   destination: Destination | undefined
   /** Whether the destination has to be read again before anything begins. */
   stale = true
+  /** How often this process changed the subscriber. */
+  changes = 0
   /** When the destination was last read, and when the stocks last began from the beginning. */
   checkedAt = 0
   begunAgainAt = 0

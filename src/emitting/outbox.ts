@@ -2,6 +2,7 @@ import { CompiledQuery } from 'kysely'
 import { equalBytes } from '../crypto/tokens.ts'
 import { Problem } from '../errors.ts'
 import type { Tx } from '../storage/database.ts'
+import { prepare } from '../storage/postgres/prepared.ts'
 import type { Engine } from '../storage/query-runner.ts'
 import type { PreparedEvent } from './event.ts'
 
@@ -160,7 +161,7 @@ async function insertTogether(
     now,
     causedBy,
   ])
-  const { rows } = (await tx.executeQuery(query)) as { rows: { id: number; event_id: string }[] }
+  const { rows } = (await tx.executeQuery(prepare(query))) as { rows: { id: number; event_id: string }[] }
   const ids = new Map(rows.map(({ id, event_id }) => [event_id, id]))
   // Others have committed them, before or while this one waited for them.
   const taken = events.map(({ eventId }) => eventId).filter((eventId) => !ids.has(eventId))

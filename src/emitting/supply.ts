@@ -121,6 +121,7 @@ export class Supply {
   changed(subscriberId: string): void {
     const lane = this.#lanes.get(subscriberId)
     if (!lane) return
+    lane.changes += 1
     lane.stale = true
     this.want(lane)
   }
@@ -138,8 +139,6 @@ export class Supply {
         lane !== undefined &&
         lane.since <= generation &&
         !lane.leaving &&
-        !lane.stale &&
-        now - lane.checkedAt < trustedFor &&
         lane.destination?.ordered === false &&
         delivery.dueAt <= now &&
         delivery.id > lane.highest &&
@@ -150,7 +149,11 @@ export class Supply {
         this.hint(delivery.subscriberId)
         continue
       }
+      const old = now - lane.checkedAt >= trustedFor
+      // Nothing happened for a while: the subscriber is read again first, and nothing else is.
+      if (old && lane.held === 0) lane.stale = true
       this.#hold(lane, [{ delivery, payload }], lane.fresh.waiting)
+      if (old) this.want(lane)
       this.#parts.filled(lane)
     }
     return all
@@ -300,8 +303,7 @@ export class Supply {
       (lane) => lane.stale || !lane.destination || now - lane.checkedAt >= trustedFor,
     )
     if (unsure.length === 0) return
-    // What changes from here on makes them stale again.
-    for (const lane of unsure) lane.stale = false
+    const changes = new Map(unsure.map((lane) => [lane, lane.changes]))
     const rows = await queue.subscribers(unsure.map(({ id }) => id)).catch((error: unknown) => {
       for (const lane of unsure) lane.stale = true
       throw error
@@ -319,6 +321,8 @@ export class Supply {
           log.error({ err: error, subscriberId: lane.id }, 'a subscriber cannot be delivered to')
           lane.destination = undefined
         }
+        // What changed meanwhile is wanted again.
+        lane.stale = lane.changes !== changes.get(lane)
         if (!lane.destination || (before && before.ordered !== lane.destination.ordered)) this.#empty(lane)
         if (lane.waiting > 0) this.#parts.filled(lane)
       }),

@@ -1,4 +1,4 @@
-import type { Kysely, Transaction as KyselyTransaction } from 'kysely'
+import type { CompiledQuery, Kysely, QueryResult, Transaction as KyselyTransaction } from 'kysely'
 import type { Client, ClientConfig, Pool } from 'pg'
 import type { SqliteConnection } from './sqlite/connection.ts'
 import type { Repeated } from './sqlite/writer-thread.ts'
@@ -15,6 +15,12 @@ export type Queryable = Kysely<Tables>
  */
 export type Lane = 'acknowledge' | 'request' | 'work'
 
+/**
+ * Has a statement run as the transaction's last one, by its commit: on PostgreSQL both are one round trip. To be called once,
+ * and its answer is not to be waited for before the commit. When the statement fails, so does the commit.
+ */
+export type RunLast = (query: CompiledQuery) => Promise<QueryResult<unknown>>
+
 /** A transaction that begins at its first query, so that slow work before it holds nothing. */
 export interface LazyTransaction {
   readonly tx: Tx
@@ -22,6 +28,8 @@ export interface LazyTransaction {
   readonly begun: boolean
   /** Runs work that uses `tx`, so that a wait for a lock that this very transaction holds is an error, no deadlock. */
   within<T>(work: () => T): T
+  /** See RunLast. */
+  readonly last: RunLast
   commit(): Promise<void>
   /** Safe to call at any time, also after a commit or a failure. */
   rollback(): Promise<void>
@@ -106,7 +114,7 @@ interface CommonDatabase {
   /** Reads only. On SQLite a connection of its own, which a writer never blocks. */
   readonly reader: Queryable
   /** Runs `work` in a transaction that commits when it resolves and rolls back when it throws. */
-  transaction<T>(work: (tx: Tx) => Promise<T>, options?: TransactionOptions): Promise<T>
+  transaction<T>(work: (tx: Tx, last: RunLast) => Promise<T>, options?: TransactionOptions): Promise<T>
   /** Runs a single writing statement, which is a transaction by itself: on PostgreSQL one round trip instead of three. */
   single<T>(statement: (db: Queryable) => Promise<T>): Promise<T>
   begin(options?: TransactionOptions): LazyTransaction

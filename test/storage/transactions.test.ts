@@ -95,6 +95,44 @@ onEachEngine('transactions', (engine) => {
     await insert('and on')
   })
 
+  test('a last statement is run by the commit, and undone with it', async () => {
+    const statement = (name: string) =>
+      database.reader.insertInto('api_keys').values(key(name)).returning('id').compile()
+    const { answered } = await database.transaction(async (tx, last) => {
+      await tx.insertInto('api_keys').values(key('before the last')).execute()
+      return { answered: last(statement('last')) }
+    })
+    assert.equal(JSON.stringify((await answered).rows), '[{"id":"last"}]')
+    assert.ok((await names()).includes('before the last'))
+
+    let failing: Promise<unknown> | undefined
+    await assert.rejects(
+      database.transaction(async (tx, last) => {
+        await tx.insertInto('api_keys').values(key('undone')).execute()
+        failing = last(statement('last'))
+      }),
+      (error) => isUniqueViolation(error),
+    )
+    await assert.rejects(failing!, (error) => isUniqueViolation(error))
+    assert.ok(!(await names()).includes('undone'))
+    await insert('behind the failure')
+
+    let dropped: Promise<unknown> | undefined
+    await assert.rejects(
+      database.transaction(async (_tx, last) => {
+        dropped = last(statement('never'))
+        throw new Error('no')
+      }),
+      /no/,
+    )
+    await assert.rejects(dropped!, /rolled back already/)
+    await database.transaction(async (_tx, last) => void last(statement('alone')))
+    assert.deepEqual(
+      (await names()).filter((name) => ['never', 'alone'].includes(name)),
+      ['alone'],
+    )
+  })
+
   test('two starters migrate once', async () => {
     const fresh = await engine.createDatabase()
     const databases = [await openDatabase(fresh.url), await openDatabase(fresh.url)]

@@ -2,6 +2,7 @@ import type { Pool, PoolClient, QueryConfig } from 'pg'
 import type { OpenCarrier } from '../sharing/carrier.ts'
 import { translateError } from '../unavailable.ts'
 import type { ConnectionShares } from './connection-shares.ts'
+import { preparedName } from './prepared.ts'
 import { toResult } from './result.ts'
 
 /**
@@ -98,7 +99,7 @@ const answersNothing = /^\s*(?:insert|update|delete)\b(?![^]*\breturning\b)/i
 
 /** A single statement, which cannot hide the end of the transaction behind another one; prepared where that is safe. */
 function statement(text: string, values: unknown[]): QueryConfig & { queryMode: 'extended' } {
-  let name = names.get(text)
+  let name = preparedName(text) ?? names.get(text)
   if (name === undefined && names.size < mostPrepared && answersNothing.test(text))
     names.set(text, (name = `postern_part_${names.size}`))
   return { text, values, queryMode: 'extended', ...(name !== undefined && { name }) }

@@ -1,7 +1,7 @@
 import type { CompiledQuery, QueryResult } from 'kysely'
 import pg from 'pg'
 import { systemClock } from '../../clock.ts'
-import type { PostgresDatabase, Signal, TransactionOptions, Tx } from '../database.ts'
+import type { PostgresDatabase, RunLast, Signal, TransactionOptions, Tx } from '../database.ts'
 import { kyselyOver } from '../query-runner.ts'
 import { translateError } from '../unavailable.ts'
 import { SharedTransactions } from '../sharing/transactions.ts'
@@ -51,13 +51,13 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
     new PostgresTransaction(pool, transactionOptions)
 
   async function transaction<T>(
-    work: (tx: Tx) => Promise<T>,
+    work: (tx: Tx, last: RunLast) => Promise<T>,
     transactionOptions?: TransactionOptions,
   ): Promise<T> {
     for (let attempt = 1; ; attempt += 1) {
       const transaction = begin(transactionOptions)
       try {
-        const result = await transaction.within(() => work(transaction.tx))
+        const result = await transaction.within(() => work(transaction.tx, transaction.last))
         await transaction.commit()
         await revocations.heard(transaction.tx)
         return result

@@ -1,15 +1,19 @@
 import type { CompiledQuery, QueryResult } from 'kysely'
 import type { Pool, PoolClient } from 'pg'
 import { systemClock, type Clock } from '../../clock.ts'
-import type { LazyTransaction, TransactionOptions, Tx } from '../database.ts'
+import type { LazyTransaction, RunLast, TransactionOptions, Tx } from '../database.ts'
+import { LastStatement } from '../last-statement.ts'
 import { transactionOver } from '../query-runner.ts'
 import { TransactionOver } from '../transaction-over.ts'
 import { translateError } from '../unavailable.ts'
+import { toStatement } from './prepared.ts'
 import { toResult } from './result.ts'
 
 /** A transaction that takes its connection at its first query, and loses it at its time limit. */
 export class PostgresTransaction implements LazyTransaction {
   readonly tx: Tx
+  readonly last: RunLast
+  #last: LastStatement | undefined
   readonly #pool: Pool
   readonly #options: TransactionOptions
   #opening: Promise<PoolClient> | undefined
@@ -22,6 +26,7 @@ export class PostgresTransaction implements LazyTransaction {
     this.#clock = clock
     this.#options = options
     this.tx = transactionOver('postgres', (query) => this.#run(query))
+    this.last = (query) => (this.#last = new LastStatement(query)).answered
   }
 
   get begun(): boolean {
@@ -35,19 +40,23 @@ export class PostgresTransaction implements LazyTransaction {
 
   async commit(): Promise<void> {
     if (this.#over) throw new TransactionOver(this.#over)
-    if (!this.#opening) {
+    const last = this.#last
+    if (!this.#opening && !last) {
       this.#over = 'committed'
       return
     }
-    const client = await this.#opening
+    const client = await (this.#opening ??= this.#open())
     if (this.#over) throw new TransactionOver(this.#over)
     this.#over = 'committed'
     this.#cancelTimer?.()
     try {
       // A transaction in which a statement failed answers ROLLBACK to COMMIT, without an error.
-      const { command } = await client.query('commit')
+      const [failure, { command }] = await Promise.all([
+        last && runLast(client, last),
+        client.query('commit'),
+      ])
       if (command !== 'COMMIT')
-        throw new Error('a statement in the transaction failed, so it was rolled back')
+        throw failure ?? new Error('a statement in the transaction failed, so it was rolled back')
       client.release()
     } catch (error) {
       client.release(true)
@@ -56,6 +65,7 @@ export class PostgresTransaction implements LazyTransaction {
   }
 
   async rollback(): Promise<void> {
+    this.#last?.fail(new TransactionOver(this.#over ?? 'rolled back'))
     if (this.#over) return
     this.#over = 'rolled back'
     this.#cancelTimer?.()
@@ -77,7 +87,7 @@ export class PostgresTransaction implements LazyTransaction {
     const client = await (this.#opening ??= this.#open())
     if (this.#over) throw new TransactionOver(this.#over)
     try {
-      return toResult(await client.query(query.sql, query.parameters as unknown[]))
+      return toResult(await client.query(toStatement(query)))
     } catch (error) {
       throw translateError(error)
     }
@@ -101,5 +111,16 @@ export class PostgresTransaction implements LazyTransaction {
       client?.release(true)
       throw translateError(error)
     }
+  }
+}
+
+/** Resolves with the error when it failed. */
+async function runLast(client: PoolClient, last: LastStatement): Promise<Error | undefined> {
+  try {
+    last.answer(toResult(await client.query(toStatement(last.query))))
+    return undefined
+  } catch (error) {
+    last.fail(translateError(error))
+    return error as Error
   }
 }

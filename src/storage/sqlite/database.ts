@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { systemClock } from '../../clock.ts'
-import type { Lane, Signal, SqliteDatabase, TransactionOptions, Tx } from '../database.ts'
+import type { Lane, RunLast, Signal, SqliteDatabase, TransactionOptions, Tx } from '../database.ts'
 import { kyselyOver } from '../query-runner.ts'
 import { LocalSignals } from '../signals.ts'
 import { StorageUnavailable } from '../unavailable.ts'
@@ -72,10 +72,13 @@ export function openSqlite(file: string): SqliteDatabase {
       options,
     )
 
-  async function transaction<T>(work: (tx: Tx) => Promise<T>, options?: TransactionOptions): Promise<T> {
+  async function transaction<T>(
+    work: (tx: Tx, last: RunLast) => Promise<T>,
+    options?: TransactionOptions,
+  ): Promise<T> {
     const transaction = begin(options)
     try {
-      const result = await transaction.within(() => work(transaction.tx))
+      const result = await transaction.within(() => work(transaction.tx, transaction.last))
       await transaction.commit()
       return result
     } catch (error) {

@@ -1,7 +1,8 @@
 import type { CompiledQuery, QueryResult } from 'kysely'
 import type { Clock } from '../../clock.ts'
-import type { LazyTransaction, TransactionOptions, Tx } from '../database.ts'
+import type { LazyTransaction, RunLast, TransactionOptions, Tx } from '../database.ts'
 import { insideTransaction } from '../inside-transaction.ts'
+import { LastStatement } from '../last-statement.ts'
 import { EndedUnderItsParts } from '../sharing/carrier.ts'
 import { transactionOver } from '../query-runner.ts'
 import { TransactionOver } from '../transaction-over.ts'
@@ -19,6 +20,8 @@ interface Parts {
 /** An asynchronous transaction: takes the right to write at its first query, and loses it at its time limit. */
 export class SqliteTransaction implements LazyTransaction {
   readonly tx: Tx
+  readonly last: RunLast
+  #last: LastStatement | undefined
   readonly #parts: Parts
   readonly #options: TransactionOptions & Required<Pick<TransactionOptions, 'lane' | 'timeLimit'>>
   /** Shared with whoever runs within it: tells that a wait for the gate would be a wait for itself. */
@@ -31,6 +34,7 @@ export class SqliteTransaction implements LazyTransaction {
     this.#parts = parts
     this.#options = { lane: 'request', timeLimit: 10_000, ...options }
     this.tx = transactionOver('sqlite', (query) => this.#run(query))
+    this.last = (query) => (this.#last = new LastStatement(query)).answered
   }
 
   get begun(): boolean {
@@ -42,12 +46,15 @@ export class SqliteTransaction implements LazyTransaction {
   }
 
   async commit(): Promise<void> {
-    if (!this.#opening) return this.#end('committed')
-    await this.#opening
+    const last = this.#last
+    if (!this.#opening && !last) return this.#end('committed')
+    await (this.#opening ??= this.#open())
     if (this.#over) throw new TransactionOver(this.#over)
     try {
+      if (last) last.answer(this.#execute(last.query))
       this.#parts.connection.exec('commit')
     } catch (error) {
+      last?.fail(error)
       rollBack(this.#parts.connection)
       this.#end('rolled back')
       throw error
@@ -70,6 +77,10 @@ export class SqliteTransaction implements LazyTransaction {
     if (this.#over) throw new TransactionOver(this.#over)
     await (this.#opening ??= this.#open())
     if (this.#over) throw new TransactionOver(this.#over)
+    return this.#execute(query)
+  }
+
+  #execute(query: CompiledQuery): QueryResult<unknown> {
     // A full disk ends a transaction at any statement: the next one would be committed by itself.
     if (!this.#parts.connection.inTransaction) throw new EndedUnderItsParts()
     return execute(this.#parts.connection, query)
@@ -100,6 +111,7 @@ export class SqliteTransaction implements LazyTransaction {
 
   #end(how: 'committed' | 'rolled back' | 'out of time'): void {
     this.#over = how
+    this.#last?.fail(new TransactionOver(how))
     this.#release?.()
     this.#release = undefined
   }

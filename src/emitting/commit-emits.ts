@@ -1,0 +1,25 @@
+import { Problem } from '../errors.ts'
+import type { Database } from '../storage/database.ts'
+import type { Announce, Emitted, Emitter } from './emitter.ts'
+import type { NewEvent } from './event.ts'
+
+export interface CommitEmitsParts {
+  database: Pick<Database, 'transaction'>
+  emitter: Pick<Emitter, 'settle'>
+  announce: Announce
+}
+
+/**
+ * Emits events in a transaction of their own, each by itself, and has them go out when it is committed.
+ * @throws StorageUnavailable
+ */
+export async function commitEmits(
+  { database, emitter, announce }: CommitEmitsParts,
+  events: readonly NewEvent[],
+): Promise<(Emitted | Problem)[]> {
+  if (events.length === 0) return []
+  const { results } = await database.transaction((tx, last) => emitter.settle(tx, last, events))
+  const settled = await results
+  announce(settled.filter((result): result is Emitted => !(result instanceof Problem)))
+  return settled
+}
