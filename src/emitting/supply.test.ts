@@ -52,19 +52,20 @@ function supplied() {
     }
     await turn()
   }
+  async function start(): Promise<void> {
+    supply.look()
+    await letGo(2)
+    reads.length = 0
+  }
   return {
     supply,
     reads,
     offer: (id: number) => supply.offer([fresh(id)]),
     /** How many attempts may begin. */
     room: () => lane?.room(now),
-    pass: (milliseconds: number) => (now += milliseconds),
+    pass: (milliseconds: number) => void (now += milliseconds),
     letGo,
-    async start(): Promise<void> {
-      supply.look()
-      await letGo(2)
-      reads.length = 0
-    },
+    start,
   }
 }
 
