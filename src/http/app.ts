@@ -138,7 +138,7 @@ export async function createApp(parts: AppParts): Promise<App> {
     demo: configuration.demo,
     noteForeignCall,
   })
-  answerProblems(app, (url) => methods.allowedFor(url))
+  answerProblems(app, (url) => methods.allowedFor(url), protect)
 
   logRequests(app)
   await describeRoutes(app, configuration.demo)

@@ -69,8 +69,15 @@ export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply
 /** Of what is sent: its form, its length, its type. */
 const ofTheBody = new Set([400, 413, 415])
 
-/** The one place where errors become answers. */
-export function answerProblems(app: FastifyInstance, allowedMethods: (url: string) => string[]): void {
+/**
+ * The one place where errors become answers.
+ * @param protect gives an answer its security headers, where no hook has
+ */
+export function answerProblems(
+  app: FastifyInstance,
+  allowedMethods: (url: string) => string[],
+  protect: (reply: FastifyReply) => void,
+): void {
   // A route of this method that called itself not found is not a wrong method, unless the address is written out in
   // another route, as `GET /auth/logout` is, which reached the one with a parameter.
   const sendNotFound = (request: FastifyRequest, reply: FastifyReply, problem: Problem): FastifyReply => {
@@ -79,6 +86,11 @@ export function answerProblems(app: FastifyInstance, allowedMethods: (url: strin
     return sendProblem(reply.header('allow', allowed.join(', ')), new Problem('method-not-allowed'))
   }
   app.setErrorHandler((error, request, reply) => {
+    if ((error as FastifyError).code === 'FST_ERR_NOT_FOUND') {
+      // A method that no router knows, as PRI, which HTTP/2 begins with: no hook has run.
+      protect(reply)
+      return sendNotFound(request, reply.header('connection', 'close'), new Problem('not-found'))
+    }
     const problem = toProblem(error)
     report(request, problem, error)
     // What is wrong with a body does not matter where nothing reads it.

@@ -34,6 +34,7 @@ describe('broken requests', () => {
   }
 
   const scenarios: [name: string, parts: string[], status: number, code: string][] = [
+    ['a method of another protocol', ['PRI *HTTP/2.0\r\n\r\n'], 404, 'not-found'],
     ['what is no HTTP', ['hello\r\n\r\n'], 400, 'bad-request'],
     ['a broken header', ['GET / HTTP/1.1\r\nhost: localhost\r\nbroken header\r\n\r\n'], 400, 'bad-request'],
     [
