@@ -1,0 +1,246 @@
+// Groups F to J of what is proven of lists: order, walk invariants, concurrency, HTTP, limits. README.md tells where else.
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { sql } from 'kysely'
+import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
+import { startTestService, type TestService } from '../harness/service.ts'
+import { createTables, measurements } from './declared.ts'
+import { everyPath, lists, rows, seed } from './groups.ts'
+import { insertPosts, insertProducts, post, product, readList, walk, type ListBody } from './seed.ts'
+
+type Item = Record<string, unknown>
+interface Info {
+  nextCursor: string | null
+  previousCursor: string | null
+  hasNextPage: boolean
+  hasPreviousPage: boolean
+}
+
+onEachEngine('proof of lists', (engine) => {
+  let home: TestDatabase
+  let service: TestService
+
+  before(async () => {
+    home = await engine.createDatabase()
+    await createTables(home.url)
+    service = await startTestService(engine, { databaseUrl: home.url, config: { listing: { lists } } })
+    await seed(service)
+  })
+  after(async () => {
+    await service.close()
+    await home.drop()
+  })
+
+  const read = (path: string): Promise<ListBody> => readList(service, path)
+  const run = (statement: string): Promise<unknown> =>
+    service.database.transaction((tx) => sql.raw(statement).execute(tx))
+  const inOrder = async (path: string): Promise<unknown[]> =>
+    (await walk(service, `${path}&limit=17`)).flat().map(({ id }) => id)
+
+  describe('F. order', () => {
+    for (const name of measurements.sort) {
+      const { [name]: field } = measurements.fields
+      const column = 'column' in field ? field.column : name
+
+      test(`sort=${name}: as the database sorts, nulls and ties included, and turned round by a minus`, async () => {
+        for (const way of ['', '-']) {
+          const by = name === 'id' ? '' : `, id ${way === '' ? '' : 'desc'}`
+          const sorted = await sql
+            .raw<{ id: string }>(
+              `select cast(id as text) as id from measurements order by ${column} ${way === '' ? '' : 'desc'}${by}`,
+            )
+            .execute(service.database.reader)
+          assert.deepEqual(
+            await inOrder(`/measurements?sort=${way}${name}`),
+            sorted.rows.map(({ id }) => id),
+          )
+        }
+        const [up, down] = [
+          await inOrder(`/measurements?sort=${name}`),
+          await inOrder(`/measurements?sort=-${name}`),
+        ]
+        assert.deepEqual(down, up.toReversed())
+      })
+    }
+
+    test('several keys, each its own way, and the unique one last, going the way of the one before it', async () => {
+      for (const [sort, by] of [
+        ['small,-at', 'small, at desc, id desc'],
+        ['-double,text,-real', 'double desc, a_text, real desc, id desc'],
+        ['state,-fine,exact', 'state, fine desc, exact, id'],
+        ['-small,-text', 'small desc, a_text desc, id desc'],
+      ] as const) {
+        const sorted = await sql
+          .raw<{ id: string }>(
+            `select cast(id as text) as id from measurements m order by ${by.replaceAll(/\bid\b/g, 'm.id')}`,
+          )
+          .execute(service.database.reader)
+        assert.deepEqual(
+          await inOrder(`/measurements?sort=${sort}`),
+          sorted.rows.map(({ id }) => id),
+          sort,
+        )
+      }
+    })
+  })
+
+  describe('G. walk invariants', () => {
+    for (const sort of ['-at', 'small,-double', '-text,real', 'id'])
+      test(`sort=${sort}: back from each page is the page before, whatever the limits; the flags say what follows`, async () => {
+        const page = async (
+          limit: number,
+          cursor: string | null,
+        ): Promise<{ data: Item[]; pageInfo: Info }> =>
+          (await read(
+            `/both?sort=${sort}&limit=${limit}${cursor === null ? '' : `&cursor=${cursor}`}`,
+          )) as never
+        const limits = [4, 9, 1, 13]
+        const pages = [await page(limits[0]!, null)]
+        while (pages.at(-1)!.pageInfo.nextCursor !== null)
+          pages.push(await page(limits[pages.length % 4]!, pages.at(-1)!.pageInfo.nextCursor))
+        assert.equal(new Set(pages.flatMap(({ data }) => data.map(({ id }) => id))).size, rows)
+        for (const [index, { data, pageInfo }] of pages.entries()) {
+          assert.equal(pageInfo.hasNextPage, index < pages.length - 1)
+          assert.equal(pageInfo.hasPreviousPage, index > 0)
+          if (index === 0) continue
+          const before = await page(limits[(index - 1) % 4]!, pageInfo.previousCursor)
+          assert.deepEqual(before.data, pages[index - 1]!.data)
+          const again = await page(data.length, before.pageInfo.nextCursor)
+          assert.deepEqual(again.data, data)
+        }
+      })
+
+    test('pages by number are the walk by cursor, cut', async () => {
+      const all = (await walk(service, '/both?limit=50')).flat()
+      for (const limit of [1, 10, 60, 61, 62])
+        for (const page of [1, 2, Math.ceil(rows / limit)]) {
+          const { data, pagination } = await read(`/both?page=${page}&limit=${limit}`)
+          assert.deepEqual(data, all.slice((page - 1) * limit, page * limit))
+          assert.equal(pagination.hasNext, page * limit < rows)
+        }
+    })
+  })
+
+  describe('H. concurrency', () => {
+    test('walks beside writers: what stays is visited once, and what is visited was there', async () => {
+      const [stays, moves] = ['stays', 'moves']
+      await insertProducts(
+        service.database,
+        Array.from({ length: 80 }, (_, index) =>
+          product(`h${index}`, { category: stays, price: index % 5, name: `n${index % 3}` }),
+        ),
+      )
+      let writing = true
+      const writer = async (which: number): Promise<void> => {
+        for (let turn = 0; writing; turn += 1) {
+          // SQLite answers at once: without a turn of the loop no request would be read.
+          await nextTurn()
+          const id = `w${which}-${turn % 7}`
+          await run(`delete from products where id = '${id}'`)
+          await insertProducts(service.database, [
+            product(id, { category: moves, price: (turn * 3) % 5, name: `n${turn % 3}` }),
+          ])
+        }
+      }
+      const writers = [0, 1, 2].map(writer)
+      try {
+        for (const sort of ['price', '-price,name', 'name,-price', '-createdAt']) {
+          const seen = (await walk(service, `/products?sort=${sort}&limit=6`)).flat()
+          const ids = seen.filter(({ category }) => category === stays).map(({ id }) => id)
+          assert.equal(ids.length, 80, `sort=${sort}: each once`)
+          assert.equal(new Set(ids).size, 80)
+          assert.ok(seen.every(({ id, category }) => category !== moves || /^w\d-\d$/.test(String(id))))
+        }
+      } finally {
+        writing = false
+        await Promise.all(writers)
+        await run(`delete from products where category in ('${stays}', '${moves}')`)
+      }
+    })
+
+    test('totals that are kept are exact after writers that commit and roll back at once', async () => {
+      await Promise.all(
+        [0, 1, 2, 3].map(async (which) => {
+          for (let turn = 0; turn < 8; turn += 1) {
+            const id = `'t${which}-${turn}'`
+            const insert = `insert into users (id, name, provider, provider_id, role, created_at) values (${id}, 'n', 'p', ${id}, 'user', 1)`
+            const undone = new Error('undone')
+            await service.database
+              .transaction(async (tx) => {
+                await sql.raw(insert).execute(tx)
+                if (turn % 2 === 1) throw undone
+              })
+              .catch((error: unknown) => assert.equal(error, undone))
+            const { pagination } = await read('/users?limit=1')
+            assert.ok(pagination.total >= rows && pagination.total <= rows + 16)
+          }
+        }),
+      )
+      assert.equal((await read('/users?limit=1')).pagination.total, rows + 16)
+      await run(`delete from users where name = 'n'`)
+      assert.equal((await read('/users?limit=1')).pagination.total, rows)
+    })
+  })
+
+  describe('I. HTTP', () => {
+    test('a change is seen by the next question, whatever tag it comes with', async () => {
+      const { database } = service
+      const change: Record<string, () => Promise<unknown>> = {
+        '/users': () => run(`update users set name = 'Changed' where id = 'u000'`),
+        '/products': () =>
+          insertProducts(database, [product('zz', { created_at: '2020-01-01T00:00:00.000000Z' })]),
+        '/api/posts': () => insertPosts(database, [post('zz', '2030-01-01T00:00:00.000000Z')]),
+        '/events': () => run(`update events set type = 'changed' where event_id = 'e000'`),
+        '/measurements?sort=id': () => run('update measurements set small = 99 where small = 0'),
+      }
+      for (const [path, write] of Object.entries(change)) {
+        let tag = (await service.admin(path)).headers.get('etag')!
+        for (let times = 0; times < 2; times += 1)
+          tag = (await service.admin(path, { headers: { 'if-none-match': tag } })).headers.get('etag')!
+        await write()
+        const changed = await service.admin(path, { headers: { 'if-none-match': tag } })
+        assert.deepEqual([changed.status, changed.headers.get('etag') === tag], [200, false], path)
+      }
+    })
+
+    for (const path of everyPath)
+      test(`${path}: another method is 405 with Allow, and an answer names its type and is not sniffed`, async () => {
+        const wrong = await service.admin(path, { method: 'PUT' })
+        assert.equal(wrong.status, 405)
+        assert.match(wrong.headers.get('allow')!, /GET, HEAD/)
+        assert.equal(wrong.headers.get('content-type'), 'application/problem+json; charset=utf-8')
+        const { headers } = await service.admin(path)
+        assert.equal(headers.get('content-type'), 'application/json; charset=utf-8')
+        assert.equal(headers.get('x-content-type-options'), 'nosniff')
+        assert.match(headers.get('cache-control')!, /^no-(cache|store)$/)
+      })
+  })
+
+  describe('J. limits', () => {
+    for (const path of everyPath)
+      test(`${path}: never more than a hundred items, and a hundred parameters`, async () => {
+        const fallback = (await read(path)).data.length
+        for (const limit of ['101', '1e9', '9'.repeat(300), '-1'])
+          assert.ok((await read(`${path}?limit=${limit}`)).data.length <= 100)
+        const padding = (count: number): string =>
+          Array.from({ length: count }, (_, index) => `p${index}=1`).join('&')
+        assert.equal((await read(`${path}?${padding(99)}&limit=3`)).data.length, 3)
+        assert.equal((await read(`${path}?${padding(100)}&limit=3`)).data.length, fallback, 'not read')
+      })
+
+    test('an address beyond 16 KiB is refused as a problem, and one below is answered', async () => {
+      const long = await fetch(new URL(`/products?x=${'y'.repeat(17_000)}`, service.baseUrl))
+      assert.equal(long.status, 431)
+      assert.equal(((await long.json()) as { code: string }).code, 'headers-too-large')
+      assert.equal((await service.fetch(`/products?x=${'y'.repeat(14_000)}`)).status, 200)
+    })
+
+    test('fifty values of one parameter are read, and no more', async () => {
+      const others = (count: number): string =>
+        Array.from({ length: count }, (_, index) => 1_000 + index).join(',')
+      assert.ok((await read(`/filtered?small=${others(49)},3`)).data.length > 0)
+      assert.deepEqual((await read(`/filtered?small=${others(50)},3`)).data, [])
+    })
+  })
+})

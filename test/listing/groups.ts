@@ -1,0 +1,69 @@
+// The lists that the groups A to J are held against, and what they are seeded with.
+import { list } from 'postern'
+import type { TestService } from '../harness/service.ts'
+import { insertMeasurements, measurements } from './declared.ts'
+import { insertEvents, insertPosts, insertProducts, insertUsers, post, product } from './seed.ts'
+
+export const rows = 61
+
+/** Whose rows `/whose` shows; a test changes it. */
+export const seen = { owner: 'ada' }
+
+export const lists = [
+  list(measurements),
+  list({ ...measurements, path: '/numbered', order: ['id'], sort: [], pages: ['offset'] }),
+  list({ ...measurements, path: '/followed', order: ['id'], sort: [], pages: ['keyset'] }),
+  list({ ...measurements, path: '/both', pages: ['cursor', 'offset'], exports: true }),
+  list({ ...measurements, path: '/whose', where: () => ({ owner: seen.owner }) }),
+  list({
+    ...measurements,
+    path: '/filtered',
+    filters: {
+      small: 'in',
+      fine: 'flag',
+      state: 'equals',
+      minSmall: { kind: 'atLeast', field: 'small' },
+      belowSmall: { kind: 'below', field: 'small' },
+      id: 'equals',
+      text: 'prefix',
+      textless: { kind: 'null', field: 'text' },
+    },
+  }),
+]
+
+/** Every list of the service with items of its own. */
+export const everyPath = [
+  '/users',
+  '/events',
+  '/products',
+  '/api/posts',
+  '/measurements',
+  '/numbered',
+  '/followed',
+  '/both',
+  '/filtered',
+]
+
+export async function seed({ database }: TestService): Promise<void> {
+  const time = (index: number): string => `2026-01-01T00:00:0${index % 7}.000${index % 3}00Z`
+  const id = (index: number): string => `r${String((index * 37) % rows).padStart(3, '0')}`
+  const all = Array.from({ length: rows }, (_, index) => index)
+  await insertUsers(database, rows)
+  await insertEvents(database, rows)
+  await insertPosts(
+    database,
+    all.map((index) => post(id(index), time(index))),
+  )
+  await insertProducts(
+    database,
+    all.map((index) =>
+      product(id(index), {
+        category: ['a', 'A', 'b'][index % 3]!,
+        price: (index % 11) + 0.5,
+        name: `n${index % 4}`,
+        created_at: time(index),
+      }),
+    ),
+  )
+  await insertMeasurements(database, rows)
+}
