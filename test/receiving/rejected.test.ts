@@ -263,6 +263,11 @@ onEachEngine('rejected webhooks', (engine) => {
     ])
   })
 
+  test('what no database holds as a text is no source and no reason', async () => {
+    for (const query of ['source=%00', 'reason=a%00b', 'source=feed&reason=%00'])
+      assert.deepEqual(await list(query), [], query)
+  })
+
   test('pages go down; others than admins see nothing', async () => {
     const first = await service.admin('/rejected-webhooks?limit=2')
     const page = (await first.json()) as { data: { id: number }[]; pageInfo: { nextCursor: string } }

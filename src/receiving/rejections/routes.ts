@@ -8,6 +8,7 @@ import { readLimit } from '../../paging/limit.ts'
 import { limitParameter } from '../../paging/parameters.ts'
 import type { Database } from '../../storage/database.ts'
 import type { RejectedWebhooksTable } from '../../storage/tables.ts'
+import { isStorableText } from '../../storage/text.ts'
 import { mostKept } from './log.ts'
 import { reasons, type Reason } from './reasons.ts'
 import { presentBody } from './redact.ts'
@@ -94,6 +95,9 @@ export function rejectedRoutes(
       if (source) rows = rows.where('source', '=', source)
       if (reason) rows = rows.where('reason', '=', reason)
       if (cursor !== undefined) rows = rows.where('id', '<', cursors.decode(scope, cursor)[0] as number)
+      // What no text of a database can be is no source and no reason.
+      if (![source, reason].every((text) => text === undefined || isStorableText(text)))
+        return { data: [], pageInfo: { hasNextPage: false, nextCursor: null } }
       const found = await rows
         .orderBy('id', 'desc')
         .limit(size + 1)
