@@ -6,7 +6,8 @@ export type Directive = 'disable' | 'abort-message'
  * `disable` ends all deliveries to the subscriber, `abort-message` the attempts of this one. Other values mean nothing.
  */
 export function readDirective(header: string | string[] | undefined): Directive | undefined {
-  const wanted = [header ?? []].flat().join(',').toLowerCase().split(',')
+  if (header === undefined) return undefined
+  const wanted = [header].flat().join(',').toLowerCase().split(',')
   const values = new Set(wanted.map((value) => value.trim()))
   if (values.has('disable')) return 'disable'
   return values.has('abort-message') ? 'abort-message' : undefined

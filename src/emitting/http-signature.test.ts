@@ -2,13 +2,14 @@ import assert from 'node:assert/strict'
 import { createHmac, createPublicKey } from 'node:crypto'
 import { test } from 'node:test'
 import { createVerifier, httpbis } from 'http-message-signatures'
+import { HmacKey } from '../crypto/hmac.ts'
 import { httpSignatureHeaders } from './http-signature.ts'
 import { asymmetricKey, type SigningKey } from './signature.ts'
 
 const seed = Buffer.alloc(32, 7)
 const symmetric = Buffer.alloc(32, 3)
 const keys: SigningKey[] = [
-  { id: 'key-1', scheme: 'v1', key: symmetric },
+  { id: 'key-1', scheme: 'v1', key: new HmacKey('sha256', symmetric) },
   { id: 'key-2', scheme: 'v1a', key: asymmetricKey(seed) },
 ]
 const request = {

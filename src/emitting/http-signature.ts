@@ -1,4 +1,4 @@
-import { createHash, createHmac, sign } from 'node:crypto'
+import { createHash, sign } from 'node:crypto'
 import type { SigningKey } from './signature.ts'
 
 /** What is signed of a request; the body by its digest. */
@@ -47,8 +47,7 @@ export function httpSignatureHeaders(
     const parameters = `(${list});created=${created};keyid="${key.id}";alg="${algorithms[key.scheme]}"`
     // RFC 9421, section 2.5: the signature base.
     const base = Buffer.from(`${lines}"@signature-params": ${parameters}`)
-    const bytes =
-      key.scheme === 'v1' ? createHmac('sha256', key.key).update(base).digest() : sign(null, base, key.key)
+    const bytes = key.scheme === 'v1' ? key.key.digest(base) : sign(null, base, key.key)
     inputs.push(`${label}=${parameters}`)
     signatures.push(`${label}=:${bytes.toString('base64')}:`)
   }

@@ -7,6 +7,10 @@ const mostOfLane = 256
 /** Times its concurrency that a lane may have waiting: enough for the time that reading more takes. */
 const timesConcurrency = 8
 const leastOfLane = 8
+/** Lanes that one read serves. */
+const lanesPerRead = 200
+/** Of what a lane may have waiting: with less, it reads on when others do. */
+const muchOfLane = 0.8
 /** Milliseconds until reading begins again, where late commits may lie. */
 const beginAgainAfter = 5_000
 
@@ -22,6 +26,24 @@ export function isLow({ destination, leaving, held, fresh, retries }: Lane, most
   if (leaving) return false
   if (destination?.ordered) return held === 0 && fresh.more
   return [fresh, retries].some((stock) => stock.more && stock.waiting.length <= most / 2)
+}
+
+/**
+ * The lanes of one read: those that want more, and those that have room. What one event made for several subscribers lies
+ * together, so that reading for one lane after the other would go through the same pages again and again.
+ */
+export function lanesOfRead(hungry: ReadonlySet<Lane>, all: ReadonlyMap<string, Lane>): Lane[] {
+  const chosen = new Set([...hungry].slice(0, lanesPerRead))
+  for (const lane of all.values()) {
+    if (chosen.size >= lanesPerRead) break
+    if (hasRoom(lane, aheadOf(lane, all.size))) chosen.add(lane)
+  }
+  return [...chosen]
+}
+
+function hasRoom({ destination, leaving, fresh, retries }: Lane, most: number): boolean {
+  if (leaving || destination?.ordered !== false) return false
+  return [fresh, retries].some((stock) => stock.more && stock.waiting.length <= most * muchOfLane)
 }
 
 /** What a lane is to read now. @param most what it may have waiting of each kind */

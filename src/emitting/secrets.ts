@@ -1,4 +1,5 @@
 import type { Keyring } from '../crypto/keyring.ts'
+import { HmacKey } from '../crypto/hmac.ts'
 import { newId } from '../crypto/ids.ts'
 import type { Queryable, Tx } from '../storage/database.ts'
 import type { SigningScheme, SubscriberSecretsTable } from '../storage/tables.ts'
@@ -104,7 +105,7 @@ export class SubscriberSecrets {
       const bytes = this.#open(row)
       const signing: SigningKey =
         row.scheme === 'v1'
-          ? { id: row.id, scheme: 'v1', key: bytes }
+          ? { id: row.id, scheme: 'v1', key: new HmacKey('sha256', bytes) }
           : { id: row.id, scheme: 'v1a', key: asymmetricKey(bytes) }
       return { signing, expiresAt: row.expires_at }
     })

@@ -3,6 +3,7 @@ import { createPublicKey, verify } from 'node:crypto'
 import { test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
 import { Webhook as SvixWebhook } from 'svix'
+import { HmacKey } from '../crypto/hmac.ts'
 import {
   asymmetricKey,
   newAsymmetricSeed,
@@ -24,7 +25,7 @@ const seed = Buffer.from(
 test('v1 gives the published signature', () => {
   const key = readSymmetricKey('whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw')
   assert.equal(
-    signatures([{ id: 'k', scheme: 'v1', key }], id, timestamp, body),
+    signatures([{ id: 'k', scheme: 'v1', key: new HmacKey('sha256', key) }], id, timestamp, body),
     'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=',
   )
 })
@@ -44,8 +45,8 @@ test('several keys give several signatures, and the official libraries accept an
   const now = Math.floor(Date.now() / 1000)
   const signature = signatures(
     [
-      { id: 'k1', scheme: 'v1', key: first },
-      { id: 'k2', scheme: 'v1', key: second },
+      { id: 'k1', scheme: 'v1', key: new HmacKey('sha256', first) },
+      { id: 'k2', scheme: 'v1', key: new HmacKey('sha256', second) },
       { id: 'k3', scheme: 'v1a', key: asymmetricKey(newAsymmetricSeed()) },
     ],
     id,

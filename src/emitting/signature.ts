@@ -1,5 +1,4 @@
 import {
-  createHmac,
   createPrivateKey,
   createPublicKey,
   generateKeyPairSync,
@@ -7,6 +6,7 @@ import {
   sign,
   type KeyObject,
 } from 'node:crypto'
+import type { HmacKey } from '../crypto/hmac.ts'
 import { Problem } from '../errors.ts'
 
 /** https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md, "Signature scheme". */
@@ -16,10 +16,7 @@ const leastBytes = 16
 const mostBytes = 64
 
 /** A key that signs: HMAC-SHA256 (`v1`) or ed25519 (`v1a`). */
-export type SigningKey = { id: string } & (
-  | { scheme: 'v1'; key: Uint8Array }
-  | { scheme: 'v1a'; key: KeyObject }
-)
+export type SigningKey = { id: string } & ({ scheme: 'v1'; key: HmacKey } | { scheme: 'v1a'; key: KeyObject })
 
 /** 32 random bytes. */
 export function newSymmetricKey(): Buffer {
@@ -104,7 +101,7 @@ export function signatures(
   return keys
     .map(({ scheme, key }) =>
       scheme === 'v1'
-        ? `v1,${createHmac('sha256', key).update(head).update(body).digest('base64')}`
+        ? `v1,${key.digest(head, body).toString('base64')}`
         : `v1a,${sign(null, Buffer.concat([Buffer.from(head), body]), key).toString('base64')}`,
     )
     .join(' ')

@@ -4,12 +4,10 @@ import type { Destinations } from './destinations.ts'
 import { Lane, type Queued } from './lanes.ts'
 import { Payloads } from './payloads.ts'
 import { beginning, type DeliveryQueue, type FreshDelivery } from './store.ts'
-import { aheadOf, isLow, wantedOf } from './reading-ahead.ts'
+import { aheadOf, isLow, lanesOfRead, wantedOf } from './reading-ahead.ts'
 
 /** Lanes that have something to do, at most; then some go, so that others have their turn. */
 const mostLanes = 512
-/** Lanes that one read serves. */
-const lanesPerRead = 200
 /** Pages of subscribers that one look goes through. */
 const pagesPerLook = 25
 /** Milliseconds until a destination is read again. */
@@ -282,7 +280,7 @@ export class Supply {
     await Promise.resolve()
     try {
       while (this.#hungry.size > 0 && !this.#stopped) {
-        const lanes = [...this.#hungry].slice(0, lanesPerRead)
+        const lanes = lanesOfRead(this.#hungry, this.#lanes)
         for (const lane of lanes) this.#hungry.delete(lane)
         await this.#check(lanes)
         await this.#read(lanes.filter((lane) => this.#lanes.get(lane.id) === lane && lane.destination))
