@@ -1,3 +1,4 @@
+import { escapeHtml, narrowPage } from '../http/html.ts'
 import { people, type Person } from './people.ts'
 
 /**
@@ -44,30 +45,5 @@ function personForm(action: string, { id, name, email }: Person, admin: boolean)
 }
 
 function page(title: string, body: string): string {
-  return `<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="robots" content="noindex">
-<title>${title} · Development identity provider</title>
-<link rel="icon" href="/assets/icon.svg">
-<link rel="stylesheet" href="/assets/style.css">
-<main class="narrow">
-<h1>${title}</h1>
-${body}
-</main>
-</html>
-`
-}
-
-const entities: Record<string, string> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-}
-
-function escapeHtml(text: string): string {
-  return text.replaceAll(/[&<>"']/g, (character) => entities[character]!)
+  return narrowPage(`${title} · Development identity provider`, `<h1>${title}</h1>\n${body}`)
 }

@@ -3,6 +3,7 @@ import Fastify from 'fastify'
 import { readdirSync } from 'node:fs'
 import { join, sep } from 'node:path'
 import type { App } from './app.ts'
+import { htmlDocument } from './html.ts'
 
 const assets = join(import.meta.dirname, 'assets')
 const names = new Set(
@@ -58,14 +59,11 @@ async function referenceScript(): Promise<Buffer> {
   return rawPayload
 }
 
-const docsPage = `<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Postern API</title>
-<link rel="icon" href="/assets/icon.svg">
-<div id="reference"></div>
+const docsPage = htmlDocument({
+  title: 'Postern API',
+  // The reference brings its own.
+  head: '',
+  body: `<div id="reference"></div>
 <script src="/docs/reference.js"></script>
-<script src="/assets/docs.js"></script>
-</html>
-`
+<script src="/assets/docs.js"></script>`,
+})

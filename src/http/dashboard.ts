@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import type { App } from './app.ts'
 import { Problem } from '../errors.ts'
+import { drawer, htmlDocument, newSubscriberForm } from './html.ts'
 import type { Authenticate } from './principal.ts'
 
 /** GET /dashboard: for signed-in browsers; everybody else is sent to /login. Its script fills it from the API. */
@@ -48,14 +49,9 @@ const table = (id: string, headings: string): string =>
     .map((heading) => `<th>${heading}`)
     .join('')}</tr></thead><tbody id="${id}"></tbody></table>`
 
-const page = `<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Postern</title>
-<link rel="icon" href="/assets/icon.svg">
-<link rel="stylesheet" href="/assets/style.css">
-<header class="bar">
+const page = htmlDocument({
+  title: 'Postern',
+  body: `<header class="bar">
   <span class="brand"><img src="/assets/icon.svg" alt="">Postern</span>
   <a href="/docs">API</a>
   <span class="who" id="who"></span>
@@ -74,11 +70,7 @@ const page = `<!doctype html>
     ${table('subscribers', 'address | event types | status')}
     <p class="soft" id="subscribers-empty" hidden>Nobody yet.</p>
     <details class="actions"><summary>Add a subscriber</summary>
-      <form id="new-subscriber" class="fields">
-        <label>Address <input type="url" name="url" required maxlength="2000" placeholder="https://shop.example.com/hooks"></label>
-        <label>Event types, all when empty <input type="text" name="eventTypes" placeholder="order.*"></label>
-        <button>Add</button>
-      </form>
+      ${newSubscriberForm}
     </details>
   </section>
   <section id="failed-section" hidden aria-labelledby="failed-title">
@@ -132,13 +124,6 @@ const page = `<!doctype html>
     <div class="actions"><button id="audit-more" class="small" hidden>More</button></div>
   </section>
 </main>
-<dialog id="drawer" aria-labelledby="drawer-title">
-  <div class="content">
-    <div class="head"><h2 id="drawer-title"></h2><button id="drawer-close" class="small">Close</button></div>
-    <div id="drawer-notice" role="status"></div>
-    <div id="drawer-body"></div>
-  </div>
-</dialog>
-<script type="module" src="/assets/dashboard/main.js"></script>
-</html>
-`
+${drawer}
+<script type="module" src="/assets/dashboard/main.js"></script>`,
+})

@@ -1,3 +1,4 @@
+import { escapeHtml, narrowPage } from '../http/html.ts'
 import { failures, type FailureCode } from './failures.ts'
 
 export interface LoginPage {
@@ -71,30 +72,8 @@ function signedIn(name: string): string {
 }
 
 function document(title: string, body: string): string {
-  return `<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="robots" content="noindex">
-<title>${title} · Postern</title>
-<link rel="icon" href="/assets/icon.svg">
-<link rel="stylesheet" href="/assets/style.css">
-<main class="narrow">
-<p class="brand"><img src="/assets/icon.svg" alt="">Postern</p>
-${body}
-</main>
-</html>
-`
-}
-
-const entities: Record<string, string> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-}
-
-export function escapeHtml(text: string): string {
-  return text.replaceAll(/[&<>"']/g, (character) => entities[character]!)
+  return narrowPage(
+    `${title} · Postern`,
+    `<p class="brand"><img src="/assets/icon.svg" alt="">Postern</p>\n${body}`,
+  )
 }

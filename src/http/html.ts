@@ -1,0 +1,63 @@
+// What the pages have in common. They come without inline script and style: the policy of every answer forbids both.
+
+const entities: Record<string, string> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+}
+
+/** A text as it may stand in an element and in a quoted attribute. */
+export function escapeHtml(text: string): string {
+  return text.replaceAll(/[&<>"']/g, (character) => entities[character]!)
+}
+
+const style = '<link rel="stylesheet" href="/assets/style.css">'
+
+export interface HtmlDocument {
+  /** Not escaped, as the other parts are not. */
+  title: string
+  body: string
+  /** Of the root element. */
+  attributes?: string
+  /** What belongs into the head beside the title. Default: the style of all pages. */
+  head?: string
+}
+
+/** A page, as a whole. */
+export function htmlDocument({ title, body, attributes = '', head = style }: HtmlDocument): string {
+  return `<!doctype html>
+<html lang="en"${attributes}>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${title}</title>
+<link rel="icon" href="/assets/icon.svg">
+${head}
+${body}
+</html>
+`
+}
+
+/** A page that is a step on somebody's way, and nothing for a search engine. */
+export function narrowPage(title: string, body: string): string {
+  return htmlDocument({
+    title,
+    head: `<meta name="robots" content="noindex">\n${style}`,
+    body: `<main class="narrow">\n${body}\n</main>`,
+  })
+}
+
+/** Fields of a new subscriber, and the drawer in which details are shown: the scripts of both pages look for them. */
+export const newSubscriberForm = `<form id="new-subscriber" class="fields">
+        <label>Address <input type="url" name="url" required maxlength="2000" placeholder="https://shop.example.com/hooks"></label>
+        <label>Event types, all when empty <input type="text" name="eventTypes" placeholder="order.*"></label>
+        <button>Add</button>
+      </form>`
+export const drawer = `<dialog id="drawer" aria-labelledby="drawer-title">
+  <div class="content">
+    <div class="head"><h2 id="drawer-title"></h2><button id="drawer-close" class="small">Close</button></div>
+    <div id="drawer-notice" role="status"></div>
+    <div id="drawer-body"></div>
+  </div>
+</dialog>`
