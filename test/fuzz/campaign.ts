@@ -115,15 +115,17 @@ export async function fuzz(target: Target, options: CampaignOptions): Promise<Ca
   return { inputs: sent, conversations: next - first, statuses, probes, seconds, before, after }
 }
 
-/** Connections that the server has yet to notice the end of are no leak: they are waited for. */
+/**
+ * Connections that the server has yet to notice the end of are no leak, nor are events that wait for their handlers: both
+ * are waited for.
+ */
 async function measureAtRest(target: Target, before: Measured | undefined): Promise<Measured> {
   for (let tries = 0; ; tries += 1) {
     await wait(200)
     const measured = await target.measure()
     const isFlat =
       before &&
-      measured.files - before.files <= growth.files &&
-      measured.handles - before.handles <= growth.handles
+      (['held', 'files', 'handles'] as const).every((name) => measured[name] - before[name] <= growth[name])
     if (isFlat || tries >= (before ? 50 : 15)) return measured
   }
 }
