@@ -16,6 +16,7 @@ import { diskFolder, makeFolder, removeFolders, type EngineName } from './harnes
 import type { Profile } from './harness/postern.ts'
 import { killAll } from './harness/processes.ts'
 import { depth } from './depth.ts'
+import { exportBench } from './export.ts'
 import { lists } from './lists.ts'
 import { login } from './login.ts'
 import type { Bench, Scale } from './measure/bench.ts'
@@ -35,6 +36,7 @@ const benches: readonly Bench[] = [
   beside,
   deliver,
   depth,
+  exportBench,
   dispatch,
   endurance,
   lists,
