@@ -20,16 +20,17 @@ async function call(
   return text === '' ? {} : (JSON.parse(text) as Record<string, unknown>)
 }
 
-/** Registers one subscriber for each path of the sink; returns their ids. */
+/** Registers one subscriber for each path of the sink, of all types or of some; returns their ids. */
 export async function subscribe(
   port: number,
   origin: string,
   paths: readonly string[],
   secret: string,
+  eventTypes?: readonly string[],
 ): Promise<string[]> {
   const ids: string[] = []
   for (const path of paths) {
-    const { id } = await call(port, 'POST', '/subscribers', { url: origin + path, secret })
+    const { id } = await call(port, 'POST', '/subscribers', { url: origin + path, secret, eventTypes })
     ids.push(String(id))
   }
   return ids

@@ -5,13 +5,22 @@ import { adminKey } from '../harness/postern.ts'
 /** Milliseconds since 1970, finer than whole ones, as the sink counts them. */
 export const now = (): number => performance.timeOrigin + performance.now()
 
+export interface Paced {
+  count: number
+  /** Milliseconds from one to the next. */
+  every: number
+  /** Of the events' ids. */
+  prefix: string
+  type?: string
+}
+
 /**
  * Emits one event after the other, so many milliseconds apart, and tells when each call was made.
  * @throws Error when one was not accepted
  */
 export async function emitPaced(
   port: number,
-  { count, every, prefix }: { count: number; every: number; prefix: string },
+  { count, every, prefix, type = 'order.paid' }: Paced,
 ): Promise<Map<string, number>> {
   const agent = new Agent({ keepAlive: true })
   const calledAt = new Map<string, number>()
@@ -21,7 +30,7 @@ export async function emitPaced(
     await wait(Math.max(0, began + index * every - now()))
     const id = `${prefix}-${index}`
     calledAt.set(id, now())
-    calls.push(emit(agent, port, JSON.stringify({ id, type: 'order.paid', data: { index } })))
+    calls.push(emit(agent, port, JSON.stringify({ id, type, data: { index } })))
   }
   await Promise.all(calls)
   agent.destroy()
