@@ -57,15 +57,24 @@ const page = htmlDocument({
   <span class="who" id="who"></span>
   <button id="sign-out">Sign out</button>
 </header>
+<nav class="places" aria-label="On this page">
+  <a href="#events-section">Events</a>
+  <a href="#subscribers-section" class="for-admins" hidden>Subscribers</a>
+  <a href="#failed-section" class="for-admins" hidden>Failed</a>
+  <a href="#refused-section" class="for-admins" hidden>Refused</a>
+  <a href="#sessions-section">Your account</a>
+  <a href="#users-section" class="for-admins" hidden>Users</a>
+  <a href="#audit-section" class="for-admins" hidden>Audit log</a>
+</nav>
 <main>
   <div id="problems" role="alert"></div>
-  <section aria-labelledby="events-title">
+  <section id="events-section" aria-labelledby="events-title">
     <div class="head"><h2 id="events-title">Events</h2><span class="note">newest first, followed live</span></div>
     ${table('events', 'time | type | direction | event id | status')}
     <p class="soft" id="events-empty">No event yet. Send the signed webhook that the console printed.</p>
     <div class="actions"><button id="events-older" class="small" hidden>Older</button></div>
   </section>
-  <section id="subscribers-section" hidden aria-labelledby="subscribers-title">
+  <section id="subscribers-section" class="for-admins" hidden aria-labelledby="subscribers-title">
     <div class="head"><h2 id="subscribers-title">Subscribers</h2><span class="note">where events go out to</span></div>
     ${table('subscribers', 'address | event types | status')}
     <p class="soft" id="subscribers-empty" hidden>Nobody yet.</p>
@@ -73,7 +82,7 @@ const page = htmlDocument({
       ${newSubscriberForm}
     </details>
   </section>
-  <section id="failed-section" hidden aria-labelledby="failed-title">
+  <section id="failed-section" class="for-admins" hidden aria-labelledby="failed-title">
     <div class="head"><h2 id="failed-title">Failed events</h2><span class="note">after their last attempt, newest first</span><button id="failed-refresh" class="small quiet">Look again</button></div>
     ${table('failed', 'received | type | source | error | event id')}
     <p class="soft" id="failed-empty">None.</p>
@@ -90,7 +99,7 @@ const page = htmlDocument({
       </form>
     </details>
   </section>
-  <section id="refused-section" hidden aria-labelledby="refused-title">
+  <section id="refused-section" class="for-admins" hidden aria-labelledby="refused-title">
     <div class="head"><h2 id="refused-title">Refused webhooks</h2><span class="note" id="refused-note"></span><button id="refused-refresh" class="small quiet">Look again</button></div>
     ${table('refused-counts', 'reason | what it means | source | count | last')}
     <p class="soft" id="refused-empty">None.</p>
@@ -99,7 +108,7 @@ const page = htmlDocument({
       <div class="actions"><button id="refused-more" class="small" hidden>More</button></div>
     </details>
   </section>
-  <section aria-labelledby="sessions-title">
+  <section id="sessions-section" aria-labelledby="sessions-title">
     <div class="head"><h2 id="sessions-title">Your devices</h2></div>
     ${table('sessions', 'device | address | signed in | last seen | ')}
     <div class="actions" id="sessions-actions"></div>
@@ -113,12 +122,12 @@ const page = htmlDocument({
     <div class="head"><h2 id="activity-title">What happened to your account</h2><span class="note">newest first</span></div>
     ${table('activity', 'time | what | provider | result | address | browser')}
   </section>
-  <section id="users-section" hidden aria-labelledby="users-title">
+  <section id="users-section" class="for-admins" hidden aria-labelledby="users-title">
     <div class="head"><h2 id="users-title">Users</h2><span class="note">a change of role ends their sessions</span></div>
     ${table('users', 'name | e-mail | identity | since | role | ')}
     <div class="actions"><button id="users-more" class="small" hidden>More</button></div>
   </section>
-  <section id="audit-section" hidden aria-labelledby="audit-title">
+  <section id="audit-section" class="for-admins" hidden aria-labelledby="audit-title">
     <div class="head"><h2 id="audit-title">Audit log</h2><label class="note"><input type="checkbox" id="audit-failed"> only failures</label></div>
     ${table('audit', 'time | what | account | by | identity or target | result | address')}
     <div class="actions"><button id="audit-more" class="small" hidden>More</button></div>

@@ -68,6 +68,12 @@ describe('the first minutes', () => {
     await page.waitForURL('**/dashboard')
     await page.getByText('Ada Lovelace (admin)').waitFor()
     await page.getByText('this one').waitFor()
+    for (const list of ['#audit', '#activity', '#users']) await page.locator(`${list} tr`).first().waitFor()
+    const places = page.getByRole('navigation', { name: 'On this page' })
+    await places.getByRole('link', { name: 'Audit log' }).click()
+    await page.waitForFunction(`document.querySelector('#audit-section').getBoundingClientRect().top < 800`)
+    assert.ok((await places.boundingBox())!.y >= 0, 'the way back stays in sight')
+    await places.getByRole('link', { name: 'Events' }).click()
     await picture(page, 'dashboard-empty')
   })
 

@@ -27,8 +27,7 @@ onClick($('sign-out'), async () => {
 onClick($('events-older'), showOlderEvents)
 
 if (isAdmin) {
-  for (const name of ['failed', 'refused', 'subscribers', 'users', 'audit'])
-    $(`${name}-section`).hidden = false
+  for (const part of document.querySelectorAll('.for-admins')) part.hidden = false
   onClick($('users-more'), showMoreUsers)
   onClick($('audit-more'), showMoreAudit)
   $('audit-failed').addEventListener('change', () => void guarded(showAuditAnew))
