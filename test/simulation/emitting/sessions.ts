@@ -54,16 +54,17 @@ export class Sessions {
     const dead = ids.filter((id) => tables.dispatchers.has(id) && !this.locks.get(id)?.open)
     for (const id of dead) {
       trace('sessions', `dispatcher ${id} is struck off`)
-      this.#overtake(this.locks.get(id)!)
+      this.#overtake(id, this.locks.get(id)!)
     }
     return dead.reduce((lanes, id) => lanes + tables.strike(id), 0)
   }
 
-  #overtake({ process, heard }: Session): void {
-    const { receivers, time, fail } = this.world
+  #overtake(id: number, { process, heard }: Session): void {
+    const { receivers, tables, time, fail } = this.world
     this.overtaken.add(process)
-    // It has noticed, and has another number by now.
-    if ([...this.locks.values()].some((other) => other.process === process && other.open)) return
+    // It has noticed, and has another number by now, which is its own also while a session is made anew for it.
+    for (const [number, other] of this.locks)
+      if (number !== id && other.process === process && tables.dispatchers.has(number)) return
     // Whoever sleeps cannot end what it has under way.
     const awake = process.alive && process.suspendedUntil < time.now - 50
     for (const call of receivers.calls)
