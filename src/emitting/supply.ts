@@ -126,7 +126,7 @@ export class Supply {
 
   /**
    * Takes deliveries that a transaction of this process has just committed, as far as their lanes have room. What it does
-   * not take is read. Returns whether it took all.
+   * not take is read. Returns whether all of it is in lanes of ours: else whoever has them is to be told.
    */
   offer(offered: readonly FreshDelivery[]): boolean {
     let all = true
@@ -143,7 +143,7 @@ export class Supply {
         lane.fresh.waiting.length < this.#ahead(lane)
       this.payloads.keep(delivery.event, payload)
       if (!takes) {
-        all = false
+        all &&= lane !== undefined && !lane.leaving
         this.hint(delivery.subscriberId)
         continue
       }
