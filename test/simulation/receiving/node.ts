@@ -6,6 +6,7 @@ import type { IncomingEvent } from '../../../src/receiving/incoming.ts'
 import { Stops } from '../../../src/receiving/stops.ts'
 import type { Mark } from '../../../src/receiving/store.ts'
 import { HandlerWorker } from '../../../src/receiving/worker.ts'
+import { StorageUnavailable } from '../../../src/storage/unavailable.ts'
 import type { Engine } from './engine.ts'
 import { postgresEngine } from './postgres-engine.ts'
 import { sqliteEngine } from './sqlite-engine.ts'
@@ -93,13 +94,20 @@ export class ServiceNode {
     this.#engine.kill()
   }
 
-  /** All that have failed get their attempts again. */
+  /** All that have failed get their attempts again, in steps that are repeated as those of a job are. */
   async reprocess(): Promise<void> {
     const filter = JSON.stringify({ upTo: Number.MAX_SAFE_INTEGER })
     for (let position = 0; ;) {
-      const { count, last } = await this.database.transaction((tx) =>
-        reprocessStep(this.database.engine, tx, { filter, position }, perStep, this.process.now()),
-      )
+      const step = await this.database
+        .transaction((tx) =>
+          reprocessStep(this.database.engine, tx, { filter, position }, perStep, this.process.now()),
+        )
+        .catch((error: unknown) => {
+          // A connection of the pool that broke in worse weather, and that nobody has used since.
+          if (!(error instanceof StorageUnavailable)) throw error
+        })
+      if (!step) continue
+      const { count, last } = step
       this.database.signal('inbox')
       if (count < perStep || last === undefined) return
       position = last
