@@ -4,7 +4,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as wait } from 'node:timers/promises'
-import { freePort } from '../harness/ports.ts'
+import { freePort } from '../../test/harness/free-port.ts'
 import { startProcess, stopProcess } from '../harness/processes.ts'
 
 export const directusToken = 'bench-static-token-0123456789'

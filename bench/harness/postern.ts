@@ -3,7 +3,7 @@ import { closeSync, openSync, readFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import { freePort } from './ports.ts'
+import { freePort } from '../../test/harness/free-port.ts'
 import { startProcess, stopProcess } from './processes.ts'
 
 export const adminKey = 'pk_bench_admin_key_0123456789'

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { connect } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import { makeFolder } from './databases.ts'
-import { freePort } from './ports.ts'
+import { freePort } from '../../test/harness/free-port.ts'
 import { startProcess, stopProcess } from './processes.ts'
 
 /** When Redis writes to the disk: before it answers, as the databases do, or once a second, as it does by default. */

@@ -1,24 +1,15 @@
 import assert from 'node:assert/strict'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { onEachEngine } from '../harness/engines.ts'
+import { freePort } from '../harness/free-port.ts'
 import { startReceiver, type Answer } from '../harness/receiver.ts'
 import { adminKey } from '../harness/service.ts'
 import { deliveries, emit, settled, startEmitting, subscribe, until } from './harness.ts'
 
 const main = join(import.meta.dirname, '../../src/main.ts')
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
-}
 
 /** A process of its own, as an operator runs it. */
 async function startProcess(databaseUrl: string, port: number): Promise<ChildProcess> {

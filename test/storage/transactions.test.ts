@@ -5,6 +5,7 @@ import type { Database } from '../../src/storage/database.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { migrations } from '../../src/storage/migrations/index.ts'
 import { openDatabase } from '../../src/storage/open.ts'
+import { TransactionOver } from '../../src/storage/transaction-over.ts'
 import { isUniqueViolation, StorageUnavailable } from '../../src/storage/unavailable.ts'
 import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
 
@@ -131,6 +132,35 @@ onEachEngine('transactions', (engine) => {
       (await names()).filter((name) => ['never', 'alone'].includes(name)),
       ['alone'],
     )
+  })
+
+  test('a last statement is one, and bounded in time like the others', async () => {
+    const statement = (name: string) => database.reader.insertInto('api_keys').values(key(name)).compile()
+    await assert.rejects(
+      database.transaction(async (_tx, last) => {
+        void last(statement('one'))
+        void last(statement('two'))
+      }),
+      /one last statement/,
+    )
+    if (database.engine === 'sqlite') return
+    const holder = await database.pool.connect()
+    try {
+      await holder.query('begin; lock table api_keys')
+      let waiting: Promise<unknown> | undefined
+      await assert.rejects(
+        database.transaction(async (_tx, last) => void (waiting = last(statement('waiting'))), {
+          timeLimit: 100,
+        }),
+        (error) => error instanceof TransactionOver && error.outOfTime,
+      )
+      await assert.rejects(waiting!)
+    } finally {
+      await holder.query('rollback')
+      holder.release()
+    }
+    await insert('behind the wait')
+    assert.ok(!(await names()).includes('waiting'))
   })
 
   test('two starters migrate once', async () => {

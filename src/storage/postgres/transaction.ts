@@ -26,7 +26,10 @@ export class PostgresTransaction implements LazyTransaction {
     this.#clock = clock
     this.#options = options
     this.tx = transactionOver('postgres', (query) => this.#run(query))
-    this.last = (query) => (this.#last = new LastStatement(query)).answered
+    this.last = (query) => {
+      if (this.#last) throw new Error('a transaction has one last statement')
+      return (this.#last = new LastStatement(query)).answered
+    }
   }
 
   get begun(): boolean {
@@ -52,7 +55,7 @@ export class PostgresTransaction implements LazyTransaction {
     try {
       // A transaction in which a statement failed answers ROLLBACK to COMMIT, without an error.
       const [failure, { command }] = await Promise.all([
-        last && runLast(client, last),
+        last && this.#runLast(client, last),
         client.query('commit'),
       ])
       if (command !== 'COMMIT')
@@ -82,6 +85,28 @@ export class PostgresTransaction implements LazyTransaction {
     }
   }
 
+  /**
+   * Resolves with the error when it failed. The commit is on its way behind it, which closing the connection would not take
+   * back: the server bounds its time, so that whoever waits is told what became of both.
+   */
+  async #runLast(client: PoolClient, last: LastStatement): Promise<Error | undefined> {
+    client.query(`set local statement_timeout = ${this.#timeLimit}`, () => undefined)
+    try {
+      last.answer(toResult(await client.query(toStatement(last.query))))
+      return undefined
+    } catch (error) {
+      const failure = isCancelled(error)
+        ? new TransactionOver('out of time')
+        : (translateError(error) as Error)
+      last.fail(failure)
+      return failure
+    }
+  }
+
+  get #timeLimit(): number {
+    return this.#options.timeLimit ?? 10_000
+  }
+
   async #run(query: CompiledQuery): Promise<QueryResult<unknown>> {
     if (this.#over) throw new TransactionOver(this.#over)
     const client = await (this.#opening ??= this.#open())
@@ -94,13 +119,12 @@ export class PostgresTransaction implements LazyTransaction {
   }
 
   async #open(): Promise<PoolClient> {
-    const { timeLimit = 10_000 } = this.#options
     let client: PoolClient | undefined
     try {
       const opened = (client = await this.#pool.connect())
       // Goes out together with the first statement, which fails if this does.
       opened.query('begin', () => undefined)
-      this.#cancelTimer = this.#clock.after(timeLimit, () => {
+      this.#cancelTimer = this.#clock.after(this.#timeLimit, () => {
         this.#over = 'out of time'
         // Closing the connection makes the server roll back, whatever statement is running.
         opened.release(true)
@@ -114,13 +138,5 @@ export class PostgresTransaction implements LazyTransaction {
   }
 }
 
-/** Resolves with the error when it failed. */
-async function runLast(client: PoolClient, last: LastStatement): Promise<Error | undefined> {
-  try {
-    last.answer(toResult(await client.query(toStatement(last.query))))
-    return undefined
-  } catch (error) {
-    last.fail(translateError(error))
-    return error as Error
-  }
-}
+/** query_canceled: https://www.postgresql.org/docs/current/errcodes-appendix.html */
+const isCancelled = (error: unknown): boolean => (error as { code?: string }).code === '57014'

@@ -34,7 +34,10 @@ export class SqliteTransaction implements LazyTransaction {
     this.#parts = parts
     this.#options = { lane: 'request', timeLimit: 10_000, ...options }
     this.tx = transactionOver('sqlite', (query) => this.#run(query))
-    this.last = (query) => (this.#last = new LastStatement(query)).answered
+    this.last = (query) => {
+      if (this.#last) throw new Error('a transaction has one last statement')
+      return (this.#last = new LastStatement(query)).answered
+    }
   }
 
   get begun(): boolean {
