@@ -9,7 +9,7 @@ import { figure, ratio, type Outcome } from './measure/outcome.ts'
 import { countSteps, interleave } from './measure/rounds.ts'
 
 const connections = 32
-const requests = 15_000
+const requests = 6_000
 const listCount = 4
 
 export const lists: Bench = {
@@ -18,7 +18,7 @@ export const lists: Bench = {
     'Each list against handlers on bare Fastify and on bare node:http that run the same prepared statement on the same database',
   plan(scale) {
     const steps = scale.engines.length * (1 + countSteps(3 * listCount, scale))
-    return { steps, seconds: steps * Math.max(0.3, 2.5 * scale.size) }
+    return { steps, seconds: steps * Math.max(0.3, 1.2 * scale.size) }
   },
   async run(context) {
     const outcome: Outcome = { figures: [], ratios: [], notes: [] }

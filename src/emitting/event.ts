@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { newId } from '../crypto/ids.ts'
 import { Problem } from '../errors.ts'
+import { isoTime } from '../iso-time.ts'
 import { everybody, ownerPattern } from './audience.ts'
 import { canonicalJson } from './canonical-json.ts'
 
@@ -51,7 +52,7 @@ export function prepareEvent(event: NewEvent, now: number): PreparedEvent {
     throw invalid('audience', 'must be 1 to 256 visible ASCII characters, or `*` for everybody')
   const { data, canonical } = writeJson(event.data)
   const eventId = event.id ?? `msg_${newId(now).replaceAll('-', '')}`
-  const head = JSON.stringify({ id: eventId, type: event.type, timestamp: new Date(now).toISOString() })
+  const head = JSON.stringify({ id: eventId, type: event.type, timestamp: isoTime(now) })
   // The canonical JSON is one line: nothing in it can pass for an audience.
   const decided = [event.type, canonical, ...(event.audience === undefined ? [] : [event.audience])]
   return {

@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { isoTime } from '../iso-time.ts'
 import type { EventRow } from './store.ts'
 
 /** An event as lists show it. */
@@ -25,6 +26,6 @@ export function presentEvent(row: EventRow) {
     direction: row.direction,
     source: row.source,
     status: row.status,
-    createdAt: new Date(row.created_at).toISOString(),
+    createdAt: isoTime(row.created_at),
   }
 }

@@ -1,4 +1,5 @@
 import { Type, type TSchema } from 'typebox'
+import { isoTime } from '../iso-time.ts'
 import type { CursorKey, KeyValue } from '../paging/cursor.ts'
 import { readDecimal } from '../paging/decimal.ts'
 import { canonicalTime, InvalidTime, showTime } from '../paging/time.ts'
@@ -115,7 +116,7 @@ export const fieldTypes: Record<FieldType, TypeRules> = {
   },
   milliseconds: {
     bind: { postgres: (place) => `${place}::bigint` },
-    show: (value) => new Date(Number(value)).toISOString(),
+    show: (value) => isoTime(Number(value)),
     carry: exactInteger,
     cursor: 'integer',
     read: readMilliseconds,

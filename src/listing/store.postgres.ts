@@ -8,12 +8,7 @@ import type { ListReader } from './store.ts'
 const worthKeeping = 5
 const mostKept = 200
 
-/** int2, int4, float4, float8, as pg_type numbers them: the driver itself is loaded only where PostgreSQL is used. */
-const numbers = new Set([21, 23, 700, 701])
-const asText = (value: string): string => value
-const types = { getTypeParser: (oid: number) => (numbers.has(oid) ? Number : asText) }
-
-export function postgresReader({ pool }: PostgresDatabase): ListReader {
+export function postgresReader({ pool, rows }: PostgresDatabase): ListReader {
   const uses = new WeakMap<Plan, number>()
   const kept = new Set<string>()
 
@@ -27,9 +22,8 @@ export function postgresReader({ pool }: PostgresDatabase): ListReader {
   }
 
   async function query(text: string, values: readonly KeyValue[], name?: string): Promise<KeyValue[][]> {
-    const parts = { rowMode: 'array' as const, text, values: [...values], types }
     try {
-      return (await pool.query<KeyValue[]>(name === undefined ? parts : { ...parts, name })).rows
+      return await rows({ text, values, name })
     } catch (error) {
       throw translateError(error)
     }
@@ -57,8 +51,7 @@ export function postgresReader({ pool }: PostgresDatabase): ListReader {
     try {
       wanted.throwIfAborted()
       wanted.addEventListener('abort', cancel)
-      const parts = { rowMode: 'array' as const, text, values: [...values], types }
-      return (await client.query<KeyValue[]>(parts)).rows
+      return await rows({ text, values }, client)
     } catch (error) {
       wanted.throwIfAborted()
       throw translateError(error)

@@ -1,5 +1,6 @@
 import type { CompiledQuery, Kysely, QueryResult, Transaction as KyselyTransaction } from 'kysely'
-import type { Client, ClientConfig, Pool } from 'pg'
+import type { Client, ClientConfig, Pool, PoolClient } from 'pg'
+import type { RowsStatement, RowValue } from './postgres/rows-query.ts'
 import type { SqliteConnection } from './sqlite/connection.ts'
 import type { Repeated } from './sqlite/writer-thread.ts'
 import type { Tables } from './tables.ts'
@@ -159,6 +160,8 @@ export interface SqliteDatabase extends CommonDatabase {
 export interface PostgresDatabase extends CommonDatabase {
   readonly engine: 'postgres'
   readonly pool: Pool
+  /** Runs a statement of a list, on a connection of the pool or on one that the caller has of it. */
+  readonly rows: (statement: RowsStatement, client?: PoolClient) => Promise<RowValue[][]>
   /** A connection that is kept beside the pool: not connected yet, and the caller's to end. */
   readonly newClient: (settings: ClientConfig) => Client
 }

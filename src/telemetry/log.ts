@@ -1,4 +1,6 @@
 import pino, { type Logger } from 'pino'
+import { systemClock } from '../clock.ts'
+import { isoTime } from '../iso-time.ts'
 
 export type Log = Logger
 
@@ -61,7 +63,7 @@ export function createLog(level: string, destination?: pino.DestinationStream): 
       level,
       base: null,
       serializers: { err: describeError },
-      timestamp: pino.stdTimeFunctions.isoTime,
+      timestamp: () => `,"time":"${isoTime(systemClock.now())}"`,
     },
     destination ?? standardOutput(),
   )

@@ -11,6 +11,7 @@ import { Notifications } from './notifications.ts'
 import { openPool } from './pool.ts'
 import { toResult } from './result.ts'
 import { PostgresRevocations } from './revocations.ts'
+import { queryRows } from './rows-query.ts'
 import { PostgresTransaction } from './transaction.ts'
 
 /** Serialization failure and deadlock: the same transaction may well succeed when it is run again. */
@@ -72,6 +73,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
   return {
     engine: 'postgres',
     pool,
+    rows: (statement, client) => queryRows(client ?? pool, statement),
     newClient: (settings) => new pg.Client({ ...settings, connectionString: url }),
     reader: autocommitting,
     single: (statement) => statement(autocommitting),
