@@ -79,10 +79,10 @@ async function checkDeclared(
     const { list, faults, missing, keep } = await checkList(database, declaration)
     lists.push(list)
     all.push(...faults.map((fault) => `listing.lists: ${list.path}: ${fault}`))
-    for (const { query, statement } of missing)
+    for (const { queries, statement } of missing)
       log.warn(
-        { list: list.path, query, mend: statement },
-        'a list has no index for a query: it will be slow',
+        { list: list.path, queries, mend: statement },
+        'a list has no index for some queries: they will be slow',
       )
     if (keep !== undefined)
       log.warn(

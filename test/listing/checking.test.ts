@@ -8,6 +8,7 @@ import { sql } from 'kysely'
 import { list, type ListOptions } from 'postern'
 import { ConfigurationError } from '../../src/config/environment.ts'
 import { checkList, type CheckedList } from '../../src/listing/checking/check.ts'
+import { declaredQueries, mostQueries } from '../../src/listing/checking/declared-queries.ts'
 import { explainList } from '../../src/listing/checking/explain.ts'
 import { readLists } from '../../src/listing/declaration.ts'
 import type { Database } from '../../src/storage/database.ts'
@@ -102,23 +103,123 @@ onEachEngine('lists against their tables', (engine) => {
     assert.deepEqual(before.faults, [])
     const how = engine.name === 'postgres' ? 'create index concurrently' : 'create index'
     assert.deepEqual(
-      before.missing.map(({ query, statement }) => [query, statement]),
+      before.missing.map(({ queries, statement }) => queries.concat(statement)),
       [
-        ['', `${how} "orders_by_owner_placed_at_id" on "orders" ("owner", "placed_at" desc, "id" desc);`],
-        ['sort=total', `${how} "orders_by_owner_total_id" on "orders" ("owner", "total", "id");`],
+        [
+          '',
+          'sort=placed',
+          `${how} "orders_by_owner_placed_at_id" on "orders" ("owner", "placed_at" desc, "id" desc);`,
+        ],
+        [
+          'sort=total',
+          'total=…&sort=total',
+          `${how} "orders_by_owner_total_id" on "orders" ("owner", "total", "id");`,
+        ],
         [
           'total=…',
+          'total=…&sort=placed',
           `${how} "orders_by_owner_total_placed_at_id" on "orders" ("owner", "total", "placed_at" desc, "id" desc);`,
         ],
       ],
     )
     for (const { statement } of before.missing) await run(statement.replace(' concurrently', ''))
     const after = await check(options)
-    assert.deepEqual(after.missing, [])
+    assert.deepEqual([after.missing, after.missingForPairs], [[], []])
     for (const { query, steps } of await explainList(database, after.list)) {
       assert.match(steps.join('; '), /orders_by_owner/, query)
       assert.doesNotMatch(steps.join('; '), /SCAN orders|TEMP B-TREE|Seq Scan/, query)
     }
+  })
+
+  test('each filter is looked at with each sort, and an index that serves several is advised once', async () => {
+    await run(
+      `create table visits (id integer primary key, place text not null, person text not null, at integer not null, score integer not null)`,
+    )
+    const options: ListOptions = {
+      path: '/visits',
+      table: 'visits',
+      fields: {
+        id: { type: 'integer' },
+        place: { type: 'text' },
+        person: { type: 'text' },
+        at: { type: 'integer' },
+        score: { type: 'integer' },
+      },
+      key: 'id',
+      order: ['-at'],
+      sort: ['at', 'score', 'person'],
+      filters: {
+        id: 'equals',
+        place: 'equals',
+        person: 'equals',
+        sameplace: { kind: 'equals', field: 'place' },
+        since: { kind: 'atLeast', field: 'at' },
+      },
+    }
+    const before = await check(options)
+    const columns = ({ statement }: { statement: string }): string => / \((.+)\);$/.exec(statement)![1]!
+    assert.deepEqual(
+      [...before.missing, ...before.missingForPairs].map((one) => [columns(one)].concat(one.queries)),
+      [
+        // Descending is ascending from its end, and one filter of a column is as good as another.
+        ['"at" desc, "id" desc', '', 'sort=at'],
+        ['"score", "id"', 'sort=score'],
+        ['"person", "id"', 'sort=person', 'person=…&sort=person'],
+        ['"place", "at" desc, "id" desc', 'place=…', 'sameplace=…', 'place=…&sort=at', 'sameplace=…&sort=at'],
+        ['"person", "at" desc, "id" desc', 'person=…', 'person=…&sort=at'],
+        ['"place", "score", "id"', 'place=…&sort=score', 'sameplace=…&sort=score'],
+        ['"place", "person", "id"', 'place=…&sort=person', 'sameplace=…&sort=person'],
+        ['"person", "score", "id"', 'person=…&sort=score'],
+      ],
+    )
+    assert.equal(before.missingForPairs.length, 3)
+    for (const { statement } of [...before.missing, ...before.missingForPairs])
+      await run(statement.replace(' concurrently', ''))
+    const after = await check(options)
+    assert.deepEqual([after.missing, after.missingForPairs], [[], []])
+    const explained = await explainList(database, after.list)
+    assert.equal(explained.length, (1 + 3) * (1 + 5))
+    for (const { query, steps } of explained) {
+      assert.ok(steps.length > 0, query)
+      if (!/^(since|id)=/.test(query))
+        assert.doesNotMatch(steps.join('; '), /SCAN visits|TEMP B-TREE|Seq Scan|Sort$/, query)
+    }
+  })
+
+  test('two orders of the same columns get indexes of different names', async () => {
+    await run(`create table twice (id integer primary key, a integer not null)`)
+    const { missing } = await check({
+      path: '/twice',
+      table: 'twice',
+      fields: { id: { type: 'integer' }, a: { type: 'integer' } },
+      key: 'id',
+      order: ['-a', 'id'],
+      sort: ['a'],
+    })
+    assert.equal(missing.length, 2)
+    for (const { statement } of missing) await run(statement.replace(' concurrently', ''))
+  })
+
+  test('so many pairs that nobody would read them are left out, and counted', async () => {
+    const names = Array.from({ length: 20 }, (_, index) => `c${index}`)
+    await run(
+      `create table wide (id integer primary key, ${names.map((name) => `${name} integer not null`).join(', ')})`,
+    )
+    const [wide] = readLists({
+      lists: [
+        list<string>({
+          path: '/wide',
+          table: 'wide',
+          fields: Object.fromEntries(['id', ...names].map((name) => [name, { type: 'integer' }])),
+          key: 'id',
+          sort: names,
+          filters: Object.fromEntries(names.map((name) => [name, 'equals'])),
+        }),
+      ],
+    })
+    const { single, pairs, left } = declaredQueries(wide!)
+    assert.deepEqual([single.length, pairs.length, left], [41, mostQueries - 41, 400 - (mostQueries - 41)])
+    assert.equal((await explainList(database, wide!)).length, mostQueries)
   })
 
   test('an advised index has a name of its own, without a schema and within what PostgreSQL keeps of it', async () => {
@@ -169,23 +270,41 @@ onEachEngine('lists against their tables', (engine) => {
 
   test('postern doctor shows the plan of every query, and the index that is missing', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'postern-lists-'))
+    await run(table.replace('orders', 'sold'))
     try {
       await writeFile(
         join(folder, 'postern.config.ts'),
         `import { defineConfig, list } from 'postern'
          export default defineConfig({ listing: { lists: [
-           list({ path: '/orders', table: 'orders', key: 'id', sort: ['total'], order: ['id'],
-             fields: { id: { type: 'integer' }, total: { type: 'number' } }, pages: ['offset'], keep: true }),
+           list({ path: '/orders', table: 'sold', key: 'id', sort: ['total', 'placed'], order: ['id'],
+             fields: { id: { type: 'integer' }, owner: { type: 'text' }, total: { type: 'number' },
+               placed: { type: 'integer', column: 'placed_at' } },
+             filters: { owner: 'equals' }, pages: ['offset'], keep: true }),
+           list({ path: '/placed', table: 'sold', key: 'id', order: ['placed'],
+             fields: { id: { type: 'integer' }, placed: { type: 'integer', column: 'placed_at' } } }),
            list({ path: '/lost', table: 'lost', key: 'id', fields: { id: { type: 'integer' } } }),
          ] } })`,
       )
       const { stdout, code } = await postern(folder, ['doctor'], { DATABASE_URL: home.url })
-      assert.match(stdout, /^✔ list \/orders: as it is: .*(PRIMARY KEY|orders_pkey)/m)
-      assert.match(stdout, /^✔ list \/orders: sort=total: /m)
+      assert.match(stdout, /^✔ list \/orders: as it is, owner=…: .*(PRIMARY KEY|sold_pkey)/m)
+      // Those that are planned alike are told together.
+      for (const query of [
+        'sort=total',
+        'sort=placed',
+        'owner=…',
+        'owner=…&sort=total',
+        'owner=…&sort=placed',
+      ])
+        assert.match(stdout, new RegExp(`^✔ list /orders: (.+, )?${query}(, .+)?: .`, 'm'))
       assert.match(
         stdout,
-        /^! list \/orders: no index for sort=total: create index .*"orders" \("total", "id"\);$/m,
+        /^! list \/orders: no index for sort=total: create index .*"sold" \("total", "id"\);$/m,
       )
+      assert.match(
+        stdout,
+        /^! list \/orders: no index for owner=…&sort=placed, which sorts all that passes the filter: create index .*"sold" \("owner", "placed_at", "id"\);$/m,
+      )
+      assert.match(stdout, /^! list \/placed: no index for its order: the one that \/orders wants$/m)
       assert.match(stdout, /^! list \/orders: keeps no counts yet, .*: postern lists keep \/orders$/m)
       assert.match(stdout, /^✖ list \/lost: there is no table or view lost$/m)
       assert.equal(code, 1)

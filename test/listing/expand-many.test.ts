@@ -167,10 +167,10 @@ onEachEngine('an expansion to many', (engine) => {
     assert.doesNotMatch(steps('expand=lines'), /SCAN lines|TEMP B-TREE|Seq Scan/)
     const how = engine.name === 'postgres' ? 'create index concurrently' : 'create index'
     assert.deepEqual(
-      missing.filter(({ query }) => query.startsWith('expand=')),
+      missing.filter(({ queries }) => queries[0]!.startsWith('expand=')),
       [
         {
-          query: 'expand=notes',
+          queries: ['expand=notes'],
           statement: `${how} "notes_by_of_text_number" on "notes" ("of", "text", "number");`,
         },
       ],

@@ -49,7 +49,7 @@ onEachEngine('a search', (engine) => {
         await run(`create trigger notes_${event} after ${event} on notes begin
           insert into notes_search (${how === '' ? '' : 'notes_search, '}rowid, body) values (${how}${row}.id, ${row}.body); end`)
     } else {
-      const advice = before.missing.find(({ query }) => query === 'q=…')
+      const advice = before.missing.find(({ queries }) => queries[0] === 'q=…')
       assert.match(advice!.statement, /using gin \(to_tsvector\('simple', "body"\)\);$/)
       await run(advice!.statement.replace(' concurrently', ''))
     }

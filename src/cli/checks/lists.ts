@@ -2,7 +2,9 @@ import { existsSync } from 'node:fs'
 import { ConfigurationError } from '../../config/environment.ts'
 import type { PosternConfig } from '../../define-config.ts'
 import { checkList } from '../../listing/checking/check.ts'
-import { explainList } from '../../listing/checking/explain.ts'
+import { declaredQueries, mostQueries } from '../../listing/checking/declared-queries.ts'
+import { explainList, type ExplainedQuery } from '../../listing/checking/explain.ts'
+import type { MissingIndex } from '../../listing/checking/index-advice.ts'
 import { readLists } from '../../listing/declaration.ts'
 import type { ListDeclaration } from '../../listing/list.ts'
 import type { Database } from '../../storage/database.ts'
@@ -21,7 +23,8 @@ export async function* checkLists(
   let database: Database | undefined
   try {
     database = await openDatabase(url)
-    for (const list of lists) yield* checkOne(database, list)
+    const advised = new Map<string, string>()
+    for (const list of lists) yield* checkOne(database, list, advised)
   } catch (error) {
     // That it does not answer was told by the check of the database.
     if (!(error instanceof StorageUnavailable)) throw error
@@ -30,18 +33,51 @@ export async function* checkLists(
   }
 }
 
-async function* checkOne(database: Database, declaration: ListDeclaration): AsyncGenerator<Finding> {
+/** @param advised for which list an index was advised before: several may lie on one table. */
+async function* checkOne(
+  database: Database,
+  declaration: ListDeclaration,
+  advised: Map<string, string>,
+): AsyncGenerator<Finding> {
   const about = `list ${declaration.path}`
-  const { list, faults, missing, keep } = await checkList(database, declaration)
+  const { list, faults, missing, missingForPairs, keep } = await checkList(database, declaration)
   yield* faults.map((text) => fault(about, text))
   if (faults.length > 0) return
-  for (const { query, steps } of await explainList(database, list))
-    yield ok(about, `${query === '' ? 'as it is' : query}: ${steps.join('; ')}`)
-  yield* missing.map(({ query, statement }) =>
-    warning(about, `no index for ${query === '' ? 'its order' : query}: ${statement}`),
-  )
+  for (const [steps, queries] of grouped(await explainList(database, list)))
+    yield ok(about, `${named(queries, 'as it is')}: ${steps}`)
+  const { left } = declaredQueries(list)
+  if (left > 0)
+    yield warning(
+      about,
+      `stopped at ${mostQueries} queries: ${left} more pairs of filter and sort are not shown`,
+    )
+  const advice = ({ queries, statement }: MissingIndex, why: string): Finding => {
+    const other = advised.get(statement)
+    if (other === undefined) advised.set(statement, list.path)
+    const what = other === undefined ? statement : `the one that ${other} wants`
+    return warning(about, `no index for ${named(queries, 'its order')}${why}: ${what}`)
+  }
+  for (const one of missing) yield advice(one, '')
+  for (const one of missingForPairs) yield advice(one, ', which sorts all that passes the filter')
   if (keep !== undefined)
     yield warning(about, `keeps no counts yet, which makes totals and high pages slow: ${keep}`)
+}
+
+/** Queries that are planned in the same way, by their plan, in the order in which they come. */
+function grouped(explained: readonly ExplainedQuery[]): Map<string, string[]> {
+  const groups = new Map<string, string[]>()
+  for (const { query, steps } of explained) {
+    const plan = steps.join('; ')
+    const group = groups.get(plan)
+    if (group) group.push(query)
+    else groups.set(plan, [query])
+  }
+  return groups
+}
+
+/** @param whole what the list without parameters is called. */
+function named(queries: readonly string[], whole: string): string {
+  return queries.map((query) => (query === '' ? whole : query)).join(', ')
 }
 
 /** Faults of the declarations themselves were told with the settings. */

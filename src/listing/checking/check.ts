@@ -5,7 +5,7 @@ import { orderOfMany, type Expansion, type Field, type ListDeclaration } from '.
 import { faultOfKept, totalOf } from '../kept/kept-order.ts'
 import { indexName, quote, quoteTable } from '../names.ts'
 import { standingOrder } from '../order.ts'
-import { missingIndex, missingIndexes, type MissingIndex } from './index-advice.ts'
+import { missingIndex, missingIndexes, type MissingIndex, type MissingIndexes } from './index-advice.ts'
 import { inspectTable, type Table } from './table.ts'
 
 /** What a declared list and its table say of each other. */
@@ -16,6 +16,8 @@ export interface CheckedList {
   faults: readonly string[]
   /** Queries that would read and sort all rows. */
   missing: readonly MissingIndex[]
+  /** Pairs of a filter and a sort that would read and sort all rows that the filter lets pass. */
+  missingForPairs: readonly MissingIndex[]
   /** The command that begins what the list is to keep and does not keep yet; until then its high pages are slow. */
   keep?: string
 }
@@ -42,7 +44,8 @@ const fits: Record<FieldType, Record<Engine, readonly string[]>> = {
 export async function checkList(database: Database, list: ListDeclaration): Promise<CheckedList> {
   const { engine } = database
   const table = await inspectTable(database, list.table)
-  if (!table) return { list, faults: [`there is no table or view ${list.table}`], missing: [] }
+  if (!table)
+    return { list, faults: [`there is no table or view ${list.table}`], missing: [], missingForPairs: [] }
   const faults = faultsOfFields(list.table, table, list.fields, engine)
   faults.push(...faultsOfKey(list, table))
   faults.push(...(await faultsOfSearch(database, list, table)))
@@ -59,15 +62,18 @@ export async function checkList(database: Database, list: ListDeclaration): Prom
   const keeping = faults.length === 0 ? await checkKeeping(database, readable, table) : nothingKept
   faults.push(...keeping.faults)
   const known = { ...readable, kept: keeping.kept }
-  const missing = table.kind === 'table' && faults.length === 0 ? missingIndexes(known, table, engine) : []
+  const advice =
+    table.kind === 'table' && faults.length === 0 ? missingIndexes(known, table, engine) : nothingMissing
   return {
     list: known,
     faults,
-    missing: [...missing, ...missingForSearch(known, table, engine), ...missingForMany],
+    missing: [...advice.missing, ...missingForSearch(known, table, engine), ...missingForMany],
+    missingForPairs: advice.forPairs,
     ...(keeping.keep !== undefined && { keep: keeping.keep }),
   }
 }
 
+const nothingMissing: MissingIndexes = { missing: [], forPairs: [] }
 const nothingKept: Kept = { kept: false, faults: [] }
 
 interface Kept {
@@ -211,6 +217,6 @@ function missingForSearch(
       (text) => text.includes('to_tsvector') && text.includes(`'${configuration}'`) && text.includes(column),
     )
     const statement = `create index concurrently ${quote(indexName(list.table, `search_${column}`))} on ${quoteTable(list.table)} using gin (to_tsvector('${configuration}', ${quote(column)}));`
-    return found ? [] : [{ query: `${parameter}=…`, statement }]
+    return found ? [] : [{ queries: [`${parameter}=…`], statement }]
   })
 }

@@ -1,8 +1,9 @@
-import type { Database } from '../../storage/database.ts'
+import type { Database, PostgresDatabase, SqliteDatabase } from '../../storage/database.ts'
 import { planMany, planOne } from '../expansion-plan.ts'
 import { fieldOf, type FilterKind, type ListDeclaration } from '../list.ts'
 import { planPage, type Plan } from '../plan.ts'
-import { wantedIndexes, type WantedIndex } from './index-advice.ts'
+import { declaredQueries, type DeclaredQuery } from './declared-queries.ts'
+import { rowColumns } from './index-advice.ts'
 import type { AppliedFilter } from '../filters.ts'
 
 export interface ExplainedQuery {
@@ -12,33 +13,40 @@ export interface ExplainedQuery {
   steps: readonly string[]
 }
 
-/** How the database would seek a later page of every declared order and by every filter, and read every expansion. */
+/** How the database would seek a later page of every declared order, by every filter, by each filter in each order, and read every expansion. */
 export async function explainList(database: Database, list: ListDeclaration): Promise<ExplainedQuery[]> {
   const { engine } = database
   const rows = list.limit.default + 1
-  const explained: ExplainedQuery[] = []
-  const explainQuery = async (query: string, plan: Plan): Promise<void> => {
-    explained.push({ query, steps: await explain(database, plan) })
+  const own = rowColumns(list).map((column) => equalsAnything(list, column))
+  const planOf = ({ filter, order }: DeclaredQuery): Plan => {
+    const filters = filter ? [...own, { filter, ...anything[filter.kind] }] : own
+    return planPage({ list, filters, order, rows, from: 'key' }, engine)
   }
-  const wanted = wantedIndexes(list)
-  for (const { query, order, equal } of wanted) {
-    const filters = equal.map((column) => equalsAnything(list, column))
-    await explainQuery(query, planPage({ list, filters, order, rows, from: 'key' }, engine))
-  }
-  const [{ order, equal }] = wanted as [WantedIndex]
-  for (const filter of list.filters.filter(({ kind }) => kind !== 'equals')) {
-    const filters = [
-      ...equal.map((column) => equalsAnything(list, column)),
-      { filter, ...anything[filter.kind] },
-    ]
-    await explainQuery(`${filter.parameter}=…`, planPage({ list, filters, order, rows, from: 'key' }, engine))
-  }
+  const { single, pairs } = declaredQueries(list)
+  const planned = [...single, ...pairs].map((query): Planned => ({
+    query: query.query,
+    plan: planOf(query),
+    ordered: isOrdered(query),
+  }))
   for (const expansion of list.expand) {
     const from = fieldOf(list, expansion.from)
     const plan = (expansion.many ? planMany : planOne)(expansion, from, 1, engine)
-    await explainQuery(`expand=${expansion.name}`, plan)
+    planned.push({ query: `expand=${expansion.name}`, plan, ordered: false })
   }
-  return explained
+  return database.engine === 'sqlite'
+    ? planned.map(({ query, plan }) => ({ query, steps: explainOnSqlite(database, plan) }))
+    : explainOnPostgres(database, planned)
+}
+
+interface Planned {
+  query: string
+  plan: Plan
+  /** Whether one index can have the rows together and in their order. */
+  ordered: boolean
+}
+
+function isOrdered({ filter }: DeclaredQuery): boolean {
+  return filter === undefined || filter.kind === 'equals'
 }
 
 const one = { values: [null], variant: '' }
@@ -69,30 +77,44 @@ function equalsAnything({ fields }: ListDeclaration, column: string): AppliedFil
   }
 }
 
-async function explain(database: Database, { sql, slots }: Plan): Promise<string[]> {
-  if (database.engine === 'sqlite') {
-    const rows = database.readConnection.all<{ detail: string }>(
-      `explain query plan ${sql}`,
-      slots.map(() => null),
-    )
-    return rows
-      .map(({ detail }) => detail)
-      .filter((detail) => /SEARCH|SCAN (?!postern_|\()|TEMP B-TREE/.test(detail))
-  }
-  const client = await database.pool.connect()
+function explainOnSqlite({ readConnection }: SqliteDatabase, { sql, slots }: Plan): string[] {
+  const rows = readConnection.all<{ detail: string }>(
+    `explain query plan ${sql}`,
+    slots.map(() => null),
+  )
+  return rows
+    .map(({ detail }) => detail)
+    .filter((detail) => /SEARCH|SCAN (?!postern_|\()|TEMP B-TREE/.test(detail))
+}
+
+async function explainOnPostgres(
+  { pool }: PostgresDatabase,
+  planned: readonly Planned[],
+): Promise<ExplainedQuery[]> {
+  const client = await pool.connect()
+  const explained: ExplainedQuery[] = []
   try {
     // Of a small table all would be read: what counts is whether the index can be used when it has grown.
     await client.query('begin')
     await client.query('set local plan_cache_mode = force_generic_plan')
     await client.query('set local enable_seqscan = off')
-    await client.query(`prepare postern_explain as ${sql}`)
-    const nulls = slots.length > 0 ? `(${slots.map(() => 'null').join(', ')})` : ''
-    const { rows } = await client.query<Record<string, string>>(
-      `explain (costs off) execute postern_explain${nulls}`,
-    )
-    return rows
-      .map((row) => row['QUERY PLAN']!.replace(/^[\s>-]+/, ''))
-      .filter((line) => /Scan |Scan$|^(?:Incremental )?Sort$/.test(line))
+    for (const { query, plan, ordered } of planned) {
+      const { sql, slots } = plan
+      // A few rows would be sorted, though an index has them in their order.
+      await client.query(`set local enable_sort = ${ordered ? 'off' : 'on'}`)
+      await client.query(`prepare postern_explain as ${sql}`)
+      const nulls = slots.length > 0 ? `(${slots.map(() => 'null').join(', ')})` : ''
+      const { rows } = await client.query<Record<string, string>>(
+        `explain (costs off) execute postern_explain${nulls}`,
+      )
+      await client.query('deallocate postern_explain')
+      const lines = rows.map((row) => row['QUERY PLAN']!.replace(/^[\s>-]+/, ''))
+      explained.push({
+        query,
+        steps: lines.filter((line) => /Scan |Scan$|^(?:Incremental )?Sort$/.test(line)),
+      })
+    }
+    return explained
   } finally {
     // Its settings and its statement go with it.
     client.release(true)

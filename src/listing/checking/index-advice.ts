@@ -1,7 +1,7 @@
 import type { Engine } from '../../storage/query-runner.ts'
 import { fieldOf, type ListDeclaration, type RowAccess, type SortKey } from '../list.ts'
 import { indexName, quote, quoteTable } from '../names.ts'
-import { readOrder, standingOrder } from '../order.ts'
+import { declaredQueries, type DeclaredQuery } from './declared-queries.ts'
 import type { Index, Table } from './table.ts'
 
 /** What a query wants an index for: rows that equal something in some columns, in an order. */
@@ -13,32 +13,32 @@ export interface WantedIndex {
 }
 
 export interface MissingIndex {
-  query: string
+  /** The queries that it is missing for. */
+  queries: readonly string[]
   /** The statement that makes it. */
   statement: string
 }
 
-/** One for every order that can be asked for, and one for every filter that looks for one value. */
-export function wantedIndexes(list: ListDeclaration): WantedIndex[] {
-  const rows = rowColumns(list)
-  const standing = standingOrder(list)
-  const orders = list.sort.map((sort) => ({
-    query: `sort=${sort}`,
-    equal: rows,
-    order: readOrder(list, sort),
-  }))
-  const filters = list.filters
-    .filter(({ kind }) => kind === 'equals')
-    .map(({ parameter, field }) => ({
-      query: `${parameter}=…`,
-      equal: [...new Set([...rows, fieldOf(list, field).column])],
-      order: standing,
-    }))
-  return [{ query: '', equal: rows, order: standing }, ...orders, ...filters]
+export interface MissingIndexes {
+  /** For an order, or for a filter on the standing order; and, with them, for pairs that the same index serves. */
+  missing: readonly MissingIndex[]
+  /** For pairs of a filter and a sort alone. */
+  forPairs: readonly MissingIndex[]
+}
+
+/** For an order, and for a filter that looks for one value; `undefined` for a filter that no index puts in front of an order. */
+function wantedIndex(
+  list: ListDeclaration,
+  rows: readonly string[],
+  { query, filter, order }: DeclaredQuery,
+): WantedIndex | undefined {
+  if (filter === undefined) return { query, equal: rows, order }
+  if (filter.kind !== 'equals') return undefined
+  return { query, equal: [...new Set([...rows, fieldOf(list, filter.field).column])], order }
 }
 
 /** The columns that `where` wants to equal one value, found out with a made-up caller. */
-function rowColumns({ where, fields, access }: ListDeclaration): string[] {
+export function rowColumns({ where, fields, access }: ListDeclaration): string[] {
   const conditions = where && sample(where, access)
   if (!conditions) return []
   return Object.entries(conditions).flatMap(([name, value]) =>
@@ -56,17 +56,26 @@ function sample(where: RowAccess, access: ListDeclaration['access']): ReturnType
   }
 }
 
-/** What is missing. An index that is advised for one query may serve another. */
-export function missingIndexes(list: ListDeclaration, table: Table, engine: Engine): MissingIndex[] {
-  const indexes = [...table.indexes]
-  const missing: MissingIndex[] = []
-  for (const wanted of wantedIndexes(list)) {
-    if (indexes.some((index) => serves(index, wanted))) continue
-    const index = indexFor(wanted)
-    indexes.push(index)
-    missing.push({ query: wanted.query, statement: createIndex(list.table, index, engine) })
+/** What is missing. An index that is advised for one query may serve others, and then is advised once, with all of them. */
+export function missingIndexes(list: ListDeclaration, table: Table, engine: Engine): MissingIndexes {
+  const { single, pairs } = declaredQueries(list)
+  const rows = rowColumns(list)
+  const advised: { index: Index; queries: string[] }[] = []
+  const advise = (query: DeclaredQuery): void => {
+    const wanted = wantedIndex(list, rows, query)
+    if (!wanted || table.indexes.some((index) => serves(index, wanted))) return
+    const serving = advised.find(({ index }) => serves(index, wanted))
+    if (serving) serving.queries.push(wanted.query)
+    else advised.push({ index: indexFor(wanted), queries: [wanted.query] })
   }
-  return missing
+  single.forEach(advise)
+  const ofSingle = advised.length
+  pairs.forEach(advise)
+  const missing = advised.map(({ index, queries }) => ({
+    queries,
+    statement: createIndex(list.table, index, engine),
+  }))
+  return { missing: missing.slice(0, ofSingle), forPairs: missing.slice(ofSingle) }
 }
 
 /** The one index that a query wants, when it is missing. */
@@ -77,11 +86,13 @@ export function missingIndex(
   engine: Engine,
 ): MissingIndex[] {
   if (indexes.some((index) => serves(index, wanted))) return []
-  return [{ query: wanted.query, statement: createIndex(table, indexFor(wanted), engine) }]
+  return [{ queries: [wanted.query], statement: createIndex(table, indexFor(wanted), engine) }]
 }
 
 /** Whether reading the index forward or backward gives the rows in their order. */
-export function serves({ columns }: Index, { equal, order }: WantedIndex): boolean {
+function serves({ unique, columns }: Index, { equal, order }: WantedIndex): boolean {
+  // One row at most has no order.
+  if (unique && columns.every(({ column }) => equal.includes(column))) return true
   const open = new Set(equal)
   let position = 0
   while (position < columns.length && open.delete(columns[position]!.column)) position += 1
@@ -99,7 +110,10 @@ function indexFor({ equal, order }: WantedIndex): Index {
     ...equal.map((column) => ({ column, descending: false })),
     ...keys.map(({ field, descending }) => ({ column: field.column, descending })),
   ]
-  return { name: columns.map(({ column }) => column).join('_'), unique: false, columns }
+  // Two orders of the same columns are two indexes, unless one is the other's reverse.
+  const mixed = new Set(keys.map(({ descending }) => descending)).size > 1
+  const parts = columns.map(({ column, descending }) => (mixed && descending ? `${column}_desc` : column))
+  return { name: parts.join('_'), unique: false, columns }
 }
 
 function createIndex(table: string, { name, columns }: Index, engine: Engine): string {
