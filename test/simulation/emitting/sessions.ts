@@ -54,17 +54,18 @@ export class Sessions {
     const dead = ids.filter((id) => tables.dispatchers.has(id) && !this.locks.get(id)?.open)
     for (const id of dead) {
       trace('sessions', `dispatcher ${id} is struck off`)
-      this.#overtake(id, this.locks.get(id)!)
+      this.#overtake(dead, this.locks.get(id)!)
     }
     return dead.reduce((lanes, id) => lanes + tables.strike(id), 0)
   }
 
-  #overtake(id: number, { process, heard }: Session): void {
+  /** @param dead the numbers that are struck off together: a process may have given up one of them and lost another. */
+  #overtake(dead: readonly number[], { process, heard }: Session): void {
     const { receivers, tables, time, fail } = this.world
     this.overtaken.add(process)
     // It has noticed, and has another number by now, which is its own also while a session is made anew for it.
     for (const [number, other] of this.locks)
-      if (number !== id && other.process === process && tables.dispatchers.has(number)) return
+      if (!dead.includes(number) && other.process === process && tables.dispatchers.has(number)) return
     // Whoever sleeps cannot end what it has under way.
     const awake = process.alive && process.suspendedUntil < time.now - 50
     for (const call of receivers.calls)
