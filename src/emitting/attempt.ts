@@ -122,6 +122,21 @@ export function createAttempt({ agent, clock }: { agent: OutboundAgent; clock: C
   }
 }
 
+/** Of an attempt that cannot be made: its event is no longer kept. */
+export function withoutPayload(at: number): AttemptResult {
+  return {
+    at,
+    durationMs: 0,
+    status: null,
+    error: 'the payload is no longer kept',
+    failure: 'payload-gone',
+    phases: null,
+    requestHeaders: '{}',
+    responseHeaders: null,
+    responseBody: null,
+  }
+}
+
 function failureOf(outcome: Outcome, timeout: number, directive: Directive | undefined): Failure | undefined {
   const { error, status, headers, step } = outcome
   if (error instanceof OutOfTime) return failureOfTime(step, timeout)

@@ -4,15 +4,22 @@ import { StorageUnavailable } from '../storage/unavailable.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Completion, DeliveryQueue } from './store.ts'
 
-/** Completions of one commit, and of one from which something follows: each of those takes several statements. */
+/** Completions of one commit, and of one from which something follows: those take more statements, and hold locks. */
 const batch = 500
 const batchWithMore = 50
 /** How long to wait before a write that failed is tried again, in milliseconds. */
 const pause = 500
 
+/** What is to be told of an attempt. */
+export interface Notice {
+  type: string
+  data: object
+}
+
 /** What follows from a completion, and is to be there if and only if that is. */
 export interface Following {
-  within(tx: Tx): Promise<void>
+  /** Returns what is to be told. Runs beside what follows from the others of the same commit. */
+  within(tx: Tx): Promise<readonly Notice[]>
   committed(): void
 }
 
@@ -25,29 +32,43 @@ interface Waiting {
 export interface CompletionsParts {
   queue: Pick<DeliveryQueue, 'complete' | 'completeWithin'>
   database: Pick<Database, 'transaction'>
+  /** Tells, in the transaction of what it follows from. */
+  tell: (tx: Tx, notices: readonly Notice[]) => Promise<void>
+  /** Called when some were written: fewer are unwritten now. */
+  written?: () => void
   clock: Clock
   log: Log
 }
 
 /**
- * Writes the ends of attempts in batches: while one commit runs, the next ones gather. A commit that fails is tried
- * again until `abandon`; the deliveries are then attempted once more.
+ * Writes the ends of attempts in batches: while one commit runs, the next ones gather. Those from which something follows
+ * have commits of their own, beside the others, which need not wait for them. A commit that fails is tried again until
+ * `abandon`; the deliveries are then attempted once more.
  */
 export class Completions {
   readonly #parts: CompletionsParts
-  #waiting: Waiting[] = []
-  #writing = false
+  readonly #plain = new Gathering(batch, (some) => this.#persist(some, () => this.#writePlain(some)))
+  readonly #withMore = new Gathering(batchWithMore, (some) =>
+    this.#persist(some, () => this.#writeAndFollow(some)),
+  )
   readonly #abandoned = new AbortController()
+  #unwritten = 0
 
   constructor(parts: CompletionsParts) {
     this.#parts = parts
   }
 
+  /** Those that wait to be written, or are being written now. */
+  get unwritten(): number {
+    return this.#unwritten
+  }
+
   /** Resolves when the completion is durable, or when all are abandoned. */
   add(completion: Completion, following?: Following): Promise<void> {
-    return new Promise((resolve) => {
-      this.#waiting.push({ completion, following, done: resolve })
-      if (!this.#writing) void this.#write()
+    this.#unwritten += 1
+    return new Promise((done) => {
+      const gathering = following ? this.#withMore : this.#plain
+      gathering.add({ completion, following, done })
     })
   }
 
@@ -56,35 +77,26 @@ export class Completions {
     this.#abandoned.abort()
   }
 
-  async #write(): Promise<void> {
-    this.#writing = true
-    // What completes in this same turn of the loop shares the first commit.
-    await new Promise((resolve) => setImmediate(resolve))
-    while (this.#waiting.length > 0) {
-      const all = this.#waiting.splice(0, batch)
-      const plain = all.filter(({ following }) => !following)
-      if (plain.length > 0) await this.#persist(plain, () => this.#writePlain(plain))
-      const more = plain.length === all.length ? [] : all.filter(({ following }) => following)
-      while (more.length > 0) {
-        const some = more.splice(0, batchWithMore)
-        await this.#persist(some, () => this.#writeAndFollow(some))
-      }
-    }
-    this.#writing = false
-  }
-
   #writePlain(waiting: readonly Waiting[]): Promise<void> {
     return this.#parts.queue.complete(waiting.map(({ completion }) => completion))
   }
 
   async #writeAndFollow(waiting: readonly Waiting[]): Promise<void> {
-    const { database, queue, log } = this.#parts
+    const { database, queue, tell, log } = this.#parts
     try {
       await database.transaction(
         async (tx) => {
+          const counted = await queue.completeWithin(
+            tx,
+            waiting.map(({ completion }) => completion),
+          )
           // Nothing follows from what somebody else wrote down before.
-          for (const { completion, following } of waiting)
-            if (await queue.completeWithin(tx, completion)) await following!.within(tx)
+          const following = waiting
+            .filter(({ completion }) => counted.has(completion.delivery.id))
+            .map(async (one) => one.following!.within(tx))
+          // Statements that go out together, and none that goes on behind a rollback.
+          await Promise.allSettled(following)
+          await tell(tx, (await Promise.all(following)).flat())
         },
         { lane: 'work' },
       )
@@ -120,6 +132,34 @@ export class Completions {
         await sleep(this.#parts.clock, pause, this.#abandoned.signal).catch(() => undefined)
       }
     }
+    this.#unwritten -= waiting.length
     for (const { done } of waiting) done()
+    this.#parts.written?.()
+  }
+}
+
+/** Gathers what comes while a batch is written. */
+class Gathering {
+  readonly #most: number
+  readonly #write: (some: readonly Waiting[]) => Promise<void>
+  #waiting: Waiting[] = []
+  #writing = false
+
+  constructor(most: number, write: (some: readonly Waiting[]) => Promise<void>) {
+    this.#most = most
+    this.#write = write
+  }
+
+  add(one: Waiting): void {
+    this.#waiting.push(one)
+    if (!this.#writing) void this.#writeAll()
+  }
+
+  async #writeAll(): Promise<void> {
+    this.#writing = true
+    // What completes in this same turn of the loop shares the first commit.
+    await new Promise((resolve) => setImmediate(resolve))
+    while (this.#waiting.length > 0) await this.#write(this.#waiting.splice(0, this.#most))
+    this.#writing = false
   }
 }

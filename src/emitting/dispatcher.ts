@@ -3,12 +3,12 @@ import type { Worker } from '../http/room.ts'
 import { NotSent } from '../network/exchange.ts'
 import type { Database } from '../storage/database.ts'
 import type { Log } from '../telemetry/log.ts'
-import type { Attempt, AttemptResult } from './attempt.ts'
+import { withoutPayload, type Attempt, type AttemptResult } from './attempt.ts'
 import { Completions, type Following } from './completions.ts'
 import { Cut } from './cut.ts'
 import type { Destination, Destinations } from './destinations.ts'
 import type { Health } from './health.ts'
-import type { Ending, Lane, Queued } from './lanes.ts'
+import { endingOf, type Ending, type Lane, type Queued } from './lanes.ts'
 import type { DeliveryMetrics } from './metrics.ts'
 import type { Notices } from './notices.ts'
 import type { Claimed, Completion, DeliveryQueue, FreshDelivery, Payload } from './store.ts'
@@ -17,6 +17,8 @@ import { judge } from './verdict.ts'
 
 /** Attempts under way in one process. */
 const mostRunning = 500
+/** Those together with attempts that are over and not yet written down, which a crash would make once more. */
+export const mostUnknown = 1_000
 /** From here on, subscribers that have something under way get no more of it. */
 const scarceFrom = 250
 /** Attempts of subscribers that did not answer lately, of all of those. */
@@ -36,7 +38,7 @@ export interface DispatcherParts {
   /** Counts how attempts end. */
   health: Pick<Health, 'record'>
   /** What follows for the subscriber: it is told, warned or disabled. */
-  following: Notices['following']
+  notices: Pick<Notices, 'following' | 'tell'>
   metrics: DeliveryMetrics
   clock: Clock
   random: Random
@@ -68,7 +70,11 @@ export class Dispatcher implements Worker {
 
   constructor(parts: DispatcherParts) {
     this.#parts = parts
-    this.#completions = new Completions(parts)
+    this.#completions = new Completions({
+      ...parts,
+      tell: (...told) => parts.notices.tell(...told),
+      written: () => this.#pump(),
+    })
     this.#supply = new Supply({
       ...parts,
       filled: (lane) => this.#fill(lane),
@@ -154,13 +160,19 @@ export class Dispatcher implements Worker {
     this.#pump()
   }
 
+  /** How many more attempts may begin. */
+  get #places(): number {
+    const running = this.#running
+    return Math.min(mostRunning, mostUnknown - this.#completions.unwritten) - running
+  }
+
   /** Begins what waits, one lane after the other, as far as there are places. */
   #pump(): void {
     const { clock, queue } = this.#parts
     // Others may have the lanes by now: it goes on when the queue knows.
     if (this.#ready.size === 0 || !queue.sure()) return
     const now = clock.now()
-    for (let passed = 0; passed < mostPassedOver && this.#running < mostRunning && !this.#stopped;) {
+    for (let passed = 0; passed < mostPassedOver && this.#places > 0 && !this.#stopped;) {
       const [lane] = this.#ready
       if (!lane) return
       this.#ready.delete(lane)
@@ -174,7 +186,7 @@ export class Dispatcher implements Worker {
   #beginSome(lane: Lane, now: number): boolean {
     const scarce = this.#running >= scarceFrom
     const share = this.#ready.size === 0 ? mostRunning : perTurn
-    let room = Math.min(lane.room(now, scarce), share, mostRunning - this.#running)
+    let room = Math.min(lane.room(now, scarce), share, this.#places)
     if (lane.suspect) room = Math.min(room, mostSuspect - this.#suspects)
     let began = false
     for (; room > 0; room -= 1) {
@@ -205,7 +217,10 @@ export class Dispatcher implements Worker {
     const { suspect } = lane
     this.#running += 1
     if (suspect) this.#suspects += 1
+    let ended = false
     const end = (ending: Ending): void => {
+      if (ended) return
+      ended = true
       this.#running -= 1
       if (suspect) this.#suspects -= 1
       lane.end(ending, this.#parts.clock.now())
@@ -231,11 +246,15 @@ export class Dispatcher implements Worker {
       if (error instanceof NotSent) sent = false
       else this.#parts.log.error({ err: error, deliveryId: id }, 'a delivery could not be carried out')
     }
+    end('broken-off')
     this.#supply.settle(id)
     if (destination.ordered || !sent) this.#supply.hint(lane.id)
   }
 
-  /** @param end called as soon as the exchange is over: writing it down takes no place. */
+  /**
+   * @param end called as soon as the exchange is over: writing it down takes no place. Unless something follows from it:
+   * that takes longer to write, and no more of it is to gather than a subscriber may have under way.
+   */
   async #deliver(
     { delivery, payload }: Queued,
     lane: Lane,
@@ -244,37 +263,36 @@ export class Dispatcher implements Worker {
   ): Promise<void> {
     const { attempt, clock, health, metrics, random } = this.#parts
     const cut = this.#cut
-    let ending: Ending = 'broken-off'
     let event: Payload | undefined
     let result: AttemptResult
     try {
       event = payload ?? (await this.#supply.payloads.one(delivery.event))
-      if (event) {
-        const { target, timeout, httpSignature } = destination
-        const keys = destination.keysAt(clock.now())
-        const maySend = this.#maySend
-        result = await attempt({ target, event, keys, httpSignature, timeout, maySend }, cut)
-        ending = endingOf(result)
-      } else result = withoutPayload(clock.now())
+      if (!event) {
+        end('broken-off')
+        return await this.#complete(delivery, 'dead', clock.now(), withoutPayload(clock.now()))
+      }
+      const { target, timeout, httpSignature } = destination
+      const keys = destination.keysAt(clock.now())
+      const maySend = this.#maySend
+      result = await attempt({ target, event, keys, httpSignature, timeout, maySend }, cut)
     } catch (error) {
       // The table still says that it is to be attempted.
       if (cut.reason) return
       throw error
-    } finally {
-      end(ending)
     }
-    if (!event) return this.#complete(delivery, 'dead', clock.now(), result)
-
     const verdict = judge(result, destination.schedule, delivery.begun, random)
     metrics.attempted(verdict.kind, result.durationMs)
     health.record(destination.id, verdict.kind === 'delivered', result.durationMs)
-    const following = this.#parts.following(delivery, destination, event, verdict, result)
+    const following = this.#parts.notices.following(delivery, destination, event, verdict, result)
     const now = clock.now()
-    if (verdict.kind !== 'retry') await this.#complete(delivery, verdict.kind, now, result, following)
-    else {
-      await this.#complete(delivery, 'pending', now + verdict.delay, result, following)
-      if (verdict.delay < pollEvery) this.#wakeIn(verdict.delay + 1, () => this.#supply.hint(lane.id))
-    }
+    const [status, at] =
+      verdict.kind === 'retry' ? (['pending', now + verdict.delay] as const) : [verdict.kind, now]
+    const written = this.#complete(delivery, status, at, result, following)
+    if (!following) end(endingOf(result))
+    await written
+    end(endingOf(result))
+    if (verdict.kind === 'retry' && verdict.delay < pollEvery)
+      this.#wakeIn(verdict.delay + 1, () => this.#supply.hint(lane.id))
     if (verdict.kind === 'dead')
       this.#parts.log.warn(
         {
@@ -297,24 +315,5 @@ export class Dispatcher implements Worker {
   ): Promise<void> {
     const finishedAt = status === 'pending' ? null : at
     return this.#completions.add({ delivery, status, dueAt: at, finishedAt, attempt }, following)
-  }
-}
-
-function endingOf({ status }: AttemptResult): Ending {
-  if (status === null) return 'silent'
-  return status === 408 || status === 429 || status >= 500 ? 'refused' : 'answered'
-}
-
-function withoutPayload(at: number): AttemptResult {
-  return {
-    at,
-    durationMs: 0,
-    status: null,
-    error: 'the payload is no longer kept',
-    failure: 'payload-gone',
-    phases: null,
-    requestHeaders: '{}',
-    responseHeaders: null,
-    responseBody: null,
   }
 }

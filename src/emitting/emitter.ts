@@ -54,6 +54,14 @@ export interface Emitter {
     event: NewEvent,
     subscriberIds: readonly string[],
   ) => Promise<Emitted & { deliveryIds: number[] }>
+  /** The same of many, none of which has an id: a few statements. */
+  eachToThese: (tx: Tx, addressed: readonly Addressed[]) => Promise<void>
+}
+
+/** An event, and who is to get it. */
+export interface Addressed {
+  event: NewEvent
+  subscriberIds: readonly string[]
 }
 
 export interface Settled {
@@ -151,6 +159,19 @@ export function createEmitter({ engine, clock, catalogue, fanOut, generation }: 
         .execute()
       const fresh = made.map((delivery) => freshOf(delivery, prepared, before))
       return { id, eventId, fresh, deliveryIds: made.map((delivery) => delivery.id) }
+    },
+
+    async eachToThese(tx, addressed) {
+      if (addressed.length === 0) return
+      const now = clock.now()
+      const prepared = addressed.map(({ event }) => prepareEvent(event, now))
+      const recorded = await recordEvents(engine, tx, prepared, now, null)
+      const rows = addressed.flatMap(({ subscriberIds }, index) => {
+        const one = recorded[index]!
+        if (one instanceof Problem) throw one
+        return subscriberIds.map((id) => newDelivery(one.id, id, now, now))
+      })
+      await fanOut.insert(tx, rows)
     },
   }
 }

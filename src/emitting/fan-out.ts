@@ -75,6 +75,12 @@ export class FanOut {
     return { made: made.then((result) => (all && rows.length <= mostTold ? result.rows : undefined)) }
   }
 
+  /** Makes these deliveries, all of one moment. */
+  async insert(tx: Tx, rows: readonly NewDelivery[]): Promise<void> {
+    for (let from = 0; from < rows.length; from += rowsPerInsert)
+      await tx.executeQuery(this.#insert(rows.slice(from, from + rowsPerInsert)))
+  }
+
   /** Subscribers that any of the events may be for, by their ids. */
   async candidates(tx: Tx, events: readonly PreparedEvent[]): Promise<Candidate[]> {
     if (events.length === 0) return []

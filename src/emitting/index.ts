@@ -115,7 +115,7 @@ export function createEmitting(parts: EmittingParts): Emitting {
     destinations: new Destinations({ database, keyring, secrets, defaults: { timeout, schedule } }),
     attempt: createAttempt({ agent, clock }),
     health,
-    following: (...about) => notices.following(...about),
+    notices,
     metrics: deliveryMetrics(metrics),
     clock,
     random,

@@ -1,7 +1,7 @@
 import type { Random } from '../clock.ts'
 import { Breaker } from './breaker.ts'
 import type { Destination } from './destinations.ts'
-import { beginning, type Claimed, type Payload, type Place } from './store.ts'
+import { beginning, type AttemptRecord, type Claimed, type Payload, type Place } from './store.ts'
 
 /** A delivery that waits for a place in its lane. */
 export interface Queued {
@@ -25,6 +25,11 @@ export type Ending =
   | 'silent'
   /** This process ended it. */
   | 'broken-off'
+
+export function endingOf({ status }: Pick<AttemptRecord, 'status'>): Ending {
+  if (status === null) return 'silent'
+  return status === 408 || status === 429 || status >= 500 ? 'refused' : 'answered'
+}
 
 /** Deliveries of one kind, first attempts or retries, that were read and wait, and where reading goes on. */
 class Stock {

@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts'
 import type { Database, Tx } from '../storage/database.ts'
 import type { SubscribersTable } from '../storage/tables.ts'
 import type { AttemptResult } from './attempt.ts'
-import type { Following } from './completions.ts'
+import type { Following, Notice } from './completions.ts'
 import { holds, type Condition } from './conditions.ts'
 import { consequenceOf, disablesAt, reasonOfFailing, type DisablingPolicy } from './disabling.ts'
 import type { Destination } from './destinations.ts'
@@ -31,8 +31,8 @@ export interface NoticesParts {
   changed: (id: string) => void
 }
 
-/** One thing that follows from an attempt. */
-type Consequence = (tx: Tx) => Promise<unknown>
+/** One thing that follows from an attempt; returns what is to be told of it, if anything is. */
+type Consequence = (tx: Tx) => Notice | Promise<Notice | void> | undefined
 
 /**
  * What follows from attempts for their subscribers, and the events about it for the subscribers that admins marked as
@@ -61,7 +61,12 @@ export class Notices {
     if (consequences.length === 0) return undefined
     return {
       async within(tx) {
-        for (const follow of consequences) await follow(tx)
+        const notices: Notice[] = []
+        for (const follow of consequences) {
+          const notice = await follow(tx)
+          if (notice) notices.push(notice)
+        }
+        return notices
       },
       committed: () => {
         this.#parts.changed(destination.id)
@@ -93,7 +98,7 @@ export class Notices {
         else if (next === 'disable')
           yield (tx) => disable(tx, destination, reasonOfFailing(failingSince!), true)
       }
-      if (dead) yield (tx) => this.#emit(tx, 'delivery.dead', about)
+      if (dead) yield () => ({ type: 'delivery.dead', data: about })
     }
     if (verdict.kind !== 'retry' && verdict.disable !== undefined) {
       const reason = verdict.disable
@@ -104,14 +109,12 @@ export class Notices {
   /** That a subscriber was disabled, within the transaction that does it; then the caller wakes the dispatcher. */
   async disabled(tx: Tx, row: SubscribersTable): Promise<void> {
     if (row.operational === 1) return
-    await this.#emit(tx, 'subscriber.disabled', {
-      subscriber: subscriberOf(row),
-      reason: row.disabled_reason,
-    })
+    const data = { subscriber: subscriberOf(row), reason: row.disabled_reason }
+    await this.tell(tx, [{ type: 'subscriber.disabled', data }])
   }
 
   /** Of several deliveries and processes that notice the same, one tells it. */
-  async #failing(tx: Tx, id: string, about: object | undefined): Promise<void> {
+  async #failing(tx: Tx, id: string, about: object | undefined): Promise<Notice | undefined> {
     const changed = await this.#change(
       tx,
       id,
@@ -119,24 +122,25 @@ export class Notices {
       'failing_since',
       'is',
     )
-    if (changed && about) await this.#emit(tx, 'delivery.failing', about)
+    return changed && about ? { type: 'delivery.failing', data: about } : undefined
   }
 
-  async #recovered(tx: Tx, id: string, about: object): Promise<void> {
+  async #recovered(tx: Tx, id: string, about: object): Promise<Notice | undefined> {
     const health = { failing_since: null, warned_at: null }
-    if (await this.#change(tx, id, health, 'failing_since', 'is not'))
-      await this.#emit(tx, 'delivery.recovered', about)
+    const changed = await this.#change(tx, id, health, 'failing_since', 'is not')
+    return changed ? { type: 'delivery.recovered', data: about } : undefined
   }
 
-  async #warn(tx: Tx, { id, failingSince }: Destination, about: object): Promise<void> {
+  async #warn(tx: Tx, { id, failingSince }: Destination, about: object): Promise<Notice | undefined> {
     const warnedAt = this.#parts.clock.now()
-    if (!(await this.#change(tx, id, { warned_at: warnedAt }, 'warned_at', 'is'))) return
+    if (!(await this.#change(tx, id, { warned_at: warnedAt }, 'warned_at', 'is'))) return undefined
     const at = disablesAt({ failingSince, warnedAt }, this.#parts.disabling)
-    await this.#emit(tx, 'subscriber.disabling', {
+    const data = {
       ...about,
       failingSince: new Date(failingSince!).toISOString(),
       disablesAt: new Date(at!).toISOString(),
-    })
+    }
+    return { type: 'subscriber.disabling', data }
   }
 
   /** Whether the row was as expected. */
@@ -162,8 +166,9 @@ export class Notices {
     return row !== undefined
   }
 
-  /** Whether anybody is to get it; if not, there is no such event. */
-  async #emit(tx: Tx, type: string, data: object): Promise<boolean> {
+  /** Emits them to whoever is to get them; what nobody is to get makes no event. Few statements, however many they are. */
+  async tell(tx: Tx, notices: readonly Notice[]): Promise<void> {
+    if (notices.length === 0) return
     const { database, emitter } = this.#parts
     const rows = await tx
       .selectFrom('subscribers')
@@ -174,18 +179,21 @@ export class Notices {
       // Nobody removes them before their deliveries are written.
       .$if(database.engine === 'postgres', (locking) => locking.forKeyShare())
       .execute()
-    const wanting = rows.filter(
-      ({ event_types, conditions }) =>
-        matchesType(JSON.parse(event_types) as string[], type) &&
-        (conditions === null || holds(JSON.parse(conditions) as Condition[], data)),
-    )
-    if (wanting.length === 0) return false
-    await emitter.toThese(
+    const operational = rows.map(({ id, event_types, conditions }) => ({
+      id,
+      eventTypes: JSON.parse(event_types) as string[],
+      conditions: conditions === null ? [] : (JSON.parse(conditions) as Condition[]),
+    }))
+    const addressed = notices.map(({ type, data }) => ({
+      event: { type, data },
+      subscriberIds: operational
+        .filter(({ eventTypes, conditions }) => matchesType(eventTypes, type) && holds(conditions, data))
+        .map(({ id }) => id),
+    }))
+    await emitter.eachToThese(
       tx,
-      { type, data },
-      wanting.map(({ id }) => id),
+      addressed.filter(({ subscriberIds }) => subscriberIds.length > 0),
     )
-    return true
   }
 }
 

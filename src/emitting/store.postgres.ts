@@ -4,6 +4,7 @@ import type { Clock } from '../clock.ts'
 import type { PostgresDatabase } from '../storage/database.ts'
 import { claimSessions, type ClaimerList } from '../storage/postgres/claim-session.ts'
 import { Claimer } from '../storage/postgres/claimer.ts'
+import { prepare } from '../storage/postgres/prepared.ts'
 import { translateError } from '../storage/unavailable.ts'
 import {
   isRetry,
@@ -90,6 +91,8 @@ const complete = `
   select r.id, finished.attempts, r.at, r.duration_ms, r.http_status, r.error, r.failure, r.phases, r.request_headers,
     r.response_headers, r.response_body
   from result r join finished on finished.id = r.id on conflict do nothing`
+
+const completeAndTell = `${complete} returning delivery`
 
 const oldest = `
   select id, due from (
@@ -182,9 +185,10 @@ export function postgresQueue({ database, clock, onError }: PostgresQueueParts):
     async complete(completions) {
       await run('complete', complete, columnsOf(completions))
     },
-    async completeWithin(tx, completion) {
-      const { numAffectedRows } = await tx.executeQuery(CompiledQuery.raw(complete, columnsOf([completion])))
-      return numAffectedRows === 1n
+    async completeWithin(tx, completions) {
+      const query = prepare(CompiledQuery.raw(completeAndTell, columnsOf(completions)))
+      const { rows } = (await tx.executeQuery(query)) as { rows: { delivery: number }[] }
+      return new Set(rows.map(({ delivery }) => delivery))
     },
     sure: () => claimer.sure,
     leave: () => claimer.close(),

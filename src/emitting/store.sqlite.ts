@@ -94,11 +94,15 @@ export function sqliteQueue(database: SqliteDatabase): DeliveryQueue {
         { sql: finish, rows: completions.map(toFinish) },
         { sql: record, rows: completions.map(toRecord) },
       ]),
-    async completeWithin(tx, completion) {
-      const finished = await tx.executeQuery(CompiledQuery.raw(finish, toFinish(completion)))
-      if (finished.numAffectedRows !== 1n) return false
-      await tx.executeQuery(CompiledQuery.raw(record, toRecord(completion)))
-      return true
+    async completeWithin(tx, completions) {
+      const counted = new Set<number>()
+      for (const completion of completions) {
+        const finished = await tx.executeQuery(CompiledQuery.raw(finish, toFinish(completion)))
+        if (finished.numAffectedRows !== 1n) continue
+        await tx.executeQuery(CompiledQuery.raw(record, toRecord(completion)))
+        counted.add(completion.delivery.id)
+      }
+      return counted
     },
     sure: () => true,
     leave: () => Promise.resolve(),

@@ -95,8 +95,8 @@ export interface DeliveryQueue {
    * before, by whoever had the lane then, only a success still counts.
    */
   complete(completions: readonly Completion[]): Promise<void>
-  /** The same of one within a transaction. Returns whether it counts. */
-  completeWithin(tx: Tx, completion: Completion): Promise<boolean>
+  /** The same within a transaction. Returns the ids of those deliveries whose attempts count. */
+  completeWithin(tx: Tx, completions: readonly Completion[]): Promise<ReadonlySet<number>>
   /**
    * Whether the lanes that were taken are still ours, at this very moment. False when nobody knows: then it is found out, and
    * the listener of `attend` hears of it, by `regained` or by `lost`.

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { setTimeout as wait } from 'node:timers/promises'
+import { mostUnknown } from '../../src/emitting/dispatcher.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
@@ -30,8 +31,6 @@ export interface DeliveryCampaign {
 /** Deliveries that are left at which the callers pause. */
 const mostLeft = 1_500
 const longestStandstill = 120_000
-/** What a process may have under way, or not yet written down, when it is killed: a batch in the making, and one behind it. */
-const mostPerKill = 1_100
 /** Milliseconds by which a call may be seen after the kill of who sent it. */
 const seenLate = 5_000
 
@@ -75,7 +74,7 @@ export async function deliveryCampaign(
     await rest(looking)
     const outcome = await check(database, subscribers.all, calling.accepted, processes.killedAt)
     assert.ok(
-      outcome.again <= processes.kills * mostPerKill,
+      outcome.again <= processes.kills * mostUnknown,
       `${outcome.again} attempts were never written down, in ${processes.kills} kills`,
     )
     const { accepted, refused } = calling

@@ -14,7 +14,7 @@ export const environment = {
 /** Attempts of the schedule. */
 export const mostAttempts = 4
 
-/** A call as it came, and how it was answered: 0 is not at all. */
+/** A call as it came, and how it was answered: 0 is not at all, or to nobody, whose process was killed. */
 export interface AnsweredCall {
   /** As `performance.now` has it. */
   at: number
@@ -74,8 +74,9 @@ export async function subscribeAll(
     const calls: AnsweredCall[] = []
     const receiver = await startReceiver((response, { headers }) => {
       const { status, after } = answer(chance)
-      calls.push({ at: performance.now(), eventId: String(headers['webhook-id']), status })
-      give(response, status, after)
+      const call = { at: performance.now(), eventId: String(headers['webhook-id']), status: 0 }
+      calls.push(call)
+      if (status !== 0) setTimeout(() => give(response, call, status), after)
     })
     receivers.push(receiver)
     const json = { url: receiver.url, description: name, ...settings }
@@ -93,7 +94,8 @@ export async function subscribeAll(
   }
 }
 
-function give(response: ServerResponse, status: number, after: number): void {
-  if (status === 0) return
-  setTimeout(() => response.writeHead(status).end(), after)
+function give(response: ServerResponse, call: AnsweredCall, status: number): void {
+  if (response.destroyed) return
+  call.status = status
+  response.writeHead(status).end()
 }

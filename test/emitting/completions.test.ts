@@ -3,10 +3,10 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { systemClock } from '../../src/clock.ts'
 import { newId } from '../../src/crypto/ids.ts'
-import { Completions, type Following } from '../../src/emitting/completions.ts'
+import { Completions, type Following, type Notice } from '../../src/emitting/completions.ts'
 import { openQueue } from '../../src/emitting/queue.ts'
 import type { Completion, DeliveryQueue } from '../../src/emitting/store.ts'
-import type { Database } from '../../src/storage/database.ts'
+import type { Database, Tx } from '../../src/storage/database.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { StorageUnavailable } from '../../src/storage/unavailable.ts'
@@ -18,13 +18,21 @@ onEachEngine('completions', (engine) => {
   let database: Database
   let queue: DeliveryQueue
   let completions: Completions
+  /** Of each commit, also of those that failed. */
+  const told: (readonly Notice[])[] = []
 
   before(async () => {
     testDatabase = await engine.createDatabase()
     database = await openDatabase(testDatabase.url)
     await migrate(database)
     queue = openQueue({ database, clock: systemClock, onError: () => undefined })
-    completions = new Completions({ queue, database, clock: systemClock, log: createLog('silent') })
+    completions = new Completions({
+      queue,
+      database,
+      clock: systemClock,
+      log: createLog('silent'),
+      tell: async (_tx, notices) => void told.push(notices),
+    })
   })
 
   after(async () => {
@@ -95,6 +103,7 @@ onEachEngine('completions', (engine) => {
           .execute()
         const error = fails.shift()
         if (error) throw error
+        return [{ type: subscriberId, data: {} }]
       },
       committed() {
         this.commits += 1
@@ -122,6 +131,7 @@ onEachEngine('completions', (engine) => {
     const some = await Promise.all(Array.from({ length: 60 }, newDelivery))
     const plain = await newDelivery()
     const following = some.map(({ subscriberId }) => marking(subscriberId))
+    told.length = 0
     await Promise.all([
       ...some.map(({ id }, index) => completions.add(dead(id), following[index])),
       completions.add(dead(plain.id)),
@@ -129,6 +139,12 @@ onEachEngine('completions', (engine) => {
     for (const one of some) assert.deepEqual(await state(one), ['dead', 1, 1, 'told'])
     assert.deepEqual(await state(plain), ['dead', 1, 1, null])
     assert.ok(following.every(({ commits }) => commits === 1))
+    assert.deepEqual(
+      told.flat().map(({ type }) => type),
+      some.map(({ subscriberId }) => subscriberId),
+    )
+    assert.ok(told.length < 5, `told in ${told.length} steps`)
+    assert.equal(completions.unwritten, 0)
   })
 
   test('nothing follows from what somebody else has written down', async () => {
@@ -156,5 +172,36 @@ onEachEngine('completions', (engine) => {
     assert.deepEqual(await state(bad), ['dead', 1, 1, null])
     assert.deepEqual(await state(good), ['dead', 1, 1, 'told'])
     assert.equal(following.commits, 0)
+  })
+
+  test('the others do not wait for what follows from some', async () => {
+    const [slow, next, plain] = await Promise.all([newDelivery(), newDelivery(), newDelivery()])
+    const { promise: ended, resolve: end } = Promise.withResolvers<void>()
+    const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
+    const waiting: Following = {
+      async within() {
+        begin()
+        await ended
+        return []
+      },
+      committed: () => undefined,
+    }
+    // In no transaction: on SQLite there is one at a time, whoever waits in it.
+    const beside = new Completions({
+      queue: { ...queue, completeWithin: async () => new Set([slow.id, next.id]) },
+      database: { transaction: (work) => work(undefined as unknown as Tx, async () => ({ rows: [] })) },
+      clock: systemClock,
+      log: createLog('silent'),
+      tell: () => Promise.resolve(),
+    })
+    const first = beside.add(dead(slow.id), waiting)
+    await begun
+    const second = beside.add(dead(next.id), waiting)
+    await beside.add(dead(plain.id))
+    assert.deepEqual(await state(plain), ['dead', 1, 1, null])
+    assert.equal(beside.unwritten, 2)
+    end()
+    await Promise.all([first, second])
+    assert.equal(beside.unwritten, 0)
   })
 })

@@ -64,7 +64,10 @@ export class DispatcherNode {
       },
       attempt: receivers.attemptOf(world, process),
       health: { record: () => undefined },
-      following: () => undefined,
+      notices: {
+        following: () => undefined,
+        tell: () => Promise.reject(new Error('nothing follows here')),
+      },
       metrics: { attempted: () => undefined },
       clock: process,
       random: () => chance.next(),

@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { AttemptResult } from './attempt.ts'
+import type { Following } from './completions.ts'
+import type { Destination } from './destinations.ts'
+import { Dispatcher, mostUnknown } from './dispatcher.ts'
+import type { Completion, DeliveryQueue, Wanted } from './store.ts'
+
+const answer: AttemptResult = {
+  at: 0,
+  durationMs: 1,
+  status: 204,
+  error: null,
+  failure: null,
+  phases: null,
+  requestHeaders: '{}',
+  responseHeaders: null,
+  responseBody: null,
+}
+
+/** A dispatcher of one subscriber that has so many deliveries. Nothing is written down until it is let. */
+function dispatching(deliveries: number, following?: Following) {
+  const writes: (() => void)[] = []
+  const attempted: number[] = []
+  const rows = Array.from({ length: deliveries }, (_, index) => ({ id: index + 1, dueAt: 0 }))
+  const write = <T>(done: T): Promise<T> => new Promise((resolve) => writes.push(() => resolve(done)))
+  const idsOf = (completions: readonly Completion[]) => completions.map(({ delivery }) => delivery.id)
+  const remove = (ids: readonly number[]): void => {
+    for (const id of ids) rows[id - 1]!.dueAt = Infinity
+  }
+  const queue: Partial<DeliveryQueue> = {
+    attend: async () => undefined,
+    due: async () => ({ ids: ['s'], next: undefined }),
+    take: async (ids) => [...ids],
+    subscribers: async () => [{ id: 's' } as never],
+    read: async ([wanted]) => {
+      const { behind, count, retries } = wanted as Exclude<Wanted, { ordered: true }>
+      const left = retries ? [] : rows.filter(({ id, dueAt }) => dueAt === 0 && id > behind.id)
+      return left
+        .slice(0, count)
+        .map(({ id }) => ({ id, event: id, subscriberId: 's', number: 1, begun: 1, dueAt: 0 }))
+    },
+    payloads: async (events) =>
+      new Map(
+        events.map((event) => [event, { event_id: `e-${event}`, type: 'a', payload: Buffer.from('{}') }]),
+      ),
+    complete: (completions) => write(undefined).then(() => remove(idsOf(completions))),
+    completeWithin: (_tx, completions) =>
+      write(new Set(idsOf(completions))).then((ids) => {
+        remove([...ids])
+        return ids
+      }),
+    sure: () => true,
+  }
+  const destination = {
+    id: 's',
+    concurrency: 100,
+    ordered: false,
+    target: {},
+    keysAt: () => [],
+    schedule: [],
+  }
+  const dispatcher = new Dispatcher({
+    database: {
+      signal: () => undefined,
+      onSignal: () => () => undefined,
+      transaction: (work) => work(undefined as never, async () => ({ rows: [] })),
+    },
+    queue: queue as DeliveryQueue,
+    destinations: { open: async () => destination as unknown as Destination },
+    attempt: async ({ event }) => {
+      attempted.push(Number(event.event_id.slice(2)))
+      return answer
+    },
+    health: { record: () => undefined },
+    notices: { following: () => following, tell: () => Promise.resolve() },
+    metrics: { attempted: () => undefined },
+    clock: { now: () => 0, after: () => () => undefined },
+    random: Math.random,
+    log: { error: assert.fail } as never,
+    close: () => Promise.resolve(),
+  })
+  dispatcher.start()
+  return {
+    attempted,
+    /** Lets everything go on until it waits for what is written. */
+    rest: async (): Promise<void> => {
+      for (let before = -1; before !== attempted.length;) {
+        before = attempted.length
+        for (let turns = 0; turns < 20; turns += 1) await new Promise((resolve) => setImmediate(resolve))
+      }
+    },
+    write: () => writes.shift()!(),
+  }
+}
+
+test('what is not written down yet is bounded, and goes on when some of it is', async () => {
+  const { attempted, rest, write } = dispatching(2 * mostUnknown)
+  await rest()
+  assert.equal(attempted.length, mostUnknown)
+  write()
+  await rest()
+  assert.ok(attempted.length > mostUnknown, 'it goes on')
+  assert.equal(new Set(attempted).size, attempted.length, 'each once')
+})
+
+test('no more of that from which something follows is unwritten than the subscriber may have under way', async () => {
+  const following: Following = { within: async () => [], committed: () => undefined }
+  const { attempted, rest, write } = dispatching(300, following)
+  await rest()
+  assert.equal(attempted.length, 100)
+  write()
+  await rest()
+  assert.ok(attempted.length > 100, 'it goes on')
+})
