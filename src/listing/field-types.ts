@@ -5,11 +5,12 @@ import { readDecimal } from '../paging/decimal.ts'
 import { canonicalTime, InvalidTime, showTime } from '../paging/time.ts'
 import { isStorableText } from '../storage/text.ts'
 import type { Engine } from '../storage/query-runner.ts'
+import { placeInForm, type TimeForm } from './stored-times.ts'
 
 /**
  * What a field holds. `time` is canonical text (paging/time.ts), `milliseconds` an integer since 1970. `integer` fits a
  * double, `bigint` and `numeric` are shown as texts. `timestamp` is PostgreSQL's, with or without a zone; SQLite has none,
- * and there it is `timeText`, a text that sorts as the times do, whose filters take texts of the same form.
+ * and there it is `timeText`, a text that sorts as the times do; filters compare with texts of the form that its rows have.
  */
 export type FieldType =
   | 'text'
@@ -47,7 +48,8 @@ export interface TypeRules {
   /** What a cursor carries of a value, where that is not what was read. */
   carry?: (value: string | number) => KeyValue
   cursor: CursorKey['type']
-  read(text: string): Place
+  /** @param stored how the column writes times, where that is known. */
+  read(text: string, stored?: TimeForm): Place
   schema(description: string): TSchema
 }
 
@@ -131,7 +133,10 @@ export const fieldTypes: Record<FieldType, TypeRules> = {
   timeText: {
     show: (value) => showTimestamp(String(value)),
     cursor: 'any',
-    read: (text) => (/^\d{4}-\d\d-\d\d/.test(text) ? readText(text) : undefined),
+    read(text, stored) {
+      if (stored) return placeInForm(withPlus(text), stored)
+      return /^\d{4}-\d\d-\d\d/.test(text) ? readText(text) : undefined
+    },
     schema: text,
   },
   date: {
@@ -212,10 +217,13 @@ function readNumeric(text: string): Place {
 }
 
 /** A plus sign that was not escaped is a space in a query string: it comes back. */
+function withPlus(text: string): string {
+  return text.replace(/(:\d\d(?:\.\d+)?) (\d\d(?::?\d\d)?)$/, '$1+$2')
+}
+
 function readTime(text: string, shape: (canonical: string) => KeyValue): Place {
-  const signed = text.replace(/(:\d\d(?:\.\d+)?) (\d\d(?::?\d\d)?)$/, '$1+$2')
   try {
-    return { at: shape(canonicalTime(signed)) }
+    return { at: shape(canonicalTime(withPlus(text))) }
   } catch (error) {
     if (error instanceof InvalidTime) return undefined
     throw error

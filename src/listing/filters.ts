@@ -116,7 +116,7 @@ function range(operator: '>=' | '>' | '<=' | '<', open: 'above' | 'below'): Kind
 
 function readPlace(text: string, field: Field): Place {
   if (field.values && !field.values.includes(text)) return undefined
-  return fieldTypes[field.type].read(text)
+  return fieldTypes[field.type].read(text, field.stored)
 }
 
 /** Few statements serve every number of values: the last one is repeated up to the next size. */

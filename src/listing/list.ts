@@ -1,5 +1,6 @@
 import type { Access, Principal } from '../http/principal.ts'
 import type { FieldType } from './field-types.ts'
+import type { TimeForm } from './stored-times.ts'
 
 export interface Field {
   column: string
@@ -9,6 +10,8 @@ export interface Field {
   hidden?: boolean
   /** Of an `enum`: all there are. */
   values?: readonly string[]
+  /** Of a `timestamp` on SQLite: how its rows write times, where all do it alike. */
+  stored?: TimeForm
   description: string
 }
 

@@ -7,6 +7,7 @@ import { indexName, quote, quoteTable } from '../names.ts'
 import { standingOrder } from '../order.ts'
 import { missingIndex, missingIndexes, type MissingIndex, type MissingIndexes } from './index-advice.ts'
 import { inspectTable, type Table } from './table.ts'
+import { withTimeForms } from './time-forms.ts'
 
 /** What a declared list and its table say of each other. */
 export interface CheckedList {
@@ -58,7 +59,7 @@ export async function checkList(database: Database, list: ListDeclaration): Prom
     if (other) missingForMany.push(...missingForExpansion(expansion, other, engine))
     expand.push(other ? { ...expansion, fields: knownFields(expansion.fields, other, engine) } : expansion)
   }
-  const readable = { ...list, fields, expand }
+  const readable = { ...list, fields: withTimeForms(database, list, fields, table), expand }
   const keeping = faults.length === 0 ? await checkKeeping(database, readable, table) : nothingKept
   faults.push(...keeping.faults)
   const known = { ...readable, kept: keeping.kept }

@@ -5,6 +5,7 @@ interface ColumnRow {
   name: string
   type: string
   notnull: number
+  dflt_value: string | null
   pk: number
 }
 interface IndexRow {
@@ -28,12 +29,16 @@ export async function inspectSqliteTable(
     [name],
   )
   if (!found) return undefined
-  const columns = connection.all<ColumnRow>('select name, type, "notnull", pk from pragma_table_xinfo(?)', [
-    name,
-  ])
+  const columns = connection.all<ColumnRow>(
+    'select name, type, "notnull", dflt_value, pk from pragma_table_xinfo(?)',
+    [name],
+  )
   const described = columns.map(
-    ({ name, type, notnull, pk }) =>
-      [name, { type: affinityOf(type), nullable: notnull === 0 && pk === 0 }] as const,
+    ({ name, type, notnull, pk, dflt_value }) =>
+      [
+        name,
+        { type: affinityOf(type), nullable: notnull === 0 && pk === 0, byDefault: dflt_value ?? undefined },
+      ] as const,
   )
   const keys = columns.filter(({ pk }) => pk > 0).toSorted((a, b) => a.pk - b.pk)
   // The one kind of column that is the rowid itself: no index is needed, and every index ends in it.

@@ -1,0 +1,46 @@
+import type { Database, SqliteDatabase } from '../../storage/database.ts'
+import { quote, quoteTable } from '../names.ts'
+import type { Field, ListDeclaration } from '../list.ts'
+import { ownForm, timeFormOf, type TimeForm } from '../stored-times.ts'
+import type { Table } from './table.ts'
+
+/** Rows whose times are looked at. */
+const looked = 100
+
+/**
+ * On SQLite, the fields that filters compare as times, each with how its rows write them: somebody asks with
+ * `2026-01-31T08:30:00Z` for what the table holds as `2026-01-31 08:30:00`.
+ */
+export function withTimeForms(
+  database: Database,
+  { table: name, filters }: ListDeclaration,
+  fields: Readonly<Record<string, Field>>,
+  { columns }: Table,
+): Record<string, Field> {
+  if (database.engine !== 'sqlite') return { ...fields }
+  const filtered = new Set(filters.map(({ field }) => field))
+  const known = Object.entries(fields).map(([key, field]): [string, Field] => {
+    const found = columns.get(field.column)
+    if (field.type !== 'timeText' || !filtered.has(key) || !found) return [key, field]
+    const values = someOf(database, name, field.column)
+    const stored = values.length > 0 ? timeFormOf(values) : formByDefault(found.byDefault)
+    return [key, stored ? { ...field, stored } : field]
+  })
+  return Object.fromEntries(known)
+}
+
+function someOf({ readConnection }: SqliteDatabase, table: string, column: string): unknown[] {
+  return readConnection
+    .all<{ value: unknown }>(
+      `select ${quote(column)} as value from ${quoteTable(table)} where ${quote(column)} is not null limit ${looked}`,
+    )
+    .map(({ value }) => value)
+}
+
+/** Of a table without rows. */
+function formByDefault(expression: string | undefined): TimeForm | undefined {
+  return expression !== undefined &&
+    /^\(?\s*(?:current_timestamp|datetime\s*\(\s*'now'\s*\))\s*\)?$/i.test(expression)
+    ? ownForm
+    : undefined
+}
