@@ -1,14 +1,10 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { setStatus, subscribe } from './deliver/subscribers.ts'
-import { emitPaced, now, type Paced } from './dispatch/paced.ts'
+import { besideHanging, subscribers } from './dispatch/beside-hanging.ts'
+import { delaysOf, type Dispatching } from './dispatch/delays.ts'
+import { emitPaced, now } from './dispatch/paced.ts'
 import { copySubscribers, queueDeliveries } from './dispatch/rows.ts'
-import {
-  createDatabase,
-  engineTitles,
-  readNumber,
-  type BenchDatabase,
-  type EngineName,
-} from './harness/databases.ts'
+import { createDatabase, engineTitles, readNumber, type EngineName } from './harness/databases.ts'
 import { adminKey, production, startPostern, type Postern } from './harness/postern.ts'
 import { startHelper } from './harness/processes.ts'
 import type { Expectation, Sunk } from './load/sink.ts'
@@ -17,11 +13,6 @@ import { figure, ratio, type Figure, type Outcome, type Ratio } from './measure/
 import { percentile } from './measure/statistics.ts'
 
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
-const limit = 120_000
-/** Subscribers of the rounds with and without hanging ones; a tenth of them hang. */
-const subscribers = 20
-/** Pairs of such rounds, of each round that is asked for: short ones, so that a moment in which the disk stands still is in few. */
-const pairs = 3
 const fanOut = 10_000
 const shallow = 1_000
 const deep = 1_000_000
@@ -35,7 +26,7 @@ export const dispatch: Bench = {
   plan({ engines, rounds, warmUp, size }) {
     return {
       steps: engines.length * (2 + warmUp + 2 * rounds),
-      seconds: engines.length * (40 + 5 * warmUp + 18 * rounds) * size,
+      seconds: engines.length * (40 + 5 * warmUp + 34 * rounds) * size,
     }
   },
   async run(context) {
@@ -46,18 +37,11 @@ export const dispatch: Bench = {
       outcome.ratios.push(...ratios)
     }
     outcome.notes.push(
-      `The first byte is timed from the call that emits to its arrival at the sink. ${subscribers} subscribers get 50 events a second; of the hanging rounds a tenth of them never answer.`,
+      `The first byte is timed from the call that emits to its arrival at the sink. ${subscribers} subscribers get 50 events a second; of the hanging rounds a tenth of them never answer, and have all the attempts under way that they may have, from before the first event until behind the last. Short rounds in pairs, each a ratio.`,
       `The queue: one subscriber has 1,000 deliveries waiting, or a million; what is timed are ${timed} of them at most, from the moment it is resumed, with the memory of the process at the end.`,
     )
     return outcome
   },
-}
-
-interface Side {
-  postern: Postern
-  database: BenchDatabase
-  sink: { ask(expectation: Expectation): Promise<Sunk> }
-  origin: string
 }
 
 async function measure(
@@ -70,54 +54,32 @@ async function measure(
   const postern = stack.use(
     await startPostern({ folder: database.folder, env: { ...production, DATABASE_URL: database.url } }),
   )
-  const side: Side = { postern, database, sink, origin: `http://127.0.0.1:${sink.ready.port}` }
+  const side: Dispatching = { postern, database, sink, origin: `http://127.0.0.1:${sink.ready.port}` }
   const title = engineTitles[engine]
   const { scale } = context
 
   const [first] = await subscribe(postern.port, side.origin, ['/first'], secret)
   const idle: number[] = []
-  const healthy: number[] = []
-  const beside: number[] = []
   for (let round = -scale.warmUp; round < scale.rounds; round += 1) {
     context.step(`${title}: idle, round ${round + 1}`)
-    const delays = await delaysOf(side, 1, { count: scaled(200, scale), every: 25, prefix: `idle${round}` })
+    const { delays } = await delaysOf(side, 1, {
+      count: scaled(200, scale),
+      every: 25,
+      prefix: `idle${round}`,
+    })
     if (round >= 0) idle.push(percentile(delays, 0.5))
   }
   await setStatus(postern.port, [first!], 'paused')
-  const steady = Array.from({ length: (subscribers * 9) / 10 }, (_, index) => `/steady-${index}`)
-  const others = Array.from({ length: subscribers / 10 }, (_, index) => `-other-${index}`)
-  const types = { good: 'beside.good', hang: 'beside.hanging' }
-  const besides = (kind: keyof typeof types): Promise<string[]> =>
-    subscribe(
-      postern.port,
-      side.origin,
-      others.map((name) => `/${kind}${name}`),
-      secret,
-      [types[kind]],
-    )
-  await subscribe(postern.port, side.origin, steady, secret, Object.values(types))
-  await besides('good')
-  const hanging = await besides('hang')
-  for (let round = 0; round < scale.rounds; round += 1) {
-    context.step(`${title}: beside hanging ones, round ${round + 1}`)
-    for (let pair = 0; pair < pairs; pair += 1)
-      for (const kind of ['good', 'hang'] as const) {
-        await setStatus(postern.port, hanging, kind === 'hang' ? 'active' : 'paused')
-        const prefix = `steady${round}${pair}${kind}`
-        const paced = { count: scaled(100, scale), every: 20, prefix, type: types[kind] }
-        const arrivals = steady.length + (kind === 'hang' ? 0 : others.length)
-        const delays = await delaysOf(side, arrivals, paced, '/steady')
-        ;(kind === 'hang' ? beside : healthy).push(percentile(delays, 0.99))
-      }
-  }
-  await setStatus(postern.port, hanging, 'paused')
+  const { healthy, hang } = await besideHanging(side, secret, scale, (round) =>
+    context.step(`${title}: beside hanging ones, round ${round + 1}`),
+  )
 
   context.step(`${title}: fan-out to ${fanOut}`)
   const cpu = await fanOutCpu(side, first!, scaled(fanOut, scale))
   context.step(`${title}: a queue of ${deep}`)
   const queues = await queueRates(side, context)
   const [with_, without] = [
-    figure(`${title}: p99 with a tenth hanging`, 'ms', beside),
+    figure(`${title}: p99 with a tenth hanging`, 'ms', hang),
     figure(`${title}: p99 with none hanging`, 'ms', healthy),
   ]
   return {
@@ -137,27 +99,6 @@ async function measure(
   }
 }
 
-/** Sorted milliseconds from the calls to the arrivals at paths that begin so. */
-async function delaysOf(
-  { postern, sink }: Side,
-  arrivals: number,
-  paced: Paced,
-  path = '/',
-): Promise<number[]> {
-  const waiting = sink.ask({ distinct: paced.count * arrivals, limit, each: true })
-  const calledAt = await emitPaced(postern.port, paced)
-  const { each = {}, distinct } = await waiting
-  if (distinct !== paced.count * arrivals) throw new Error(`${distinct} deliveries came`)
-  return Object.entries(each)
-    .filter(([place]) => place.startsWith(path))
-    .map(([place, at]) => {
-      const called = calledAt.get(place.split(' ')[1]!)
-      if (called === undefined) throw new Error(`${place} came late, from a round before`)
-      return at - called
-    })
-    .toSorted((a, b) => a - b)
-}
-
 async function cpuOf({ port }: Postern): Promise<number> {
   const response = await fetch(`http://127.0.0.1:${port}/metrics`, {
     headers: { authorization: `Bearer ${adminKey}` },
@@ -166,7 +107,7 @@ async function cpuOf({ port }: Postern): Promise<number> {
   return Number(seconds) * 1_000
 }
 
-async function fanOutCpu({ postern, database }: Side, first: string, count: number): Promise<number> {
+async function fanOutCpu({ postern, database }: Dispatching, first: string, count: number): Promise<number> {
   await copySubscribers(database, first, count)
   const before = await cpuOf(postern)
   await emitPaced(postern.port, { count: 1, every: 0, prefix: 'fan-out' })
@@ -177,7 +118,7 @@ async function fanOutCpu({ postern, database }: Side, first: string, count: numb
 }
 
 async function queueRates(
-  { postern, database, sink, origin }: Side,
+  { postern, database, sink, origin }: Dispatching,
   { scale }: BenchContext,
 ): Promise<{
   figures: { name: string; unit: string; value: number }[]

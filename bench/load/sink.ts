@@ -12,6 +12,8 @@ export interface Sunk {
   last: { head: string; body: string }
   /** When each request came, by its path and id, if that was asked for. */
   each?: Record<string, number>
+  /** Requests that wait for an answer that never comes. */
+  hanging: number
 }
 
 export interface Expectation {
@@ -19,6 +21,8 @@ export interface Expectation {
   distinct: number
   limit: number
   each?: boolean
+  /** Closes the connections of those that hang, when it has answered. */
+  release?: boolean
 }
 
 const response = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n'
@@ -29,6 +33,7 @@ let [count, firstAt, lastAt] = [0, 0, 0]
 let last = { head: '', body: Buffer.alloc(0) as Buffer }
 let expected = Number.POSITIVE_INFINITY
 let onExpected: (() => void) | undefined
+const hanging = new Set<Socket>()
 
 function take(head: string, body: Buffer): void {
   lastAt = performance.timeOrigin + performance.now()
@@ -48,6 +53,7 @@ const server = createServer({ noDelay: true }, (socket) => {
   })
   // A client that leaves in the middle is no matter here: what counts is what came.
   socket.on('error', () => socket.destroy())
+  socket.on('close', () => hanging.delete(socket))
 })
 
 /** Answers every complete request and returns what is left. */
@@ -61,6 +67,7 @@ function readAll(socket: Socket, data: Buffer): Buffer {
     if (data.length < total) return data
     if (head.startsWith('POST /hang')) {
       // Taken, and never answered; it does not count.
+      hanging.add(socket)
       data = data.subarray(total)
       continue
     }
@@ -70,7 +77,7 @@ function readAll(socket: Socket, data: Buffer): Buffer {
   }
 }
 
-answer(async ({ distinct, limit, each }: Expectation): Promise<Sunk> => {
+answer(async ({ distinct, limit, each, release }: Expectation): Promise<Sunk> => {
   if (ids.size < distinct) {
     await new Promise<void>((resolve) => {
       expected = distinct
@@ -85,7 +92,9 @@ answer(async ({ distinct, limit, each }: Expectation): Promise<Sunk> => {
     lastAt,
     last: { head: last.head, body: last.body.toString() },
     ...(each && { each: Object.fromEntries(ids) }),
+    hanging: hanging.size,
   }
+  if (release) for (const socket of hanging) socket.destroy()
   ids = new Map()
   count = 0
   expected = Number.POSITIVE_INFINITY
