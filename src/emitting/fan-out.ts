@@ -1,5 +1,6 @@
 import { CompiledQuery, sql, type Insertable } from 'kysely'
 import type { RunLast, Tx } from '../storage/database.ts'
+import { arrayLiteral } from '../storage/postgres/array-literal.ts'
 import { prepare } from '../storage/postgres/prepared.ts'
 import type { Engine } from '../storage/query-runner.ts'
 import type { DeliveriesTable } from '../storage/tables.ts'
@@ -176,9 +177,9 @@ const insertJoined = `
 function insertUnlessRemoved(rows: readonly NewDelivery[]): CompiledQuery {
   const [{ created_at }] = rows as [NewDelivery]
   const values = [
-    rows.map(({ event }) => event),
-    rows.map(({ subscriber_id }) => subscriber_id),
-    rows.map(({ due_at }) => due_at),
+    arrayLiteral(rows.map(({ event }) => event)),
+    arrayLiteral(rows.map(({ subscriber_id }) => subscriber_id)),
+    arrayLiteral(rows.map(({ due_at }) => due_at)),
     created_at,
   ]
   // Very many are joined otherwise than few: that is planned each time.

@@ -2,6 +2,7 @@ import { CompiledQuery } from 'kysely'
 import { equalBytes } from '../crypto/tokens.ts'
 import { Problem } from '../errors.ts'
 import type { Tx } from '../storage/database.ts'
+import { arrayLiteral } from '../storage/postgres/array-literal.ts'
 import { prepare } from '../storage/postgres/prepared.ts'
 import type { Engine } from '../storage/query-runner.ts'
 import type { PreparedEvent } from './event.ts'
@@ -151,12 +152,12 @@ async function insertTogether(
     return start
   })
   const query = CompiledQuery.raw(insertStatement, [
-    events.map(({ eventId }) => eventId),
-    events.map(({ type }) => type),
-    events.map(({ digest }) => digest),
-    events.map(({ audience }) => audience),
-    starts,
-    events.map(({ payload }) => payload.length),
+    arrayLiteral(events.map(({ eventId }) => eventId)),
+    arrayLiteral(events.map(({ type }) => type)),
+    arrayLiteral(events.map(({ digest }) => digest)),
+    arrayLiteral(events.map(({ audience }) => audience)),
+    arrayLiteral(starts),
+    arrayLiteral(events.map(({ payload }) => payload.length)),
     Buffer.concat(events.map(({ payload }) => payload)),
     now,
     causedBy,

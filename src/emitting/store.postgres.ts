@@ -2,6 +2,7 @@ import { CompiledQuery } from 'kysely'
 import type { QueryResultRow } from 'pg'
 import type { Clock } from '../clock.ts'
 import type { PostgresDatabase } from '../storage/database.ts'
+import { arrayLiteral, type Element } from '../storage/postgres/array-literal.ts'
 import { claimSessions, type ClaimerList } from '../storage/postgres/claim-session.ts'
 import { Claimer } from '../storage/postgres/claimer.ts'
 import { prepare } from '../storage/postgres/prepared.ts'
@@ -211,7 +212,7 @@ export function postgresQueue({ database, clock, onError }: PostgresQueueParts):
 function columnsOf(completions: readonly Completion[]): unknown[] {
   // In one order, so that two processes that write down the same do not wait for each other.
   const sorted = completions.toSorted((a, b) => a.delivery.id - b.delivery.id)
-  const column = <T>(of: (completion: Completion) => T): T[] => sorted.map(of)
+  const column = (of: (completion: Completion) => Element): string => arrayLiteral(sorted.map(of))
   return [
     column(({ delivery }) => delivery.id),
     column(({ delivery }) => delivery.number),
@@ -226,6 +227,6 @@ function columnsOf(completions: readonly Completion[]): unknown[] {
     column(({ attempt }) => attempt.phases),
     column(({ attempt }) => attempt.requestHeaders),
     column(({ attempt }) => attempt.responseHeaders),
-    column(({ attempt }) => attempt.responseBody && Buffer.from(attempt.responseBody)),
+    column(({ attempt }) => attempt.responseBody),
   ]
 }

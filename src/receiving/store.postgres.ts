@@ -3,6 +3,7 @@ import { CompiledQuery } from 'kysely'
 import type { Pool, QueryConfig, QueryResultRow } from 'pg'
 import type { Clock } from '../clock.ts'
 import type { PostgresDatabase, Tx } from '../storage/database.ts'
+import { arrayLiteral, type Element } from '../storage/postgres/array-literal.ts'
 import { claimSessions, type ClaimerList } from '../storage/postgres/claim-session.ts'
 import { Claimer } from '../storage/postgres/claimer.ts'
 import { translateError } from '../storage/unavailable.ts'
@@ -173,9 +174,9 @@ export function postgresInbox({ database, clock, onError }: PostgresInboxParts):
     async mark(tx: Tx, marks) {
       const { numAffectedRows } = await tx.executeQuery(
         CompiledQuery.raw(markStatement, [
-          marks.map(({ event }) => event),
-          marks.map(({ claim }) => claim),
-          marks.map(({ at }) => at),
+          arrayLiteral(marks.map(({ event }) => event)),
+          arrayLiteral(marks.map(({ claim }) => claim)),
+          arrayLiteral(marks.map(({ at }) => at)),
         ]),
       )
       if (numAffectedRows !== BigInt(marks.length)) throw new ClaimLost()
@@ -197,7 +198,7 @@ function keepQuery(events: readonly IncomingEvent[]): QueryConfig & { query_time
  * would be written in hex, at twice the bytes.
  */
 function columnsOf(events: readonly IncomingEvent[]): unknown[] {
-  const column = <T>(read: (event: IncomingEvent) => T): T[] => events.map(read)
+  const column = (read: (event: IncomingEvent) => Element): string => arrayLiteral(events.map(read))
   let end = 1
   const starts = events.map(({ payload }) => {
     const start = end
@@ -213,9 +214,9 @@ function columnsOf(events: readonly IncomingEvent[]): unknown[] {
     column(({ receivedAt }) => receivedAt),
     column(({ status }) => status),
     column(({ dueAt }) => dueAt),
-    starts,
+    arrayLiteral(starts),
     column(({ payload }) => payload.length),
-    Buffer.concat(column(({ payload }) => payload)),
+    Buffer.concat(events.map(({ payload }) => payload)),
     column(({ orderKey }) => orderKey),
   ]
 }
