@@ -84,7 +84,7 @@ export async function deviceRoutes(
     scope.delete(
       '/auth/sessions/:id',
       {
-        config: { access: 'user' },
+        config: { access: 'user', sends: { sometimes: ['Set-Cookie'] } },
         schema: {
           tags,
           summary: 'End one of my sessions',

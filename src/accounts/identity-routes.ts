@@ -66,7 +66,7 @@ export async function identityRoutes(app: App, parts: IdentityRoutesParts): Prom
     scope.delete(
       '/auth/identities/:provider',
       {
-        config: { access: 'session' },
+        config: { access: 'session', sends: { sometimes: ['Set-Cookie'] } },
         schema: {
           tags,
           summary: 'Unlink my identities at a provider; never the last, and only shortly after a sign-in',

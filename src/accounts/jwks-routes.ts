@@ -8,7 +8,10 @@ export function jwksRoutes(app: App, signingKeys: SigningKeys): void {
   app.get(
     '/.well-known/jwks.json',
     {
-      config: { access: 'public' },
+      config: {
+        access: 'public',
+        sends: { always: ['ETag', 'Cache-Control', 'Access-Control-Allow-Origin'] },
+      },
       schema: {
         tags: ['sign-in'],
         summary: 'The public keys of access tokens (RFC 7517)',

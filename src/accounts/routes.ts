@@ -71,7 +71,7 @@ export async function accountsRoutes(app: App, parts: AccountsRoutesParts): Prom
     scope.post(
       '/auth/logout',
       {
-        config: { access: 'user' },
+        config: { access: 'user', sends: { sometimes: ['Set-Cookie'] } },
         schema: {
           tags,
           summary: 'Sign out; a form is sent to /login',
@@ -104,6 +104,10 @@ export async function accountsRoutes(app: App, parts: AccountsRoutesParts): Prom
 
 /** Answers of sign-in hold what is one person's: no cache, of a browser or on the way, may keep them. */
 export function neverStored(scope: App): void {
+  scope.addHook('onRoute', (route) => {
+    const { always = [], ...others } = route.config?.sends ?? {}
+    route.config = { ...route.config, sends: { ...others, always: ['Cache-Control', ...always] } }
+  })
   scope.addHook('onRequest', async (_request, reply) => {
     reply.header('cache-control', 'no-store')
   })

@@ -1,7 +1,7 @@
 import { Type, type TProperties } from 'typebox'
 import type { App } from '../http/app.ts'
 import type { EntityTags } from '../http/entity-tags.ts'
-import { cacheRules, sendTagged } from '../http/tagged-answer.ts'
+import { cacheRules, sendTagged, taggedSends } from '../http/tagged-answer.ts'
 import { readLimit } from '../paging/limit.ts'
 import { limitParameter } from '../paging/parameters.ts'
 import type { Database } from '../storage/database.ts'
@@ -111,7 +111,7 @@ export function eventRoutes(app: App, { database, log, entityTags }: EventRouteP
     '/events',
     {
       // Who follows the log, such as the dashboard, asks every few seconds.
-      config: { access: 'admin', openInDemo: true, quiet: true },
+      config: { access: 'admin', openInDemo: true, quiet: true, sends: taggedSends },
       schema: {
         tags,
         summary: 'The log of received and emitted events, in ascending order unless asked otherwise',

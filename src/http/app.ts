@@ -141,7 +141,7 @@ export async function createApp(parts: AppParts): Promise<App> {
   answerProblems(app, (url) => methods.allowedFor(url), protect)
 
   logRequests(app)
-  await describeRoutes(app, configuration.demo)
+  await describeRoutes(app, { demo: configuration.demo, limited: configuration.rateLimit })
   await serveAssets(app)
   serveDashboard(app, authenticate)
   return app

@@ -13,7 +13,7 @@ export function serveDashboard(app: App, authenticate: Authenticate): void {
   app.get(
     '/dashboard',
     {
-      config: { access: 'public' },
+      config: { access: 'public', sends: { always: ['Cache-Control'] } },
       schema: {
         tags: ['pages'],
         summary: 'The dashboard; without a session a redirect to /login',

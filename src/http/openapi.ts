@@ -2,6 +2,13 @@ import swagger from '@fastify/swagger'
 import { readFileSync } from 'node:fs'
 import type { App } from './app.ts'
 import type { Access } from './principal.ts'
+import {
+  headerComponents,
+  headersOfDeclared,
+  headersOfProblem,
+  type Sender,
+  type Sends,
+} from './response-headers.ts'
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
   version: string
@@ -41,12 +48,18 @@ const credentials: Record<Access, readonly Record<string, string[]>[]> = {
   portal: [{ portal: [] }],
 }
 
+export interface DescriptionParts {
+  /** Whether routes that are `openInDemo` are open now: their credentials are then told as optional. */
+  demo: boolean
+  /** Whether calls are counted. */
+  limited: boolean
+}
+
 /**
  * Collects the description of every route from its schema; what holds for all of them (who may call, what problems look
- * like) is added here, from the same `config.access` that the guard reads.
- * @param demo whether routes that are `openInDemo` are open now: their credentials are then told as optional.
+ * like, which headers answers have) is added here, from the same `config` that the guard and the limits read.
  */
-export async function describeRoutes(app: App, demo: boolean): Promise<void> {
+export async function describeRoutes(app: App, { demo, limited }: DescriptionParts): Promise<void> {
   app.decorate('webhooks', {})
   await app.register(swagger, {
     openapi: {
@@ -54,7 +67,8 @@ export async function describeRoutes(app: App, demo: boolean): Promise<void> {
       info: {
         title: 'Postern',
         version,
-        description: 'Sign-in, webhooks in, webhooks out, lists.',
+        description:
+          'Sign-in, webhooks in, webhooks out, lists. Beside the headers that are described here, answers have those that tell browsers what they may do: Content-Security-Policy, X-Content-Type-Options, Referrer-Policy and their like.',
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       },
       tags: [
@@ -71,6 +85,7 @@ export async function describeRoutes(app: App, demo: boolean): Promise<void> {
         { name: 'events that are sent', description: 'What subscribers get' },
       ],
       components: {
+        headers: headerComponents(),
         securitySchemes: {
           bearer: { type: 'http', scheme: 'bearer', description: 'An API key or an access token.' },
           session: {
@@ -95,12 +110,17 @@ export async function describeRoutes(app: App, demo: boolean): Promise<void> {
       described['security'] = open ? [{}, ...credentials[access]] : credentials[access]
       if (route.config?.optionalBody) described[optionalBody] = true
       described['response'] = { ...(schema?.response as object | undefined), default: problem }
+      described[carried] = { access, sends: route.config?.sends ?? {} } satisfies Carried
       return { schema: described, url }
     },
     transformObject: (document) => {
       const described = 'openapiObject' in document ? document.openapiObject : {}
       const paths = Object.values((described.paths ?? {}) as Record<string, Record<string, Operation>>)
-      for (const operations of paths) Object.values(operations).forEach(markOptionalBody)
+      for (const operations of paths)
+        for (const operation of Object.values(operations)) {
+          markOptionalBody(operation)
+          addHeaders(operation, limited)
+        }
       return Object.keys(app.webhooks).length === 0 ? described : { ...described, webhooks: app.webhooks }
     },
   })
@@ -116,12 +136,44 @@ declare module 'fastify' {
 /** Carries `config.optionalBody` through the plugin, which knows bodies only as required. */
 const optionalBody = 'x-optional-body'
 
+/** Carries what decides about headers through the plugin, which loses whether they are always there. */
+const carried = 'x-sends'
+
+interface Carried {
+  access: Access
+  sends: Sends
+}
+
 interface Operation {
   requestBody?: { required?: boolean }
+  responses: Record<string, object>
   [optionalBody]?: true
+  [carried]?: Carried
 }
 
 function markOptionalBody(operation: Operation): void {
   if (operation[optionalBody] && operation.requestBody) operation.requestBody.required = false
   delete operation[optionalBody]
+}
+
+/** The headers of every answer; and the problems that always have some of their own, as answers of their own. */
+function addHeaders(operation: Operation, limited: boolean): void {
+  const { [carried]: own, responses } = operation
+  delete operation[carried]
+  if (!own) return
+  const { access, sends } = own
+  const sender: Sender = { sends, limited }
+  const { default: other, ...declared } = responses
+  const answers: [string, object][] = Object.entries(declared).map(([status, response]) => [
+    status,
+    { ...response, headers: headersOfDeclared(status, sender) },
+  ])
+  const add = (status: '401' | '429' | '503' | 'default'): void => {
+    if (!(status in declared)) answers.push([status, { ...other, headers: headersOfProblem(status, sender) }])
+  }
+  if (access !== 'public') add('401')
+  if (limited) add('429')
+  add('503')
+  add('default')
+  operation.responses = Object.fromEntries(answers)
 }

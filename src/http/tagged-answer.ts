@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { acceptedCoding, encode } from './content-coding.ts'
 import { isKnown, type EntityTags } from './entity-tags.ts'
+import type { Sends } from './response-headers.ts'
 
 /** A page of a list as it is sent. */
 export interface Answer {
@@ -16,6 +17,12 @@ export interface Asked {
   question: string
   /** Whether the data of this database is all that it shows: only then can it be known before it is read. Default true. */
   early?: boolean
+}
+
+/** What such answers have, for their description. */
+export const taggedSends: Sends = {
+  always: ['ETag', 'Cache-Control', 'Vary'],
+  sometimes: ['Link', 'Content-Encoding'],
 }
 
 /**

@@ -5,7 +5,8 @@ import { Type } from 'typebox'
 import type { App } from '../http/app.ts'
 import { acceptedCoding, encodeStream } from '../http/content-coding.ts'
 import type { EntityTags } from '../http/entity-tags.ts'
-import { cacheRules, sendTagged } from '../http/tagged-answer.ts'
+import type { Sends } from '../http/response-headers.ts'
+import { cacheRules, sendTagged, taggedSends } from '../http/tagged-answer.ts'
 import { answerOf } from './envelope.ts'
 import type { Presentation } from './expansion.ts'
 import { exportFormats, exportRows, type ExportFormat } from './export.ts'
@@ -33,6 +34,11 @@ const presentationVersion = 1
 /** Exports of one address in a minute. */
 const exportsPerMinute = 30
 
+const exportSends: Sends = {
+  always: ['Content-Disposition', 'Cache-Control', 'Vary'],
+  sometimes: ['Content-Encoding'],
+}
+
 /** Declares `GET` of one list, and of its exports. */
 export function listRoute(app: App, list: ListDeclaration, parts: ListRouteParts, revision?: Revision): void {
   const { pages, presentation, tags } = parts
@@ -46,7 +52,7 @@ export function listRoute(app: App, list: ListDeclaration, parts: ListRouteParts
   // An answer is another one, too, when the list is declared otherwise.
   const declared = hash('sha256', JSON.stringify([list, String(list.where), presentationVersion]))
   const queries = queriesOf(list)
-  app.get(path, { config: { access, openInDemo }, schema }, async (request, reply) => {
+  app.get(path, { config: { access, openInDemo, sends: taggedSends }, schema }, async (request, reply) => {
     cacheRules(reply, access === 'public')
     const question = questionOf(list, declared, request)
     // What changes items is not of this database alone.
@@ -70,7 +76,7 @@ function exportRoute(app: App, list: ListDeclaration, parts: ListRouteParts, for
     querystring: Type.Object(rowParameters(list)),
     response: { 200: { description: 'A stream', content } },
   }
-  const config = { access, openInDemo, rateLimit: { max: exportsPerMinute } }
+  const config = { access, openInDemo, rateLimit: { max: exportsPerMinute }, sends: exportSends }
   app.get(`${path}.${format}`, { config, schema }, async (request, reply) => {
     const query = readQuery(list, request.query as Parameters, request.principal)
     const coding = acceptedCoding(request.headers['accept-encoding'])

@@ -56,7 +56,7 @@ export async function pageRoutes(app: App, parts: PageRoutesParts): Promise<void
     scope.get(
       '/login',
       {
-        config: { access: 'public' },
+        config: { access: 'public', sends: { always: ['Set-Cookie'] } },
         schema: {
           tags: ['pages'],
           summary: 'The page to sign in on',

@@ -70,7 +70,7 @@ export async function loginRoutes(app: App, parts: LoginRoutesParts): Promise<vo
     scope.get(
       '/auth/:provider',
       {
-        config: { access: 'public', rateLimit },
+        config: { access: 'public', rateLimit, sends: { sometimes: ['Set-Cookie'] } },
         schema: {
           tags,
           summary: 'Begin a sign-in: a redirect to the provider',
@@ -102,7 +102,11 @@ export async function loginRoutes(app: App, parts: LoginRoutesParts): Promise<vo
     scope.get(
       '/auth/:provider/callback',
       {
-        config: { access: 'public', rateLimit: { ...rateLimit, per: perFlow } },
+        config: {
+          access: 'public',
+          rateLimit: { ...rateLimit, per: perFlow },
+          sends: { sometimes: ['Set-Cookie'] },
+        },
         schema: {
           tags,
           summary: 'Where the provider sends the browser back to: /dashboard, or /login when it failed',
@@ -141,7 +145,11 @@ export async function loginRoutes(app: App, parts: LoginRoutesParts): Promise<vo
     scope.post(
       '/auth/:provider/link',
       {
-        config: { access: 'session', rateLimit: { ...rateLimit, perAccount: 30 } },
+        config: {
+          access: 'session',
+          rateLimit: { ...rateLimit, perAccount: 30 },
+          sends: { sometimes: ['Set-Cookie', 'Refresh'] },
+        },
         schema: {
           tags,
           summary: 'Link another identity to the signed-in user: a redirect to the provider',

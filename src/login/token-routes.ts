@@ -76,7 +76,11 @@ export async function tokenRoutes(
     scope.post(
       '/auth/token',
       {
-        config: { access: 'public', rateLimit: { max: 300 } },
+        config: {
+          access: 'public',
+          rateLimit: { max: 300 },
+          sends: { always: ['Vary'], sometimes: ['Access-Control-Allow-Origin'] },
+        },
         schema: {
           tags,
           summary: 'Exchange a code or a refresh token (RFC 6749; JSON or form)',

@@ -3,14 +3,24 @@ import Schema from 'typebox/schema'
 
 type JsonSchema = Record<string, unknown>
 
+interface Declared {
+  content?: Record<string, { schema?: JsonSchema }>
+  headers?: Record<string, { $ref: string }>
+}
+
 interface Operation {
-  responses?: Record<string, { content?: Record<string, { schema?: JsonSchema }> }>
+  responses?: Record<string, Declared>
 }
 
 /** The OpenAPI document, as far as answers are held against it. */
 export interface ApiDocument {
   paths: Record<string, Record<string, Operation>>
+  components?: { headers?: Record<string, { required?: boolean; schema: JsonSchema }> }
 }
+
+/** Those that no call is described with: of the connection, of the body, and what tells browsers what they may do. */
+const ofAll =
+  /^(date|connection|keep-alive|transfer-encoding|content-type|content-length|content-security-policy|cross-origin-\w+-policy|referrer-policy|x-content-type-options|strict-transport-security)$/
 
 /**
  * Holds a JSON answer against the service's own OpenAPI document: its status is declared (problems are, for every
@@ -23,12 +33,13 @@ export async function checkAnswer(
   response: Response,
 ): Promise<void> {
   const type = response.headers.get('content-type') ?? ''
+  const problem = type.startsWith('application/problem+json')
+  checkHeaders(document, method, path, response)
   if (!/^application\/(problem\+)?json/.test(type) || method === 'HEAD') return
   const found = findOperation(document, method, path)
   if (!found) return
   const [name, operation] = found
   const { responses = {} } = operation
-  const problem = type.startsWith('application/problem+json')
   const declared = responses[response.status] ?? (problem ? responses['default'] : undefined)
   assert.ok(declared, `${name} answered ${response.status}, which the OpenAPI document does not declare`)
   const schema =
@@ -44,6 +55,38 @@ export async function checkAnswer(
     valid,
     `${name} answered ${response.status} with what its schema does not declare: ${JSON.stringify(errors)}\n${text.slice(0, 500)}`,
   )
+}
+
+/** Holds the headers of any answer against it: each that is always sent is there, and each that is there is described. */
+function checkHeaders(document: ApiDocument, method: string, path: string, response: Response): void {
+  const { headers, status } = response
+  if (status === 405) assert.ok(headers.get('allow'), `${method} ${path} answered 405 without Allow`)
+  const found = findOperation(document, method === 'HEAD' ? 'GET' : method, path)
+  if (!found) return
+  const [name, { responses = {} }] = found
+  const own = responses[status]
+  // A problem with the status of an answer of the route's own is one like any other.
+  const problem = headers.get('content-type')?.startsWith('application/problem+json') === true
+  const declared = own && (!problem || own.content?.['application/problem+json']) ? own : responses['default']
+  const described = Object.entries(declared?.headers ?? {}).map(([header, { $ref }]) => {
+    const component = document.components?.headers?.[$ref.split('/').at(-1)!]
+    assert.ok(component, `${name} refers to ${$ref}, which is not there`)
+    return [header.toLowerCase(), component] as const
+  })
+  const about = `${name} answered ${status}`
+  for (const [header, { required = false, schema }] of described) {
+    const value = headers.get(header)
+    assert.ok(value !== null || !required, `${about} without ${header}, which it always has`)
+    if (value === null) continue
+    const read = schema['type'] === 'integer' ? Number(value) : value
+    assert.ok(
+      Schema.Check(schema, read),
+      `${about} with ${header}: ${value}, which its schema does not allow`,
+    )
+  }
+  const names = new Set(described.map(([header]) => header))
+  for (const header of headers.keys())
+    assert.ok(ofAll.test(header) || names.has(header), `${about} with ${header}, which is not described`)
 }
 
 function findOperation(document: ApiDocument, method: string, path: string): [string, Operation] | undefined {

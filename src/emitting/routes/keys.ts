@@ -28,7 +28,7 @@ export function keyRoutes(app: App, { publishedKeysOf }: KeyRouteParts): void {
   app.get(
     '/.well-known/webhook-keys/:id',
     {
-      config: { access: 'public' },
+      config: { access: 'public', sends: { always: ['Cache-Control'] } },
       schema: {
         tags: ['subscribers'],
         summary: 'The public keys that verify the `v1a` and ed25519 signatures of one subscriber',

@@ -70,7 +70,7 @@ export function portalRoutes(app: App, { portal, portalCookie, baseUrl }: Portal
   app.post(
     '/portal-links',
     {
-      config: { access: 'admin' },
+      config: { access: 'admin', sends: { always: ['Cache-Control'] } },
       schema: {
         tags,
         summary: 'Make a link to the pages where an owner manages their own subscribers',
@@ -114,7 +114,7 @@ export function portalRoutes(app: App, { portal, portalCookie, baseUrl }: Portal
   app.get(
     '/portal',
     {
-      config: { access: 'public' },
+      config: { access: 'public', sends: { always: ['Cache-Control'] } },
       schema: {
         tags: ['pages'],
         summary: 'The pages of the portal; a link opens them',
@@ -128,7 +128,11 @@ export function portalRoutes(app: App, { portal, portalCookie, baseUrl }: Portal
   app.post(
     '/portal/session',
     {
-      config: { access: 'public', rateLimit: { max: 60 } },
+      config: {
+        access: 'public',
+        rateLimit: { max: 60 },
+        sends: { always: ['Set-Cookie', 'Cache-Control'] },
+      },
       // Otherwise another site could have somebody work in pages that are not theirs.
       onRequest: async (request) => {
         if (isForeignWrite(request, baseUrl())) throw new Problem('foreign-origin')
@@ -164,7 +168,7 @@ export function portalRoutes(app: App, { portal, portalCookie, baseUrl }: Portal
   app.delete(
     '/portal/session',
     {
-      config: { access: 'portal' },
+      config: { access: 'portal', sends: { always: ['Set-Cookie'] } },
       schema: { tags, summary: 'Leave the portal', response: { 204: Type.Null() } },
     },
     async (request, reply) => {

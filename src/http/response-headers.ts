@@ -1,0 +1,97 @@
+/** Headers of answers that the OpenAPI document describes, each once. */
+const described = {
+  ETag: ['Names this answer: sent back as `If-None-Match` it spares what is known (304).', '^(W/)?"[^"]*"$'],
+  Link: ['The pages beside this one, as `rel="next"`, `prev`, `first`, `last` (RFC 8288).'],
+  'Cache-Control': ['Who may keep the answer, and for how long.'],
+  Vary: ['By which headers of the request the answer differs.'],
+  'Content-Encoding': ['The compression, where `Accept-Encoding` allows one.', '^(br|gzip)$'],
+  'Content-Disposition': ['The name of the file, for browsers that save it.', '^attachment; filename="'],
+  Location: ['Where to go on.'],
+  Refresh: ['Where the page leads on to.'],
+  'Set-Cookie': ['A cookie that is set, or taken back. Scripts cannot read it.'],
+  'Access-Control-Allow-Origin': ['The origin whose pages may read the answer.'],
+  'WWW-Authenticate': ['By what to sign in (RFC 9110, section 11.6.1).'],
+  Allow: ['The methods that the address knows; with 405, always.'],
+  'Retry-After': ['Seconds to wait before the next call; with 429 and 503, always.', 1],
+  'RateLimit-Limit': ['Calls a minute that the narrowest limit allows.', 1],
+  'RateLimit-Remaining': ['Calls that are left of it.', 0],
+  'RateLimit-Reset': ['Seconds until all of them are left again.', 0],
+} as const satisfies Record<string, readonly [description: string, form?: string | number]>
+
+export type HeaderName = keyof typeof described
+
+/** Which of them a route sends. */
+export interface Sends {
+  /** With every success. */
+  readonly always?: readonly HeaderName[]
+  /** With some. */
+  readonly sometimes?: readonly HeaderName[]
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** What successes of this route have beside the headers that follow from its status, its limits and its access. */
+    sends?: Sends
+  }
+}
+
+/** What decides about the headers of one route's answers. */
+export interface Sender {
+  sends: Sends
+  /** Whether calls are counted, as they are unless the settings say otherwise. */
+  limited: boolean
+}
+
+type References = Record<string, { $ref: string }>
+
+const ofLimits = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'] as const
+/** Behind the names of headers that an answer may lack: OpenAPI says it of the header and not of the answer. */
+const optional = '-sometimes'
+
+/** Of an answer that a route declares itself, as references into the components. */
+export function headersOfDeclared(status: string, { sends, limited }: Sender): References {
+  const { always = [], sometimes = [] } = sends
+  const counted = limited ? ofLimits : []
+  if (Number(status) >= 400) return references(counted, [...always, ...sometimes])
+  const led = status === '303' ? (['Location'] as const) : []
+  return references([...led, ...always, ...counted], sometimes)
+}
+
+/** Of the problems that any call may be answered with (problem-details.ts), by their status; `default` stands for all others. */
+export function headersOfProblem(
+  status: '401' | '429' | '503' | 'default',
+  { sends, limited }: Sender,
+): References {
+  const { always = [], sometimes = [] } = sends
+  const own = [...always, ...sometimes]
+  const counted = limited ? ofLimits : []
+  if (status === 'default')
+    return references([], ['Cache-Control', 'Retry-After', 'WWW-Authenticate', 'Allow', ...counted, ...own])
+  const certain = status === '401' ? 'WWW-Authenticate' : 'Retry-After'
+  return references([certain, 'Cache-Control', ...counted], own)
+}
+
+function references(always: readonly HeaderName[], perhaps: readonly HeaderName[]): References {
+  const certain = new Set(always)
+  return Object.fromEntries([
+    ...always.map((name) => [name, { $ref: `#/components/headers/${name}` }] as const),
+    ...perhaps
+      .filter((name) => !certain.has(name))
+      .map((name) => [name, { $ref: `#/components/headers/${name}${optional}` }] as const),
+  ])
+}
+
+/** All of them, for the components of the document. */
+export function headerComponents(): Record<string, object> {
+  const entries = Object.entries(described).flatMap(([name, [description, form]]) => {
+    const schema =
+      typeof form === 'number'
+        ? { type: 'integer', minimum: form }
+        : { type: 'string', ...(form !== undefined && { pattern: form }) }
+    return [
+      [name, { description, required: true, schema }],
+      [`${name}${optional}`, { description, schema }],
+    ] as const
+  })
+  return Object.fromEntries(entries)
+}

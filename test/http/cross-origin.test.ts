@@ -1,0 +1,256 @@
+// CORS_ORIGINS: which pages of other origins can read answers, and that none of them can write with somebody's cookie.
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { Browser } from '../harness/browser.ts'
+import { engines } from '../harness/engines.ts'
+import { startOAuthProvider, type OAuthProvider } from '../harness/oauth-provider.ts'
+import { adminKey, startTestService, type TestService } from '../harness/service.ts'
+import { signIn, spa } from '../login/harness.ts'
+
+const listed = 'https://app.example.com'
+const local = 'http://localhost:5173'
+
+/** Origins that look like a listed one, and are not. */
+const others = [
+  'null',
+  '*',
+  '',
+  'https://app.example.com.evil.example',
+  'https://evil-app.example.com',
+  'https://evilapp.example.com',
+  'https://app.example.co',
+  'https://example.com',
+  'https://sub.app.example.com',
+  'https://appxexample.com',
+  'http://app.example.com',
+  'https://app.example.com:8443',
+  'https://app.example.com:443',
+  'https://app.example.com/',
+  'https://app.example.com.',
+  'https://APP.example.com',
+  'HTTPS://app.example.com',
+  'https://app.example.com, https://evil.example',
+  'https://evil.example, https://app.example.com',
+  'https://app.example.com@evil.example',
+  'https://user@app.example.com',
+  'https://app.example.com%2eevil.example',
+  'http://localhost:5174',
+  'http://localhost',
+  'http://127.0.0.1:5173',
+  'file://',
+]
+
+const ofCors = (response: Response): string[] =>
+  [...response.headers.keys()].filter((name) => name.startsWith('access-control-')).toSorted()
+
+describe('without CORS_ORIGINS', () => {
+  let service: TestService
+  before(async () => {
+    service = await startTestService(engines[0]!)
+  })
+  after(() => service.close())
+
+  test('no origin is answered, and answers do not vary by it', async () => {
+    const response = await service.fetch('/products', { headers: { origin: listed } })
+    assert.deepEqual(ofCors(response), [])
+    assert.equal(response.headers.get('vary'), 'accept-encoding')
+    const preflight = await service.fetch('/products', {
+      method: 'OPTIONS',
+      headers: { origin: listed, 'access-control-request-method': 'POST' },
+    })
+    assert.equal(preflight.status, 405)
+  })
+})
+
+describe('with CORS_ORIGINS', () => {
+  let provider: OAuthProvider
+  let service: TestService
+  let cookie: string
+  before(async () => {
+    provider = await startOAuthProvider()
+    const env = {
+      ...provider.env('ACME'),
+      ADMIN_IDENTITIES: 'acme:boss',
+      CORS_ORIGINS: `${listed}, ${local}`,
+      RATE_LIMIT: 'on',
+    }
+    service = await startTestService(engines[0]!, { env, config: { login: { clients: [spa] } } })
+    const browser = new Browser()
+    provider.profile = { id: 'boss', displayName: 'boss' }
+    await signIn(service, browser)
+    cookie = [...browser.cookies(service.baseUrl)].map(([name, value]) => `${name}=${value}`).join('; ')
+  })
+  after(async () => {
+    await service.close()
+    await provider.close()
+  })
+  const preflight = (path: string, origin: string, method = 'GET'): Promise<Response> =>
+    service.fetch(path, {
+      method: 'OPTIONS',
+      headers: {
+        origin,
+        'access-control-request-method': method,
+        'access-control-request-headers': 'authorization',
+      },
+    })
+
+  test('a page of a listed origin reads answers, the refusals and the headers it needs included', async () => {
+    for (const origin of [listed, local]) {
+      for (const path of ['/products', '/subscribers', '/nowhere', '/auth/session']) {
+        const response = await service.fetch(path, { headers: { origin } })
+        assert.equal(response.headers.get('access-control-allow-origin'), origin, path)
+        for (const name of ['Link', 'ETag', 'Retry-After'])
+          assert.ok(response.headers.get('access-control-expose-headers')!.split(', ').includes(name))
+        assert.equal(response.headers.get('access-control-allow-credentials'), null, 'no cookie')
+      }
+    }
+    const { headers } = await service.fetch('/products', { headers: { origin: listed } })
+    assert.equal(headers.get('vary'), 'Origin, accept-encoding')
+    const known = await service.fetch('/products', {
+      headers: { origin: local, 'if-none-match': headers.get('etag')! },
+    })
+    assert.deepEqual([known.status, known.headers.get('access-control-allow-origin')], [304, local])
+  })
+
+  test('it may write with a credential of its own', async () => {
+    const asked = await preflight('/products', listed, 'POST')
+    assert.equal(asked.status, 204)
+    assert.equal(asked.headers.get('access-control-allow-origin'), listed)
+    assert.equal(asked.headers.get('access-control-allow-methods'), 'GET, HEAD, POST')
+    assert.equal(
+      asked.headers.get('access-control-allow-headers'),
+      'Authorization, Content-Type, If-None-Match',
+    )
+    assert.equal(asked.headers.get('access-control-max-age'), '600')
+    assert.match(asked.headers.get('vary')!, /^Origin, Access-Control-Request-Method/)
+    const made = await service.admin('/products', {
+      method: 'POST',
+      json: { id: 'x', category: 'x', name: 'x', price: 1, stock: 1 },
+      headers: { origin: listed, 'sec-fetch-site': 'cross-site' },
+    })
+    assert.equal(made.status, 201)
+    assert.equal(made.headers.get('access-control-allow-origin'), listed)
+  })
+
+  test('no other origin is told anything, however much it looks like one, and answers vary by it all the same', async () => {
+    for (const origin of [...others, undefined]) {
+      const headers: Record<string, string> = origin === undefined ? {} : { origin }
+      const response = await service.fetch('/products', { headers })
+      assert.deepEqual(ofCors(response), [], origin)
+      assert.equal(response.headers.get('vary'), 'Origin, accept-encoding', origin)
+      if (origin === undefined) continue
+      const asked = await preflight('/products', origin, 'POST')
+      assert.equal(asked.status, 405, origin)
+      assert.deepEqual(ofCors(asked), [], origin)
+    }
+  })
+
+  test('with the cookie of somebody a listed origin writes as little as any other', async () => {
+    for (const site of ['cross-site', 'same-site', undefined]) {
+      const response = await service.fetch('/products', {
+        method: 'POST',
+        headers: {
+          cookie,
+          origin: listed,
+          'content-type': 'application/json',
+          ...(site !== undefined && { 'sec-fetch-site': site }),
+        },
+        body: JSON.stringify({ id: 'y', category: 'y', name: 'y', price: 1, stock: 1 }),
+      })
+      assert.equal(response.status, 403)
+      assert.equal(((await response.json()) as { code: string }).code, 'foreign-origin')
+    }
+    for (const path of ['/auth/logout', '/auth/acme/link', '/portal/session']) {
+      const headers = { cookie, origin: listed, 'content-type': 'application/json' }
+      const response = await service.fetch(path, {
+        method: 'POST',
+        headers,
+        body: JSON.stringify({ token: 'x'.repeat(43) }),
+      })
+      assert.equal(response.status, 403, path)
+    }
+    const still = await service.fetch('/auth/session', { headers: { cookie } })
+    assert.equal(still.status, 200)
+  })
+
+  test('addresses that are not there, and methods that they do not know, are not promised', async () => {
+    assert.equal((await preflight('/nowhere', listed)).status, 404)
+    const plain = await service.fetch('/products', { method: 'OPTIONS', headers: { origin: listed } })
+    assert.equal(plain.status, 405, 'no preflight')
+    assert.equal(
+      (await preflight('/subscribers/1', listed, 'DELETE')).headers.get('access-control-allow-methods'),
+      'DELETE, GET, HEAD, PATCH',
+    )
+  })
+
+  test('tokens and published keys are answered by rules of their own', async () => {
+    const app = new URL(spa.redirectUris[0]!).origin
+    for (const [origin, allowed] of [
+      [app, true],
+      [listed, false],
+    ] as const) {
+      const asked = await preflight('/auth/token', origin, 'POST')
+      assert.equal(asked.headers.get('access-control-allow-origin'), allowed ? origin : null)
+    }
+    const keys = await service.fetch('/.well-known/jwks.json', { headers: { origin: listed } })
+    assert.equal(keys.headers.get('access-control-allow-origin'), '*')
+    assert.equal(keys.headers.get('access-control-allow-credentials'), null)
+  })
+
+  test('senders of webhooks are no browsers', async () => {
+    const response = await service.fetch('/webhooks/provider', {
+      method: 'POST',
+      headers: { origin: listed, 'content-type': 'application/json', 'x-signature': '00' },
+      body: '{}',
+    })
+    assert.equal(response.status, 401)
+    assert.deepEqual(ofCors(response), [])
+    assert.equal((await preflight('/webhooks/provider', listed, 'POST')).status, 405)
+  })
+
+  test('preflights count, and a refusal for their number can be read', async () => {
+    let response: Response | undefined
+    for (let call = 0; call < 3_001 && response?.status !== 429; call += 1)
+      response = await fetch(new URL('/products', service.baseUrl), {
+        method: 'OPTIONS',
+        headers: { origin: listed, 'access-control-request-method': 'GET' },
+      })
+    assert.equal(response!.status, 429)
+    assert.equal(response!.headers.get('access-control-allow-origin'), listed)
+    assert.ok(response!.headers.get('retry-after'))
+  })
+})
+
+describe('with CORS_CREDENTIALS', () => {
+  let service: TestService
+  before(async () => {
+    service = await startTestService(engines[0]!, {
+      env: { CORS_ORIGINS: listed, CORS_CREDENTIALS: 'true' },
+    })
+  })
+  after(() => service.close())
+
+  test('listed origins may read with a cookie; others may not, and nobody may write', async () => {
+    const own = await service.fetch('/products', { headers: { origin: listed } })
+    assert.equal(own.headers.get('access-control-allow-credentials'), 'true')
+    assert.equal(own.headers.get('access-control-allow-origin'), listed, 'never *')
+    for (const origin of others)
+      assert.deepEqual(ofCors(await service.fetch('/products', { headers: { origin } })), [])
+    assert.equal(
+      (await service.fetch('/.well-known/jwks.json', { headers: { origin: listed } })).headers.get(
+        'access-control-allow-credentials',
+      ),
+      null,
+    )
+    const browser = new Browser()
+    await signIn(service, browser, 'demo')
+    const cookie = [...browser.cookies(service.baseUrl)].map(([name, value]) => `${name}=${value}`).join('; ')
+    const write = await service.fetch('/auth/logout', { method: 'POST', headers: { cookie, origin: listed } })
+    assert.equal(write.status, 403)
+    assert.equal((await service.fetch('/auth/session', { headers: { cookie } })).status, 200)
+    const key = await service.fetch('/subscribers', {
+      headers: { origin: listed, authorization: `Bearer ${adminKey}` },
+    })
+    assert.equal(key.status, 200)
+  })
+})

@@ -1,0 +1,129 @@
+// What the OpenAPI document says of the headers of answers, held against the service. The harness does so with every answer
+// that any test gets (test/harness/conformance.ts); here each kind is asked for, with the limits on.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { list } from 'postern'
+import type { ApiDocument } from '../harness/conformance.ts'
+import { onEachEngine } from '../harness/engines.ts'
+import { startTestService, type TestService } from '../harness/service.ts'
+
+const products = list({
+  path: '/shelf',
+  table: 'products',
+  fields: { id: { type: 'text' }, price: { type: 'number' } },
+  key: 'id',
+  access: 'public',
+  exports: true,
+})
+
+onEachEngine('headers of answers', (engine) => {
+  let service: TestService
+  let document: ApiDocument
+  before(async () => {
+    service = await startTestService(engine, {
+      env: { RATE_LIMIT: 'on' },
+      config: { listing: { lists: [products] } },
+    })
+    document = (await (await service.fetch('/openapi.json')).json()) as ApiDocument
+    for (const id of ['a', 'b', 'c'])
+      await service.admin('/products', {
+        method: 'POST',
+        json: { id, category: 'x', name: id, price: 1, stock: 1 },
+      })
+  })
+  after(() => service.close())
+
+  /** What the document says of one kind of answer: the headers that it always has, and those that it may have. */
+  const described = (
+    path: string,
+    method: string,
+    status: string,
+  ): { always: string[]; perhaps: string[] } => {
+    const entries = Object.entries(document.paths[path]![method]!.responses![status]!.headers ?? {})
+    const isAlways = ([, { $ref }]: [string, { $ref: string }]): boolean =>
+      document.components!.headers![$ref.split('/').at(-1)!]!.required === true
+    const names = (some: typeof entries): string[] => some.map(([name]) => name).toSorted()
+    return {
+      always: names(entries.filter(isAlways)),
+      perhaps: names(entries.filter((entry) => !isAlways(entry))),
+    }
+  }
+  const limits = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset']
+
+  test('pages of lists: ETag, Cache-Control and Vary always, Link and Content-Encoding where there is reason', async () => {
+    for (const path of ['/users', '/products', '/api/posts', '/events', '/shelf'])
+      for (const status of ['200', '304'])
+        assert.deepEqual(
+          described(path, 'get', status),
+          { always: ['Cache-Control', 'ETag', ...limits, 'Vary'], perhaps: ['Content-Encoding', 'Link'] },
+          path,
+        )
+    const page = await service.fetch('/products?limit=2')
+    assert.match(page.headers.get('link')!, /rel="next"/)
+    const known = { 'if-none-match': page.headers.get('etag')! }
+    assert.equal((await service.fetch('/products?limit=2', { headers: known })).status, 304)
+    assert.equal((await service.fetch('/products', { method: 'HEAD' })).status, 200)
+  })
+
+  test('exports: a name of the file', async () => {
+    for (const path of ['/shelf.csv', '/shelf.ndjson']) {
+      const { always } = described(path, 'get', '200')
+      assert.deepEqual(always, ['Cache-Control', 'Content-Disposition', ...limits, 'Vary'])
+      assert.equal(
+        (await service.fetch(path)).headers.get('content-disposition')?.startsWith('attachment'),
+        true,
+      )
+    }
+  })
+
+  test('redirects: where to; sign-in: kept by nobody', async () => {
+    assert.deepEqual(described('/auth/{provider}', 'get', '303'), {
+      always: ['Cache-Control', 'Location', ...limits],
+      perhaps: ['Set-Cookie'],
+    })
+    assert.equal((await service.fetch('/auth/demo')).status, 303)
+    assert.equal((await service.fetch('/dashboard')).headers.get('location'), '/login')
+    assert.equal((await service.fetch('/login')).status, 200)
+    assert.equal((await service.fetch('/.well-known/jwks.json')).status, 200)
+  })
+
+  test('problems: how to sign in, when to come back, what is allowed', async () => {
+    assert.deepEqual(described('/subscribers', 'get', '401').always, [
+      'Cache-Control',
+      ...limits,
+      'WWW-Authenticate',
+    ])
+    assert.deepEqual(described('/subscribers', 'get', '429').always, [
+      'Cache-Control',
+      ...limits,
+      'Retry-After',
+    ])
+    assert.deepEqual(described('/subscribers', 'get', '503').always, [
+      'Cache-Control',
+      ...limits,
+      'Retry-After',
+    ])
+    assert.ok(described('/subscribers', 'get', 'default').perhaps.includes('Allow'))
+    assert.equal((await service.fetch('/subscribers')).status, 401)
+    const wrong = await service.fetch('/subscribers', { method: 'PUT' })
+    assert.deepEqual([wrong.status, wrong.headers.get('allow')], [405, 'GET, HEAD, POST'])
+    // Thirty in a minute are allowed.
+    let refused: Response | undefined
+    for (let call = 0; call < 40 && refused?.status !== 429; call += 1)
+      refused = await service.fetch('/shelf.csv')
+    assert.equal(refused!.status, 429)
+    assert.match(refused!.headers.get('retry-after')!, /^[1-9]\d*$/)
+  })
+
+  test('a service that counts no calls does not speak of limits', async () => {
+    const without = await startTestService(engine)
+    try {
+      const text = await (await without.fetch('/openapi.json')).text()
+      const { paths } = JSON.parse(text) as ApiDocument
+      assert.ok(!JSON.stringify(paths).includes('RateLimit'))
+      assert.ok(!text.includes('x-sends'))
+    } finally {
+      await without.close()
+    }
+  })
+})
