@@ -10,6 +10,7 @@ export function jwksRoutes(app: App, signingKeys: SigningKeys): void {
     {
       config: {
         access: 'public',
+        ownOrigins: true,
         sends: { always: ['ETag', 'Cache-Control', 'Access-Control-Allow-Origin'] },
       },
       schema: {

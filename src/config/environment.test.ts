@@ -134,3 +134,29 @@ test('the start-up line shows no secret', () => {
     assert.ok(!shown.includes(secret), secret)
   assert.match(shown, /db\.example/)
 })
+
+test('origins are taken as browsers write them, and without TLS of this machine alone', () => {
+  const taken = 'https://app.example.com, https://b.example:8443,http://localhost:5173,http://127.0.0.1:3000'
+  assert.deepEqual(readEnvironment({ CORS_ORIGINS: taken }).corsOrigins, [
+    'https://app.example.com',
+    'https://b.example:8443',
+    'http://localhost:5173',
+    'http://127.0.0.1:3000',
+  ])
+  assert.deepEqual(readEnvironment({}).corsOrigins, [])
+  for (const CORS_ORIGINS of [
+    '*',
+    'null',
+    'https://*.example.com',
+    'https://app.example.com/',
+    'https://app.example.com/path',
+    'https://APP.example.com',
+    'https://app.example.com:443',
+    'http://app.example.com',
+    'https://me@app.example.com',
+    'app.example.com',
+    'file:///x',
+    'https://a.example https://b.example',
+  ])
+    assert.match(faults({ CORS_ORIGINS }).join(), /^CORS_ORIGINS is wrong: expected origins/, CORS_ORIGINS)
+})

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import { domainToASCII } from 'node:url'
+import { isLoopbackHost } from '../network/loopback.ts'
 
 /** Reads one setting's text. Throws an Error that says what was expected, never the value: it may be a secret. */
 export type Reader<T> = (text: string) => T
@@ -117,6 +118,21 @@ export const origin: Reader<string> = (value) => {
   }
   return url.origin
 }
+
+/**
+ * Origins as browsers write them, comma-separated. Without TLS only of this machine: whoever is on the way to any other could
+ * speak in its name. No pattern and no `null`, which any page can have as its origin.
+ */
+export const origins: Reader<string[]> = (value) =>
+  list(value).map((item) => {
+    const url = URL.canParse(item) ? new URL(item) : undefined
+    const safe = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopbackHost(url.hostname))
+    if (!url || !safe || url.origin !== item || item.includes('*'))
+      throw new Error(
+        'expected origins such as https://app.example.com, comma-separated, exactly as browsers send them: lower case, no path, no default port, no *; http for this machine alone',
+      )
+    return item
+  })
 
 export const databaseUrl: Reader<string> = (value) => {
   if (!/^(sqlite:.|postgres(ql)?:\/\/)/.test(value))

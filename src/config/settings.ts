@@ -190,6 +190,20 @@ export const settings = {
     description:
       'Addresses or CIDR ranges of reverse proxies whose X-Forwarded-For is believed, comma-separated.',
   }),
+  corsOrigins: setting({
+    env: 'CORS_ORIGINS',
+    read: read.origins,
+    default: '',
+    description:
+      'Origins whose pages may call this service from a browser and read its answers, comma-separated and exact, such as `https://app.example.com`. None unless said so. Apps that sign in by PKCE need none for `POST /auth/token`.',
+  }),
+  corsCredentials: setting({
+    env: 'CORS_CREDENTIALS',
+    read: read.flag,
+    default: 'false',
+    description:
+      '`true` lets pages of `CORS_ORIGINS` read with the cookie of somebody who is signed in. Nothing lets them change anything with it.',
+  }),
   sessionIdle: setting({
     env: 'SESSION_IDLE',
     read: read.seconds(60, 31_536_000),

@@ -18,6 +18,7 @@ import { bodyLimits, type BodyLimits } from './body-budget.ts'
 import { BodyReader, defaultBodyLimit } from './body-reader.ts'
 import { answerClientErrors } from './client-errors.ts'
 import { lazyLog } from './lazy-log.ts'
+import { allowOrigins, answerPreflights } from './cross-origin.ts'
 import { RouteMethods } from './methods.ts'
 import { serveDashboard } from './dashboard.ts'
 import { DirectRoutes } from './direct.ts'
@@ -126,10 +127,17 @@ export async function createApp(parts: AppParts): Promise<App> {
   app.addHook('onRoute', (route) => methods.add(route))
   app.decorate('routeMethods', methods)
   addSecurityHeaders(app, protect)
+  const crossOrigin = {
+    origins: configuration.corsOrigins,
+    credentials: configuration.corsCredentials,
+    methodsOf: (url: string) => methods.forPages(url),
+  }
+  allowOrigins(app, crossOrigin)
   const limits = limitRequests(app, {
     clock: configuration.rateLimit ? clock : undefined,
     trustedProxies: configuration.trustedProxies,
   })
+  answerPreflights(app, crossOrigin)
   guardRoutes(app, {
     authenticate,
     authenticatePortal,
@@ -141,7 +149,11 @@ export async function createApp(parts: AppParts): Promise<App> {
   answerProblems(app, (url) => methods.allowedFor(url), protect)
 
   logRequests(app)
-  await describeRoutes(app, { demo: configuration.demo, limited: configuration.rateLimit })
+  await describeRoutes(app, {
+    demo: configuration.demo,
+    limited: configuration.rateLimit,
+    crossOrigin: configuration.corsOrigins.length > 0,
+  })
   await serveAssets(app)
   serveDashboard(app, authenticate)
   return app

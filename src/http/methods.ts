@@ -1,15 +1,27 @@
 import type { RouteOptions } from 'fastify'
 
+interface Known {
+  url: string
+  pattern: RegExp
+  methods: string[]
+  forMachines: boolean
+}
+
 /** Which methods an address knows, so that a wrong one is answered with 405 and Allow, and not with 404. */
 export class RouteMethods {
-  readonly #routes: { url: string; pattern: RegExp; methods: string[] }[] = []
+  readonly #routes: Known[] = []
 
   add(route: RouteOptions): void {
     const pattern = route.url
       .replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
       .replace(/:[^/]+/g, '[^/]+')
       .replaceAll('\\*', '.*')
-    this.#routes.push({ url: route.url, pattern: new RegExp(`^${pattern}$`), methods: [route.method].flat() })
+    this.#routes.push({
+      url: route.url,
+      pattern: new RegExp(`^${pattern}$`),
+      methods: [route.method].flat(),
+      forMachines: route.config?.forMachines === true,
+    })
   }
 
   /** Every declared route, as `GET /users`. */
@@ -22,10 +34,22 @@ export class RouteMethods {
    * in a route is that route's alone: `/auth/logout` is not the provider `logout`.
    */
   allowedFor(url: string): string[] {
+    return namesOf(this.#matching(url))
+  }
+
+  /** Those of them that pages may call. */
+  forPages(url: string): string[] {
+    return namesOf(this.#matching(url).filter(({ forMachines }) => !forMachines))
+  }
+
+  #matching(url: string): Known[] {
     const path = url.split('?', 1)[0]!
     const matching = this.#routes.filter(({ pattern }) => pattern.test(path))
     const exact = matching.filter((route) => route.url === path)
-    const found = (exact.length > 0 ? exact : matching).flatMap(({ methods }) => methods)
-    return [...new Set(found)].toSorted()
+    return exact.length > 0 ? exact : matching
   }
+}
+
+function namesOf(routes: readonly Known[]): string[] {
+  return [...new Set(routes.flatMap(({ methods }) => methods))].toSorted()
 }

@@ -2,13 +2,7 @@ import swagger from '@fastify/swagger'
 import { readFileSync } from 'node:fs'
 import type { App } from './app.ts'
 import type { Access } from './principal.ts'
-import {
-  headerComponents,
-  headersOfDeclared,
-  headersOfProblem,
-  type Sender,
-  type Sends,
-} from './response-headers.ts'
+import { headerComponents, headersOfDeclared, headersOfProblem, type Sender } from './response-headers.ts'
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
   version: string
@@ -53,13 +47,18 @@ export interface DescriptionParts {
   demo: boolean
   /** Whether calls are counted. */
   limited: boolean
+  /** Whether pages of other origins are let read answers. */
+  crossOrigin: boolean
 }
 
 /**
  * Collects the description of every route from its schema; what holds for all of them (who may call, what problems look
  * like, which headers answers have) is added here, from the same `config` that the guard and the limits read.
  */
-export async function describeRoutes(app: App, { demo, limited }: DescriptionParts): Promise<void> {
+export async function describeRoutes(
+  app: App,
+  { demo, limited, crossOrigin }: DescriptionParts,
+): Promise<void> {
   app.decorate('webhooks', {})
   await app.register(swagger, {
     openapi: {
@@ -110,7 +109,13 @@ export async function describeRoutes(app: App, { demo, limited }: DescriptionPar
       described['security'] = open ? [{}, ...credentials[access]] : credentials[access]
       if (route.config?.optionalBody) described[optionalBody] = true
       described['response'] = { ...(schema?.response as object | undefined), default: problem }
-      described[carried] = { access, sends: route.config?.sends ?? {} } satisfies Carried
+      const { sends = {}, ownOrigins, forMachines } = route.config ?? {}
+      described[carried] = {
+        access,
+        sends,
+        limited,
+        crossOrigin: crossOrigin && ownOrigins !== true && forMachines !== true,
+      } satisfies Carried
       return { schema: described, url }
     },
     transformObject: (document) => {
@@ -119,7 +124,7 @@ export async function describeRoutes(app: App, { demo, limited }: DescriptionPar
       for (const operations of paths)
         for (const operation of Object.values(operations)) {
           markOptionalBody(operation)
-          addHeaders(operation, limited)
+          addHeaders(operation)
         }
       return Object.keys(app.webhooks).length === 0 ? described : { ...described, webhooks: app.webhooks }
     },
@@ -139,9 +144,8 @@ const optionalBody = 'x-optional-body'
 /** Carries what decides about headers through the plugin, which loses whether they are always there. */
 const carried = 'x-sends'
 
-interface Carried {
+interface Carried extends Sender {
   access: Access
-  sends: Sends
 }
 
 interface Operation {
@@ -157,12 +161,10 @@ function markOptionalBody(operation: Operation): void {
 }
 
 /** The headers of every answer; and the problems that always have some of their own, as answers of their own. */
-function addHeaders(operation: Operation, limited: boolean): void {
-  const { [carried]: own, responses } = operation
+function addHeaders(operation: Operation): void {
+  const { [carried]: sender, responses } = operation
   delete operation[carried]
-  if (!own) return
-  const { access, sends } = own
-  const sender: Sender = { sends, limited }
+  if (!sender) return
   const { default: other, ...declared } = responses
   const answers: [string, object][] = Object.entries(declared).map(([status, response]) => [
     status,
@@ -171,8 +173,8 @@ function addHeaders(operation: Operation, limited: boolean): void {
   const add = (status: '401' | '429' | '503' | 'default'): void => {
     if (!(status in declared)) answers.push([status, { ...other, headers: headersOfProblem(status, sender) }])
   }
-  if (access !== 'public') add('401')
-  if (limited) add('429')
+  if (sender.access !== 'public') add('401')
+  if (sender.limited) add('429')
   add('503')
   add('default')
   operation.responses = Object.fromEntries(answers)

@@ -10,6 +10,8 @@ const described = {
   Refresh: ['Where the page leads on to.'],
   'Set-Cookie': ['A cookie that is set, or taken back. Scripts cannot read it.'],
   'Access-Control-Allow-Origin': ['The origin whose pages may read the answer.'],
+  'Access-Control-Allow-Credentials': ['Whether they may read it with a cookie.', '^true$'],
+  'Access-Control-Expose-Headers': ['The headers that they may read.'],
   'WWW-Authenticate': ['By what to sign in (RFC 9110, section 11.6.1).'],
   Allow: ['The methods that the address knows; with 405, always.'],
   'Retry-After': ['Seconds to wait before the next call; with 429 and 503, always.', 1],
@@ -40,6 +42,8 @@ export interface Sender {
   sends: Sends
   /** Whether calls are counted, as they are unless the settings say otherwise. */
   limited: boolean
+  /** Whether pages of other origins may read its answers. */
+  crossOrigin: boolean
 }
 
 type References = Record<string, { $ref: string }>
@@ -48,27 +52,40 @@ const ofLimits = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'] a
 /** Behind the names of headers that an answer may lack: OpenAPI says it of the header and not of the answer. */
 const optional = '-sometimes'
 
+const ofCrossOrigin = [
+  'Access-Control-Allow-Origin',
+  'Access-Control-Allow-Credentials',
+  'Access-Control-Expose-Headers',
+] as const
+
 /** Of an answer that a route declares itself, as references into the components. */
-export function headersOfDeclared(status: string, { sends, limited }: Sender): References {
-  const { always = [], sometimes = [] } = sends
-  const counted = limited ? ofLimits : []
-  if (Number(status) >= 400) return references(counted, [...always, ...sometimes])
+export function headersOfDeclared(status: string, sender: Sender): References {
+  const { always = [], sometimes = [] } = sender.sends
+  const common = commonOf(sender)
+  if (Number(status) >= 400) return references(common.always, [...always, ...sometimes, ...common.sometimes])
   const led = status === '303' ? (['Location'] as const) : []
-  return references([...led, ...always, ...counted], sometimes)
+  return references([...led, ...always, ...common.always], [...sometimes, ...common.sometimes])
 }
 
 /** Of the problems that any call may be answered with (problem-details.ts), by their status; `default` stands for all others. */
-export function headersOfProblem(
-  status: '401' | '429' | '503' | 'default',
-  { sends, limited }: Sender,
-): References {
-  const { always = [], sometimes = [] } = sends
-  const own = [...always, ...sometimes]
-  const counted = limited ? ofLimits : []
-  if (status === 'default')
-    return references([], ['Cache-Control', 'Retry-After', 'WWW-Authenticate', 'Allow', ...counted, ...own])
+export function headersOfProblem(status: '401' | '429' | '503' | 'default', sender: Sender): References {
+  const { always = [], sometimes = [] } = sender.sends
+  const common = commonOf(sender)
+  const perhaps = [...always, ...sometimes, ...common.sometimes]
+  // Among them are those of requests that never got as far as the routes.
+  if (status === 'default') return references([], [...ofProblems, ...common.always, ...perhaps])
   const certain = status === '401' ? 'WWW-Authenticate' : 'Retry-After'
-  return references([certain, 'Cache-Control', ...counted], own)
+  return references([certain, 'Cache-Control', ...common.always], perhaps)
+}
+
+const ofProblems = ['Cache-Control', 'Retry-After', 'WWW-Authenticate', 'Allow'] as const
+
+/** Those of every answer. */
+function commonOf({ limited, crossOrigin }: Sender): Required<Sends> {
+  return {
+    always: [...(limited ? ofLimits : []), ...(crossOrigin ? (['Vary'] as const) : [])],
+    sometimes: crossOrigin ? ofCrossOrigin : [],
+  }
 }
 
 function references(always: readonly HeaderName[], perhaps: readonly HeaderName[]): References {

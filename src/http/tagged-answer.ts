@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { acceptedCoding, encode } from './content-coding.ts'
+import { varyBy } from './cross-origin.ts'
 import { isKnown, type EntityTags } from './entity-tags.ts'
 import type { Sends } from './response-headers.ts'
 
@@ -53,5 +54,5 @@ export async function sendTagged(
 /** What everybody may see may be kept and asked for again with its tag; anything else is kept nowhere. */
 export function cacheRules(reply: FastifyReply, isPublic: boolean): void {
   reply.header('cache-control', isPublic ? 'no-cache' : 'no-store')
-  reply.header('vary', 'accept-encoding')
+  varyBy(reply, 'accept-encoding')
 }

@@ -61,7 +61,7 @@ export async function tokenRoutes(
 
     scope.options(
       '/auth/token',
-      { config: { access: 'public' }, schema: { hide: true } },
+      { config: { access: 'public', ownOrigins: true }, schema: { hide: true } },
       async (_request, reply) =>
         reply
           .headers({
@@ -78,6 +78,7 @@ export async function tokenRoutes(
       {
         config: {
           access: 'public',
+          ownOrigins: true,
           rateLimit: { max: 300 },
           sends: { always: ['Vary'], sometimes: ['Access-Control-Allow-Origin'] },
         },
