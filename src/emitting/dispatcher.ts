@@ -104,7 +104,7 @@ export class Dispatcher implements Worker {
 
   /** A subscriber was changed: nothing begins for it before it was read again. */
   changed(subscriberId: string): void {
-    this.#supply.changed(subscriberId)
+    if (!this.#stopped) this.#supply.changed(subscriberId)
   }
 
   /** Grows with the lanes that this process has taken. */

@@ -7,7 +7,7 @@ import type { DeliveryQueue, FreshDelivery } from './store.ts'
 import { Supply } from './supply.ts'
 
 /** A supply of one subscriber, `s`, that has nothing in the table. Each read waits until it is let go. */
-function supplied() {
+function supplied(due = ['s']) {
   const reads: string[] = []
   const answers: (() => void)[] = []
   let now = 0
@@ -18,7 +18,7 @@ function supplied() {
   const row = { id: 's' } as SubscribersTable
   const queue: Partial<DeliveryQueue> = {
     attend: async () => undefined,
-    due: async () => ({ ids: ['s'], next: undefined }),
+    due: async () => ({ ids: due, next: undefined }),
     take: async (ids) => [...ids],
     release: async () => undefined,
     subscribers: () => read('subscribers', [row]),
@@ -103,5 +103,16 @@ test('a change that comes while its subscriber is being read holds it up until i
   await letGo()
   assert.equal(room(), 10)
   assert.deepEqual(reads, ['subscribers', 'subscribers'])
+  await supply.stop()
+})
+
+test('a subscriber that was changed is read, though a look would find it late', async () => {
+  const { supply, reads, letGo } = supplied([])
+  supply.look()
+  await letGo(0)
+  assert.deepEqual(reads, [])
+  supply.changed('s')
+  await letGo(2)
+  assert.deepEqual(reads, ['subscribers', 'deliveries'])
   await supply.stop()
 })

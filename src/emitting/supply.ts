@@ -115,10 +115,10 @@ export class Supply {
     }
   }
 
-  /** Nothing begins for it before it was read again. */
+  /** Nothing begins for it before it was read again. If it was resumed, it is not looked for among all that are paused. */
   changed(subscriberId: string): void {
     const lane = this.#lanes.get(subscriberId)
-    if (!lane) return
+    if (!lane) return this.hint(subscriberId)
     lane.changes += 1
     lane.stale = true
     this.want(lane)
