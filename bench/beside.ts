@@ -1,5 +1,6 @@
 import { startDirectus } from './beside/directus.ts'
 import type { Product, Rival } from './beside/rival.ts'
+import { startStrapi } from './beside/strapi.ts'
 import { createDatabase, makeFolder } from './harness/databases.ts'
 import { production, startPostern } from './harness/postern.ts'
 import { seed } from './lists/seed.ts'
@@ -9,29 +10,34 @@ import { figure, ratio } from './measure/outcome.ts'
 import { countSteps, interleave } from './measure/rounds.ts'
 
 const connections = 16
-/** Of Postern and of Directus: both take a few seconds. */
+/** Of Postern and of each other: all take a few seconds. */
 const requests = [8_000, 300] as const
 
-/** Who has Directus installed says where: nothing here installs it. */
-const installed = process.env['DIRECTUS']
+/** Who has one of them installed says where: nothing here installs it. */
+const known = [
+  { name: 'Directus', installed: process.env['DIRECTUS'], start: startDirectus },
+  { name: 'Strapi', installed: process.env['STRAPI'], start: startStrapi },
+]
+const there = known.filter(({ installed }) => installed)
+const missing = known
+  .filter(({ installed }) => !installed)
+  .map(({ name }) => `${name} was not measured: ${name.toUpperCase()} says in which folder it is installed.`)
 
 export const beside: Bench = {
   name: 'beside',
-  about: 'A page of products, filtered and sorted, beside Directus on the same rows (SQLite)',
-  plan: (scale) => ({ steps: installed ? countSteps(2, scale) : 0, seconds: installed ? 60 : 0 }),
+  about: 'A page of products, filtered and sorted, beside Directus and Strapi on the same rows (SQLite)',
+  plan: (scale) => ({
+    steps: there.length > 0 ? countSteps(1 + there.length, scale) : 0,
+    seconds: there.length * 60,
+  }),
   async run({ scale, step, profile }) {
-    if (!installed)
-      return {
-        figures: [],
-        ratios: [],
-        notes: ['Directus was not measured: DIRECTUS says in which folder `npm install directus` was run.'],
-      }
+    if (there.length === 0) return { figures: [], ratios: [], notes: missing }
     await using stack = new AsyncDisposableStack()
     const { url, folder } = await createDatabase('sqlite', undefined)
     await seed(url)
-    const directus: Rival = stack.use(
-      await startDirectus(installed, makeFolder(), url.slice('sqlite:'.length)),
-    )
+    const rivals: Rival[] = []
+    for (const { installed, start } of there)
+      rivals.push(stack.use(await start(installed!, makeFolder(), url.slice('sqlite:'.length))))
     const postern = stack.use(
       await startPostern({
         folder,
@@ -40,50 +46,46 @@ export const beside: Bench = {
       }),
     )
     const generator = stack.use(await startGenerator())
-    const load = async (port: number, side: Side, count: number): Promise<number> => {
-      const { path, headers } = side
+    const load = async ({ port, path, headers }: Side, count: number): Promise<number> => {
       const gets = { kind: 'gets', count: scaled(count, scale), paths: [path], headers } as const
       return (await generate(generator, { port, connections, requests: gets }, 200)).perSecond
     }
-    const { headers } = directus
-    const ours = '/products?category=books&minPrice=100&inStock=true&sort=-price,name&limit=20'
-    await compare(
-      `http://127.0.0.1:${postern.port}${ours}`,
-      `http://127.0.0.1:${directus.port}${directus.path}`,
-      headers,
-    )
+    const ours: Side = {
+      port: postern.port,
+      path: '/products?category=books&minPrice=100&inStock=true&sort=-price,name&limit=20',
+      headers: {},
+    }
+    const rows = await rowsOf(ours)
+    if (rows === '[]') throw new Error('there is nothing to compare')
+    for (const rival of rivals)
+      if ((await rowsOf(rival)) !== rows) throw new Error(`the answers of ${rival.name} differ`)
     const sides = [
-      {
-        name: 'GET /products, Postern',
-        run: () => load(postern.port, { path: ours, headers }, requests[0]),
-      },
-      { name: directus.name, run: () => load(directus.port, directus, requests[1]) },
+      { name: 'GET /products, Postern', run: () => load(ours, requests[0]) },
+      ...rivals.map((rival) => ({ name: rival.name, run: () => load(rival, requests[1]) })),
     ]
     const results = await interleave(sides, scale, step)
-    const [own, other] = sides.map(({ name }, index) => figure(name, 'requests/s', results[index]!))
+    const [own, ...others] = sides.map(({ name }, index) => figure(name, 'requests/s', results[index]!))
     return {
-      figures: [own!, other!],
-      ratios: [ratio('GET /products, Postern / Directus', own!, other!, { bound: 20 })],
+      figures: [own!, ...others],
+      ratios: others.map((other, index) =>
+        ratio(`GET /products, Postern / ${there[index]!.name}`, own!, other, { bound: 20 }),
+      ),
       notes: [
-        `20,000 rows, pages of 20, ${connections} connections. Both answered with the same rows in the same order; Postern's page has its cursor.`,
-        directus.settings,
+        `20,000 rows, pages of 20, ${connections} connections. All answered with the same rows in the same order; Postern's page has its cursor.`,
+        ...rivals.map(({ settings }) => settings),
+        ...missing,
       ],
     }
   },
 }
 
-type Side = Pick<Rival, 'path' | 'headers'>
+type Side = Pick<Rival, 'port' | 'path' | 'headers'>
 
-/** Throws unless both answer with the same rows in the same order. */
-async function compare(ours: string, theirs: string, headers: Record<string, string>): Promise<void> {
-  const [a, b] = await Promise.all(
-    [ours, theirs].map(async (url) => {
-      const response = await fetch(url, { headers })
-      if (!response.ok) throw new Error(`${url}: ${response.status} ${await response.text()}`)
-      const { data } = (await response.json()) as { data: Product[] }
-      return JSON.stringify(data.map(({ category, price, stock, name }) => [category, price, stock, name]))
-    }),
-  )
-  if (a !== b) throw new Error('the answers differ')
-  if (a === '[]') throw new Error('there is nothing to compare')
+/** What a side answers, as far as all show it. */
+async function rowsOf({ port, path, headers }: Side): Promise<string> {
+  const url = `http://127.0.0.1:${port}${path}`
+  const response = await fetch(url, { headers })
+  if (!response.ok) throw new Error(`${url}: ${response.status} ${await response.text()}`)
+  const { data } = (await response.json()) as { data: Product[] }
+  return JSON.stringify(data.map(({ category, price, stock, name }) => [category, price, stock, name]))
 }
