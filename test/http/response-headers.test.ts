@@ -1,5 +1,5 @@
 // What the OpenAPI document says of the headers of answers, held against the service. The harness does so with every answer
-// that any test gets (test/harness/conformance.ts); here each kind is asked for, with the limits on.
+// that tests get by its fetch (test/harness/conformance.ts); here each kind is asked for, with the limits on.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { list } from 'postern'
