@@ -18,6 +18,7 @@ import { createListing } from './listing/index.ts'
 import { createLogin } from './login/index.ts'
 import { createEvents } from './events/index.ts'
 import { createReceiving } from './receiving/index.ts'
+import { statisticsWorkers } from './statistics-worker.ts'
 import type { Database } from './storage/database.ts'
 import { migrate } from './storage/migrate.ts'
 import { openDatabase } from './storage/open.ts'
@@ -109,7 +110,10 @@ export async function startService(parts: ServiceParts): Promise<Service> {
     const listedAdmins = () => accounts.users.listedAdmins(database.reader)
     const listing = createListing({ ...common, config: config.listing, listedAdmins })
     const rooms: Room[] = [accounts, login, receiving, emitting, createEvents(common), listing]
-    const workers = (running.workers = rooms.flatMap((room) => room.workers))
+    const workers = (running.workers = [
+      ...rooms.flatMap((room) => room.workers),
+      ...statisticsWorkers(database, clock, log),
+    ])
 
     const app = (running.app = await createApp({
       configuration,

@@ -1,5 +1,6 @@
 import type { Clock } from '../../clock.ts'
 import type { Worker } from '../../http/room.ts'
+import { repeatedWorker } from '../../repeated-worker.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { Keeping } from './keeping.ts'
 
@@ -8,9 +9,7 @@ const interval = 2_000
 
 /** Folds what changed into the kept counts, round after round. A round that fails is logged, and the next one tries again. */
 export function createKeeper(clock: Clock, log: Log, keepings: readonly Keeping[]): Worker {
-  let cancel: (() => void) | undefined
-  let running: Promise<void> = Promise.resolve()
-  const round = async (): Promise<void> => {
+  return repeatedWorker('counts', clock, interval, async () => {
     for (const keeping of keepings) {
       await keeping
         .tidy()
@@ -18,21 +17,5 @@ export function createKeeper(clock: Clock, log: Log, keepings: readonly Keeping[
           log.debug({ err: error, worker: 'counts' }, 'could not tidy the counts of a list'),
         )
     }
-  }
-  const schedule = (): void => {
-    cancel = clock.after(interval, () => {
-      running = round().then(() => {
-        if (cancel) schedule()
-      })
-    })
-  }
-  return {
-    name: 'counts',
-    start: schedule,
-    async stop() {
-      cancel?.()
-      cancel = undefined
-      await running
-    },
-  }
+  })
 }

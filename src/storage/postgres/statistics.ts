@@ -1,0 +1,25 @@
+import type { Pool } from 'pg'
+
+/** Tables that grow by the work of the service, and by which its statements look for what is due. */
+const tables = ['attempts', 'deliveries', 'events', 'inbox', 'outbox', 'subscribers', 'users'] as const
+
+/** Changed rows from which on it matters. */
+const few = 1_000
+
+const changedTables = `
+  select c.relname as name from pg_class c join pg_stat_user_tables s on s.relid = c.oid
+  where c.oid = any(select to_regclass(t) from unnest($1::text[]) as t) and s.n_mod_since_analyze > greatest(c.reltuples, ${few})
+  order by c.relname`
+
+/**
+ * Has PostgreSQL look anew at tables of which as much was changed as there was when it last did, and returns their names. A
+ * statement that is prepared keeps its plan until then: what was planned over an almost empty table reads all of it, for every
+ * batch, however long it has become; and who is not known to have a million rows waiting has them sorted for each batch.
+ * Autovacuum comes by once a minute. One table at a time, and none that is being looked at
+ * (`skip_locked`); where the tables are somebody else's the server leaves them alone, with a warning of its own.
+ */
+export async function analyzeChanged(pool: Pool): Promise<string[]> {
+  const { rows } = await pool.query<{ name: string }>(changedTables, [tables])
+  for (const { name } of rows) await pool.query(`analyze (skip_locked) "${name}"`)
+  return rows.map(({ name }) => name)
+}

@@ -1,0 +1,61 @@
+// PostgreSQL alone keeps the plan of a prepared statement until it has looked at the table anew.
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { openPostgres } from '../../src/storage/postgres/database.ts'
+import { analyzeChanged } from '../../src/storage/postgres/statistics.ts'
+import { migrate } from '../../src/storage/migrate.ts'
+import type { PostgresDatabase } from '../../src/storage/database.ts'
+import { engines, type TestDatabase } from '../harness/engines.ts'
+
+for (const engine of engines.filter(({ name }) => name === 'postgres'))
+  describe('statistics', () => {
+    let home: TestDatabase
+    let database: PostgresDatabase
+
+    before(async () => {
+      home = await engine.createDatabase()
+      // One connection: what is prepared on it is there for the next statement.
+      database = openPostgres(home.url, { connections: 2 })
+      await migrate(database)
+      // Autovacuum would do the same, some time.
+      await database.pool.query('alter table inbox set (autovacuum_enabled = false)')
+    })
+    after(async () => {
+      await database.close()
+      await home.drop()
+    })
+
+    const fill = async (from: number, to: number): Promise<void> => {
+      await database.pool.query(
+        `insert into inbox (event, source, event_id, type, status, due_at)
+          select n, 'provider', 'e' || n, 'a', 'pending', n from generate_series($1::int, $2::int) as n`,
+        [from, to],
+      )
+      // What a connection has changed is told by and by.
+      await database.pool.query('select pg_stat_force_next_flush()')
+    }
+    const prepared =
+      'update inbox set attempts = attempts from unnest($1::bigint[]) as given (event) where inbox.event = given.event'
+    const run = () => database.pool.query({ name: 'probe', text: prepared, values: ['{1,2,3}'] })
+    const planOf = async (): Promise<string> =>
+      (await database.pool.query<{ 'QUERY PLAN': string }>(`explain execute probe ('{1,2,3}')`)).rows
+        .map((row) => row['QUERY PLAN'])
+        .join('\n')
+
+    test('what was planned over an almost empty table is planned anew when that has changed', async () => {
+      await fill(1, 20)
+      for (let times = 0; times < 8; times += 1) await run()
+      await fill(21, 30_000)
+      assert.match(await planOf(), /Seq Scan on inbox/, 'the plan that is kept')
+      assert.deepEqual(await analyzeChanged(database.pool), ['inbox'])
+      assert.doesNotMatch(await planOf(), /Seq Scan on inbox/)
+      assert.deepEqual(await analyzeChanged(database.pool), [], 'nothing has changed since')
+    })
+
+    test('a table of which less was changed than there was is left alone', async () => {
+      await fill(30_001, 40_000)
+      assert.deepEqual(await analyzeChanged(database.pool), [])
+      await fill(40_001, 150_000)
+      assert.deepEqual(await analyzeChanged(database.pool), ['inbox'])
+    })
+  })
