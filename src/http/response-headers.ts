@@ -48,7 +48,8 @@ export interface Sender {
 
 type References = Record<string, { $ref: string }>
 
-const ofLimits = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'] as const
+/** What tells of a limit. */
+export const ofLimits = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'] as const
 /** Behind the names of headers that an answer may lack: OpenAPI says it of the header and not of the answer. */
 const optional = '-sometimes'
 

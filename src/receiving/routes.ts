@@ -5,6 +5,7 @@ import type { Clock } from '../clock.ts'
 import type { Configuration } from '../config/environment.ts'
 import { Problem } from '../errors.ts'
 import type { App } from '../http/app.ts'
+import { ofLimits } from '../http/response-headers.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Acceptor } from './acceptor.ts'
 import { answerWebhooks, noteUnread, refuseSignature, sendReply, type Outcome } from './answers.ts'
@@ -111,7 +112,14 @@ export async function webhookRoutes(app: App, parts: WebhookParts): Promise<void
         {
           bodyLimit,
           onError: async (request, _reply, error) => noteUnread(request, error, reject),
-          config: { access: 'public', quiet: true, forMachines: true, rateLimit: { max: requestsPerMinute } },
+          config: {
+            access: 'public',
+            quiet: true,
+            forMachines: true,
+            rateLimit: { max: requestsPerMinute },
+            // A source's own rate is told whether or not others are on.
+            ...(scheme.rateLimit !== undefined && { sends: { sometimes: ofLimits } }),
+          },
           schema: {
             tags: ['receiving'],
             summary: `Receive a webhook of the source ${source} (${scheme.name})`,
