@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts'
 import type { Worker } from '../http/room.ts'
+import { repeatedWorker } from '../repeated-worker.ts'
 import type { Log } from '../telemetry/log.ts'
 
 /** Milliseconds between two rounds. What is over is refused by its times anyway: this only keeps tables small. */
@@ -12,29 +13,11 @@ export function createSweeper(
   log: Log,
   sweeps: readonly ((now: number) => Promise<void>)[],
 ): Worker {
-  let cancel: (() => void) | undefined
-  let running: Promise<void> = Promise.resolve()
-  const round = async (): Promise<void> => {
+  return repeatedWorker(name, clock, interval, async () => {
     for (const sweep of sweeps) {
       await sweep(clock.now()).catch((error: unknown) =>
         log.warn({ err: error, worker: name }, 'could not sweep'),
       )
     }
-  }
-  const schedule = (): void => {
-    cancel = clock.after(interval, () => {
-      running = round().then(() => {
-        if (cancel) schedule()
-      })
-    })
-  }
-  return {
-    name,
-    start: schedule,
-    async stop() {
-      cancel?.()
-      cancel = undefined
-      await running
-    },
-  }
+  })
 }

@@ -9,14 +9,15 @@ const few = 1_000
 const changedTables = `
   select c.relname as name from pg_class c join pg_stat_user_tables s on s.relid = c.oid
   where c.oid = any(select to_regclass(t) from unnest($1::text[]) as t) and s.n_mod_since_analyze > greatest(c.reltuples, ${few})
+    and pg_has_role(c.relowner, 'usage')
   order by c.relname`
 
 /**
  * Has PostgreSQL look anew at tables of which as much was changed as there was when it last did, and returns their names. A
  * statement that is prepared keeps its plan until then: what was planned over an almost empty table reads all of it, for every
  * batch, however long it has become; and who is not known to have a million rows waiting has them sorted for each batch.
- * Autovacuum comes by once a minute. One table at a time, and none that is being looked at
- * (`skip_locked`); where the tables are somebody else's the server leaves them alone, with a warning of its own.
+ * Autovacuum comes by once a minute. One table at a time; none that is being looked at (`skip_locked`), and none that
+ * is somebody else's, which the server would refuse with a warning each time.
  */
 export async function analyzeChanged(pool: Pool): Promise<string[]> {
   const { rows } = await pool.query<{ name: string }>(changedTables, [tables])
