@@ -3,7 +3,7 @@ import type { Product, Rival } from './beside/rival.ts'
 import { startStrapi } from './beside/strapi.ts'
 import { createDatabase, makeFolder } from './harness/databases.ts'
 import { production, startPostern } from './harness/postern.ts'
-import { seed } from './lists/seed.ts'
+import { rowsAt, seed } from './lists/seed.ts'
 import { generate, startGenerator } from './load/generate.ts'
 import { scaled, type Bench } from './measure/bench.ts'
 import { figure, ratio } from './measure/outcome.ts'
@@ -34,7 +34,7 @@ export const beside: Bench = {
     if (there.length === 0) return { figures: [], ratios: [], notes: missing }
     await using stack = new AsyncDisposableStack()
     const { url, folder } = await createDatabase('sqlite', undefined)
-    await seed(url)
+    await seed(url, rowsAt(scale))
     const rivals: Rival[] = []
     for (const { installed, start } of there)
       rivals.push(stack.use(await start(installed!, makeFolder(), url.slice('sqlite:'.length))))
@@ -71,7 +71,7 @@ export const beside: Bench = {
         ratio(`GET /products, Postern / ${there[index]!.name}`, own!, other, { bound: 20 }),
       ),
       notes: [
-        `20,000 rows, pages of 20, ${connections} connections. All answered with the same rows in the same order; Postern's page has its cursor.`,
+        `${rowsAt(scale)} rows, pages of 20, ${connections} connections. All answered with the same rows in the same order; Postern's page has its cursor.`,
         ...rivals.map(({ settings }) => settings),
         ...missing,
       ],

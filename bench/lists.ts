@@ -2,7 +2,7 @@ import { createDatabase, engineTitles, type EngineName } from './harness/databas
 import { adminKey, production, startPostern } from './harness/postern.ts'
 import { startHelper } from './harness/processes.ts'
 import { compareAnswers, makeListRequests } from './lists/requests.ts'
-import { seed } from './lists/seed.ts'
+import { rowsAt, seed } from './lists/seed.ts'
 import { generate, startGenerator } from './load/generate.ts'
 import { scaled, type Bench, type BenchContext } from './measure/bench.ts'
 import { figure, ratio, type Outcome } from './measure/outcome.ts'
@@ -18,7 +18,11 @@ export const lists: Bench = {
     'Each list against handlers on bare Fastify and on bare node:http that run the same prepared statement on the same database',
   plan(scale) {
     const steps = scale.engines.length * (1 + countSteps(3 * listCount, scale))
-    return { steps, seconds: steps * Math.max(0.3, 1.2 * scale.size) }
+    return {
+      steps,
+      seconds:
+        scale.engines.length * 90 * Math.max(0.02, scale.size) + steps * Math.max(0.3, 1.2 * scale.size),
+    }
   },
   async run(context) {
     const outcome: Outcome = { figures: [], ratios: [], notes: [] }
@@ -28,7 +32,7 @@ export const lists: Bench = {
       outcome.ratios.push(...ratios)
     }
     outcome.notes.push(
-      `${scaled(requests, context.scale)} requests a round over ${connections} connections, 20,000 rows in each table, pages of the default size. Postern reads /users and /events with an API key, as in production; the bare handler asks nobody who they are.`,
+      `${scaled(requests, context.scale)} requests a round over ${connections} connections, ${rowsAt(context.scale)} rows in each table, pages of the default size. Postern reads /users and /events with an API key, as in production; the bare handler asks nobody who they are.`,
     )
     return outcome
   },
@@ -39,7 +43,7 @@ async function measure(engine: EngineName, context: BenchContext): Promise<Omit<
   context.step(`${title}: filling the tables`)
   await using stack = new AsyncDisposableStack()
   const database = await createDatabase(engine, context.postgresServer)
-  await seed(database.url)
+  await seed(database.url, rowsAt(context.scale))
   const { url, folder } = database
   const postern = stack.use(
     await startPostern({

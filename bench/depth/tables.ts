@@ -9,9 +9,9 @@ import { readQuery } from '../../src/listing/query.ts'
 import { Cursors } from '../../src/paging/cursor.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
+import { fill, padded } from '../harness/fill.ts'
 import { production } from '../harness/postern.ts'
 
-const chunk = 50_000
 const writers = 16
 
 const idOf = (number: number): string => `row-${String(number).padStart(9, '0')}`
@@ -22,29 +22,18 @@ export async function fillTables(url: string, count: number): Promise<void> {
   const database = await openDatabase(url)
   try {
     await migrate(database)
-    const id = database.engine === 'sqlite' ? `printf('row-%09d', n)` : `'row-' || lpad(n::text, 9, '0')`
-    const second = database.engine === 'sqlite' ? `printf('%02d', n % 60)` : `lpad((n % 60)::text, 2, '0')`
-    for (let first = 0; first < count; first += chunk) {
-      const last = Math.min(first + chunk, count) - 1
-      const numbers = `with recursive numbers (n) as (select ${first} union all select n + 1 from numbers where n < ${last})`
-      await database.transaction(
-        async (tx) => {
-          await sql
-            .raw(
-              `insert into users (id, email, name, provider, provider_id, role, blocked_at, created_at)
-              ${numbers} select ${id}, ${id}, 'Name', 'google', ${id}, 'user', null, n from numbers`,
-            )
-            .execute(tx)
-          await sql
-            .raw(
-              `insert into posts (id, title, body, created_at)
-              ${numbers} select ${id}, 'Title', 'Some sentences that somebody wrote.', '2026-01-01T00:00:' || ${second} || '.000000Z' from numbers`,
-            )
-            .execute(tx)
-        },
-        { timeLimit: 600_000 },
-      )
-    }
+    const id = `'row-' || ${padded(database, 9)}`
+    const second = padded(database, 2, 'n % 60')
+    await fill(database, count, [
+      {
+        into: 'users (id, email, name, provider, provider_id, role, blocked_at, created_at)',
+        values: `${id}, ${id}, 'Name', 'google', ${id}, 'user', null, n`,
+      },
+      {
+        into: 'posts (id, title, body, created_at)',
+        values: `${id}, 'Title', 'Some sentences that somebody wrote.', '2026-01-01T00:00:' || ${second} || '.000000Z'`,
+      },
+    ])
     await new Keeping(database, users).repair()
     if (database.engine === 'postgres') await database.pool.query('vacuum analyze')
   } finally {

@@ -1,94 +1,66 @@
 import { sql } from 'kysely'
-import { newId } from '../../src/crypto/ids.ts'
-import type { Database } from '../../src/storage/database.ts'
+import { Keeping } from '../../src/listing/kept/keeping.ts'
+import { users } from '../../src/listing/resources/users.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
+import { fill, padded } from '../harness/fill.ts'
+import { scaled, type Scale } from '../measure/bench.ts'
 
-const rows = 20_000
-const chunk = 500
-/** Lately: the service removes events that are old. */
-const began = Date.now() - rows * 1_000
+const rows = 1_000_000
+/** Of a trial: what the requests go through. */
+const fewestRows = 20_000
+
+/** Rows of each table. */
+export const rowsAt = (scale: Scale): number => Math.max(fewestRows, scaled(rows, scale))
 
 export const categories = ['books', 'garden', 'kitchen', 'music', 'tools'] as const
 
-/** Fills the tables behind the lists, the same rows on both engines. */
-export async function seed(url: string): Promise<void> {
+/** Fills the tables behind the lists with as many rows each, the same on both engines, a second apart. */
+export async function seed(url: string, count: number): Promise<void> {
   const database = await openDatabase(url)
   try {
     await migrate(database)
-    for (let first = 0; first < rows; first += chunk) await insertChunk(database, first)
+    const sqlite = database.engine === 'sqlite'
+    // Lately: the service removes events that are old.
+    const seconds = `(${Math.floor(Date.now() / 1000) - count} + n)`
+    const ms = `${seconds} * cast(1000 as bigint)`
+    const time = sqlite
+      ? `strftime('%Y-%m-%dT%H:%M:%S', ${seconds}, 'unixepoch') || '.000000Z'`
+      : `to_timestamp(${seconds})`
+    const json = `'{"id":"evt_' || n || '","type":"order.paid"}'`
+    const payload = sqlite ? `cast(${json} as blob)` : `convert_to(${json}, 'UTF8')`
+    const number = padded(database, 7)
+    const category = categories.map((name, index) => `when ${index} then '${name}'`).join(' ')
+    await fill(database, count, [
+      {
+        into: 'users (id, email, name, provider, provider_id, role, blocked_at, created_at)',
+        values: `'user-' || ${number}, 'user' || n || '@example.com', 'User ' || n, 'google', ${number}, 'user', null, ${ms}`,
+      },
+      {
+        into: 'products (id, category, price, stock, name, created_at)',
+        values: `'product-' || ${number}, case n % ${categories.length} ${category} end, ((n % 50000) * 7919 % 50000) / 100.0, n % 4,
+          'Product ' || (cast(104729 as bigint) * n % ${count}), ${time}`,
+      },
+      {
+        into: 'posts (id, title, body, created_at)',
+        values: `'post-' || ${number}, 'Post ' || n, '${'Some sentences that somebody wrote. '.repeat(6)}', ${time}`,
+      },
+      {
+        into: 'events (event_id, direction, source, type, content_type, payload, headers, created_at)',
+        values: `'evt_' || n, 'received', 'provider', 'order.paid', 'application/json', ${payload}, '{}', ${ms}`,
+      },
+    ])
+    await database.transaction(
+      (tx) =>
+        sql`
+          insert into inbox (event, source, event_id, type, status, due_at, processed_at)
+          select id, source, event_id, type, 'processed', created_at, created_at from events
+        `.execute(tx),
+      { timeLimit: 600_000 },
+    )
+    await new Keeping(database, users).repair()
     if (database.engine === 'postgres') await database.pool.query('vacuum analyze')
   } finally {
     await database.close()
   }
-}
-
-function insertChunk(database: Database, first: number): Promise<void> {
-  const numbers = Array.from({ length: chunk }, (_, index) => first + index)
-  return database.transaction(
-    async (tx) => {
-      await tx.insertInto('users').values(numbers.map(userOf)).execute()
-      await tx.insertInto('products').values(numbers.map(productOf)).execute()
-      await tx.insertInto('posts').values(numbers.map(postOf)).execute()
-      await tx.insertInto('events').values(numbers.map(eventOf)).execute()
-      await sql`
-        insert into inbox (event, source, event_id, type, status, due_at, processed_at)
-        select id, source, event_id, type, 'processed', created_at, created_at from events
-        where event_id in (${sql.join(numbers.map((number) => eventOf(number).event_id))})
-      `.execute(tx)
-    },
-    { timeLimit: 60_000 },
-  )
-}
-
-const timeOf = (number: number): number => began + number * 1000
-
-function userOf(number: number) {
-  return {
-    id: newId(timeOf(number)),
-    email: `user${number}@example.com`,
-    name: `User ${number}`,
-    provider: 'google',
-    provider_id: String(10_000_000 + number),
-    role: 'user' as const,
-    blocked_at: null,
-    created_at: timeOf(number),
-  }
-}
-
-function productOf(number: number) {
-  return {
-    id: `product-${String(number).padStart(6, '0')}`,
-    category: categories[number % categories.length]!,
-    price: ((number * 7919) % 50_000) / 100,
-    stock: number % 4,
-    name: `Product ${(number * 104_729) % rows}`,
-    created_at: microseconds(timeOf(number)),
-  }
-}
-
-function postOf(number: number) {
-  return {
-    id: `post-${String(number).padStart(6, '0')}`,
-    title: `Post ${number}`,
-    body: 'Some sentences that somebody wrote. '.repeat(6),
-    created_at: microseconds(timeOf(number)),
-  }
-}
-
-function eventOf(number: number) {
-  return {
-    event_id: `evt_${number}`,
-    direction: 'received' as const,
-    source: 'provider',
-    type: 'order.paid',
-    content_type: 'application/json',
-    payload: Buffer.from(JSON.stringify({ id: `evt_${number}`, type: 'order.paid' })),
-    headers: '{}',
-    created_at: timeOf(number),
-  }
-}
-
-function microseconds(ms: number): string {
-  return new Date(ms).toISOString().replace('Z', '000Z')
 }

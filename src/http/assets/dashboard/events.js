@@ -2,8 +2,12 @@ import { read } from './api.js'
 import { $, cell, code, link, row, state, time } from './elements.js'
 
 const pageSize = 20
+/** Rows that may come on top of those that were asked for, before the oldest of these are let go. */
+const mostNewer = 200
 /** The rows on the page by the event's number, the newest first. */
 let shown = new Map()
+/** Rows that stay when new ones come: one page, until older ones are asked for. */
+let most = pageSize
 
 function rowOf(event) {
   const line = row(
@@ -35,16 +39,20 @@ const onPage = () => [...shown.values()].map(({ event }) => event)
 export async function refreshEvents() {
   const { data, nextCursor } = await read(`/events?order=desc&limit=${pageSize}`)
   const lowest = data.at(-1)?.id ?? 0
-  const older = onPage().filter(({ id }) => id < lowest)
   // After a burst there may be a gap below the page. Then what was shown is let go, and can be asked for again.
   const meets = data.some(({ id }) => shown.has(id))
-  draw(meets ? [...data, ...older] : data)
-  if (!meets || older.length === 0) $('events-older').hidden = nextCursor === null
+  if (!meets) most = pageSize
+  const older = meets ? onPage().filter(({ id }) => id < lowest) : []
+  const kept = older.slice(0, most - data.length)
+  draw([...data, ...kept])
+  if (kept.length === 0) $('events-older').hidden = nextCursor === null
+  else if (kept.length < older.length) $('events-older').hidden = false
 }
 
 export async function showOlderEvents() {
   const last = onPage().at(-1)
   const { data, nextCursor } = await read(`/events?order=desc&limit=${pageSize}&cursor=${last.id}`)
   draw([...onPage(), ...data])
+  most = shown.size + mostNewer
   $('events-older').hidden = nextCursor === null
 }
