@@ -8,6 +8,7 @@ import { Claimer } from '../storage/postgres/claimer.ts'
 import { prepare } from '../storage/postgres/prepared.ts'
 import { translateError } from '../storage/unavailable.ts'
 import {
+  inOrder,
   isRetry,
   nextDue,
   readsOf,
@@ -18,7 +19,9 @@ import {
   type Wanted,
 } from './store.ts'
 
-// Named statements are planned once, without the values: the literal 'pending' keeps the partial indexes in use.
+// Named statements are planned once, without the values: the literal 'pending' keeps the partial indexes in use. What looks
+// and reads ahead runs where nothing is sorted that an index has in order, and is written so that one index alone has it: else
+// the plan would go by what PostgreSQL believes of its tables, and might sort a million waiting rows for each batch.
 
 // Each step is one seek in the index, whatever lies between two subscribers. All of its columns are named in the order, so
 // that no other index will do: that of the log would be read through for the first that is pending.
@@ -67,7 +70,7 @@ const readFirst = `
   select due.* from unnest($2::text[]) as want (subscriber)
   cross join lateral (
     select ${columns} from deliveries d where d.subscriber_id = want.subscriber and d.status = 'pending'
-    order by d.id limit 1
+    order by ${inOrder.postgres} limit 1
   ) due where due.due_at <= $1`
 
 // What was replayed or cancelled during the attempt stays so. A success counts also when somebody else wrote an attempt down
@@ -126,16 +129,17 @@ export interface PostgresQueueParts {
 
 /** Lanes are rows that name a dispatcher, whose session says that it lives. */
 export function postgresQueue({ database, clock, onError }: PostgresQueueParts): DeliveryQueue {
-  const { pool, newClient } = database
+  const { pool, seeks, newClient } = database
   const claimer = new Claimer({ open: claimSessions(dispatchers, newClient), clock, onError })
 
   async function run<Row extends QueryResultRow>(
     name: string,
     text: string,
     values: unknown[],
+    on = pool,
   ): Promise<Row[]> {
     try {
-      return (await pool.query<Row>({ name: `emitting_${name}`, text, values })).rows
+      return (await on.query<Row>({ name: `emitting_${name}`, text, values })).rows
     } catch (error) {
       throw translateError(error)
     }
@@ -143,21 +147,27 @@ export function postgresQueue({ database, clock, onError }: PostgresQueueParts):
 
   async function readEach(wanted: readonly Exclude<Wanted, { ordered: true }>[], now: number) {
     if (wanted.length === 0) return []
-    return run<DueRow>('read_due', readDue, [
+    const values = [
       now,
       wanted.map(({ subscriberId }) => subscriberId),
       wanted.map(({ retries }) => (retries ? 1 : 0)),
       wanted.map(({ behind }) => behind.dueAt),
       wanted.map(({ behind }) => behind.id),
       wanted.map(({ count }) => count),
-    ])
+    ]
+    return run<DueRow>('read_due', readDue, values, seeks)
   }
 
   return {
     ...readsOf(database.reader),
     attend: (listener) => claimer.start(listener),
     async due(now, after) {
-      const rows = await run<{ id: string; due: boolean }>('due', dueSubscribers, [after, now, claimer.id])
+      const rows = await run<{ id: string; due: boolean }>(
+        'due',
+        dueSubscribers,
+        [after, now, claimer.id],
+        seeks,
+      )
       const ids = rows.filter(({ due }) => due).map(({ id }) => id)
       return { ids, next: rows.length < subscribersPerLook ? undefined : rows.at(-1)!.id }
     },
@@ -194,18 +204,16 @@ export function postgresQueue({ database, clock, onError }: PostgresQueueParts):
     sure: () => claimer.sure,
     leave: () => claimer.close(),
     async oldestDue(now, busy) {
-      const rows = await run<{ id: string; due: number }>('oldest', oldest, [
-        now,
-        busy.size + 1,
-        claimer.known ?? null,
-      ])
+      const values = [now, busy.size + 1, claimer.known ?? null]
+      const rows = await run<{ id: string; due: number }>('oldest', oldest, values, seeks)
       return rows.find(({ id }) => !busy.has(id))?.due
     },
   }
 
   async function readFirsts(wanted: readonly Wanted[], now: number): Promise<DueRow[]> {
     if (wanted.length === 0) return []
-    return run<DueRow>('read_first', readFirst, [now, wanted.map(({ subscriberId }) => subscriberId)])
+    const ids = wanted.map(({ subscriberId }) => subscriberId)
+    return run<DueRow>('read_first', readFirst, [now, ids], seeks)
   }
 }
 

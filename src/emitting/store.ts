@@ -138,12 +138,15 @@ export function nextDue(engine: Database['engine']): string {
   const first = (again: 0 | 1): string => `(select d.due_at from deliveries d
     where ${pending} and ${isRetry} = ${again} order by d.due_at, d.id limit 1)`
   return `case when s.ordered = 1
-    then (select d.due_at from deliveries d ${index} where ${pending} order by d.id limit 1)
+    then (select d.due_at from deliveries d ${index} where ${pending} order by ${inOrder[engine]} limit 1)
     else ${engine === 'sqlite' ? 'min' : 'least'}(coalesce(${first(0)}, ${never}), coalesce(${first(1)}, ${never})) end`
 }
 
 /** Later than anything is due. */
 const never = Number.MAX_SAFE_INTEGER
+
+/** By ids, as one index has it and no other; SQLite is told which to take. */
+export const inOrder: Readonly<Record<Database['engine'], string>> = { sqlite: 'd.id', postgres: 'd.id + 0' }
 
 /** As the index has it: first attempts and retries are sought apart. */
 export const isRetry = '(case when d.attempts > 0 then 1 else 0 end)'

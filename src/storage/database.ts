@@ -160,6 +160,11 @@ export interface SqliteDatabase extends CommonDatabase {
 export interface PostgresDatabase extends CommonDatabase {
   readonly engine: 'postgres'
   readonly pool: Pool
+  /**
+   * For statements that are seeks and nothing else: none is planned as a sort or as a scan of a table where an index has
+   * the order, whatever is known of the tables. To be named, and planned once on each connection.
+   */
+  readonly seeks: Pool
   /** Runs a statement of a list, on a connection of the pool or on one that the caller has of it. */
   readonly rows: (statement: RowsStatement, client?: PoolClient) => Promise<RowValue[][]>
   /** A connection that is kept beside the pool: not connected yet, and the caller's to end. */

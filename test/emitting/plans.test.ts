@@ -1,6 +1,7 @@
 // However much waits, and whatever PostgreSQL believes about its tables: no statement of the dispatcher reads one through.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import type { Pool } from 'pg'
 import { systemClock } from '../../src/clock.ts'
 import { openQueue } from '../../src/emitting/queue.ts'
 import { beginning, type Completion, type DeliveryQueue } from '../../src/emitting/store.ts'
@@ -24,6 +25,7 @@ const large = new Set(['deliveries', 'attempts', 'events'])
 interface PlanNode {
   'Node Type': string
   'Relation Name'?: string
+  'Index Name'?: string
   'Index Cond'?: string
   'Actual Rows'?: number
   'Actual Loops'?: number
@@ -34,6 +36,16 @@ interface PlanNode {
 interface Statement {
   text: string
   values: unknown[]
+  /** Where it is run. */
+  pool: Pool
+}
+
+/** What gives each of these the order that it asks for. */
+const indexOf: Readonly<Record<string, readonly string[]>> = {
+  due: ['deliveries_due', 'deliveries_in_order'],
+  'read first attempts': ['deliveries_due'],
+  'read in order': ['deliveries_in_order'],
+  oldest: ['deliveries_due', 'deliveries_in_order'],
 }
 
 describe('plans of the dispatcher', { skip: !engine && 'TEST_ENGINE leaves PostgreSQL out' }, () => {
@@ -65,7 +77,7 @@ describe('plans of the dispatcher', { skip: !engine && 'TEST_ENGINE leaves Postg
     assert.ok(statements.size >= 8, [...statements.keys()].join(' '))
     for (const [name, statement] of statements) {
       // As it is planned for all values, and for these.
-      for (const plan of [await genericPlan(database, statement), await ranPlan(database, statement)])
+      for (const plan of [await genericPlan(statement), await ranPlan(statement)])
         for (const node of nodesOf(plan)) {
           const what = `${name}: ${JSON.stringify(node)}\nin ${JSON.stringify(plan, null, 1)}`
           if (!large.has(node['Relation Name'] ?? '')) continue
@@ -92,6 +104,26 @@ describe('plans of the dispatcher', { skip: !engine && 'TEST_ENGINE leaves Postg
     await database.pool.query('analyze')
     await check()
   })
+
+  /** Lengths at which one index is a level higher than another, and at which a table fits a page. */
+  for (const length of [0, 1, 100, 250, 1_000, 60_000])
+    for (const analyzed of [false, true])
+      test(`in the index that has the order, planned over ${length} rows, ${analyzed ? 'known' : 'unknown'}`, async () => {
+        const { pool } = database
+        await pool.query('truncate deliveries')
+        await pool.query(
+          `insert into deliveries (event, subscriber_id, status, attempts, due_at, created_at)
+            select n, 's1', 'pending', 0, n, 1 from generate_series(1, $1::int) n`,
+          [length],
+        )
+        if (analyzed) await pool.query('analyze deliveries')
+        for (const [name, indexes] of Object.entries(indexOf)) {
+          const plan = await genericPlan(statements.get(name)!)
+          const read = [...nodesOf(plan)].filter((node) => node['Relation Name'] === 'deliveries')
+          const found = new Set(read.map((node) => node['Index Name'] ?? node['Node Type']))
+          assert.deepEqual([...found].toSorted(), indexes, `${name}: ${JSON.stringify(plan, null, 1)}`)
+        }
+      })
 })
 
 async function fill({ pool }: PostgresDatabase): Promise<void> {
@@ -117,17 +149,20 @@ async function fill({ pool }: PostgresDatabase): Promise<void> {
 
 /** Every statement that the queue sends, with values as the dispatcher has them. */
 async function statementsOf(
-  { pool }: PostgresDatabase,
+  database: PostgresDatabase,
   queue: DeliveryQueue,
 ): Promise<Map<string, Statement>> {
   const found = new Map<string, Statement>()
-  const query = pool.query.bind(pool) as (...all: unknown[]) => Promise<unknown>
   let doing = ''
-  pool.query = ((first: string | (Statement & { name?: string }), second?: unknown[]) => {
-    const { text, values } = typeof first === 'string' ? { text: first, values: second ?? [] } : first
-    found.set(doing, { text, values })
-    return query(first, second)
-  }) as typeof pool.query
+  const restore = [database.pool, database.seeks].map((pool) => {
+    const query = pool.query.bind(pool) as (...all: unknown[]) => Promise<unknown>
+    pool.query = ((first: string | (Statement & { name?: string }), second?: unknown[]) => {
+      const { text, values } = typeof first === 'string' ? { text: first, values: second ?? [] } : first
+      found.set(doing, { text, values, pool })
+      return query(first, second)
+    }) as typeof pool.query
+    return () => (pool.query = query as typeof pool.query)
+  })
   const now = deliveries
   const others = Array.from({ length: 100 }, (_, n) => `s${n + 3}`)
   const reads = (retries: boolean, behind = { dueAt: 1_000, id: 1_000 }) =>
@@ -180,18 +215,18 @@ async function statementsOf(
     doing = name
     await call()
   }
-  pool.query = query as typeof pool.query
+  for (const one of restore) one()
   return found
 }
 
-async function genericPlan({ pool }: PostgresDatabase, { text }: Statement): Promise<PlanNode> {
+async function genericPlan({ pool, text }: Statement): Promise<PlanNode> {
   const { rows } = await pool.query<{ 'QUERY PLAN': [{ Plan: PlanNode }] }>(
     `explain (generic_plan, format json) ${text}`,
   )
   return rows[0]!['QUERY PLAN'][0].Plan
 }
 
-async function ranPlan({ pool }: PostgresDatabase, { text, values }: Statement): Promise<PlanNode> {
+async function ranPlan({ pool, text, values }: Statement): Promise<PlanNode> {
   const client = await pool.connect()
   try {
     await client.query('begin')

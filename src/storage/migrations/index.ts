@@ -11,6 +11,7 @@ import { deliveryInsight } from './0009-delivery-insight.ts'
 import { deadLetters } from './0010-dead-letters.ts'
 import { replacedRows } from './0011-replaced-rows.ts'
 import { rejectedCounts } from './0012-rejected-counts.ts'
+import { orderOfOneIndex } from './0013-order-of-one-index.ts'
 
 /** All migrations, in the order in which they are applied. A released one is never changed. */
 export const migrations: readonly Migration[] = [
@@ -26,4 +27,5 @@ export const migrations: readonly Migration[] = [
   deadLetters,
   replacedRows,
   rejectedCounts,
+  orderOfOneIndex,
 ]

@@ -17,11 +17,20 @@ import { PostgresTransaction } from './transaction.ts'
 /** Serialization failure and deadlock: the same transaction may well succeed when it is run again. */
 const retryable = new Set(['40001', '40P01'])
 
+/** Connections on which all is sought, for a look and for a read. */
+const ofSeeks = 2
+/**
+ * Leaves PostgreSQL nothing but the index that has the order, whatever it believes of the tables. A plan is made once: made
+ * anew for values that look like less work, it would be made for each call.
+ */
+const seeking = `set enable_seqscan = off; set enable_bitmapscan = off; set enable_sort = off; set jit = off;
+  set plan_cache_mode = force_generic_plan`
+
 /** Transactions that handlers share at once; those that take long get connections of their own. */
 const sharedAtOnce = 3
 
 export interface PostgresOptions {
-  /** Connections at most, half of them for handlers. Default 24. */
+  /** Connections at most, half of them for handlers, beside those on which all is sought. Default 24. */
   connections?: number
   /** Told about errors on idle connections, which nobody else would see. */
   onError?: (error: Error) => void
@@ -35,6 +44,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
   const ofHandlers = Math.floor(connections / 2)
   const requests = openPool(url, { max: connections - ofHandlers, onError })
   const handlers = openPool(url, { max: ofHandlers, onError })
+  const seeks = openPool(url, { max: ofSeeks, onError, settings: seeking })
   const { pool } = requests
   const openCarrier = carriersOn(handlers.pool, new ConnectionShares(ofHandlers))
   const notifications = new Notifications(pool, url, onError)
@@ -73,6 +83,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
   return {
     engine: 'postgres',
     pool,
+    seeks: seeks.pool,
     rows: (statement, client) => queryRows(client ?? pool, statement),
     newClient: (settings) => new pg.Client({ ...settings, connectionString: url }),
     reader: autocommitting,
@@ -98,7 +109,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
     },
     async close() {
       await Promise.all([notifications.close(), revocations.close()])
-      await Promise.all([requests.close(), handlers.close()])
+      await Promise.all([requests.close(), handlers.close(), seeks.close()])
     },
   }
 }

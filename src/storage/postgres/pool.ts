@@ -19,10 +19,12 @@ export interface PoolOptions {
   max: number
   /** Told about errors on connections that nobody is waiting for. */
   onError: (error: Error) => void
+  /** Statements that each connection begins with. */
+  settings?: string
 }
 
 /** Opens a pool whose connections send what is asked for in one turn of the loop together. None is connected yet. */
-export function openPool(url: string, { max, onError }: PoolOptions): OpenPool {
+export function openPool(url: string, { max, onError, settings }: PoolOptions): OpenPool {
   const pool = new pg.Pool({
     connectionString: url,
     max,
@@ -41,6 +43,8 @@ export function openPool(url: string, { max, onError }: PoolOptions): OpenPool {
     connected += 1
     // Without a listener an error on a connection that is checked out would end the process.
     client.on('error', onError)
+    // Goes out with the first statement, and before it.
+    if (settings !== undefined) client.query(settings).catch(onError)
   })
   pool.on('remove', () => {
     connected -= 1
