@@ -19,9 +19,13 @@ const answer: AttemptResult = {
 }
 
 /** A dispatcher of one subscriber that has so many deliveries. Nothing is written down until it is let. */
-function dispatching(deliveries: number, following?: Following) {
+function dispatching(
+  deliveries: number,
+  { following, due = ['s'] }: { following?: Following; due?: readonly string[] } = {},
+) {
   const writes: (() => void)[] = []
   const attempted: number[] = []
+  let told: (id: string) => void = () => assert.fail('it does not listen')
   const rows = Array.from({ length: deliveries }, (_, index) => ({ id: index + 1, dueAt: 0 }))
   const write = <T>(done: T): Promise<T> => new Promise((resolve) => writes.push(() => resolve(done)))
   const idsOf = (completions: readonly Completion[]) => completions.map(({ delivery }) => delivery.id)
@@ -30,7 +34,7 @@ function dispatching(deliveries: number, following?: Following) {
   }
   const queue: Partial<DeliveryQueue> = {
     attend: async () => undefined,
-    due: async () => ({ ids: ['s'], next: undefined }),
+    due: async () => ({ ids: [...due], next: undefined }),
     take: async (ids) => [...ids],
     subscribers: async () => [{ id: 's' } as never],
     read: async ([wanted]) => {
@@ -64,6 +68,10 @@ function dispatching(deliveries: number, following?: Following) {
     database: {
       signal: () => undefined,
       onSignal: () => () => undefined,
+      onTold: (_topic, listener) => {
+        told = listener
+        return () => undefined
+      },
       transaction: (work) => work(undefined as never, async () => ({ rows: [] })),
     },
     queue: queue as DeliveryQueue,
@@ -91,6 +99,7 @@ function dispatching(deliveries: number, following?: Following) {
       }
     },
     write: () => writes.shift()!(),
+    tell: (id: string) => told(id),
   }
 }
 
@@ -106,10 +115,19 @@ test('what is not written down yet is bounded, and goes on when some of it is', 
 
 test('no more of that from which something follows is unwritten than the subscriber may have under way', async () => {
   const following: Following = { within: async () => [], committed: () => undefined }
-  const { attempted, rest, write } = dispatching(300, following)
+  const { attempted, rest, write } = dispatching(300, { following })
   await rest()
   assert.equal(attempted.length, 100)
   write()
   await rest()
   assert.ok(attempted.length > 100, 'it goes on')
+})
+
+test('a subscriber that another process resumed has its lane taken at once, though no look has found it', async () => {
+  const { attempted, rest, tell } = dispatching(3, { due: [] })
+  await rest()
+  assert.deepEqual(attempted, [])
+  tell('s')
+  await rest()
+  assert.deepEqual(attempted, [1, 2, 3])
 })

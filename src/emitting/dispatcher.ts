@@ -31,7 +31,7 @@ const mostPassedOver = 64
 const pollEvery = 1_000
 
 export interface DispatcherParts {
-  database: Pick<Database, 'signal' | 'onSignal' | 'transaction'>
+  database: Pick<Database, 'signal' | 'onSignal' | 'onTold' | 'transaction'>
   queue: DeliveryQueue
   destinations: Pick<Destinations, 'open'>
   attempt: Attempt
@@ -64,7 +64,7 @@ export class Dispatcher implements Worker {
   #suspects = 0
   /** Breaks off what is under way. */
   #cut = new Cut()
-  #unlisten: (() => void) | undefined
+  #unlisten: (() => void)[] = []
   #stopped = true
   readonly #maySend = (): boolean => this.#parts.queue.sure()
 
@@ -88,7 +88,11 @@ export class Dispatcher implements Worker {
 
   start(): void {
     this.#stopped = false
-    this.#unlisten = this.#parts.database.onSignal('deliveries', () => this.wake())
+    const { database } = this.#parts
+    this.#unlisten = [
+      database.onSignal('deliveries', () => this.wake()),
+      database.onTold('subscriber', (id) => this.changed(id)),
+    ]
     this.#poll()
   }
 
@@ -102,7 +106,7 @@ export class Dispatcher implements Worker {
     if (!this.#stopped) this.#supply.look()
   }
 
-  /** A subscriber was changed: nothing begins for it before it was read again. */
+  /** A subscriber was changed, here or by another process: nothing begins for it before it was read again. */
   changed(subscriberId: string): void {
     if (!this.#stopped) this.#supply.changed(subscriberId)
   }
@@ -126,7 +130,7 @@ export class Dispatcher implements Worker {
   async stop(deadline: AbortSignal): Promise<void> {
     if (this.#stopped) return
     this.#stopped = true
-    this.#unlisten?.()
+    for (const unlisten of this.#unlisten) unlisten()
     for (const cancel of this.#timers) cancel()
     const giveUp = (): void => {
       this.#cut.now(new Error('the service is stopping'))

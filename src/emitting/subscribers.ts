@@ -172,7 +172,7 @@ export class Subscribers {
       if (row.status === 'disabled' && before.status !== 'disabled') await this.#parts.tellDisabled(tx, row)
       return { row, keys: await secrets.ensure(tx, id, schemesOf(row.signing), clock.now()) }
     })
-    this.#parts.changed(id)
+    this.#changed(id)
     database.signal('deliveries')
     return result
   }
@@ -185,7 +185,7 @@ export class Subscribers {
       await tx.deleteFrom('attempts').where('delivery', 'in', deliveries).execute()
       await tx.deleteFrom('subscribers').where('id', '=', id).execute()
     })
-    this.#parts.changed(id)
+    this.#changed(id)
   }
 
   /**
@@ -199,7 +199,7 @@ export class Subscribers {
       const row = await this.#update(tx, id, {})
       return secrets.rotate(tx, id, schemesOf(row.signing), clock.now(), overlap, secret)
     })
-    this.#parts.changed(id)
+    this.#changed(id)
     return shown
   }
 
@@ -220,6 +220,12 @@ export class Subscribers {
       .returningAll()
       .executeTakeFirst()
     if (row) await this.#parts.tellDisabled(tx, row)
+  }
+
+  /** Whoever has its lane reads it anew; a lane that is nobody's is taken, if it was resumed. */
+  #changed(id: string): void {
+    this.#parts.changed(id)
+    this.#parts.database.tell('subscriber', id)
   }
 
   async #lock(tx: Tx, id: string, reach: Reach): Promise<SubscribersTable> {

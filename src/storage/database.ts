@@ -95,6 +95,9 @@ export type Seal<Note> = (tx: Tx, notes: readonly Note[]) => Promise<void>
 /** Names of what sleeping workers are woken by. */
 export type Signal = 'inbox' | 'deliveries' | 'jobs'
 
+/** What other processes are told of by ids: rows of what they keep in memory that were changed. */
+export type Topic = 'subscriber'
+
 /** Lets a process keep in memory what it read about access, although any process may take it back. */
 export interface Revocations {
   /**
@@ -124,6 +127,13 @@ interface CommonDatabase {
   /** Wakes the listeners of every process (of this one at once). Losing one is harmless: listeners poll as well. */
   signal(name: Signal): void
   onSignal(name: Signal, listener: () => void): () => void
+  /**
+   * Tells all other processes of an id (of at most 36 characters, without spaces), within some milliseconds. As with `signal`,
+   * what is lost costs time only. On SQLite nobody hears it.
+   */
+  tell(topic: Topic, id: string): void
+  /** Calls `listener` for what other processes tell. */
+  onTold(topic: Topic, listener: (id: string) => void): () => void
   readonly revocations: Revocations
   /** Throws StorageUnavailable when the database does not answer. */
   ping(): Promise<void>

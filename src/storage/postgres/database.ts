@@ -101,6 +101,8 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
     transaction,
     signal: (name: Signal) => notifications.send(name),
     onSignal: (name: Signal, listener: () => void) => notifications.on(name, listener),
+    tell: (...told) => notifications.tell(...told),
+    onTold: (...heard) => notifications.onTold(...heard),
     revocations,
     async ping() {
       await pool.query('select 1').catch((error: unknown) => {

@@ -1,10 +1,13 @@
+import { randomBytes } from 'node:crypto'
 import pg from 'pg'
-import type { Signal } from '../database.ts'
+import type { Signal, Topic } from '../database.ts'
 import { LocalSignals } from '../signals.ts'
 
 const channel = 'postern'
 /** NOTIFY takes a lock that every notifying commit shares: at most one per name in this many milliseconds. */
 const pause = 20
+/** Ids that one notification names: it may have 8,000 bytes. */
+const mostIds = 150
 const reconnectAfter = 1_000
 
 /**
@@ -16,8 +19,12 @@ export class Notifications {
   readonly #pool: pg.Pool
   readonly #url: string
   readonly #onError: (error: Error) => void
-  readonly #scheduled = new Map<Signal, NodeJS.Timeout>()
-  readonly #sentAt = new Map<Signal, number>()
+  readonly #scheduled = new Map<string, NodeJS.Timeout>()
+  readonly #sentAt = new Map<string, number>()
+  /** Our own notifications come back: what is told is for the others. */
+  readonly #name = randomBytes(8).toString('hex')
+  readonly #untold = new Map<Topic, Set<string>>()
+  readonly #hearers = new Map<string, Set<(id: string) => void>>()
   #listener: pg.Client | undefined
   #listening = false
   #retry: NodeJS.Timeout | undefined
@@ -32,29 +39,66 @@ export class Notifications {
   /** At once, unless the last one was sent just now. */
   send(name: Signal): void {
     this.#local.emit(name)
+    this.#schedule(name, () => name)
+  }
+
+  /** Tells the other processes of an id, together with what else is told of just now. */
+  tell(topic: Topic, id: string): void {
+    const ids = this.#untold.get(topic) ?? new Set()
+    this.#untold.set(topic, ids.add(id))
+    this.#schedule(topic, () => this.#gathered(topic, ids))
+  }
+
+  #gathered(topic: Topic, ids: Set<string>): string {
+    const some = [...ids].slice(0, mostIds)
+    for (const id of some) ids.delete(id)
+    if (ids.size > 0) this.#schedule(topic, () => this.#gathered(topic, ids))
+    return [`${topic}:${this.#name}`, ...some].join(' ')
+  }
+
+  #schedule(name: string, payload: () => string): void {
     if (this.#closed || this.#scheduled.has(name)) return
     const rest = (this.#sentAt.get(name) ?? Number.NEGATIVE_INFINITY) + pause - performance.now()
-    if (rest <= 0) return this.#notify(name)
+    if (rest <= 0) return this.#notify(name, payload)
     const timer = setTimeout(() => {
       this.#scheduled.delete(name)
-      this.#notify(name)
+      this.#notify(name, payload)
     }, rest)
     timer.unref()
     this.#scheduled.set(name, timer)
   }
 
-  #notify(name: Signal): void {
+  #notify(name: string, payload: () => string): void {
     this.#sentAt.set(name, performance.now())
-    this.#pool.query('select pg_notify($1, $2)', [channel, name]).catch(this.#onError)
+    this.#pool.query('select pg_notify($1, $2)', [channel, payload()]).catch(this.#onError)
   }
 
   /** The connection that listens is made when somebody first asks for it. */
   on(name: Signal, listener: () => void): () => void {
-    if (!this.#listening) {
-      this.#listening = true
-      void this.#listen()
-    }
+    this.#startListening()
     return this.#local.on(name, listener)
+  }
+
+  /** What other processes tell. */
+  onTold(topic: Topic, listener: (id: string) => void): () => void {
+    this.#startListening()
+    const listeners = this.#hearers.get(topic) ?? new Set()
+    this.#hearers.set(topic, listeners.add(listener))
+    return () => listeners.delete(listener)
+  }
+
+  #startListening(): void {
+    if (this.#listening) return
+    this.#listening = true
+    void this.#listen()
+  }
+
+  #hear(payload: string): void {
+    const [about = '', ...ids] = payload.split(' ')
+    const [topic = '', teller] = about.split(':')
+    if (teller === undefined) return this.#local.emit(payload as Signal)
+    if (teller === this.#name) return
+    for (const listener of this.#hearers.get(topic) ?? []) for (const id of ids) listener(id)
   }
 
   async close(): Promise<void> {
@@ -82,7 +126,7 @@ export class Notifications {
     }
     client.on('error', again)
     client.on('end', () => again())
-    client.on('notification', ({ payload }) => this.#local.emit(payload as Signal))
+    client.on('notification', ({ payload = '' }) => this.#hear(payload))
     this.#listener = client
     try {
       await client.connect()

@@ -114,6 +114,8 @@ export function openSqlite(file: string): SqliteDatabase {
     single: transaction,
     signal: (name: Signal) => signals.emit(name),
     onSignal: (name: Signal, listener: () => void) => signals.on(name, listener),
+    tell: () => undefined,
+    onTold: () => () => undefined,
     revocations: { announce: () => Promise.resolve(), listen: () => undefined, current: false },
     async ping() {
       if (gate.heldFor > longestHold)

@@ -16,6 +16,7 @@ export class DispatcherNode {
   readonly #world: World
   readonly #dispatcher: Dispatcher
   readonly #signals: LocalSignals
+  #told: (subscriberId: string) => void = () => undefined
 
   constructor(name: string, world: World, sessions: Sessions) {
     const { time, chance, receivers, schedule, tables } = world
@@ -38,6 +39,10 @@ export class DispatcherNode {
           world.notify()
         },
         onSignal: (signal, listener) => signals.on(signal, listener),
+        onTold: (_topic, listener) => {
+          this.#told = listener
+          return () => (this.#told = () => undefined)
+        },
         transaction: () => Promise.reject(new Error('nothing follows here')),
       },
       queue: simulatedQueue(world, process, claimer),
@@ -104,8 +109,14 @@ export class DispatcherNode {
 
   changed(subscriberId: string): void {
     this.#dispatcher.changed(subscriberId)
+    this.#world.tell(this.process.name, subscriberId)
     this.#signals.emit('deliveries')
     this.#world.notify()
+  }
+
+  /** What another process has changed. */
+  hearOf(subscriberId: string): void {
+    this.#told(subscriberId)
   }
 
   /** What other processes notify of. */

@@ -94,6 +94,11 @@ class Simulation {
           if (node && !chance.is(this.#world.weather.signalIsLost))
             node.process.after(chance.next(), () => node.hear())
       },
+      tell: (teller, id) => {
+        for (const node of this.#nodes)
+          if (node && node.process.name !== teller && !chance.is(this.#world.weather.signalIsLost))
+            node.process.after(20 * chance.next(), () => node.hearOf(id))
+      },
       fail: (what) => this.fail(what),
     }
     this.#sessions = new Sessions(this.#world)
@@ -183,7 +188,7 @@ class Simulation {
     const row = chance.pick([...this.#tables.subscribers.values()])
     row.status = 'paused'
     row.updatedAt += 1
-    this.#nodes.find((node) => node !== undefined)?.changed(row.id)
+    this.#someNode()?.changed(row.id)
     time.at(time.now + 3_000 * chance.next(), () => this.#resume(row.id))
   }
 
@@ -192,7 +197,13 @@ class Simulation {
     if (row.status === 'active') return
     row.status = 'active'
     row.updatedAt += 1
-    for (const node of this.#nodes) node?.changed(id)
+    this.#someNode()?.changed(id)
+  }
+
+  /** One that is there, of any number. */
+  #someNode(): DispatcherNode | undefined {
+    const there = this.#nodes.filter((node) => node !== undefined)
+    return there.length === 0 ? undefined : this.#chance.pick(there)
   }
 
   #resumeAll(): void {

@@ -18,5 +18,7 @@ export interface World {
   readonly trace: (who: string, what: string) => void
   /** Tells all processes that there may be something to do. */
   readonly notify: () => void
+  /** Tells the others that a subscriber was changed. */
+  readonly tell: (teller: string, subscriberId: string) => void
   readonly fail: (what: string) => void
 }
