@@ -240,6 +240,8 @@ function readMilliseconds(text: string): Place {
 
 const utc = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)(\.\d+)?\+00$/
 const zoned = /[+-]\d\d(?::?\d\d)?$/
+/** Of a zone before it had a standard time: what a clock on the spot showed. */
+const local = /^(.+)([+-]\d\d:\d\d):(\d\d)$/
 
 /** ISO 8601 in UTC, and to the microsecond where it is that fine. What has no zone, no end or another era stays as it is. */
 function showTimestamp(stored: string): string {
@@ -249,9 +251,21 @@ function showTimestamp(stored: string): string {
     return showTime(`${day}T${time}${fraction.padEnd(7, '0')}Z`)
   }
   try {
+    const onTheSpot = local.exec(stored)
+    if (onTheSpot) return showTime(toTheMinute(onTheSpot as unknown as LocalParts))
     if (zoned.test(stored.slice(10))) return showTime(canonicalTime(stored))
   } catch (error) {
     if (!(error instanceof InvalidTime)) throw error
   }
   return stored.replace(/^(\d{4,6}-\d\d-\d\d) (?=\d\d:)/, '$1T')
+}
+
+type LocalParts = readonly [stored: string, time: string, offset: string, seconds: string]
+
+/** PostgreSQL's time with an offset in seconds, as canonical text. @throws InvalidTime when it lies outside the years 0001 to 9999. */
+function toTheMinute([, time, offset, seconds]: LocalParts): string {
+  const canonical = canonicalTime(`${time}${offset}`)
+  const sign = offset.startsWith('-') ? 1 : -1
+  const moved = isoTime(Date.parse(`${canonical.slice(0, 19)}Z`) + sign * Number(seconds) * 1_000)
+  return canonicalTime(`${moved.slice(0, 19)}${canonical.slice(19)}`)
 }

@@ -5,6 +5,13 @@ import { gatheringSocket } from './gathering-socket.ts'
 /** Milliseconds that the server is waited for when connections are closed: it may be out of reach. */
 const longestGoodbye = 2_000
 
+/**
+ * A database, a role or a server may say that times are written as `31/01/2026 14:00:00 IST` and numbers with six digits; what
+ * is read so compares with nothing. The order of day and month in what others write, and the time zone, stay theirs. Before
+ * PostgreSQL 12 only 3 digits more made numbers exact.
+ */
+const readableValues = 'set datestyle to iso; set extra_float_digits to 3'
+
 export interface OpenPool {
   readonly pool: pg.Pool
   /**
@@ -19,7 +26,7 @@ export interface PoolOptions {
   max: number
   /** Told about errors on connections that nobody is waiting for. */
   onError: (error: Error) => void
-  /** Statements that each connection begins with. */
+  /** More statements that each connection begins with. */
   settings?: string
 }
 
@@ -44,7 +51,7 @@ export function openPool(url: string, { max, onError, settings }: PoolOptions): 
     // Without a listener an error on a connection that is checked out would end the process.
     client.on('error', onError)
     // Goes out with the first statement, and before it.
-    if (settings !== undefined) client.query(settings).catch(onError)
+    client.query(settings === undefined ? readableValues : `${readableValues}; ${settings}`).catch(onError)
   })
   pool.on('remove', () => {
     connected -= 1

@@ -1,0 +1,84 @@
+// How PostgreSQL writes values is a setting of the database, of the role and of the server: no list may depend on it.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { sql } from 'kysely'
+import { list } from 'postern'
+import { openDatabase } from '../../src/storage/open.ts'
+import { engines } from '../harness/engines.ts'
+import { startTestService } from '../harness/service.ts'
+import { readList, walk } from './seed.ts'
+
+const settings = [
+  `datestyle = 'SQL, DMY'`,
+  `timezone = 'Asia/Kolkata'`,
+  `intervalstyle = 'sql_standard'`,
+  'extra_float_digits = -10',
+]
+
+const readings = list({
+  path: '/readings',
+  table: 'readings',
+  access: 'public',
+  fields: {
+    id: { type: 'integer' },
+    real: { type: 'real' },
+    double: { type: 'number' },
+    at: { type: 'timestamp' },
+    day: { type: 'date' },
+  },
+  key: 'id',
+  sort: ['real', 'double', 'at', 'day'],
+})
+
+for (const engine of engines.filter(({ name }) => name === 'postgres'))
+  test('a database with a date style, a time zone and float digits of its own is listed like any other', async (t) => {
+    const { url, drop } = await engine.createDatabase()
+    const database = await openDatabase(url)
+    const name = new URL(url).pathname.slice(1)
+    await database.transaction(async (tx) => {
+      for (const setting of settings) await sql.raw(`alter database "${name}" set ${setting}`).execute(tx)
+      await sql`create table readings (id int primary key, real real not null, double double precision not null,
+        at timestamptz not null, day date not null)`.execute(tx)
+      await sql`insert into readings select i, (i / 7.0)::real, i / 7.0::float8,
+        '2026-01-31 08:30:00+00'::timestamptz + i * interval '137 microseconds', '2026-02-01'::date + i
+        from generate_series(1, 60) i`.execute(tx)
+      await sql`insert into readings values (0, 0, 0, '0001-01-01 00:00:00+00', '0001-01-01')`.execute(tx)
+    })
+    await database.close()
+    const service = await startTestService(engine, {
+      databaseUrl: url,
+      config: { listing: { lists: [readings] } },
+    })
+    t.after(async () => {
+      await service.stop(5_000)
+      await drop()
+    })
+
+    const ids = Array.from({ length: 61 }, (_, index) => index)
+    for (const sort of ['real', 'double', 'at', 'day']) {
+      const pages = await walk(service, `/readings?sort=${sort}&limit=7`)
+      assert.deepEqual(
+        pages.flat().map(({ id }) => id),
+        ids,
+        sort,
+      )
+    }
+    const { data } = await readList(service, '/readings?limit=3')
+    assert.deepEqual(data, [
+      { id: 0, real: 0, double: 0, at: '0001-01-01T00:00:00.000Z', day: '0001-01-01' },
+      {
+        id: 1,
+        real: 0.14285715,
+        double: 0.14285714285714285,
+        at: '2026-01-31T08:30:00.000137Z',
+        day: '2026-02-02',
+      },
+      {
+        id: 2,
+        real: 0.2857143,
+        double: 0.2857142857142857,
+        at: '2026-01-31T08:30:00.000274Z',
+        day: '2026-02-03',
+      },
+    ])
+  })
