@@ -7,6 +7,8 @@ import type { ListReader } from './store.ts'
 /** Uses after which a statement is kept prepared on each connection, and how many are kept: they hold the server's memory. */
 const worthKeeping = 5
 const mostKept = 200
+/** SQLSTATE feature_not_supported: "cached plan must not change result type". */
+const staleStatement = '0A000'
 
 export function postgresReader({ pool, rows }: PostgresDatabase): ListReader {
   const uses = new WeakMap<Plan, number>()
@@ -25,6 +27,9 @@ export function postgresReader({ pool, rows }: PostgresDatabase): ListReader {
     try {
       return await rows({ text, values, name })
     } catch (error) {
+      // A column's type was changed since the statement was prepared: it is planned anew when it is sent as a text.
+      if (name !== undefined && (error as { code?: string }).code === staleStatement)
+        return query(text, values)
       throw translateError(error)
     }
   }
