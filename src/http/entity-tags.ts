@@ -45,11 +45,12 @@ function sqliteTags(database: SqliteDatabase): EntityTags {
       const state = short(`${life} ${database.dataVersion()} ${question}`)
       return { state, known: ofState(state, ifNoneMatch) }
     },
-    of: ({ state }) => tag(state!, ''),
+    of: ({ state }, body) => (state === undefined ? tag('', short(body)) : tag(state, '')),
   }
 }
 
-const unasked: Before = {}
+/** Of an answer that is named by what it says alone: another one may be given without a write to the database. */
+export const unasked: Before = {}
 
 /**
  * What of PostgreSQL's transactions is visible: until another one ends, the same text means the same data, in whatever table.

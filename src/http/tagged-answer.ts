@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { acceptedCoding, encode } from './content-coding.ts'
 import { varyBy } from './cross-origin.ts'
-import { isKnown, type EntityTags } from './entity-tags.ts'
+import { isKnown, unasked, type EntityTags } from './entity-tags.ts'
 import type { Sends } from './response-headers.ts'
 
 /** A page of a list as it is sent. */
@@ -37,7 +37,7 @@ export async function sendTagged(
   make: () => Promise<Answer>,
 ): Promise<FastifyReply> {
   const ifNoneMatch = request.headers['if-none-match']
-  const before = await tags.before(question, early ? ifNoneMatch : undefined)
+  const before = early ? await tags.before(question, ifNoneMatch) : unasked
   if (before.known !== undefined) return reply.header('etag', before.known).code(304).send()
 
   const { body, link } = await make()

@@ -102,6 +102,8 @@ export interface ListDeclaration {
   /** Whether clients may ask for another count, for some of the fields, and for the page before a cursor. */
   choices: boolean
   expand: readonly Expansion[]
+  /** Whether what it shows may change without a write to the database: a view may look at the clock. */
+  live?: boolean
   /** Whether all of it can be had as one stream. */
   exports: boolean
   /** Who may read it. */

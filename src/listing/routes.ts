@@ -56,7 +56,8 @@ export function listRoute(app: App, list: ListDeclaration, parts: ListRouteParts
     cacheRules(reply, access === 'public')
     const question = questionOf(list, declared, request)
     // What changes items is not of this database alone.
-    return sendTagged(request, reply, { tags, question, early: revision === undefined }, async () => {
+    const early = revision === undefined && !list.live
+    return sendTagged(request, reply, { tags, question, early }, async () => {
       const { url, query: parameters, principal: caller } = request
       const page = await pages.read(queries({ url, parameters: parameters as Parameters, caller }))
       const present = await presentation.of(page.query, page.rows)
