@@ -11,20 +11,26 @@ import {
   type ListDeclaration,
 } from './list.ts'
 
-/** A field as the OpenAPI document shows it. */
-function fieldSchema(field: Field): TSchema {
+/** Types whose columns hold NaN and infinities, which JSON has no numbers for. */
+const mayBeInfinite = new Set<Field['type']>(['number', 'real'])
+
+/** A field as the OpenAPI document shows it. @param finite whether every number is known to be one. */
+function fieldSchema(field: Field, finite: boolean): TSchema {
   const { description, nullable, values, type } = field
   const schema = values ? Type.Enum([...values], { description }) : fieldTypes[type].schema(description)
-  return nullable ? Type.Union([schema, Type.Null()], { description }) : schema
+  return nullable || (!finite && mayBeInfinite.has(type))
+    ? Type.Union([schema, Type.Null()], { description })
+    : schema
 }
 
-function shownSchemas(fields: Readonly<Record<string, Field>>): Record<string, TSchema> {
-  return Object.fromEntries(shownFields(fields).map((name) => [name, fieldSchema(fields[name]!)]))
+function shownSchemas(fields: Readonly<Record<string, Field>>, finite: boolean): Record<string, TSchema> {
+  return Object.fromEntries(shownFields(fields).map((name) => [name, fieldSchema(fields[name]!, finite)]))
 }
 
 /** The item of a list. Where clients choose, each field may be left out. */
 export function itemSchema(list: ListDeclaration): TSchema {
-  const own = shownSchemas(list.fields)
+  // Our own tables hold none.
+  const own = shownSchemas(list.fields, !list.choices)
   const chosen = Object.entries(own).map(([name, schema]) => [
     name,
     list.choices ? Type.Optional(schema) : schema,
@@ -36,7 +42,7 @@ export function itemSchema(list: ListDeclaration): TSchema {
 }
 
 function expansionSchema({ fields, many, description }: Expansion): TSchema {
-  const other = Type.Object(shownSchemas(fields), { additionalProperties: false })
+  const other = Type.Object(shownSchemas(fields, false), { additionalProperties: false })
   if (!many) return Type.Union([other, Type.Null()], { description })
   const data = Type.Array(other, {
     maxItems: many.limit,

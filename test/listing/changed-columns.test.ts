@@ -18,7 +18,8 @@ const notes = list({
 
 for (const engine of engines.filter(({ name }) => name === 'postgres'))
   test("a column's type may change under statements that are prepared", async (t) => {
-    const { url, drop } = await engine.createDatabase()
+    const own = await engine.createDatabase()
+    const { url } = own
     const database = await openDatabase(url)
     const run = (statement: string) =>
       database.transaction((tx) =>
@@ -36,7 +37,7 @@ for (const engine of engines.filter(({ name }) => name === 'postgres'))
     t.after(async () => {
       await service.stop(5_000)
       await database.close()
-      await drop()
+      await own.drop()
     })
 
     const read = async () => (await readList(service, '/notes')).data

@@ -68,6 +68,23 @@ onEachEngine('lists against their tables', (engine) => {
     assert.match(wrong.faults[2]!, /^there is no table or view people/)
   })
 
+  test('values that an enum of the database does not have are named: whoever asked for them got an error', async () => {
+    // SQLite has no such type.
+    if (engine.name === 'sqlite') return
+    await run(`create type mood as enum ('glad', 'sad')`)
+    await run('create table moods (id int primary key, mood mood not null)')
+    const moods = (values: readonly string[]): ListOptions => ({
+      path: '/moods',
+      table: 'moods',
+      fields: { id: { type: 'integer' }, mood: { type: 'enum', values } },
+      key: 'id',
+    })
+    assert.deepEqual((await check(moods(['sad']))).faults, [])
+    assert.deepEqual((await check(moods(['sad', 'mad', 'bad']))).faults, [
+      'moods.mood has no value mad, bad, which the field mood lists; it has glad, sad',
+    ])
+  })
+
   test('a key that is not unique, or may be null, is a fault with what mends it', async () => {
     const { faults } = await check({
       path: '/bare',

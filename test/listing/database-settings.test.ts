@@ -32,7 +32,8 @@ const readings = list({
 
 for (const engine of engines.filter(({ name }) => name === 'postgres'))
   test('a database with a date style, a time zone and float digits of its own is listed like any other', async (t) => {
-    const { url, drop } = await engine.createDatabase()
+    const own = await engine.createDatabase()
+    const { url } = own
     const database = await openDatabase(url)
     const name = new URL(url).pathname.slice(1)
     await database.transaction(async (tx) => {
@@ -51,7 +52,7 @@ for (const engine of engines.filter(({ name }) => name === 'postgres'))
     })
     t.after(async () => {
       await service.stop(5_000)
-      await drop()
+      await own.drop()
     })
 
     const ids = Array.from({ length: 61 }, (_, index) => index)

@@ -53,13 +53,15 @@ export async function checkList(database: Database, list: ListDeclaration): Prom
   const fields = knownFields(list.fields, table, engine)
   const expand: Expansion[] = []
   const missingForMany: MissingIndex[] = []
+  let live = table.kind === 'view'
   for (const expansion of list.expand) {
     const other = await inspectTable(database, expansion.table)
+    live ||= other?.kind === 'view'
     faults.push(...faultsOfExpansion(expansion, other, list, engine))
     if (other) missingForMany.push(...missingForExpansion(expansion, other, engine))
     expand.push(other ? { ...expansion, fields: knownFields(expansion.fields, other, engine) } : expansion)
   }
-  const readable = { ...list, fields: withTimeForms(database, list, fields, table), expand }
+  const readable = { ...list, fields: withTimeForms(database, list, fields, table), expand, live }
   const keeping = faults.length === 0 ? await checkKeeping(database, readable, table) : nothingKept
   faults.push(...keeping.faults)
   const known = { ...readable, kept: keeping.kept }
@@ -119,13 +121,18 @@ function faultsOfFields(
   fields: Readonly<Record<string, Field>>,
   engine: Engine,
 ): string[] {
-  return Object.entries(fields).flatMap(([field, { column, type }]) => {
+  return Object.entries(fields).flatMap(([field, { column, type, values = [] }]) => {
     const found = columns.get(column)
     if (!found) {
       const there = [...columns.keys()].join(', ')
       return [`${name} has no column ${column}, which the field ${field} is read from; it has ${there}`]
     }
     const fitting = fits[type][engine]
+    const unknown = values.filter((value) => found.values?.includes(value) === false)
+    if (unknown.length > 0)
+      return [
+        `${name}.${column} has no value ${unknown.join(', ')}, which the field ${field} lists; it has ${found.values!.join(', ')}`,
+      ]
     // What a view computes has no type on SQLite.
     if (fitting.includes(found.type) || (engine === 'sqlite' && kind === 'view')) return []
     return [

@@ -9,7 +9,8 @@ const tableOf = `
 
 const columnsOf = `
   select a.attname as name, a.attnotnull as not_null, t.typtype::text as kind,
-    coalesce(base.typname, t.typname) as type
+    coalesce(base.typname, t.typname) as type,
+    (select json_agg(e.enumlabel order by e.enumsortorder) from pg_enum e where e.enumtypid = t.oid) as labels
   from pg_attribute a
   join pg_type t on t.oid = a.atttypid
   left join pg_type base on base.oid = t.typbasetype and t.typtype = 'd'
@@ -36,6 +37,7 @@ interface ColumnRow {
   not_null: boolean
   kind: string
   type: string
+  labels: string[] | null
 }
 interface IndexRow {
   name: string
@@ -58,9 +60,9 @@ export async function inspectPostgresTable(
       // A view's columns are never said to be anything but nullable; a foreign table's indexes are elsewhere.
       kind: found.kind === 'v' || found.kind === 'f' ? 'view' : 'table',
       columns: new Map(
-        columns.map(({ name, not_null, kind, type }) => [
+        columns.map(({ name, not_null, kind, type, labels }) => [
           name,
-          { type: kind === 'e' ? 'enum' : type, nullable: !not_null },
+          { type: kind === 'e' ? 'enum' : type, nullable: !not_null, values: labels ?? undefined },
         ]),
       ),
       indexes: indexes

@@ -6,6 +6,8 @@ export interface Column {
   /** PostgreSQL's name of the type, or that of the type below a domain; on SQLite the column's affinity. */
   type: string
   nullable: boolean
+  /** Of a column whose type is an enum: all there are. */
+  values?: readonly string[] | undefined
   /** On SQLite: the expression that a row gets when it names no value. */
   byDefault?: string | undefined
 }
