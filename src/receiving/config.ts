@@ -78,7 +78,7 @@ export interface HandlerOptions<DB = AnyTables> {
   handle: Handler<DB>
   /**
    * Events that it works on at once in one process, 1 to 1000, whatever their sources and types. Default: 8 for each
-   * source.
+   * source, and on PostgreSQL 64 while they take 50 ms at most.
    */
   concurrency?: number
   /** Seconds that it may take, 0.1 to 3600. Default: HANDLER_TIMEOUT. */

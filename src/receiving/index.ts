@@ -74,6 +74,7 @@ export function createReceiving(parts: ReceivingParts): Room {
     ])
   }
   const planOf = plansOver(
+    database.engine,
     (source, type) => forwards.get(source) ?? handlers.of(type, sources.get(source)?.typesHaveActions),
   )
 

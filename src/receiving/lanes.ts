@@ -15,8 +15,9 @@ interface Lane {
   trust: number
   /** Short transactions in a row. */
   short: number
-  /** Quick handlers in a row. */
+  /** Quick handlers in a row, and such as hardly take any time. */
   quick: number
+  instant: number
   readonly queue: Queued[]
 }
 
@@ -24,6 +25,7 @@ const fullTrust = 1024
 /** Milliseconds. */
 const shortTransaction = 100
 const quickHandler = 200
+const instantHandler = 50
 /** So many in a row, and a lane is expected to go on so. */
 const expectedFrom = 4
 /** Events that a lane of quick handlers may have claimed beyond those under way: what it does in a moment. */
@@ -38,10 +40,11 @@ export class Lanes {
    * How many more events of a plan may be begun now.
    * @param scarce whether little is left for all together: then only a lane with nothing under way gets one
    */
-  room({ lane, bounds }: Plan, scarce: boolean): number {
+  room(plan: Plan, scarce: boolean): number {
+    const { lane, bounds } = plan
     const { running, trust } = this.#lanes.get(lane.key) ?? { running: 0, trust: fullTrust }
     return Math.min(
-      Math.min(scarce ? 1 : lane.limit, trust) - running,
+      Math.min(scarce ? 1 : this.#limitOf(plan), trust) - running,
       ...bounds.map(({ key, limit }) => limit - (this.#bounds.get(key) ?? 0)),
     )
   }
@@ -68,7 +71,7 @@ export class Lanes {
     const found = this.#lanes.get(plan.lane.key)
     if (!found) return true
     if (found.queue.length > 0) return found.queue.length * 2 <= mostAhead
-    return found.running * 2 <= plan.lane.limit
+    return found.running * 2 <= this.#limitOf(plan)
   }
 
   queue(queued: Queued): void {
@@ -115,6 +118,7 @@ export class Lanes {
     if (lane.trust < fullTrust) lane.trust *= 2
     lane.short = transaction <= shortTransaction ? lane.short + 1 : 0
     lane.quick = lasted <= quickHandler ? lane.quick + 1 : 0
+    lane.instant = lasted <= instantHandler ? lane.instant + 1 : 0
     return lane.quick === 0 ? takeAll(lane) : []
   }
 
@@ -122,6 +126,7 @@ export class Lanes {
   failed(plan: Plan): ClaimedEvent[] {
     const lane = this.#of(plan)
     lane.quick = 0
+    lane.instant = 0
     return takeAll(lane)
   }
 
@@ -135,6 +140,10 @@ export class Lanes {
     this.#of(plan).trust = 1
   }
 
+  #limitOf({ lane: { key, limit, instantLimit } }: Plan): number {
+    return (this.#lanes.get(key)?.instant ?? 0) >= expectedFrom ? instantLimit : limit
+  }
+
   #of({ lane }: Plan): Lane {
     let found = this.#lanes.get(lane.key)
     if (!found)
@@ -145,6 +154,7 @@ export class Lanes {
           trust: fullTrust,
           short: expectedFrom,
           quick: 0,
+          instant: 0,
           queue: [],
         }),
       )

@@ -1,3 +1,4 @@
+import type { Engine } from '../storage/query-runner.ts'
 import type { OrderBy, RegisteredHandler } from './declared-handlers.ts'
 
 /** At most so many of what `key` names at once. */
@@ -11,7 +12,10 @@ export interface Plan {
   /** None when nobody handles them: then they are marked, and that is all. */
   readonly handlers: readonly RegisteredHandler[]
   /** Source and most particular handler: what is slow for one of these must not hold up another. */
-  readonly lane: Bound
+  readonly lane: Bound & {
+    /** What the limit is instead while its handlers hardly take any time. */
+    readonly instantLimit: number
+  }
   /** The handlers that have a concurrency of their own, whatever the source. */
   readonly bounds: readonly Bound[]
   /** Milliseconds that all handlers may take together. */
@@ -24,27 +28,38 @@ export type PlanOf = (source: string, type: string) => Plan
 
 /** Events of one lane that are worked on at once, unless its handler says otherwise. */
 const perLane = 8
+/**
+ * The same while its handlers hardly take any time. They wait for the database mostly: on PostgreSQL more of them share a
+ * round trip, and while some of them are answered others run. On SQLite they have turns, and more would only wait.
+ */
+const perInstantLane: Readonly<Record<Engine, number>> = { sqlite: perLane, postgres: 64 }
 
 /** @param handlersOf gives the same array each time for what it remembers: plans are kept by it. */
 export function plansOver(
+  engine: Engine,
   handlersOf: (source: string, type: string) => readonly RegisteredHandler[],
 ): PlanOf {
+  const instantLimit = perInstantLane[engine]
   const kept = new Map<string, WeakMap<readonly RegisteredHandler[], Plan>>()
   return (source, type) => {
     const handlers = handlersOf(source, type)
     let ofSource = kept.get(source)
     if (!ofSource) kept.set(source, (ofSource = new WeakMap()))
     let plan = ofSource.get(handlers)
-    if (!plan) ofSource.set(handlers, (plan = makePlan(source, handlers)))
+    if (!plan) ofSource.set(handlers, (plan = makePlan(source, handlers, instantLimit)))
     return plan
   }
 }
 
-function makePlan(source: string, handlers: readonly RegisteredHandler[]): Plan {
+function makePlan(source: string, handlers: readonly RegisteredHandler[], instantLimit: number): Plan {
   const [first] = handlers
   return {
     handlers,
-    lane: { key: `${source} ${first?.key ?? ''}`, limit: first?.concurrency ?? perLane },
+    lane: {
+      key: `${source} ${first?.key ?? ''}`,
+      limit: first?.concurrency ?? perLane,
+      instantLimit: first?.concurrency ?? instantLimit,
+    },
     bounds: handlers.flatMap(({ key, concurrency }) =>
       concurrency === undefined ? [] : [{ key, limit: concurrency }],
     ),

@@ -32,9 +32,9 @@ export interface WorkerParts extends AttemptParts {
 }
 
 /** Handlers that run at once in one process. */
-const mostRunning = 64
+const mostRunning = 192
 /** From here on, lanes that have something under way get no more of it. */
-const scarceFrom = 32
+const scarceFrom = 96
 /** Events that one claim takes at most. */
 const mostClaimed = 256
 /** Rounds in a row that find nothing to begin, before the next wake-up is waited for. */

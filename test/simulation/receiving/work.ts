@@ -124,8 +124,8 @@ export class Running {
   }
 }
 
-export const mostRunning = 64
-const perLane = 8
+export const mostRunning = 192
+const perLane = 64
 
 export interface WorkParts {
   world: World
@@ -139,7 +139,7 @@ export interface WorkParts {
 export function planOf(parts: WorkParts): PlanOf {
   const handlers = new Map(kinds.map((kind) => [kind.type, [handlerOf(kind, parts)]]))
   handlers.set('nobody', [])
-  return plansOver((_source, type) => handlers.get(type)!)
+  return plansOver('postgres', (_source, type) => handlers.get(type)!)
 }
 
 function handlerOf(kind: Kind, { world, process, tasks, running, fail }: WorkParts): RegisteredHandler {
