@@ -9,7 +9,7 @@ import {
   HandlerTimeout,
   EmittedTooLate,
   HeldUpOthers,
-  TransactionNotBegun,
+  WaitedForTransaction,
   TransactionTimeout,
 } from './interruptions.ts'
 import type { Plan } from './plan.ts'
@@ -45,7 +45,7 @@ export interface Attempted {
 /**
  * Runs the handlers of a claimed event and commits their work, the events that they emitted and the processed-event
  * marker together, maybe with those of other events: `alone` asks for a commit of its own.
- * @throws what a handler threw, HandlerTimeout, TransactionNotBegun, TransactionTimeout, HeldUpOthers and SharedCommitFailed (to be tried
+ * @throws what a handler threw, HandlerTimeout, WaitedForTransaction, TransactionTimeout, HeldUpOthers and SharedCommitFailed (to be tried
  * alone), ClaimLost, the reason of a stop, StorageUnavailable; then all is undone.
  */
 export function attempt(
@@ -109,9 +109,13 @@ async function runHandlers(
   const { source, event: number, eventId, type } = claimed
   const handlerLog = lazyLog(log, { source, event: number, eventId, type })
   for (const { handle, timeout } of plan.handlers) {
-    const cancel = clock.after(timeout, () =>
-      end(part.waiting ? new TransactionNotBegun(timeout) : new HandlerTimeout(timeout)),
-    )
+    const waitedBefore = part.waited
+    const cancel = clock.after(timeout, () => {
+      const waited = part.waited - waitedBefore
+      // Who got it in the last moment had as little use of it as who did not get it.
+      const heldUp = part.waiting || waited > timeout / 2
+      end(heldUp ? new WaitedForTransaction(waited, timeout) : new HandlerTimeout(timeout))
+    })
     aborted.onAbort = cancel
     let ended = false
     const context: HandlerContext = {

@@ -6,13 +6,13 @@ export class HandlerTimeout extends Error {
   }
 }
 
-/** The handler's time was over before its transaction could begin: others had the database for so long. */
-export class TransactionNotBegun extends Error {
-  constructor(timeout: number) {
+/** The handler's time was over, and most of it was spent waiting for its transaction: others had the database. */
+export class WaitedForTransaction extends Error {
+  constructor(waited: number, timeout: number) {
     super(
-      `the handler's transaction could not begin within its ${timeout} ms, because others held the database: the attempt is repeated and does not count`,
+      `the handler waited ${Math.round(waited)} of its ${timeout} ms for its transaction, because others held the database: the attempt is repeated and does not count`,
     )
-    this.name = 'TransactionNotBegun'
+    this.name = 'WaitedForTransaction'
   }
 }
 

@@ -18,6 +18,8 @@ interface Lane {
   /** Quick handlers in a row, and such as hardly take any time. */
   quick: number
   instant: number
+  /** Of a payload, as those were that were claimed of late. */
+  bytes: number
   readonly queue: Queued[]
 }
 
@@ -28,8 +30,13 @@ const quickHandler = 200
 const instantHandler = 50
 /** So many in a row, and a lane is expected to go on so. */
 const expectedFrom = 4
-/** Events that a lane of quick handlers may have claimed beyond those under way: what it does in a moment. */
-const mostAhead = 128
+/**
+ * Events that a lane of quick handlers may have claimed beyond those under way: what it does in a moment, and long enough
+ * for the next claim to come back meanwhile, if it hardly takes any time for each.
+ */
+const ahead = { quick: 128, instant: 512 }
+/** Bytes of payloads that they are to have together, by what those of late had. */
+const mostBytesAhead = 16 * 1024 * 1024
 
 /** Counts what is under way, so that no lane takes what the others need, and keeps what is claimed and not begun. */
 export class Lanes {
@@ -52,7 +59,7 @@ export class Lanes {
   /** How many more events of a plan may be claimed now: those that find a place, and some ahead of a quick handler. */
   claimable(plan: Plan, scarce: boolean): number {
     const queued = this.#lanes.get(plan.lane.key)?.queue.length ?? 0
-    return Math.max(this.room(plan, scarce), this.isQuick(plan) ? mostAhead : 0) - queued
+    return Math.max(this.room(plan, scarce), this.#ahead(plan)) - queued
   }
 
   /** Whether its handlers have been quick lately, so that events may be claimed ahead of them. */
@@ -70,12 +77,14 @@ export class Lanes {
   wantsMore(plan: Plan): boolean {
     const found = this.#lanes.get(plan.lane.key)
     if (!found) return true
-    if (found.queue.length > 0) return found.queue.length * 2 <= mostAhead
+    if (found.queue.length > 0) return found.queue.length * 2 <= this.#ahead(plan)
     return found.running * 2 <= this.#limitOf(plan)
   }
 
   queue(queued: Queued): void {
-    this.#of(queued.plan).queue.push(queued)
+    const lane = this.#of(queued.plan)
+    lane.queue.push(queued)
+    lane.bytes += ((queued.claimed.payload?.length ?? 0) - lane.bytes) / 16
   }
 
   /** Before all others: its turn had come already. */
@@ -140,8 +149,19 @@ export class Lanes {
     this.#of(plan).trust = 1
   }
 
-  #limitOf({ lane: { key, limit, instantLimit } }: Plan): number {
-    return (this.#lanes.get(key)?.instant ?? 0) >= expectedFrom ? instantLimit : limit
+  #isInstant({ lane }: Plan): boolean {
+    return (this.#lanes.get(lane.key)?.instant ?? 0) >= expectedFrom
+  }
+
+  #limitOf(plan: Plan): number {
+    return this.#isInstant(plan) ? plan.lane.instantLimit : plan.lane.limit
+  }
+
+  /** Events that may be claimed before they have a place. */
+  #ahead(plan: Plan): number {
+    if (!this.isQuick(plan)) return 0
+    const bytes = this.#lanes.get(plan.lane.key)?.bytes ?? 0
+    return Math.min(this.#isInstant(plan) ? ahead.instant : ahead.quick, Math.ceil(mostBytesAhead / bytes))
   }
 
   #of({ lane }: Plan): Lane {
@@ -155,6 +175,7 @@ export class Lanes {
           short: expectedFrom,
           quick: 0,
           instant: 0,
+          bytes: 0,
           queue: [],
         }),
       )

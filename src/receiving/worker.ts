@@ -11,7 +11,7 @@ import {
   ClaimLost,
   HeldUpOthers,
   Stopping,
-  TransactionNotBegun,
+  WaitedForTransaction,
   TransactionTimeout,
 } from './interruptions.ts'
 import { Lanes, type Queued } from './lanes.ts'
@@ -49,7 +49,7 @@ const pauseAfterError = 1_000
 const gather = 5
 
 /** Not the handler's fault: such an attempt does not count. */
-const notItsOwn = [Stopping, StorageUnavailable, TransactionNotBegun] as const
+const notItsOwn = [Stopping, StorageUnavailable, WaitedForTransaction] as const
 
 /** Attempts beyond the schedule that may end without a trace, by the end of their process, before the event is failed. */
 const mostCrashes = 10
@@ -331,7 +331,7 @@ export class HandlerWorker implements Worker {
     if (unbegun.length > 0) void this.#returnUnbegun(unbegun)
     if (error instanceof ClaimLost) return 'lost'
     if (notItsOwn.some((kind) => error instanceof kind)) {
-      if (error instanceof TransactionNotBegun)
+      if (error instanceof WaitedForTransaction)
         log.warn({ err: error, event, source, type }, 'a handler had to wait')
       // When the database is away this fails too, and the lease ends by itself.
       await giveBack(database, [claimed], error instanceof Stopping ? now : now + pauseAfterError)

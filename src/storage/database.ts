@@ -68,6 +68,8 @@ export interface Part<Note> {
   readonly kept: boolean
   /** Whether it has asked for its turn, and others still have the database. */
   readonly waiting: boolean
+  /** Milliseconds that it has waited for its turn. */
+  readonly waited: number
   /** Milliseconds since its first query. */
   readonly took: number
   /** Runs work that uses `tx`, so that a wait for a lock that this very part holds is an error, no deadlock. */

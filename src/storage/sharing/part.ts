@@ -42,6 +42,7 @@ export class SharedPart<Note> implements Part<Note>, MemberEvents<Note> {
   #statements = 0
   #group: Group<Note> | undefined
   #cancelTimer: (() => void) | undefined
+  #asked: number | undefined
   #since = 0
   #running = 0
   #queried = false
@@ -64,7 +65,12 @@ export class SharedPart<Note> implements Part<Note>, MemberEvents<Note> {
   }
 
   get waiting(): boolean {
-    return this.#since === 0 && (this.#entering ?? this.#member) !== undefined
+    return this.#since === 0 && this.#asked !== undefined
+  }
+
+  get waited(): number {
+    if (this.#asked === undefined) return 0
+    return (this.#since === 0 ? this.#host.scheduler.elapsed() : this.#since) - this.#asked
   }
 
   get took(): number {
@@ -138,6 +144,7 @@ export class SharedPart<Note> implements Part<Note>, MemberEvents<Note> {
   }
 
   #join(query: CompiledQuery | undefined): Member<Note> {
+    this.#asked = this.#host.scheduler.elapsed()
     const member = (this.#member = new Member<Note>(this, query))
     this.#host.join(this, member)
     return member
@@ -162,6 +169,7 @@ export class SharedPart<Note> implements Part<Note>, MemberEvents<Note> {
   }
 
   async #enter(): Promise<void> {
+    this.#asked = this.#host.scheduler.elapsed()
     const group = await this.#host.enter(this)
     if (this.#over) return this.#giveUp(group, false)
     this.#group = group
