@@ -24,23 +24,36 @@ import {
 // the plan would go by what PostgreSQL believes of its tables, and might sort a million waiting rows for each batch.
 
 // Each step is one seek in the index, whatever lies between two subscribers. All of its columns are named in the order, so
-// that no other index will do: that of the log would be read through for the first that is pending.
-const nextPending = (behind: string): string => `
-  select d.subscriber_id as id from deliveries d where d.status = 'pending' and d.subscriber_id > ${behind}
-  order by d.subscriber_id, ${isRetry}, d.due_at, d.id limit 1`
+// that no other index will do: that of the log would be read through for the first that is pending. `ordered` is null where
+// the subscriber is not active.
+const nextPending = (from: string): string => `
+  select d.subscriber_id as id, (
+    select s.ordered from subscribers s where s.id = d.subscriber_id and s.status = 'active'
+  ) as ordered from (
+    select d.subscriber_id from deliveries d where d.status = 'pending' and d.subscriber_id >= ${from}
+    order by d.subscriber_id, ${isRetry}, d.due_at, d.id limit 1
+  ) d`
 
+const nextActive = (behind: string): string => `
+  select s.id from (
+    select s.id, s.status from subscribers s where s.status || ':' || s.id > 'active:' || ${behind}
+    order by s.status || ':' || s.id limit 1
+  ) s where s.status = 'active'`
+
+// From one that is not active the next step is to the next that is: those that are paused with something waiting are passed
+// over together, and so are those that have nothing. Nothing comes between an id and the same with U+0001 behind it.
 const dueSubscribers = `
-  with recursive pending as (
-    (select id, 1 as step from (${nextPending('$1')}) as first)
+  with recursive waiting as (
+    (select id, ordered, 1 as step from (${nextPending('$1 || chr(1)')}) as first)
     union all
-    select next.id, pending.step + 1 from pending cross join lateral (${nextPending('pending.id')}) as next
-    where pending.step < ${subscribersPerLook}
+    select next.id, next.ordered, waiting.step + 1 from waiting
+    cross join lateral (${nextPending(`
+      case when waiting.ordered is null then (${nextActive('waiting.id')}) else waiting.id || chr(1) end`)}) as next
+    where waiting.step < ${subscribersPerLook}
   )
-  select pending.id, coalesce((
-    select ${nextDue('postgres')} <= $2 and not exists (
-      select from delivery_lanes l where l.subscriber_id = s.id and l.dispatcher <> $3
-    ) from subscribers s where s.id = pending.id and s.status = 'active'
-  ), false) as due from pending order by pending.id`
+  select s.id, case when s.ordered is null then false else ${nextDue('postgres')} <= $2 and not exists (
+    select from delivery_lanes l where l.subscriber_id = s.id and l.dispatcher <> $3
+  ) end as due from waiting s order by s.id`
 
 // The rows of the subscribers are locked, so that none is removed before its lane is there.
 const take = `

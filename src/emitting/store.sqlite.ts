@@ -15,9 +15,12 @@ import {
 
 const nextPending = `
   select subscriber_id as id from deliveries indexed by deliveries_due
-  where status = 'pending' and subscriber_id > ? order by subscriber_id limit 1`
+  where status = 'pending' and subscriber_id >= ? order by subscriber_id limit 1`
+const nextActive = `
+  select id from subscribers indexed by subscribers_active where status = 'active' and id > ? order by id limit 1`
 
-const isDue = `select 1 as due from subscribers s where s.id = ? and s.status = 'active' and ${nextDue('sqlite')} <= ?`
+// No row where it is not active.
+const isDue = `select ${nextDue('sqlite')} <= ? as due from subscribers s where s.id = ? and s.status = 'active'`
 
 const oldest = `
   select id, due from (
@@ -78,13 +81,18 @@ export function sqliteQueue(database: SqliteDatabase): DeliveryQueue {
     attend: () => Promise.resolve(),
     async due(now, after) {
       const ids: string[] = []
-      let next: string | undefined = after
-      for (let step = 0; step < subscribersPerLook && next !== undefined; step += 1) {
-        const id: string | undefined = reader.get<{ id: string }>(nextPending, [next])?.id
-        if (id !== undefined && reader.get(isDue, [id, now])) ids.push(id)
-        next = id
+      let last = after
+      let from: string | undefined = behind(after)
+      for (let step = 0; step < subscribersPerLook; step += 1) {
+        const id: string | undefined = from && reader.get<{ id: string }>(nextPending, [from])?.id
+        if (id === undefined) return { ids, next: undefined }
+        const active = reader.get<{ due: number }>(isDue, [now, id])
+        if (active?.due) ids.push(id)
+        // From one that is not active on to the next that is, whoever waits between the two.
+        from = active ? behind(id) : reader.get<{ id: string }>(nextActive, [id])?.id
+        last = id
       }
-      return { ids, next }
+      return { ids, next: last }
     },
     take: (subscriberIds) => Promise.resolve([...subscriberIds]),
     release: () => Promise.resolve(),
@@ -111,6 +119,11 @@ export function sqliteQueue(database: SqliteDatabase): DeliveryQueue {
       return rows.find(({ id }) => !busy.has(id))?.due
     },
   }
+}
+
+/** The first text behind another one: nothing comes between the two. */
+function behind(id: string): string {
+  return `${id}\u0001`
 }
 
 function toFinish({ delivery, status, dueAt, finishedAt }: Completion): SqlValue[] {

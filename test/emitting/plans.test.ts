@@ -122,6 +122,10 @@ describe('plans of the dispatcher', { skip: !engine && 'TEST_ENGINE leaves Postg
           const read = [...nodesOf(plan)].filter((node) => node['Relation Name'] === 'deliveries')
           const found = new Set(read.map((node) => node['Index Name'] ?? node['Node Type']))
           assert.deepEqual([...found].toSorted(), indexes, `${name}: ${JSON.stringify(plan, null, 1)}`)
+          if (name !== 'due') continue
+          for (const node of nodesOf(plan))
+            if (node['Relation Name'] === 'subscribers')
+              assert.ok(node['Index Cond'], JSON.stringify(plan, null, 1))
         }
       })
 })

@@ -62,6 +62,7 @@ onEachEngine('queue', (engine) => {
     }
     const deliveries = await database.transaction(async (tx) => {
       await tx.insertInto('subscribers').values(subscriber).execute()
+      if (due.length === 0) return []
       const rows = due.map((due_at) => ({
         event: 1,
         subscriber_id: id,
@@ -248,6 +249,43 @@ onEachEngine('queue', (engine) => {
     assert.deepEqual(first.ids, sorted.slice(0, subscribersPerLook))
     const second = await queue.due(20, first.next!)
     assert.deepEqual([second.ids, second.next], [sorted.slice(subscribersPerLook), undefined])
+  })
+
+  const setStatus = (ids: readonly string[], status: 'paused' | 'disabled') =>
+    database.transaction((tx) =>
+      tx.updateTable('subscribers').set({ status }).where('id', 'in', ids).execute(),
+    )
+
+  test('however many paused subscribers have something waiting, one look finds the active one behind them', async () => {
+    await database.transaction((tx) => tx.deleteFrom('subscribers').execute())
+    const idle = await subscriberWith()
+    const paused = []
+    for (let n = 0; n < subscribersPerLook + 5; n += 1) paused.push((await subscriberWith(10)).id)
+    await setStatus(paused, 'paused')
+    const active = await subscriberWith(10)
+    assert.ok(idle.id < paused[0]! && paused.at(-1)! < active.id)
+    assert.deepEqual(await queue.due(20, ''), { ids: [active.id], next: undefined })
+    await setStatus([idle.id, active.id], 'disabled')
+    assert.deepEqual(await queue.due(20, ''), { ids: [], next: undefined })
+  })
+
+  test('looks find who is active and has something due, whoever lies between', async () => {
+    await database.transaction((tx) => tx.deleteFrom('subscribers').execute())
+    const expected: string[] = []
+    for (let n = 0; n < 300; n += 1) {
+      // In runs and alone: 0 active with something due, 1 with nothing due yet, 2 with nothing, 3 paused, 4 disabled.
+      const kind = [0, 3, 2, 1, 4, 3, 0, 2, 3, 3][n % 10 < 7 ? (n * 7 + (n >> 3)) % 10 : (n >> 4) % 10]!
+      const { id } = await (kind === 2 ? subscriberWith() : subscriberWith(kind === 1 ? 99 : 10))
+      if (kind >= 3) await setStatus([id], kind === 3 ? 'paused' : 'disabled')
+      if (kind === 0) expected.push(id)
+    }
+    const found: string[] = []
+    for (let after: string | undefined = ''; after !== undefined;) {
+      const { ids: some, next } = await queue.due(20, after)
+      found.push(...some)
+      after = next
+    }
+    assert.deepEqual(found, expected)
   })
 
   if (engine.name === 'postgres') {

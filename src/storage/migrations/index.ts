@@ -12,6 +12,7 @@ import { deadLetters } from './0010-dead-letters.ts'
 import { replacedRows } from './0011-replaced-rows.ts'
 import { rejectedCounts } from './0012-rejected-counts.ts'
 import { orderOfOneIndex } from './0013-order-of-one-index.ts'
+import { nextActiveSubscriber } from './0014-next-active-subscriber.ts'
 
 /** All migrations, in the order in which they are applied. A released one is never changed. */
 export const migrations: readonly Migration[] = [
@@ -28,4 +29,5 @@ export const migrations: readonly Migration[] = [
   replacedRows,
   rejectedCounts,
   orderOfOneIndex,
+  nextActiveSubscriber,
 ]

@@ -64,9 +64,18 @@ export class Tables {
   }
 
   due(now: number, after: string, dispatcher: number | undefined, limit: number): DueSubscribers {
-    const waiting = new Set(this.#pending().map(({ subscriberId }) => subscriberId))
-    const behind = [...waiting].filter((id) => id > after).toSorted()
-    const looked = behind.slice(0, limit)
+    const waiting = [...new Set(this.#pending().map(({ subscriberId }) => subscriberId))].toSorted()
+    const active = [...this.subscribers.values()].filter(({ status }) => status === 'active')
+    const activeIds = new Set(active.map(({ id }) => id).toSorted())
+    const looked: string[] = []
+    for (let last = after, leap = false; looked.length < limit;) {
+      const from: string | undefined = leap ? [...activeIds].find((id) => id > last) : last
+      const next: string | undefined =
+        from === undefined ? undefined : waiting.find((id) => (leap ? id >= from : id > from))
+      if (next === undefined) break
+      looked.push((last = next))
+      leap = !activeIds.has(next)
+    }
     const ids = looked.filter((id) => {
       const row = this.subscribers.get(id)!
       const holder = this.lanes.get(id)
