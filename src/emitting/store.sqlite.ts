@@ -86,7 +86,7 @@ export function sqliteQueue(database: SqliteDatabase): DeliveryQueue {
       for (let step = 0; step < subscribersPerLook; step += 1) {
         const id: string | undefined = from && reader.get<{ id: string }>(nextPending, [from])?.id
         if (id === undefined) return { ids, next: undefined }
-        const active = reader.get<{ due: number }>(isDue, [now, id])
+        const active: { due: number } | undefined = reader.get(isDue, [now, id])
         if (active?.due) ids.push(id)
         // From one that is not active on to the next that is, whoever waits between the two.
         from = active ? behind(id) : reader.get<{ id: string }>(nextActive, [id])?.id
