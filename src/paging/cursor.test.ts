@@ -143,9 +143,12 @@ test('types are checked even when the signature holds: SQLite would sort a text 
   assert.throws(() => fresh().decode(timed, cursors.encode(timed, ['soon', 'x'])), refused)
 })
 
-test('numbers that JSON has not come back: PostgreSQL sorts NaN above infinity', () => {
+test('numbers that JSON has not come back: PostgreSQL sorts NaN above infinity, and SQLite takes their words for texts', () => {
   for (const value of [Number.NaN, Infinity, -Infinity])
-    assert.deepEqual(fresh().decode(numbers, cursors.encode(numbers, [value, 1])), [value, 1])
+    for (const type of ['number', 'any'] as const) {
+      const scope: CursorScope = { ...numbers, keys: [{ name: 'price', type }, numbers.keys[1]!] }
+      assert.deepEqual(fresh().decode(scope, cursors.encode(scope, [value, 1])), [value, 1])
+    }
 })
 
 test('a cursor of one of several scopes tells whose it is', () => {

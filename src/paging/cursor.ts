@@ -173,7 +173,8 @@ const shownTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}(?:\d{3})?Z$/
 
 /** @throws Problem `invalid-cursor` when the value is not of the key's type. */
 function readValue(value: unknown, key: CursorKey): KeyValue {
-  if (key.type === 'number' && notFinite.has(value)) return Number(value)
+  // No text of a key of either type is one of these words, but PostgreSQL's own of the same numbers.
+  if ((key.type === 'number' || key.type === 'any') && notFinite.has(value)) return Number(value)
   if (!isOfType(value, key)) throw otherQuery()
   if (key.type !== 'time' || typeof value !== 'string') return value
   // As showTime wrote it: what is signed need not be read as what anybody may have written.
