@@ -10,36 +10,40 @@ export function planOne(expansion: Expansion, from: Field, count: number, engine
     statement.value(index, keyField(expansion, from)),
   )
   return statement.plan(
-    `select ${columnsOf(expansion, from, engine).join(', ')} from ${quoteTable(expansion.table)}` +
+    `select ${[readColumn(keyField(expansion, from), engine), ...shownColumns(expansion, engine)].join(', ')} from ${quoteTable(expansion.table)}` +
       ` where ${quote(expansion.key)} in (${places.join(', ')})`,
   )
 }
 
 /**
- * For each of the values the first rows whose key it is, and one more than are shown; the key comes first. Each value is a
- * seek with a limit of its own, so that one that thousands of rows have costs no more than the others.
+ * For each of the values the first rows whose key equals it, and one more than are shown; in front of each row the place of the
+ * value that it was found by, which the key may be written otherwise than. Each value is a seek with a limit of its own, so that one
+ * that thousands of rows have costs no more than the others.
  */
-export function planMany(expansion: Expansion, from: Field, count: number, engine: Engine): Plan {
+export function planEach(expansion: Expansion, from: Field, count: number, engine: Engine): Plan {
   const statement = new Statement(engine)
-  const columns = columnsOf(expansion, from, engine).map(
-    (column, index) => `${column} as ${own(`c${index}`)}`,
-  )
-  const { limit } = expansion.many!
-  const order = orderOfMany(expansion, expansion.many!)
-  const terms = order.map(({ field, descending }) => `${quote(field.column)}${descending ? ' desc' : ''}`)
+  const columns = shownColumns(expansion, engine).map((column, index) => `${column} as ${own(`c${index}`)}`)
   const seeks = Array.from(
     { length: count },
     (_, index) =>
-      `select * from (select ${columns.join(', ')} from ${quoteTable(expansion.table)}` +
+      `select * from (select ${[`${index} as ${own('place')}`, ...columns].join(', ')} from ${quoteTable(expansion.table)}` +
       ` where ${quote(expansion.key)} = ${statement.value(index, keyField(expansion, from))}` +
-      ` order by ${terms.join(', ')} limit ${limit + 1}) as ${own(`of${index}`)}`,
+      `${firstOf(expansion)}) as ${own(`of${index}`)}`,
   )
   return statement.plan(seeks.join(' union all '))
 }
 
-function columnsOf(expansion: Expansion, from: Field, engine: Engine): string[] {
-  const shown = shownFields(expansion.fields).map((name) => readColumn(expansion.fields[name]!, engine))
-  return [readColumn(keyField(expansion, from), engine), ...shown]
+function firstOf(expansion: Expansion): string {
+  const { many } = expansion
+  if (!many) return ' limit 1'
+  const terms = orderOfMany(expansion, many).map(
+    ({ field, descending }) => `${quote(field.column)}${descending ? ' desc' : ''}`,
+  )
+  return ` order by ${terms.join(', ')} limit ${many.limit + 1}`
+}
+
+function shownColumns({ fields }: Expansion, engine: Engine): string[] {
+  return shownFields(fields).map((name) => readColumn(fields[name]!, engine))
 }
 
 /** The other table's key holds what the list's field holds. */

@@ -1,6 +1,6 @@
 import type { KeyValue } from '../paging/cursor.ts'
 import type { Engine } from '../storage/query-runner.ts'
-import { planMany, planOne } from './expansion-plan.ts'
+import { planEach, planOne } from './expansion-plan.ts'
 import { oneOf } from './filters.ts'
 import { presenter, type Item } from './items.ts'
 import { fieldOf, type Expansion, type ListDeclaration } from './list.ts'
@@ -8,7 +8,7 @@ import type { Plan } from './plan.ts'
 import type { Query } from './query.ts'
 import type { ListReader, Row } from './store.ts'
 
-/** Items whose other rows are read by one statement, where each may have many. */
+/** Items whose other rows are read by one statement, where each value is sought by itself. */
 const itemsAtOnce = 128
 
 /** What an item shows of other rows. */
@@ -52,7 +52,9 @@ export class Presentation {
     expansion: Expansion,
     wanted: readonly KeyValue[],
   ): Promise<ReadonlyMap<string, Shown>> {
-    return expansion.many ? this.#readMany(list, expansion, wanted) : this.#readOne(list, expansion, wanted)
+    return expansion.many || expansion.loose
+      ? this.#readEach(list, expansion, wanted)
+      : this.#readOne(list, expansion, wanted)
   }
 
   async #readOne(
@@ -69,29 +71,31 @@ export class Presentation {
     return new Map(found.map(([key, ...row]) => [String(key), present(row)]))
   }
 
-  async #readMany(
+  async #readEach(
     list: ListDeclaration,
     expansion: Expansion,
     wanted: readonly KeyValue[],
   ): Promise<ReadonlyMap<string, Shown>> {
     const from = fieldOf(list, expansion.from)
     const present = presenter(expansion.fields)
-    const { limit } = expansion.many!
-    const shown = new Map<string, { data: Item[]; hasMore: boolean }>()
+    const { many } = expansion
+    const items = new Map<string, Item[]>()
     for (let first = 0; first < wanted.length; first += itemsAtOnce) {
       const some = wanted.slice(first, first + itemsAtOnce)
       const size = 2 ** Math.ceil(Math.log2(some.length))
-      const plan = this.#plan(expansion, String(size), () => planMany(expansion, from, size, this.#engine))
+      const plan = this.#plan(expansion, String(size), () => planEach(expansion, from, size, this.#engine))
       // Nothing equals null.
       const values = Array.from({ length: size }, (_, index) => some[index] ?? null)
-      for (const [key, ...row] of await this.#reader.read(plan, values)) {
-        let rows = shown.get(String(key))
-        if (!rows) shown.set(String(key), (rows = { data: [], hasMore: false }))
-        if (rows.data.length < limit) rows.data.push(present(row))
-        else rows.hasMore = true
+      for (const [place, ...row] of await this.#reader.read(plan, values)) {
+        const name = String(some[Number(place)])
+        const others = items.get(name)
+        if (others) others.push(present(row))
+        else items.set(name, [present(row)])
       }
     }
-    return shown
+    const show = (others: Item[]): Shown =>
+      many ? { data: others.slice(0, many.limit), hasMore: others.length > many.limit } : others[0]!
+    return new Map([...items].map(([name, others]) => [name, show(others)]))
   }
 
   #plan(expansion: Expansion, variant: string, make: () => Plan): Plan {

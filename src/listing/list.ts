@@ -64,6 +64,8 @@ export interface Expansion {
   key: string
   fields: Readonly<Record<string, Field>>
   many?: Many
+  /** Whether a key may equal what it is looked up by and be written otherwise: `2.0` and `2.00`, `ada` and `Ada`. */
+  loose?: boolean
   description: string
 }
 

@@ -59,7 +59,10 @@ export async function checkList(database: Database, list: ListDeclaration): Prom
     live ||= other?.kind === 'view'
     faults.push(...faultsOfExpansion(expansion, other, list, engine))
     if (other) missingForMany.push(...missingForExpansion(expansion, other, engine))
-    expand.push(other ? { ...expansion, fields: knownFields(expansion.fields, other, engine) } : expansion)
+    const loose = other?.columns.get(expansion.key)?.loose ?? false
+    expand.push(
+      other ? { ...expansion, fields: knownFields(expansion.fields, other, engine), loose } : expansion,
+    )
   }
   const readable = { ...list, fields: withTimeForms(database, list, fields, table), expand, live }
   const keeping = faults.length === 0 ? await checkKeeping(database, readable, table) : nothingKept

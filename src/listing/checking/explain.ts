@@ -1,5 +1,5 @@
 import type { Database, PostgresDatabase, SqliteDatabase } from '../../storage/database.ts'
-import { planMany, planOne } from '../expansion-plan.ts'
+import { planEach, planOne } from '../expansion-plan.ts'
 import { fieldOf, type FilterKind, type ListDeclaration } from '../list.ts'
 import { planPage, type Plan } from '../plan.ts'
 import { declaredQueries, type DeclaredQuery } from './declared-queries.ts'
@@ -30,7 +30,7 @@ export async function explainList(database: Database, list: ListDeclaration): Pr
   }))
   for (const expansion of list.expand) {
     const from = fieldOf(list, expansion.from)
-    const plan = (expansion.many ? planMany : planOne)(expansion, from, 1, engine)
+    const plan = (expansion.many || expansion.loose ? planEach : planOne)(expansion, from, 1, engine)
     planned.push({ query: `expand=${expansion.name}`, plan, ordered: false })
   }
   return database.engine === 'sqlite'

@@ -10,11 +10,13 @@ const tableOf = `
 const columnsOf = `
   select a.attname as name, a.attnotnull as not_null, t.typtype::text as kind,
     coalesce(base.typname, t.typname) as type,
-    (select json_agg(e.enumlabel order by e.enumsortorder) from pg_enum e where e.enumtypid = t.oid) as labels
+    (select json_agg(e.enumlabel order by e.enumsortorder) from pg_enum e where e.enumtypid = t.oid) as labels,
+    c.collisdeterministic = false or coalesce(base.typname, t.typname) in ('citext', 'bpchar', 'numeric') as loose
   from pg_attribute a
   join pg_type t on t.oid = a.atttypid
+  left join pg_collation c on c.oid = a.attcollation
   left join pg_type base on base.oid = t.typbasetype and t.typtype = 'd'
-  where a.attrelid = $1::oid and a.attnum > 0 and not a.attisdropped`
+  where a.attrelid = $1::oid and a.attnum > 0 and not a.attisdropped order by a.attnum`
 
 // Natural is what a plain scan of it gives in either direction: nulls above all values (indoption 0 and 3).
 const indexesOf = `
@@ -38,6 +40,7 @@ interface ColumnRow {
   kind: string
   type: string
   labels: string[] | null
+  loose: boolean | null
 }
 interface IndexRow {
   name: string
@@ -60,9 +63,14 @@ export async function inspectPostgresTable(
       // A view's columns are never said to be anything but nullable; a foreign table's indexes are elsewhere.
       kind: found.kind === 'v' || found.kind === 'f' ? 'view' : 'table',
       columns: new Map(
-        columns.map(({ name, not_null, kind, type, labels }) => [
+        columns.map(({ name, not_null, kind, type, labels, loose }) => [
           name,
-          { type: kind === 'e' ? 'enum' : type, nullable: !not_null, values: labels ?? undefined },
+          {
+            type: kind === 'e' ? 'enum' : type,
+            nullable: !not_null,
+            values: labels ?? undefined,
+            loose: loose === true,
+          },
         ]),
       ),
       indexes: indexes

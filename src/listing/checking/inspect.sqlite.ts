@@ -33,11 +33,17 @@ export async function inspectSqliteTable(
     'select name, type, "notnull", dflt_value, pk from pragma_table_xinfo(?)',
     [name],
   )
+  const folded = /collate\s+["'`[]?(?!binary)\w/i.test(found.sql)
   const described = columns.map(
     ({ name, type, notnull, pk, dflt_value }) =>
       [
         name,
-        { type: affinityOf(type), nullable: notnull === 0 && pk === 0, byDefault: dflt_value ?? undefined },
+        {
+          type: affinityOf(type),
+          nullable: notnull === 0 && pk === 0,
+          byDefault: dflt_value ?? undefined,
+          loose: folded,
+        },
       ] as const,
   )
   const keys = columns.filter(({ pk }) => pk > 0).toSorted((a, b) => a.pk - b.pk)
@@ -76,7 +82,7 @@ export async function inspectSqliteTable(
     columns: new Map(described),
     indexes: [...own, ...indexes],
     rowids: found.type === 'table' && !withoutRowid(connection, found.name),
-    folded: /collate\s+["'`[]?(?!binary)\w/i.test(found.sql),
+    folded,
     definitions: [],
   }
 }

@@ -8,6 +8,8 @@ export interface Column {
   nullable: boolean
   /** Of a column whose type is an enum: all there are. */
   values?: readonly string[] | undefined
+  /** Whether values that it takes for equal may be written differently. */
+  loose?: boolean
   /** On SQLite: the expression that a row gets when it names no value. */
   byDefault?: string | undefined
 }
