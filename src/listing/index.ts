@@ -34,7 +34,8 @@ export interface ListingParts {
 
 /**
  * The lists, and the calls that change those of them that are the service's own: products and posts.
- * @throws ConfigurationError for declarations that cannot be; from `routes`, for those that the database contradicts.
+ * @throws ConfigurationError for declarations that cannot be; from `routes`, which comes last of all rooms', for those that the
+ * database contradicts, or whose path is another call's.
  */
 export function createListing(parts: ListingParts): Room {
   const { config, database, keyring, clock, log, listedAdmins } = parts
@@ -54,14 +55,16 @@ export function createListing(parts: ListingParts): Room {
   }
   return {
     async routes(app) {
-      const checked = await checkDeclared(database, declared, log)
-      for (const list of [users, ...checked]) if (list.kept) keep(list)
       listRoute(app, users, common, async () => {
         const admins = await listedAdmins()
         return (user) => (admins.has(String(user['id'])) ? { ...user, role: 'admin' } : user)
       })
-      for (const list of [products, posts, ...checked]) listRoute(app, list, common)
+      for (const list of [products, posts]) listRoute(app, list, common)
       writeRoutes(app, { database, clock })
+      const isTaken = (url: string): boolean => app.hasRoute({ method: 'GET', url })
+      const checked = await checkDeclared(database, declared, log, isTaken)
+      for (const list of checked) listRoute(app, list, common)
+      for (const list of [users, ...checked]) if (list.kept) keep(list)
     },
     workers: [createKeeper(clock, log, keepings)],
   }
@@ -72,12 +75,14 @@ async function checkDeclared(
   database: Database,
   declared: readonly ListDeclaration[],
   log: Log,
+  isTaken: (path: string) => boolean,
 ): Promise<ListDeclaration[]> {
   const lists: ListDeclaration[] = []
   const all: string[] = []
   for (const declaration of declared) {
     const { list, faults, missing, keep } = await checkList(database, declaration)
     lists.push(list)
+    if (isTaken(list.path)) all.push(`listing.lists: ${list.path} is the path of a call of the service's own`)
     all.push(...faults.map((fault) => `listing.lists: ${list.path}: ${fault}`))
     for (const { queries, statement } of missing)
       log.warn(

@@ -273,6 +273,7 @@ onEachEngine('lists against their tables', (engine) => {
     const lists = [
       list({ ...orders, path: '/a', table: 'nowhere' }),
       list<string>({ ...orders, path: '/b', fields: { ...orders.fields, x: { type: 'text' } } }),
+      ...['/products', '/users', '/healthz'].map((path) => list({ ...orders, path })),
     ]
     await assert.rejects(
       startTestService(engine, { databaseUrl: home.url, config: { listing: { lists } } }),
@@ -280,6 +281,8 @@ onEachEngine('lists against their tables', (engine) => {
         assert.ok(error instanceof ConfigurationError)
         assert.match(error.message, /\/a: there is no table or view nowhere/)
         assert.match(error.message, /\/b: orders has no column x/)
+        for (const path of ['/products', '/users', '/healthz'])
+          assert.ok(error.message.includes(`${path} is the path of a call of the service's own`))
         return true
       },
     )
