@@ -16,6 +16,9 @@ const fastifyErrors: Record<string, ProblemCode> = {
   FST_ERR_MAX_PARAM_LENGTH: 'uri-too-long',
 }
 
+/** What TypeBox says of a property that there is no schema for. */
+const undeclared = 'schema is false'
+
 /** Every error as a problem: known ones as they are, all others as a bare `internal`. */
 export function toProblem(error: unknown): Problem {
   if (error instanceof Problem) return error
@@ -25,8 +28,9 @@ export function toProblem(error: unknown): Problem {
   if (validation) {
     const [first] = validation
     const pointer = first?.instancePath ?? ''
+    const why = first?.message === undeclared ? 'is no field of this call' : first?.message
     return new Problem('invalid-body', {
-      detail: `${pointer || 'The body'} ${first?.message ?? 'is not of the documented form'}.`,
+      detail: `${pointer || 'The body'} ${why ?? 'is not of the documented form'}.`,
       pointer,
     })
   }

@@ -175,6 +175,14 @@ onEachEngine('writes of products and posts', (engine) => {
     assert.equal(inStock.length, 7)
   })
 
+  test('a field that no product has is named', async () => {
+    await send('POST', '/products', aProduct)
+    const answer = await send('PATCH', `/products/${aProduct.id}`, { colour: 'red' })
+    assert.equal(answer.status, 400)
+    const { detail } = (await answer.json()) as { detail: string }
+    assert.equal(detail, '/colour is no field of this call.')
+  })
+
   test('a price or stock beyond all numbers is refused', async () => {
     for (const field of ['"price":12.5', '"stock":3']) {
       const body = JSON.stringify(aProduct).replace(field, field.replace(/[\d.]+$/, '1e999'))
