@@ -1,6 +1,8 @@
 import type { Pool, PoolClient, QueryConfig } from 'pg'
+import type { QueryResult } from 'kysely'
 import type { OpenCarrier } from '../sharing/carrier.ts'
 import { translateError } from '../unavailable.ts'
+import { queryBatch } from './batch-query.ts'
 import type { ConnectionShares } from './connection-shares.ts'
 import { preparedName } from './prepared.ts'
 import { toResult } from './result.ts'
@@ -9,8 +11,9 @@ import { toResult } from './result.ts'
  * Opens transactions for parts, each a savepoint.
  * @param pool whose connections send statements without waiting for the answers to those before: a savepoint then costs
  * no round trip
+ * @param together runs one statement with several lists of values
  */
-export function carriersOn(pool: Pool, shares: ConnectionShares): OpenCarrier {
+export function carriersOn(pool: Pool, shares: ConnectionShares, together = queryBatch): OpenCarrier {
   return async (share, signal) => {
     const leave = await shares.enter(share ?? 'shared', signal)
     let client: PoolClient
@@ -53,6 +56,32 @@ export function carriersOn(pool: Pool, shares: ConnectionShares): OpenCarrier {
           return result
         } catch (error) {
           failed = true
+          throw translateError(error)
+        }
+      },
+      async runTogether(queries) {
+        send()
+        const byText = new Map<string, number[]>()
+        for (const [index, { sql }] of queries.entries()) {
+          const places = byText.get(sql)
+          if (places) places.push(index)
+          else byText.set(sql, [index])
+        }
+        const results: QueryResult<unknown>[] = []
+        const batches = [...byText].map(async ([text, places]) => {
+          const all = places.map((place) => queries[place]!.parameters)
+          const counts = await together(client, { text, name: nameOf(text) }, all)
+          for (const [index, place] of places.entries())
+            results[place] = { rows: [], numAffectedRows: BigInt(counts[index]!) }
+        })
+        try {
+          await Promise.all(batches)
+          failed = false
+          return results
+        } catch (error) {
+          failed = true
+          // Before the answers to all are there nothing more is to be asked.
+          await Promise.allSettled(batches)
           throw translateError(error)
         }
       },
@@ -99,8 +128,13 @@ const answersNothing = /^\s*(?:insert|update|delete)\b(?![^]*\breturning\b)/i
 
 /** A single statement, which cannot hide the end of the transaction behind another one; prepared where that is safe. */
 function statement(text: string, values: unknown[]): QueryConfig & { queryMode: 'extended' } {
+  const name = nameOf(text)
+  return { text, values, queryMode: 'extended', ...(name !== undefined && { name }) }
+}
+
+function nameOf(text: string): string | undefined {
   let name = preparedName(text) ?? names.get(text)
   if (name === undefined && names.size < mostPrepared && answersNothing.test(text))
     names.set(text, (name = `postern_part_${names.size}`))
-  return { text, values, queryMode: 'extended', ...(name !== undefined && { name }) }
+  return name
 }

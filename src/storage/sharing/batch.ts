@@ -26,7 +26,8 @@ export class Batch<Note> {
   readonly #host: BatchHost<Note>
   readonly #group: Group<Note>
   readonly #members: readonly Member<Note>[]
-  #unanswered = 0
+  /** Whether the answers are waited for. */
+  #answering = false
   #unended: number
   #brokenUp = false
   #failed = false
@@ -44,10 +45,8 @@ export class Batch<Note> {
   start(): void {
     for (const member of this.#members) member.begin(this)
     if (this.#members.some(({ separate }) => separate)) return this.breakUp()
-    for (const member of this.#members) {
-      if (member.kept) this.#unended -= 1
-      if (member.query) this.#send(member)
-    }
+    for (const { kept } of this.#members) if (kept) this.#unended -= 1
+    this.#send(this.#members.filter(({ query }) => query))
     this.#endWhenAllHave()
   }
 
@@ -83,15 +82,16 @@ export class Batch<Note> {
     }
   }
 
-  #send(member: Member<Note>): void {
-    this.#unanswered += 1
+  #send(members: readonly Member<Note>[]): void {
+    if (members.length === 0) return
+    this.#answering = true
     const answered = (): void => {
-      this.#unanswered -= 1
-      if (this.#unanswered === 0) this.#allAnswered?.()
+      this.#answering = false
+      this.#allAnswered?.()
     }
-    Promise.resolve(this.#group.carrier.run(member.query!)).then(
-      (result) => {
-        if (!this.#brokenUp) member.tell(result)
+    this.#group.carrier.runTogether!(members.map(({ query }) => query!)).then(
+      (results) => {
+        if (!this.#brokenUp) for (const [index, member] of members.entries()) member.tell(results[index]!)
         answered()
       },
       () => {
@@ -118,7 +118,7 @@ export class Batch<Note> {
   }
 
   async #runSingly(): Promise<void> {
-    if (this.#unanswered > 0) await new Promise<void>((resolve) => (this.#allAnswered = resolve))
+    if (this.#answering) await new Promise<void>((resolve) => (this.#allAnswered = resolve))
     if (this.#failed) return
     this.#group.carrier.undo()
     for (const member of this.#members) {

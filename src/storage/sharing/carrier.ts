@@ -7,6 +7,11 @@ export interface Carrier {
   enter(): void
   run(query: CompiledQuery): QueryResult<unknown> | Promise<QueryResult<unknown>>
   /**
+   * Runs statements that answer no rows, in any order; rejects when one of them fails, and then what of the others was done is
+   * not known. Only where what is sent waits for its answer.
+   */
+  runTogether?(queries: readonly CompiledQuery[]): Promise<QueryResult<unknown>[]>
+  /**
    * Ends the part; `queried` tells whether a statement of it has been answered.
    * @throws when one of them failed and nobody undid that, or the transaction has ended under its parts.
    */

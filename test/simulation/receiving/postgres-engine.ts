@@ -1,3 +1,5 @@
+import type { PoolClient } from 'pg'
+import type { BatchStatement } from '../../../src/storage/postgres/batch-query.ts'
 import { carriersOn } from '../../../src/storage/postgres/carrier.ts'
 import { ConnectionShares } from '../../../src/storage/postgres/connection-shares.ts'
 import { PostgresTransaction } from '../../../src/storage/postgres/transaction.ts'
@@ -129,7 +131,7 @@ export function postgresEngine(world: World, process: VirtualProcess, connection
     share: (seal: Seal<Mark>) =>
       new SharedTransactions({
         engine: 'postgres',
-        open: carriersOn(handlersPool, shares),
+        open: carriersOn(handlersPool, shares, oneByOne),
         seal,
         most: sharedAtOnce,
         batches: true,
@@ -149,4 +151,14 @@ async function keepInOrder({ storage, notify }: World, events: readonly Incoming
   storage.rollBack(transaction)
   storage.atOnce((run) => insertEvents(asConnection(run), events))
   notify('inbox')
+}
+
+/** As far as anybody sees: an answer for each statement, and none was done behind one that failed. */
+async function oneByOne(
+  client: PoolClient,
+  { text }: BatchStatement,
+  all: readonly (readonly unknown[])[],
+): Promise<number[]> {
+  const answers = await Promise.all(all.map((values) => client.query({ text, values: [...values] })))
+  return answers.map(({ rowCount }) => rowCount ?? 0)
 }
