@@ -15,7 +15,7 @@ const changedTables = `
 /**
  * Has PostgreSQL look anew at tables of which as much was changed as there was when it last did, and returns their names. A
  * statement that is prepared keeps its plan until then: what was planned over an almost empty table reads all of it, for every
- * batch, however long it has become; and who is not known to have a million rows waiting has them sorted for each batch.
+ * batch, however long it has become. What looks for due deliveries and reads them ahead needs none of this (`seeks`).
  * Autovacuum comes by once a minute. One table at a time; none that is being looked at (`skip_locked`), and none that
  * is somebody else's, which the server would refuse with a warning each time.
  */
