@@ -14,7 +14,8 @@ export function readRowAccess(list: ListDeclaration, caller: Caller | undefined)
   if (!list.where) return all
   const wanted = list.where(caller)
   if (wanted === false) return none
-  if (typeof wanted !== 'object' || wanted === null)
+  // A promise has no conditions to see, and would let every row pass.
+  if (!areConditions(wanted))
     throw new TypeError(
       `the function \`where\` of the list ${list.name} returned neither conditions nor false`,
     )
@@ -27,6 +28,13 @@ export function readRowAccess(list: ListDeclaration, caller: Caller | undefined)
   }
   const fingerprint = applied.map(({ filter, variant, values }) => [filter.field, variant, ...values])
   return { applied, empty: false, fingerprint }
+}
+
+/** Whether what `where` returned, which nobody may have type-checked, is an object of conditions and nothing else. */
+export function areConditions(wanted: unknown): wanted is Readonly<Record<string, Wanted>> {
+  if (typeof wanted !== 'object' || wanted === null) return false
+  const prototype: unknown = Object.getPrototypeOf(wanted)
+  return prototype === Object.prototype || prototype === null
 }
 
 function conditionOn(field: string, wanted: Wanted): AppliedFilter | undefined {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { sql } from 'kysely'
-import { list, type ListOptions } from 'postern'
+import { list, type ListOptions, type RowAccess } from 'postern'
 import { ConfigurationError } from '../../src/config/environment.ts'
 import { checkList, type CheckedList } from '../../src/listing/checking/check.ts'
 import { declaredQueries, mostQueries } from '../../src/listing/checking/declared-queries.ts'
@@ -83,6 +83,35 @@ onEachEngine('lists against their tables', (engine) => {
     assert.deepEqual((await check(moods(['sad', 'mad', 'bad']))).faults, [
       'moods.mood has no value mad, bad, which the field mood lists; it has glad, sad',
     ])
+  })
+
+  test('a `where` that looks at what is not there, or does not answer at once, is named', async () => {
+    const faults = async (where: () => unknown): Promise<readonly string[]> =>
+      (await check({ ...orders, where: where as RowAccess })).faults
+    assert.deepEqual(await faults(() => ({ owner: 'ada', ownr: 'ada' })), [
+      'there is no field ownr, which `where` looks at',
+    ])
+    // An object without fields lets every row pass: a promise is one.
+    for (const answer of [Promise.resolve({ owner: 'ada' }), [], new Map([['owner', 'ada']]), undefined])
+      assert.match((await faults(() => answer))[0] ?? '', /^the function `where` returns neither/)
+    for (const answer of [{}, false, Object.assign(Object.create(null) as object, { owner: 'ada' })])
+      assert.deepEqual(await faults(() => answer), [])
+    // It may know its callers, of whom this one is none.
+    assert.deepEqual(await faults(() => assert.fail()), [])
+  })
+
+  test('a text search configuration that is not there is named', async () => {
+    if (engine.name === 'sqlite') return
+    const search = (configuration: string): ListOptions => ({
+      ...orders,
+      filters: { q: { kind: 'search', field: 'owner', configuration } },
+    })
+    for (const name of ['english', 'English', 'pg_catalog.english'])
+      assert.deepEqual((await check(search(name))).faults, [])
+    assert.match(
+      (await check(search('englsh'))).faults[0] ?? '',
+      /^there is no text search configuration englsh/,
+    )
   })
 
   test('a key that is not unique, or may be null, is a fault with what mends it', async () => {

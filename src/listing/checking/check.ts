@@ -1,11 +1,19 @@
-import type { Database } from '../../storage/database.ts'
+import type { Database, PostgresDatabase } from '../../storage/database.ts'
 import type { Engine } from '../../storage/query-runner.ts'
 import type { FieldType } from '../field-types.ts'
 import { orderOfMany, type Expansion, type Field, type ListDeclaration } from '../list.ts'
 import { faultOfKept, totalOf } from '../kept/kept-order.ts'
 import { indexName, quote, quoteTable } from '../names.ts'
 import { standingOrder } from '../order.ts'
-import { missingIndex, missingIndexes, type MissingIndex, type MissingIndexes } from './index-advice.ts'
+import {
+  missingIndex,
+  missingIndexes,
+  sampleConditions,
+  type MissingIndex,
+  type MissingIndexes,
+} from './index-advice.ts'
+import { areConditions } from '../row-access.ts'
+import { missingConfigurations } from './inspect.postgres.ts'
 import { inspectTable, type Table } from './table.ts'
 import { withTimeForms } from './time-forms.ts'
 
@@ -48,7 +56,7 @@ export async function checkList(database: Database, list: ListDeclaration): Prom
   if (!table)
     return { list, faults: [`there is no table or view ${list.table}`], missing: [], missingForPairs: [] }
   const faults = faultsOfFields(list.table, table, list.fields, engine)
-  faults.push(...faultsOfKey(list, table))
+  faults.push(...faultsOfKey(list, table), ...faultsOfWhere(list))
   faults.push(...(await faultsOfSearch(database, list, table)))
   const fields = knownFields(list.fields, table, engine)
   const expand: Expansion[] = []
@@ -144,6 +152,16 @@ function faultsOfFields(
   })
 }
 
+function faultsOfWhere(list: ListDeclaration): string[] {
+  const conditions = sampleConditions(list)
+  if (conditions === false) return []
+  if (!areConditions(conditions))
+    return ['the function `where` returns neither conditions nor false; it has to, and at once']
+  return Object.keys(conditions)
+    .filter((name) => !Object.hasOwn(list.fields, name))
+    .map((name) => `there is no field ${name}, which \`where\` looks at`)
+}
+
 /** A key that is not unique loses rows, and a null is never found behind another. */
 function faultsOfKey(
   { table: name, key, fields }: ListDeclaration,
@@ -201,7 +219,7 @@ async function faultsOfSearch(
   list: ListDeclaration,
   { rowids }: Table,
 ): Promise<string[]> {
-  if (database.engine !== 'sqlite') return []
+  if (database.engine === 'postgres') return faultsOfConfigurations(database, list)
   const faults: string[] = []
   if (!rowids && list.filters.some(({ kind }) => kind === 'search'))
     return [`${list.table} is a view or has no rowid, by which a search finds the rows of an FTS5 table`]
@@ -213,6 +231,19 @@ async function faultsOfSearch(
     )
   }
   return faults
+}
+
+async function faultsOfConfigurations(
+  database: PostgresDatabase,
+  { filters }: ListDeclaration,
+): Promise<string[]> {
+  const asked = filters.flatMap(({ kind, configuration }) =>
+    kind === 'search' && configuration !== undefined ? [configuration] : [],
+  )
+  const missing = await missingConfigurations(database, asked)
+  return missing.map(
+    (name) => `there is no text search configuration ${name}: \\dF in psql shows those there are`,
+  )
 }
 
 function missingForSearch(

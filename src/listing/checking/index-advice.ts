@@ -1,6 +1,7 @@
 import type { Engine } from '../../storage/query-runner.ts'
-import { fieldOf, type ListDeclaration, type RowAccess, type SortKey } from '../list.ts'
+import { fieldOf, type ListDeclaration, type SortKey } from '../list.ts'
 import { indexName, quote, quoteTable } from '../names.ts'
+import { areConditions } from '../row-access.ts'
 import { declaredQueries, type DeclaredQuery } from './declared-queries.ts'
 import type { Index, Table } from './table.ts'
 
@@ -38,15 +39,18 @@ function wantedIndex(
 }
 
 /** The columns that `where` wants to equal one value, found out with a made-up caller. */
-export function rowColumns({ where, fields, access }: ListDeclaration): string[] {
-  const conditions = where && sample(where, access)
-  if (!conditions) return []
+export function rowColumns(list: ListDeclaration): string[] {
+  const { fields } = list
+  const conditions = sampleConditions(list)
+  if (!areConditions(conditions)) return []
   return Object.entries(conditions).flatMap(([name, value]) =>
     typeof value === 'object' || !Object.hasOwn(fields, name) ? [] : [fields[name]!.column],
   )
 }
 
-function sample(where: RowAccess, access: ListDeclaration['access']): ReturnType<RowAccess> {
+/** What `where` answers a made-up caller; false where there is none, or it knows its callers. */
+export function sampleConditions({ where, access }: ListDeclaration): unknown {
+  if (!where) return false
   const role = access === 'admin' ? 'admin' : 'user'
   try {
     return where(access === 'public' ? undefined : { kind: 'session', role, userId: 'somebody' })

@@ -91,3 +91,22 @@ export async function inspectPostgresTable(
     throw translateError(error)
   }
 }
+
+/** Those of these text search configurations that are not there; with or without their schema, in any case as SQL has it. */
+export async function missingConfigurations(
+  { pool }: PostgresDatabase,
+  names: readonly string[],
+): Promise<string[]> {
+  if (names.length === 0) return []
+  try {
+    const { rows } = await pool.query<{ name: string }>(
+      `select name from unnest($1::text[]) as name where not exists (
+        select from pg_ts_config c join pg_namespace n on n.oid = c.cfgnamespace
+        where name in (c.cfgname, quote_ident(c.cfgname)) or lower(name) in (c.cfgname, n.nspname || '.' || c.cfgname))`,
+      [names],
+    )
+    return rows.map(({ name }) => name)
+  } catch (error) {
+    throw translateError(error)
+  }
+}
