@@ -10,8 +10,8 @@ import type { Member } from './member.ts'
 import { SharedPart, type Host } from './part.ts'
 import { SingleStatements } from './single-statements.ts'
 
-/** Parts of one commit: the first of them waits for the last, and PostgreSQL gets slow beyond 64 savepoints. */
-const mostParts = 60
+/** Parts of one commit. PostgreSQL gets slow beyond 64 savepoints; on SQLite the time for one transaction is the bound. */
+const mostParts: Readonly<Record<Engine, number>> = { sqlite: 240, postgres: 60 }
 /** Milliseconds that a shared transaction takes new parts for. */
 const longestGroup = 20
 /** Milliseconds of work without a look at what the loop has to read. */
@@ -113,7 +113,8 @@ export class SharedTransactions<Note> implements Sharing<Note>, Host<Note>, Batc
     if (kept) group.kept.push(kept)
     if (group.alone) return void this.#close(group)
     const now = this.scheduler.elapsed()
-    const takesMore = group.parts < mostParts && now - group.since < longestGroup && !group.carrier.wanted
+    const takesMore =
+      group.parts < mostParts[this.engine] && now - group.since < longestGroup && !group.carrier.wanted
     if (!takesMore) return void this.#close(group)
     if (now - group.burst < longestBurst) return this.#next(group)
     this.scheduler.soon(() => {
