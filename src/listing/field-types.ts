@@ -280,7 +280,7 @@ function showTimestamp(stored: string): string {
   }
   try {
     const onTheSpot = local.exec(stored)
-    if (onTheSpot) return showTime(toTheMinute(onTheSpot as unknown as LocalParts))
+    if (onTheSpot) return showTime(toTheMinute(onTheSpot))
     if (zoned.test(stored.slice(10))) return showTime(canonicalTime(stored))
   } catch (error) {
     if (!(error instanceof InvalidTime)) throw error
@@ -288,10 +288,8 @@ function showTimestamp(stored: string): string {
   return stored.replace(/^(\d{4,6}-\d\d-\d\d) (?=\d\d:)/, '$1T')
 }
 
-type LocalParts = readonly [stored: string, time: string, offset: string, seconds: string]
-
 /** PostgreSQL's time with an offset in seconds, as canonical text. @throws InvalidTime when it lies outside the years 0001 to 9999. */
-function toTheMinute([, time, offset, seconds]: LocalParts): string {
+function toTheMinute([, time = '', offset = '', seconds = '']: RegExpExecArray): string {
   const canonical = canonicalTime(`${time}${offset}`)
   const sign = offset.startsWith('-') ? 1 : -1
   const moved = isoTime(Date.parse(`${canonical.slice(0, 19)}Z`) + sign * Number(seconds) * 1_000)

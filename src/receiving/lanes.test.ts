@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { Lanes } from './lanes.ts'
 import { plansOver, type Plan } from './plan.ts'
 import type { RegisteredHandler } from './declared-handlers.ts'
+import type { ClaimedEvent } from './store.ts'
 
 const planOn = (engine: 'sqlite' | 'postgres', concurrency?: number): Plan => {
   const handler: RegisteredHandler = {
@@ -15,6 +16,20 @@ const planOn = (engine: 'sqlite' | 'postgres', concurrency?: number): Plan => {
   const handlers = [handler]
   return plansOver(engine, () => handlers)('shop', 'order.paid')
 }
+
+const claimedOf = (bytes: number): ClaimedEvent => ({
+  event: 1,
+  claim: 'c',
+  source: 'shop',
+  eventId: 'e',
+  type: 'order.paid',
+  payload: new Uint8Array(bytes),
+  headers: null,
+  receivedAt: 0,
+  attempts: 1,
+  attemptsBefore: 0,
+  orderKey: null,
+})
 
 function after(plan: Plan, ...lasted: number[]): Lanes {
   const lanes = new Lanes()
@@ -41,4 +56,19 @@ test('on SQLite, and with a concurrency of its own, a lane has as many as ever',
     [planOn('postgres', 100), 100],
   ] as const)
     assert.equal(after(plan, 1, 1, 1, 1).room(plan, false), places)
+})
+
+test('so much is claimed ahead as handlers do in a moment, and as fits', () => {
+  const plan = planOn('postgres', 8)
+  const claimable = (...lasted: number[]): number => after(plan, ...lasted).claimable(plan, false)
+  assert.equal(claimable(), 8, 'what finds a place')
+  assert.equal(claimable(5, 5, 5, 200), 128)
+  assert.equal(claimable(5, 5, 5, 5), 512)
+  const lanes = after(plan, 5, 5, 5, 5)
+  const claimed = claimedOf(1024 * 1024)
+  for (let number = 0; number < 200; number += 1) lanes.queue({ plan, claimed })
+  for (let number = 0; number < 200; number += 1) lanes.next(plan, false)
+  const queued = lanes.clear().length
+  assert.equal(queued, 192, 'eight have a place')
+  assert.ok(lanes.claimable(plan, false) <= 17, '16 MiB of payloads of one MiB')
 })

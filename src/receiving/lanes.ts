@@ -84,7 +84,7 @@ export class Lanes {
   queue(queued: Queued): void {
     const lane = this.#of(queued.plan)
     lane.queue.push(queued)
-    lane.bytes += ((queued.claimed.payload?.length ?? 0) - lane.bytes) / 16
+    lane.bytes += (queued.claimed.payload.length - lane.bytes) / 16
   }
 
   /** Before all others: its turn had come already. */

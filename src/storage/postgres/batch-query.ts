@@ -1,4 +1,5 @@
 import pg, { type Connection, type PoolClient } from 'pg'
+import { runOwn, type Answer } from './own-query.ts'
 
 /** A statement that answers no rows. */
 export interface BatchStatement {
@@ -6,8 +7,6 @@ export interface BatchStatement {
   /** Under which it is kept prepared on each connection; without one it is prepared once for the batch. */
   name: string | undefined
 }
-
-type Answer = (error: Error | null, counts?: number[]) => void
 
 /** What pg's types do not tell of a connection. */
 interface Protocol extends Connection {
@@ -25,7 +24,7 @@ const { prepareValue } = (pg as unknown as { utils: { prepareValue: (value: unkn
  */
 class BatchQuery extends pg.Query {
   /** Set by the client that runs it. */
-  declare callback: Answer
+  declare callback: Answer<number[]>
   declare name: string | undefined
   declare text: string
   readonly #all: readonly (readonly unknown[])[]
@@ -89,14 +88,5 @@ export function queryBatch(
   statement: BatchStatement,
   all: readonly (readonly unknown[])[],
 ): Promise<number[]> {
-  // The types of pg know of no query of one's own that is answered by a call.
-  const { query } = client as unknown as {
-    query: (query: BatchQuery, values: undefined, answer: Answer) => unknown
-  }
-  return new Promise((resolve, reject) => {
-    query.call(client, new BatchQuery(statement, all), undefined, (error, counts) => {
-      if (error) reject(error)
-      else resolve(counts!)
-    })
-  })
+  return runOwn(client, new BatchQuery(statement, all))
 }

@@ -1,4 +1,5 @@
 import pg, { type Pool, type PoolClient } from 'pg'
+import { runOwn, type Answer } from './own-query.ts'
 
 /** What a row holds: see RowsQuery. */
 export type RowValue = string | number | null
@@ -14,8 +15,6 @@ interface Column {
   dataTypeID: number
 }
 
-type Answer = (error: Error | null, rows?: RowValue[][]) => void
-
 /** int2, int4, float4, float8, as pg_type numbers them. */
 const numbers = new Set([21, 23, 700, 701])
 
@@ -27,7 +26,7 @@ const numbers = new Set([21, 23, 700, 701])
  */
 class RowsQuery extends pg.Query {
   /** Set by the client that runs it. */
-  declare callback: Answer
+  declare callback: Answer<RowValue[][]>
   declare name: string | undefined
   readonly #rows: RowValue[][] = []
   /** Places of the columns that are numbers. */
@@ -66,12 +65,5 @@ class RowsQuery extends pg.Query {
 
 /** Runs a statement for its rows, on a connection of the pool or on one that the caller has of it. */
 export function queryRows(on: Pool | PoolClient, statement: RowsStatement): Promise<RowValue[][]> {
-  // The types of pg know of no query of one's own that is answered by a call.
-  const { query } = on as { query: (query: RowsQuery, values: undefined, answer: Answer) => unknown }
-  return new Promise((resolve, reject) => {
-    query.call(on, new RowsQuery(statement), undefined, (error, rows) => {
-      if (error) reject(error)
-      else resolve(rows!)
-    })
-  })
+  return runOwn(on, new RowsQuery(statement))
 }

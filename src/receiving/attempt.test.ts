@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Part } from '../storage/database.ts'
+import type { Log } from '../telemetry/log.ts'
+import { attempt, type AttemptParts } from './attempt.ts'
+import { HandlerTimeout, WaitedForTransaction } from './interruptions.ts'
+import { plansOver } from './plan.ts'
+import { Stops } from './stops.ts'
+import type { ClaimedEvent, Mark } from './store.ts'
+
+const timeout = 1_500
+
+const handler = {
+  key: 'order.paid',
+  handle: () => new Promise<void>(() => {}),
+  timeout,
+  concurrency: undefined,
+  orderBy: undefined,
+}
+const plan = plansOver('sqlite', () => [handler])('shop', 'order.paid')
+const claimed: ClaimedEvent = {
+  event: 1,
+  claim: 'c',
+  source: 'shop',
+  eventId: 'e',
+  type: 'order.paid',
+  payload: new Uint8Array(),
+  headers: null,
+  receivedAt: 0,
+  attempts: 1,
+  attemptsBefore: 0,
+  orderKey: null,
+}
+
+/** What an attempt ends with whose handler does not end, after it has waited for its transaction for so long. */
+async function endOf(waiting: boolean, waited: number): Promise<unknown> {
+  const state = { waiting, waited: 0 }
+  let timeIsOver = (): void => assert.fail('nothing bounds the handler')
+  const part = {
+    kept: false,
+    took: 0,
+    get waiting() {
+      return state.waiting
+    },
+    get waited() {
+      return state.waited
+    },
+    within: <T>(work: () => T): T => work(),
+    undo: () => Promise.resolve(),
+  } as unknown as Part<Mark>
+  const parts: AttemptParts = {
+    sharing: { begin: () => part },
+    clock: {
+      now: () => 0,
+      after(_ms, callback) {
+        timeIsOver = callback
+        return () => {}
+      },
+    },
+    log: {} as Log,
+    emitWithin: () => Promise.resolve(),
+    stops: new Stops(),
+    transactionTimeout: undefined,
+  }
+  const ended = attempt(claimed, plan, false, parts).catch((error: unknown) => error)
+  state.waited = waited
+  timeIsOver()
+  return ended
+}
+
+test('an attempt that mostly waited for its transaction is told from one that took too long', async () => {
+  assert.ok((await endOf(false, 0)) instanceof HandlerTimeout)
+  assert.ok((await endOf(false, 700)) instanceof HandlerTimeout, 'it had the greater part of its time')
+  assert.ok((await endOf(false, 800)) instanceof WaitedForTransaction, 'it got it in the last moment')
+  assert.ok((await endOf(true, 10)) instanceof WaitedForTransaction, 'it is waiting still')
+})
