@@ -1,4 +1,4 @@
-import { parseJson } from './lossless-json.ts'
+import { isRawNumber, parseExactly } from '../exact-json.ts'
 
 /**
  * JSON of the same content in one writing: keys sorted, numbers as digits and an exponent, so that `{"a":1,"b":10.0}` and
@@ -7,13 +7,13 @@ import { parseJson } from './lossless-json.ts'
  * @param json JSON without repeated keys, as JSON.stringify writes it.
  */
 export function canonicalJson(json: string): string {
-  return write(parseJson(json))
+  return write(parseExactly(json))
 }
 
 function write(value: unknown): string {
   if (typeof value === 'number') return canonicalNumber(String(value))
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
-  if (isRawJson(value)) return canonicalNumber(value.rawJSON)
+  if (isRawNumber(value)) return canonicalNumber(value.rawJSON)
   if (Array.isArray(value)) return `[${value.map(write).join(',')}]`
   const members = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1))
   return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${write(member)}`).join(',')}}`
@@ -37,9 +37,4 @@ function trimZeros(digits: string): string {
   let end = digits.length
   while (digits[end - 1] === '0') end -= 1
   return digits.slice(0, end)
-}
-
-// TypeScript's library does not know JSON.isRawJSON yet.
-const { isRawJSON: isRawJson } = JSON as unknown as {
-  isRawJSON(this: void, value: object): value is { rawJSON: string }
 }

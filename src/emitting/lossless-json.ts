@@ -1,20 +1,14 @@
 import { Problem } from '../errors.ts'
-
-/**
- * Texts that may hold a number that would not come out as it went in: more digits than a double carries, an exponent,
- * zeros at the end of a fraction, a negative zero, a small fraction. Strings may match too; that costs only time.
- */
-const unfaithful = /[\d.]{16}|\d[eE]|\.\d*0(?!\d)|-0(?![.\d])|0\.0{6}/
+import { parseExactly } from '../exact-json.ts'
 
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
 /**
- * Parses JSON so that JSON.stringify writes every value as it was: numbers that a double does not hold stay raw JSON
- * (https://github.com/tc39/proposal-json-parse-with-source), `__proto__` is a key like any other.
+ * A body as it is to be passed on, with every digit of its numbers.
  * @throws Problem `invalid-body` when it is not UTF-8 or not JSON. An empty text is `undefined`.
  */
 export function parseLossless(bytes: Uint8Array): unknown {
-  return parseBytes(bytes, parseJson)
+  return parseBytes(bytes, parseExactly)
 }
 
 /** The same with JSON's numbers as JavaScript's, for bodies that are read and not passed on. */
@@ -39,17 +33,3 @@ function parseBytes(bytes: Uint8Array, parse: (text: string) => unknown): unknow
     })
   }
 }
-
-/** The same for a text that is JSON. @throws SyntaxError when it is none. */
-export function parseJson(text: string): unknown {
-  return unfaithful.test(text) ? (JSON.parse(text, keepNumber) as unknown) : (JSON.parse(text) as unknown)
-}
-
-function keepNumber(_key: string, value: unknown, context?: { source: string }): unknown {
-  return typeof value === 'number' && context && String(value) !== context.source
-    ? raw(context.source)
-    : value
-}
-
-// TypeScript's library does not know JSON.rawJSON yet.
-const { rawJSON: raw } = JSON as unknown as { rawJSON(this: void, text: string): object }

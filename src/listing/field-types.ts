@@ -1,4 +1,5 @@
 import { Type, type TSchema } from 'typebox'
+import { parseExactly } from '../exact-json.ts'
 import { isoTime } from '../iso-time.ts'
 import type { CursorKey, KeyValue } from '../paging/cursor.ts'
 import { readDecimal } from '../paging/decimal.ts'
@@ -238,32 +239,14 @@ function readMilliseconds(text: string): Place {
   return canonical.endsWith('000Z') ? { at: before } : { between: [before, before + 1] }
 }
 
-/** Digits that a double may not hold. */
-const manyDigits = /[\d.]{16}|\d[eE]/
-
-/** What ECMAScript 2026 gives JSON, and TypeScript's library does not know yet. */
-const withSources = JSON as unknown as {
-  parse(
-    text: string,
-    reviver: (name: string, value: unknown, context: { source?: string }) => unknown,
-  ): unknown
-  rawJSON(text: string): unknown
-}
-
 /** As it stands, with every digit of its numbers. A text that is no JSON, which SQLite keeps like any other, is shown as that text. */
 function showJson(stored: string): unknown {
   try {
-    return manyDigits.test(stored)
-      ? withSources.parse(stored, withAllDigits)
-      : (JSON.parse(stored) as unknown)
+    return parseExactly(stored)
   } catch (error) {
     if (error instanceof SyntaxError) return stored
     throw error
   }
-}
-
-function withAllDigits(_name: string, value: unknown, { source }: { source?: string }): unknown {
-  return typeof value === 'number' && String(value) !== source ? withSources.rawJSON(source!) : value
 }
 
 const utc = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)(\.\d+)?\+00$/
