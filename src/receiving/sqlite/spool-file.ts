@@ -91,7 +91,8 @@ export class SpoolFile {
   }
 
   #open(): SqliteConnection {
-    const connection = new SqliteConnection(this.#file)
+    // No checkpointer works beside it: often, and little each time.
+    const connection = new SqliteConnection(this.#file, { logPages: 1_000 })
     connection.exec(createTable)
     const found = connection.get<{ count: number; bytes: number }>(
       'select count(*) as count, coalesce(sum(length(payload)), 0) as bytes from spool',

@@ -6,6 +6,9 @@ import { FileInPlace } from './file-in-place.ts'
 export type SqlValue = null | number | bigint | string | Uint8Array
 export type SqlRow = Record<string, SqlValue>
 
+/** Where a checkpointer works beside, which leaves little of that to a commit, for which others wait. */
+export const mostLogPages = 8_000
+
 interface Prepared {
   statement: StatementSync
   returnsRows: boolean
@@ -15,6 +18,8 @@ export interface ConnectionOptions {
   readOnly?: boolean
   /** Statements kept prepared; the oldest is dropped beyond this. */
   cache?: number
+  /** Pages (of 4 KiB) of the log from which on a commit writes it back. */
+  logPages?: number
 }
 
 /**
@@ -37,9 +42,8 @@ export class SqliteConnection {
     })
     if (!options.readOnly) {
       // WAL: readers and the writer do not block each other. FULL: a commit is on the disk when it returns.
-      // The log is written back within a commit, for which all who wait for it wait: often, and little each time.
       this.#database.exec(
-        'pragma journal_mode = wal; pragma synchronous = full; pragma wal_autocheckpoint = 1000',
+        `pragma journal_mode = wal; pragma synchronous = full; pragma wal_autocheckpoint = ${options.logPages ?? mostLogPages}`,
       )
     }
     this.#database.exec('pragma cache_size = -32000; pragma temp_store = memory')

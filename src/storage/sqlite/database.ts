@@ -9,6 +9,7 @@ import { StorageUnavailable } from '../unavailable.ts'
 import { SharedTransactions } from '../sharing/transactions.ts'
 import { finish, tryBegin } from './begin.ts'
 import { carriersOn } from './carrier.ts'
+import { Checkpointer } from './checkpointer.ts'
 import { SqliteConnection } from './connection.ts'
 import { execute } from './execute.ts'
 import { WriteGate } from './gate.ts'
@@ -32,7 +33,8 @@ export function openSqlite(file: string): SqliteDatabase {
   const batches = new SqliteConnection(file)
   const transactions = new SqliteConnection(file)
   const readConnection = new SqliteConnection(file, { readOnly: true })
-  const gate = new WriteGate()
+  const checkpointer = new Checkpointer(file)
+  const gate = new WriteGate(systemClock, () => checkpointer.noteWritten())
   const signals = new LocalSignals()
   const writer = new SqliteWriter(file)
   let owned: (() => void) | undefined
@@ -126,7 +128,7 @@ export function openSqlite(file: string): SqliteDatabase {
     async close() {
       // The right to write is taken and never given back: whoever holds it now ends first, nobody begins after.
       await gate.acquire('acknowledge')
-      await writer.close()
+      await Promise.all([writer.close(), checkpointer.close()])
       readConnection.close()
       transactions.close()
       batches.close()

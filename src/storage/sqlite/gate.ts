@@ -12,14 +12,17 @@ const lanes: readonly Lane[] = ['acknowledge', 'request', 'work']
  */
 export class WriteGate {
   readonly #scheduler: Scheduler
+  readonly #onRelease: () => void
   #held = false
   #released = 0
   #heldSince = 0
   #passedOver = 0
   readonly #waiting: Record<Lane, (() => void)[]> = { acknowledge: [], request: [], work: [] }
 
-  constructor(scheduler: Scheduler = systemClock) {
+  /** @param onRelease called whenever the right was given back, before somebody else has it. */
+  constructor(scheduler: Scheduler = systemClock, onRelease: () => void = () => undefined) {
     this.#scheduler = scheduler
+    this.#onRelease = onRelease
   }
 
   get free(): boolean {
@@ -90,6 +93,7 @@ export class WriteGate {
       released = true
       this.#held = false
       this.#released += 1
+      this.#onRelease()
       this.#next()?.()
     }
   }

@@ -1,0 +1,35 @@
+// The thread that writes the log back into the file. A commit may go on meanwhile: it adds to the end of the log.
+import { parentPort, workerData } from 'node:worker_threads'
+import { StorageUnavailable } from '../unavailable.ts'
+import { mostLogPages, SqliteConnection } from './connection.ts'
+
+/**
+ * Pages that are worth it: many, since a page that was written several times is written back once. When the log is about
+ * to be full, the more often the better, so that little is left for the commit that empties it: a log is begun anew only
+ * when all of it is written back, which somebody who writes can make sure of.
+ */
+const worth = (log: number): number => (log > mostLogPages * 0.75 ? mostLogPages / 80 : mostLogPages / 4)
+
+const port = parentPort!
+const connection = new SqliteConnection((workerData as { file: string }).file)
+
+port.on('message', (message: 'look' | 'close') => {
+  if (message === 'close') {
+    connection.close()
+    port.close()
+    return
+  }
+  look()
+  port.postMessage('looked')
+})
+
+function look(): void {
+  try {
+    // NOOP tells the pages of the log and those that were written back, and does nothing (https://sqlite.org/pragma.html#pragma_wal_checkpoint).
+    const state = connection.get<{ log: number; checkpointed: number }>('pragma wal_checkpoint(noop)')!
+    if (state.log - state.checkpointed >= worth(state.log)) connection.get('pragma wal_checkpoint(passive)')
+  } catch (error) {
+    // The file is locked, or the disk is full: nothing is lost, and whoever writes is told.
+    if (!(error instanceof StorageUnavailable)) throw error
+  }
+}

@@ -1,0 +1,65 @@
+import { Worker } from 'node:worker_threads'
+import { systemClock, type Clock } from '../../clock.ts'
+
+/** Milliseconds between a look at the log and the next, while there is writing. */
+const between = 10
+
+/**
+ * Writes the log back into the file beside the commits (https://sqlite.org/wal.html#ckpt), in a thread of its own: a
+ * commit that does it has everybody wait for the disk meanwhile. What goes wrong there loses nothing, since the log
+ * keeps what is not written back; the next look tries again, and commits do it when the log has become long
+ * (`mostLogPages` in connection.ts).
+ */
+export class Checkpointer {
+  readonly #file: string
+  readonly #clock: Clock
+  #thread: Worker | undefined
+  /** From the first write until the look that follows it has ended. */
+  #waiting = false
+  #closed = false
+
+  constructor(file: string, clock: Clock = systemClock) {
+    this.#file = file
+    this.#clock = clock
+  }
+
+  /** To be called after each write. */
+  noteWritten(): void {
+    if (this.#waiting || this.#closed) return
+    this.#waiting = true
+    this.#clock.after(between, () => this.#look())
+  }
+
+  /** Ends the thread when it has done what it was given. */
+  async close(): Promise<void> {
+    this.#closed = true
+    const thread = this.#thread
+    if (!thread) return
+    const ended = new Promise((resolve) => thread.once('exit', resolve))
+    thread.postMessage('close', [])
+    await ended
+  }
+
+  #look(): void {
+    if (this.#closed) return
+    this.#thread ??= this.#start()
+    this.#thread.postMessage('look', [])
+  }
+
+  #start(): Worker {
+    const thread = new Worker(new URL('checkpointer-thread.ts', import.meta.url), {
+      workerData: { file: this.#file },
+      name: 'checkpointer',
+      resourceLimits: { maxYoungGenerationSizeMb: 1 },
+    })
+    thread.on('message', () => (this.#waiting = false))
+    // Nobody waits for it, and the next write begins another.
+    thread.on('error', () => undefined)
+    thread.on('exit', () => {
+      this.#thread = undefined
+      this.#waiting = false
+    })
+    thread.unref()
+    return thread
+  }
+}

@@ -1,0 +1,79 @@
+// The log of an SQLite file is written back beside the commits.
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
+import type { SqliteDatabase } from '../../src/storage/database.ts'
+import { mostLogPages, SqliteConnection } from '../../src/storage/sqlite/connection.ts'
+import { openSqlite } from '../../src/storage/sqlite/database.ts'
+
+let folder: string
+let file: string
+let database: SqliteDatabase
+
+before(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'postern-checkpoints-'))
+  file = join(folder, 'postern.db')
+  database = openSqlite(file)
+  await database.batch('work', (connection) => connection.exec('create table pages (bytes blob) strict'))
+})
+after(async () => {
+  await database.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+/** Of 4 KiB each, in one commit. */
+const write = (pages: number): Promise<unknown> =>
+  database.batch('work', (connection) =>
+    connection.run(
+      `with recursive page (number) as (values (1) union all select number + 1 from page where number < ?)
+       insert into pages select randomblob(4000) from page`,
+      [pages],
+    ),
+  )
+
+interface Log {
+  log: number
+  checkpointed: number
+}
+
+function readLog(): Log {
+  const connection = new SqliteConnection(file)
+  try {
+    return connection.get<Log>('pragma wal_checkpoint(noop)')!
+  } finally {
+    connection.close()
+  }
+}
+
+async function until(enough: (log: Log) => boolean): Promise<Log> {
+  for (;;) {
+    const log = readLog()
+    if (enough(log)) return log
+    await wait(5)
+  }
+}
+
+test('what was written is written back without a commit that does it', { timeout: 20_000 }, async () => {
+  await write(mostLogPages / 2)
+  const { log } = await until(({ checkpointed }) => checkpointed >= mostLogPages / 2)
+  assert.ok(log < mostLogPages, `the log has ${log} pages: a commit would have written it back`)
+})
+
+test('a log that is written back whole is begun anew', { timeout: 20_000 }, async () => {
+  await until(({ log, checkpointed }) => checkpointed === log)
+  await write(10)
+  const { log } = readLog()
+  assert.ok(log < 100, `the log has ${log} pages`)
+})
+
+test('little is not worth a write to the disk', { timeout: 20_000 }, async () => {
+  const { checkpointed } = readLog()
+  for (let commit = 0; commit < 20; commit += 1) {
+    await write(10)
+    await wait(2)
+  }
+  assert.equal(readLog().checkpointed, checkpointed)
+})
