@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { CompiledQuery } from 'kysely'
-import type { Pool, QueryConfig, QueryResultRow } from 'pg'
+import type { Pool, PoolClient, QueryConfig, QueryResultRow } from 'pg'
 import type { Clock } from '../clock.ts'
 import type { PostgresDatabase, Tx } from '../storage/database.ts'
-import { arrayLiteral, type Element } from '../storage/postgres/array-literal.ts'
+import { arrayLiteral } from '../storage/postgres/array-literal.ts'
+import type { BindMessage } from '../storage/postgres/bind-message.ts'
+import { queryBound } from '../storage/postgres/bound-query.ts'
 import { claimSessions, type ClaimerList } from '../storage/postgres/claim-session.ts'
 import { Claimer } from '../storage/postgres/claimer.ts'
 import { translateError } from '../storage/unavailable.ts'
@@ -22,13 +24,15 @@ const keepTimeout = 10_000
  * statement's main target, whose BEFORE trigger runs before any of this: it publishes the floor that readers of the log
  * go by, and only then nextval is called.
  */
-const keepStatement = `
+const keepStatement = {
+  name: 'inbox_keep',
+  text: `
   with numbered as materialized (
     select nextval('events_id_seq') as id, incoming.* from (
       select * from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::text[], $8::bigint[],
-        $9::int[], $10::int[], $12::text[])
-      with ordinality as t (source, event_id, type, content_type, headers, received_at, status, due_at, start, length,
-        order_key, place)
+        $9::text[], $10::bytea[])
+      with ordinality as t (source, event_id, type, content_type, headers, received_at, status, due_at, order_key, payload,
+        place)
       order by place
     ) incoming
   ), kept as (
@@ -40,9 +44,9 @@ const keepStatement = `
     returning event
   )
   insert into events (id, event_id, direction, source, type, content_type, created_at, headers, payload)
-  select id, event_id, 'received', source, type, content_type, received_at, headers,
-    substring($11::bytea from start for length)
-  from numbered join kept on kept.event = numbered.id`
+  select id, event_id, 'received', source, type, content_type, received_at, headers, payload
+  from numbered join kept on kept.event = numbered.id`,
+}
 
 /** Each step is one seek in the index, whatever lies between two kinds. */
 const pendingKindsStatement = `
@@ -108,7 +112,7 @@ async function keepInOrder(
   try {
     await client.query('begin')
     await query(lockKeys)
-    await client.query(keepQuery(events))
+    await insertAll(client, events)
     await query(advanceAll)
     await client.query('commit')
   } catch (error) {
@@ -147,7 +151,7 @@ export function postgresInbox({ database, clock, onError }: PostgresInboxParts):
     async keep(events) {
       const keys = orderKeysOf(events)
       try {
-        if (keys.length === 0) await pool.query(keepQuery(events))
+        if (keys.length === 0) await insertAll(pool, events)
         else await keepInOrder(pool, events, keys)
       } catch (error) {
         throw translateError(error)
@@ -188,35 +192,19 @@ export function postgresInbox({ database, clock, onError }: PostgresInboxParts):
   }
 }
 
-/** `query_timeout` is a setting of pg that its types know of for whole connections only. */
-function keepQuery(events: readonly IncomingEvent[]): QueryConfig & { query_timeout: number } {
-  return { name: 'inbox_keep', text: keepStatement, values: columnsOf(events), query_timeout: keepTimeout }
-}
-
-/**
- * One array for each column. The payloads go as one value, cut apart by the statement: as elements of an array they
- * would be written in hex, at twice the bytes.
- */
-function columnsOf(events: readonly IncomingEvent[]): unknown[] {
-  const column = (read: (event: IncomingEvent) => Element): string => arrayLiteral(events.map(read))
-  let end = 1
-  const starts = events.map(({ payload }) => {
-    const start = end
-    end += payload.length
-    return start
-  })
-  return [
-    column(({ source }) => source),
-    column(({ eventId }) => eventId),
-    column(({ type }) => type),
-    column(({ contentType }) => contentType),
-    column(({ headers }) => headers),
-    column(({ receivedAt }) => receivedAt),
-    column(({ status }) => status),
-    column(({ dueAt }) => dueAt),
-    arrayLiteral(starts),
-    column(({ payload }) => payload.length),
-    Buffer.concat(events.map(({ payload }) => payload)),
-    column(({ orderKey }) => orderKey),
-  ]
+function insertAll(on: Pool | PoolClient, events: readonly IncomingEvent[]): Promise<number> {
+  const write = (message: BindMessage): BindMessage =>
+    message
+      .begin(keepStatement.name, 10)
+      .texts(events, ({ source }) => source)
+      .texts(events, ({ eventId }) => eventId)
+      .texts(events, ({ type }) => type)
+      .texts(events, ({ contentType }) => contentType)
+      .texts(events, ({ headers }) => headers)
+      .bigints(events, ({ receivedAt }) => receivedAt)
+      .texts(events, ({ status }) => status)
+      .bigints(events, ({ dueAt }) => dueAt)
+      .texts(events, ({ orderKey }) => orderKey)
+      .bytes(events, ({ payload }) => payload)
+  return queryBound(on, keepStatement, write, keepTimeout)
 }

@@ -1,17 +1,11 @@
 import pg, { type Connection, type PoolClient } from 'pg'
-import { runOwn, type Answer } from './own-query.ts'
+import { parseOnce, runOwn, type Answer } from './own-query.ts'
 
 /** A statement that answers no rows. */
 export interface BatchStatement {
   text: string
   /** Under which it is kept prepared on each connection; without one it is prepared once for the batch. */
   name: string | undefined
-}
-
-/** What pg's types do not tell of a connection. */
-interface Protocol extends Connection {
-  parsedStatements: Record<string, string | undefined>
-  submittedNamedStatements: Record<string, string | undefined>
 }
 
 const { prepareValue } = (pg as unknown as { utils: { prepareValue: (value: unknown) => unknown } }).utils
@@ -38,12 +32,8 @@ class BatchQuery extends pg.Query {
   }
 
   override submit = (connection: Connection): void => {
-    const { parsedStatements, submittedNamedStatements } = connection as Protocol
-    const { name = '', text } = this
-    if (name === '' || (!parsedStatements[name] && !submittedNamedStatements[name])) {
-      connection.parse({ name, text, types: [] }, true)
-      if (name !== '') submittedNamedStatements[name] = text
-    }
+    const { name = '' } = this
+    parseOnce(connection, this)
     try {
       for (const values of this.#all) {
         connection.bind({ statement: name, values: values.map(prepareValue) } as never, true)

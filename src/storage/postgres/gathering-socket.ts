@@ -1,7 +1,7 @@
 import { Socket } from 'node:net'
 
-/** Bytes up to which messages are copied together: beyond, the copy costs more than the parts do. */
-const mostCopied = 64 * 1024
+/** Bytes up to which a message is copied together with others: beyond, the copy costs more than a piece of its own. */
+const mostCopied = 8 * 1024
 
 /**
  * A socket that writes in one piece what is sent within one turn of the loop. pg writes several messages for each
@@ -17,30 +17,34 @@ export function gatheringSocket(): Socket {
 
 function gatherWrites(socket: Socket): void {
   const write = socket.write.bind(socket)
-  let waiting: Uint8Array[] = []
-  let size = 0
+  let pieces: Uint8Array[] = []
+  /** Small messages that are to be one piece. */
+  let small: Uint8Array[] = []
+  const join = (): void => {
+    if (small.length > 0) pieces.push(small.length === 1 ? small[0]! : Buffer.concat(small))
+    small = []
+  }
   const flush = (): void => {
-    const chunks = waiting
-    const total = size
-    if (chunks.length === 0 || socket.destroyed) return
-    waiting = []
-    size = 0
-    if (chunks.length === 1) write(chunks[0]!)
-    else if (total <= mostCopied) write(Buffer.concat(chunks, total))
-    else {
-      socket.cork()
-      for (const chunk of chunks) write(chunk)
-      socket.uncork()
-    }
+    join()
+    const all = pieces
+    pieces = []
+    if (all.length === 0 || socket.destroyed) return
+    if (all.length === 1) return void write(all[0]!)
+    socket.cork()
+    for (const piece of all) write(piece)
+    socket.uncork()
   }
   socket.write = (chunk: Uint8Array | string, ...rest: unknown[]): boolean => {
     if (typeof chunk === 'string' || rest.length > 0) {
       flush()
       return write(chunk, ...(rest as []))
     }
-    if (waiting.length === 0) process.nextTick(flush)
-    waiting.push(chunk)
-    size += chunk.length
+    if (pieces.length === 0 && small.length === 0) process.nextTick(flush)
+    if (chunk.length <= mostCopied) small.push(chunk)
+    else {
+      join()
+      pieces.push(chunk)
+    }
     return true
   }
 }

@@ -1,4 +1,4 @@
-import type { Pool, PoolClient, Query } from 'pg'
+import type { Connection, Pool, PoolClient, Query } from 'pg'
 
 /** How a query of one's own is answered. */
 export type Answer<Result> = (error: Error | null, result?: Result) => void
@@ -20,4 +20,23 @@ export function runOwn<Result>(on: Pool | PoolClient, own: OwnQuery<Result>): Pr
       else resolve(result!)
     })
   })
+}
+
+/** What pg's types do not tell of a connection. */
+interface Protocol extends Connection {
+  parsedStatements: Record<string, string | undefined>
+  submittedNamedStatements: Record<string, string | undefined>
+}
+
+/** Has the server prepare a statement, unless this connection has it under its name. */
+export function parseOnce(
+  connection: Connection,
+  { name, text }: { name?: string | undefined; text: string },
+): void {
+  const { parsedStatements, submittedNamedStatements } = connection as Protocol
+  if (name === undefined) connection.parse({ name: '', text, types: [] }, true)
+  else if (!parsedStatements[name] && !submittedNamedStatements[name]) {
+    connection.parse({ name, text, types: [] }, true)
+    submittedNamedStatements[name] = text
+  }
 }

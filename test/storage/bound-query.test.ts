@@ -1,0 +1,133 @@
+// Batches as binary arrays: what is written here is read by PostgreSQL alone.
+import fc from 'fast-check'
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import type { PoolClient } from 'pg'
+import { queryBound } from '../../src/storage/postgres/bound-query.ts'
+import { openPool, type OpenPool } from '../../src/storage/postgres/pool.ts'
+import { engines, type TestDatabase } from '../harness/engines.ts'
+import { propertyRun } from '../harness/properties.ts'
+
+const postgres = engines.find(({ name }) => name === 'postgres')
+
+interface Row {
+  text: string | null
+  number: number
+  bytes: Uint8Array
+}
+
+const insert = {
+  name: 'insert_bound',
+  text: `insert into bound (place, text, number, bytes)
+    select place, text, number, bytes from unnest($1::text[], $2::bigint[], $3::bytea[]) with ordinality as t (text, number, bytes, place)`,
+}
+const timeout = 10_000
+
+describe('batches as binary arrays', { skip: !postgres }, () => {
+  let database: TestDatabase
+  let opened: OpenPool
+  let client: PoolClient
+
+  before(async () => {
+    database = await postgres!.createDatabase()
+    opened = openPool(database.url, { max: 1, onError: () => {} })
+    client = await opened.pool.connect()
+    await client.query(
+      'create table bound (place bigint primary key, text text, number bigint not null, bytes bytea not null)',
+    )
+  })
+  after(async () => {
+    client.release()
+    await opened.close()
+    await database.drop()
+  })
+
+  const keep = (rows: readonly Row[]): Promise<number> =>
+    queryBound(
+      client,
+      insert,
+      (message) =>
+        message
+          .begin(insert.name, 3)
+          .texts(rows, ({ text }) => text)
+          .bigints(rows, ({ number }) => number)
+          .bytes(rows, ({ bytes }) => bytes),
+      timeout,
+    )
+
+  async function through(rows: readonly Row[]): Promise<Row[]> {
+    await client.query('truncate bound')
+    assert.equal(await keep(rows), rows.length)
+    const kept = await client.query<Row>('select text, number, bytes from bound order by place')
+    return kept.rows.map(({ text, number, bytes }) => ({ text, number, bytes: new Uint8Array(bytes) }))
+  }
+
+  test('texts, numbers and bytes arrive as they are', async (context) => {
+    const text = fc
+      .oneof(fc.constantFrom('', 'NULL', '{}', '"', '\\', '\n', '€', '😀'), fc.string({ unit: 'grapheme' }))
+      .filter((one) => !one.includes('\u0000') && one.isWellFormed())
+    const row = fc.record(
+      { text: fc.option(text), number: fc.maxSafeInteger(), bytes: fc.uint8Array() },
+      { noNullPrototype: true },
+    )
+    await fc.assert(
+      fc.asyncProperty(fc.array(row), async (rows) => {
+        assert.deepEqual(await through(rows), rows)
+      }),
+      propertyRun(context),
+    )
+  })
+
+  test('neighbours that are equal, and numbers at the ends of what a double holds', async () => {
+    const bytes = new Uint8Array([0, 255])
+    const rows = [
+      { text: 'a', number: Number.MAX_SAFE_INTEGER },
+      { text: 'a', number: Number.MIN_SAFE_INTEGER },
+      { text: null, number: -1 },
+      { text: null, number: 0 },
+      { text: '', number: 2 ** 32 },
+      { text: '', number: -(2 ** 32) },
+      { text: 'é'.repeat(9), number: 2 ** 31 },
+      { text: 'é'.repeat(9), number: -(2 ** 31) },
+    ].map(({ text, number }) => ({ text, number, bytes }))
+    assert.deepEqual(await through(rows), rows)
+  })
+
+  test('a batch that is larger than the one before it, and a smaller one behind it', async () => {
+    for (const size of [10, 3_000_000, 70_000, 0]) {
+      const rows = [{ text: 'ü'.repeat(size), number: size, bytes: new Uint8Array(size).fill(7) }]
+      assert.deepEqual(await through(rows), rows)
+    }
+  })
+
+  test('batches that are under way at once do not share a buffer', async () => {
+    await client.query('truncate bound')
+    const batches = Array.from({ length: 6 }, (_, batch) =>
+      Array.from({ length: 50 }, (_, index) => ({
+        text: `${batch}`,
+        number: index,
+        bytes: new Uint8Array(1_000).fill(batch),
+      })),
+    )
+    await client.query('alter table bound drop constraint bound_pkey')
+    await Promise.all(batches.map(keep))
+    const { rows } = await client.query<{ text: string; count: number; bytes: Buffer }>(
+      'select text, count(*) as count, bytes from bound group by text, bytes order by text',
+    )
+    assert.deepEqual(
+      rows.map(({ text, count, bytes }) => [text, count, bytes.every((byte) => byte === Number(text))]),
+      batches.map((_, batch) => [`${batch}`, 50, true]),
+    )
+    await client.query('truncate bound')
+    await client.query('alter table bound add primary key (place)')
+  })
+
+  test('a refusal is told, and the next batch goes on', async () => {
+    const row = { text: 'a', number: 1, bytes: new Uint8Array(1) }
+    await through([row])
+    await assert.rejects(keep([row]), { code: '23505' })
+    // The server takes no such text; the message was whole all the same.
+    await assert.rejects(keep([{ ...row, text: '\u0000' }]), { code: '22021' })
+    assert.deepEqual(await through([row, row]), [row, row])
+  })
+})
