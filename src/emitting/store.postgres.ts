@@ -3,6 +3,8 @@ import type { QueryResultRow } from 'pg'
 import type { Clock } from '../clock.ts'
 import type { PostgresDatabase } from '../storage/database.ts'
 import { arrayLiteral, type Element } from '../storage/postgres/array-literal.ts'
+import type { BindMessage } from '../storage/postgres/bind-message.ts'
+import { queryBound } from '../storage/postgres/bound-query.ts'
 import { claimSessions, type ClaimerList } from '../storage/postgres/claim-session.ts'
 import { Claimer } from '../storage/postgres/claimer.ts'
 import { prepare } from '../storage/postgres/prepared.ts'
@@ -88,7 +90,9 @@ const readFirst = `
 
 // What was replayed or cancelled during the attempt stays so. A success counts also when somebody else wrote an attempt down
 // meanwhile, unless the delivery was replayed since.
-const complete = `
+const complete = {
+  name: 'emitting_complete',
+  text: `
   with result as (
     select * from unnest($1::bigint[], $2::integer[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[],
       $7::integer[], $8::integer[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::bytea[])
@@ -107,9 +111,13 @@ const complete = `
     response_headers, response_body)
   select r.id, finished.attempts, r.at, r.duration_ms, r.http_status, r.error, r.failure, r.phases, r.request_headers,
     r.response_headers, r.response_body
-  from result r join finished on finished.id = r.id on conflict do nothing`
+  from result r join finished on finished.id = r.id on conflict do nothing`,
+}
 
-const completeAndTell = `${complete} returning delivery`
+/** Milliseconds that a batch may take; it is then written once more, which changes nothing if it was written after all. */
+const completeTimeout = 30_000
+
+const completeAndTell = `${complete.text} returning delivery`
 
 const oldest = `
   select id, due from (
@@ -207,7 +215,11 @@ export function postgresQueue({ database, clock, onError }: PostgresQueueParts):
       )
     },
     async complete(completions) {
-      await run('complete', complete, columnsOf(completions))
+      try {
+        await queryBound(pool, complete, (message) => writeCompletions(message, completions), completeTimeout)
+      } catch (error) {
+        throw translateError(error)
+      }
     },
     async completeWithin(tx, completions) {
       const query = prepare(CompiledQuery.raw(completeAndTell, columnsOf(completions)))
@@ -228,6 +240,28 @@ export function postgresQueue({ database, clock, onError }: PostgresQueueParts):
     const ids = wanted.map(({ subscriberId }) => subscriberId)
     return run<DueRow>('read_first', readFirst, [now, ids], seeks)
   }
+}
+
+/** Writes the arrays of `complete`, in the order of its parameters. */
+function writeCompletions(message: BindMessage, completions: readonly Completion[]): BindMessage {
+  // In one order, so that two processes that write down the same do not wait for each other.
+  const sorted = completions.toSorted((a, b) => a.delivery.id - b.delivery.id)
+  return message
+    .begin(complete.name, 14)
+    .bigints(sorted, ({ delivery }) => delivery.id)
+    .integers(sorted, ({ delivery }) => delivery.number)
+    .texts(sorted, ({ status }) => status)
+    .bigints(sorted, ({ dueAt }) => dueAt)
+    .bigints(sorted, ({ finishedAt }) => finishedAt)
+    .bigints(sorted, ({ attempt }) => attempt.at)
+    .integers(sorted, ({ attempt }) => attempt.durationMs)
+    .integers(sorted, ({ attempt }) => attempt.status)
+    .texts(sorted, ({ attempt }) => attempt.error)
+    .texts(sorted, ({ attempt }) => attempt.failure)
+    .texts(sorted, ({ attempt }) => attempt.phases)
+    .texts(sorted, ({ attempt }) => attempt.requestHeaders)
+    .texts(sorted, ({ attempt }) => attempt.responseHeaders)
+    .bytes(sorted, ({ attempt }) => attempt.responseBody)
 }
 
 function columnsOf(completions: readonly Completion[]): unknown[] {

@@ -160,10 +160,10 @@ async function statementsOf(
   let doing = ''
   const restore = [database.pool, database.seeks].map((pool) => {
     const query = pool.query.bind(pool) as (...all: unknown[]) => Promise<unknown>
-    pool.query = ((first: string | (Statement & { name?: string }), second?: unknown[]) => {
-      const { text, values } = typeof first === 'string' ? { text: first, values: second ?? [] } : first
-      found.set(doing, { text, values, pool })
-      return query(first, second)
+    pool.query = ((first: string | Statement, ...rest: unknown[]) => {
+      const { text, values } = typeof first === 'string' ? { text: first, values: rest[0] } : first
+      found.set(doing, { text, values: (values as unknown[] | undefined) ?? written, pool })
+      return query(first, ...rest)
     }) as typeof pool.query
     return () => (pool.query = query as typeof pool.query)
   })
@@ -194,6 +194,13 @@ async function statementsOf(
       responseBody: null,
     },
   })
+  const completions = Array.from({ length: 200 }, (_, n) => completion(n + 1))
+  /** Of `complete`, which writes them into its message by itself. */
+  const written = [
+    ['id', 'number'].map((key) => completions.map(({ delivery }) => delivery[key as 'id' | 'number'])),
+    ['status', 'dueAt', 'finishedAt'].map((key) => completions.map((one) => one[key as 'status'])),
+    Object.keys(completion(0).attempt).map((key) => completions.map(({ attempt }) => attempt[key as 'at'])),
+  ].flat()
   const calls: [name: string, call: () => Promise<unknown>][] = [
     ['due', () => queue.due(now, '')],
     ['due, from the middle', () => queue.due(now, 's2')],
@@ -211,7 +218,7 @@ async function statementsOf(
           8_192,
         ),
     ],
-    ['complete', () => queue.complete(Array.from({ length: 200 }, (_, n) => completion(n + 1)))],
+    ['complete', () => queue.complete(completions)],
     ['release', () => queue.release(others)],
     ['oldest', () => queue.oldestDue(now, new Set())],
   ]

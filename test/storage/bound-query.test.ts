@@ -12,14 +12,16 @@ const postgres = engines.find(({ name }) => name === 'postgres')
 
 interface Row {
   text: string | null
-  number: number
-  bytes: Uint8Array
+  small: number | null
+  number: number | null
+  bytes: Uint8Array | null
 }
 
 const insert = {
   name: 'insert_bound',
-  text: `insert into bound (place, text, number, bytes)
-    select place, text, number, bytes from unnest($1::text[], $2::bigint[], $3::bytea[]) with ordinality as t (text, number, bytes, place)`,
+  text: `insert into bound (place, text, small, number, bytes)
+    select place, text, small, number, bytes from unnest($1::text[], $2::integer[], $3::bigint[], $4::bytea[])
+      with ordinality as t (text, small, number, bytes, place)`,
 }
 const timeout = 10_000
 
@@ -33,7 +35,7 @@ describe('batches as binary arrays', { skip: !postgres }, () => {
     opened = openPool(database.url, { max: 1, onError: () => {} })
     client = await opened.pool.connect()
     await client.query(
-      'create table bound (place bigint primary key, text text, number bigint not null, bytes bytea not null)',
+      'create table bound (place bigint primary key, text text, small integer, number bigint, bytes bytea)',
     )
   })
   after(async () => {
@@ -48,8 +50,9 @@ describe('batches as binary arrays', { skip: !postgres }, () => {
       insert,
       (message) =>
         message
-          .begin(insert.name, 3)
+          .begin(insert.name, 4)
           .texts(rows, ({ text }) => text)
+          .integers(rows, ({ small }) => small)
           .bigints(rows, ({ number }) => number)
           .bytes(rows, ({ bytes }) => bytes),
       timeout,
@@ -58,8 +61,13 @@ describe('batches as binary arrays', { skip: !postgres }, () => {
   async function through(rows: readonly Row[]): Promise<Row[]> {
     await client.query('truncate bound')
     assert.equal(await keep(rows), rows.length)
-    const kept = await client.query<Row>('select text, number, bytes from bound order by place')
-    return kept.rows.map(({ text, number, bytes }) => ({ text, number, bytes: new Uint8Array(bytes) }))
+    const kept = await client.query<Row>('select text, small, number, bytes from bound order by place')
+    return kept.rows.map(({ text, small, number, bytes }) => ({
+      text,
+      small,
+      number,
+      bytes: bytes && new Uint8Array(bytes),
+    }))
   }
 
   test('texts, numbers and bytes arrive as they are', async (context) => {
@@ -67,7 +75,12 @@ describe('batches as binary arrays', { skip: !postgres }, () => {
       .oneof(fc.constantFrom('', 'NULL', '{}', '"', '\\', '\n', '€', '😀'), fc.string({ unit: 'grapheme' }))
       .filter((one) => !one.includes('\u0000') && one.isWellFormed())
     const row = fc.record(
-      { text: fc.option(text), number: fc.maxSafeInteger(), bytes: fc.uint8Array() },
+      {
+        text: fc.option(text),
+        small: fc.option(fc.integer()),
+        number: fc.option(fc.maxSafeInteger()),
+        bytes: fc.option(fc.uint8Array()),
+      },
       { noNullPrototype: true },
     )
     await fc.assert(
@@ -89,13 +102,15 @@ describe('batches as binary arrays', { skip: !postgres }, () => {
       { text: '', number: -(2 ** 32) },
       { text: 'é'.repeat(9), number: 2 ** 31 },
       { text: 'é'.repeat(9), number: -(2 ** 31) },
-    ].map(({ text, number }) => ({ text, number, bytes }))
+    ].map(({ text, number }) => ({ text, small: number % 9, number, bytes }))
     assert.deepEqual(await through(rows), rows)
   })
 
   test('a batch that is larger than the one before it, and a smaller one behind it', async () => {
     for (const size of [10, 3_000_000, 70_000, 0]) {
-      const rows = [{ text: 'ü'.repeat(size), number: size, bytes: new Uint8Array(size).fill(7) }]
+      const rows = [
+        { text: 'ü'.repeat(size), small: size, number: size, bytes: new Uint8Array(size).fill(7) },
+      ]
       assert.deepEqual(await through(rows), rows)
     }
   })
@@ -105,6 +120,7 @@ describe('batches as binary arrays', { skip: !postgres }, () => {
     const batches = Array.from({ length: 6 }, (_, batch) =>
       Array.from({ length: 50 }, (_, index) => ({
         text: `${batch}`,
+        small: index,
         number: index,
         bytes: new Uint8Array(1_000).fill(batch),
       })),
@@ -123,7 +139,7 @@ describe('batches as binary arrays', { skip: !postgres }, () => {
   })
 
   test('a refusal is told, and the next batch goes on', async () => {
-    const row = { text: 'a', number: 1, bytes: new Uint8Array(1) }
+    const row = { text: 'a', small: 1, number: 1, bytes: new Uint8Array(1) }
     await through([row])
     await assert.rejects(keep([row]), { code: '23505' })
     // The server takes no such text; the message was whole all the same.

@@ -1,5 +1,5 @@
 /** As pg_type numbers them. */
-const oids = { text: 25, bigint: 20, bytea: 17 } as const
+const oids = { text: 25, integer: 23, bigint: 20, bytea: 17 } as const
 
 /** Bytes that a message begins with. */
 const leastBuffer = 16 * 1024
@@ -58,27 +58,42 @@ export class BindMessage {
     return this.#endArray(start)
   }
 
+  /** Integers of 32 bits. */
+  integers<Row>(rows: readonly Row[], read: (row: Row) => number | null): this {
+    const start = this.#beginArray(rows.length, oids.integer)
+    this.#ensure(8 * rows.length)
+    for (const row of rows) {
+      const value = read(row)
+      this.#int32(value === null ? -1 : 4)
+      if (value !== null) this.#int32(value)
+    }
+    return this.#endArray(start)
+  }
+
   /** Integers that a double holds exactly. */
-  bigints<Row>(rows: readonly Row[], read: (row: Row) => number): this {
+  bigints<Row>(rows: readonly Row[], read: (row: Row) => number | null): this {
     const start = this.#beginArray(rows.length, oids.bigint)
     this.#ensure(12 * rows.length)
     for (const row of rows) {
       const value = read(row)
+      this.#int32(value === null ? -1 : 8)
+      if (value === null) continue
       const high = Math.floor(value / 2 ** 32)
-      this.#int32(8)
       this.#int32(high)
       this.#int32(value - high * 2 ** 32)
     }
     return this.#endArray(start)
   }
 
-  bytes<Row>(rows: readonly Row[], read: (row: Row) => Uint8Array): this {
+  bytes<Row>(rows: readonly Row[], read: (row: Row) => Uint8Array | null): this {
     const start = this.#beginArray(rows.length, oids.bytea)
     for (const row of rows) {
       const bytes = read(row)
-      this.#ensure(4 + bytes.length).#int32(bytes.length)
+      const length = bytes?.length ?? -1
+      this.#ensure(4 + Math.max(0, length)).#int32(length)
+      if (bytes === null) continue
       this.#buffer.set(bytes, this.#end)
-      this.#end += bytes.length
+      this.#end += length
     }
     return this.#endArray(start)
   }
@@ -101,7 +116,7 @@ export class BindMessage {
     this.#end += 4
     // Dimensions, whether there may be nulls, the type; of the dimension its length and the number of its first element.
     this.#int32(length === 0 ? 0 : 1)
-    this.#int32(oid === oids.text ? 1 : 0)
+    this.#int32(1)
     this.#int32(oid)
     if (length > 0) {
       this.#int32(length)
