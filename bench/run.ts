@@ -15,6 +15,7 @@ import { endurance } from './endurance.ts'
 import { diskFolder, makeFolder, removeFolders, type EngineName } from './harness/databases.ts'
 import type { Profile } from './harness/postern.ts'
 import { killAll } from './harness/processes.ts'
+import { settle } from './harness/settled-server.ts'
 import { depth } from './depth.ts'
 import { exportBench } from './export.ts'
 import { lists } from './lists.ts'
@@ -133,8 +134,11 @@ try {
   )
   let postgres: PostgresServer | undefined
   try {
-    if (scale.engines.includes('postgres'))
+    if (scale.engines.includes('postgres')) {
       postgres = await startPostgres({ durable: true, folder: diskFolder() })
+      // A server that was given is its owner's to prepare.
+      if (!values.trial && !process.env['TEST_DATABASE_URL']) await settle(postgres.url)
+    }
     const machine = await describeMachine(postgres?.url)
     for (const bench of chosen) await runBench(bench, scale, machine, postgres?.url)
   } finally {
