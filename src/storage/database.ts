@@ -2,7 +2,7 @@ import type { CompiledQuery, Kysely, QueryResult, Transaction as KyselyTransacti
 import type { Client, ClientConfig, Pool, PoolClient } from 'pg'
 import type { RowsStatement, RowValue } from './postgres/rows-query.ts'
 import type { SqliteConnection } from './sqlite/connection.ts'
-import type { Repeated } from './sqlite/writer-thread.ts'
+import type { Repeated } from './sqlite/writer.ts'
 import type { Tables } from './tables.ts'
 
 /** A transaction of the service's own tables. */

@@ -15,8 +15,7 @@ import { execute } from './execute.ts'
 import { WriteGate } from './gate.ts'
 import { claimFile } from './owner.ts'
 import { SqliteTransaction } from './transaction.ts'
-import { SqliteWriter } from './writer.ts'
-import type { Repeated } from './writer-thread.ts'
+import { SqliteWriter, type Repeated } from './writer.ts'
 
 /** How long a lock held by another process is waited for, in milliseconds. */
 const busyLimit = 10_000

@@ -3,12 +3,13 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { StorageUnavailable } from '../unavailable.ts'
 import { finish, tryBegin } from './begin.ts'
-import { SqliteConnection, type SqlValue } from './connection.ts'
+import { SqliteConnection } from './connection.ts'
+import { unpackRows, type PackedRows } from './packed-rows.ts'
 
 /** A statement, and the parameters of each time that it is run. */
-export interface Repeated {
+export interface PackedStatement {
   sql: string
-  rows: readonly (readonly SqlValue[])[]
+  rows: PackedRows
 }
 
 export interface WriterAnswer {
@@ -20,7 +21,7 @@ export interface WriterAnswer {
 const port = parentPort!
 const connection = new SqliteConnection((workerData as { file: string }).file)
 
-port.on('message', (batch: readonly Repeated[] | 'close') => {
+port.on('message', (batch: readonly PackedStatement[] | 'close') => {
   if (batch === 'close') {
     connection.close()
     port.close()
@@ -29,11 +30,11 @@ port.on('message', (batch: readonly Repeated[] | 'close') => {
   port.postMessage(write(batch))
 })
 
-function write(batch: readonly Repeated[]): WriterAnswer {
+function write(batch: readonly PackedStatement[]): WriterAnswer {
   try {
     if (!tryBegin(connection)) return { written: false }
     finish(connection, () => {
-      for (const { sql, rows } of batch) for (const row of rows) connection.run(sql, row)
+      for (const { sql, rows } of batch) for (const row of unpackRows(rows)) connection.run(sql, row)
     })
     return { written: true }
   } catch (error) {

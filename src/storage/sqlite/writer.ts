@@ -1,6 +1,14 @@
 import { Worker } from 'node:worker_threads'
 import { StorageUnavailable } from '../unavailable.ts'
-import type { Repeated, WriterAnswer } from './writer-thread.ts'
+import type { SqlValue } from './connection.ts'
+import { buffersOf, packRows } from './packed-rows.ts'
+import type { PackedStatement, WriterAnswer } from './writer-thread.ts'
+
+/** A statement, and the parameters of each time that it is run. */
+export interface Repeated {
+  sql: string
+  rows: readonly (readonly SqlValue[])[]
+}
 
 interface Waiting {
   resolve: (written: boolean) => void
@@ -26,7 +34,11 @@ export class SqliteWriter {
     const thread = (this.#thread ??= this.#start())
     return new Promise((resolve, reject) => {
       this.#waiting.push({ resolve, reject })
-      thread.postMessage(batch, [])
+      const packed = batch.map(({ sql, rows }): PackedStatement => ({ sql, rows: packRows(rows) }))
+      thread.postMessage(
+        packed,
+        packed.flatMap(({ rows }) => buffersOf(rows)),
+      )
     })
   }
 

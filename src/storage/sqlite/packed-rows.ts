@@ -1,0 +1,84 @@
+import type { SqlValue } from './connection.ts'
+
+/** What a value is; its number, or its length, stands in `numbers`. */
+const kinds = { null: 0, number: 1, bigint: 2, text: 3, bytes: 4 } as const
+
+/** The parameters of a statement that is run several times, as they go to another thread: a few large values instead of many small ones, since each costs a copy. */
+export interface PackedRows {
+  /** Values of each row. */
+  readonly width: number
+  readonly kinds: Uint8Array<ArrayBuffer>
+  readonly numbers: Float64Array<ArrayBuffer>
+  /** All texts, one behind the other, and so are the bytes. */
+  readonly text: string
+  readonly bytes: Uint8Array<ArrayBuffer>
+}
+
+/** @param rows of one length. */
+export function packRows(rows: readonly (readonly SqlValue[])[]): PackedRows {
+  const width = rows[0]?.length ?? 0
+  const kindOf = new Uint8Array(rows.length * width)
+  const numbers = new Float64Array(rows.length * width)
+  const chunks: Uint8Array[] = []
+  let text = ''
+  let size = 0
+  let place = 0
+  for (const row of rows) {
+    for (const value of row) {
+      if (typeof value === 'number') {
+        kindOf[place] = kinds.number
+        numbers[place] = value
+      } else if (typeof value === 'string' || typeof value === 'bigint') {
+        const written = String(value)
+        kindOf[place] = typeof value === 'string' ? kinds.text : kinds.bigint
+        numbers[place] = written.length
+        text += written
+      } else if (value !== null) {
+        kindOf[place] = kinds.bytes
+        numbers[place] = value.length
+        chunks.push(value)
+        size += value.length
+      }
+      place += 1
+    }
+  }
+  const bytes = new Uint8Array(size)
+  let offset = 0
+  for (const chunk of chunks) {
+    bytes.set(chunk, offset)
+    offset += chunk.length
+  }
+  return { width, kinds: kindOf, numbers, text, bytes }
+}
+
+/** What moves to the other thread instead of being copied. */
+export function buffersOf({ kinds: kindOf, numbers, bytes }: PackedRows): ArrayBuffer[] {
+  return [kindOf.buffer, numbers.buffer, bytes.buffer]
+}
+
+/** The rows one after the other. */
+export function* unpackRows({
+  width,
+  kinds: kindOf,
+  numbers,
+  text,
+  bytes,
+}: PackedRows): Generator<SqlValue[]> {
+  let at = 0
+  let offset = 0
+  for (let start = 0; start < kindOf.length; start += width) {
+    const row: SqlValue[] = []
+    for (let place = start; place < start + width; place += 1) {
+      const kind = kindOf[place]
+      const number = numbers[place]!
+      if (kind === kinds.null) row.push(null)
+      else if (kind === kinds.number) row.push(number)
+      else if (kind === kinds.bytes) row.push(bytes.subarray(offset, (offset += number)))
+      else {
+        const written = text.slice(at, (at += number))
+        row.push(kind === kinds.text ? written : BigInt(written))
+      }
+    }
+    yield row
+  }
+}
