@@ -18,18 +18,15 @@ test('rows come out as they went in, on the other side of a thread', () => {
   fc.assert(
     fc.property(rows, (all) => {
       const packed = packRows(all)
-      assert.deepEqual([...unpackRows(structuredClone(packed, { transfer: buffersOf(packed) }))], all)
+      assert.deepEqual(unpackRows(structuredClone(packed, { transfer: buffersOf(packed) })), all)
     }),
   )
 })
 
 test('half a surrogate pair stays one', () => {
-  assert.deepEqual(
-    [...unpackRows(structuredClone(packRows([['\ud83d'], ['\ude00']])))],
-    [['\ud83d'], ['\ude00']],
-  )
+  assert.deepEqual(unpackRows(structuredClone(packRows([['\ud83d'], ['\ude00']]))), [['\ud83d'], ['\ude00']])
 })
 
 test('no rows are none', () => {
-  assert.deepEqual([...unpackRows(packRows([]))], [])
+  assert.deepEqual(unpackRows(packRows([])), [])
 })

@@ -25,12 +25,16 @@ export function packRows(rows: readonly (readonly SqlValue[])[]): PackedRows {
   let place = 0
   for (const row of rows) {
     for (const value of row) {
-      if (typeof value === 'number') {
+      if (typeof value === 'string') {
+        kindOf[place] = kinds.text
+        numbers[place] = value.length
+        text += value
+      } else if (typeof value === 'number') {
         kindOf[place] = kinds.number
         numbers[place] = value
-      } else if (typeof value === 'string' || typeof value === 'bigint') {
+      } else if (typeof value === 'bigint') {
         const written = String(value)
-        kindOf[place] = typeof value === 'string' ? kinds.text : kinds.bigint
+        kindOf[place] = kinds.bigint
         numbers[place] = written.length
         text += written
       } else if (value !== null) {
@@ -56,14 +60,8 @@ export function buffersOf({ kinds: kindOf, numbers, bytes }: PackedRows): ArrayB
   return [kindOf.buffer, numbers.buffer, bytes.buffer]
 }
 
-/** The rows one after the other. */
-export function* unpackRows({
-  width,
-  kinds: kindOf,
-  numbers,
-  text,
-  bytes,
-}: PackedRows): Generator<SqlValue[]> {
+export function unpackRows({ width, kinds: kindOf, numbers, text, bytes }: PackedRows): SqlValue[][] {
+  const rows: SqlValue[][] = []
   let at = 0
   let offset = 0
   for (let start = 0; start < kindOf.length; start += width) {
@@ -71,14 +69,13 @@ export function* unpackRows({
     for (let place = start; place < start + width; place += 1) {
       const kind = kindOf[place]
       const number = numbers[place]!
-      if (kind === kinds.null) row.push(null)
+      if (kind === kinds.text) row.push(text.slice(at, (at += number)))
       else if (kind === kinds.number) row.push(number)
+      else if (kind === kinds.null) row.push(null)
       else if (kind === kinds.bytes) row.push(bytes.subarray(offset, (offset += number)))
-      else {
-        const written = text.slice(at, (at += number))
-        row.push(kind === kinds.text ? written : BigInt(written))
-      }
+      else row.push(BigInt(text.slice(at, (at += number))))
     }
-    yield row
+    rows.push(row)
   }
+  return rows
 }
