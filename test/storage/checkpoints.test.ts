@@ -1,10 +1,12 @@
 // The log of an SQLite file is written back beside the commits.
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import type { SqliteDatabase } from '../../src/storage/database.ts'
 import { mostLogPages, SqliteConnection } from '../../src/storage/sqlite/connection.ts'
 import { openSqlite } from '../../src/storage/sqlite/database.ts'
@@ -76,4 +78,24 @@ test('little is not worth a write to the disk', { timeout: 20_000 }, async () =>
     await wait(2)
   }
   assert.equal(readLog().checkpointed, checkpointed)
+})
+
+test('a process that has nothing else to do closes the file before it ends', async () => {
+  const opener = new URL('../../src/storage/sqlite/database.ts', import.meta.url).href
+  const program = (pause: number) => `
+    const { openSqlite } = await import(${JSON.stringify(opener)})
+    const database = openSqlite(${JSON.stringify(join(folder, 'short-'))} + ${pause})
+    await database.batch('work', (connection) => connection.exec('create table one (a int) strict'))
+    await new Promise((resolve) => setTimeout(resolve, ${pause}))
+    await database.close()
+    console.log('closed')`
+  // Before the thread has begun, while it begins, and after it has looked.
+  for (const pause of [0, 12, 15, 20, 100]) {
+    const { stdout } = await promisify(execFile)(process.execPath, [
+      '--input-type=module',
+      '--eval',
+      program(pause),
+    ])
+    assert.equal(stdout, 'closed\n')
+  }
 })

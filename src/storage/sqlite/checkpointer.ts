@@ -36,6 +36,8 @@ export class Checkpointer {
     const thread = this.#thread
     if (!thread) return
     const ended = new Promise((resolve) => thread.once('exit', resolve))
+    // It is waited for, in a process that has nothing else to do as well.
+    thread.ref()
     thread.postMessage('close', [])
     await ended
   }
