@@ -14,8 +14,8 @@ export class Checkpointer {
   readonly #file: string
   readonly #clock: Clock
   #thread: Worker | undefined
-  /** From the first write until the look that follows it has ended. */
-  #waiting = false
+  /** Whether a look is to come, is under way, and is to be followed by another, since there was writing meanwhile. */
+  #state: 'idle' | 'waiting' | 'looking' | 'looking and again' = 'idle'
   #closed = false
 
   constructor(file: string, clock: Clock = systemClock) {
@@ -25,8 +25,10 @@ export class Checkpointer {
 
   /** To be called after each write. */
   noteWritten(): void {
-    if (this.#waiting || this.#closed) return
-    this.#waiting = true
+    if (this.#closed) return
+    if (this.#state === 'looking') this.#state = 'looking and again'
+    if (this.#state !== 'idle') return
+    this.#state = 'waiting'
     this.#clock.after(between, () => this.#look())
   }
 
@@ -44,8 +46,15 @@ export class Checkpointer {
 
   #look(): void {
     if (this.#closed) return
+    this.#state = 'looking'
     this.#thread ??= this.#start()
     this.#thread.postMessage('look', [])
+  }
+
+  #looked(): void {
+    const again = this.#state === 'looking and again'
+    this.#state = 'idle'
+    if (again) this.noteWritten()
   }
 
   #start(): Worker {
@@ -54,12 +63,12 @@ export class Checkpointer {
       name: 'checkpointer',
       resourceLimits: { maxYoungGenerationSizeMb: 1 },
     })
-    thread.on('message', () => (this.#waiting = false))
+    thread.on('message', () => this.#looked())
     // Nobody waits for it, and the next write begins another.
     thread.on('error', () => undefined)
     thread.on('exit', () => {
       this.#thread = undefined
-      this.#waiting = false
+      this.#state = 'idle'
     })
     thread.unref()
     return thread
