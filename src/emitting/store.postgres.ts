@@ -2,8 +2,8 @@ import { CompiledQuery } from 'kysely'
 import type { QueryResultRow } from 'pg'
 import type { Clock } from '../clock.ts'
 import type { PostgresDatabase } from '../storage/database.ts'
-import { arrayLiteral, type Element } from '../storage/postgres/array-literal.ts'
-import type { BindMessage } from '../storage/postgres/bind-message.ts'
+import { arrayLiteral } from '../storage/postgres/array-literal.ts'
+import type { Column } from '../storage/postgres/bind-message.ts'
 import { queryBound } from '../storage/postgres/bound-query.ts'
 import { claimSessions, type ClaimerList } from '../storage/postgres/claim-session.ts'
 import { Claimer } from '../storage/postgres/claimer.ts'
@@ -216,15 +216,17 @@ export function postgresQueue({ database, clock, onError }: PostgresQueueParts):
     },
     async complete(completions) {
       try {
-        await queryBound(pool, complete, (message) => writeCompletions(message, completions), completeTimeout)
+        await queryBound(pool, complete, sorted(completions), completionColumns, completeTimeout)
       } catch (error) {
         throw translateError(error)
       }
     },
     async completeWithin(tx, completions) {
-      const query = prepare(CompiledQuery.raw(completeAndTell, columnsOf(completions)))
-      const { rows } = (await tx.executeQuery(query)) as { rows: { delivery: number }[] }
-      return new Set(rows.map(({ delivery }) => delivery))
+      const rows = sorted(completions)
+      const values = completionColumns.map(({ read }) => arrayLiteral(rows.map((row) => read(row))))
+      const query = prepare(CompiledQuery.raw(completeAndTell, values))
+      const told = (await tx.executeQuery(query)) as { rows: { delivery: number }[] }
+      return new Set(told.rows.map(({ delivery }) => delivery))
     },
     sure: () => claimer.sure,
     leave: () => claimer.close(),
@@ -242,46 +244,25 @@ export function postgresQueue({ database, clock, onError }: PostgresQueueParts):
   }
 }
 
-/** Writes the arrays of `complete`, in the order of its parameters. */
-function writeCompletions(message: BindMessage, completions: readonly Completion[]): BindMessage {
-  // In one order, so that two processes that write down the same do not wait for each other.
-  const sorted = completions.toSorted((a, b) => a.delivery.id - b.delivery.id)
-  return message
-    .begin(complete.name, 14)
-    .bigints(sorted, ({ delivery }) => delivery.id)
-    .integers(sorted, ({ delivery }) => delivery.number)
-    .texts(sorted, ({ status }) => status)
-    .bigints(sorted, ({ dueAt }) => dueAt)
-    .bigints(sorted, ({ finishedAt }) => finishedAt)
-    .bigints(sorted, ({ attempt }) => attempt.at)
-    .integers(sorted, ({ attempt }) => attempt.durationMs)
-    .integers(sorted, ({ attempt }) => attempt.status)
-    .texts(sorted, ({ attempt }) => attempt.error)
-    .texts(sorted, ({ attempt }) => attempt.failure)
-    .texts(sorted, ({ attempt }) => attempt.phases)
-    .texts(sorted, ({ attempt }) => attempt.requestHeaders)
-    .texts(sorted, ({ attempt }) => attempt.responseHeaders)
-    .bytes(sorted, ({ attempt }) => attempt.responseBody)
-}
+/** In the order of the parameters of `complete`. */
+const completionColumns: readonly Column<Completion>[] = [
+  { kind: 'bigints', read: ({ delivery }) => delivery.id },
+  { kind: 'integers', read: ({ delivery }) => delivery.number },
+  { kind: 'texts', read: ({ status }) => status },
+  { kind: 'bigints', read: ({ dueAt }) => dueAt },
+  { kind: 'bigints', read: ({ finishedAt }) => finishedAt },
+  { kind: 'bigints', read: ({ attempt }) => attempt.at },
+  { kind: 'integers', read: ({ attempt }) => attempt.durationMs },
+  { kind: 'integers', read: ({ attempt }) => attempt.status },
+  { kind: 'texts', read: ({ attempt }) => attempt.error },
+  { kind: 'texts', read: ({ attempt }) => attempt.failure },
+  { kind: 'texts', read: ({ attempt }) => attempt.phases },
+  { kind: 'texts', read: ({ attempt }) => attempt.requestHeaders },
+  { kind: 'texts', read: ({ attempt }) => attempt.responseHeaders },
+  { kind: 'bytes', read: ({ attempt }) => attempt.responseBody },
+]
 
-function columnsOf(completions: readonly Completion[]): unknown[] {
-  // In one order, so that two processes that write down the same do not wait for each other.
-  const sorted = completions.toSorted((a, b) => a.delivery.id - b.delivery.id)
-  const column = (of: (completion: Completion) => Element): string => arrayLiteral(sorted.map(of))
-  return [
-    column(({ delivery }) => delivery.id),
-    column(({ delivery }) => delivery.number),
-    column(({ status }) => status),
-    column(({ dueAt }) => dueAt),
-    column(({ finishedAt }) => finishedAt),
-    column(({ attempt }) => attempt.at),
-    column(({ attempt }) => attempt.durationMs),
-    column(({ attempt }) => attempt.status),
-    column(({ attempt }) => attempt.error),
-    column(({ attempt }) => attempt.failure),
-    column(({ attempt }) => attempt.phases),
-    column(({ attempt }) => attempt.requestHeaders),
-    column(({ attempt }) => attempt.responseHeaders),
-    column(({ attempt }) => attempt.responseBody),
-  ]
+/** In one order, so that two processes that write down the same do not wait for each other. */
+function sorted(completions: readonly Completion[]): Completion[] {
+  return completions.toSorted((a, b) => a.delivery.id - b.delivery.id)
 }

@@ -4,7 +4,7 @@ import type { Pool, PoolClient, QueryConfig, QueryResultRow } from 'pg'
 import type { Clock } from '../clock.ts'
 import type { PostgresDatabase, Tx } from '../storage/database.ts'
 import { arrayLiteral } from '../storage/postgres/array-literal.ts'
-import type { BindMessage } from '../storage/postgres/bind-message.ts'
+import type { Column } from '../storage/postgres/bind-message.ts'
 import { queryBound } from '../storage/postgres/bound-query.ts'
 import { claimSessions, type ClaimerList } from '../storage/postgres/claim-session.ts'
 import { Claimer } from '../storage/postgres/claimer.ts'
@@ -192,19 +192,20 @@ export function postgresInbox({ database, clock, onError }: PostgresInboxParts):
   }
 }
 
+/** In the order of the statement's parameters. */
+const keptColumns: readonly Column<IncomingEvent>[] = [
+  { kind: 'texts', read: ({ source }) => source },
+  { kind: 'texts', read: ({ eventId }) => eventId },
+  { kind: 'texts', read: ({ type }) => type },
+  { kind: 'texts', read: ({ contentType }) => contentType },
+  { kind: 'texts', read: ({ headers }) => headers },
+  { kind: 'bigints', read: ({ receivedAt }) => receivedAt },
+  { kind: 'texts', read: ({ status }) => status },
+  { kind: 'bigints', read: ({ dueAt }) => dueAt },
+  { kind: 'texts', read: ({ orderKey }) => orderKey },
+  { kind: 'bytes', read: ({ payload }) => payload },
+]
+
 function insertAll(on: Pool | PoolClient, events: readonly IncomingEvent[]): Promise<number> {
-  const write = (message: BindMessage): BindMessage =>
-    message
-      .begin(keepStatement.name, 10)
-      .texts(events, ({ source }) => source)
-      .texts(events, ({ eventId }) => eventId)
-      .texts(events, ({ type }) => type)
-      .texts(events, ({ contentType }) => contentType)
-      .texts(events, ({ headers }) => headers)
-      .bigints(events, ({ receivedAt }) => receivedAt)
-      .texts(events, ({ status }) => status)
-      .bigints(events, ({ dueAt }) => dueAt)
-      .texts(events, ({ orderKey }) => orderKey)
-      .bytes(events, ({ payload }) => payload)
-  return queryBound(on, keepStatement, write, keepTimeout)
+  return queryBound(on, keepStatement, events, keptColumns, keepTimeout)
 }

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { PoolClient } from 'pg'
+import type { Column } from '../../src/storage/postgres/bind-message.ts'
 import { queryBound } from '../../src/storage/postgres/bound-query.ts'
 import { openPool, type OpenPool } from '../../src/storage/postgres/pool.ts'
 import { engines, type TestDatabase } from '../harness/engines.ts'
@@ -23,6 +24,12 @@ const insert = {
     select place, text, small, number, bytes from unnest($1::text[], $2::integer[], $3::bigint[], $4::bytea[])
       with ordinality as t (text, small, number, bytes, place)`,
 }
+const columns: readonly Column<Row>[] = [
+  { kind: 'texts', read: ({ text }) => text },
+  { kind: 'integers', read: ({ small }) => small },
+  { kind: 'bigints', read: ({ number }) => number },
+  { kind: 'bytes', read: ({ bytes }) => bytes },
+]
 const timeout = 10_000
 
 describe('batches as binary arrays', { skip: !postgres }, () => {
@@ -44,19 +51,7 @@ describe('batches as binary arrays', { skip: !postgres }, () => {
     await database.drop()
   })
 
-  const keep = (rows: readonly Row[]): Promise<number> =>
-    queryBound(
-      client,
-      insert,
-      (message) =>
-        message
-          .begin(insert.name, 4)
-          .texts(rows, ({ text }) => text)
-          .integers(rows, ({ small }) => small)
-          .bigints(rows, ({ number }) => number)
-          .bytes(rows, ({ bytes }) => bytes),
-      timeout,
-    )
+  const keep = (rows: readonly Row[]): Promise<number> => queryBound(client, insert, rows, columns, timeout)
 
   async function through(rows: readonly Row[]): Promise<Row[]> {
     await client.query('truncate bound')

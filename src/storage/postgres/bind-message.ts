@@ -4,6 +4,13 @@ const oids = { text: 25, integer: 23, bigint: 20, bytea: 17 } as const
 /** Bytes that a message begins with. */
 const leastBuffer = 16 * 1024
 
+/** A column of a batch, and what of a row stands in it. Integers have 32 bits; bigints are integers that a double holds exactly. */
+export type Column<Row> =
+  | { kind: 'texts'; read: (row: Row) => string | null }
+  | { kind: 'integers'; read: (row: Row) => number | null }
+  | { kind: 'bigints'; read: (row: Row) => number | null }
+  | { kind: 'bytes'; read: (row: Row) => Uint8Array | null }
+
 /**
  * The message that gives a prepared statement its values, for statements that take a batch as one array for each column.
  * The arrays are binary, which neither side has to escape or to parse, and the buffer is used again for the next
@@ -15,8 +22,24 @@ export class BindMessage {
   #buffer = Buffer.allocUnsafeSlow(leastBuffer)
   #end = 0
 
-  /** Begins anew. @param parameters how many arrays will follow, each by one of the calls below, in their order. */
-  begin(statement: string, parameters: number): this {
+  /** Writes it anew: one array for each column. The bytes are its own until the next one is written. */
+  write<Row>(statement: string, rows: readonly Row[], columns: readonly Column<Row>[]): Uint8Array {
+    this.#begin(statement, columns.length)
+    for (const column of columns) {
+      if (column.kind === 'texts') this.#texts(rows, column.read)
+      else if (column.kind === 'integers') this.#integers(rows, column.read)
+      else if (column.kind === 'bigints') this.#bigints(rows, column.read)
+      else this.#bytes(rows, column.read)
+    }
+    return this.#finish()
+  }
+
+  /** Bytes that it keeps for the next one. */
+  get capacity(): number {
+    return this.#buffer.length
+  }
+
+  #begin(statement: string, parameters: number): void {
     this.#end = 0
     this.#ensure(64 + 3 * statement.length)
     this.#buffer[0] = 0x42 // 'B'; the length is written at the end.
@@ -28,10 +51,9 @@ export class BindMessage {
     this.#int16(1)
     this.#int16(1)
     this.#int16(parameters)
-    return this
   }
 
-  texts<Row>(rows: readonly Row[], read: (row: Row) => string | null): this {
+  #texts<Row>(rows: readonly Row[], read: (row: Row) => string | null): void {
     const start = this.#beginArray(rows.length, oids.text)
     let last: string | null = null
     let [from, to] = [0, 0]
@@ -55,11 +77,10 @@ export class BindMessage {
       to = this.#end
       last = text
     }
-    return this.#endArray(start)
+    this.#endArray(start)
   }
 
-  /** Integers of 32 bits. */
-  integers<Row>(rows: readonly Row[], read: (row: Row) => number | null): this {
+  #integers<Row>(rows: readonly Row[], read: (row: Row) => number | null): void {
     const start = this.#beginArray(rows.length, oids.integer)
     this.#ensure(8 * rows.length)
     for (const row of rows) {
@@ -67,11 +88,10 @@ export class BindMessage {
       this.#int32(value === null ? -1 : 4)
       if (value !== null) this.#int32(value)
     }
-    return this.#endArray(start)
+    this.#endArray(start)
   }
 
-  /** Integers that a double holds exactly. */
-  bigints<Row>(rows: readonly Row[], read: (row: Row) => number | null): this {
+  #bigints<Row>(rows: readonly Row[], read: (row: Row) => number | null): void {
     const start = this.#beginArray(rows.length, oids.bigint)
     this.#ensure(12 * rows.length)
     for (const row of rows) {
@@ -82,10 +102,10 @@ export class BindMessage {
       this.#int32(high)
       this.#int32(value - high * 2 ** 32)
     }
-    return this.#endArray(start)
+    this.#endArray(start)
   }
 
-  bytes<Row>(rows: readonly Row[], read: (row: Row) => Uint8Array | null): this {
+  #bytes<Row>(rows: readonly Row[], read: (row: Row) => Uint8Array | null): void {
     const start = this.#beginArray(rows.length, oids.bytea)
     for (const row of rows) {
       const bytes = read(row)
@@ -95,19 +115,13 @@ export class BindMessage {
       this.#buffer.set(bytes, this.#end)
       this.#end += length
     }
-    return this.#endArray(start)
+    this.#endArray(start)
   }
 
-  /** The message, until the next one is begun. */
-  finish(): Uint8Array {
+  #finish(): Uint8Array {
     this.#ensure(2).#int16(0) // What it answers comes as text.
     this.#buffer.writeInt32BE(this.#end - 1, 1)
     return this.#buffer.subarray(0, this.#end)
-  }
-
-  /** Bytes that it keeps for the next one. */
-  get capacity(): number {
-    return this.#buffer.length
   }
 
   #beginArray(length: number, oid: number): number {
@@ -125,9 +139,8 @@ export class BindMessage {
     return start
   }
 
-  #endArray(start: number): this {
+  #endArray(start: number): void {
     this.#buffer.writeInt32BE(this.#end - start - 4, start)
-    return this
   }
 
   #ensure(bytes: number): this {

@@ -1,5 +1,5 @@
 import pg, { type Connection, type Pool, type PoolClient } from 'pg'
-import { BindMessage } from './bind-message.ts'
+import { BindMessage, type Column } from './bind-message.ts'
 import { parseOnce, runOwn, type Answer } from './own-query.ts'
 
 /** A statement without rows that every connection keeps prepared. */
@@ -59,17 +59,19 @@ class BoundQuery extends pg.Query {
 }
 
 /**
- * Runs `insert`, `update` or `delete` with the arrays that `write` gives it, and resolves with the number of rows that it changed.
+ * Runs `insert`, `update` or `delete` with one array for each column of the rows, and resolves with the number of rows that it changed.
  * @param timeout milliseconds; beyond them the connection is given up.
  */
-export async function queryBound(
+export async function queryBound<Row>(
   on: Pool | PoolClient,
   statement: PreparedStatement,
-  write: (message: BindMessage) => BindMessage,
+  rows: readonly Row[],
+  columns: readonly Column<Row>[],
   timeout: number,
 ): Promise<number> {
   const message = spare.pop() ?? new BindMessage()
-  const count = await runOwn(on, new BoundQuery(statement, write(message).finish(), timeout))
+  const bytes = message.write(statement.name, rows, columns)
+  const count = await runOwn(on, new BoundQuery(statement, bytes, timeout))
   // It was read to its end. After an error it may still be on its way: then the collector has it.
   if (message.capacity <= mostKept && spare.length < mostSpare) spare.push(message)
   return count
