@@ -64,7 +64,7 @@ export async function startService(parts: ServiceParts): Promise<Service> {
   if (!masterSecrets) throw new ConfigurationError(['POSTERN_SECRET is missing'])
 
   const database = await openDatabase(configuration.databaseUrl, {
-    onError: (error) => log.warn({ err: error }, 'a database connection failed'),
+    onError: (error) => log.warn({ err: error }, 'the database failed in the background'),
   })
   const running: Running = { database, log, workers: [] }
   try {

@@ -14,5 +14,5 @@ export async function openDatabase(url: string, options: PostgresOptions = {}): 
   }
   const file = /^sqlite:(?:\/\/(?=\/))?(.+)$/.exec(url)?.[1]
   if (!file) throw new Error(`DATABASE_URL is neither sqlite:FILE nor postgres://…: ${url.split(':')[0]}:…`)
-  return openSqlite(resolve(file))
+  return openSqlite(resolve(file), options.onError)
 }

@@ -8,6 +8,7 @@ import { after, before, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import type { SqliteDatabase } from '../../src/storage/database.ts'
+import { Checkpointer } from '../../src/storage/sqlite/checkpointer.ts'
 import { mostLogPages, SqliteConnection } from '../../src/storage/sqlite/connection.ts'
 import { openSqlite } from '../../src/storage/sqlite/database.ts'
 
@@ -79,6 +80,28 @@ test('little is not worth a write to the disk', { timeout: 20_000 }, async () =>
   }
   assert.equal(readLog().checkpointed, checkpointed)
 })
+
+test(
+  'a thread that cannot do its work is told of once, and not begun again',
+  { timeout: 20_000 },
+  async () => {
+    const told = Promise.withResolvers<Error>()
+    const errors: Error[] = []
+    const checkpointer = new Checkpointer(join(folder, 'nowhere', 'postern.db'), (error) => {
+      errors.push(error)
+      told.resolve(error)
+    })
+    // The thread alone keeps no process going.
+    const going = setInterval(() => undefined, 1_000)
+    checkpointer.noteWritten()
+    assert.match((await told.promise).message, /commits write the log back/)
+    checkpointer.noteWritten()
+    await wait(50)
+    await checkpointer.close()
+    clearInterval(going)
+    assert.equal(errors.length, 1)
+  },
+)
 
 test('a process that has nothing else to do closes the file before it ends', async () => {
   const opener = new URL('../../src/storage/sqlite/database.ts', import.meta.url).href

@@ -19,17 +19,23 @@ port.on('message', (message: 'look' | 'close') => {
     port.close()
     return
   }
-  look()
-  port.postMessage('looked')
+  port.postMessage(look())
 })
 
-function look(): void {
+/** What a look came to: the message of what went wrong, if anything did. */
+export interface Looked {
+  failed: string | undefined
+}
+
+function look(): Looked {
   try {
     // NOOP tells the pages of the log and those that were written back, and does nothing (https://sqlite.org/pragma.html#pragma_wal_checkpoint).
     const state = connection.get<{ log: number; checkpointed: number }>('pragma wal_checkpoint(noop)')!
     if (state.log - state.checkpointed >= worth(state.log)) connection.get('pragma wal_checkpoint(passive)')
+    return { failed: undefined }
   } catch (error) {
-    // The file is locked, or the disk is full: nothing is lost, and whoever writes is told.
+    // A full disk, or a file that is gone: the log keeps what it has.
     if (!(error instanceof StorageUnavailable)) throw error
+    return { failed: error.message }
   }
 }

@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import { systemClock, type Clock } from '../../clock.ts'
+import type { Looked } from './checkpointer-thread.ts'
 
 /** Milliseconds between a look at the log and the next, while there is writing. */
 const between = 10
@@ -13,13 +14,18 @@ const between = 10
 export class Checkpointer {
   readonly #file: string
   readonly #clock: Clock
+  readonly #onError: (error: Error) => void
   #thread: Worker | undefined
   /** Whether a look is to come, is under way, and is to be followed by another, since there was writing meanwhile. */
   #state: 'idle' | 'waiting' | 'looking' | 'looking and again' = 'idle'
+  #failing = false
+  /** Also when the thread has died: then only commits do it. */
   #closed = false
 
-  constructor(file: string, clock: Clock = systemClock) {
+  /** @param onError told of the first look of several that fails, and when the thread dies */
+  constructor(file: string, onError: (error: Error) => void, clock: Clock = systemClock) {
     this.#file = file
+    this.#onError = onError
     this.#clock = clock
   }
 
@@ -51,7 +57,10 @@ export class Checkpointer {
     this.#thread.postMessage('look', [])
   }
 
-  #looked(): void {
+  #looked({ failed }: Looked): void {
+    if (failed !== undefined && !this.#failing)
+      this.#onError(new Error(`the log was not written back: ${failed}`))
+    this.#failing = failed !== undefined
     const again = this.#state === 'looking and again'
     this.#state = 'idle'
     if (again) this.noteWritten()
@@ -63,13 +72,14 @@ export class Checkpointer {
       name: 'checkpointer',
       resourceLimits: { maxYoungGenerationSizeMb: 1 },
     })
-    thread.on('message', () => this.#looked())
-    // Nobody waits for it, and the next write begins another.
-    thread.on('error', () => undefined)
-    thread.on('exit', () => {
-      this.#thread = undefined
-      this.#state = 'idle'
+    thread.on('message', (looked: Looked) => this.#looked(looked))
+    thread.on('error', (error) => {
+      this.#closed = true
+      this.#onError(
+        new Error('from now on commits write the log back: the thread has died', { cause: error }),
+      )
     })
+    thread.on('exit', () => (this.#thread = undefined))
     thread.unref()
     return thread
   }

@@ -26,13 +26,14 @@ const longestHold = 5_000
  * Opens an SQLite file with three connections: one that reads, one for the service's own writes (synchronous batches)
  * and one for asynchronous transactions. Batches and transactions never share a connection, since a statement on the
  * connection of an open transaction joins it; the gate lets one of them write at a time.
+ * @param onError told of what fails in the background, which nobody else would see
  */
-export function openSqlite(file: string): SqliteDatabase {
+export function openSqlite(file: string, onError: (error: Error) => void = () => undefined): SqliteDatabase {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
   const batches = new SqliteConnection(file)
   const transactions = new SqliteConnection(file)
   const readConnection = new SqliteConnection(file, { readOnly: true })
-  const checkpointer = new Checkpointer(file)
+  const checkpointer = new Checkpointer(file, onError)
   const gate = new WriteGate(systemClock, () => checkpointer.noteWritten())
   const signals = new LocalSignals()
   const writer = new SqliteWriter(file)
