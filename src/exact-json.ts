@@ -19,13 +19,11 @@ function keepNumber(_key: string, value: unknown, context?: { source: string }):
     : value
 }
 
-/** Whether a value is a number that was kept as it was written. */
-export function isRawNumber(value: object): value is { rawJSON: string } {
-  return isRaw(value)
-}
-
 // TypeScript's library does not know these yet.
-const { rawJSON: raw, isRawJSON: isRaw } = JSON as unknown as {
+const { rawJSON: raw, isRawJSON } = JSON as unknown as {
   rawJSON(this: void, text: string): object
   isRawJSON(this: void, value: object): value is { rawJSON: string }
 }
+
+/** Whether a value is a number that was kept as it was written. */
+export { isRawJSON as isRawNumber }

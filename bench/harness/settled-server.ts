@@ -5,7 +5,7 @@ const segments = 100
 
 /**
  * Puts a new server into the state of one that has worked for a while, which writes into segments of its log that it has
- * had before. A new one makes each segment anew, for which all commits wait: some 15 ms for every 16 MiB.
+ * had before. A new one makes each segment anew, for which all commits wait.
  * https://www.postgresql.org/docs/current/wal-configuration.html
  */
 export async function settle(server: string): Promise<void> {
