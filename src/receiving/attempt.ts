@@ -1,8 +1,8 @@
 import type { Clock } from '../clock.ts'
 import type { Sharing, Part, Tx } from '../storage/database.ts'
 import type { Log } from '../telemetry/log.ts'
-import type { EmittedEvent, HandlerContext } from './config.ts'
-import { noProviderToken } from './declared-handlers.ts'
+import type { EmittedEvent } from './config.ts'
+import { ContextOfHandler } from './handler-context.ts'
 import { lazyLog } from './handler-log.ts'
 import { LazySignal } from './lazy-signal.ts'
 import {
@@ -118,27 +118,18 @@ async function runHandlers(
     })
     aborted.onAbort = cancel
     let ended = false
-    const context: HandlerContext = {
-      // The service's own tables are not the user's business: they see theirs.
-      tx: part.tx as unknown as HandlerContext['tx'],
-      emit(one) {
-        aborted.throwIfAborted()
-        if (ended) {
-          const error = new EmittedTooLate(one.type)
-          // Whoever called it may be a promise that nobody looks at.
-          handlerLog.error({ err: error }, 'an event was not emitted')
-          throw error
-        }
-        emitted.push(checked(one))
-      },
-      get signal() {
-        return aborted.signal
-      },
-      providerToken: noProviderToken,
-      log: handlerLog,
+    const emit = (one: EmittedEvent): void => {
+      aborted.throwIfAborted()
+      if (ended) {
+        const error = new EmittedTooLate(one.type)
+        // Whoever called it may be a promise that nobody looks at.
+        handlerLog.error({ err: error }, 'an event was not emitted')
+        throw error
+      }
+      emitted.push(checked(one))
     }
     try {
-      await handle(event, context)
+      await handle(event, new ContextOfHandler(part.tx, emit, handlerLog, aborted))
     } finally {
       ended = true
       cancel()

@@ -1,3 +1,4 @@
+import { computedProperty } from '../computed-property.ts'
 import { readKeptHeaders } from '../events/verification.ts'
 import type { ReceivedEvent } from './config.ts'
 import type { ClaimedEvent } from './store.ts'
@@ -10,21 +11,33 @@ export type Received = Pick<
 
 /** What a handler gets of an event. The body is parsed at the first look at it. */
 export function receivedEvent(claimed: Received): ReceivedEvent {
-  const raw = Buffer.from(claimed.payload.buffer, claimed.payload.byteOffset, claimed.payload.byteLength)
-  const { headers } = readKeptHeaders(claimed.headers)
-  let parsed: { value: unknown } | undefined
-  return {
-    id: claimed.eventId,
-    type: claimed.type,
-    source: claimed.source,
-    raw,
-    headers,
-    receivedAt: new Date(claimed.receivedAt),
-    attempt: claimed.attempts,
-    get payload() {
-      parsed ??= { value: parse(raw, headers['content-type']) }
-      return parsed.value
-    },
+  return new EventOfHandler(claimed)
+}
+
+class EventOfHandler implements ReceivedEvent {
+  static readonly #payload = computedProperty<EventOfHandler>((event) => {
+    event.#parsed ??= { value: parse(event.raw, event.headers['content-type']) }
+    return event.#parsed.value
+  })
+  readonly id: string
+  readonly type: string
+  readonly source: string
+  readonly raw: Buffer
+  readonly headers: Readonly<Record<string, string>>
+  readonly receivedAt: Date
+  readonly attempt: number
+  declare readonly payload: unknown
+  #parsed: { value: unknown } | undefined
+
+  constructor({ eventId, type, source, payload, headers, receivedAt, attempts }: Received) {
+    this.id = eventId
+    this.type = type
+    this.source = source
+    this.raw = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength)
+    this.headers = readKeptHeaders(headers).headers
+    this.receivedAt = new Date(receivedAt)
+    this.attempt = attempts
+    Object.defineProperty(this, 'payload', EventOfHandler.#payload)
   }
 }
 

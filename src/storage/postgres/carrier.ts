@@ -42,7 +42,7 @@ export function carriersOn(pool: Pool, shares: ConnectionShares, together = quer
       if (unsent.length > 0) client.query(unsent.splice(0).join('; '), () => undefined)
     }
     return {
-      wanted: false,
+      wanted: () => false,
       enter() {
         parts += 1
         failed = false

@@ -23,7 +23,7 @@ export interface Carrier {
   /** Rolls everything back, whatever state it is in; `broken` when a statement is still under way. Never throws. */
   drop(broken?: boolean): Promise<void>
   /** Whether somebody waits for what this transaction holds, so that it had better end soon. */
-  readonly wanted: boolean
+  wanted(): boolean
 }
 
 /**

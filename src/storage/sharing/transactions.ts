@@ -114,7 +114,7 @@ export class SharedTransactions<Note> implements Sharing<Note>, Host<Note>, Batc
     if (group.alone) return void this.#close(group)
     const now = this.scheduler.elapsed()
     const takesMore =
-      group.parts < mostParts[this.engine] && now - group.since < longestGroup && !group.carrier.wanted
+      group.parts < mostParts[this.engine] && now - group.since < longestGroup && !group.carrier.wanted()
     if (!takesMore) return void this.#close(group)
     if (now - group.burst < longestBurst) return this.#next(group)
     this.scheduler.soon(() => {

@@ -24,9 +24,7 @@ export function carriersOn(
       if (!connection.inTransaction) throw new EndedUnderItsParts()
     }
     return {
-      get wanted() {
-        return gate.urgent
-      },
+      wanted: () => gate.urgent,
       enter() {
         mustBeOpen()
         connection.run('savepoint postern_part')
