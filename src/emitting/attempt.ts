@@ -94,12 +94,11 @@ export function createAttempt({ agent, clock }: { agent: OutboundAgent; clock: C
       responseLimit,
       maySend,
     })
-    const onCut = (reason: Error): void => exchange.cut(reason)
-    cut.add(onCut)
+    const unlisten = cut.add((reason) => exchange.cut(reason))
     const cancel = clock.after(timeout, () => exchange.cut(new OutOfTime()))
     const outcome = await exchange.ended
     cancel()
-    cut.delete(onCut)
+    unlisten()
     cut.throwIfIt(outcome.error)
     if (outcome.error instanceof NotSent) throw outcome.error
 

@@ -1,9 +1,11 @@
+import { Slots } from '../slots.ts'
+
 /**
  * Says once to all who listen that what they do is to be broken off. As AbortSignal, for many at a time: adding a listener
  * there looks at all that are there already.
  */
 export class Cut {
-  readonly #listeners = new Set<(reason: Error) => void>()
+  readonly #listeners = new Slots<(reason: Error) => void>()
   #reason: Error | undefined
 
   /** Why; `undefined` as long as it has not happened. */
@@ -17,17 +19,13 @@ export class Cut {
     if (reason !== undefined && error === reason) throw reason
   }
 
-  add(listener: (reason: Error) => void): void {
-    this.#listeners.add(listener)
-  }
-
-  delete(listener: (reason: Error) => void): void {
-    this.#listeners.delete(listener)
+  /** Returns the function that ends listening. */
+  add(listener: (reason: Error) => void): () => void {
+    return this.#listeners.add(listener)
   }
 
   now(reason: Error): void {
     this.#reason ??= reason
-    for (const listener of this.#listeners) listener(this.#reason)
-    this.#listeners.clear()
+    for (const listener of this.#listeners.all()) listener(this.#reason)
   }
 }

@@ -3,6 +3,7 @@ import type { Worker } from '../http/room.ts'
 import { NotSent } from '../network/exchange.ts'
 import type { Database } from '../storage/database.ts'
 import type { Log } from '../telemetry/log.ts'
+import { UnderWay } from '../under-way.ts'
 import { withoutPayload, type Attempt, type AttemptResult } from './attempt.ts'
 import { Completions, type Following } from './completions.ts'
 import { Cut } from './cut.ts'
@@ -58,7 +59,7 @@ export class Dispatcher implements Worker {
   readonly #supply: Supply
   /** Lanes that have something waiting and may have a place for it, in turn. */
   readonly #ready = new Set<Lane>()
-  readonly #underWay = new Set<Promise<void>>()
+  readonly #underWay = new UnderWay()
   readonly #timers = new Set<() => void>()
   #running = 0
   #suspects = 0
@@ -139,7 +140,7 @@ export class Dispatcher implements Worker {
     if (deadline.aborted) giveUp()
     else deadline.addEventListener('abort', giveUp, { once: true })
     await this.#supply.stop()
-    await Promise.all(this.#underWay)
+    await this.#underWay.none()
     deadline.removeEventListener('abort', giveUp)
     await this.#parts.queue.leave()
     await this.#parts.close()
@@ -231,9 +232,7 @@ export class Dispatcher implements Worker {
       if (lane.waiting > 0) this.#ready.add(lane)
       this.#pump()
     }
-    const work = this.#carryOut(queued, lane, destination, end)
-    this.#underWay.add(work)
-    void work.then(() => this.#underWay.delete(work))
+    void this.#underWay.add(this.#carryOut(queued, lane, destination, end))
   }
 
   async #carryOut(

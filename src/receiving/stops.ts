@@ -1,20 +1,21 @@
+import { Slots } from '../slots.ts'
+
 type Stop = (reason: Error) => void
 
 /** What is under way, to be ended all at once. Cheaper than a signal that each attempt would listen to. */
 export class Stops {
-  readonly #stops = new Set<Stop>()
+  readonly #stops = new Slots<Stop>()
   #reason: Error | undefined
 
   /** Returns the function that takes it out again. @throws the reason, when all has been ended for good. */
   add(stop: Stop): () => void {
     if (this.#reason) throw this.#reason
-    this.#stops.add(stop)
-    return () => this.#stops.delete(stop)
+    return this.#stops.add(stop)
   }
 
   /** Ends what is under way, and with `forGood` whatever comes later. */
   stop(reason: Error, forGood: boolean): void {
     if (forGood) this.#reason = reason
-    for (const stop of this.#stops) stop(reason)
+    for (const stop of this.#stops.all()) stop(reason)
   }
 }

@@ -4,6 +4,7 @@ import type { Database } from '../storage/database.ts'
 import { SharedCommitFailed } from '../storage/sharing/carrier.ts'
 import { StorageUnavailable } from '../storage/unavailable.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
+import { UnderWay } from '../under-way.ts'
 import { attempt, type AttemptParts } from './attempt.ts'
 import { beforeAll, nextKinds, oldestByLane, perRound } from './due-kinds.ts'
 import { giveBack, recordFailure } from './failures.ts'
@@ -65,7 +66,7 @@ export class HandlerWorker implements Worker {
   /** Handlers that have not ended. */
   #running = 0
   /** Events that are dealt with, to the end of their commit. */
-  readonly #underWay = new Set<Promise<void>>()
+  readonly #underWay = new UnderWay()
   readonly #attempts
   #claiming: Promise<void> | undefined
   /** The last kind that got something: the next round begins behind it. */
@@ -102,7 +103,7 @@ export class HandlerWorker implements Worker {
     if (this.#started) return
     this.#started = true
     this.#offSignal = this.#parts.database.onSignal('inbox', () => {
-      if (this.#underWay.size === 0) this.wake()
+      if (this.#underWay.count === 0) this.wake()
       else this.#wakeIn(gather)
     })
     this.wake()
@@ -131,7 +132,7 @@ export class HandlerWorker implements Worker {
     deadline.addEventListener('abort', abort, { once: true })
     await this.#claiming
     await this.#returnUnbegun(this.#lanes.clear())
-    await Promise.all(this.#underWay)
+    await this.#underWay.none()
     deadline.removeEventListener('abort', abort)
     await this.#parts.store.leave()
     await this.#parts.close()
@@ -272,11 +273,8 @@ export class HandlerWorker implements Worker {
           'a received event could not be dealt with',
         ),
       )
-      .finally(() => {
-        end()
-        this.#underWay.delete(run)
-      })
-    this.#underWay.add(run)
+      .finally(end)
+    void this.#underWay.add(run)
   }
 
   /**

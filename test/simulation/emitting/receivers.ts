@@ -64,11 +64,10 @@ export class Receivers {
           if (over) return
           over = true
           call.endedAt = time.now
-          cut.delete(onCut)
+          unlisten()
           then()
         }
-        const onCut = (reason: Error): void => end(() => reject(reason))
-        cut.add(onCut)
+        const unlisten = cut.add((reason) => end(() => reject(reason)))
         process.after(after, () =>
           end(() => {
             call.succeeded = status === 200

@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Slots } from './slots.ts'
+
+test('what was taken out is not there, and its place is used again', () => {
+  const slots = new Slots<{ name: string }>()
+  const names = (): string[] =>
+    slots
+      .all()
+      .map(({ name }) => name)
+      .toSorted()
+  const removeA = slots.add({ name: 'a' })
+  slots.add({ name: 'b' })
+  removeA()
+  slots.add({ name: 'c' })
+  assert.deepEqual(names(), ['b', 'c'])
+  removeA()
+  assert.deepEqual(names(), ['b', 'c'], 'what came to its place afterwards was taken out')
+})
+
+test('the same thing may be in it twice', () => {
+  const slots = new Slots<object>()
+  const one = {}
+  const remove = slots.add(one)
+  slots.add(one)
+  remove()
+  assert.deepEqual(slots.all(), [one])
+})
