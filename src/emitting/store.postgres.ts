@@ -130,7 +130,7 @@ const oldest = `
 const dispatchers: ClaimerList = {
   table: 'dispatchers',
   lockSpace: 7_228,
-  takeOver: () => 'delete from delivery_lanes where dispatcher in (select id from dead)',
+  takeOver: 'delete from delivery_lanes where dispatcher in (select id from dead)',
 }
 
 interface DueRow {

@@ -42,7 +42,7 @@ export class Backlog {
   async #look(now: number): Promise<void> {
     this.#looking = true
     try {
-      this.#dueSince = await this.#read()
+      this.#dueSince = await this.#read(now)
       this.#lookedAt = now
     } catch (error) {
       // Whoever stores the event finds out by itself, and answers for it.
@@ -52,11 +52,11 @@ export class Backlog {
     }
   }
 
-  async #read(): Promise<Map<string, number>> {
+  async #read(now: number): Promise<Map<string, number>> {
     const dueSince = new Map<string, number>()
     let after = beforeAll
     for (let page = 0; page < mostPages; page += 1) {
-      const kinds = await this.#parts.store.pendingKinds(after, perRound)
+      const kinds = await this.#parts.store.pendingKinds(after, perRound, now)
       for (const { source, dueAt } of kinds)
         dueSince.set(source, Math.min(dueAt, dueSince.get(source) ?? dueAt))
       if (kinds.length < perRound) break

@@ -8,11 +8,11 @@ const mostPages = 100
 export const beforeAll: Kind = { source: '', type: '' }
 
 /** The next kinds in turn, from the beginning again behind the last one. */
-export async function nextKinds(store: InboxStore, after: Kind): Promise<PendingKind[]> {
-  const kinds = await store.pendingKinds(after, perRound)
+export async function nextKinds(store: InboxStore, after: Kind, now: number): Promise<PendingKind[]> {
+  const kinds = await store.pendingKinds(after, perRound, now)
   if (kinds.length === perRound || after === beforeAll) return kinds
   const seen = new Set(kinds.map(keyOf))
-  const first = await store.pendingKinds(beforeAll, perRound - kinds.length)
+  const first = await store.pendingKinds(beforeAll, perRound - kinds.length, now)
   return [...kinds, ...first.filter((kind) => !seen.has(keyOf(kind)))]
 }
 
@@ -30,7 +30,7 @@ export async function oldestByLane(
   const atWork = new Set<string>()
   let after = beforeAll
   for (let page = 0; page < mostPages; page += 1) {
-    const kinds = await store.pendingKinds(after, perRound)
+    const kinds = await store.pendingKinds(after, perRound, now)
     for (const { source, type, dueAt } of kinds) {
       const lane = planOf(source, type).lane.key
       if (dueAt <= now) oldest.set(lane, Math.min(dueAt, oldest.get(lane) ?? dueAt))

@@ -33,7 +33,7 @@ export async function recordFailure(
     async (tx) => {
       const held = await tx
         .updateTable('inbox')
-        .set({ claim: null })
+        .set({ claim: null, leased_until: null })
         .where('event', '=', event)
         .where('claim', '=', claim)
         .where('status', '=', 'pending')
@@ -78,7 +78,7 @@ export async function giveBack(
       for (const [claim, events] of Map.groupBy(claimed, (one) => one.claim)) {
         await tx
           .updateTable('inbox')
-          .set((eb) => ({ claim: null, due_at: dueAt, attempts: eb('attempts', '-', 1) }))
+          .set((eb) => ({ claim: null, leased_until: null, due_at: dueAt, attempts: eb('attempts', '-', 1) }))
           .where(
             'event',
             'in',

@@ -1,5 +1,5 @@
-/** The first key of the advisory locks on order keys. */
-const lockSpace = 7_228
+/** The first key of the advisory locks on order keys: no other locks have it, since a key may hash to any number. */
+const lockSpace = 7_229
 
 /** On SQLite: makes the next event of an order key (given twice) pending, when none is. */
 export const advanceOne = `

@@ -13,7 +13,7 @@ import type { IncomingEvent } from './incoming.ts'
 import { ClaimLost } from './interruptions.ts'
 import { advance } from './advance.ts'
 import { advanceAll, lockKeys, orderKeysOf } from './order-keys.ts'
-import type { ClaimedEvent, InboxStore, Kind, PendingKind } from './store.ts'
+import { mostLookedAt, type ClaimedEvent, type InboxStore, type Kind, type PendingKind } from './store.ts'
 
 /** Milliseconds that a batch may take; a database that hangs is answered like one that is gone. */
 const keepTimeout = 10_000
@@ -51,11 +51,13 @@ const keepStatement = {
 /** Each step is one seek in the index, whatever lies between two kinds. */
 const pendingKindsStatement = `
   with recursive kind as (
-    (select source, type, due_at from inbox where status = 'pending' and (source, type) > ($1, $2)
+    (select source, type, due_at from inbox
+      where status = 'pending' and (source, type) > ($1, $2) and (claim is null or leased_until <= $4)
       order by source, type, due_at limit 1)
     union all
     select next.* from kind cross join lateral (
-      select source, type, due_at from inbox where status = 'pending' and (source, type) > (kind.source, kind.type)
+      select source, type, due_at from inbox
+      where status = 'pending' and (source, type) > (kind.source, kind.type) and (claim is null or leased_until <= $4)
       order by source, type, due_at limit 1
     ) next
   )
@@ -63,8 +65,11 @@ const pendingKindsStatement = `
 
 const kindsAtWorkStatement = `
   select source, type from unnest($1::text[], $2::text[]) as kind (source, type) where exists (
-    select from inbox where status = 'pending' and source = kind.source and type = kind.type and due_at > $3
-      and claim is not null
+    select from (
+      select claim, leased_until from inbox where status = 'pending' and source = kind.source and type = kind.type
+      order by due_at limit ${mostLookedAt}
+    ) first
+    where claim is not null and leased_until > $3
   )`
 
 /**
@@ -77,10 +82,11 @@ const claimStatement = `
   ), due as materialized (
     select next.place from want cross join lateral (
       select ctid as place from inbox where status = 'pending' and source = want.source and type = want.type and due_at <= $1
+        and (claim is null or leased_until <= $1)
       order by due_at limit want.count for update skip locked
     ) next
   ), claimed as (
-    update inbox set claim = $2, due_at = want.until, attempts = attempts + 1 from want
+    update inbox set claim = $2, leased_until = want.until, attempts = attempts + 1 from want
     where inbox.ctid = any(array(select place from due)) and inbox.source = want.source and inbox.type = want.type
     returning inbox.event, inbox.claim, inbox.source, inbox.event_id, inbox.type, inbox.attempts, inbox.attempts_before, inbox.order_key
   )
@@ -90,14 +96,14 @@ const claimStatement = `
   from claimed join events on events.id = claimed.event order by claimed.event`
 
 const markStatement = `
-  update inbox set status = 'processed', processed_at = mark.at, claim = null
+  update inbox set status = 'processed', processed_at = mark.at, claim = null, leased_until = null
   from unnest($1::bigint[], $2::text[], $3::bigint[]) as mark (event, claim, at)
   where inbox.event = mark.event and inbox.claim = mark.claim and status = 'pending'`
 
 const claimers: ClaimerList = {
   table: 'inbox_claimers',
   lockSpace: 7_227,
-  takeOver: (now) => `update inbox set claim = null, due_at = ${now}
+  takeOver: `update inbox set claim = null, leased_until = null
     where status = 'pending' and split_part(claim, ':', 1) in (select id::text from dead)`,
 }
 
@@ -157,8 +163,8 @@ export function postgresInbox({ database, clock, onError }: PostgresInboxParts):
         throw translateError(error)
       }
     },
-    pendingKinds: ({ source, type }, limit) =>
-      rows<PendingKind>('inbox_kinds', pendingKindsStatement, [source, type, limit]),
+    pendingKinds: ({ source, type }, limit, now) =>
+      rows<PendingKind>('inbox_kinds', pendingKindsStatement, [source, type, limit, now]),
     kindsAtWork: (kinds, now) =>
       rows<Kind>('inbox_kinds_at_work', kindsAtWorkStatement, [
         kinds.map(({ source }) => source),

@@ -28,7 +28,7 @@ export interface Kind {
 }
 
 export interface PendingKind extends Kind {
-  /** When the earliest of them is, or was, due; claimed ones count by the end of their lease. */
+  /** When the earliest of them that nobody has a lease on is, or was, due. */
   readonly dueAt: number
 }
 
@@ -37,6 +37,12 @@ export interface Wanted extends Kind {
   readonly count: number
   readonly until: number
 }
+
+/**
+ * Events of a kind that are looked at, in the order in which they are due, for one that somebody works on: who claims takes
+ * the first ones.
+ */
+export const mostLookedAt = 500
 
 /** That a claimed event was processed at a time: what its marker says. */
 export interface Mark {
@@ -55,8 +61,8 @@ export interface InboxStore {
    * @throws StorageUnavailable
    */
   keep(events: readonly IncomingEvent[]): Promise<void>
-  /** The kinds that have pending events, in the order of source and type, behind `after`. */
-  pendingKinds(after: Kind, limit: number): Promise<PendingKind[]>
+  /** The kinds that have pending events that nobody has a lease on, in the order of source and type, behind `after`. */
+  pendingKinds(after: Kind, limit: number, now: number): Promise<PendingKind[]>
   /** Which of the kinds have an event that somebody works on. */
   kindsAtWork(kinds: readonly Kind[], now: number): Promise<Kind[]>
   /**

@@ -18,7 +18,7 @@ export async function markUnhandled(
     async (tx) => {
       const marked = await tx
         .updateTable('inbox')
-        .set({ status: 'processed', processed_at: now, claim: null })
+        .set({ status: 'processed', processed_at: now, claim: null, leased_until: null })
         .where('event', 'in', (eb) =>
           eb
             .selectFrom('inbox')
@@ -27,11 +27,12 @@ export async function markUnhandled(
             .where('source', '=', source)
             .where('type', '=', type)
             .where('due_at', '<=', now)
+            .where((of) => of.or([of('claim', 'is', null), of('leased_until', '<=', now)]))
             .orderBy('due_at')
             .limit(step),
         )
         .where('status', '=', 'pending')
-        .where('due_at', '<=', now)
+        .where((of) => of.or([of('claim', 'is', null), of('leased_until', '<=', now)]))
         .returning('order_key as orderKey')
         .execute()
       await advance(database.engine, tx, orderKeysOf(marked))

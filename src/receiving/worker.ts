@@ -179,7 +179,7 @@ export class HandlerWorker implements Worker {
   async #round(): Promise<{ begun: number; more: boolean }> {
     const { store, clock, database, planOf } = this.#parts
     const now = clock.now()
-    const kinds = await nextKinds(store, this.#after)
+    const kinds = await nextKinds(store, this.#after, now)
     const due = kinds.filter(({ dueAt }) => dueAt <= now)
     let marked = 0
     const handled: PendingKind[] = []

@@ -256,10 +256,12 @@ export interface InboxTable {
   attempts: number
   /** Attempts begun before the last reprocessing; the retry schedule counts from here. */
   attempts_before: number
-  /** When it may be claimed; while it is claimed, when the lease ends. */
+  /** When it may be claimed. */
   due_at: number
   /** Who holds the lease: fences a worker that outlived its lease. */
   claim: string | null
+  /** When the lease of whoever holds the claim ends. */
+  leased_until: Generated<number | null>
   processed_at: number | null
   /** Events with the same one are processed one after the other, in the order of receipt. */
   order_key: string | null

@@ -55,7 +55,7 @@ onEachEngine('handlers', (engine) => {
                 await service.database.transaction((other) =>
                   other
                     .updateTable('inbox')
-                    .set({ claim: 'somebody else', due_at: Date.now() })
+                    .set({ claim: 'somebody else', leased_until: Date.now() })
                     .where('event_id', '=', event.id)
                     .execute(),
                 )

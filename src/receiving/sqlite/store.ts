@@ -5,7 +5,7 @@ import type { SqliteDatabase, Tx } from '../../storage/database.ts'
 import { ClaimLost } from '../interruptions.ts'
 import { advance } from '../advance.ts'
 import { orderKeysOf } from '../order-keys.ts'
-import type { ClaimedEvent, InboxStore, Kind, PendingKind } from '../store.ts'
+import { mostLookedAt, type ClaimedEvent, type InboxStore, type Kind, type PendingKind } from '../store.ts'
 import { KeeperClient } from './keeper-client.ts'
 
 /**
@@ -19,22 +19,27 @@ const retryAfter = { locked: 20, failed: 250 }
 // Two seeks: asked for (source, type) > (?, ?), SQLite reads all that equals it first, the whole backlog (measured: 17 ms).
 const nextTypePending = `
   select source, type, due_at as dueAt from inbox where status = 'pending' and source = ? and type > ?
+    and (claim is null or leased_until <= ?)
   order by type, due_at limit 1`
 const nextSourcePending = `
-  select source, type, due_at as dueAt from inbox where status = 'pending' and source > ?
+  select source, type, due_at as dueAt from inbox where status = 'pending' and source > ? and (claim is null or leased_until <= ?)
   order by source, type, due_at limit 1`
 const atWork = `
-  select 1 as found from inbox where status = 'pending' and source = ? and type = ? and due_at > ? and claim is not null limit 1`
+  select 1 as found from (
+    select claim, leased_until from inbox where status = 'pending' and source = ? and type = ? order by due_at limit ${mostLookedAt}
+  ) where claim is not null and leased_until > ? limit 1`
 const claimDue = `
-  update inbox set claim = ?, due_at = ?, attempts = attempts + 1 where event in (
-    select event from inbox where status = 'pending' and source = ? and type = ? and due_at <= ? order by due_at limit ?
+  update inbox set claim = ?, leased_until = ?, attempts = attempts + 1 where event in (
+    select event from inbox where status = 'pending' and source = ? and type = ? and due_at <= ?
+      and (claim is null or leased_until <= ?)
+    order by due_at limit ?
   ) returning event, claim, source, event_id as eventId, type, attempts, attempts_before as attemptsBefore,
     order_key as orderKey`
 const readPayload = 'select payload, headers, created_at as receivedAt from events where id = ?'
 const markOne = `
-  update inbox set status = 'processed', processed_at = ?, claim = null where event = ? and claim = ? and status = 'pending'`
+  update inbox set status = 'processed', processed_at = ?, claim = null, leased_until = null where event = ? and claim = ? and status = 'pending'`
 /** What processes that ended had claimed, since one process works on a file. */
-export const giveBackAll = `update inbox set claim = null, due_at = ? where status = 'pending' and claim is not null`
+export const giveBackAll = `update inbox set claim = null, leased_until = null where status = 'pending' and claim is not null`
 
 type Payload = Pick<ClaimedEvent, 'payload' | 'headers' | 'receivedAt'>
 
@@ -93,12 +98,12 @@ export function sqliteInbox({ database, clock, onError, onMoved }: SqliteInboxPa
       }
     },
     // Each step is one seek, whatever lies between two kinds.
-    async pendingKinds(after, limit) {
+    async pendingKinds(after, limit, now) {
       const kinds: PendingKind[] = []
       for (let last: Kind | undefined = after; last && kinds.length < limit;) {
         const next: PendingKind | undefined =
-          reader.get<PendingKind>(nextTypePending, [last.source, last.type]) ??
-          reader.get<PendingKind>(nextSourcePending, [last.source])
+          reader.get<PendingKind>(nextTypePending, [last.source, last.type, now]) ??
+          reader.get<PendingKind>(nextSourcePending, [last.source, now])
         if (next) kinds.push(next)
         last = next
       }
@@ -111,7 +116,7 @@ export function sqliteInbox({ database, clock, onError, onMoved }: SqliteInboxPa
       database.batch('work', (connection) =>
         wanted.flatMap(({ source, type, count, until }) =>
           connection
-            .all<Omit<ClaimedEvent, keyof Payload>>(claimDue, [claim, until, source, type, now, count])
+            .all<Omit<ClaimedEvent, keyof Payload>>(claimDue, [claim, until, source, type, now, now, count])
             .toSorted((a, b) => a.event - b.event)
             .map((row): ClaimedEvent =>
               Object.assign(row, connection.get<Payload>(readPayload, [row.event])!),
@@ -128,7 +133,7 @@ export function sqliteInbox({ database, clock, onError, onMoved }: SqliteInboxPa
     // One process works on a file: claims from before its start are those of a process that ended.
     async attend() {
       keeper.start()
-      await database.batch('work', (connection) => connection.run(giveBackAll, [clock.now()]))
+      await database.batch('work', (connection) => connection.run(giveBackAll))
     },
     leave: () => Promise.resolve(),
     // What is still spooled is moved at the next start.

@@ -13,6 +13,7 @@ import { replacedRows } from './0011-replaced-rows.ts'
 import { rejectedCounts } from './0012-rejected-counts.ts'
 import { orderOfOneIndex } from './0013-order-of-one-index.ts'
 import { nextActiveSubscriber } from './0014-next-active-subscriber.ts'
+import { leasesApart } from './0015-leases-apart.ts'
 
 /** All migrations, in the order in which they are applied. A released one is never changed. */
 export const migrations: readonly Migration[] = [
@@ -30,4 +31,5 @@ export const migrations: readonly Migration[] = [
   rejectedCounts,
   orderOfOneIndex,
   nextActiveSubscriber,
+  leasesApart,
 ]

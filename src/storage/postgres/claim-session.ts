@@ -6,8 +6,8 @@ export interface ClaimerList {
   table: string
   /** The first key of the advisory lock that each claimer's session holds; the second is the claimer's number. */
   lockSpace: number
-  /** A statement behind `with dead as (… returning id)`, given the time. Its row count is that of the claims. */
-  takeOver: (now: number) => string
+  /** A statement behind `with dead as (… returning id)`, whose row count is that of the claims. */
+  takeOver: string
 }
 
 /** A session of the database that holds the lock of a claimer's number for as long as it lives. Each call may reject. */
@@ -21,7 +21,7 @@ export interface ClaimSession {
   /** Claimers whose locks nobody holds. An answer says that this session lived when it was asked. */
   findMissing(): Promise<number[]>
   /** Strikes those off whose locks nobody holds now. Returns how many claims were theirs. */
-  takeOver(ids: readonly number[], now: number): Promise<number>
+  takeOver(ids: readonly number[]): Promise<number>
   leave(id: number): Promise<void>
   end(): Promise<void>
 }
@@ -53,8 +53,7 @@ export function claimSessions(
     select id, pg_try_advisory_lock(${lockSpace}, id) as held from enlisted`
   const enlistAgain = `select id, pg_try_advisory_lock(${lockSpace}, id) as held from ${table} where id = $1`
   const findMissing = `select id from ${table} claimer where not ${isHeld}`
-  const strike = (now: number): string =>
-    `with dead as (delete from ${table} claimer where id = any($1) and not ${isHeld} returning id) ${takeOver(now)}`
+  const strike = `with dead as (delete from ${table} claimer where id = any($1) and not ${isHeld} returning id) ${takeOver}`
 
   return (onBroken) => {
     const client = newClient({
@@ -80,8 +79,8 @@ export function claimSessions(
         const { rows } = await client.query<{ id: number }>(findMissing)
         return rows.map(({ id }) => id)
       },
-      async takeOver(ids, now) {
-        return (await client.query(strike(now), [ids])).rowCount ?? 0
+      async takeOver(ids) {
+        return (await client.query(strike, [ids])).rowCount ?? 0
       },
       async leave(id) {
         await client.query(`delete from ${table} where id = $1`, [id])

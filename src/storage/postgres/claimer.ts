@@ -194,7 +194,7 @@ export class Claimer {
       if (this.#session !== session) return
       this.#proven(asked)
       const dead = this.#deadOf(ids)
-      if (dead.length > 0 && (await session.takeOver(dead, this.#parts.clock.now()))) this.#listener?.freed()
+      if (dead.length > 0 && (await session.takeOver(dead))) this.#listener?.freed()
       if (this.#session !== session) return
       this.#looking = false
       // Whoever waits cannot use an answer that took too long, or was given before a sleep.

@@ -50,10 +50,9 @@ export function simulatedClaimSessions(world: World, process: VirtualProcess): O
         await asked()
         return claimers.missing()
       },
-      async takeOver(ids, now) {
+      async takeOver(ids) {
         let changes = 0
-        for (const id of ids)
-          if (!claimers.rows.get(id)?.open) changes += await takeOver(world, process, id, now)
+        for (const id of ids) if (!claimers.rows.get(id)?.open) changes += await takeOver(world, process, id)
         return changes
       },
       async leave(id) {
@@ -72,15 +71,14 @@ async function takeOver(
   { claimers, storage, trace }: World,
   { name }: VirtualProcess,
   id: number,
-  now: number,
 ): Promise<number> {
   claimers.rows.delete(id)
   const transaction = storage.begin()
-  const sql = `update inbox set claim = null, due_at = ? where status = 'pending' and claim like ?`
-  let done = storage.run(transaction, sql, [now, `${id}:%`])
+  const sql = `update inbox set claim = null, leased_until = null where status = 'pending' and claim like ?`
+  let done = storage.run(transaction, sql, [`${id}:%`])
   while (done instanceof StoredTransaction) {
     await done.ended
-    done = storage.run(transaction, sql, [now, `${id}:%`])
+    done = storage.run(transaction, sql, [`${id}:%`])
   }
   storage.commit(transaction)
   trace(name, `takes over ${done.changes} of claimer ${id}`)

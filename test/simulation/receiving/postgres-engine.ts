@@ -72,7 +72,7 @@ export function postgresEngine(world: World, process: VirtualProcess, connection
   }
 
   const passingOver = (sql: string): string =>
-    sql.replace('due_at <= ? order by', 'due_at <= ? and not locked(event) order by')
+    sql.replace('leased_until <= ?)\n    order by', 'leased_until <= ?) and not locked(event) order by')
   const readConnection = asConnection((sql, parameters) => storage.read(sql, parameters))
   const inbox = sqliteInbox({
     database: {
@@ -112,7 +112,7 @@ export function postgresEngine(world: World, process: VirtualProcess, connection
     store: {
       commits: 2,
       keep: () => Promise.reject(new Error('not by the worker')),
-      pendingKinds: (after, limit) => ask(() => inbox.pendingKinds(after, limit)),
+      pendingKinds: (after, limit, now) => ask(() => inbox.pendingKinds(after, limit, now)),
       kindsAtWork: (kinds, now) => ask(() => inbox.kindsAtWork(kinds, now)),
       newClaim: () => `${claimer.id}:${world.newName('claim')}`,
       claim: (wanted, claim, now) => ask(() => inbox.claim(wanted, claim, now)),

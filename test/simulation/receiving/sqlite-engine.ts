@@ -161,7 +161,7 @@ export function sqliteEngine(world: World, process: VirtualProcess): Engine {
       newClaim: () => world.newName(process.name),
       // The real one starts a thread that stores what is received; this is what else it does.
       attend: async () => {
-        await batch('work', (connection) => connection.run(giveBackAll, [process.now()]))
+        await batch('work', (connection) => connection.run(giveBackAll))
       },
       close: () => Promise.resolve(),
     },
