@@ -1,4 +1,4 @@
-import type { Tx } from '../storage/database.ts'
+import type { ClosingStatement, Tx } from '../storage/database.ts'
 import type { ClaimListener } from '../storage/postgres/claimer.ts'
 import type { IncomingEvent } from './incoming.ts'
 
@@ -78,10 +78,10 @@ export interface InboxStore {
   /** Takes leases on events that are due, of each kind the oldest first, none that somebody else is just taking. */
   claim(wanted: readonly Wanted[], claim: string, now: number): Promise<ClaimedEvent[]>
   /**
-   * Writes processed-event markers, and lets those go that waited for these events. @throws ClaimLost when one of the claims is
-   * held no more.
+   * Writes processed-event markers, and lets those go that waited for these events. Returns what of it is to go out with the commit.
+   * @throws ClaimLost when one of the claims is held no more, as the returned statement does.
    */
-  mark(tx: Tx, marks: readonly Mark[]): Promise<void>
+  mark(tx: Tx, marks: readonly Mark[]): Promise<ClosingStatement | undefined>
   /** After the last claim has ended. */
   leave(): Promise<void>
   close(): Promise<void>

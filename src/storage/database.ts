@@ -88,11 +88,19 @@ export interface Sharing<Note> {
   begin(options: PartOptions): Part<Note>
 }
 
+/** A statement that goes out together with the commit, on PostgreSQL in one round trip. When it fails, there is none. */
+export interface ClosingStatement {
+  readonly query: CompiledQuery
+  /** What its failure means to those who wait for the commit. */
+  readonly explain: (error: unknown) => unknown
+}
+
 /**
- * The last statements before a commit, for all its parts together: given what each was kept with.
+ * The last statements before a commit, for all its parts together: given what each was kept with. Returns the very last one,
+ * if that is to go out with the commit.
  * @throws when there must be no commit.
  */
-export type Seal<Note> = (tx: Tx, notes: readonly Note[]) => Promise<void>
+export type Seal<Note> = (tx: Tx, notes: readonly Note[]) => Promise<ClosingStatement | undefined>
 
 /** Names of what sleeping workers are woken by. */
 export type Signal = 'inbox' | 'deliveries' | 'jobs'

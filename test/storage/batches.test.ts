@@ -22,7 +22,7 @@ onEachEngine('parts of a single statement', (engine) => {
     await database.transaction((tx) => sql`create table letters (letter text primary key)`.execute(tx))
     sharing = database.share((_, notes) => {
       seals.push([...notes])
-      return Promise.resolve()
+      return Promise.resolve(undefined)
     })
   })
   beforeEach(async () => {

@@ -129,6 +129,7 @@ export function sqliteInbox({ database, clock, onError, onMoved }: SqliteInboxPa
         if (numAffectedRows !== 1n) throw new ClaimLost()
       }
       await advance('sqlite', tx, orderKeysOf(marks))
+      return undefined
     },
     // One process works on a file: claims from before its start are those of a process that ended.
     async attend() {

@@ -1,5 +1,5 @@
 import type { Pool, PoolClient, QueryConfig } from 'pg'
-import type { QueryResult } from 'kysely'
+import type { CompiledQuery, QueryResult } from 'kysely'
 import type { OpenCarrier } from '../sharing/carrier.ts'
 import { translateError } from '../unavailable.ts'
 import { queryBatch } from './batch-query.ts'
@@ -48,10 +48,10 @@ export function carriersOn(pool: Pool, shares: ConnectionShares, together = quer
         failed = false
         unsent.push(part())
       },
-      async run({ sql: text, parameters }) {
+      async run(query) {
         send()
         try {
-          const result = toResult(await client.query(statement(text, parameters as unknown[])))
+          const result = toResult(await client.query(toQuery(query)))
           failed = false
           return result
         } catch (error) {
@@ -92,13 +92,17 @@ export function carriersOn(pool: Pool, shares: ConnectionShares, together = quer
         unsent.push(`release ${part()}`)
       },
       undo: () => void unsent.push(`rollback to ${part()}`, `release ${part()}`),
-      async commit() {
+      async commit(closing) {
         send()
         try {
+          const closed = closing && failureOfQuery(client.query(toQuery(closing.query)))
           // A transaction in which a statement failed answers ROLLBACK to COMMIT, without an error.
           const { command } = await client.query('commit')
-          if (command !== 'COMMIT')
+          if (command !== 'COMMIT') {
+            const failure = await closed
+            if (failure !== undefined) throw closing!.explain(failure)
             throw new Error('a statement in the transaction failed, so it was rolled back')
+          }
         } catch (error) {
           release(true)
           throw translateError(error)
@@ -127,9 +131,17 @@ const names = new Map<string, string>()
 const answersNothing = /^\s*(?:insert|update|delete)\b(?![^]*\breturning\b)/i
 
 /** A single statement, which cannot hide the end of the transaction behind another one; prepared where that is safe. */
-function statement(text: string, values: unknown[]): QueryConfig & { queryMode: 'extended' } {
+function toQuery({ sql: text, parameters }: CompiledQuery): QueryConfig & { queryMode: 'extended' } {
   const name = nameOf(text)
-  return { text, values, queryMode: 'extended', ...(name !== undefined && { name }) }
+  return { text, values: parameters as unknown[], queryMode: 'extended', ...(name !== undefined && { name }) }
+}
+
+/** What a statement failed with, `undefined` when it did not. */
+function failureOfQuery(query: Promise<unknown>): Promise<unknown> {
+  return query.then(
+    () => undefined,
+    (error: unknown) => error,
+  )
 }
 
 function nameOf(text: string): string | undefined {

@@ -1,4 +1,5 @@
 import type { CompiledQuery, QueryResult } from 'kysely'
+import type { ClosingStatement } from '../database.ts'
 import { StorageUnavailable } from '../unavailable.ts'
 
 /** An open transaction of an engine, in which parts take their turns. */
@@ -18,8 +19,8 @@ export interface Carrier {
   keep(queried: boolean): void
   /** @throws when the transaction has ended under its parts. */
   undo(): void
-  /** Resolves when everything is durable. */
-  commit(): Promise<void>
+  /** Resolves when everything is durable. @param closing a statement that goes out first */
+  commit(closing?: ClosingStatement): Promise<void>
   /** Rolls everything back, whatever state it is in; `broken` when a statement is still under way. Never throws. */
   drop(broken?: boolean): Promise<void>
   /** Whether somebody waits for what this transaction holds, so that it had better end soon. */

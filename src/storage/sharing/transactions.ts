@@ -170,11 +170,8 @@ export class SharedTransactions<Note> implements Sharing<Note>, Host<Note>, Batc
       if (kept.length === 0) await carrier.drop()
       else {
         const tx = transactionOver(this.#parts.engine, async (query) => carrier.run(query))
-        await this.#parts.seal(
-          tx,
-          kept.map(({ note }) => note),
-        )
-        await carrier.commit()
+        const notes = kept.map(({ note }) => note)
+        await carrier.commit(await this.#parts.seal(tx, notes))
       }
       for (const { resolve } of kept) resolve()
     } catch (error) {

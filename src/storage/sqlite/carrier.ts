@@ -42,8 +42,13 @@ export function carriersOn(
         connection.run('rollback to postern_part')
         connection.run('release postern_part')
       },
-      async commit() {
+      async commit(closing) {
         mustBeOpen()
+        try {
+          if (closing) execute(connection, closing.query)
+        } catch (error) {
+          throw closing!.explain(error)
+        }
         connection.exec('commit')
         release()
       },
