@@ -76,10 +76,16 @@ const kindsAtWorkStatement = `
 /**
  * What is due is locked first and then found again by its place in the table. As a join the planner would read the whole
  * inbox for it, up to some hundred thousand rows: it takes a guess at how many are due, and they are never more than 256.
+ *
+ * Its commit does not wait for the disk: a claim that a crash of the server undoes was void already, since the session that
+ * held it broke, and whoever marks an event checks the claim. The setting is this transaction's only.
+ * https://www.postgresql.org/docs/current/wal-async-commit.html
  */
 const claimStatement = `
   with want as materialized (
-    select * from unnest($3::text[], $4::text[], $5::integer[], $6::bigint[]) as want (source, type, count, until)
+    select want.* from unnest($3::text[], $4::text[], $5::integer[], $6::bigint[]) as want (source, type, count, until),
+      set_config('synchronous_commit', 'off', true) as durable
+    where durable = 'off'
   ), due as materialized (
     select next.place from want cross join lateral (
       select ctid as place from inbox where status = 'pending' and source = want.source and type = want.type and due_at <= $1
