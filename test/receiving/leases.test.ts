@@ -1,0 +1,90 @@
+// What somebody works on is nobody else's, until the lease ends; then the one who had it can mark nothing.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { systemClock } from '../../src/clock.ts'
+import { openInbox } from '../../src/receiving/inbox.ts'
+import type { IncomingEvent } from '../../src/receiving/incoming.ts'
+import { ClaimLost } from '../../src/receiving/interruptions.ts'
+import type { ClaimedEvent, InboxStore, Mark } from '../../src/receiving/store.ts'
+import type { Database, Sharing } from '../../src/storage/database.ts'
+import { migrate } from '../../src/storage/migrate.ts'
+import { openDatabase } from '../../src/storage/open.ts'
+import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
+
+const kind = { source: 'provider', type: 'order.paid' }
+const beforeAll = { source: '', type: '' }
+const now = 1_800_000_000_000
+const unexpected = (error: unknown): never => assert.fail(String(error))
+
+onEachEngine('leases on received events', (engine) => {
+  let home: TestDatabase
+  let database: Database
+  let inbox: InboxStore
+  let sharing: Sharing<Mark>
+
+  before(async () => {
+    home = await engine.createDatabase()
+    database = await openDatabase(home.url)
+    await migrate(database)
+    inbox = openInbox({ database, clock: systemClock, onError: unexpected, onClaimerError: unexpected })
+    sharing = database.share((tx, marks) => inbox.mark(tx, marks))
+    await inbox.attend({ lost: () => undefined, freed: () => undefined })
+    await inbox.keep(Array.from({ length: 3 }, (_, index) => incoming(`e${index}`, now - 30 + index)))
+  })
+  after(async () => {
+    await inbox.leave()
+    await inbox.close()
+    await database.close()
+    await home.drop()
+  })
+
+  const incoming = (eventId: string, dueAt: number): IncomingEvent => ({
+    ...kind,
+    eventId,
+    contentType: 'application/json',
+    payload: Buffer.from('{}'),
+    headers: '{}',
+    receivedAt: dueAt,
+    status: 'pending',
+    orderKey: null,
+    dueAt,
+  })
+  const claim = (count: number, at: number): Promise<ClaimedEvent[]> =>
+    inbox.claim([{ ...kind, count, until: at + 1_000 }], inbox.newClaim(), at)
+  const names = (claimed: readonly ClaimedEvent[]): string[] => claimed.map(({ eventId }) => eventId)
+  const due = async (at: number): Promise<number[]> =>
+    (await inbox.pendingKinds(beforeAll, 10, at)).map(({ dueAt }) => dueAt)
+  async function mark({ event, claim, orderKey }: ClaimedEvent): Promise<void> {
+    const options = { timeLimit: 9_000, turnLimit: 9_000, onTimeLimit: () => undefined, share: 'test' }
+    const part = sharing.begin({ alone: true, ...options })
+    const { committed } = await part.keep({ event, claim, orderKey, at: now })
+    await committed
+  }
+
+  test('they are passed over, and taken again when they have ended', async () => {
+    assert.deepEqual(await due(now), [now - 30])
+    assert.deepEqual(await inbox.kindsAtWork([kind], now), [])
+    const first = await claim(2, now)
+    assert.deepEqual(names(first), ['e0', 'e1'])
+    assert.deepEqual(await due(now), [now - 28], 'the one that is left')
+    assert.deepEqual(await inbox.kindsAtWork([kind], now), [kind])
+    assert.deepEqual(names(await claim(9, now + 500)), ['e2'])
+    assert.deepEqual(await due(now + 500), [])
+    assert.deepEqual(await claim(9, now + 500), [])
+
+    assert.deepEqual(await due(now + 1_000), [now - 30], 'two leases have ended, one has not')
+    const again = await claim(9, now + 1_000)
+    assert.deepEqual(names(again), ['e0', 'e1'])
+    assert.deepEqual(
+      again.map(({ attempts }) => attempts),
+      [2, 2],
+    )
+    assert.deepEqual(await inbox.kindsAtWork([kind], now + 1_999), [kind])
+    assert.deepEqual(await inbox.kindsAtWork([kind], now + 2_000), [])
+
+    await assert.rejects(mark(first[0]!), ClaimLost)
+    await mark(again[0]!)
+    await assert.rejects(mark(again[0]!), ClaimLost, 'it is marked already')
+    assert.deepEqual(names(await claim(9, now + 9_000)), ['e1', 'e2'])
+  })
+})
