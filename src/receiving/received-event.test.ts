@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ContextOfHandler } from './handler-context.ts'
+import { LazySignal } from './lazy-signal.ts'
+import { receivedEvent } from './received-event.ts'
+
+const event = (body: string) =>
+  receivedEvent({
+    source: 'provider',
+    eventId: 'e1',
+    type: 'order.paid',
+    payload: Buffer.from(body),
+    headers: '{"content-type":"application/json"}',
+    receivedAt: 0,
+    attempts: 1,
+  })
+const context = (aborted = new LazySignal()): object =>
+  new ContextOfHandler({} as never, () => undefined, {} as never, aborted)
+const getterOf = (of: object, name: string): unknown =>
+  Object.entries(Object.getOwnPropertyDescriptor(of, name) ?? {}).find(([key]) => key === 'get')?.[1]
+
+test('the body is parsed once, and goes along when an event is copied', () => {
+  const one = event('{"a":1}')
+  assert.deepEqual(one.payload, { a: 1 })
+  assert.equal(one.payload, one.payload)
+  assert.deepEqual({ ...event('{"a":2}') }.payload, { a: 2 })
+})
+
+test('the signal goes along when a context is copied', () => {
+  const aborted = new LazySignal()
+  const copy: { signal?: AbortSignal } = { ...context(aborted) }
+  aborted.abort(new Error('out of time'))
+  assert.ok(copy.signal?.aborted)
+})
+
+test('all share one getter: one for each would keep its event until the whole heap is collected', () => {
+  assert.ok(getterOf(event('1'), 'payload'))
+  assert.equal(getterOf(event('1'), 'payload'), getterOf(event('2'), 'payload'))
+  assert.ok(getterOf(context(), 'signal'))
+  assert.equal(getterOf(context(), 'signal'), getterOf(context(), 'signal'))
+})
