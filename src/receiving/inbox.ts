@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 import type { Database } from '../storage/database.ts'
-import { postgresInbox } from './store.postgres.ts'
+import { postgresInbox } from './postgres/store.ts'
 import { sqliteInbox } from './sqlite/store.ts'
 import type { InboxStore } from './store.ts'
 

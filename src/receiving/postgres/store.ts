@@ -1,53 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import { CompiledQuery } from 'kysely'
-import type { Pool, PoolClient, QueryConfig, QueryResultRow } from 'pg'
-import type { Clock } from '../clock.ts'
-import type { PostgresDatabase, Tx } from '../storage/database.ts'
-import { arrayLiteral } from '../storage/postgres/array-literal.ts'
-import type { Column } from '../storage/postgres/bind-message.ts'
-import { queryBound } from '../storage/postgres/bound-query.ts'
-import { claimSessions, type ClaimerList } from '../storage/postgres/claim-session.ts'
-import { Claimer } from '../storage/postgres/claimer.ts'
-import { prepare } from '../storage/postgres/prepared.ts'
-import { translateError } from '../storage/unavailable.ts'
-import type { IncomingEvent } from './incoming.ts'
-import { ClaimLost } from './interruptions.ts'
-import { advance } from './advance.ts'
-import { advanceAll, lockKeys, orderKeysOf } from './order-keys.ts'
-import { mostLookedAt, type ClaimedEvent, type InboxStore, type Kind, type PendingKind } from './store.ts'
-
-/** Milliseconds that a batch may take; a database that hangs is answered like one that is gone. */
-const keepTimeout = 10_000
-
-/**
- * One statement, one round trip, one commit. Ids are given out in the order of arrival; the inbox is inserted in the
- * order of its key, so that two batches with the same events wait for each other and never deadlock. `events` is the
- * statement's main target, whose BEFORE trigger runs before any of this: it publishes the floor that readers of the log
- * go by, and only then nextval is called.
- */
-const keepStatement = {
-  name: 'inbox_keep',
-  text: `
-  with numbered as materialized (
-    select nextval('events_id_seq') as id, incoming.* from (
-      select * from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::text[], $8::bigint[],
-        $9::text[], $10::bytea[])
-      with ordinality as t (source, event_id, type, content_type, headers, received_at, status, due_at, order_key, payload,
-        place)
-      order by place
-    ) incoming
-  ), kept as (
-    insert into inbox (event, source, event_id, type, status, due_at, processed_at, order_key)
-    select id, source, event_id, type, case when order_key is null then status else 'blocked' end, due_at,
-      case when status = 'processed' then received_at end, order_key
-    from numbered order by source, event_id
-    on conflict (source, event_id) do nothing
-    returning event
-  )
-  insert into events (id, event_id, direction, source, type, content_type, created_at, headers, payload)
-  select id, event_id, 'received', source, type, content_type, received_at, headers, payload
-  from numbered join kept on kept.event = numbered.id`,
-}
+import type { QueryResultRow } from 'pg'
+import type { Clock } from '../../clock.ts'
+import type { PostgresDatabase, Tx } from '../../storage/database.ts'
+import { arrayLiteral } from '../../storage/postgres/array-literal.ts'
+import { claimSessions, type ClaimerList } from '../../storage/postgres/claim-session.ts'
+import { Claimer } from '../../storage/postgres/claimer.ts'
+import { prepare } from '../../storage/postgres/prepared.ts'
+import { translateError } from '../../storage/unavailable.ts'
+import { ClaimLost } from '../interruptions.ts'
+import { advance } from '../advance.ts'
+import { orderKeysOf } from '../order-keys.ts'
+import { mostLookedAt, type ClaimedEvent, type InboxStore, type Kind, type PendingKind } from '../store.ts'
+import { keeper } from './keep.ts'
 
 /** Each step is one seek in the index, whatever lies between two kinds. */
 const pendingKindsStatement = `
@@ -118,28 +83,6 @@ const claimers: ClaimerList = {
     where status = 'pending' and split_part(claim, ':', 1) in (select id::text from dead)`,
 }
 
-async function keepInOrder(
-  pool: Pool,
-  events: readonly IncomingEvent[],
-  keys: readonly string[],
-): Promise<void> {
-  const client = await pool.connect()
-  const query = (text: string) =>
-    client.query({ text, values: [keys], query_timeout: keepTimeout } as QueryConfig)
-  try {
-    await client.query('begin')
-    await query(lockKeys)
-    await insertAll(client, events)
-    await query(advanceAll)
-    await client.query('commit')
-  } catch (error) {
-    // Closing the connection makes the server roll back.
-    client.release(true)
-    throw error
-  }
-  client.release()
-}
-
 export interface PostgresInboxParts {
   database: PostgresDatabase
   clock: Clock
@@ -150,6 +93,8 @@ export interface PostgresInboxParts {
 export function postgresInbox({ database, clock, onError }: PostgresInboxParts): InboxStore {
   const { pool, newClient } = database
   const claimer = new Claimer({ open: claimSessions(claimers, newClient), clock, onError })
+
+  const keep = keeper(pool, clock)
 
   async function rows<Row extends QueryResultRow>(
     name: string,
@@ -166,10 +111,8 @@ export function postgresInbox({ database, clock, onError }: PostgresInboxParts):
   return {
     commits: 4,
     async keep(events) {
-      const keys = orderKeysOf(events)
       try {
-        if (keys.length === 0) await insertAll(pool, events)
-        else await keepInOrder(pool, events, keys)
+        await keep(events)
       } catch (error) {
         throw translateError(error)
       }
@@ -216,21 +159,3 @@ export function postgresInbox({ database, clock, onError }: PostgresInboxParts):
 
 /** https://www.postgresql.org/docs/current/errcodes-appendix.html */
 const isDivisionByZero = (error: unknown): boolean => (error as { code?: string }).code === '22012'
-
-/** In the order of the statement's parameters. */
-const keptColumns: readonly Column<IncomingEvent>[] = [
-  { kind: 'texts', read: ({ source }) => source },
-  { kind: 'texts', read: ({ eventId }) => eventId },
-  { kind: 'texts', read: ({ type }) => type },
-  { kind: 'texts', read: ({ contentType }) => contentType },
-  { kind: 'texts', read: ({ headers }) => headers },
-  { kind: 'bigints', read: ({ receivedAt }) => receivedAt },
-  { kind: 'texts', read: ({ status }) => status },
-  { kind: 'bigints', read: ({ dueAt }) => dueAt },
-  { kind: 'texts', read: ({ orderKey }) => orderKey },
-  { kind: 'bytes', read: ({ payload }) => payload },
-]
-
-function insertAll(on: Pool | PoolClient, events: readonly IncomingEvent[]): Promise<number> {
-  return queryBound(on, keepStatement, events, keptColumns, keepTimeout)
-}

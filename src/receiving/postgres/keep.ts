@@ -1,0 +1,128 @@
+import type { Pool, PoolClient, QueryConfig } from 'pg'
+import type { Clock } from '../../clock.ts'
+import type { Column } from '../../storage/postgres/bind-message.ts'
+import { queryBound, type PreparedStatement } from '../../storage/postgres/bound-query.ts'
+import { isUniqueViolation } from '../../storage/unavailable.ts'
+import type { IncomingEvent } from '../incoming.ts'
+import { advanceAll, lockKeys, orderKeysOf } from '../order-keys.ts'
+
+/** Milliseconds that a batch may take; a database that hangs is answered like one that is gone. */
+const keepTimeout = 10_000
+
+/** Milliseconds after a duplicate in which others are expected. */
+const waryFor = 60_000
+
+/**
+ * One statement, one round trip, one commit. Ids are given out in the order of arrival; the inbox is inserted in the
+ * order of its key, so that two batches with the same events wait for each other and never deadlock. `events` is the
+ * statement's main target, whose BEFORE trigger runs before any of this: it publishes the floor that readers of the log
+ * go by, and only then nextval is called.
+ */
+const keepWith = (onConflict: string, kept: string): string => `
+  with numbered as materialized (
+    select nextval('events_id_seq') as id, incoming.* from (
+      select * from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::text[], $8::bigint[],
+        $9::text[], $10::bytea[])
+      with ordinality as t (source, event_id, type, content_type, headers, received_at, status, due_at, order_key, payload,
+        place)
+      order by place
+    ) incoming
+  ), kept as (
+    insert into inbox (event, source, event_id, type, status, due_at, processed_at, order_key)
+    select id, source, event_id, type, case when order_key is null then status else 'blocked' end, due_at,
+      case when status = 'processed' then received_at end, order_key
+    from numbered order by source, event_id
+    ${onConflict}
+  )
+  insert into events (id, event_id, direction, source, type, content_type, created_at, headers, payload)
+  select id, event_id, 'received', source, type, content_type, received_at, headers, payload
+  from ${kept}`
+
+/** Leaves out what is there already. */
+const keepMissing: PreparedStatement = {
+  name: 'inbox_keep_missing',
+  text: keepWith(
+    'on conflict (source, event_id) do nothing returning event',
+    'numbered join kept on kept.event = numbered.id',
+  ),
+}
+
+/**
+ * Fails where one of them is there already. It takes the server a seventh less time: `on conflict` looks for each row before it
+ * is inserted, and writes about each that it stayed.
+ */
+const keepNew: PreparedStatement = { name: 'inbox_keep_new', text: keepWith('', 'numbered') }
+
+/** In the order of the statements' parameters. */
+const columns: readonly Column<IncomingEvent>[] = [
+  { kind: 'texts', read: ({ source }) => source },
+  { kind: 'texts', read: ({ eventId }) => eventId },
+  { kind: 'texts', read: ({ type }) => type },
+  { kind: 'texts', read: ({ contentType }) => contentType },
+  { kind: 'texts', read: ({ headers }) => headers },
+  { kind: 'bigints', read: ({ receivedAt }) => receivedAt },
+  { kind: 'texts', read: ({ status }) => status },
+  { kind: 'bigints', read: ({ dueAt }) => dueAt },
+  { kind: 'texts', read: ({ orderKey }) => orderKey },
+  { kind: 'bytes', read: ({ payload }) => payload },
+]
+
+/**
+ * Stores events durably, each at most once per (source, event id).
+ *
+ * They are stored as if all of them were new. Where one is not, nothing of the batch was stored, and it is stored again by the
+ * statement that leaves out what is there; so are the batches after it, until there was no duplicate for a while: what sends
+ * events twice is likely to go on, and the server writes into its log about each statement that failed.
+ */
+export function keeper(pool: Pool, clock: Clock): (events: readonly IncomingEvent[]) => Promise<void> {
+  let waryUntil = 0
+
+  async function keepUnordered(events: readonly IncomingEvent[]): Promise<void> {
+    if (clock.now() >= waryUntil) {
+      try {
+        await insert(pool, keepNew, events)
+        return
+      } catch (error) {
+        if (!isUniqueViolation(error)) throw error
+      }
+    }
+    const kept = await insert(pool, keepMissing, events)
+    if (kept < events.length) waryUntil = clock.now() + waryFor
+  }
+
+  return async (events) => {
+    const keys = orderKeysOf(events)
+    await (keys.length === 0 ? keepUnordered(events) : keepInOrder(pool, events, keys))
+  }
+}
+
+async function keepInOrder(
+  pool: Pool,
+  events: readonly IncomingEvent[],
+  keys: readonly string[],
+): Promise<void> {
+  const client = await pool.connect()
+  const query = (text: string) =>
+    client.query({ text, values: [keys], query_timeout: keepTimeout } as QueryConfig)
+  try {
+    await client.query('begin')
+    await query(lockKeys)
+    await insert(client, keepMissing, events)
+    await query(advanceAll)
+    await client.query('commit')
+  } catch (error) {
+    // Closing the connection makes the server roll back.
+    client.release(true)
+    throw error
+  }
+  client.release()
+}
+
+/** Resolves with how many were not there before. */
+function insert(
+  on: Pool | PoolClient,
+  statement: PreparedStatement,
+  events: readonly IncomingEvent[],
+): Promise<number> {
+  return queryBound(on, statement, events, columns, keepTimeout)
+}

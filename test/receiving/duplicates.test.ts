@@ -1,0 +1,144 @@
+// What comes again is the event that is there, however it comes again: later, at the same time, within one batch.
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import type { Pool } from 'pg'
+import { systemClock, type Clock } from '../../src/clock.ts'
+import { openInbox } from '../../src/receiving/inbox.ts'
+import type { IncomingEvent } from '../../src/receiving/incoming.ts'
+import { keeper } from '../../src/receiving/postgres/keep.ts'
+import type { InboxStore } from '../../src/receiving/store.ts'
+import type { Database, PostgresDatabase } from '../../src/storage/database.ts'
+import { migrate } from '../../src/storage/migrate.ts'
+import { openDatabase } from '../../src/storage/open.ts'
+import { engines, onEachEngine, type TestDatabase } from '../harness/engines.ts'
+import { eventually } from './harness.ts'
+
+const unexpected = (error: unknown): never => assert.fail(String(error))
+
+const incoming = (eventId: string, text = eventId): IncomingEvent => ({
+  source: 'provider',
+  type: 'order.paid',
+  eventId,
+  contentType: 'text/plain',
+  payload: Buffer.from(text),
+  headers: '{}',
+  receivedAt: 1_800_000_000_000,
+  status: 'processed',
+  orderKey: null,
+  dueAt: 1_800_000_000_000,
+})
+
+/** What is stored, in the order of receipt, with the payload of each that has a row in both tables. */
+async function stored({ reader }: Database): Promise<string[]> {
+  const rows = await reader
+    .selectFrom('inbox')
+    .fullJoin('events', 'events.id', 'inbox.event')
+    .select(['inbox.event', 'events.id', 'inbox.event_id', 'events.payload'])
+    .orderBy('events.id')
+    .execute()
+  return rows.map(({ event, id, event_id: eventId, payload }) => {
+    assert.equal(event, id, 'a row without the other one')
+    return `${eventId} ${Buffer.from(payload!).toString()}`
+  })
+}
+
+onEachEngine('duplicates', (engine) => {
+  let home: TestDatabase
+  let database: Database
+  let inbox: InboxStore
+
+  before(async () => {
+    home = await engine.createDatabase()
+    database = await openDatabase(home.url)
+    await migrate(database)
+    inbox = openInbox({ database, clock: systemClock, onError: unexpected, onClaimerError: unexpected })
+  })
+  after(async () => {
+    await inbox.close()
+    await database.close()
+    await home.drop()
+  })
+
+  const keep = (...events: IncomingEvent[]): Promise<void> => inbox.keep(events)
+
+  test('the first content stays, and what is new beside it is stored, in its order', async () => {
+    await keep(incoming('b', 'first'), incoming('a', 'first'))
+    await keep(incoming('z'), incoming('b', 'again'), incoming('c'), incoming('a', 'again'))
+    await keep(incoming('b', 'once more'))
+    assert.deepEqual(await stored(database), ['b first', 'a first', 'z z', 'c c'])
+  })
+
+  test('of two in one batch the first is stored', async () => {
+    await keep(incoming('d', 'first'), incoming('e'), incoming('d', 'second'))
+    assert.deepEqual((await stored(database)).slice(4), ['d first', 'e e'])
+  })
+
+  test('of those that come at the same time each is stored once', async () => {
+    const ids = Array.from({ length: 200 }, (_, index) => `at once ${index}`)
+    const batches = Array.from({ length: 12 }, (_, batch) =>
+      ids.filter((_, index) => (index * 7 + batch) % 3 > 0).map((id) => incoming(id)),
+    )
+    await Promise.all(batches.map((batch, index) => keep(...(index % 2 === 0 ? batch : batch.toReversed()))))
+    const all = async (): Promise<string[]> => (await stored(database)).slice(6).toSorted()
+    await eventually(async () => (await all()).length >= ids.length)
+    assert.deepEqual(await all(), ids.map((id) => `${id} ${id}`).toSorted())
+  })
+})
+
+const postgres = engines.find(({ name }) => name === 'postgres')
+
+describe('how PostgreSQL is asked for duplicates', { skip: !postgres }, () => {
+  let home: TestDatabase
+  let database: PostgresDatabase
+  let now = 1_000_000
+  /** The statements that were run, failed ones too. */
+  let run: string[] = []
+  let keep: (events: readonly IncomingEvent[]) => Promise<void>
+
+  before(async () => {
+    home = await postgres!.createDatabase()
+    database = (await openDatabase(home.url)) as PostgresDatabase
+    await migrate(database)
+    const query = (own: { name: string }, ...rest: unknown[]): unknown => {
+      run.push(own.name)
+      return (database.pool.query as unknown as (...all: unknown[]) => unknown).call(
+        database.pool,
+        own,
+        ...rest,
+      )
+    }
+    const clock: Clock = { ...systemClock, now: () => now }
+    keep = keeper({ query } as unknown as Pool, clock)
+  })
+  after(async () => {
+    await database.close()
+    await home.drop()
+  })
+
+  async function statements(...ids: string[]): Promise<string[]> {
+    run = []
+    await keep(ids.map((id) => incoming(id)))
+    return run
+  }
+  const [asNew, missing] = ['inbox_keep_new', 'inbox_keep_missing']
+
+  test('not at all, until one has come, and for a minute after the last', async () => {
+    assert.deepEqual(await statements('a', 'b'), [asNew])
+    assert.deepEqual(await statements('c', 'a'), [asNew, missing], 'the whole batch again')
+    now += 59_999
+    assert.deepEqual(await statements('d', 'b'), [missing], 'expected')
+    now += 59_999
+    assert.deepEqual(await statements('e'), [missing], 'still expected')
+    now += 1
+    assert.deepEqual(await statements('f'), [asNew])
+    assert.deepEqual(await stored(database), ['a a', 'b b', 'c c', 'd d', 'e e', 'f f'])
+  })
+
+  test('another failure is told as it is, and nothing is tried again', async () => {
+    now += 120_000
+    run = []
+    const broken = { ...incoming('g'), type: null as unknown as string }
+    await assert.rejects(keep([broken]), { code: '23502' })
+    assert.deepEqual(run, [asNew])
+  })
+})
