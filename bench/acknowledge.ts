@@ -1,4 +1,4 @@
-import { bareName, report, socketsName } from './acknowledge/report.ts'
+import { bareName, report, socketsName, type Measured } from './acknowledge/report.ts'
 import { countKept, waitUntilHandled } from './acknowledge/stored.ts'
 import { bareRequests, variantsOn, type Variant } from './acknowledge/variants.ts'
 import { createDatabase, engineTitles, type EngineName } from './harness/databases.ts'
@@ -18,7 +18,7 @@ export const acknowledge: Bench = {
   about:
     'POST /webhooks/provider, durable, against a bare node:http server that verifies, parses and answers',
   plan(scale) {
-    const sides = scale.engines.reduce((sum, engine) => sum + variantsOn(engine).length + 2, 0)
+    const sides = scale.engines.reduce((sum, engine) => sum + 2 * variantsOn(engine).length + 1, 0)
     const steps = countSteps(sides, scale)
     return { steps, seconds: steps * Math.max(0.3, 4.5 * scale.size) }
   },
@@ -31,7 +31,10 @@ export const acknowledge: Bench = {
       ],
     }
     for (const engine of context.scale.engines) {
-      const { figures, ratios, notes } = report(engine, await measure(engine, context))
+      const measured: Measured[] = []
+      // One after the other: a service that has nothing to do still looks for work, and cleans up behind its last round.
+      for (const variant of variantsOn(engine)) measured.push(await measure(engine, variant, context))
+      const { figures, ratios, notes } = report(engine, measured)
       outcome.figures.push(...figures)
       outcome.ratios.push(...ratios)
       outcome.notes.push(...notes)
@@ -40,7 +43,8 @@ export const acknowledge: Bench = {
   },
 }
 
-async function measure(engine: EngineName, context: BenchContext): Promise<Map<string, LoadResult[]>> {
+/** Nothing but the bare server, what the generator reaches, and one service run in turn. */
+async function measure(engine: EngineName, variant: Variant, context: BenchContext): Promise<Measured> {
   await using stack = new AsyncDisposableStack()
   const generator = stack.use(await startGenerator())
   const load = (port: number, prefix: string, requests: number): Promise<LoadResult> => {
@@ -49,37 +53,37 @@ async function measure(engine: EngineName, context: BenchContext): Promise<Map<s
     return generate(generator, { port, connections, requests: webhooks }, 200)
   }
 
-  const secret = { secret: webhookSecret }
-  const bare = stack.use(await startHelper<{ port: number }>('bare/webhook-server.ts', secret))
-  const sink = stack.use(await startHelper<{ port: number }>('load/sink.ts'))
+  const bare = stack.use(
+    await startHelper<{ port: number }>('bare/webhook-server.ts', { secret: webhookSecret }),
+  )
+  const database = await createDatabase(engine, context.postgresServer)
+  const postern = stack.use(
+    await startPostern({
+      folder: database.folder,
+      env: { ...production, ...variant.env, DATABASE_URL: database.url },
+      args: variant.args ?? [],
+      profile: context.profile(`${engine}, ${variant.title}`),
+    }),
+  )
   const sides: Side<LoadResult>[] = [
     { name: bareName, run: (round) => load(bare.ready.port, round, bareRequests) },
-    { name: socketsName, run: (round) => load(sink.ready.port, round, bareRequests) },
+    {
+      name: variant.title,
+      async run(round) {
+        const result = await load(postern.port, round, variant.requests)
+        await countKept(database, round, scaled(variant.requests, context.scale))
+        // What is still to be handled would take the machine from the next side.
+        if (variant.handles) await waitUntilHandled(database)
+        return result
+      },
+    },
   ]
-  for (const variant of variantsOn(engine)) {
-    sides.push({ name: variant.title, run: await startVariant(variant) })
+  if (variant.sockets) {
+    const sink = stack.use(await startHelper<{ port: number }>('load/sink.ts'))
+    sides.push({ name: socketsName, run: (round) => load(sink.ready.port, round, bareRequests) })
   }
-  const results = await interleave(sides, context.scale, (what) =>
+  const [bareRounds = [], rounds = [], sockets = []] = await interleave(sides, context.scale, (what) =>
     context.step(`${engineTitles[engine]}: ${what}`),
   )
-  return new Map(sides.map(({ name }, index) => [name, results[index]!]))
-
-  async function startVariant(variant: Variant): Promise<Side<LoadResult>['run']> {
-    const database = await createDatabase(engine, context.postgresServer)
-    const postern = stack.use(
-      await startPostern({
-        folder: database.folder,
-        env: { ...production, ...variant.env, DATABASE_URL: database.url },
-        args: variant.args ?? [],
-        profile: context.profile(`${engine}, ${variant.title}`),
-      }),
-    )
-    return async (round) => {
-      const result = await load(postern.port, round, variant.requests)
-      await countKept(database, round, scaled(variant.requests, context.scale))
-      // What is still to be handled would take the machine from the next side.
-      if (variant.handles) await waitUntilHandled(database)
-      return result
-    }
-  }
+  return { title: variant.title, bare: bareRounds, rounds, sockets }
 }

@@ -1,6 +1,6 @@
 import { engineTitles, type EngineName } from '../harness/databases.ts'
 import type { LoadResult } from '../load/load.ts'
-import { figure, ratio, type Outcome } from '../measure/outcome.ts'
+import { figure, ratio, type Figure, type Outcome } from '../measure/outcome.ts'
 
 const bounds: Record<EngineName, { bound: number; hope: number }> = {
   sqlite: { bound: 0.65, hope: 0.8 },
@@ -9,35 +9,60 @@ const bounds: Record<EngineName, { bound: number; hope: number }> = {
 /** The time within which the bare server answers 99 of 100 is at least half of ours. */
 const slowest = { bound: 0.5 }
 
-/** @param results of every side, by name: the bare server, the sockets, then Postern in its variants. */
-export function report(engine: EngineName, results: ReadonlyMap<string, readonly LoadResult[]>): Outcome {
+/** The rounds of one variant, and those of the bare server between them. */
+export interface Measured {
+  title: string
+  bare: readonly LoadResult[]
+  rounds: readonly LoadResult[]
+  /** None, unless the generator was measured too. */
+  sockets: readonly LoadResult[]
+}
+
+interface Figures {
+  rate: Figure
+  half: Figure
+  most: Figure
+}
+
+function figuresOf(name: string, rounds: readonly LoadResult[]): Figures {
+  const of = (what: string, unit: string, read: (result: LoadResult) => number): Figure =>
+    figure(`${name}${what}`, unit, rounds.map(read))
+  return {
+    rate: of('', 'acknowledgements/s', ({ perSecond }) => perSecond),
+    half: of(', half answered within', 'ms', ({ p50 }) => p50),
+    most: of(', 99 of 100 answered within', 'ms', ({ p99 }) => p99),
+  }
+}
+
+/** @param measured the first variant is what the bounds are about */
+export function report(engine: EngineName, measured: readonly Measured[]): Outcome {
   const title = engineTitles[engine]
-  const figures = [...results].map(([name, rounds]) => ({
-    rate: figure(
-      `${title}: ${name}`,
-      'acknowledgements/s',
-      rounds.map(({ perSecond }) => perSecond),
-    ),
-    half: figure(
-      `${title}: ${name}, half answered within`,
-      'ms',
-      rounds.map(({ p50 }) => p50),
-    ),
-    most: figure(
-      `${title}: ${name}, 99 of 100 answered within`,
-      'ms',
-      rounds.map(({ p99 }) => p99),
-    ),
-  }))
-  const [bare, , ...ours] = figures
-  const busiest = Math.max(...[...results.values()].flat().map(({ generatorCpu }) => generatorCpu))
+  const compared = measured.map((variant, index) => {
+    const beside = index === 0 ? '' : ` (beside ${variant.title})`
+    return {
+      bare: figuresOf(`${title}: ${bareName}${beside}`, variant.bare),
+      ours: figuresOf(`${title}: ${variant.title}`, variant.rounds),
+      sockets:
+        variant.sockets.length > 0 ? figuresOf(`${title}: ${socketsName}`, variant.sockets) : undefined,
+      rateBound: index === 0 ? bounds[engine] : {},
+    }
+  })
+  const [first] = compared
+  const figures = compared.flatMap(({ bare, sockets, ours }) => [bare, ...(sockets ? [sockets] : []), ours])
+  const all = measured.flatMap(({ bare, rounds, sockets }) => [...bare, ...rounds, ...sockets])
+  const busiest = Math.max(...all.map(({ generatorCpu }) => generatorCpu))
   return {
     figures: [...figures.map(({ rate }) => rate), ...figures.flatMap(({ half, most }) => [half, most])],
     ratios: [
-      ...ours.map(({ rate }, index) =>
-        ratio(`${rate.name} / ${bareName}`, rate, bare!.rate, index === 0 ? bounds[engine] : {}),
+      ...compared.map(({ bare, ours, rateBound }) =>
+        ratio(`${ours.rate.name} / ${bareName}`, ours.rate, bare.rate, rateBound),
       ),
-      ratio(`${title}: 99 of 100 within, ${bareName} / Postern`, bare!.most, ours[0]!.most, slowest),
+      ratio(
+        `${title}: 99 of 100 within, ${bareName} / ${measured[0]!.title}`,
+        first!.bare.most,
+        first!.ours.most,
+        slowest,
+      ),
     ],
     notes: [
       `${title}: the load generator used at most ${Math.round(busiest * 100)} % of a core; "${socketsName}" is the rate that it reaches when the other side does no work.`,

@@ -11,6 +11,8 @@ export interface Variant {
   env?: Readonly<Record<string, string>>
   /** Whether this process handles the events while more of them come. */
   handles?: true
+  /** Whether it is measured beside what the generator reaches. */
+  sockets?: true
 }
 
 const handler = { POSTERN_CONFIG: join(import.meta.dirname, 'handler.config.ts') }
@@ -20,7 +22,7 @@ export const bareRequests = 60_000
 
 /** The first is what the bounds are about; the others tell what the workers of the same process take from it. */
 const variants: readonly Variant[] = [
-  { title: 'Postern', requests: bareRequests, engines: both },
+  { title: 'Postern', requests: bareRequests, engines: both, sockets: true },
   {
     title: 'Postern, handling the events at the same time',
     // Every handled event takes a transaction of its own, so fewer of them fill a round.
