@@ -5,6 +5,7 @@ import { Problem } from '../errors.ts'
 import type { Principal } from '../http/principal.ts'
 import type { Database } from '../storage/database.ts'
 import type { ApiKeysTable, Role } from '../storage/tables.ts'
+import type { Log } from '../telemetry/log.ts'
 import type { AuditOrigin, RecordAudit } from './audit.ts'
 
 /** What every key begins with, so that a leaked one can be recognised by scanners. */
@@ -25,12 +26,22 @@ export class ApiKeys {
   readonly #clock: Clock
   readonly #record: RecordAudit
   readonly #adminHash: Buffer | undefined
+  readonly #log: Pick<Log, 'warn'> | undefined
 
-  /** @param adminKey ADMIN_API_KEY: a key that is in the environment and not in the table. */
-  constructor(database: Database, clock: Clock, record: RecordAudit, adminKey?: string) {
+  /**
+   * @param adminKey ADMIN_API_KEY: a key that is in the environment and not in the table
+   * @param log told when a use could not be noted; whoever authenticates nobody needs none
+   */
+  constructor(
+    database: Database,
+    clock: Clock,
+    record: RecordAudit,
+    { adminKey, log }: { adminKey?: string | undefined; log?: Pick<Log, 'warn'> } = {},
+  ) {
     this.#database = database
     this.#clock = clock
     this.#record = record
+    this.#log = log
     this.#adminHash = adminKey === undefined ? undefined : hashToken(adminKey)
   }
 
@@ -106,13 +117,15 @@ export class ApiKeys {
     })
   }
 
-  /** Not waited for: a request does not depend on it. */
+  /** Not waited for: a request does not depend on it, and the next use notes itself. */
   #noteUse(id: string, now: number): void {
     this.#database
       .transaction(
         (tx) => tx.updateTable('api_keys').set({ last_used_at: now }).where('id', '=', id).execute(),
         { lane: 'work' },
       )
-      .catch(() => undefined)
+      .catch((error: unknown) =>
+        this.#log?.warn({ err: error, keyId: id }, 'could not note the use of an API key'),
+      )
   }
 }

@@ -83,7 +83,7 @@ export function createAccounts({
   const admins = configuration.adminIdentities
   const limits = { idle: configuration.sessionIdle, lifetime: configuration.sessionLifetime }
   const audit = new Audit({ database, clock, log, retention: configuration.auditRetention })
-  const keys = new ApiKeys(database, clock, audit.record, configuration.adminApiKey)
+  const keys = new ApiKeys(database, clock, audit.record, { adminKey: configuration.adminApiKey, log })
   const users = new Users(clock, admins, database.revocations)
   const sessions = new Sessions({ database, clock, log, limits, admins })
   const refreshTokens = new RefreshTokens({ database, clock, limits, admins, record: audit.record })

@@ -7,7 +7,8 @@ import { startTestService, type TestService } from '#test/harness/service.ts'
 import { ApiKeys } from '../../src/accounts/api-keys.ts'
 import { Audit, createRecordAudit } from '../../src/accounts/audit.ts'
 import { systemClock } from '../../src/clock.ts'
-import { createLog } from '../../src/telemetry/log.ts'
+import type { Database } from '../../src/storage/database.ts'
+import { createLog, type Log } from '../../src/telemetry/log.ts'
 import { signIn, upToCallback, whoAmI } from './harness.ts'
 
 interface Entry {
@@ -231,6 +232,23 @@ onEachEngine('the audit log', (engine) => {
     const before = (await keys.list()).length
     await assert.rejects(failing.create({ name: 'unlogged', role: 'admin' }, {}))
     assert.equal((await keys.list()).length, before, 'what cannot be written down does not happen')
+  })
+
+  test('a use of a key that cannot be noted is in the log, and the key opens', async () => {
+    const { database } = service
+    const { id, key } = await new ApiKeys(database, systemClock, createRecordAudit(systemClock)).create(
+      { name: 'used', role: 'user' },
+      {},
+    )
+    const full = new Error('the disk is full')
+    const unwritable = { reader: database.reader, transaction: () => Promise.reject(full) }
+    const told: unknown[] = []
+    const keys = new ApiKeys(unwritable as unknown as Database, systemClock, createRecordAudit(systemClock), {
+      log: { warn: (line: object) => told.push(line) } as Pick<Log, 'warn'>,
+    })
+    assert.equal((await keys.authenticate(key)).role, 'user')
+    await new Promise((resolve) => setImmediate(resolve))
+    assert.deepEqual(told, [{ err: full, keyId: id }])
   })
 
   test('old entries go, failures of nobody sooner', async () => {
