@@ -134,6 +134,17 @@ describe('how PostgreSQL is asked for duplicates', { skip: !postgres }, () => {
     assert.deepEqual(await stored(database), ['a a', 'b b', 'c c', 'd d', 'e e', 'f f'])
   })
 
+  test('those that come at the same time, when none was expected, are stored once', async () => {
+    now += 120_000
+    run = []
+    const ids = Array.from({ length: 200 }, (_, index) => `at once ${index}`)
+    const events = ids.map((id) => incoming(id))
+    await Promise.all([0, 1, 2, 3].map((turn) => keep(turn % 2 === 0 ? events : events.toReversed())))
+    assert.equal(run.filter((name) => name === asNew).length, 4)
+    assert.equal(run.filter((name) => name === missing).length, 3, 'one of the four was the first')
+    assert.deepEqual((await stored(database)).slice(6).toSorted(), ids.map((id) => `${id} ${id}`).toSorted())
+  })
+
   test('another failure is told as it is, and nothing is tried again', async () => {
     now += 120_000
     run = []
