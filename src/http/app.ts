@@ -17,6 +17,7 @@ import { serveAssets } from './assets.ts'
 import { bodyLimits, type BodyLimits } from './body-budget.ts'
 import { BodyReader, defaultBodyLimit } from './body-reader.ts'
 import { answerClientErrors } from './client-errors.ts'
+import { IncomingRequest } from './incoming-request.ts'
 import { lazyLog } from './lazy-log.ts'
 import { allowOrigins, answerPreflights } from './cross-origin.ts'
 import { RouteMethods } from './methods.ts'
@@ -96,6 +97,7 @@ export async function createApp(parts: AppParts): Promise<App> {
     connectionTimeout: timeouts.stillness,
     requestTimeout: timeouts.request,
     http: {
+      IncomingMessage: IncomingRequest,
       headersTimeout: timeouts.headers,
       connectionsCheckingInterval: timeouts.check,
       maxHeaderSize: 16 * 1024,

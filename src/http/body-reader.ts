@@ -1,8 +1,10 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { Problem } from '../errors.ts'
+import type { Problem } from '../errors.ts'
 import { BodyBudget, bodyLimits, type BodyLimits } from './body-budget.ts'
+import { BodyInMemory, overloaded, tooLarge, type TakeBody } from './body-in-memory.ts'
 import { Continuations } from './expect-continue.ts'
+import { IncomingRequest, type BodySink } from './incoming-request.ts'
 
 /** Makes of the bytes what handlers get as `request.body`. */
 export type ParseBody = (
@@ -10,8 +12,6 @@ export type ParseBody = (
   bytes: Buffer,
   done: (error: Error | null, body?: unknown) => void,
 ) => void
-
-export type TakeBody = (problem: Problem | null, bytes?: Buffer) => void
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -21,9 +21,6 @@ declare module 'fastify' {
 
 /** Bytes, where a route does not say otherwise. */
 export const defaultBodyLimit = 1024 * 1024
-
-/** The least that is set aside once a body turns out to come in pieces. */
-const leastBuffer = 4 * 1024
 
 /**
  * Reads bodies into memory in proportion to what has come of them. Fastify's own reader keeps every piece as a buffer
@@ -57,59 +54,12 @@ export class BodyReader {
 
   /** Answers `done` with a Problem: `body-too-large`, `overloaded`, or `bad-request` when the sender gave up. */
   read(request: IncomingMessage, limit: number, done: TakeBody): void {
-    const { budget } = this
     const length = request.headers['content-length']
     const announced = length === undefined ? 0 : Number(length)
     if (announced > limit) return done(tooLarge(limit))
-    if (!budget.begin(announced)) return done(overloaded())
-
-    let buffer: Buffer | undefined
-    let received = 0
-    let held = 0
-    let ended = false
-    const finish = (problem: Problem | null, bytes?: Buffer): void => {
-      if (ended) return
-      ended = true
-      buffer = undefined
-      budget.end(held)
-      done(problem, bytes)
-    }
-    const hold = (capacity: number): boolean => {
-      if (!budget.take(capacity - held)) return false
-      held = capacity
-      return true
-    }
-    const onData = (chunk: Buffer): void => {
-      if (ended) return
-      const before = received
-      received += chunk.length
-      if (received > limit) return finish(tooLarge(limit))
-      if (buffer === undefined) {
-        // Usually all there is, and nobody else's: the parser made it for us.
-        if (!hold(chunk.length)) return finish(overloaded())
-        buffer = chunk
-        return
-      }
-      if (received > buffer.length) {
-        const capacity = Math.min(announced || limit, Math.max(2 * received, leastBuffer))
-        if (!hold(capacity)) return finish(overloaded())
-        const larger = Buffer.allocUnsafeSlow(capacity)
-        larger.set(buffer.subarray(0, before))
-        buffer = larger
-      }
-      buffer.set(chunk, before)
-    }
-    const onEnd = (): void => {
-      const bytes = buffer ?? Buffer.alloc(0)
-      // What is kept is kept without the room that was left.
-      finish(null, bytes.length === received ? bytes : Buffer.from(bytes.subarray(0, received)))
-    }
-    // Nobody may be there to read the answer; it ends the request all the same.
-    // Every request is closed in the end, and an error costs as much as the rest of this.
-    const onCut = (): void => {
-      if (!ended) finish(new Problem('bad-request', { detail: 'The body did not come whole.' }))
-    }
-    request.on('data', onData).on('end', onEnd).on('error', onCut).on('close', onCut)
+    if (!this.budget.begin(announced)) return done(overloaded())
+    const body = new BodyInMemory(this.budget, { announced, limit, done })
+    if (!(request instanceof IncomingRequest && request.giveBody(body))) readStream(request, body)
     this.#continuations.continue(request)
   }
 
@@ -124,10 +74,14 @@ export class BodyReader {
   }
 }
 
-function tooLarge(limit: number): Problem {
-  return new Problem('body-too-large', { detail: `At most ${limit} bytes are taken.` })
-}
-
-function overloaded(): Problem {
-  return new Problem('overloaded', { retryAfter: 1, detail: 'Too many large bodies are being read.' })
+/** The same from a stream. Nobody may be there to read the answer; every request is closed in the end. */
+function readStream(request: IncomingMessage, sink: BodySink): void {
+  // It tells nobody any more.
+  if (request.destroyed) return sink.cut()
+  const cut = (): void => sink.cut()
+  request
+    .on('data', (piece: Buffer) => sink.data(piece))
+    .on('end', () => sink.end())
+    .on('error', cut)
+    .on('close', cut)
 }

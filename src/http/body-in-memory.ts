@@ -1,0 +1,89 @@
+import { Problem } from '../errors.ts'
+import type { BodyBudget } from './body-budget.ts'
+import type { BodySink } from './incoming-request.ts'
+
+export type TakeBody = (problem: Problem | null, bytes?: Buffer) => void
+
+/** The least that is set aside once a body turns out to come in pieces. */
+const leastBuffer = 4 * 1024
+
+export interface BodyParts {
+  /** Bytes that the request says will come, 0 where it does not say. */
+  announced: number
+  limit: number
+  /** Told once what became of the body. */
+  done: TakeBody
+}
+
+/** A body on its way into memory, of which the budget was told that it begins. It takes in proportion to what has come. */
+export class BodyInMemory implements BodySink {
+  readonly #budget: BodyBudget
+  readonly #parts: BodyParts
+  #buffer: Buffer | undefined
+  #received = 0
+  #held = 0
+  #ended = false
+
+  constructor(budget: BodyBudget, parts: BodyParts) {
+    this.#budget = budget
+    this.#parts = parts
+  }
+
+  data(piece: Buffer): void {
+    if (this.#ended) return
+    const { limit, announced } = this.#parts
+    const before = this.#received
+    const received = (this.#received += piece.length)
+    if (received > limit) return this.#finish(tooLarge(limit))
+    if (this.#buffer === undefined) {
+      // Usually all there is, and nobody else's: the parser made it for us.
+      if (this.#hold(piece.length)) this.#buffer = piece
+      else this.#finish(overloaded())
+      return
+    }
+    if (received > this.#buffer.length) {
+      const capacity = Math.min(announced || limit, Math.max(2 * received, leastBuffer))
+      if (!this.#hold(capacity)) return this.#finish(overloaded())
+      const larger = Buffer.allocUnsafeSlow(capacity)
+      larger.set(this.#buffer.subarray(0, before))
+      this.#buffer = larger
+    }
+    this.#buffer.set(piece, before)
+  }
+
+  end(): void {
+    const bytes = this.#buffer ?? Buffer.alloc(0)
+    // What is kept is kept without the room that was left.
+    this.#finish(
+      null,
+      bytes.length === this.#received ? bytes : Buffer.from(bytes.subarray(0, this.#received)),
+    )
+  }
+
+  cut(): void {
+    // An error costs as much as the rest of this.
+    if (!this.#ended) this.#finish(new Problem('bad-request', { detail: 'The body did not come whole.' }))
+  }
+
+  #finish(problem: Problem | null, bytes?: Buffer): void {
+    if (this.#ended) return
+    this.#ended = true
+    this.#buffer = undefined
+    this.#budget.end(this.#held)
+    this.#parts.done(problem, bytes)
+  }
+
+  #hold(capacity: number): boolean {
+    if (!this.#budget.take(capacity - this.#held)) return false
+    this.#held = capacity
+    return true
+  }
+}
+
+export function tooLarge(limit: number): Problem {
+  return new Problem('body-too-large', { detail: `At most ${limit} bytes are taken.` })
+}
+
+export function overloaded(): Problem {
+  return new Problem('overloaded', { retryAfter: 1, detail: 'Too many large bodies are being read.' })
+}

@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage } from 'node:http'
+import { connect, type AddressInfo } from 'node:net'
+import { describe, test } from 'node:test'
+import Fastify from 'fastify'
+import { Problem } from '../errors.ts'
+import { BodyReader } from './body-reader.ts'
+import { IncomingRequest } from './incoming-request.ts'
+
+describe('a body that is asked for when its sender has left', () => {
+  for (const [what, Request] of Object.entries({ IncomingRequest, 'the stream': undefined })) {
+    test(`did not come whole, and takes no room (${what})`, async () => {
+      const bodies = new BodyReader(Fastify())
+      let told: Problem | null | undefined
+      const handle = async (request: IncomingMessage): Promise<void> => {
+        await once(request, 'close').catch(() => undefined)
+        bodies.read(request, 100, (problem) => (told = problem))
+      }
+      const server = createServer(
+        { ...(Request && { IncomingMessage: Request }) },
+        (request) => void handle(request),
+      )
+      await once(server.listen(0, '127.0.0.1'), 'listening')
+      const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
+      socket.write('POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\nabc')
+      const [request] = (await once(server, 'request')) as [IncomingMessage]
+      socket.destroy()
+      await once(request, 'close').catch(() => undefined)
+      await new Promise((resolve) => setImmediate(resolve))
+      server.close()
+      assert.ok(told instanceof Problem)
+      assert.equal(told.code, 'bad-request')
+      assert.deepEqual([bodies.budget.bodies, bodies.budget.bytes], [0, 0])
+    })
+  }
+})
