@@ -1,6 +1,6 @@
 import { bareName, report, socketsName, type Measured } from './acknowledge/report.ts'
 import { countKept, waitUntilHandled } from './acknowledge/stored.ts'
-import { bareRequests, variantsOn, type Variant } from './acknowledge/variants.ts'
+import { bareRequests, few, variantsOn, type Variant } from './acknowledge/variants.ts'
 import { createDatabase, engineTitles, type EngineName } from './harness/databases.ts'
 import { production, startPostern, webhookSecret } from './harness/postern.ts'
 import { startHelper } from './harness/processes.ts'
@@ -10,7 +10,6 @@ import { scaled, type Bench, type BenchContext } from './measure/bench.ts'
 import type { Outcome } from './measure/outcome.ts'
 import { countSteps, interleave, type Side } from './measure/rounds.ts'
 
-const connections = 64
 const bytes = 1024
 
 export const acknowledge: Bench = {
@@ -27,7 +26,7 @@ export const acknowledge: Bench = {
       figures: [],
       ratios: [],
       notes: [
-        `Webhooks of ${bytes} bytes over ${connections} connections. After the last round all that were acknowledged in any of them were found in the database.`,
+        `Webhooks of ${bytes} bytes over ${few} connections where no other number is named. After the last round all that were acknowledged in any of them were found in the database.`,
       ],
     }
     for (const engine of context.scale.engines) {
@@ -50,7 +49,7 @@ async function measure(engine: EngineName, variant: Variant, context: BenchConte
   const load = (port: number, prefix: string, requests: number): Promise<LoadResult> => {
     const count = scaled(requests, context.scale)
     const webhooks = { kind: 'webhooks', count, prefix, secret: webhookSecret, bytes } as const
-    return generate(generator, { port, connections, requests: webhooks }, 200)
+    return generate(generator, { port, connections: variant.connections, requests: webhooks }, 200)
   }
 
   const bare = stack.use(
@@ -89,5 +88,5 @@ async function measure(engine: EngineName, variant: Variant, context: BenchConte
   // Not between the rounds: who first reads a row of PostgreSQL writes into its page that it is committed, and the next round
   // would have to write those pages back.
   for (const prefix of prefixes) await countKept(database, prefix, scaled(variant.requests, context.scale))
-  return { title: variant.title, bare: bareRounds, rounds, sockets }
+  return { title: variant.title, bounded: variant.bounded ?? false, bare: bareRounds, rounds, sockets }
 }

@@ -4,6 +4,7 @@ import type { EngineName } from '../harness/databases.ts'
 /** One way of running the service. */
 export interface Variant {
   title: string
+  connections: number
   /** In a round. */
   requests: number
   engines: readonly EngineName[]
@@ -11,6 +12,8 @@ export interface Variant {
   env?: Readonly<Record<string, string>>
   /** Whether this process handles the events while more of them come. */
   handles?: true
+  /** Whether the bounds are about it. */
+  bounded?: true
   /** Whether it is measured beside what the generator reaches. */
   sockets?: true
 }
@@ -20,11 +23,26 @@ const both = ['sqlite', 'postgres'] as const
 
 export const bareRequests = 60_000
 
-/** The first is what the bounds are about; the others tell what the workers of the same process take from it. */
+/**
+ * A load that keeps both servers busy, and one that does so for the bare one only: whoever waits for a disk has, of 64 requests that are
+ * under way, few to read meanwhile.
+ */
+export const few = 64
+const many = 256
+
+/** The bounds are about the first two; the others tell what the workers of the same process take from it. */
 const variants: readonly Variant[] = [
-  { title: 'Postern', requests: bareRequests, engines: both, sockets: true },
+  { title: 'Postern', connections: few, requests: bareRequests, engines: both, bounded: true, sockets: true },
+  {
+    title: `Postern, ${many} connections`,
+    connections: many,
+    requests: bareRequests,
+    engines: both,
+    bounded: true,
+  },
   {
     title: 'Postern, handling the events at the same time',
+    connections: few,
     // Every handled event takes a transaction of its own, so fewer of them fill a round.
     requests: 10_000,
     env: handler,
@@ -33,6 +51,7 @@ const variants: readonly Variant[] = [
   },
   {
     title: 'Postern --only http, with a handler elsewhere',
+    connections: few,
     requests: bareRequests,
     env: handler,
     args: ['--only', 'http'],

@@ -1,4 +1,5 @@
 import type { Scale } from './bench.ts'
+import { takeHostMemory } from './host-memory.ts'
 
 /** One of the things that are measured against each other. */
 export interface Side<T> {
@@ -17,7 +18,7 @@ export function countSteps(sides: number, { rounds, warmUp }: Scale): number {
  */
 export async function interleave<T>(
   sides: readonly Side<T>[],
-  { rounds, warmUp }: Scale,
+  { rounds, warmUp, size }: Scale,
   step: (what: string) => void,
 ): Promise<T[][]> {
   const results: T[][] = sides.map(() => [])
@@ -26,6 +27,8 @@ export async function interleave<T>(
     if (round % 2 === 0) order.reverse()
     for (const [index, side] of order) {
       step(`${side.name}, ${round < 1 ? 'warm-up' : `round ${round} of ${rounds}`}`)
+      // In a trial nobody looks at the figures.
+      if (size >= 1) await takeHostMemory()
       const result = await side.run(`${index}r${round + warmUp}`)
       if (round >= 1) results[index]!.push(result)
     }
