@@ -31,7 +31,7 @@ const keepWith = (onConflict: string, kept: string): string => `
     insert into inbox (event, source, event_id, type, status, due_at, processed_at, order_key)
     select id, source, event_id, type, case when order_key is null then status else 'blocked' end, due_at,
       case when status = 'processed' then received_at end, order_key
-    from numbered order by source, event_id
+    from numbered order by source collate "C", event_id collate "C"
     ${onConflict}
   )
   insert into events (id, event_id, direction, source, type, content_type, created_at, headers, payload)

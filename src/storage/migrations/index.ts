@@ -14,6 +14,7 @@ import { rejectedCounts } from './0012-rejected-counts.ts'
 import { orderOfOneIndex } from './0013-order-of-one-index.ts'
 import { nextActiveSubscriber } from './0014-next-active-subscriber.ts'
 import { leasesApart } from './0015-leases-apart.ts'
+import { floorWithoutQuery } from './0016-floor-without-query.ts'
 
 /** All migrations, in the order in which they are applied. A released one is never changed. */
 export const migrations: readonly Migration[] = [
@@ -32,4 +33,5 @@ export const migrations: readonly Migration[] = [
   orderOfOneIndex,
   nextActiveSubscriber,
   leasesApart,
+  floorWithoutQuery,
 ]
