@@ -1,8 +1,8 @@
 // The log of an SQLite file is written back beside the commits.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { getPriority, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -80,6 +80,29 @@ test('little is not worth a write to the disk', { timeout: 20_000 }, async () =>
   }
   assert.equal(readLog().checkpointed, checkpointed)
 })
+
+test(
+  'its thread gives way to all others',
+  { skip: process.platform !== 'linux' || getPriority() >= 10 },
+  async () => {
+    await write(1)
+    const tasks = '/proc/self/task'
+    /** The nice value of each thread, by its name (proc_pid_stat(5), field 19). */
+    const read = (): Map<string, number> =>
+      new Map(
+        readdirSync(tasks).map((id) => {
+          const [, name, rest] = /\((.*)\) (.*)$/s.exec(readFileSync(join(tasks, id, 'stat'), 'utf8'))!
+          return [id === String(process.pid) ? 'main' : name!, Number(rest!.split(' ')[16])]
+        }),
+      )
+    let nice = read()
+    for (let turn = 0; turn < 1_000 && nice.get('checkpointer') !== 10; turn += 1) {
+      await wait(5)
+      nice = read()
+    }
+    assert.deepEqual([nice.get('checkpointer'), nice.get('main')], [10, getPriority()])
+  },
+)
 
 test(
   'a thread that cannot do its work is told of once, and not begun again',

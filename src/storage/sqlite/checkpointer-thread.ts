@@ -1,4 +1,5 @@
 // The thread that writes the log back into the file. A commit may go on meanwhile: it adds to the end of the log.
+import { constants, getPriority, setPriority } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
 import { StorageUnavailable } from '../unavailable.ts'
 import { mostLogPages, SqliteConnection } from './connection.ts'
@@ -10,6 +11,7 @@ import { mostLogPages, SqliteConnection } from './connection.ts'
  */
 const worth = (log: number): number => (log > mostLogPages * 0.75 ? mostLogPages / 80 : mostLogPages / 4)
 
+yieldToOthers()
 const port = parentPort!
 const connection = new SqliteConnection((workerData as { file: string }).file)
 
@@ -37,5 +39,17 @@ function look(): Looked {
     // A full disk, or a file that is gone: the log keeps what it has.
     if (!(error instanceof StorageUnavailable)) throw error
     return { failed: error.message }
+  }
+}
+
+/** Nobody waits for this thread, and all wait for those that it would take a core from. */
+function yieldToOthers(): void {
+  // Only Linux has a priority for each thread (https://man7.org/linux/man-pages/man2/setpriority.2.html, NOTES): elsewhere it would be the process's.
+  if (process.platform !== 'linux') return
+  const low = constants.priority.PRIORITY_BELOW_NORMAL
+  try {
+    if (getPriority() < low) setPriority(low)
+  } catch {
+    // A sandbox may forbid it; then it is as urgent as the others.
   }
 }
