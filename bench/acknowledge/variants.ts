@@ -24,8 +24,8 @@ const both = ['sqlite', 'postgres'] as const
 export const bareRequests = 60_000
 
 /**
- * A load that keeps both servers busy, and one that does so for the bare one only: whoever waits for a disk has, of 64 requests that are
- * under way, few to read meanwhile.
+ * Connections that keep the bare server busy and not ours (whoever waits for a disk has, of 64 requests that are under way, few to read
+ * meanwhile), and so many that both are.
  */
 export const few = 64
 const many = 256

@@ -175,6 +175,7 @@ export class SigningKeys {
       await this.#createFirst()
       rows = await this.#rows()
     }
+    // What went wrong then was told to those who asked then.
     const known = (await before?.catch(() => undefined))?.keys ?? []
     const keys: LoadedKey[] = []
     for (const row of rows) {

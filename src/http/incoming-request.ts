@@ -19,7 +19,7 @@ const streamEnded = Object.getOwnPropertyDescriptor(
 
 /**
  * A request whose body can be had as the parser finds it, past the stream that Node makes of it: the stream's events and
- * turns of the loop are a tenth of what a small request costs. It is given to `createServer` as its `IncomingMessage`
+ * turns of the loop are a twentieth of what a webhook costs the thread. It is given to `createServer` as its `IncomingMessage`
  * (https://nodejs.org/api/http.html#httpcreateserveroptions-requestlistener); the parser hands every piece, and null behind
  * the last, to `push` (https://nodejs.org/api/stream.html#readablepushchunk-encoding).
  */

@@ -48,7 +48,7 @@ export function postgresReader({ pool, rows }: PostgresDatabase): ListReader {
     })
     let cancelled: Promise<unknown> | undefined
     const cancel = (): void => {
-      const { processID } = client as unknown as { processID: number }
+      const { processID } = client as typeof client & { processID: number }
       cancelled = pool
         .query('select pg_cancel_backend($1)', [processID])
         .catch(() => 'the connection is closed below')

@@ -115,7 +115,7 @@ export class Cursors {
     if (cursor.length > longest || cursor.length % 4 !== 0 || !alphabet.test(cursor)) throw notIssuedHere()
     const parts = signed.exec(Buffer.from(cursor, 'base64').toString('latin1'))
     if (!parts) throw notIssuedHere()
-    const [, keys, scopeHash, mac] = parts as unknown as [string, string, string, string]
+    const [, keys = '', scopeHash = '', mac = ''] = parts
     if (!this.#keyring.verify(message(scopeHash, keys), Buffer.from(mac, 'base64url'), purpose))
       throw notIssuedHere()
     const which = scopes.findIndex((scope) => scopeHash === hashOf(scope))
