@@ -8,6 +8,7 @@
 import { parseArgs } from 'node:util'
 import { startPostgres, type PostgresServer } from '../test/harness/postgres.ts'
 import { acknowledge } from './acknowledge.ts'
+import { cost } from './cost.ts'
 import { beside } from './beside.ts'
 import { deliver } from './deliver.ts'
 import { dispatch } from './dispatch.ts'
@@ -27,6 +28,7 @@ import { describeProfiles } from './report/profile.ts'
 import { showProgress } from './report/progress.ts'
 import { writeResult } from './report/results.ts'
 import { processing } from './process.ts'
+import { processes } from './processes.ts'
 import { memory } from './memory.ts'
 import { retention } from './retention.ts'
 import { sessions } from './sessions.ts'
@@ -35,6 +37,7 @@ import { start } from './start.ts'
 const benches: readonly Bench[] = [
   acknowledge,
   beside,
+  cost,
   deliver,
   depth,
   exportBench,
@@ -44,6 +47,7 @@ const benches: readonly Bench[] = [
   login,
   memory,
   processing,
+  processes,
   retention,
   sessions,
   start,

@@ -2,6 +2,7 @@ import { createAuthenticate } from '../src/accounts/authenticate.ts'
 import type { AccessTokens } from '../src/accounts/access-tokens.ts'
 import type { ApiKeys } from '../src/accounts/api-keys.ts'
 import { HostCookie } from '../src/accounts/host-cookie.ts'
+import { SecondFactor } from '../src/accounts/second-factor.ts'
 import { Sessions } from '../src/accounts/sessions.ts'
 import { systemClock } from '../src/clock.ts'
 import { newId } from '../src/crypto/ids.ts'
@@ -101,13 +102,22 @@ async function perCall(
 }
 
 function createCheck(database: Database): Authenticate {
-  const limits = { idle: 7 * 86_400_000, lifetime: 30 * 86_400_000 }
+  const limits = { idle: 7 * 86_400_000, perUser: 50, lifetime: 30 * 86_400_000 }
   const log = createLog('warn')
   const cookie = new HostCookie('postern_session', () => 'https://gate.example.com')
-  const found = new Sessions({ database, clock: systemClock, log, limits, admins: [] })
+  const found = new Sessions({
+    database,
+    clock: systemClock,
+    log,
+    limits,
+    admins: [],
+    record: async () => undefined,
+  })
+  const secondFactor = new SecondFactor({ required: false, amrValues: [], acrValues: [] })
   // Requests with an Authorization header go to these two; the bench makes none.
   const others = {} as { keys: ApiKeys; accessTokens: AccessTokens }
-  return createAuthenticate({ ...others, sessions: found, cookie })
+  const noteRefusal = async () => undefined
+  return createAuthenticate({ ...others, sessions: found, cookie, secondFactor, noteRefusal })
 }
 
 /** As many cookies as a browser brings on an ordinary day. */

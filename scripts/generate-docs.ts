@@ -9,6 +9,7 @@ import { readEnvironment } from '../src/config/environment.ts'
 import { companions } from '../src/config/providers.ts'
 import { settings } from '../src/config/settings.ts'
 import { problems } from '../src/errors.ts'
+import { scopes } from '../src/http/scopes.ts'
 import { presets } from '../src/login/providers/presets.ts'
 import { startService } from '../src/service.ts'
 import { createLog } from '../src/telemetry/log.ts'
@@ -45,7 +46,9 @@ function providersPage(): string {
     const where = issuer === undefined ? `OAuth 2.0, \`${authUrl}\`` : `OpenID Connect, \`${issuer}\``
     const pages = documentation.map((page, index) => `[${index + 1}](${page})`).join(' ')
     const callback = `\`BASE_URL/auth/${name}/callback\``
-    return [`\`${name}\``, label, callback, where, scope === '' ? 'none' : `\`${scope}\``, pages]
+    const proof = preset.provesAuthentication ?? issuer !== undefined
+    const scopes = scope === '' ? 'none' : `\`${scope}\``
+    return [`\`${name}\``, label, callback, where, scopes, proof ? 'yes' : 'no', pages]
   })
   const own = Object.entries(presets).flatMap(([name, { settings = {} }]) =>
     Object.entries(settings).map(([key, setting]) => [
@@ -60,9 +63,10 @@ function providersPage(): string {
     'callback URL to register',
     'protocol and address',
     'scopes',
+    'proves a new authentication',
     'its pages',
   ]
-  return `${head('Identity providers', '`src/login/providers/`')}How they are used is told in the [guide](../guides/providers.md); the settings that all of them have are among the [settings](settings.md#identity-providers).\n\n${table(columns, rows)}\n## Settings that only some have\n\nAnother instance has them under its own name: \`WORK_TENANT\` beside \`WORK_PRESET=microsoft\`. In the configuration module they are below \`settings\`.\n\n${table(['variable', 'meaning', 'default'], own)}`
+  return `${head('Identity providers', '`src/login/providers/`')}How they are used is told in the [guide](../guides/providers.md); the settings that all of them have are among the [settings](settings.md#identity-providers). A provider proves a new authentication when it can be asked for one (\`prompt=login\`, \`max_age\`) and its id_token says when it was (\`auth_time\`); what follows is told in [Accounts](../guides/accounts.md#what-a-recent-sign-in-is).\n\n${table(columns, rows)}\n## Settings that only some have\n\nAnother instance has them under its own name: \`WORK_TENANT\` beside \`WORK_PRESET=microsoft\`. In the configuration module they are below \`settings\`.\n\n${table(['variable', 'meaning', 'default'], own)}`
 }
 
 function problemsPage(): string {
@@ -83,7 +87,7 @@ interface Operation {
 
 async function callsPage(): Promise<string> {
   const home = mkdtempSync(join(tmpdir(), 'postern-docs-'))
-  const secret = 'x'.repeat(32)
+  const secret = 'never used: nothing is served by this'
   const configuration = readEnvironment({
     NODE_ENV: 'production',
     BASE_URL: 'https://gate.example.com',
@@ -107,7 +111,11 @@ async function callsPage(): Promise<string> {
         tags[0] ?? '',
         `\`${method.toUpperCase()} ${path}\``,
         summary,
-        security.length === 0 ? 'public' : security.flatMap((one) => Object.keys(one)).join(' or '),
+        credentialsOf(security),
+        security
+          .flatMap(({ bearer = [] }) => bearer)
+          .map((scope) => `\`${scope}\``)
+          .join(' or '),
       ]),
     )
     const used = new Set(rows.map(([tag]) => tag!))
@@ -115,15 +123,23 @@ async function callsPage(): Promise<string> {
     const sections = groups.map(
       (tag) =>
         `## ${tag}\n\n${table(
-          ['call', 'what', 'credential'],
+          ['call', 'what', 'credential', 'scope of a key'],
           rows.filter(([own]) => own === tag).map(([, ...cells]) => cells),
         )}`,
     )
-    return `${head('HTTP calls', 'the route schemas')}The whole description, with every parameter and field, is \`GET /openapi.json\`; \`GET /docs\` shows it.\n\n${sections.join('\n')}`
+    return `${head('HTTP calls', 'the route schemas')}The whole description, with every parameter and field, is \`GET /openapi.json\`; \`GET /docs\` shows it.\n\nWhere a scope is named, the call is for administrators: their session, an access token with their role, an API key with the scope or with \`admin\`. An API key cannot make the other calls that need a credential.\n\n${table(
+      ['scope', 'an API key with it may'],
+      Object.entries(scopes).map(([scope, meaning]) => [`\`${scope}\``, meaning]),
+    )}\n${sections.join('\n')}`
   } finally {
     await service.stop()
     rmSync(home, { recursive: true, force: true })
   }
+}
+
+function credentialsOf(security: readonly Record<string, string[]>[]): string {
+  if (security.length === 0) return 'public'
+  return [...new Set(security.flatMap((one) => Object.keys(one)))].join(' or ')
 }
 
 const pages = {

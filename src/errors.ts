@@ -26,12 +26,26 @@ export const problems = {
     'Sign in at /login, or send `Authorization: Bearer <API key or access token>`.',
   ],
   forbidden: [403, 'Not allowed', 'Use credentials with the right that the detail names.'],
+  'insufficient-scope': [
+    403,
+    'The API key lacks a scope',
+    'Use a key with the scope that the detail names: `postern keys create NAME --scope SCOPE`.',
+  ],
   'foreign-origin': [
     403,
     'Cross-site request refused',
     'Call from the same origin, or authenticate with an Authorization header instead of the cookie.',
   ],
-  'reauthentication-needed': [403, 'A recent sign-in is needed', 'Sign in again, then repeat the call.'],
+  'reauthentication-needed': [
+    403,
+    'A recent sign-in is needed',
+    'Sign in again at /auth/{provider}?reauthenticate=true, then repeat the call.',
+  ],
+  'second-factor-needed': [
+    403,
+    'A sign-in with a second factor is needed',
+    'Sign in again at /auth/{provider}?second_factor=true, then repeat the call.',
+  ],
   'not-found': [404, 'Not found', 'Check the address and the id.'],
   'unknown-provider': [
     404,
@@ -49,6 +63,11 @@ export const problems = {
     409,
     'The id is taken by another content',
     'Use a new id for new content; the same id is for repeating the same call.',
+  ],
+  'other-portal-session': [
+    409,
+    'The portal is open for another owner',
+    'Ask the person; to end that session, repeat the call with `replace: true`. The link stays valid meanwhile.',
   ],
   'last-identity': [409, 'The last identity cannot be unlinked', 'Link another identity first.'],
   'last-admin': [
@@ -85,6 +104,11 @@ export const problems = {
     'The database does not answer',
     'Repeat the call after the time that Retry-After tells.',
   ],
+  'database-newer': [
+    503,
+    'The database belongs to a newer version',
+    'Repeat the call: a process of the newer version answers it. The log of the process that answered so says which change it does not know.',
+  ],
   stopping: [503, 'The service is stopping', 'Repeat the call; another process will answer.'],
 } as const satisfies Record<string, readonly [status: number, title: string, advice: string]>
 
@@ -98,6 +122,8 @@ export interface ProblemExtras {
   pointer?: string
   /** Seconds, sent as the Retry-After header. */
   retryAfter?: number
+  /** Sent as the WWW-Authenticate header (RFC 9110, section 11.6.1); default `Bearer` with 401. */
+  challenge?: string
   cause?: unknown
 }
 

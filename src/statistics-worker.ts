@@ -14,7 +14,7 @@ export function statisticsWorkers(database: Database, clock: Clock, log: Log): W
   return [
     repeatedWorker('statistics', clock, interval, async () => {
       try {
-        const tables = await analyzeChanged(database.pool)
+        const tables = await database.maintenance(() => analyzeChanged(database.pool))
         if (tables.length > 0) log.debug({ tables }, 'tables have changed, and were analyzed')
       } catch (error) {
         // Whoever needs the database says that it is away; the next look tries again.

@@ -5,6 +5,7 @@ import { Problem } from '../errors.ts'
 import type { Principal } from '../http/principal.ts'
 import type { Queryable } from '../storage/database.ts'
 import type { Family, RefreshTokens } from './refresh-tokens.ts'
+import { stepUpPath, type SecondFactor } from './second-factor.ts'
 import { algorithm, type SigningKeys } from './signing-keys.ts'
 
 /** Seconds that an access token is good for at most. */
@@ -21,6 +22,11 @@ export interface AppRights {
    */
   admin?: boolean | undefined
   /**
+   * Whether its access tokens may see and end all sessions of their user, and read the account's audit log: for an app
+   * that is the product's own account page. Default false: a token sees and ends only the sessions of its own app.
+   */
+  managesSessions?: boolean | undefined
+  /**
    * Whom its access tokens are for (the claim `aud`); default this service. This service takes only those that name it,
    * so that a token for another API is worth nothing here.
    */
@@ -34,6 +40,7 @@ export interface AppRights {
 export class AccessTokens {
   readonly #keys: SigningKeys
   readonly #refreshTokens: RefreshTokens
+  readonly #secondFactor: SecondFactor
   readonly #reader: Queryable
   readonly #clock: Clock
   readonly #baseUrl: () => string
@@ -49,12 +56,14 @@ export class AccessTokens {
     clock: Clock
     baseUrl: () => string
     apps: readonly AppRights[]
+    secondFactor: SecondFactor
     idle: number
   }) {
     this.#apps = new Map(parts.apps.map((app) => [app.id, app]))
     // A token that promised more would end before the time that it names.
     this.#lifetime = Math.max(1, Math.min(longestLifetime, Math.floor(parts.idle / 1000)))
     this.#keys = parts.keys
+    this.#secondFactor = parts.secondFactor
     this.#refreshTokens = parts.refreshTokens
     this.#reader = parts.reader
     this.#clock = parts.clock
@@ -89,8 +98,19 @@ export class AccessTokens {
     if (typeof sub !== 'string' || typeof sid !== 'string') throw invalid()
     const live = await this.#refreshTokens.live(this.#reader, sid, sub)
     if (!live) throw invalid()
-    const role = this.#apps.get(live.clientId)?.admin === true ? live.role : 'user'
-    return { kind: 'token', role, userId: sub, sessionId: sid }
+    const app = this.#apps.get(live.clientId)
+    const role = app?.admin === true ? live.role : 'user'
+    const lacks = this.#secondFactor.isMissing(role, live)
+    const onlyApp = app?.managesSessions === true ? {} : { onlyApp: live.clientId }
+    return {
+      kind: 'token',
+      role: lacks ? 'user' : role,
+      userId: sub,
+      sessionId: sid,
+      clientId: live.clientId,
+      ...(lacks && { stepUp: stepUpPath(live.provider) }),
+      ...onlyApp,
+    }
   }
 
   async #verify(token: string): Promise<JWTVerifyResult> {

@@ -3,8 +3,9 @@ import { newId } from '../crypto/ids.ts'
 import { equalBytes, hashToken, newToken } from '../crypto/tokens.ts'
 import { Problem } from '../errors.ts'
 import type { Principal } from '../http/principal.ts'
+import { isScope, type Scope } from '../http/scopes.ts'
 import type { Database } from '../storage/database.ts'
-import type { ApiKeysTable, Role } from '../storage/tables.ts'
+import type { ApiKeysTable } from '../storage/tables.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { AuditOrigin, RecordAudit } from './audit.ts'
 
@@ -13,14 +14,35 @@ export const keyPrefix = 'pk_'
 /** How precise `last_used_at` is, in milliseconds: at most one write per key in this time. */
 const useResolution = 60_000
 
+/** Why a key was refused: for the audit log. The client is told all three reasons in one sentence. */
+export class RefusedKey extends Error {
+  readonly code: 'unknown-key' | 'expired-key' | 'revoked-key'
+  /** Missing for an unknown key. */
+  readonly keyId: string | undefined
+
+  constructor(code: RefusedKey['code'], keyId: string | undefined) {
+    super(code)
+    this.name = 'RefusedKey'
+    this.code = code
+    this.keyId = keyId
+  }
+}
+
 export interface NewKey {
   name: string
-  role: Role
+  /** What it may do; at least one. */
+  scopes: readonly Scope[]
   /** Milliseconds since 1970. */
   expiresAt?: number | undefined
 }
 
-/** API keys: shown once, stored as hashes, with a role and an optional end. */
+function refusalOf(row: ApiKeysTable | undefined, now: number): RefusedKey['code'] | undefined {
+  if (!row) return 'unknown-key'
+  if (row.revoked_at !== null) return 'revoked-key'
+  return row.expires_at !== null && row.expires_at <= now ? 'expired-key' : undefined
+}
+
+/** API keys: shown once, stored as hashes, with scopes and an optional end. */
 export class ApiKeys {
   readonly #database: Database
   readonly #clock: Clock
@@ -48,30 +70,42 @@ export class ApiKeys {
   /** The principal of a key. @throws Problem `not-signed-in` for an unknown, expired or revoked one. */
   async authenticate(key: string): Promise<Principal> {
     const hash = hashToken(key)
-    if (this.#adminHash && equalBytes(hash, this.#adminHash))
-      return { kind: 'key', role: 'admin', keyId: 'ADMIN_API_KEY' }
+    if (this.#adminHash && equalBytes(hash, this.#adminHash)) return principalOf('ADMIN_API_KEY', ['admin'])
     const now = this.#clock.now()
     const row = await this.#database.reader
       .selectFrom('api_keys')
       .selectAll()
       .where('key_hash', '=', hash)
       .executeTakeFirst()
-    if (!row || row.revoked_at !== null || (row.expires_at !== null && row.expires_at <= now)) {
-      throw new Problem('not-signed-in', { detail: 'The API key is unknown, expired or revoked.' })
+    const refused = refusalOf(row, now)
+    if (refused || !row) {
+      throw new Problem('not-signed-in', {
+        detail: 'The API key is unknown, expired or revoked.',
+        cause: new RefusedKey(refused ?? 'unknown-key', row?.id),
+      })
     }
     if ((row.last_used_at ?? 0) < now - useResolution) this.#noteUse(row.id, now)
-    return { kind: 'key', role: row.role, keyId: row.id }
+    return principalOf(row.id, readScopes(row.scopes))
   }
 
-  /** Makes a key. The returned text is the only time that it can be seen. */
-  async create({ name, role, expiresAt }: NewKey, origin: AuditOrigin): Promise<{ id: string; key: string }> {
+  /**
+   * Makes a key. The returned text is the only time that it can be seen.
+   * @throws RangeError without a scope: such a key could do nothing.
+   */
+  async create(
+    { name, scopes, expiresAt }: NewKey,
+    origin: AuditOrigin,
+  ): Promise<{ id: string; key: string }> {
     const now = this.#clock.now()
+    if (scopes.length === 0) throw new RangeError('an API key needs at least one scope')
+    const written = [...new Set(scopes)].join(' ')
     const key = newToken(keyPrefix)
     const id = newId(now)
     const row: ApiKeysTable = {
       id,
       name,
-      role,
+      role: scopes.includes('admin') ? 'admin' : 'user',
+      scopes: written,
       prefix: key.slice(0, keyPrefix.length + 4),
       key_hash: hashToken(key),
       created_at: now,
@@ -84,7 +118,7 @@ export class ApiKeys {
       await this.#record(tx, {
         action: 'key.created',
         target: `key:${id}`,
-        detail: { name, role },
+        detail: { name, scopes: written },
         ...origin,
       })
     })
@@ -95,7 +129,17 @@ export class ApiKeys {
   async list(): Promise<Omit<ApiKeysTable, 'key_hash'>[]> {
     return this.#database.reader
       .selectFrom('api_keys')
-      .select(['id', 'name', 'role', 'prefix', 'created_at', 'expires_at', 'revoked_at', 'last_used_at'])
+      .select([
+        'id',
+        'name',
+        'role',
+        'scopes',
+        'prefix',
+        'created_at',
+        'expires_at',
+        'revoked_at',
+        'last_used_at',
+      ])
       .orderBy('id', 'desc')
       .limit(1000)
       .execute()
@@ -109,7 +153,7 @@ export class ApiKeys {
         .set({ revoked_at: this.#clock.now() })
         .where('id', '=', id)
         .where('revoked_at', 'is', null)
-        .returning(['name', 'role'])
+        .returning(['name', 'scopes'])
         .executeTakeFirst()
       if (!revoked) return false
       await this.#record(tx, { action: 'key.revoked', target: `key:${id}`, detail: revoked, ...origin })
@@ -128,4 +172,13 @@ export class ApiKeys {
         this.#log?.warn({ err: error, keyId: id }, 'could not note the use of an API key'),
       )
   }
+}
+
+function principalOf(keyId: string, scopes: readonly Scope[]): Principal {
+  return { kind: 'key', role: scopes.includes('admin') ? 'admin' : 'user', scopes, keyId }
+}
+
+/** Scopes that this version does not know, since a newer one made the key, give nothing. */
+function readScopes(written: string): Scope[] {
+  return written.split(' ').filter(isScope)
 }

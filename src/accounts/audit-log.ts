@@ -1,4 +1,4 @@
-import { sql } from 'kysely'
+import { sql, type Selectable } from 'kysely'
 import { Problem } from '../errors.ts'
 import type { Cursors, CursorScope } from '../paging/cursor.ts'
 import { readTimeParameter } from '../paging/time-parameter.ts'
@@ -6,6 +6,8 @@ import type { Database } from '../storage/database.ts'
 import type { AuditLogTable } from '../storage/tables.ts'
 import { isStorableText } from '../storage/text.ts'
 import { auditActions, isAuditAction, type AuditAction } from './audit-actions.ts'
+
+export type AuditRow = Selectable<AuditLogTable>
 
 /** Which entries are meant. */
 export interface AuditFilter {
@@ -62,7 +64,7 @@ export class AuditLog {
     filter: AuditFilter,
     limit: number,
     cursor: string | undefined,
-  ): Promise<{ rows: AuditLogTable[]; nextCursor: string | null }> {
+  ): Promise<{ rows: AuditRow[]; nextCursor: string | null }> {
     const scope = scopeOf(filter)
     let query = this.#database.reader.selectFrom('audit_log').selectAll()
     if (filter.action) query = query.where('action', '=', filter.action)

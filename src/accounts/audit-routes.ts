@@ -3,9 +3,11 @@ import { Problem } from '../errors.ts'
 import type { App } from '../http/app.ts'
 import { readLimit } from '../paging/limit.ts'
 import { limitParameter } from '../paging/parameters.ts'
-import type { AuditLogTable } from '../storage/tables.ts'
 import { auditActions } from './audit-actions.ts'
-import { readAuditFilter, type AuditLog } from './audit-log.ts'
+import { presentEntry } from './audit-entry.ts'
+import { auditExportRoute } from './audit-export-route.ts'
+import { readAuditFilter, type AuditLog, type AuditRow } from './audit-log.ts'
+import type { AuditReader } from './audit-reader.ts'
 import { neverStored } from './routes.ts'
 
 const limits = { default: 20, max: 100 }
@@ -17,7 +19,7 @@ const own = {
   action: Type.String({ description: Object.keys(auditActions).join(', ') }),
   provider: Nullable('The identity provider'),
   providerId: Nullable("The provider's id of the identity"),
-  target: Nullable('What else it is about: session:…, key:…, app:…, signing-key:…'),
+  target: Nullable('What else it is about, as kind:id, such as session:… or subscriber:…'),
   code: Nullable('Why it failed; null for what succeeded'),
   supportId: Nullable('The number that the page showed, and that finds the line in the log'),
   address: Nullable('Where the call came from'),
@@ -30,7 +32,8 @@ const OwnEntry = Type.Object({
 const Entry = Type.Object({
   ...own,
   userId: Nullable('Whose account it is about'),
-  actor: Nullable('Who did it: user:…, key:…, cli or schedule; null when nobody is known'),
+  actor: Nullable('Who did it: user:…, key:…, owner:…, cli, schedule or service; null when nobody is known'),
+  sessionId: Nullable('The session that it was done with'),
   detail: Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Null()]),
 })
 const PageInfo = Type.Object({
@@ -49,14 +52,15 @@ const filters = {
 }
 
 /** GET /audit for admins, GET /auth/audit for everybody's own account. */
-export async function auditRoutes(app: App, log: AuditLog): Promise<void> {
+export async function auditRoutes(app: App, log: AuditLog, reader: AuditReader): Promise<void> {
   await app.register(async (scope: App) => {
     neverStored(scope)
+    auditExportRoute(scope, reader)
 
     scope.get(
       '/audit',
       {
-        config: { access: 'admin' },
+        config: { access: { scope: 'admin' } },
         schema: {
           tags: ['sign-in'],
           summary: 'The audit log, newest first',
@@ -71,7 +75,7 @@ export async function auditRoutes(app: App, log: AuditLog): Promise<void> {
       },
       async ({ query }) => {
         const page = await log.page(readAuditFilter(query), readLimit(query.limit, limits), query.cursor)
-        return answer(page, entryOf)
+        return answer(page, presentEntry)
       },
     )
 
@@ -88,6 +92,11 @@ export async function auditRoutes(app: App, log: AuditLog): Promise<void> {
       },
       async ({ query, principal }) => {
         if (!principal?.userId) throw new Problem('not-signed-in')
+        // It tells where the person was and with what; an app is not to know that of all others.
+        if (principal.onlyApp !== undefined)
+          throw new Problem('forbidden', {
+            detail: 'This call needs a browser session, or an app that manages sessions.',
+          })
         const { userId } = principal
         const { action, failed, since, until } = query
         const filter = { ...readAuditFilter({ action, failed, since, until }), userId }
@@ -99,33 +108,15 @@ export async function auditRoutes(app: App, log: AuditLog): Promise<void> {
 }
 
 function answer<T>(
-  { rows, nextCursor }: { rows: AuditLogTable[]; nextCursor: string | null },
-  present: (row: AuditLogTable) => T,
+  { rows, nextCursor }: { rows: AuditRow[]; nextCursor: string | null },
+  present: (row: AuditRow) => T,
 ) {
   return { data: rows.map(present), pageInfo: { hasNextPage: nextCursor !== null, nextCursor } }
 }
 
-function entryOf(row: AuditLogTable) {
-  return {
-    id: row.id,
-    at: new Date(row.created_at).toISOString(),
-    action: row.action,
-    userId: row.user_id,
-    actor: row.actor,
-    provider: row.provider,
-    providerId: row.provider_id,
-    target: row.target,
-    code: row.code,
-    supportId: row.support_id,
-    address: row.address,
-    userAgent: row.user_agent,
-    detail: row.detail === null ? null : (JSON.parse(row.detail) as Record<string, unknown>),
-  }
-}
-
 /** Where an admin sits is not the user's business; where their own calls, and failed tries, came from is. */
-function ownEntryOf(row: AuditLogTable, userId: string) {
-  const { userId: _about, actor, detail: _detail, ...entry } = entryOf(row)
+function ownEntryOf(row: AuditRow, userId: string) {
+  const { userId: _about, actor, sessionId: _session, detail: _detail, ...entry } = presentEntry(row)
   const byMe = actor === `user:${userId}`
   const byAnother = actor !== null && !byMe
   return { ...entry, byMe, ...(byAnother && { address: null, userAgent: null }) }

@@ -1,7 +1,9 @@
 import type { FastifyRequest } from 'fastify'
+import type { Insertable } from 'kysely'
 import type { Clock } from '../clock.ts'
 import { newId } from '../crypto/ids.ts'
 import { clientIp } from '../http/client-address.ts'
+import type { Principal } from '../http/principal.ts'
 import type { Database, Tx } from '../storage/database.ts'
 import type { AuditLogTable } from '../storage/tables.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -9,8 +11,13 @@ import type { AuditAction } from './audit-actions.ts'
 
 /** Who did it and from where. */
 export interface AuditOrigin {
-  /** `user:<id>`, `key:<id>`, `cli`, or `schedule` for what is due; absent when nobody is known. */
+  /**
+   * `user:<id>`, `key:<id>`, `owner:<name>` for the portal, `cli`, `schedule` for what is due, or `service` for what the
+   * service does by itself; absent when nobody is known.
+   */
   actor?: string | undefined
+  /** The session of a browser, an app or the portal that the call was made with. */
+  sessionId?: string | undefined
   address?: string | undefined
   userAgent?: string | undefined
   /** The request's id: the number for support, which finds the line in the log. */
@@ -23,7 +30,7 @@ export interface AuditEntry extends AuditOrigin {
   userId?: string | undefined
   provider?: string | undefined
   providerId?: string | undefined
-  /** What else it is about: `session:<id>`, `key:<id>`, `app:<client id>`, `signing-key:<id>`, `owner:<name>`. */
+  /** What else it is about, as `kind:id`: `session:<id>`, `key:<id>`, `app:<client id>`, `subscriber:<id>`, `delivery:<id>`. */
   target?: string | undefined
   /** Why it failed; only failures have one. */
   code?: string | undefined
@@ -98,7 +105,10 @@ export function createRecordAudit(clock: Clock): RecordAudit {
   }
 }
 
-function auditRow(entry: AuditEntry, now: number): AuditLogTable {
+/** What the service does by itself, without a call and without a schedule. */
+export const byService: AuditOrigin = { actor: 'service' }
+
+function auditRow(entry: AuditEntry, now: number): Insertable<AuditLogTable> {
   return {
     id: newId(now),
     created_at: now,
@@ -111,6 +121,7 @@ function auditRow(entry: AuditEntry, now: number): AuditLogTable {
     code: entry.code ?? null,
     support_id: entry.supportId ?? null,
     address: entry.address ?? null,
+    session_id: entry.sessionId ?? null,
     user_agent: entry.userAgent?.slice(0, longestUserAgent).toWellFormed() ?? null,
     detail: entry.detail === undefined ? null : JSON.stringify(entry.detail),
   }
@@ -118,12 +129,22 @@ function auditRow(entry: AuditEntry, now: number): AuditLogTable {
 
 /** Who makes a request, and from where. */
 export function auditOrigin(request: FastifyRequest): AuditOrigin {
-  const { userId, keyId } = request.principal ?? {}
-  const actor = userId === undefined ? keyId && `key:${keyId}` : `user:${userId}`
+  return auditOriginOf(request, request.principal)
+}
+
+/** The same for a call that is refused before its principal is known to the route. */
+export function auditOriginOf(request: FastifyRequest, principal: Principal | undefined): AuditOrigin {
   return {
-    actor,
+    actor: principal && actorOf(principal),
+    sessionId: principal?.sessionId,
     address: clientIp(request),
     userAgent: request.headers['user-agent'],
     supportId: request.id,
   }
+}
+
+function actorOf({ userId, keyId, owner }: Principal): string | undefined {
+  if (userId !== undefined) return `user:${userId}`
+  if (keyId !== undefined) return `key:${keyId}`
+  return owner === undefined ? undefined : `owner:${owner}`
 }

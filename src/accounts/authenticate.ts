@@ -2,8 +2,11 @@ import type { FastifyRequest } from 'fastify'
 import { Problem } from '../errors.ts'
 import type { Authenticate, Principal } from '../http/principal.ts'
 import type { AccessTokens } from './access-tokens.ts'
-import type { ApiKeys } from './api-keys.ts'
+import { RefusedKey, type ApiKeys } from './api-keys.ts'
 import type { HostCookie } from './host-cookie.ts'
+import type { NoteRefusal } from './refusals.ts'
+import { stepUpPath, type SecondFactor } from './second-factor.ts'
+import type { Session } from './session-lookup.ts'
 import type { Sessions } from './sessions.ts'
 
 const bearer = /^Bearer +([\x21-\x7e]{1,4096})$/i
@@ -15,10 +18,19 @@ export interface Credentials {
   accessTokens: AccessTokens
   sessions: Sessions
   cookie: HostCookie
+  noteRefusal: NoteRefusal
+  secondFactor: SecondFactor
 }
 
 /** Reads a request's credential: the Authorization header first, then the session cookie. */
-export function createAuthenticate({ keys, accessTokens, sessions, cookie }: Credentials): Authenticate {
+export function createAuthenticate({
+  keys,
+  accessTokens,
+  sessions,
+  cookie,
+  noteRefusal,
+  secondFactor,
+}: Credentials): Authenticate {
   return async (request: FastifyRequest): Promise<Principal | undefined> => {
     const { authorization } = request.headers
     if (authorization !== undefined) {
@@ -28,10 +40,25 @@ export function createAuthenticate({ keys, accessTokens, sessions, cookie }: Cre
           detail: 'The Authorization header is not of the form `Bearer <credential>`.',
         })
       }
-      return jwt.test(token) ? accessTokens.authenticate(token) : keys.authenticate(token)
+      if (jwt.test(token)) return accessTokens.authenticate(token)
+      return keys.authenticate(token).catch(async (error: unknown) => {
+        if (error instanceof Problem && error.cause instanceof RefusedKey) {
+          const { code, keyId } = error.cause
+          const target = keyId === undefined ? undefined : `key:${keyId}`
+          await noteRefusal(request, { action: 'key.refused', code, target })
+        }
+        throw error
+      })
     }
     const token = cookie.read(request)
     const session = token === undefined ? undefined : await sessions.find(token)
-    return session && { kind: 'session', role: session.role, userId: session.userId, sessionId: session.id }
+    return session && principalOf(session, secondFactor)
   }
+}
+
+function principalOf(session: Session, secondFactor: SecondFactor): Principal {
+  const { id: sessionId, userId, role, provider } = session
+  if (secondFactor.isMissing(role, session))
+    return { kind: 'session', role: 'user', userId, sessionId, stepUp: stepUpPath(provider) }
+  return { kind: 'session', role, userId, sessionId }
 }

@@ -2,28 +2,14 @@ import { Type } from 'typebox'
 import { isId } from '../crypto/ids.ts'
 import { Problem } from '../errors.ts'
 import type { App } from '../http/app.ts'
+import type { Tx } from '../storage/database.ts'
 import { auditOrigin, type Audit } from './audit.ts'
+import { describeDevice, DeviceBody } from './device-body.ts'
 import type { Devices } from './devices.ts'
 import type { HostCookie } from './host-cookie.ts'
 import { neverStored, signedIn } from './routes.ts'
 
 const tags = ['sign-in']
-const Nullable = (description: string) => Type.Union([Type.String(), Type.Null()], { description })
-const Time = Type.String({ format: 'date-time' })
-const Device = Type.Object({
-  id: Type.String({ description: 'Names the session; it is not the token.' }),
-  kind: Type.Enum(['browser', 'app'], { description: 'A session of a browser, or the tokens of an app' }),
-  current: Type.Boolean({ description: 'Whether this call was made with it.' }),
-  device: Type.String({ description: 'In words, such as `Firefox on Linux`' }),
-  app: Nullable('The client id of the app'),
-  provider: Type.String({ description: 'The identity provider of the sign-in' }),
-  address: Nullable('Where the sign-in came from'),
-  userAgent: Nullable('What the browser called itself at the sign-in'),
-  createdAt: Time,
-  lastSeenAt: Time,
-  expiresAt: Time,
-})
-
 /** GET and DELETE /auth/sessions: where I am signed in. */
 export async function deviceRoutes(
   app: App,
@@ -38,21 +24,14 @@ export async function deviceRoutes(
         config: { access: 'user' },
         schema: {
           tags,
-          summary: 'My devices: browsers and apps that are signed in',
-          response: { 200: Type.Object({ data: Type.Array(Device) }) },
+          summary:
+            'My devices: browsers and apps that are signed in; with the token of an app those of the app alone',
+          response: { 200: Type.Object({ data: Type.Array(DeviceBody) }) },
         },
       },
       async ({ principal }) => {
-        const { userId, sessionId } = signedIn({ principal })
-        const list = await devices.list(userId, sessionId)
-        const data = list.map(({ createdAt, lastSeenAt, expiresAt, ...device }) =>
-          Object.assign(device, {
-            createdAt: iso(createdAt),
-            lastSeenAt: iso(lastSeenAt),
-            expiresAt: iso(expiresAt),
-          }),
-        )
-        return { data }
+        const { userId, sessionId, onlyApp } = signedIn({ principal })
+        return { data: (await devices.list(userId, sessionId, onlyApp)).map(describeDevice) }
       },
     )
 
@@ -62,20 +41,24 @@ export async function deviceRoutes(
         config: { access: 'user' },
         schema: {
           tags,
-          summary: 'Sign out everywhere else: ends all of my sessions but this one',
+          summary:
+            'Sign out everywhere else: ends all of my sessions but this one; with the token of an app those of the app alone',
           response: { 204: Type.Null() },
         },
       },
       async (request, reply) => {
-        const { userId, sessionId } = signedIn(request)
-        const origin = auditOrigin(request)
-        await devices.revokeOthers(userId, sessionId, (tx, count) =>
-          audit.record(tx, {
-            action: 'session.revoked',
-            userId,
-            detail: { allOthers: true, count },
-            ...origin,
-          }),
+        const { userId, sessionId, onlyApp } = signedIn(request)
+        const entry = {
+          action: 'session.revoked',
+          userId,
+          ...(onlyApp !== undefined && { target: `app:${onlyApp}` }),
+          ...auditOrigin(request),
+        } as const
+        await devices.revokeOthers(
+          userId,
+          sessionId,
+          (tx, count) => audit.record(tx, { ...entry, detail: { allOthers: true, count } }),
+          onlyApp,
         )
         return reply.code(204).send(null)
       },
@@ -87,26 +70,21 @@ export async function deviceRoutes(
         config: { access: 'user', sends: { sometimes: ['Set-Cookie'] } },
         schema: {
           tags,
-          summary: 'End one of my sessions',
+          summary: 'End one of my sessions; with the token of an app only one of the app',
           params: Type.Object({ id: Type.String() }),
           response: { 204: Type.Null() },
         },
       },
       async (request, reply) => {
-        const { userId, sessionId } = signedIn(request)
+        const { userId, sessionId, onlyApp } = signedIn(request)
         const { id } = request.params
         const entry = { action: 'session.revoked', userId, target: `session:${id}` } as const
-        const ended =
-          isId(id) &&
-          (await devices.revoke(userId, id, (tx) => audit.record(tx, { ...entry, ...auditOrigin(request) })))
+        const record = (tx: Tx) => audit.record(tx, { ...entry, ...auditOrigin(request) })
+        const ended = isId(id) && (await devices.revoke(userId, id, record, onlyApp))
         if (!ended) throw new Problem('not-found')
         if (id === sessionId) cookie.clear(reply)
         return reply.code(204).send(null)
       },
     )
   })
-}
-
-function iso(time: number): string {
-  return new Date(time).toISOString()
 }

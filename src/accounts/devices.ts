@@ -1,8 +1,7 @@
 import type { Database, Tx } from '../storage/database.ts'
-import type { SessionsTable } from '../storage/tables.ts'
 import { deviceName } from './device-name.ts'
 import type { RefreshTokens } from './refresh-tokens.ts'
-import type { Sessions } from './sessions.ts'
+import type { ListedSession, Sessions } from './sessions.ts'
 
 /** Devices in a list. */
 const most = 100
@@ -27,6 +26,9 @@ export interface Device {
 
 type Record = (tx: Tx) => Promise<void>
 
+/** The client id of the app whose token families alone are seen and ended; `undefined` means all of the user's devices. */
+type OnlyApp = string | undefined
+
 /** Where a user is signed in: sessions of browsers and token families of apps, in one list. */
 export class Devices {
   readonly #database: Database
@@ -40,10 +42,10 @@ export class Devices {
   }
 
   /** The current one, then the others, the newest first; a hundred at most. */
-  async list(userId: string, currentId: string | undefined): Promise<Device[]> {
+  async list(userId: string, currentId: string | undefined, onlyApp?: OnlyApp): Promise<Device[]> {
     const [sessions, families] = await Promise.all([
-      this.#sessions.list(userId, most),
-      this.#refreshTokens.list(userId, most),
+      onlyApp === undefined ? this.#sessions.list(userId, most) : [],
+      this.#refreshTokens.list(userId, most, { clientId: onlyApp }),
     ])
     const devices = [
       ...sessions.map((row) => deviceOf(row, null, currentId)),
@@ -55,10 +57,10 @@ export class Devices {
   }
 
   /** Ends one of them; `record` writes it down in the same transaction. False when the user has no such device. */
-  async revoke(userId: string, id: string, record: Record): Promise<boolean> {
+  async revoke(userId: string, id: string, record: Record, onlyApp?: OnlyApp): Promise<boolean> {
     return (
-      (await this.#sessions.revoke(userId, id, record)) ||
-      (await this.#refreshTokens.revoke(userId, id, record))
+      (onlyApp === undefined && (await this.#sessions.revoke(userId, id, record))) ||
+      (await this.#refreshTokens.revoke(userId, id, record, { clientId: onlyApp }))
     )
   }
 
@@ -67,9 +69,13 @@ export class Devices {
     userId: string,
     currentId: string | undefined,
     record: (tx: Tx, count: number) => Promise<void>,
+    onlyApp?: OnlyApp,
   ): Promise<void> {
     await this.#database.transaction(async (tx) => {
-      const count = await this.revokeAll(tx, userId, currentId)
+      const count =
+        onlyApp === undefined
+          ? await this.revokeAll(tx, userId, currentId)
+          : await this.#refreshTokens.revokeAll(tx, userId, { exceptId: currentId, clientId: onlyApp })
       await record(tx, count)
     })
   }
@@ -77,13 +83,11 @@ export class Devices {
   /** Ends all of a user's devices but one, or those that began by one provider, within a transaction; gives how many. */
   async revokeAll(tx: Tx, userId: string, exceptId?: string, provider?: string): Promise<number> {
     const sessions = await this.#sessions.revokeAll(tx, userId, exceptId, provider)
-    return sessions + (await this.#refreshTokens.revokeAll(tx, userId, exceptId, provider))
+    return sessions + (await this.#refreshTokens.revokeAll(tx, userId, { exceptId, provider }))
   }
 }
 
-type Row = Omit<SessionsTable, 'token_hash'>
-
-function deviceOf(row: Row, app: string | null, currentId: string | undefined): Device {
+function deviceOf(row: ListedSession, app: string | null, currentId: string | undefined): Device {
   return {
     id: row.id,
     kind: app === null ? 'browser' : 'app',

@@ -81,8 +81,8 @@ export async function identityRoutes(app: App, parts: IdentityRoutesParts): Prom
         const { userId, sessionId } = signedIn(request)
         if (sessionId === undefined) throw new Problem('not-signed-in')
         const { provider } = request.params
-        if (!(await recentSignIn.check(request, 'identity.unlink_failed', provider)))
-          throw new Problem('reauthentication-needed')
+        const problem = await recentSignIn.check(request, 'identity.unlink_failed', provider)
+        if (problem) throw problem
         const origin = auditOrigin(request)
         const { result: emitted, renewed } = await database.transaction((tx) =>
           roleChanges.watch(tx, { userId, sessionId, origin }, async () => {

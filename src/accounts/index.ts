@@ -1,12 +1,13 @@
 import type { Clock } from '../clock.ts'
 import { ConfigurationError, type Configuration } from '../config/environment.ts'
 import type { Keyring } from '../crypto/keyring.ts'
-import type { NoteForeignCall } from '../http/access.ts'
+import type { NoteForbidden, NoteForeignCall } from '../http/access.ts'
 import type { Authenticate } from '../http/principal.ts'
 import type { Room } from '../http/room.ts'
 import { Cursors } from '../paging/cursor.ts'
 import type { Database } from '../storage/database.ts'
 import type { Log } from '../telemetry/log.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
 import {
   AccountEvents,
   faultsOfAccountEvents,
@@ -17,23 +18,32 @@ import { AccessTokens, type AppRights } from './access-tokens.ts'
 import { Administration } from './administration.ts'
 import { ApiKeys } from './api-keys.ts'
 import { AuditLog } from './audit-log.ts'
+import { AuditReader } from './audit-reader.ts'
 import { auditRoutes } from './audit-routes.ts'
 import { Audit } from './audit.ts'
+import { createAuditForwarding } from './audit-forwarding/index.ts'
 import { createAuthenticate } from './authenticate.ts'
 import { deviceRoutes } from './device-routes.ts'
 import { Devices } from './devices.ts'
-import { createForeignCallNotes } from './foreign-calls.ts'
 import { HostCookie } from './host-cookie.ts'
 import { jwksRoutes } from './jwks-routes.ts'
 import { identityRoutes } from './identity-routes.ts'
 import { RecentSignIn } from './recent-sign-in.ts'
+import {
+  createForbiddenNotes,
+  createForeignCallNotes,
+  createRefusalNotes,
+  type NoteRefusal,
+} from './refusals.ts'
 import { RefreshTokens } from './refresh-tokens.ts'
 import { RoleChanges } from './role-changes.ts'
 import { accountsRoutes } from './routes.ts'
-import { Sessions } from './sessions.ts'
+import { SecondFactor } from './second-factor.ts'
+import { sessionLimits, Sessions } from './sessions.ts'
 import { SigningKeys } from './signing-keys.ts'
 import { createSweeper } from './sweeper.ts'
 import { userRoutes } from './user-routes.ts'
+import { userSessionRoutes } from './user-session-routes.ts'
 import { Users } from './users.ts'
 
 export interface AccountsParts {
@@ -42,6 +52,7 @@ export interface AccountsParts {
   keyring: Keyring
   clock: Clock
   log: Log
+  metrics: Metrics
   baseUrl: () => string
   /** Which events about accounts are emitted: `login.events` of the configuration module. */
   events: AccountEventChoice
@@ -53,6 +64,8 @@ export interface AccountsParts {
 export interface Accounts extends Room {
   authenticate: Authenticate
   noteForeignCall: NoteForeignCall
+  noteForbidden: NoteForbidden
+  noteRefusal: NoteRefusal
   audit: Audit
   events: AccountEvents
   keys: ApiKeys
@@ -72,6 +85,7 @@ export function createAccounts({
   keyring,
   clock,
   log,
+  metrics,
   baseUrl,
   events: choice,
   emit,
@@ -81,11 +95,12 @@ export function createAccounts({
   if (faults.length > 0) throw new ConfigurationError(faults)
   const events = new AccountEvents(choice, emit)
   const admins = configuration.adminIdentities
-  const limits = { idle: configuration.sessionIdle, lifetime: configuration.sessionLifetime }
+  const limits = sessionLimits(configuration)
   const audit = new Audit({ database, clock, log, retention: configuration.auditRetention })
+  const noteRefusal = createRefusalNotes(audit, clock)
   const keys = new ApiKeys(database, clock, audit.record, { adminKey: configuration.adminApiKey, log })
   const users = new Users(clock, admins, database.revocations)
-  const sessions = new Sessions({ database, clock, log, limits, admins })
+  const sessions = new Sessions({ database, clock, log, limits, admins, record: audit.record })
   const refreshTokens = new RefreshTokens({ database, clock, limits, admins, record: audit.record })
   const devices = new Devices(database, sessions, refreshTokens)
   const administration = new Administration({
@@ -104,6 +119,11 @@ export function createAccounts({
     rotation: configuration.signingKeyRotation,
     record: audit.record,
   })
+  const secondFactor = new SecondFactor({
+    required: configuration.adminMfa === 'required',
+    amrValues: configuration.adminAmrValues,
+    acrValues: configuration.adminAcrValues,
+  })
   const accessTokens = new AccessTokens({
     keys: signingKeys,
     refreshTokens,
@@ -111,6 +131,7 @@ export function createAccounts({
     clock,
     baseUrl,
     apps,
+    secondFactor,
     idle: limits.idle,
   })
   const sessionCookie = new HostCookie('postern_session', baseUrl)
@@ -120,6 +141,7 @@ export function createAccounts({
     audit,
     clock,
     within: configuration.recentSignIn,
+    proof: configuration.recentSignInProof,
   })
   const sweeper = createSweeper('accounts', clock, log, [
     (now) => sessions.sweep(now),
@@ -128,8 +150,17 @@ export function createAccounts({
     (now) => audit.sweep(now),
   ])
   return {
-    authenticate: createAuthenticate({ keys, accessTokens, sessions, cookie: sessionCookie }),
-    noteForeignCall: createForeignCallNotes(audit, clock),
+    authenticate: createAuthenticate({
+      keys,
+      accessTokens,
+      sessions,
+      cookie: sessionCookie,
+      secondFactor,
+      noteRefusal,
+    }),
+    noteForeignCall: createForeignCallNotes(noteRefusal),
+    noteForbidden: createForbiddenNotes(noteRefusal),
+    noteRefusal,
     audit,
     events,
     keys,
@@ -152,6 +183,7 @@ export function createAccounts({
       })
       await deviceRoutes(app, { devices, cookie: sessionCookie, audit })
       await userRoutes(app, administration)
+      await userSessionRoutes(app, { administration, devices, database, audit })
       jwksRoutes(app, signingKeys)
       await identityRoutes(app, {
         database,
@@ -163,8 +195,8 @@ export function createAccounts({
         audit,
         events,
       })
-      await auditRoutes(app, new AuditLog(database, new Cursors(keyring)))
+      await auditRoutes(app, new AuditLog(database, new Cursors(keyring)), new AuditReader(database))
     },
-    workers: [sweeper],
+    workers: [sweeper, ...createAuditForwarding({ configuration, database, clock, log, metrics, baseUrl })],
   }
 }

@@ -5,7 +5,8 @@ import type { Database, Queryable, Tx } from '../storage/database.ts'
 import type { Role, TokenFamiliesTable } from '../storage/tables.ts'
 import type { AuditOrigin, RecordAudit } from './audit.ts'
 import { roleExpression, type IdentityKey } from './roles.ts'
-import { keptUserAgent, type NewSession, type SessionLimits } from './sessions.ts'
+import type { Authentication } from './authentication.ts'
+import { endedAtOnce, keptUserAgent, type NewSession, type SessionLimits } from './sessions.ts'
 
 /** Milliseconds in which a token that was just used may be used again: parallel tabs refresh at the same moment. */
 const reuseGrace = 10_000
@@ -20,13 +21,30 @@ export interface Family {
   authenticatedAt: number
 }
 
-export interface NewFamily extends Omit<NewSession, 'address' | 'userAgent'> {
+export interface NewFamily extends Omit<NewSession, 'address' | 'userAgent' | 'authentication'> {
   familyId: string
   clientId: string
-  authenticatedAt: number
+  authentication: Omit<Authentication, 'proof'>
   /** Of the browser in which the user signed in. */
   address: string | null
   userAgent: string | null
+}
+
+/** Which of a user's families a call is about; all of them when nothing is given. */
+export interface FamilyChoice {
+  /** Without this one. */
+  exceptId?: string | undefined
+  /** That began by this provider. */
+  provider?: string | undefined
+  /** Of this app. */
+  clientId?: string | undefined
+}
+
+/** What counts of a family that is neither over nor revoked. */
+export interface LiveFamily extends Pick<Authentication, 'acr' | 'amr'> {
+  clientId: string
+  provider: string
+  role: Role
 }
 
 /** A code or refresh token that is not (or no longer) good. */
@@ -67,10 +85,11 @@ export class RefreshTokens {
     return newId(this.#clock.now())
   }
 
-  /** Begins a family, and gives its first token. */
+  /** Begins a family, and gives its first token. What the user then has beyond the bound ends. */
   async begin(tx: Tx, family: NewFamily): Promise<string> {
     const now = this.#clock.now()
-    const expiresAt = family.authenticatedAt + this.#limits.lifetime
+    const { at, acr, amr } = family.authentication
+    const expiresAt = now + this.#limits.lifetime
     await tx
       .insertInto('token_families')
       .values({
@@ -82,11 +101,14 @@ export class RefreshTokens {
         user_agent: keptUserAgent(family.userAgent ?? undefined),
         created_at: now,
         last_seen_at: now,
-        authenticated_at: family.authenticatedAt,
+        authenticated_at: at,
+        acr,
+        amr,
         expires_at: expiresAt,
         revoked_at: null,
       })
       .execute()
+    await this.#endBeyondBound(tx, family, now)
     return this.#issue(tx, family.familyId, expiresAt)
   }
 
@@ -152,16 +174,25 @@ export class RefreshTokens {
     })
   }
 
-  /** Ends one of the user's families; `record` as for sessions. False when the user has no such live family. */
-  async revoke(userId: string, familyId: string, record?: (tx: Tx) => Promise<void>): Promise<boolean> {
+  /**
+   * Ends one of the user's families, of one app when `clientId` is given; `record` as for sessions. False when the user
+   * has no such live family.
+   */
+  async revoke(
+    userId: string,
+    familyId: string,
+    record?: (tx: Tx) => Promise<void>,
+    { clientId }: Pick<FamilyChoice, 'clientId'> = {},
+  ): Promise<boolean> {
     return this.#database.transaction(async (tx) => {
-      const result = await tx
+      let family = tx
         .updateTable('token_families')
         .set({ revoked_at: this.#clock.now() })
         .where('id', '=', familyId)
         .where('user_id', '=', userId)
         .where('revoked_at', 'is', null)
-        .executeTakeFirst()
+      if (clientId !== undefined) family = family.where('client_id', '=', clientId)
+      const result = await family.executeTakeFirst()
       if (result.numUpdatedRows === 0n) return false
       await record?.(tx)
       return true
@@ -169,15 +200,19 @@ export class RefreshTokens {
   }
 
   /**
-   * Ends all of a user's families but one, and codes that were not exchanged yet, or those that began by one provider;
-   * gives how many families.
+   * Ends a user's families, and codes that were not exchanged yet; gives how many families.
    */
-  async revokeAll(tx: Tx, userId: string, exceptId?: string, provider?: string): Promise<number> {
+  async revokeAll(
+    tx: Tx,
+    userId: string,
+    { exceptId, provider, clientId }: FamilyChoice = {},
+  ): Promise<number> {
     let codes = tx
       .deleteFrom('authorization_codes')
       .where('user_id', '=', userId)
       .where('used_at', 'is', null)
     if (provider !== undefined) codes = codes.where('provider', '=', provider)
+    if (clientId !== undefined) codes = codes.where('client_id', '=', clientId)
     await codes.execute()
     let families = tx
       .updateTable('token_families')
@@ -186,14 +221,19 @@ export class RefreshTokens {
       .where('revoked_at', 'is', null)
     if (exceptId !== undefined) families = families.where('id', '<>', exceptId)
     if (provider !== undefined) families = families.where('provider', '=', provider)
+    if (clientId !== undefined) families = families.where('client_id', '=', clientId)
     const { numUpdatedRows } = await families.executeTakeFirst()
     return Number(numUpdatedRows)
   }
 
-  /** The user's live families, the newest first, `limit` at most. */
-  async list(userId: string, limit: number): Promise<TokenFamiliesTable[]> {
+  /** The user's live families, of one app when `clientId` is given, the newest first, `limit` at most. */
+  async list(
+    userId: string,
+    limit: number,
+    { clientId }: Pick<FamilyChoice, 'clientId'> = {},
+  ): Promise<TokenFamiliesTable[]> {
     const now = this.#clock.now()
-    return this.#database.reader
+    const families = this.#database.reader
       .selectFrom('token_families')
       .selectAll()
       .where('user_id', '=', userId)
@@ -202,23 +242,47 @@ export class RefreshTokens {
       .where('last_seen_at', '>', now - this.#limits.idle)
       .orderBy('id', 'desc')
       .limit(limit)
-      .execute()
+    return (clientId === undefined ? families : families.where('client_id', '=', clientId)).execute()
+  }
+
+  async #endBeyondBound(tx: Tx, { userId, address, userAgent }: NewFamily, now: number): Promise<void> {
+    const { numUpdatedRows } = await tx
+      .updateTable('token_families')
+      .set({ revoked_at: now })
+      .where('id', 'in', (eb) =>
+        eb
+          .selectFrom('token_families')
+          .select('id')
+          .where('user_id', '=', userId)
+          .where('revoked_at', 'is', null)
+          .where('expires_at', '>', now)
+          .orderBy('last_seen_at', 'desc')
+          .orderBy('id', 'desc')
+          .limit(endedAtOnce)
+          .offset(this.#limits.perUser),
+      )
+      .executeTakeFirst()
+    if (numUpdatedRows === 0n) return
+    await this.#record(tx, {
+      action: 'tokens.revoked',
+      userId,
+      address: address ?? undefined,
+      userAgent: userAgent ?? undefined,
+      detail: { reason: 'limit', count: Number(numUpdatedRows) },
+    })
   }
 
   /**
    * The app of a family and the role of the user behind it; `undefined` when the family was revoked, is over or was not
    * refreshed for the idle time, or the user is blocked.
    */
-  async live(
-    db: Queryable,
-    familyId: string,
-    userId: string,
-  ): Promise<{ clientId: string; role: Role } | undefined> {
+  async live(db: Queryable, familyId: string, userId: string): Promise<LiveFamily | undefined> {
     const now = this.#clock.now()
     return db
       .selectFrom('token_families')
       .innerJoin('users', 'users.id', 'token_families.user_id')
-      .select('token_families.client_id as clientId')
+      .select(['token_families.client_id as clientId', 'token_families.provider as provider'])
+      .select(['token_families.acr as acr', 'token_families.amr as amr'])
       .select(roleExpression(this.#admins).as('role'))
       .where('token_families.id', '=', familyId)
       .where('token_families.user_id', '=', userId)

@@ -54,17 +54,27 @@ export async function accountsRoutes(app: App, parts: AccountsRoutesParts): Prom
             200: Type.Object({
               user: User,
               session: Type.Object({ id: Type.String(), kind: Type.Enum(['session', 'token']) }),
+              stepUp: Type.Optional(
+                Type.String({
+                  description:
+                    'Of an admin whose sign-in shows no second factor (`ADMIN_MFA`): where to sign in with one',
+                }),
+              ),
             }),
           },
         },
       },
       async ({ principal }) => {
-        const { kind, userId, sessionId, role } = signedIn({ principal })
+        const { kind, userId, sessionId, role, stepUp } = signedIn({ principal })
         const user = await users.find(database.reader, userId)
         if (!user || kind === 'key' || kind === 'portal' || sessionId === undefined)
           throw new Problem('not-signed-in')
         // The role is that of the credential: an app's may be less than its user's.
-        return { user: { ...user, role }, session: { id: sessionId, kind } }
+        return {
+          user: { ...user, role },
+          session: { id: sessionId, kind },
+          ...(stepUp !== undefined && { stepUp }),
+        }
       },
     )
 

@@ -1,6 +1,6 @@
 import type { CompiledQuery } from 'kysely'
 import type { Database } from '../storage/database.ts'
-import type { Role } from '../storage/tables.ts'
+import type { AuthenticationProof, Role } from '../storage/tables.ts'
 import { translateError } from '../storage/unavailable.ts'
 import { roleExpression, type IdentityKey } from './roles.ts'
 import { SessionCache } from './session-cache.ts'
@@ -13,6 +13,10 @@ export interface Session {
   createdAt: number
   lastSeenAt: number
   authenticatedAt: number
+  /** Null for a session that an older version began. */
+  authenticationProof: AuthenticationProof | null
+  acr: string | null
+  amr: string | null
   expiresAt: number
 }
 
@@ -76,6 +80,9 @@ function compile({ reader }: Database, admins: readonly IdentityKey[]): Compiled
         'sessions.created_at as createdAt',
         'sessions.last_seen_at as lastSeenAt',
         'sessions.authenticated_at as authenticatedAt',
+        'sessions.authentication_proof as authenticationProof',
+        'sessions.acr as acr',
+        'sessions.amr as amr',
         'sessions.expires_at as expiresAt',
       ])
       .select(roleExpression(admins).as('role'))

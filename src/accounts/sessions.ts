@@ -4,6 +4,8 @@ import { hashToken, newToken } from '../crypto/tokens.ts'
 import type { Database, Tx } from '../storage/database.ts'
 import type { SessionsTable } from '../storage/tables.ts'
 import type { Log } from '../telemetry/log.ts'
+import type { RecordAudit } from './audit.ts'
+import type { Authentication } from './authentication.ts'
 import type { IdentityKey } from './roles.ts'
 import { SeenTimes } from './seen-times.ts'
 import { SessionLookup, type Session } from './session-lookup.ts'
@@ -15,13 +17,35 @@ export interface SessionLimits {
   idle: number
   /** Milliseconds after which it ends in any case. */
   lifetime: number
+  /** How many a user has at most; of apps' token families as many again. The least recently used end first. */
+  perUser: number
 }
+
+/** The limits that the settings tell. */
+export function sessionLimits(settings: {
+  sessionIdle: number
+  sessionLifetime: number
+  sessionsPerUser: number
+}): SessionLimits {
+  return {
+    idle: settings.sessionIdle,
+    lifetime: settings.sessionLifetime,
+    perUser: settings.sessionsPerUser,
+  }
+}
+
+/** What a list tells of a session. */
+export type ListedSession = Omit<SessionsTable, 'token_hash' | 'authentication_proof' | 'acr' | 'amr'>
+
+/** More than anybody has: what one statement ends of what is beyond the bound. */
+export const endedAtOnce = 1_000
 
 export interface NewSession {
   userId: string
   provider: string
   address: string
   userAgent: string | undefined
+  authentication: Authentication
 }
 
 /** Browser sessions: an opaque token in a cookie, its hash in a row, so that signing out really ends it. */
@@ -31,6 +55,7 @@ export class Sessions {
   readonly #limits: SessionLimits
   readonly #lookup: SessionLookup
   readonly #seen: SeenTimes
+  readonly #record: RecordAudit
 
   constructor(parts: {
     database: Database
@@ -38,18 +63,23 @@ export class Sessions {
     log: Log
     limits: SessionLimits
     admins: readonly IdentityKey[]
+    record: RecordAudit
   }) {
     this.#database = parts.database
     this.#clock = parts.clock
     this.#limits = parts.limits
+    this.#record = parts.record
     this.#lookup = new SessionLookup(parts.database, parts.admins)
     this.#seen = new SeenTimes(parts.database, parts.log)
   }
 
-  /** Begins a session with a token of its own. `maxAge` is the cookie's, in seconds. */
+  /**
+   * Begins a session with a token of its own, and ends what the user then has beyond the bound. `maxAge` is the cookie's,
+   * in seconds.
+   */
   async begin(
     tx: Tx,
-    { userId, provider, address, userAgent }: NewSession,
+    { userId, provider, address, userAgent, authentication }: NewSession,
   ): Promise<{ id: string; token: string; maxAge: number }> {
     const now = this.#clock.now()
     const id = newId(now)
@@ -65,11 +95,19 @@ export class Sessions {
         user_agent: keptUserAgent(userAgent),
         created_at: now,
         last_seen_at: now,
-        authenticated_at: now,
+        authenticated_at: authentication.at,
+        authentication_proof: authentication.proof,
+        acr: authentication.acr,
+        amr: authentication.amr,
         expires_at: now + this.#limits.lifetime,
         revoked_at: null,
       })
       .execute()
+    const count = await this.#endBeyondBound(tx, userId, now)
+    if (count > 0) {
+      const detail = { reason: 'limit', count }
+      await this.#record(tx, { action: 'session.revoked', userId, address, userAgent, detail })
+    }
     return { id, token, maxAge: Math.floor(this.#limits.lifetime / 1000) }
   }
 
@@ -103,7 +141,7 @@ export class Sessions {
   }
 
   /** The user's live sessions, the newest first, `limit` at most. */
-  async list(userId: string, limit: number): Promise<Omit<SessionsTable, 'token_hash'>[]> {
+  async list(userId: string, limit: number): Promise<ListedSession[]> {
     const now = this.#clock.now()
     return this.#database.reader
       .selectFrom('sessions')
@@ -162,6 +200,28 @@ export class Sessions {
       .returning('user_id')
       .executeTakeFirst()
     if (ended) await this.#database.revocations.announce(tx, ended.user_id)
+  }
+
+  /** Gives how many ended. */
+  async #endBeyondBound(tx: Tx, userId: string, now: number): Promise<number> {
+    const { numUpdatedRows } = await tx
+      .updateTable('sessions')
+      .set({ revoked_at: now })
+      .where('id', 'in', (eb) =>
+        eb
+          .selectFrom('sessions')
+          .select('id')
+          .where('user_id', '=', userId)
+          .where('revoked_at', 'is', null)
+          .where('expires_at', '>', now)
+          .orderBy('last_seen_at', 'desc')
+          .orderBy('id', 'desc')
+          .limit(endedAtOnce)
+          .offset(this.#limits.perUser),
+      )
+      .executeTakeFirst()
+    if (numUpdatedRows > 0n) await this.#database.revocations.announce(tx, userId)
+    return Number(numUpdatedRows)
   }
 
   /** Forgets sessions that are over, however they ended. */

@@ -3,6 +3,7 @@ import { sql } from 'kysely'
 import type { CryptoKey, JSONWebKeySet, JWK } from 'jose'
 import type { Clock } from '../clock.ts'
 import type { Keyring } from '../crypto/keyring.ts'
+import { sealedColumns } from '../crypto/sealed-columns.ts'
 import type { Database, Queryable, Tx } from '../storage/database.ts'
 import type { SigningKeysTable } from '../storage/tables.ts'
 import type { AuditOrigin, RecordAudit } from './audit.ts'
@@ -19,6 +20,7 @@ export const jwksMaxAge = 300
 const freshFor = 5_000
 /** Milliseconds between two looks for a key that is not known: strangers can make up key ids. */
 const lookAgainAfter = 1_000
+const contextOf = sealedColumns.signingKey.context
 /** What is announced when keys are withdrawn. */
 const subject = 'signing-keys'
 
@@ -195,7 +197,7 @@ export class SigningKeys {
 
   async #open({ kid, private_jwk: sealed, algorithm }: SigningKeysTable): Promise<CryptoKey> {
     const { importJWK } = await import('jose')
-    const secret = JSON.parse(this.#keyring.open(sealed, contextOf(kid)).toString()) as JWK
+    const secret = JSON.parse(this.#keyring.open(sealed, contextOf({ kid })).toString()) as JWK
     return (await importJWK(secret, algorithm)) as CryptoKey
   }
 
@@ -227,7 +229,7 @@ export class SigningKeys {
       kid,
       algorithm,
       public_jwk: JSON.stringify({ ...publicJwk, kid, alg: algorithm, use: 'sig' }),
-      private_jwk: this.#keyring.seal(JSON.stringify(await exportJWK(pair.privateKey)), contextOf(kid)),
+      private_jwk: this.#keyring.seal(JSON.stringify(await exportJWK(pair.privateKey)), contextOf({ kid })),
       created_at: now,
       active_at: now,
       retires_at: null,
@@ -266,8 +268,4 @@ function isDue(rows: readonly SigningKeysTable[], now: number, rotation: number)
 
 function targetOf(kid: string): string {
   return `signing-key:${kid}`
-}
-
-function contextOf(kid: string): string {
-  return `signing_keys:${kid}`
 }

@@ -33,7 +33,7 @@ export async function userRoutes(app: App, administration: Administration): Prom
     scope.patch(
       '/users/:id',
       {
-        config: { access: 'admin' },
+        config: { access: { scope: 'users:write' } },
         schema: {
           tags: ['sign-in'],
           summary: 'Block an account, let it in again, or give it another role; ends its sessions and tokens',

@@ -6,9 +6,25 @@ import { roleExpression, type IdentityKey } from './roles.ts'
 
 /** What a provider vouches for. Only the key decides whose account it is; the rest is for display and contact. */
 export interface ProvidedIdentity extends IdentityKey {
+  /**
+   * Who vouches: `iss` of the id_token, or for plain OAuth 2.0 the provider's issuer or origins. An identity stays bound
+   * to the issuer of its first sign-in; null for one that was recorded before that was kept.
+   */
+  issuer: string | null
   email: string | null
   emailVerified: boolean
   name: string | null
+}
+
+/** An identity is bound to another issuer than the one that vouches for it now: the name of a provider leads elsewhere. */
+export class IssuerMismatch extends Error {
+  readonly userId: string
+
+  /** @param bound whom the identity is bound to; @param found who vouches now. */
+  constructor(userId: string, bound: string, found: string | null) {
+    super(`the identity is bound to the issuer ${bound}, and ${found ?? 'nobody'} vouches for it now`)
+    this.userId = userId
+  }
 }
 
 export interface User {
@@ -60,6 +76,7 @@ export class Users {
   /**
    * The user that the identity links to; one is created when there is none. Two calls at once for a new identity give
    * one user: the unique key lets one insert through, and the other call takes what it finds.
+   * @throws IssuerMismatch
    */
   async findOrCreate(tx: Tx, identity: ProvidedIdentity): Promise<FoundUser> {
     const known = await this.#noteUse(tx, identity)
@@ -87,7 +104,10 @@ export class Users {
     return winner
   }
 
-  /** Links an identity to a user. `taken` when it belongs to another one; nothing is moved then. */
+  /**
+   * Links an identity to a user. `taken` when it belongs to another one; nothing is moved then.
+   * @throws IssuerMismatch
+   */
   async link(tx: Tx, userId: string, identity: ProvidedIdentity): Promise<'linked' | 'known' | 'taken'> {
     // The same lock as in `unlink`: what counts a user's identities sees them one after the other.
     await this.lock(tx, userId)
@@ -156,6 +176,7 @@ export class Users {
       providerId: row.provider_id,
       email: row.email,
       emailVerified: row.email_verified === 1,
+      issuer: row.issuer,
       name: row.name,
       createdAt: row.created_at,
       lastUsedAt: row.last_used_at,
@@ -171,12 +192,16 @@ export class Users {
       .execute()
   }
 
-  /** Notes what the provider says now on the identity; the user's own record stays as it is. */
+  /**
+   * Notes what the provider says now on the identity; the user's own record stays as it is. An identity without an issuer
+   * is bound to this one. @throws IssuerMismatch when it is bound to another one.
+   */
   async #noteUse(tx: Tx, identity: ProvidedIdentity): Promise<FoundUser | undefined> {
     const row = await tx
       .updateTable('identities')
       .set({
         last_used_at: this.#clock.now(),
+        issuer: identity.issuer,
         email: identity.email,
         email_verified: identity.emailVerified ? 1 : 0,
         // Apple tells a name only once.
@@ -184,6 +209,7 @@ export class Users {
       })
       .where('provider', '=', identity.provider)
       .where('provider_id', '=', identity.providerId)
+      .where((eb) => eb.or([eb('issuer', 'is', null), eb('issuer', '=', identity.issuer)]))
       .returning((eb) => [
         'user_id',
         eb
@@ -193,7 +219,15 @@ export class Users {
           .as('blocked_at'),
       ])
       .executeTakeFirst()
-    return row && { userId: row.user_id, created: false, blocked: row.blocked_at !== null }
+    if (row) return { userId: row.user_id, created: false, blocked: row.blocked_at !== null }
+    const bound = await tx
+      .selectFrom('identities')
+      .select(['user_id', 'issuer'])
+      .where('provider', '=', identity.provider)
+      .where('provider_id', '=', identity.providerId)
+      .executeTakeFirst()
+    if (bound) throw new IssuerMismatch(bound.user_id, bound.issuer ?? 'unknown', identity.issuer)
+    return undefined
   }
 
   async #insertIdentity(tx: Tx, userId: string, identity: ProvidedIdentity): Promise<boolean> {
@@ -204,6 +238,7 @@ export class Users {
         provider: identity.provider,
         provider_id: identity.providerId,
         user_id: userId,
+        issuer: identity.issuer,
         email: identity.email,
         email_verified: identity.emailVerified ? 1 : 0,
         name: identity.name,

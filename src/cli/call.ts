@@ -1,3 +1,4 @@
+import { printable } from '../telemetry/printable.ts'
 import { CommandFailure } from './command-failure.ts'
 import { causeInWords } from './describe-error.ts'
 
@@ -14,4 +15,24 @@ export async function call(url: string | URL, init: RequestInit): Promise<Respon
       name === 'TimeoutError' ? `nothing came within ${limit / 1000} seconds` : causeInWords(cause ?? error)
     throw new CommandFailure(`${String(url)} does not answer: ${why}`, { cause: error })
   }
+}
+
+/** Bytes of an answer that are read. */
+const mostRead = 64 * 1024
+
+/** The beginning of an answer's text, safe to print on one line. */
+export async function textToShow(response: Response, characters = 2_000): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  try {
+    for await (const chunk of response.body ?? []) {
+      chunks.push(chunk)
+      size += chunk.length
+      if (size >= mostRead) break
+    }
+  } catch (error) {
+    // The status and what there is of the text say enough.
+    if (chunks.length === 0) return `(the answer was cut off: ${printable(causeInWords(error))})`
+  }
+  return printable(Buffer.concat(chunks).toString('utf8').slice(0, characters))
 }

@@ -12,13 +12,14 @@ import {
   type CompletedConfiguration,
 } from '../config/generated-secrets.ts'
 import { loadConfigModule } from '../config/module.ts'
+import { weakSettings } from '../config/secret-strength.ts'
 import type { PosternConfig } from '../define-config.ts'
 import { readLists } from '../listing/declaration.ts'
 import type { ResolvedProvider } from '../login/providers/resolved-provider.ts'
 import { resolveProviders } from '../login/resolve-providers.ts'
 import { keptProviders } from '../login/token-keeping.ts'
 import { readHandlers } from '../receiving/declared-handlers.ts'
-import { readSources } from '../receiving/sources.ts'
+import { readSources, weakSources } from '../receiving/sources.ts'
 
 export interface CommandConfiguration extends CompletedConfiguration {
   config: PosternConfig | undefined
@@ -66,15 +67,28 @@ export async function inspectConfiguration(env = process.env): Promise<Inspected
   return { configuration, config, providers, faults }
 }
 
+/** What is weak about the secrets of the settings and of the module, as sentences: what the start and `postern doctor` warn of. */
+export function weakSecrets(
+  { production = false, ...settings }: Inspection['configuration'],
+  config: PosternConfig | undefined,
+): string[] {
+  const found = weakSettings(settings).filter(({ refused }) => !(production && refused))
+  return [...found.map(({ text }) => text), ...weakSources(config?.receiving?.sources, production)]
+}
+
 function faultsOfRooms(
   { login = {}, receiving = {}, listing }: PosternConfig = {},
   // That the secret of the environment is missing, or generated in a moment, is another matter.
-  { webhookSecrets = ['another matter'], handlerTimeout = 0 }: Inspection['configuration'],
+  {
+    webhookSecrets = ['another matter'],
+    handlerTimeout = 0,
+    production = false,
+  }: Inspection['configuration'],
 ): string[] {
   const kept = keptProviders(login)
   const tokens = { keeps: (name: string) => kept.has(name), accessToken: async () => undefined }
   const checks = [
-    () => readSources(receiving.sources, { webhookSecrets }),
+    () => readSources(receiving.sources, { webhookSecrets, production }),
     () => readHandlers(receiving.handlers, handlerTimeout, tokens),
     () => readLists(listing),
   ]

@@ -1,12 +1,16 @@
 import { ConfigurationError, inspectEnvironment, redactedDatabaseUrl } from '../config/environment.ts'
+import { UnsuitablePooler } from '../storage/postgres/pooling.ts'
 import { FileInUse } from '../storage/sqlite/owner.ts'
-import { StorageUnavailable, translateError } from '../storage/unavailable.ts'
+import { adviceWithoutRoom } from '../storage/postgres/no-room.ts'
+import { isWithoutRoom, StorageUnavailable, translateError } from '../storage/unavailable.ts'
 import { CommandFailure } from './command-failure.ts'
 
 /** What a command that failed prints: mistakes of the user in words, what nobody foresaw with its stack. */
 export function describeError(error: unknown, env = process.env): string {
   if (!(error instanceof Error)) return String(error)
-  if ([ConfigurationError, CommandFailure, FileInUse].some((known) => error instanceof known))
+  if (
+    [ConfigurationError, CommandFailure, FileInUse, UnsuitablePooler].some((known) => error instanceof known)
+  )
     return error.message
   return (
     describeListening(error) ??
@@ -51,18 +55,25 @@ function describeFile({ path, syscall, code = '' }: NodeJS.ErrnoException): stri
 
 /** SQLSTATE classes of a server that answers, but not to us: invalid authorization, invalid catalog name. */
 const refusals = new Set(['28', '3D'])
+/** SQLSTATE read_only_sql_transaction: of a standby, and of a primary that was made read-only. */
+const takesNoWrites = '25006'
 /** SQLite result codes for what is no usable file: corrupt, not a database. */
 const unusable = new Set([11, 26])
 
 function describeDatabase(error: Error, env: NodeJS.ProcessEnv): string | undefined {
-  const { code = '', severity, errcode = 0 } = error as { code?: string; severity?: string; errcode?: number }
+  const { severity, errcode = 0 } = error as { severity?: string; errcode?: number }
   const absent = translateError(error)
+  const { code = '' } = (absent instanceof StorageUnavailable ? absent.cause : error) as { code?: string }
   const refused = severity !== undefined && refusals.has(code.slice(0, 2))
   if (!(absent instanceof StorageUnavailable) && !refused && !unusable.has(errcode & 0xff)) return undefined
   const why = causeInWords(absent instanceof StorageUnavailable ? absent.cause : error)
   const { databaseUrl = '' } = inspectEnvironment(env).configuration
   const advice = databaseUrl.startsWith('sqlite:')
     ? 'Check that the file is a database, the rights of it and its folder, and the free space.'
-    : 'Check the address, the user, the name of the database, and that the server runs.'
+    : code === takesNoWrites
+      ? 'Name the primary; or all servers, with `?target_session_attrs=read-write`. A standby for lists is named by DATABASE_REPLICA_URL.'
+      : isWithoutRoom(absent)
+        ? adviceWithoutRoom
+        : 'Check the address, the user, the name of the database, and that the server runs.'
   return `The database of DATABASE_URL (${redactedDatabaseUrl(databaseUrl)}) cannot be used: ${why}. ${advice}`
 }

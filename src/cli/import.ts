@@ -1,5 +1,7 @@
 import { Presets, SingleBar } from 'cli-progress'
 import { statSync } from 'node:fs'
+import { basename } from 'node:path'
+import { createRecordAudit, type AuditEntry } from '../accounts/audit.ts'
 import { systemClock } from '../clock.ts'
 import {
   importFile,
@@ -8,8 +10,10 @@ import {
   type ImportKind,
   type ImportResult,
 } from '../listing/importing/import-file.ts'
+import type { Database } from '../storage/database.ts'
 import { migrate } from '../storage/migrate.ts'
 import { openDatabase } from '../storage/open.ts'
+import { printable } from '../telemetry/printable.ts'
 import { CommandFailure } from './command-failure.ts'
 import { readSettings } from './settings.ts'
 
@@ -27,7 +31,7 @@ const withBadLines = 2
 export async function importCommand(kind: string, file: string, options: { format?: string }): Promise<void> {
   const { kind: target, format, size } = checkArguments(kind, file, options.format)
   const configuration = readSettings()
-  const database = await openDatabase(configuration.databaseUrl)
+  const database = await openDatabase(configuration)
   const interrupt = new AbortController()
   const onInterrupt = (): void => {
     // The second Ctrl-C does not wait for the batch: its transaction is rolled back by the database.
@@ -39,6 +43,8 @@ export async function importCommand(kind: string, file: string, options: { forma
   const progress = showProgress(size)
   try {
     await migrate(database)
+    const about = { kind: target, file: basename(file), format }
+    await note(database, { action: 'import.started', detail: about })
     let told = 0
     const result = await importFile({
       database,
@@ -50,11 +56,12 @@ export async function importCommand(kind: string, file: string, options: { forma
       onProgress: progress.update,
       onFault(line, why) {
         told += 1
-        if (told <= mostTold) progress.say(`${file}:${line}: ${why}`)
+        if (told <= mostTold) progress.say(printable(`${file}:${line}: ${why}`))
         else if (told === mostTold + 1) progress.say('… further bad lines are only counted')
       },
     })
     progress.stop()
+    await note(database, { action: 'import.finished', detail: { ...about, ...result } })
     process.stdout.write(`${summary(target, result)}\n`)
     process.exitCode = !result.complete ? 130 : result.faults > 0 ? withBadLines : 0
   } finally {
@@ -63,6 +70,12 @@ export async function importCommand(kind: string, file: string, options: { forma
     process.off('SIGTERM', onInterrupt)
     await database.close()
   }
+}
+
+/** On its own: an import is many transactions. One that was killed has a beginning without an end. */
+async function note(database: Database, entry: Pick<AuditEntry, 'action' | 'detail'>): Promise<void> {
+  const record = createRecordAudit(systemClock)
+  await database.transaction((tx) => record(tx, { ...entry, actor: 'cli' }))
 }
 
 function checkArguments(

@@ -1,29 +1,28 @@
 import { ApiKeys } from '../accounts/api-keys.ts'
 import { createRecordAudit } from '../accounts/audit.ts'
 import { systemClock } from '../clock.ts'
+import { isScope, scopes, type Scope } from '../http/scopes.ts'
 import { migrate } from '../storage/migrate.ts'
 import { openDatabase } from '../storage/open.ts'
-import type { Role } from '../storage/tables.ts'
 import { CommandFailure } from './command-failure.ts'
 import { readSettings } from './settings.ts'
 import { table } from './table.ts'
 
 export interface CreateOptions {
-  role: string
+  role?: string
+  scope?: readonly string[]
   expires?: string
 }
 
 /** Makes a key and shows it, this once. */
 export async function createKey(name: string, options: CreateOptions): Promise<void> {
-  if (options.role !== 'user' && options.role !== 'admin')
-    throw new CommandFailure(`--role takes user or admin, not ${options.role}`)
-  const role: Role = options.role
+  const granted = readGrant(options)
   const expiresAt = options.expires === undefined ? undefined : readEnd(options.expires, systemClock.now())
   await withKeys(async (keys) => {
-    const { id, key } = await keys.create({ name, role, expiresAt }, { actor: 'cli' })
+    const { id, key } = await keys.create({ name, scopes: granted, expiresAt }, { actor: 'cli' })
     process.stdout.write(`${key}\n`)
     process.stderr.write(
-      `Key ${id} (${role}) was made. It is stored as a hash: this is the only time it is shown.\n`,
+      `Key ${id} was made with the scopes ${granted.join(' ')}. It is stored as a hash: this is the only time it is shown.\n`,
     )
   })
 }
@@ -33,14 +32,16 @@ export async function listKeys(): Promise<void> {
     const rows = (await keys.list()).map((key) => [
       key.id,
       key.name,
-      key.role,
+      key.scopes,
       `${key.prefix}…`,
       day(key.created_at),
       day(key.expires_at),
       day(key.last_used_at),
       key.revoked_at === null ? '' : 'revoked',
     ])
-    process.stdout.write(table(['id', 'name', 'role', 'begins', 'created', 'expires', 'last used', ''], rows))
+    process.stdout.write(
+      table(['id', 'name', 'scopes', 'begins', 'created', 'expires', 'last used', ''], rows),
+    )
   })
 }
 
@@ -53,13 +54,37 @@ export async function revokeKey(id: string): Promise<void> {
 
 async function withKeys(work: (keys: ApiKeys) => Promise<void>): Promise<void> {
   const configuration = readSettings()
-  const database = await openDatabase(configuration.databaseUrl)
+  const database = await openDatabase(configuration)
   try {
     await migrate(database)
     await work(new ApiKeys(database, systemClock, createRecordAudit(systemClock)))
   } finally {
     await database.close()
   }
+}
+
+const advice = `Give it what it needs, such as \`--scope events:write\`, or everything with \`--role admin\`. Scopes: ${Object.keys(scopes).join(', ')}.`
+
+/** The scopes that the options ask for, each once. */
+function readGrant({ role, scope = [] }: CreateOptions): Scope[] {
+  if (role !== undefined && role !== 'user' && role !== 'admin')
+    throw new CommandFailure(`--role takes user or admin, not ${role}`)
+  const named = scope.flatMap((text) => text.split(/[\s,]+/)).filter((text) => text !== '')
+  const granted = new Set<Scope>(role === 'admin' ? ['admin'] : [])
+  for (const text of named) for (const one of readScope(text)) granted.add(one)
+  if (granted.size === 0) throw new CommandFailure(`the key would have no scope. ${advice}`)
+  return [...granted]
+}
+
+/** One scope, or `subscribers:*` and the like for all that begin so. */
+function readScope(text: string): Scope[] {
+  if (isScope(text)) return [text]
+  const room = text.endsWith(':*') ? text.slice(0, -1) : undefined
+  const several = Object.keys(scopes)
+    .filter(isScope)
+    .filter((one) => room !== undefined && one.startsWith(room))
+  if (several.length === 0) throw new CommandFailure(`--scope does not know ${text}. ${advice}`)
+  return several
 }
 
 const units: Record<string, number> = { h: 3_600_000, d: 86_400_000, w: 604_800_000 }

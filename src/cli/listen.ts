@@ -1,8 +1,10 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { systemClock } from '../clock.ts'
+import type { Scheme } from '../receiving/schemes/scheme.ts'
 import { standardWebhooks } from '../receiving/schemes/standard-webhooks.ts'
-import { call } from './call.ts'
+import { printable } from '../telemetry/printable.ts'
+import { call, textToShow } from './call.ts'
 import { CommandFailure } from './command-failure.ts'
 import { causeInWords } from './describe-error.ts'
 import { readClientSettings } from './settings.ts'
@@ -22,24 +24,23 @@ const bodyLimit = 1024 * 1024
  * a subscriber of a Postern for as long as it runs.
  */
 export async function listen(options: ListenOptions): Promise<void> {
-  let secret = options.secret
+  let scheme: Scheme | undefined
   const server = createServer((request, response) => {
-    read(request).then(
-      (body) => {
-        const verdict = verify(secret ?? '', request, body)
-        response.writeHead(verdict === 'verified' ? 204 : 401).end()
-        const { 'webhook-id': id, 'webhook-timestamp': at } = request.headers
-        process.stdout.write(
-          `${new Date().toISOString()}  ${verdict}  ${String(id)}  signed at ${String(at)}\n${body.toString('utf8')}\n`,
-        )
+    answer(request, () => scheme).then(
+      ({ status, line }) => {
+        response.writeHead(status, status === 204 ? {} : { connection: 'close' }).end()
+        process.stdout.write(`${new Date().toISOString()}  ${line}\n`)
       },
-      (error: unknown) => response.writeHead(413).end(String(error)),
+      // The connection broke.
+      () => response.destroy(),
     )
   })
   const address = await open(server, options.port)
   try {
-    const leave =
-      secret === undefined ? await subscribe(address, options, (given) => (secret = given)) : undefined
+    const register = (): Promise<() => Promise<void>> =>
+      subscribe(address, options, (given) => (scheme = schemeOf(given)))
+    if (options.secret !== undefined) scheme = schemeOf(options.secret)
+    const leave = options.secret === undefined ? await register() : undefined
     process.stderr.write(
       `listening on ${address}${leave ? ', registered as a subscriber' : ''}; Ctrl-C ends it\n`,
     )
@@ -93,7 +94,7 @@ async function subscribe(
   })
   if (!response.ok)
     throw new CommandFailure(
-      `${service} did not register the receiver: ${response.status} ${await response.text()}`,
+      `${service} did not register the receiver: ${response.status} ${await textToShow(response)}`,
     )
   const { id, secret } = (await response.json()) as { id: string; secret: string }
   onSecret(secret)
@@ -105,21 +106,48 @@ async function subscribe(
   }
 }
 
-function verify(secret: string, request: IncomingMessage, rawBody: Buffer): string {
-  const verdict = standardWebhooks({ secret }).verify({
-    rawBody,
-    headers: request.headers,
-    now: systemClock.now(),
-  })
-  return 'rejected' in verdict ? `NOT VERIFIED (${JSON.stringify(verdict)})` : 'verified'
+function schemeOf(secret: string): Scheme {
+  try {
+    return standardWebhooks({ secret })
+  } catch (error) {
+    throw new CommandFailure(`--secret: ${(error as Error).message}`, { cause: error })
+  }
 }
 
-async function read(request: IncomingMessage): Promise<Buffer> {
+/** What a request is answered, and the line that tells of it; what a sender wrote is escaped in it. */
+interface Told {
+  status: number
+  line: string
+}
+
+/** Anybody on this machine, and any page in its browsers, can send here: only what is verified is shown. */
+async function answer(request: IncomingMessage, scheme: () => Scheme | undefined): Promise<Told> {
+  const { method = '', headers } = request
+  // Browsers send these with each request to another site, and servers send none of them.
+  const fromPage = headers.origin ?? headers['sec-fetch-site']
+  if (fromPage !== undefined) return refused(403, `it comes from a page in a browser (${fromPage})`)
+  if (method !== 'POST') return refused(405, `a webhook is a POST, and this is a ${method}`)
+  const rawBody = await read(request)
+  if (!rawBody) return refused(413, 'the body is larger than 1 MiB')
+  const verdict = scheme()?.verify({ rawBody, headers, now: systemClock.now() })
+  if (!verdict) return refused(401, 'the secret is not known yet')
+  if ('rejected' in verdict) return refused(401, verdict.detail)
+  const { 'webhook-id': id, 'webhook-timestamp': at } = headers
+  const head = printable(`verified  ${String(id)}  signed at ${String(at)}`)
+  return { status: 204, line: `${head}\n${printable(rawBody.toString('utf8'))}` }
+}
+
+function refused(status: number, why: string): Told {
+  return { status, line: printable(`NOT VERIFIED, refused with ${status}: ${why}`).slice(0, 300) }
+}
+
+/** The body, unless it is too large. */
+async function read(request: IncomingMessage): Promise<Buffer | undefined> {
   const chunks: Buffer[] = []
   let size = 0
   for await (const chunk of request as AsyncIterable<Buffer>) {
     size += chunk.length
-    if (size > bodyLimit) throw new Error('the body is larger than 1 MiB')
+    if (size > bodyLimit) return undefined
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)

@@ -1,3 +1,5 @@
+import { createRecordAudit, type AuditEntry } from '../accounts/audit.ts'
+import { systemClock } from '../clock.ts'
 import { ConfigurationError } from '../config/environment.ts'
 import { checkList } from '../listing/checking/check.ts'
 import { readLists } from '../listing/declaration.ts'
@@ -7,6 +9,7 @@ import { users } from '../listing/resources/users.ts'
 import type { Database } from '../storage/database.ts'
 import { migrate } from '../storage/migrate.ts'
 import { openDatabase } from '../storage/open.ts'
+import { printableLines } from '../telemetry/printable.ts'
 import { CommandFailure } from './command-failure.ts'
 import { inspectConfiguration } from './configuration.ts'
 import { readSettings } from './settings.ts'
@@ -41,7 +44,7 @@ const actions: Record<string, Action> = {
 export async function listsCommand(name: string, path: string | undefined): Promise<void> {
   const action = Object.hasOwn(actions, name) ? actions[name] : undefined
   if (!action) throw new CommandFailure(`lists takes ${Object.keys(actions).join(', ')}, not ${name}`)
-  const { databaseUrl } = readSettings()
+  const configuration = readSettings()
   const { config, faults } = await inspectConfiguration()
   if (!config && faults.length > 0) throw new ConfigurationError(faults)
   const lists = [users, ...readLists(config?.listing)].filter(
@@ -49,18 +52,26 @@ export async function listsCommand(name: string, path: string | undefined): Prom
   )
   if (lists.length === 0)
     throw new CommandFailure('no such list says that its counts are kept (`keep: true`)')
-  const database = await openDatabase(databaseUrl)
+  const database = await openDatabase(configuration)
   try {
     await migrate(database)
     for (const list of lists) {
       // What the service keeps of its own accord is neither begun nor ended by hand.
       if (list === users && (name === 'keep' || name === 'forget')) continue
+      if (name !== 'check') await note(database, name, list.path)
       const said = await action(new Keeping(database, await checked(database, list, name)), list)
-      process.stdout.write(`${list.path}: ${said}\n`)
+      process.stdout.write(`${printableLines(`${list.path}: ${said}`)}\n`)
     }
   } finally {
     await database.close()
   }
+}
+
+/** Before it is done: what fails halfway is to be found, too. */
+async function note(database: Database, command: string, path: string): Promise<void> {
+  const record = createRecordAudit(systemClock)
+  const entry: AuditEntry = { action: 'list.counts_changed', target: `list:${path}`, detail: { command } }
+  await database.transaction((tx) => record(tx, { ...entry, actor: 'cli' }))
 }
 
 async function checked(

@@ -5,8 +5,9 @@ import { readSettings } from './settings.ts'
 /** Brings the database to this version; with `dryRun` only says what would be done. */
 export async function migrateCommand({ dryRun }: { dryRun?: boolean }): Promise<void> {
   const configuration = readSettings()
-  const database = await openDatabase(configuration.databaseUrl)
+  const database = await openDatabase(configuration)
   try {
+    if (database.engine === 'postgres') await database.checkPooling()
     const names = dryRun ? await pendingMigrations(database) : await migrate(database)
     const done = dryRun ? 'would be applied' : 'applied'
     process.stdout.write(

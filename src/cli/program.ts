@@ -1,5 +1,8 @@
 import { Command } from 'commander'
 import { version } from '../http/openapi.ts'
+import { scopes } from '../http/scopes.ts'
+import type { CreateOptions } from './keys.ts'
+import type { AuditExportOptions } from './audit.ts'
 import type { ListenOptions } from './listen.ts'
 import type { ReplayOptions } from './replay.ts'
 import type { SendOptions } from './send.ts'
@@ -25,13 +28,21 @@ export function commandLine(): Command {
     .option('--dry-run', 'only say what would be done')
     .action(async (options: { dryRun?: boolean }) => (await import('./migrate.ts')).migrateCommand(options))
 
-  const keys = program.command('keys').description('API keys: shown once, stored as hashes')
+  const keys = program
+    .command('keys')
+    .description('API keys: shown once, stored as hashes; the keys that sign and seal')
   keys
     .command('create <name>')
     .description('make a key and show it, this once')
-    .option('--role <role>', 'user or admin', 'admin')
+    .option(
+      '--scope <scope>',
+      'what it may do, such as events:write or subscribers:*; several comma-separated or repeated',
+      (scope: string, before: string[] | undefined) => [...(before ?? []), scope],
+    )
+    .option('--role <role>', 'admin: everything, as --scope admin; user: only the scopes')
     .option('--expires <when>', '12h, 90d, 4w or a date')
-    .action(async (name: string, options: { role: string; expires?: string }) =>
+    .addHelpText('after', `\nScopes:\n${describeScopes()}`)
+    .action(async (name: string, options: CreateOptions) =>
       (await import('./keys.ts')).createKey(name, options),
     )
   keys
@@ -42,6 +53,14 @@ export function commandLine(): Command {
     .command('revoke <id>')
     .description('end a key at once')
     .action(async (id: string) => (await import('./keys.ts')).revokeKey(id))
+  keys
+    .command('reseal')
+    .description('seal everything anew under the newest POSTERN_SECRET, so that older ones can be taken away')
+    .addHelpText(
+      'after',
+      '\nSafe while the service runs, and safe to stop and run again. Exit code: 0 when nothing needs an older secret any more.',
+    )
+    .action(async () => (await import('./reseal.ts')).resealCommand())
   keys
     .command('rotate-signing')
     .description(
@@ -81,6 +100,25 @@ export function commandLine(): Command {
     .description('make a user an admin, or a user again; sessions and tokens end at once')
     .action(async (user: string, role: string) => (await import('./users.ts')).setRole(user, role))
 
+  users
+    .command('sessions <user>')
+    .description('where a user is signed in: browsers and apps')
+    .action(async (user: string) => (await import('./users.ts')).listSessions(user))
+  users
+    .command('end-sessions <user> [session]')
+    .description('end all sessions of a user, those of apps included, or one of them')
+    .action(async (user: string, session?: string) => (await import('./users.ts')).endSessions(user, session))
+  users
+    .command('issuers')
+    .description('which issuers the identities of each provider are bound to')
+    .action(async () => (await import('./users.ts')).listIssuers())
+  users
+    .command('move-issuer <provider> <from> <to>')
+    .description('bind the identities of a provider to another issuer, when its server really moved')
+    .action(async (provider: string, from: string, to: string) =>
+      (await import('./users.ts')).moveIssuer(provider, from, to),
+    )
+
   program
     .command('import <kind> <file>')
     .description('import users, products or posts from NDJSON or CSV; safe to run again')
@@ -113,7 +151,7 @@ export function commandLine(): Command {
     .option('--port <port>', 'on 127.0.0.1', '4400')
     .option('--secret <whsec>', 'the secret of a subscriber that is registered already')
     .option('--url <url>', 'the Postern to register at; default BASE_URL')
-    .option('--key <key>', 'an admin API key for that; default ADMIN_API_KEY')
+    .option('--key <key>', 'an API key with the scope subscribers:write for that; default ADMIN_API_KEY')
     .option('--types <patterns>', 'event types, comma-separated; default all')
     .action(async (options: ListenOptions) => (await import('./listen.ts')).listen(options))
 
@@ -126,7 +164,10 @@ export function commandLine(): Command {
     .option('--until <time>', 'only what was created, or received, before this time')
     .option('--source <name>', 'only events of this source')
     .option('--error <text>', 'only events whose last error holds this text')
-    .option('--status <status>', 'deliveries in this status: dead (default), delivered or cancelled')
+    .option(
+      '--status <status>',
+      'deliveries: dead (default), delivered or cancelled; events: failed (default) or retrying',
+    )
     .option('--rate <number>', 'at most so many deliveries per second to each subscriber')
     .option('--dry-run', 'only count')
     .action(async (what: string, options: ReplayOptions) =>
@@ -134,9 +175,24 @@ export function commandLine(): Command {
     )
 
   program
+    .command('audit')
+    .description('the audit log')
+    .command('export')
+    .description('write the audit log to standard output, one JSON object per line, oldest first')
+    .option('--since <time>', 'only entries of this time or later')
+    .option('--after <seq>', 'only entries behind this one; each has its number `seq`')
+    .option('--follow', 'go on with new entries until Ctrl-C')
+    .action(async (options: AuditExportOptions) => (await import('./audit.ts')).exportAudit(options))
+
+  program
     .command('doctor')
     .description('check settings, database, clock and providers')
     .action(async () => (await import('./doctor.ts')).doctor())
 
   return program
+}
+
+function describeScopes(): string {
+  const lines = Object.entries(scopes).map(([scope, meaning]) => `  ${scope.padEnd(18)} ${meaning}`)
+  return lines.join('\n')
 }

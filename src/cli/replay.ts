@@ -1,6 +1,7 @@
-import { Presets, SingleBar } from 'cli-progress'
+import { createRecordAudit, type AuditOrigin } from '../accounts/audit.ts'
 import { sleep, systemClock } from '../clock.ts'
 import { readDeliveryFilter, type DeliveryFilter } from '../emitting/delivery-filter.ts'
+import { cancelJobs } from '../emitting/jobs.ts'
 import { Replay } from '../emitting/replay.ts'
 import { Problem } from '../errors.ts'
 import { readFailedFilter } from '../receiving/failed/filter.ts'
@@ -10,6 +11,7 @@ import { migrate } from '../storage/migrate.ts'
 import { openDatabase } from '../storage/open.ts'
 import { createLog } from '../telemetry/log.ts'
 import { CommandFailure } from './command-failure.ts'
+import { showProgress } from './progress.ts'
 import { readSettings } from './settings.ts'
 
 export interface ReplayOptions {
@@ -25,13 +27,16 @@ export interface ReplayOptions {
 }
 
 /** Options that go with one of the two only. */
-const of = { deliveries: ['subscriber', 'status', 'rate'], events: ['source', 'error'] } as const
+const of = { deliveries: ['subscriber', 'rate'], events: ['source', 'error'] } as const
+
+const byCommand: AuditOrigin = { actor: 'cli' }
+const record = createRecordAudit(systemClock)
 
 /** How often the progress of jobs is looked at, in milliseconds. */
 const pause = 250
 
 /**
- * Sends dead deliveries again, or runs the handlers of failed events again, all of them or those that the options name. A
+ * Sends dead deliveries again, or runs the handlers of failed or retried events now, all of them or those that the options name. A
  * running service does the work; Ctrl-C cancels what was not begun.
  */
 export async function replay(what: string, options: ReplayOptions): Promise<void> {
@@ -42,7 +47,7 @@ export async function replay(what: string, options: ReplayOptions): Promise<void
   )
   if (foreign) throw new CommandFailure(`--${foreign} does not go with ${what}`)
   const configuration = readSettings()
-  const database = await openDatabase(configuration.databaseUrl)
+  const database = await openDatabase(configuration)
   const interrupt = new AbortController()
   const onInterrupt = (): void => interrupt.abort(new Error('interrupted'))
   process.once('SIGINT', onInterrupt)
@@ -70,14 +75,14 @@ async function replayDeliveries(
     .execute()
   if (options.subscriber !== undefined && subscribers.length === 0)
     throw new CommandFailure(`there is no subscriber ${options.subscriber}`)
-  const jobs = new Replay(database, systemClock)
+  const jobs = new Replay(database, systemClock, record)
   if (options.dryRun) {
     const counts = await Promise.all(subscribers.map(({ id }) => jobs.count(id, filter)))
     process.stdout.write(`${counts.reduce((sum, count) => sum + count, 0)} deliveries would be sent again\n`)
     return
   }
   const begun = []
-  for (const { id } of subscribers) begun.push(await jobs.begin(id, filter, rate))
+  for (const { id } of subscribers) begun.push(await jobs.begin(id, filter, rate, byCommand, 'command-line'))
   const total = begun.reduce((sum, job) => sum + job.total, 0)
   if (total === 0) {
     process.stdout.write(`There is no ${filter.status} delivery to send again.\n`)
@@ -118,26 +123,19 @@ async function follow(
 }
 
 async function cancel(database: Database, ids: readonly string[]): Promise<void> {
-  await database.transaction((tx) =>
-    tx
-      .updateTable('jobs')
-      .set({ status: 'cancelled', updated_at: systemClock.now() })
-      .where('id', 'in', [...ids])
-      .where('status', '=', 'running')
-      .execute(),
-  )
+  await database.transaction((tx) => cancelJobs(tx, ids, systemClock.now(), record, byCommand))
 }
 
 async function replayEvents(database: Database, options: ReplayOptions, signal: AbortSignal): Promise<void> {
   const filter = inWords(() => readFailedFilter({ ...options, type: options.eventType }))
-  const reprocessing = new Reprocessing(database, systemClock)
+  const reprocessing = new Reprocessing(database, systemClock, record)
   if (options.dryRun) {
     process.stdout.write(`${await reprocessing.count(filter)} events would be processed again\n`)
     return
   }
-  const { id, total } = await reprocessing.begin(filter)
+  const { id, total } = await reprocessing.begin(filter, byCommand)
   if (total === 0) {
-    process.stdout.write('There is no failed event to process again.\n')
+    process.stdout.write(`There is no ${filter.status ?? 'failed'} event to process again.\n`)
     return
   }
   // Done here, so that it is done without a running service too; beside one, both take turns.
@@ -157,28 +155,6 @@ async function replayEvents(database: Database, options: ReplayOptions, signal: 
     }
   } finally {
     progress.stop()
-  }
-}
-
-/** A bar on a terminal; in any case a line at the end that tells how far it came. */
-function showProgress(total: number, what: string): { update: (done: number) => void; stop: () => void } {
-  const bar = process.stderr.isTTY
-    ? new SingleBar(
-        { format: `{bar} {value}/{total} ${what}`, clearOnComplete: true, hideCursor: true },
-        Presets.shades_classic,
-      )
-    : undefined
-  let last = 0
-  bar?.start(total, 0)
-  return {
-    update(done) {
-      last = done
-      bar?.update(done)
-    },
-    stop() {
-      bar?.stop()
-      process.stdout.write(`${last} of ${total} ${what}\n`)
-    },
   }
 }
 

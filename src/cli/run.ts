@@ -1,3 +1,4 @@
+import { printableLines } from '../telemetry/printable.ts'
 import { describeError } from './describe-error.ts'
 
 /** Reads the command line and does what it says. */
@@ -18,7 +19,7 @@ async function run(command: () => Promise<void>): Promise<void> {
   try {
     await command()
   } catch (error) {
-    process.stderr.write(`${describeError(error)}\n`)
+    process.stderr.write(`${printableLines(describeError(error))}\n`)
     process.exitCode = 1
   }
 }

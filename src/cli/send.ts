@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { systemClock } from '../clock.ts'
 import { newId } from '../crypto/ids.ts'
-import { call } from './call.ts'
+import { printableLines } from '../telemetry/printable.ts'
+import { call, textToShow } from './call.ts'
 import { CommandFailure } from './command-failure.ts'
 import { samples } from './samples/index.ts'
 import { readClientSettings } from './settings.ts'
@@ -37,8 +38,8 @@ export async function send(url: string, options: SendOptions): Promise<void> {
     body,
     redirect: 'manual',
   })
-  process.stderr.write(`${body}\n`)
-  process.stdout.write(`${response.status} ${(await response.text()).slice(0, 2000)}\n`)
+  process.stderr.write(`${printableLines(body)}\n`)
+  process.stdout.write(`${response.status} ${await textToShow(response)}\n`)
   if (!response.ok) process.exitCode = 1
 }
 

@@ -3,7 +3,7 @@ import { banner } from '../demo/banner.ts'
 import { startService } from '../service.ts'
 import { createLog, standardOutput } from '../telemetry/log.ts'
 import { readableLines } from '../telemetry/readable.ts'
-import { readConfiguration } from './configuration.ts'
+import { readConfiguration, weakSecrets } from './configuration.ts'
 
 /** Runs the service until SIGTERM or SIGINT. */
 export async function serve(options: { only?: string; migrate: boolean }): Promise<void> {
@@ -20,6 +20,7 @@ export async function serve(options: { only?: string; migrate: boolean }): Promi
   const output = standardOutput()
   const log = createLog(configuration.logLevel, person ? readableLines(process.stdout) : output)
   log.info({ settings: redacted(configuration) }, 'starting')
+  for (const text of weakSecrets(configuration, config)) log.warn(text)
   const roles = { http: options.only !== 'workers', workers: options.only !== 'http' }
   const service = await startService({
     configuration,
@@ -29,13 +30,20 @@ export async function serve(options: { only?: string; migrate: boolean }): Promi
     migrate: options.migrate,
     samples: !production,
   })
-  let stopping = false
+  const skipDelay = new AbortController()
+  let state: 'running' | 'announced' | 'stopping' = 'running'
+  const end = async (): Promise<void> => {
+    await service.announceStop(skipDelay.signal)
+    state = 'stopping'
+    await service.stop()
+  }
   const stop = (signal: NodeJS.Signals): void => {
-    // Asked twice, a person wants it now. What was acknowledged is stored in any case.
-    if (stopping) process.exit(1)
-    stopping = true
+    // Asked again, a person wants it now. What was acknowledged is stored in any case.
+    if (state === 'stopping') process.exit(1)
     log.info({ signal }, 'stopping')
-    service.stop().then(
+    if (state === 'announced') return skipDelay.abort()
+    state = 'announced'
+    end().then(
       () => process.exit(0),
       (error: unknown) => {
         log.error({ err: error }, 'could not stop cleanly')

@@ -10,10 +10,10 @@ import { readSettings } from './settings.ts'
 /** Makes the next key of access tokens. With `now` older keys are withdrawn at once: for when one has leaked. */
 export async function rotateSigningKey({ now = false }: { now?: boolean }): Promise<void> {
   const configuration = readSettings()
-  const { databaseUrl, masterSecrets, signingKeyRotation: rotation } = configuration
+  const { masterSecrets, signingKeyRotation: rotation } = configuration
   if (!masterSecrets)
     throw new CommandFailure('POSTERN_SECRET is missing, and no service was ever started here in demo mode')
-  const database = await openDatabase(databaseUrl)
+  const database = await openDatabase(configuration)
   try {
     await migrate(database)
     const keyring = new Keyring(masterSecrets)

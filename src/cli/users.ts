@@ -1,49 +1,133 @@
 import { Administration, type AccessChange, type Account } from '../accounts/administration.ts'
-import { createRecordAudit } from '../accounts/audit.ts'
+import { createRecordAudit, type RecordAudit } from '../accounts/audit.ts'
 import { Devices } from '../accounts/devices.ts'
+import { issuersOf, rebindIssuer } from '../accounts/identity-issuers.ts'
 import { RefreshTokens } from '../accounts/refresh-tokens.ts'
-import { Sessions } from '../accounts/sessions.ts'
+import { sessionLimits, Sessions } from '../accounts/sessions.ts'
 import { systemClock } from '../clock.ts'
 import { Problem } from '../errors.ts'
+import type { Database } from '../storage/database.ts'
 import { migrate } from '../storage/migrate.ts'
 import { openDatabase } from '../storage/open.ts'
 import { createLog } from '../telemetry/log.ts'
+import { printable } from '../telemetry/printable.ts'
 import { CommandFailure } from './command-failure.ts'
 import { readSettings } from './settings.ts'
+import { table } from './table.ts'
 
 /** Blocks a user, or lets one in again; all sessions and tokens end at once. */
 export async function setBlocked(user: string, blocked: boolean): Promise<void> {
   const { id, name } = await change(user, { blocked })
-  process.stdout.write(`${id} (${name ?? 'no name'}) is ${blocked ? 'blocked' : 'let in again'}\n`)
+  process.stdout.write(`${id} (${printable(name ?? 'no name')}) is ${blocked ? 'blocked' : 'let in again'}\n`)
 }
 
 /** Gives a user another role; all sessions and tokens end, and the next sign-in has it. */
 export async function setRole(user: string, role: string): Promise<void> {
   if (role !== 'user' && role !== 'admin') throw new CommandFailure(`the role is user or admin, not ${role}`)
   const account = await change(user, { role })
-  process.stdout.write(`${account.id} (${account.name ?? 'no name'}) has the role ${account.role}\n`)
+  process.stdout.write(
+    `${account.id} (${printable(account.name ?? 'no name')}) has the role ${account.role}\n`,
+  )
 }
 
-/** @param user an id, or `provider:providerId`. */
+/** Lists where a user is signed in. */
+export async function listSessions(user: string): Promise<void> {
+  await withUsers(async ({ devices, find }) => {
+    const list = await devices.list(await find(user), undefined)
+    const rows = list.map(({ id, device, app, provider, address, createdAt, lastSeenAt }) => [
+      id,
+      app ?? device,
+      provider,
+      address ?? '',
+      minute(createdAt),
+      minute(lastSeenAt),
+    ])
+    process.stdout.write(table(['id', 'device', 'provider', 'address', 'signed in', 'last seen'], rows))
+  })
+}
+
+/** Ends all sessions of a user, those of apps included, or one of them. */
+export async function endSessions(user: string, sessionId: string | undefined): Promise<void> {
+  await withUsers(async ({ devices, record, find }) => {
+    const userId = await find(user)
+    const entry = { action: 'session.revoked', userId, actor: 'cli' } as const
+    if (sessionId === undefined) {
+      let ended = 0
+      await devices.revokeOthers(userId, undefined, async (tx, count) => {
+        ended = count
+        await record(tx, { ...entry, detail: { all: true, count } })
+      })
+      process.stdout.write(`${ended} ${ended === 1 ? 'session' : 'sessions'} of ${userId} ended\n`)
+      return
+    }
+    const one = { ...entry, target: `session:${sessionId}` }
+    if (!(await devices.revoke(userId, sessionId, (tx) => record(tx, one))))
+      throw new CommandFailure(`there is no session ${sessionId} of ${userId}`)
+    process.stdout.write(`${sessionId} is ended\n`)
+  })
+}
+
+/** Lists which issuers the identities of each provider are bound to. */
+export async function listIssuers(): Promise<void> {
+  await withUsers(async ({ database }) => {
+    const rows = await issuersOf(database)
+    process.stdout.write(
+      table(
+        ['provider', 'issuer', 'identities'],
+        rows.map(({ provider, issuer, count }) => [provider, issuer ?? '(not known yet)', String(count)]),
+      ),
+    )
+  })
+}
+
+/** Binds the identities of a provider to another issuer: for a server that really moved. */
+export async function moveIssuer(provider: string, from: string, to: string): Promise<void> {
+  await withUsers(async ({ database, record }) => {
+    const moved = await rebindIssuer(database, { provider, from, to }, (tx, count) =>
+      record(tx, { action: 'identity.issuer_moved', actor: 'cli', provider, detail: { from, to, count } }),
+    )
+    if (moved === 0)
+      throw new CommandFailure(`no identity of ${provider} is bound to ${from}: see postern users issuers`)
+    process.stdout.write(
+      `${moved} ${moved === 1 ? 'identity' : 'identities'} of ${provider} now bound to ${to}\n`,
+    )
+  })
+}
+
+interface UserTools {
+  database: Database
+  devices: Devices
+  administration: Administration
+  record: RecordAudit
+  /** The id of a user that is given by its id or as `provider:providerId`. @throws CommandFailure */
+  find: (user: string) => Promise<string>
+}
+
 async function change(user: string, what: AccessChange): Promise<Account> {
+  return withUsers(async ({ administration, find }) => {
+    const account = await administration.change(await find(user), what, { actor: 'cli' })
+    if (!account) throw unknownUser(user)
+    return account
+  })
+}
+
+async function withUsers<T>(work: (tools: UserTools) => Promise<T>): Promise<T> {
   const configuration = readSettings()
-  const database = await openDatabase(configuration.databaseUrl)
+  const database = await openDatabase(configuration)
   try {
     await migrate(database)
-    const { adminIdentities: admins, sessionIdle: idle, sessionLifetime: lifetime } = configuration
     const record = createRecordAudit(systemClock)
-    const common = { database, clock: systemClock, log: createLog('warn'), admins, record }
-    const limits = { idle, lifetime }
-    const devices = new Devices(
-      database,
-      new Sessions({ ...common, limits }),
-      new RefreshTokens({ ...common, limits }),
-    )
+    const limits = sessionLimits(configuration)
+    const admins = configuration.adminIdentities
+    const common = { database, clock: systemClock, log: createLog('warn'), admins, record, limits }
+    const devices = new Devices(database, new Sessions(common), new RefreshTokens(common))
     const administration = new Administration({ ...common, devices, keepsAnAdmin: false })
-    const id = await administration.resolve(user)
-    const account = id === undefined ? undefined : await administration.change(id, what, { actor: 'cli' })
-    if (!account) throw new CommandFailure(`there is no user ${user}: give an id or provider:providerId`)
-    return account
+    const find = async (user: string): Promise<string> => {
+      const id = await administration.resolve(user)
+      if (id === undefined) throw unknownUser(user)
+      return id
+    }
+    return await work({ database, devices, administration, record, find })
   } catch (error) {
     if (error instanceof Problem) throw new CommandFailure(error.message)
     throw error
@@ -51,3 +135,9 @@ async function change(user: string, what: AccessChange): Promise<Account> {
     await database.close()
   }
 }
+
+function unknownUser(user: string): CommandFailure {
+  return new CommandFailure(`there is no user ${user}: give an id or provider:providerId`)
+}
+
+const minute = (time: number): string => new Date(time).toISOString().slice(0, 16).replace('T', ' ')

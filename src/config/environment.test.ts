@@ -5,8 +5,8 @@ import { ConfigurationError, readEnvironment, redacted, redactedDatabaseUrl } fr
 const production = {
   NODE_ENV: 'production',
   BASE_URL: 'https://gate.example.com',
-  POSTERN_SECRET: 'x'.repeat(32),
-  WEBHOOK_SECRET: 's3cret',
+  POSTERN_SECRET: 'a-master-secret-of-32-bytes-or-more',
+  WEBHOOK_SECRET: 'a-webhook-secret',
 }
 
 const faults = (env: Record<string, string>): readonly string[] => {
@@ -130,9 +130,44 @@ test('the start-up line shows no secret', () => {
     ),
   )
   assert.doesNotMatch(redactedDatabaseUrl('postgres://u:p@a@s@db.example/x?y'), /u:|p@|a@s|y$/)
-  for (const secret of ['x'.repeat(32), 's3cret', 'user:pass', 'also', 'pk_0123456789abcdef', 'hush'])
+  for (const secret of [
+    production.POSTERN_SECRET,
+    production.WEBHOOK_SECRET,
+    'user:pass',
+    'also',
+    'pk_0123456789abcdef',
+    'hush',
+  ])
     assert.ok(!shown.includes(secret), secret)
   assert.match(shown, /db\.example/)
+})
+
+test('an address of PostgreSQL that cannot be read is refused without a word of it, and one for sessions needs PostgreSQL', () => {
+  for (const name of ['DATABASE_URL', 'DATABASE_SESSION_URL']) {
+    const postgres = { DATABASE_URL: 'postgres://h/db' }
+    const url = 'postgres://u:hush@h1,h2/db?target_session_attrs=writable'
+    const [fault, ...others] = faults({ ...postgres, [name]: url })
+    assert.match(
+      fault!,
+      new RegExp(`^${name} is wrong: the parameter target_session_attrs is to be one of any, read-write`),
+    )
+    assert.deepEqual(others, [])
+    assert.match(faults({ ...postgres, [name]: 'postgres://u:hu#sh@h/db' }).join(), /percent-encoded$/)
+  }
+  assert.match(faults({ DATABASE_SESSION_URL: 'sqlite:x.db' }).join(), /does not begin with postgres:/)
+  assert.match(
+    faults({ DATABASE_SESSION_URL: 'postgres://h/db' }).join(),
+    /is for PostgreSQL, and DATABASE_URL names a file/,
+  )
+  const shown = redacted(
+    readEnvironment({
+      ...production,
+      DATABASE_URL: 'postgres://u:hush@h1:5432,h2:5433/db?target_session_attrs=primary&password=hush',
+      DATABASE_SESSION_URL: 'postgres://u:hush@h3/db',
+    }),
+  )
+  assert.equal(shown['DATABASE_URL'], 'postgres://[redacted]@h1,h2:5433/db?target_session_attrs=primary')
+  assert.equal(shown['DATABASE_SESSION_URL'], 'postgres://[redacted]@h3/db')
 })
 
 test('origins are taken as browsers write them, and without TLS of this machine alone', () => {
@@ -159,4 +194,48 @@ test('origins are taken as browsers write them, and without TLS of this machine 
     'https://a.example https://b.example',
   ])
     assert.match(faults({ CORS_ORIGINS }).join(), /^CORS_ORIGINS is wrong: expected origins/, CORS_ORIGINS)
+})
+
+test('production refuses weak secrets and an address without TLS, all of them at once, and prints none', () => {
+  const found = faults({
+    ...production,
+    BASE_URL: 'http://gate.example.com',
+    POSTERN_SECRET: 'a'.repeat(32),
+    WEBHOOK_SECRET: 'b',
+    ADMIN_API_KEY: 'changemechangeme',
+  })
+  assert.deepEqual(
+    found.map((fault) => fault.split(':')[0]),
+    [
+      'BASE_URL is wrong',
+      'POSTERN_SECRET has only 1 different character, so that it can be guessed',
+      'WEBHOOK_SECRET is shorter than 6 bytes',
+      'ADMIN_API_KEY is a placeholder, so that it can be guessed',
+    ],
+  )
+  assert.doesNotMatch(found.join(), /aaaa|changemechangeme/)
+})
+
+test('production takes http for a loopback address', () => {
+  for (const BASE_URL of ['http://127.0.0.1:3000', 'http://localhost:8080', 'http://[::1]:3000'])
+    assert.deepEqual(faults({ ...production, BASE_URL }), [], BASE_URL)
+  for (const BASE_URL of ['http://10.0.0.1:3000', 'http://gate.internal', 'http://localhost.example.com'])
+    assert.match(
+      faults({ ...production, BASE_URL, ALLOW_PRIVATE_NETWORK: 'true' }).join(),
+      /^BASE_URL/,
+      BASE_URL,
+    )
+})
+
+test('a weak secret that is rotated out is not refused, and demo mode takes what it is given', () => {
+  const weak = { POSTERN_SECRET: 'a'.repeat(32), WEBHOOK_SECRET: 'b' }
+  assert.deepEqual(
+    faults({
+      ...production,
+      POSTERN_SECRET: `${production.POSTERN_SECRET},${weak.POSTERN_SECRET}`,
+      WEBHOOK_SECRET: `${production.WEBHOOK_SECRET},${weak.WEBHOOK_SECRET}`,
+    }),
+    [],
+  )
+  assert.deepEqual(faults(weak), [])
 })

@@ -1,5 +1,7 @@
 import { isLoopbackHost } from '../network/loopback.ts'
+import { describeAddress } from '../storage/postgres/address.ts'
 import { readProviders, type ProviderSettings } from './providers.ts'
+import { weakSettings } from './secret-strength.ts'
 import { settings, type Settings } from './settings.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -70,8 +72,25 @@ export function inspectEnvironment(env: Environment): Inspection {
   const demo =
     read.production === false && (baseUrl === undefined || isLoopbackHost(new URL(baseUrl).hostname))
   const configuration = { ...read, providers: readProviders(env, faults), demo, written }
+  if (production) checkProduction(configuration, faults)
+  if (configuration.databaseSessionUrl !== undefined && configuration.databaseUrl?.startsWith('sqlite:'))
+    faults.push('DATABASE_SESSION_URL is for PostgreSQL, and DATABASE_URL names a file of SQLite')
+  if (configuration.auditExportUrl?.startsWith('http') && !configuration.auditExportSecrets)
+    faults.push('AUDIT_EXPORT_SECRET is missing: the webhook of AUDIT_EXPORT_URL is signed with it')
+  if (configuration.databaseReplicaUrl && configuration.databaseUrl?.startsWith('sqlite:'))
+    faults.push('DATABASE_REPLICA_URL needs a DATABASE_URL of PostgreSQL: SQLite has no standbys')
   if (configuration.production === false) checkHost(configuration, faults)
   return { configuration, faults }
+}
+
+/** What only works for trying things out is refused in production. */
+function checkProduction(configuration: Partial<Settings>, faults: string[]): void {
+  const { baseUrl } = configuration
+  if (baseUrl?.startsWith('http:') && !isLoopbackHost(new URL(baseUrl).hostname))
+    faults.push(
+      'BASE_URL is wrong: expected https in production, since cookies are not Secure over http. Put a proxy with TLS in front, and set BASE_URL to its address; http is accepted for a loopback address only',
+    )
+  for (const { text, refused } of weakSettings(configuration)) if (refused) faults.push(text)
 }
 
 /** Outside production the service is for this machine alone. */
@@ -96,11 +115,12 @@ export function redacted(configuration: Configuration): Record<string, unknown> 
 }
 
 function describeSecret(env: string, value: unknown): string {
-  if (env === settings.databaseUrl.env) return redactedDatabaseUrl(String(value))
+  const addresses = [settings.databaseUrl, settings.databaseSessionUrl, settings.databaseReplicaUrl]
+  if (addresses.some((setting) => setting.env === env)) return redactedDatabaseUrl(String(value))
   return Array.isArray(value) && value.length > 1 ? `[${value.length} redacted]` : '[redacted]'
 }
 
-/** Where the database is, without user, password and parameters. */
+/** Where the database is, without user, password and most parameters. */
 export function redactedDatabaseUrl(url: string): string {
-  return url.replace(/\/\/.*@/, '//[redacted]@').replace(/\?.*$/, '')
+  return url.startsWith('sqlite:') ? url.replace(/\?.*$/, '') : describeAddress(url)
 }

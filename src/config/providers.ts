@@ -23,6 +23,8 @@ export interface ProviderSettings {
   scope?: string
   pkce?: boolean
   tokenAuth?: TokenAuth
+  /** Whether its id_token proves a new authentication that was asked for (`auth_time`). */
+  provesAuthentication?: boolean
   /** More parameters of the authorization request. */
   authParams?: Readonly<Record<string, string>>
   /** What only the preset knows, such as `TENANT`: every other variable that begins with the name. */
@@ -99,6 +101,12 @@ export const companions: Readonly<Record<string, Companion>> = {
     field: 'pkce',
     read: flag,
     description: '`off` for a provider that refuses PKCE. A preset knows for itself.',
+  },
+  PROVES_AUTHENTICATION: {
+    field: 'provesAuthentication',
+    read: flag,
+    description:
+      'Whether the provider can be asked to authenticate a person anew (`prompt=login`, `max_age`) and proves it (`auth_time`). Default: `on` for OpenID Connect, `off` for plain OAuth 2.0; a preset knows for itself. See `RECENT_SIGN_IN_PROOF`.',
   },
 }
 

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
 import { domainToASCII } from 'node:url'
 import { isLoopbackHost } from '../network/loopback.ts'
+import { parseAddress } from '../storage/postgres/address.ts'
 
 /** Reads one setting's text. Throws an Error that says what was expected, never the value: it may be a secret. */
 export type Reader<T> = (text: string) => T
@@ -12,6 +13,13 @@ export const list: Reader<string[]> = (value) =>
     .split(',')
     .map((item) => item.trim())
     .filter((item) => item !== '')
+
+/** Values without spaces, comma-separated: they are sent with spaces between them. */
+export const words: Reader<string[]> = (value) =>
+  list(value).map((item) => {
+    if (/\s/.test(item)) throw new Error('expected values without spaces, comma-separated')
+    return item
+  })
 
 /** Addresses and CIDR ranges, comma-separated; no range of everybody. */
 export const networks: Reader<string[]> = (value) =>
@@ -137,6 +145,13 @@ export const origins: Reader<string[]> = (value) =>
 export const databaseUrl: Reader<string> = (value) => {
   if (!/^(sqlite:.|postgres(ql)?:\/\/)/.test(value))
     throw new Error('it begins with neither sqlite: nor postgres://')
+  if (!value.startsWith('sqlite:')) parseAddress(value)
+  return value
+}
+
+export const postgresUrl: Reader<string> = (value) => {
+  if (!/^postgres(ql)?:\/\//.test(value)) throw new Error('it does not begin with postgres://')
+  parseAddress(value)
   return value
 }
 
@@ -163,3 +178,33 @@ export const identities: Reader<{ provider: string; providerId: string }[]> = (v
       throw new Error('expected provider:providerId, comma-separated')
     return { provider: item.slice(0, colon).toLowerCase(), providerId: item.slice(colon + 1) }
   })
+
+/**
+ * Where the audit log is forwarded to. Without TLS a webhook goes to this machine alone; for syslog the operator says so by
+ * `syslog+tcp`.
+ */
+export const auditExport: Reader<string> = (value) => {
+  const url = URL.canParse(value) ? new URL(value) : undefined
+  const plain = url?.protocol === 'http:' && isLoopbackHost(url.hostname)
+  const webhook = (url?.protocol === 'https:' || plain) && url?.username === '' && url.hash === ''
+  const syslog = /^syslog\+(?:tls|tcp):\/\/[^/?#@]+$/.test(value) && url !== undefined && url.hostname !== ''
+  if (!webhook && !syslog)
+    throw new Error(
+      'expected https://…, syslog+tls://host:port or syslog+tcp://host:port; http for this machine alone',
+    )
+  return value
+}
+
+/** Secrets of Standard Webhooks, comma-separated: `whsec_` and the base64 of 24 to 64 bytes. */
+export const signingSecrets: Reader<Buffer[]> = (value) => {
+  const found = list(value).map((item) => {
+    const base64 = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(item)?.[1] ?? ''
+    const key = Buffer.from(base64, 'base64')
+    // Encoded again, it shows what the decoder passed over.
+    if (key.toString('base64') !== base64 || key.length < 24 || key.length > 64)
+      throw new Error('expected whsec_ and the base64 of 24 to 64 bytes, comma-separated')
+    return key
+  })
+  if (found.length === 0) throw new Error('expected a secret')
+  return found
+}

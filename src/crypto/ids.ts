@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomInt } from 'node:crypto'
 
 let lastTime = 0
 let counter = 0
@@ -22,6 +22,11 @@ export function newId(now: number): string {
   const tail = random.toString('hex')
   const count = counter.toString(16).padStart(3, '0')
   return `${time.slice(0, 8)}-${time.slice(8)}-7${count}-${tail.slice(0, 4)}-${tail.slice(4)}`
+}
+
+/** A random number of 48 bits that tells two rows apart whose numbers are the same. */
+export function newNonce(): number {
+  return randomInt(2 ** 48 - 1)
 }
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/

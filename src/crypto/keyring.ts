@@ -5,6 +5,23 @@ const version = 1
 const headLength = 1 + 4 + 12
 const tagLength = 16
 
+declare const sealContext: unique symbol
+/** Names what is sealed. Only `sealedColumns` makes one, so that each sealed value has a column that is listed there. */
+export type SealContext = string & { readonly [sealContext]: true }
+
+/** A value was sealed with a master key that this keyring does not have. */
+export class UnknownMasterKey extends Error {
+  constructor() {
+    super('sealed with a master key that POSTERN_SECRET no longer holds: add the old key behind the new one')
+    this.name = 'UnknownMasterKey'
+  }
+}
+
+/** The id of the master key that a sealed value was made with, as SQL of both engines; see the layout at `seal`. */
+export function keyIdInSql(column: string): string {
+  return `substr("${column}", 2, 4)`
+}
+
 interface MasterKey {
   id: Buffer
   derive(purpose: string): Buffer
@@ -24,11 +41,17 @@ export class Keyring {
     this.#keys = [newest, ...older]
   }
 
+  /** The ids of the master keys, newest first: 4 bytes each. */
+  get keyIds(): readonly [newest: Buffer, ...older: Buffer[]] {
+    const [newest, ...older] = this.#keys
+    return [newest.id, ...older.map(({ id }) => id)]
+  }
+
   /**
    * Encrypts with AES-256-GCM. `context` names what is sealed ("subscriber_secrets:3"): a sealed value that was moved
    * to another row does not open there. Layout: version, key id (4 bytes), nonce (12), ciphertext, tag (16).
    */
-  seal(plain: string | Uint8Array, context: string): Buffer {
+  seal(plain: string | Uint8Array, context: SealContext): Buffer {
     const [key] = this.#keys
     const nonce = randomBytes(12)
     const cipher = createCipheriv('aes-256-gcm', key.derive('seal'), nonce)
@@ -37,17 +60,16 @@ export class Keyring {
     return Buffer.concat([Buffer.from([version]), key.id, nonce, body, cipher.getAuthTag()])
   }
 
-  /** Decrypts what `seal` made with the same context. Throws when the key is unknown or anything was changed. */
-  open(sealed: Uint8Array, context: string): Buffer {
+  /**
+   * Decrypts what `seal` made with the same context.
+   * @throws UnknownMasterKey when none of the keys made it; Error when anything was changed.
+   */
+  open(sealed: Uint8Array, context: SealContext): Buffer {
     const bytes = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength)
     if (bytes.length < headLength + tagLength || bytes[0] !== version) throw new Error('not a sealed value')
     const id = bytes.subarray(1, 5)
     const key = this.#keys.find((candidate) => candidate.id.equals(id))
-    if (!key) {
-      throw new Error(
-        'sealed with a master key that POSTERN_SECRET no longer holds: add the old key behind the new one',
-      )
-    }
+    if (!key) throw new UnknownMasterKey()
     const decipher = createDecipheriv('aes-256-gcm', key.derive('seal'), bytes.subarray(5, headLength))
     decipher.setAAD(Buffer.from(context))
     decipher.setAuthTag(bytes.subarray(-tagLength))

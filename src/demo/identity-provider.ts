@@ -66,6 +66,9 @@ export function createDemoIdentityProvider({
           { config: { access: 'public' }, schema: { hide: true } },
           async (request, reply) => {
             const handle = await (loaded ??= load())
+            // What it sends goes past the framework, with the headers that it sets itself and these.
+            const { common } = scope.securityHeaders
+            for (let at = 0; at < common.length; at += 2) reply.raw.setHeader(common[at]!, common[at + 1]!)
             reply.hijack()
             try {
               await handle(request.raw, reply.raw)

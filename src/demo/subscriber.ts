@@ -1,3 +1,4 @@
+import { byService } from '../accounts/audit.ts'
 import { createHmac } from 'node:crypto'
 import type { Clock } from '../clock.ts'
 import { equalBytes } from '../crypto/tokens.ts'
@@ -68,14 +69,10 @@ export function createSampleSubscriber(parts: SampleSubscriberParts): SampleSubs
       })
       if (!known) {
         const secret = key.toString('base64')
-        await subscribers.create({
-          id: sampleSubscriberId,
-          url,
-          secret,
-          description: 'Sample subscriber of demo mode, prints what it gets',
-        })
+        const description = 'Sample subscriber of demo mode, prints what it gets'
+        await subscribers.create({ id: sampleSubscriberId, url, secret, description }, 'all', byService)
       } else if (known.url !== url) {
-        await subscribers.change(sampleSubscriberId, { url }, 'all')
+        await subscribers.change(sampleSubscriberId, { url }, 'all', byService)
       }
     },
   }

@@ -44,10 +44,12 @@ const advice: Record<FailureKind, string> = {
   'client-error': `The receiver did not accept the request. ${handler}`,
   'server-error': `The receiver, or what it depends on, failed. ${handler}`,
   'address-refused':
-    'Use a public address and a usual port. Private ones that are really meant are allowed by EMIT_ALLOWED_NETWORKS, EMIT_ALLOWED_HOSTS and EMIT_PORTS.',
+    'Use a public address and a usual port. Private ones that are really meant are allowed by EMIT_ALLOWED_NETWORKS and EMIT_ALLOWED_HOSTS for subscribers without an owner; ports by EMIT_PORTS.',
   'proxy-failed':
     'Check EMIT_PROXY, its credentials, and whether the proxy lets connections to this host and port through.',
   'payload-gone': 'The event is older than what is kept. Emit it again if it is still needed.',
+  'other-audience':
+    'The event belongs to the owner that the subscriber had before. Emit it for the audience that it is meant for.',
   other: handler,
 }
 

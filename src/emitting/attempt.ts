@@ -1,11 +1,18 @@
 import type { Clock } from '../clock.ts'
 import { version } from '../http/openapi.ts'
 import { NotSent, type Outcome, type Phases } from '../network/exchange.ts'
-import type { OutboundAgent } from '../network/outbound-agent.ts'
-import { redactedValue } from './custom-headers.ts'
+import { redactedValue } from '../sensitive-names.ts'
 import type { Cut } from './cut.ts'
 import { readDirective, type Directive } from './directive.ts'
-import { failureOfError, failureOfStatus, failureOfTime, type Failure } from './failures.ts'
+import type { Agents } from './egress.ts'
+import {
+  failureOfError,
+  failureOfStatus,
+  failureOfTime,
+  withoutResolution,
+  type Failure,
+  type FailureKind,
+} from './failures.ts'
 import { httpSignatureHeaders } from './http-signature.ts'
 import { readRetryAfter } from '../network/retry.ts'
 import { signatures, type SigningKey } from './signature.ts'
@@ -26,6 +33,8 @@ export interface Target {
 
 export interface AttemptRequest {
   target: Target
+  /** Whether the subscriber has an owner, who chose the address and sees what becomes of the attempt. */
+  owned: boolean
   event: Payload
   keys: readonly SigningKey[]
   /** Whether to sign by RFC 9421 as well. */
@@ -65,8 +74,8 @@ export function targetOf(url: string, customHeaders: Readonly<Record<string, str
   }
 }
 
-export function createAttempt({ agent, clock }: { agent: OutboundAgent; clock: Clock }): Attempt {
-  return async ({ target, event, keys, httpSignature, timeout, maySend }, cut) => {
+export function createAttempt({ agents, clock }: { agents: Agents; clock: Clock }): Attempt {
+  return async ({ target, owned, event, keys, httpSignature, timeout, maySend }, cut) => {
     const at = clock.now()
     const { origin, path } = target
     const timestamp = Math.floor(at / 1000)
@@ -85,7 +94,7 @@ export function createAttempt({ agent, clock }: { agent: OutboundAgent; clock: C
       requestHeaders = `${requestHeaders.slice(0, -1)},${shown.slice(1)}`
     }
     if (cut.reason) throw cut.reason
-    const exchange = agent.exchange({
+    const exchange = (owned ? agents.owned : agents.ownerless).exchange({
       origin,
       path,
       method: 'POST',
@@ -104,7 +113,8 @@ export function createAttempt({ agent, clock }: { agent: OutboundAgent; clock: C
 
     const answer = outcome.headers ?? {}
     const directive = readDirective(answer['webhook-delivery'])
-    const failure = failureOf(outcome, timeout, directive)
+    const found = failureOf(outcome, timeout, directive)
+    const failure = owned && found ? withoutResolution(found, outcome) : found
     return {
       at,
       durationMs: Math.max(0, Math.round(clock.now() - at)),
@@ -123,12 +133,21 @@ export function createAttempt({ agent, clock }: { agent: OutboundAgent; clock: C
 
 /** Of an attempt that cannot be made: its event is no longer kept. */
 export function withoutPayload(at: number): AttemptResult {
+  return notMade(at, 'payload-gone', 'the payload is no longer kept')
+}
+
+/** Of an attempt that is not made: its event is for another owner than the subscriber's. */
+export function withheld(at: number): AttemptResult {
+  return notMade(at, 'other-audience', 'the event is not for the owner of this subscriber')
+}
+
+function notMade(at: number, failure: FailureKind, error: string): AttemptResult {
   return {
     at,
     durationMs: 0,
     status: null,
-    error: 'the payload is no longer kept',
-    failure: 'payload-gone',
+    error,
+    failure,
     phases: null,
     requestHeaders: '{}',
     responseHeaders: null,

@@ -1,3 +1,5 @@
+import { sql, type RawBuilder, type SqlBool } from 'kysely'
+
 /** As an event's audience: the subscribers of all owners, and those without one. */
 export const everybody = '*'
 
@@ -13,6 +15,19 @@ export function isFor(audience: string | null, owner: string | null, ownerlessGe
   if (audience === everybody) return true
   return owner === null ? audience === null || ownerlessGetAll : owner === audience
 }
+
+/**
+ * Whether the event of a row of `deliveries` is for an owner, as SQL: what `isFor` says. Nothing else is made for an
+ * owner's subscribers, but versions up to 1.0 let a subscriber change its owner.
+ */
+export function isForOwner(owner: string): RawBuilder<SqlBool> {
+  return sql<SqlBool>`(select outbox.audience from outbox where outbox.event = deliveries.event) in (${owner}, ${everybody})`
+}
+
+/** The same for the owner that the subscriber of the delivery has; any event is for one without an owner. */
+export const isForItsOwner = sql<SqlBool>`(
+  select s.owner is null or o.audience in (s.owner, ${sql.lit(everybody)})
+  from subscribers s left join outbox o on o.event = deliveries.event where s.id = deliveries.subscriber_id)`
 
 /** Whose subscribers somebody may see and change: everybody's, as admins do, or those of one owner. */
 export type Reach = 'all' | { readonly owner: string }

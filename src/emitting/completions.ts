@@ -53,6 +53,7 @@ export class Completions {
   )
   readonly #abandoned = new AbortController()
   #unwritten = 0
+  #failingSince: number | undefined
 
   constructor(parts: CompletionsParts) {
     this.#parts = parts
@@ -61,6 +62,11 @@ export class Completions {
   /** Those that wait to be written, or are being written now. */
   get unwritten(): number {
     return this.#unwritten
+  }
+
+  /** Milliseconds for which nothing could be written. */
+  get failingFor(): number {
+    return this.#failingSince === undefined ? 0 : Math.max(0, this.#parts.clock.now() - this.#failingSince)
   }
 
   /** Resolves when the completion is durable, or when all are abandoned. */
@@ -120,8 +126,10 @@ export class Completions {
     for (;;) {
       try {
         await write()
+        this.#failingSince = undefined
         break
       } catch (error) {
+        this.#failingSince ??= this.#parts.clock.now()
         const { aborted } = this.#abandoned.signal
         this.#parts.log.error(
           { err: error, deliveries: waiting.length },

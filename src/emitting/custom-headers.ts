@@ -1,4 +1,5 @@
 import { Problem } from '../errors.ts'
+import { isSensitiveHeader, redactedValue } from '../sensitive-names.ts'
 
 const most = 20
 const longestValue = 4096
@@ -27,13 +28,9 @@ const ours = new Set([
 ])
 const ourPrefixes = ['content-', 'webhook-', 'proxy-', 'sec-', ':']
 
-/** What stands for a value that is not shown again. */
-export const redactedValue = '[redacted]'
-const sensitive = /auth|token|key|secret|cookie|signature|password|credential/
-
 /**
  * Checks the headers that a subscriber wants to be sent along; names become lowercase. A value `[redacted]` stands for
- * the one that is kept in `before`, so that what was read can be written back.
+ * the one that is kept in `before`, so that what was read can be written back; without such a one it is refused.
  * @throws Problem `invalid-body`
  */
 export function readCustomHeaders(
@@ -50,7 +47,12 @@ export function readCustomHeaders(
     if (ours.has(header) || ourPrefixes.some((prefix) => header.startsWith(prefix)))
       throw invalid(`The header ${header} cannot be set: it belongs to the request itself.`)
     if (Object.hasOwn(headers, header)) throw invalid(`The header ${header} is given twice.`)
-    const kept = text === redactedValue && Object.hasOwn(before, header) ? before[header]! : text
+    const stored = Object.hasOwn(before, header) ? before[header] : undefined
+    const kept = text === redactedValue ? stored : text
+    if (kept === undefined)
+      throw invalid(
+        `The value of the header ${header} must be sent: ${redactedValue} stands for one that is kept, and none is kept for this address.`,
+      )
     if (!value.test(kept) || kept.length > longestValue)
       throw invalid(
         `The value of the header ${header} must be 1 to ${longestValue} visible ASCII characters.`,
@@ -63,7 +65,10 @@ export function readCustomHeaders(
 /** As they are shown: names that look like credentials keep their values to themselves. */
 export function showCustomHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(
-    Object.entries(headers).map(([header, text]) => [header, sensitive.test(header) ? redactedValue : text]),
+    Object.entries(headers).map(([header, text]) => [
+      header,
+      isSensitiveHeader(header) ? redactedValue : text,
+    ]),
   )
 }
 

@@ -2,7 +2,7 @@ import { Problem } from '../errors.ts'
 import type { Cursors, CursorScope } from '../paging/cursor.ts'
 import type { Database, Queryable } from '../storage/database.ts'
 import type { AttemptsTable, DeliveryStatus } from '../storage/tables.ts'
-import { reaches, type Reach } from './audience.ts'
+import { isForOwner, reaches, type Reach } from './audience.ts'
 import type { DeliveryFilter } from './delivery-filter.ts'
 
 /** Attempts that one answer shows: the newest. Each can hold 64 KiB. */
@@ -34,15 +34,20 @@ export class DeliveryLog {
     this.#cursors = cursors
   }
 
-  /** A subscriber's deliveries, newest first. @throws Problem `invalid-cursor` */
+  /**
+   * A subscriber's deliveries, newest first; for an owner without those of events that are not for them.
+   * @throws Problem `invalid-cursor`
+   */
   async list(
     subscriberId: string,
+    reach: Reach,
     filter: DeliveryFilter,
     limit: number,
     cursor: string | undefined,
   ): Promise<{ rows: DeliveryEntry[]; nextCursor: string | null }> {
     const scope = scopeOf(subscriberId, filter)
     let query = entries(this.#database.reader).where('deliveries.subscriber_id', '=', subscriberId)
+    if (reach !== 'all') query = query.where(isForOwner(reach.owner))
     if (filter.status) query = query.where('deliveries.status', '=', filter.status)
     if (filter.eventType) query = query.where('events.type', '=', filter.eventType)
     if (filter.since !== undefined) query = query.where('deliveries.created_at', '>=', filter.since)
@@ -67,6 +72,7 @@ export class DeliveryLog {
       .innerJoin('subscribers', 'subscribers.id', 'deliveries.subscriber_id')
       .select('subscribers.owner')
       .where('deliveries.id', '=', id)
+      .$if(reach !== 'all', (own) => own.where(isForOwner((reach as { owner: string }).owner)))
       .executeTakeFirst()
     if (!found || !reaches(reach, found.owner))
       throw new Problem('not-found', { detail: 'There is no such delivery.' })

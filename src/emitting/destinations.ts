@@ -1,5 +1,6 @@
 import type { Database } from '../storage/database.ts'
 import type { Keyring } from '../crypto/keyring.ts'
+import { sealedColumns } from '../crypto/sealed-columns.ts'
 import type { SubscribersTable } from '../storage/tables.ts'
 import { targetOf, type Target } from './attempt.ts'
 import type { LiveKey, SubscriberSecrets } from './secrets.ts'
@@ -51,6 +52,7 @@ export class Destinations {
 
   constructor(parts: DestinationsParts) {
     this.#parts = parts
+    parts.database.onSetBack(() => this.#kept.clear())
   }
 
   async open(row: SubscribersTable): Promise<Destination> {
@@ -91,10 +93,9 @@ export function openHeaders(
   row: Pick<SubscribersTable, 'id' | 'headers'>,
 ): Record<string, string> {
   if (!row.headers) return {}
-  return JSON.parse(keyring.open(row.headers, `subscribers.headers:${row.id}`).toString()) as Record<
-    string,
-    string
-  >
+  return JSON.parse(
+    keyring.open(row.headers, sealedColumns.subscriberHeaders.context(row)).toString(),
+  ) as Record<string, string>
 }
 
 export function sealHeaders(
@@ -104,5 +105,5 @@ export function sealHeaders(
 ): Buffer | null {
   return Object.keys(headers).length === 0
     ? null
-    : keyring.seal(JSON.stringify(headers), `subscribers.headers:${id}`)
+    : keyring.seal(JSON.stringify(headers), sealedColumns.subscriberHeaders.context({ id }))
 }

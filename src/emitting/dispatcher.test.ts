@@ -42,11 +42,14 @@ function dispatching(
       const left = retries ? [] : rows.filter(({ id, dueAt }) => dueAt === 0 && id > behind.id)
       return left
         .slice(0, count)
-        .map(({ id }) => ({ id, event: id, subscriberId: 's', number: 1, begun: 1, dueAt: 0 }))
+        .map(({ id }) => ({ id, event: id, subscriberId: 's', number: 1, begun: 1, dueAt: 0, nonce: id }))
     },
     payloads: async (events) =>
       new Map(
-        events.map((event) => [event, { event_id: `e-${event}`, type: 'a', payload: Buffer.from('{}') }]),
+        events.map((event) => [
+          event,
+          { event_id: `e-${event}`, type: 'a', payload: Buffer.from('{}'), audience: null, nonce: event },
+        ]),
       ),
     complete: (completions) => write(undefined).then(() => remove(idsOf(completions))),
     completeWithin: (_tx, completions) =>
@@ -61,6 +64,7 @@ function dispatching(
     concurrency: 100,
     ordered: false,
     target: {},
+    owner: null,
     keysAt: () => [],
     schedule: [],
   }
@@ -68,8 +72,10 @@ function dispatching(
     database: {
       signal: () => undefined,
       onSignal: () => () => undefined,
-      onTold: (_topic, listener) => {
-        told = listener
+      onSetBack: () => () => undefined,
+      tell: () => undefined,
+      onTold: (topic, listener) => {
+        if (topic === 'subscriber') told = listener
         return () => undefined
       },
       transaction: (work) => work(undefined as never, async () => ({ rows: [] })),

@@ -3,8 +3,10 @@ import type { Worker } from '../http/room.ts'
 import { NotSent } from '../network/exchange.ts'
 import type { Database } from '../storage/database.ts'
 import type { Log } from '../telemetry/log.ts'
+import { Progress } from '../progress.ts'
 import { UnderWay } from '../under-way.ts'
-import { withoutPayload, type Attempt, type AttemptResult } from './attempt.ts'
+import { withheld, withoutPayload, type Attempt, type AttemptResult } from './attempt.ts'
+import { isFor } from './audience.ts'
 import { Completions, type Following } from './completions.ts'
 import { Cut } from './cut.ts'
 import type { Destination, Destinations } from './destinations.ts'
@@ -32,7 +34,7 @@ const mostPassedOver = 64
 const pollEvery = 1_000
 
 export interface DispatcherParts {
-  database: Pick<Database, 'signal' | 'onSignal' | 'onTold' | 'transaction'>
+  database: Pick<Database, 'signal' | 'onSignal' | 'tell' | 'onTold' | 'onSetBack' | 'transaction'>
   queue: DeliveryQueue
   destinations: Pick<Destinations, 'open'>
   attempt: Attempt
@@ -57,6 +59,7 @@ export class Dispatcher implements Worker {
   readonly #parts: DispatcherParts
   readonly #completions: Completions
   readonly #supply: Supply
+  readonly #progress: Progress
   /** Lanes that have something waiting and may have a place for it, in turn. */
   readonly #ready = new Set<Lane>()
   readonly #underWay = new UnderWay()
@@ -71,6 +74,7 @@ export class Dispatcher implements Worker {
 
   constructor(parts: DispatcherParts) {
     this.#parts = parts
+    this.#progress = new Progress(parts.clock)
     this.#completions = new Completions({
       ...parts,
       tell: (...told) => parts.notices.tell(...told),
@@ -79,22 +83,32 @@ export class Dispatcher implements Worker {
     this.#supply = new Supply({
       ...parts,
       filled: (lane) => this.#fill(lane),
+      elsewhere: (id) => parts.database.tell('lane', id),
       lost: () => {
         this.#cut.now(new Error('the lanes were lost'))
         this.#cut = new Cut()
       },
       regained: () => this.#pump(),
+      looked: () => this.#progress.made(),
     })
   }
 
   start(): void {
     this.#stopped = false
+    this.#progress.made()
     const { database } = this.#parts
     this.#unlisten = [
       database.onSignal('deliveries', () => this.wake()),
       database.onTold('subscriber', (id) => this.changed(id)),
+      database.onTold('lane', (id) => this.#supply.told(id)),
+      database.onSetBack(() => this.#supply.setBack()),
     ]
     this.#poll()
+  }
+
+  /** Looking for what is due, and writing down what became of it. */
+  sinceRound(): number {
+    return Math.max(this.#progress.age, this.#completions.failingFor)
   }
 
   oldestDue(): Promise<number | undefined> {
@@ -124,8 +138,9 @@ export class Dispatcher implements Worker {
   offer(offered: readonly (readonly FreshDelivery[] | undefined)[]): void {
     const known = offered.flatMap((some) => some ?? [])
     const all = !offered.includes(undefined)
-    // What is in no lane of this process is for whoever has it.
-    if (this.#stopped || !this.#supply.offer(known) || !all) this.#parts.database.signal('deliveries')
+    // Nobody here knows whose lanes it is in.
+    if (this.#stopped || !all) this.#parts.database.signal('deliveries')
+    if (!this.#stopped) this.#supply.offer(known)
   }
 
   async stop(deadline: AbortSignal): Promise<void> {
@@ -269,15 +284,21 @@ export class Dispatcher implements Worker {
     let event: Payload | undefined
     let result: AttemptResult
     try {
-      event = payload ?? (await this.#supply.payloads.one(delivery.event))
+      event = payload ?? (await this.#supply.payloads.one(delivery))
       if (!event) {
         end('broken-off')
         return await this.#complete(delivery, 'dead', clock.now(), withoutPayload(clock.now()))
       }
-      const { target, timeout, httpSignature } = destination
+      const { target, timeout, httpSignature, owner } = destination
+      const owned = owner !== null
+      // Nothing else is made for it; a change of owners that earlier versions allowed leaves others behind.
+      if (owned && !isFor(event.audience, owner, false)) {
+        end('broken-off')
+        return await this.#complete(delivery, 'dead', clock.now(), withheld(clock.now()))
+      }
       const keys = destination.keysAt(clock.now())
       const maySend = this.#maySend
-      result = await attempt({ target, event, keys, httpSignature, timeout, maySend }, cut)
+      result = await attempt({ target, owned, event, keys, httpSignature, timeout, maySend }, cut)
     } catch (error) {
       // The table still says that it is to be attempted.
       if (cut.reason) return

@@ -36,6 +36,8 @@ export interface EmitterParts {
   fanOut: FanOut
   /** Grows with the lanes of this process's dispatcher. */
   generation: () => number
+  /** Told of the highest numbers of an event and a delivery that were given out. */
+  saw: (event: number, delivery: number) => void
 }
 
 export interface Emitter {
@@ -69,7 +71,7 @@ export interface Settled {
   results: Promise<(Emitted | Problem)[]>
 }
 
-export function createEmitter({ engine, clock, catalogue, fanOut, generation }: EmitterParts): Emitter {
+export function createEmitter({ engine, clock, catalogue, fanOut, generation, saw }: EmitterParts): Emitter {
   const prepare = (event: NewEvent, now: number): PreparedEvent => {
     const prepared = prepareEvent(event, now)
     catalogue.check(prepared.type, prepared.data)
@@ -95,6 +97,8 @@ export function createEmitter({ engine, clock, catalogue, fanOut, generation }: 
     const before = generation()
     const delivered = await fanOut.deliver(tx, made, candidates, now, last)
     const results = delivered.made.then((told) => {
+      // Numbers grow: the last ones are the highest.
+      saw(made.at(-1)?.id ?? 0, told?.at(-1)?.id ?? 0)
       const deliveries = told && Map.groupBy(told, ({ event }) => event)
       return recorded.map((result, index) => {
         if (result instanceof Problem) return result
@@ -150,12 +154,13 @@ export function createEmitter({ engine, clock, catalogue, fanOut, generation }: 
       if (recorded instanceof Problem) throw recorded
       const { id, isNew } = recorded!
       if (!isNew || subscriberIds.length === 0) return { id, eventId, fresh: [], deliveryIds: [] }
-      const rows = subscriberIds.map((subscriberId) => newDelivery(id, subscriberId, now, now))
+      const { nonce } = prepared
+      const rows = subscriberIds.map((subscriberId) => newDelivery({ id, nonce }, subscriberId, now, now))
       const before = generation()
       const made = await tx
         .insertInto('deliveries')
         .values(rows)
-        .returning(['id', 'event', 'subscriber_id', 'due_at'])
+        .returning(['id', 'event', 'subscriber_id', 'due_at', 'nonce'])
         .execute()
       const fresh = made.map((delivery) => freshOf(delivery, prepared, before))
       return { id, eventId, fresh, deliveryIds: made.map((delivery) => delivery.id) }
@@ -169,7 +174,8 @@ export function createEmitter({ engine, clock, catalogue, fanOut, generation }: 
       const rows = addressed.flatMap(({ subscriberIds }, index) => {
         const one = recorded[index]!
         if (one instanceof Problem) throw one
-        return subscriberIds.map((id) => newDelivery(one.id, id, now, now))
+        const made = { id: one.id, nonce: prepared[index]!.nonce }
+        return subscriberIds.map((id) => newDelivery(made, id, now, now))
       })
       await fanOut.insert(tx, rows)
     },
@@ -177,13 +183,13 @@ export function createEmitter({ engine, clock, catalogue, fanOut, generation }: 
 }
 
 function freshOf(
-  { id, event, subscriber_id, due_at }: MadeDelivery,
-  { eventId, type, payload }: PreparedEvent,
+  { id, event, subscriber_id, due_at, nonce }: MadeDelivery,
+  { eventId, type, payload, audience }: PreparedEvent,
   generation: number,
 ): FreshDelivery {
   return {
-    delivery: { id, event, subscriberId: subscriber_id, number: 1, begun: 1, dueAt: due_at },
-    payload: { event_id: eventId, type, payload },
+    delivery: { id, event, nonce, subscriberId: subscriber_id, number: 1, begun: 1, dueAt: due_at },
+    payload: { event_id: eventId, type, payload, audience, nonce },
     generation,
   }
 }

@@ -12,7 +12,8 @@ export const NewEventBody = Type.Object(
     id: Type.Optional(
       Type.String({
         pattern: eventIdPattern,
-        description: 'Makes the same call twice the same event. Default: a new one.',
+        description:
+          'Makes the same call twice the same event: 1 to 256 visible ASCII characters without a full stop. Default: a new one.',
       }),
     ),
     audience: Type.Optional(

@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream'
 import type { Clock } from '../clock.ts'
 import { Problem } from '../errors.ts'
 import type { BodyBudget } from '../http/body-budget.ts'
+import { CountedBody } from '../http/counted-body.ts'
 import { compileValidator } from '../http/schema-compilers.ts'
 import { toProblem } from '../http/problem-details.ts'
 import { commitEmits, type CommitEmitsParts } from './commit-emits.ts'
@@ -21,8 +22,40 @@ const longestCall = 25_000
 export interface EventLinesParts extends CommitEmitsParts {
   clock: Clock
   budget: BodyBudget
+  /** The network of the client. */
+  network: () => string
   /** Bytes of one line. */
   lineLimit: number
+}
+
+/** The line that has not ended. A client sets no pace here: it may have to wait for the database. */
+class OpenLine extends CountedBody {
+  readonly lines: Lines
+  readonly #network: () => string
+  dropped = false
+
+  constructor(lines: Lines, network: () => string) {
+    super()
+    this.lines = lines
+    this.#network = network
+  }
+
+  override network(): string {
+    return this.#network()
+  }
+
+  override endInterval(): boolean {
+    return false
+  }
+
+  override isSlow(): boolean {
+    return false
+  }
+
+  override drop(): void {
+    this.dropped = true
+    this.lines.discard()
+  }
 }
 
 /**
@@ -32,20 +65,20 @@ export interface EventLinesParts extends CommitEmitsParts {
  */
 export async function* answerLines(body: Readable, parts: EventLinesParts): AsyncGenerator<string> {
   const { budget, lineLimit, clock } = parts
-  if (!budget.begin(0))
-    throw new Problem('overloaded', { retryAfter: 1, detail: 'Too many bodies are being read.' })
   const lines = new Lines(lineLimit)
-  let held = 0
+  const line = new OpenLine(lines, parts.network)
+  if (!budget.begin(line, 0))
+    throw new Problem('overloaded', { retryAfter: 1, detail: 'Too many bodies are being read.' })
   const until = clock.now() + longestCall
   try {
     for await (const chunk of body as AsyncIterable<Buffer>) {
-      const complete = lines.push(chunk)
-      const more = Math.max(held, lines.held) - held
-      if (!budget.take(more)) {
+      const complete = line.dropped ? [] : lines.push(chunk)
+      const more = Math.max(0, lines.held - line.held)
+      if (line.dropped || !budget.take(line, more)) {
         yield write(refusal(lines.number + 1, 'overloaded', 'Too many large bodies are being read.'))
         return
       }
-      held += more
+      budget.progressed(line)
       for (let from = 0; from < complete.length; from += mostLines) {
         const { answers, over } = await emitLines(complete.slice(from, from + mostLines), parts)
         yield write(...answers)
@@ -58,9 +91,11 @@ export async function* answerLines(body: Readable, parts: EventLinesParts): Asyn
       }
     }
     const last = lines.end()
-    if (last) yield write(...(await emitLines([last], parts)).answers)
+    if (line.dropped)
+      yield write(refusal(lines.number, 'overloaded', 'Too many large bodies are being read.'))
+    else if (last) yield write(...(await emitLines([last], parts)).answers)
   } finally {
-    budget.end(held)
+    budget.end(line)
   }
 }
 

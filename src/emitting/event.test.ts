@@ -48,6 +48,7 @@ test('types, ids and data that cannot be sent are refused', () => {
     { type: 'a'.repeat(257), data: 1 },
     { type: 'a', data: 1, id: '' },
     { type: 'a', data: 1, id: 'a\0' },
+    { type: 'a', data: 1, id: 'a.1700000000' },
     { type: 'a', data: 1, id: 'a\r\nb' },
     { type: 'a', data: 1, id: 'é' },
     { type: 'a', data: 1, id: 'a'.repeat(257) },

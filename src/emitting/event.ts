@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { newId } from '../crypto/ids.ts'
+import { newId, newNonce } from '../crypto/ids.ts'
 import { Problem } from '../errors.ts'
 import { isoTime } from '../iso-time.ts'
 import { everybody, ownerPattern } from './audience.ts'
@@ -19,10 +19,11 @@ export interface NewEvent {
 /** Letters, digits and `. _ - : /`, 1 to 256 of them. */
 export const eventTypePattern = '^[A-Za-z0-9._:/-]{1,256}$'
 /**
- * Visible ASCII, 1 to 256 characters: it is sent as a header. A full stop does not make the signed text ambiguous
- * (`id.timestamp.body`), since the timestamp is digits and the body begins with a brace.
+ * Visible ASCII without a full stop, 1 to 256 characters: it is sent as a header. What is signed is `id.timestamp.body`
+ * (Standard Webhooks), so with a full stop in the id one signature would hold for two readings: `b.1700000000` is also
+ * the id `b` with that time, which a stock verifier accepts.
  */
-export const eventIdPattern = '^[!-~]{1,256}$'
+export const eventIdPattern = '^[!-\\-/-~]{1,256}$'
 
 const type = new RegExp(eventTypePattern)
 const id = new RegExp(eventIdPattern)
@@ -38,6 +39,8 @@ export interface PreparedEvent {
   payload: Buffer
   /** SHA-256 of what the caller decided: type, data (whatever the order of its keys) and audience. */
   digest: Buffer
+  /** Tells it from every other event, also from one that gets its number when the database was taken back. */
+  nonce: number
 }
 
 /**
@@ -47,7 +50,7 @@ export interface PreparedEvent {
 export function prepareEvent(event: NewEvent, now: number): PreparedEvent {
   if (!type.test(event.type)) throw invalid('type', 'must be 1 to 256 letters, digits or . _ - : /')
   if (event.id !== undefined && !id.test(event.id))
-    throw invalid('id', 'must be 1 to 256 visible ASCII characters')
+    throw invalid('id', 'must be 1 to 256 visible ASCII characters without a full stop')
   if (event.audience !== undefined && event.audience !== everybody && !owner.test(event.audience))
     throw invalid('audience', 'must be 1 to 256 visible ASCII characters, or `*` for everybody')
   const { data, canonical } = writeJson(event.data)
@@ -62,6 +65,7 @@ export function prepareEvent(event: NewEvent, now: number): PreparedEvent {
     data,
     payload: Buffer.from(`${head.slice(0, -1)},"data":${data}}`),
     digest: createHash('sha256').update(decided.join('\n')).digest(),
+    nonce: newNonce(),
   }
 }
 

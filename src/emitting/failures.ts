@@ -67,6 +67,7 @@ export type FailureKind =
   | 'address-refused'
   | 'tls-failed'
   | 'payload-gone'
+  | 'other-audience'
   | 'aborted'
   | 'other'
 
@@ -112,6 +113,16 @@ export function failureOfError({ error, step, phases }: Outcome): Failure {
     return { kind: 'tls-failed', message: `TLS failed (${code})` }
   const text = cause.message.replaceAll('\0', '').toWellFormed().slice(0, 500)
   return { kind: 'other', message: `the request failed: ${text}` }
+}
+
+/**
+ * What an owner is told where a name leads to no address that may be called: the same, whether the name is unknown or
+ * leads to a private address. Else the log of deliveries would tell what the names of the private network are.
+ */
+export function withoutResolution(failure: Failure, { error }: Outcome): Failure {
+  const { resolved } = innermost(error) as { resolved?: unknown }
+  if (resolved !== true && failure.kind !== 'name-not-found') return failure
+  return { kind: 'name-not-found', message: 'the host name does not resolve to a public address' }
 }
 
 /** net.connect tries several addresses and reports an AggregateError without a message of its own. */

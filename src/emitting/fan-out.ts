@@ -129,7 +129,7 @@ export class FanOut {
       })
       .map(({ id: subscriberId, retry_schedule }) => {
         const delay = retry_schedule === null ? firstDelay : (this.#delays.of(retry_schedule)[0] ?? 0)
-        return newDelivery(id, subscriberId, now, now + delay)
+        return newDelivery({ id, nonce: event.nonce }, subscriberId, now, now + delay)
       })
   }
 
@@ -144,18 +144,21 @@ export interface MadeDelivery {
   event: number
   subscriber_id: string
   due_at: number
+  nonce: number | null
 }
 
-const told = 'returning id, event, subscriber_id, due_at'
+const told = 'returning id, event, subscriber_id, due_at, nonce'
 
 /** One parameter for all rows: as JSON, which SQLite takes apart faster than thousands of parameters are bound. */
 const insertListed = `
-  insert into deliveries (event, subscriber_id, status, attempts, attempts_before, due_at, created_at)
-  select value ->> 0, value ->> 1, 'pending', 0, 0, value ->> 2, ?1 from json_each(?2) order by key`
+  insert into deliveries (event, subscriber_id, status, attempts, attempts_before, due_at, created_at, nonce)
+  select value ->> 0, value ->> 1, 'pending', 0, 0, value ->> 2, ?1, value ->> 3 from json_each(?2) order by key`
 
 function insertAll(rows: readonly NewDelivery[]): CompiledQuery {
   const [{ created_at }] = rows as [NewDelivery]
-  const json = JSON.stringify(rows.map(({ event, subscriber_id, due_at }) => [event, subscriber_id, due_at]))
+  const json = JSON.stringify(
+    rows.map(({ event, subscriber_id, due_at, nonce }) => [event, subscriber_id, due_at, nonce]),
+  )
   return CompiledQuery.raw(rows.length > mostTold ? insertListed : `${insertListed} ${told}`, [
     created_at,
     json,
@@ -167,9 +170,9 @@ function insertAll(rows: readonly NewDelivery[]): CompiledQuery {
  * the foreign key and the caller's transaction with it.
  */
 const insertJoined = `
-  insert into deliveries (event, subscriber_id, status, attempts, attempts_before, due_at, created_at)
-  select want.event, s.id, 'pending', 0, 0, want.due_at, $4::bigint
-  from unnest($1::bigint[], $2::text[], $3::bigint[]) as want (event, id, due_at)
+  insert into deliveries (event, subscriber_id, status, attempts, attempts_before, due_at, created_at, nonce)
+  select want.event, s.id, 'pending', 0, 0, want.due_at, $4::bigint, want.nonce
+  from unnest($1::bigint[], $2::text[], $3::bigint[], $5::bigint[]) as want (event, id, due_at, nonce)
     join subscribers s on s.id = want.id
   order by want.event, s.id
   for key share of s`
@@ -181,6 +184,7 @@ function insertUnlessRemoved(rows: readonly NewDelivery[]): CompiledQuery {
     arrayLiteral(rows.map(({ subscriber_id }) => subscriber_id)),
     arrayLiteral(rows.map(({ due_at }) => due_at)),
     created_at,
+    arrayLiteral(rows.map(({ nonce = null }) => nonce)),
   ]
   // Very many are joined otherwise than few: that is planned each time.
   if (rows.length > mostTold) return CompiledQuery.raw(insertJoined, values)
@@ -189,9 +193,15 @@ function insertUnlessRemoved(rows: readonly NewDelivery[]): CompiledQuery {
 
 export type NewDelivery = Insertable<DeliveriesTable>
 
-export function newDelivery(event: number, subscriberId: string, now: number, dueAt: number): NewDelivery {
+export function newDelivery(
+  event: { id: number; nonce: number },
+  subscriberId: string,
+  now: number,
+  dueAt: number,
+): NewDelivery {
   return {
-    event,
+    event: event.id,
+    nonce: event.nonce,
     subscriber_id: subscriberId,
     status: 'pending',
     attempts: 0,

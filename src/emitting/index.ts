@@ -1,12 +1,11 @@
 import { createRecordAudit } from '../accounts/audit.ts'
 import { HostCookie } from '../accounts/host-cookie.ts'
+import type { NoteRefusal } from '../accounts/refusals.ts'
 import type { Clock, Random } from '../clock.ts'
 import { ConfigurationError, type Configuration } from '../config/environment.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import type { Authenticate } from '../http/principal.ts'
 import type { Room } from '../http/room.ts'
-import { Egress, type EgressRules } from '../network/egress.ts'
-import { createOutboundAgent } from '../network/outbound-agent.ts'
 import { Cursors } from '../paging/cursor.ts'
 import { JobWorker } from '../events/jobs/worker.ts'
 import type { Database } from '../storage/database.ts'
@@ -19,6 +18,7 @@ import { builtInTypes } from './built-in-types.ts'
 import { Destinations } from './destinations.ts'
 import type { DisablingPolicy } from './disabling.ts'
 import { Dispatcher } from './dispatcher.ts'
+import { openEgress } from './egress.ts'
 import { createEmitter, type Announce, type EmitWithin } from './emitter.ts'
 import { EventCatalogue } from './event-catalogue.ts'
 import { FanOut } from './fan-out.ts'
@@ -48,6 +48,8 @@ export interface EmittingParts {
   metrics: Metrics
   /** The public origin. */
   baseUrl: () => string
+  /** Writes refused links of the portal to the audit log. */
+  noteRefusal: NoteRefusal
   /** Events that others emit by `emitBuiltIn`, for the catalogue. */
   otherBuiltIn?: Readonly<Record<string, EventTypeDeclaration>>
   random?: Random
@@ -66,13 +68,9 @@ export interface Emitting extends Room {
 export function createEmitting(parts: EmittingParts): Emitting {
   const { configuration, config = {}, database, keyring, clock, log, metrics, random = Math.random } = parts
   const { emitRetrySchedule: schedule, emitTimeout: timeout } = configuration
-  const rules: EgressRules = {
-    allowPrivateNetwork: configuration.allowPrivateNetwork,
-    networks: configuration.emitAllowedNetworks,
-    hosts: configuration.emitAllowedHosts,
-    ports: configuration.emitPorts,
-  }
+  const egress = openEgress(configuration)
   const cursors = new Cursors(keyring)
+  const record = createRecordAudit(clock)
   const secrets = new SubscriberSecrets(keyring)
   const catalogue = readCatalogue(config, { ...builtInTypes, ...parts.otherBuiltIn })
   const fanOut = new FanOut({
@@ -81,7 +79,14 @@ export function createEmitting(parts: EmittingParts): Emitting {
     ownerlessGetAll: config.ownerlessGetAll ?? false,
   })
   const { engine } = database
-  const emitter = createEmitter({ engine, clock, catalogue, fanOut, generation: () => dispatcher.generation })
+  const emitter = createEmitter({
+    engine,
+    clock,
+    catalogue,
+    fanOut,
+    generation: () => dispatcher.generation,
+    saw: (...numbers) => database.saw(...numbers),
+  })
   const disabling: DisablingPolicy = { after: configuration.emitDisableAfter }
   const notices = new Notices({
     database,
@@ -97,13 +102,13 @@ export function createEmitting(parts: EmittingParts): Emitting {
     secrets,
     cursors,
     clock,
-    egress: new Egress(rules),
+    egressOf: egress.of,
+    record,
     tellDisabled: (tx, row) => notices.disabled(tx, row),
     changed: (id) => dispatcher.changed(id),
   })
-  const portal = new Portal(database, clock, createRecordAudit(clock))
+  const portal = new Portal(database, clock, record)
   const portalCookie = new HostCookie('postern_portal', parts.baseUrl)
-  const agent = createOutboundAgent({ ...rules, proxy: configuration.emitProxy })
   const health = new Health({ database, clock, log, kept: configuration.payloadRetention })
   const dispatcher: Dispatcher = new Dispatcher({
     database,
@@ -113,7 +118,7 @@ export function createEmitting(parts: EmittingParts): Emitting {
       onError: (error) => log.error({ err: error }, 'the session that holds the lanes had an error'),
     }),
     destinations: new Destinations({ database, keyring, secrets, defaults: { timeout, schedule } }),
-    attempt: createAttempt({ agent, clock }),
+    attempt: createAttempt({ agents: egress.agents, clock }),
     health,
     notices,
     metrics: deliveryMetrics(metrics),
@@ -121,7 +126,7 @@ export function createEmitting(parts: EmittingParts): Emitting {
     random,
     log,
     close: async () => {
-      await Promise.all([health.stop(), agent.destroy()])
+      await Promise.all([health.stop(), egress.close()])
     },
   })
   const replays = new JobWorker({
@@ -151,15 +156,16 @@ export function createEmitting(parts: EmittingParts): Emitting {
         health,
         disabling,
         subscribers,
-        testEvents: new TestEvents(database, emitter, subscribers, announce),
+        testEvents: new TestEvents({ database, clock, emitter, subscribers, announce, record }),
         keysOf: (id) => secrets.describe(database.reader, id, clock.now()),
         publishedKeysOf: (id) => secrets.published(database.reader, id, clock.now()),
         deliveryLog: new DeliveryLog(database, cursors),
-        replay: new Replay(database, clock),
-        jobs: new Jobs(database, clock),
+        replay: new Replay(database, clock, record),
+        jobs: new Jobs(database, clock, record),
         portal,
         portalCookie,
         baseUrl: parts.baseUrl,
+        noteRefusal: parts.noteRefusal,
       }),
   }
 }

@@ -1,6 +1,7 @@
+import type { AuditOrigin, RecordAudit } from '../accounts/audit.ts'
 import type { Clock } from '../clock.ts'
 import { Problem } from '../errors.ts'
-import type { Database } from '../storage/database.ts'
+import type { Database, Tx } from '../storage/database.ts'
 import type { JobsTable } from '../storage/tables.ts'
 import type { Reach } from './audience.ts'
 
@@ -8,10 +9,12 @@ import type { Reach } from './audience.ts'
 export class Jobs {
   readonly #database: Database
   readonly #clock: Clock
+  readonly #record: RecordAudit
 
-  constructor(database: Database, clock: Clock) {
+  constructor(database: Database, clock: Clock, record: RecordAudit) {
     this.#database = database
     this.#clock = clock
+    this.#record = record
   }
 
   /** @throws Problem `not-found`, also for one that is out of reach */
@@ -45,16 +48,29 @@ export class Jobs {
   }
 
   /** Stops a job behind its current step; what it did stays done. A job that has ended stays as it is. @throws Problem `not-found` */
-  async cancel(id: string, reach: Reach): Promise<JobsTable> {
+  async cancel(id: string, reach: Reach, origin: AuditOrigin): Promise<JobsTable> {
     await this.get(id, reach)
-    await this.#database.transaction((tx) =>
-      tx
-        .updateTable('jobs')
-        .set({ status: 'cancelled', updated_at: this.#clock.now() })
-        .where('id', '=', id)
-        .where('status', '=', 'running')
-        .execute(),
-    )
+    const now = this.#clock.now()
+    await this.#database.transaction((tx) => cancelJobs(tx, [id], now, this.#record, origin))
     return this.get(id, reach)
   }
+}
+
+/** Cancels those that run, and writes down which they were. */
+export async function cancelJobs(
+  tx: Tx,
+  ids: readonly string[],
+  now: number,
+  record: RecordAudit,
+  origin: AuditOrigin,
+): Promise<void> {
+  const cancelled = await tx
+    .updateTable('jobs')
+    .set({ status: 'cancelled', updated_at: now })
+    .where('id', 'in', [...ids])
+    .where('status', '=', 'running')
+    .returning(['id', 'kind', 'done', 'total'])
+    .execute()
+  for (const { id, ...detail } of cancelled)
+    await record(tx, { action: 'job.cancelled', target: `job:${id}`, detail, ...origin })
 }

@@ -18,7 +18,15 @@ function laneWith({ concurrency = 10, rate, ordered = false }: Bounds): Lane {
 
 let ids = 0
 const queued = (retry: boolean) => ({
-  delivery: { id: (ids += 1), event: 1, subscriberId: 'a', number: retry ? 2 : 1, begun: 1, dueAt: 0 },
+  delivery: {
+    id: (ids += 1),
+    event: 1,
+    subscriberId: 'a',
+    number: retry ? 2 : 1,
+    begun: 1,
+    dueAt: 0,
+    nonce: 1,
+  },
   payload: undefined,
 })
 

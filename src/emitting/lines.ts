@@ -51,6 +51,12 @@ export class Lines {
     return this.#take()
   }
 
+  /** Gives up what has come of the line that has not ended. */
+  discard(): void {
+    this.#pieces = []
+    this.#held = 0
+  }
+
   #add(piece: Buffer): void {
     if (piece.length === 0 || this.#tooLong) return
     if (this.#held + piece.length > this.#limit) {

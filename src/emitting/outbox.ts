@@ -81,7 +81,7 @@ async function insertUnknown(
     const rows = await tx
       .insertInto('events')
       .values(
-        some.map(({ eventId, type, payload }) => ({
+        some.map(({ eventId, type, payload, nonce }) => ({
           event_id: eventId,
           direction: 'emitted' as const,
           source: null,
@@ -90,6 +90,7 @@ async function insertUnknown(
           payload,
           headers: null,
           created_at: now,
+          nonce,
         })),
       )
       .returning(['id', 'event_id'])
@@ -121,8 +122,8 @@ async function insertUnknown(
 const insertStatement = `
   with numbered as materialized (
     select nextval('events_id_seq') as id, given.* from (
-      select * from unnest($1::text[], $2::text[], $3::bytea[], $4::text[], $5::int[], $6::int[])
-      with ordinality as t (event_id, type, digest, audience, start, length, place)
+      select * from unnest($1::text[], $2::text[], $3::bytea[], $4::text[], $5::int[], $6::int[], $10::bigint[])
+      with ordinality as t (event_id, type, digest, audience, start, length, nonce, place)
       order by place
     ) given
   ), marked as (
@@ -131,9 +132,9 @@ const insertStatement = `
     on conflict (event_id) do nothing
     returning event
   )
-  insert into events (id, event_id, direction, source, type, content_type, created_at, headers, payload)
+  insert into events (id, event_id, direction, source, type, content_type, created_at, headers, payload, nonce)
   select id, event_id, 'emitted', null, type, 'application/json', $8::bigint, null,
-    substring($7::bytea from start for length)
+    substring($7::bytea from start for length), nonce
   from numbered join marked on marked.event = numbered.id
   returning id, event_id`
 
@@ -161,6 +162,7 @@ async function insertTogether(
     Buffer.concat(events.map(({ payload }) => payload)),
     now,
     causedBy,
+    arrayLiteral(events.map(({ nonce }) => nonce)),
   ])
   const { rows } = (await tx.executeQuery(prepare(query))) as { rows: { id: number; event_id: string }[] }
   const ids = new Map(rows.map(({ id, event_id }) => [event_id, id]))

@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts'
 import { newId } from '../crypto/ids.ts'
 import { hashToken, newToken } from '../crypto/tokens.ts'
 import { Problem } from '../errors.ts'
-import type { Database } from '../storage/database.ts'
+import type { Database, Tx } from '../storage/database.ts'
 import type { PortalSessionsTable } from '../storage/tables.ts'
 
 export type PortalSession = Pick<PortalSessionsTable, 'id' | 'owner' | 'expires_at'>
@@ -56,12 +56,16 @@ export class Portal {
   }
 
   /**
-   * Spends a link and begins a session of `lasts` milliseconds. Of two that open the same link one gets in.
-   * @throws Problem `not-signed-in` for a link that is unknown, spent or over
+   * Spends a link and begins a session of `lasts` milliseconds, in place of the one that the browser had. Of two that open
+   * the same link one gets in.
+   * @param before the session that the browser had
+   * @param replace whether a session of another owner may be replaced; if not, the link stays as it is
+   * @throws Problem `not-signed-in` for a link that is unknown, spent or over; `other-portal-session`
    */
   async open(
     link: string,
     origin: AuditOrigin,
+    { before, replace }: { before: PortalSession | undefined; replace: boolean },
   ): Promise<{ token: string; session: PortalSession; lasts: number }> {
     const now = this.#clock.now()
     const token = newToken()
@@ -76,12 +80,23 @@ export class Portal {
           detail: 'The link is no longer valid: it works once, and for a short time. Ask for a new one.',
         })
       const { owner, session_ms } = spent
+      if (before && before.owner !== owner && !replace)
+        throw new Problem('other-portal-session', {
+          detail: `You are signed in as ${before.owner}. The link opens the portal of ${owner}.`,
+        })
+      if (before) await this.#endWithin(tx, before, origin)
       const session = { id: newId(now), owner, expires_at: now + session_ms }
       await tx
         .insertInto('portal_sessions')
         .values({ ...session, token_hash: hashToken(token), created_at: now })
         .execute()
-      await this.#record(tx, { action: 'portal.opened', target: targetOf(owner), ...origin })
+      await this.#record(tx, {
+        action: 'portal.opened',
+        target: targetOf(owner),
+        ...origin,
+        actor: targetOf(owner),
+        sessionId: session.id,
+      })
       return { token, session, lasts: session_ms }
     })
   }
@@ -96,10 +111,13 @@ export class Portal {
       .executeTakeFirst()
   }
 
-  async end(sessionId: string): Promise<void> {
-    await this.#database.transaction((tx) =>
-      tx.deleteFrom('portal_sessions').where('id', '=', sessionId).execute(),
-    )
+  async end(session: PortalSession, origin: AuditOrigin): Promise<void> {
+    await this.#database.transaction((tx) => this.#endWithin(tx, session, origin))
+  }
+
+  async #endWithin(tx: Tx, { id, owner }: PortalSession, origin: AuditOrigin): Promise<void> {
+    await tx.deleteFrom('portal_sessions').where('id', '=', id).execute()
+    await this.#record(tx, { action: 'portal.left', target: targetOf(owner), ...origin })
   }
 
   /** Ends all links and sessions of an owner. */

@@ -1,12 +1,18 @@
 import { sql, type Expression, type ExpressionBuilder, type SqlBool } from 'kysely'
+import type { AuditOrigin, RecordAudit } from '../accounts/audit.ts'
 import type { Clock } from '../clock.ts'
 import { Problem } from '../errors.ts'
 import { beginJob } from '../events/jobs/job.ts'
 import type { JobStep } from '../events/jobs/worker.ts'
 import type { Database, Queryable, Tx } from '../storage/database.ts'
 import type { JobsTable, Tables } from '../storage/tables.ts'
-import { reaches, type Reach } from './audience.ts'
+import { holderOf, takeAllowance } from './allowances.ts'
+import { isFor, isForItsOwner, reaches, type Reach } from './audience.ts'
 import type { DeliveryFilter } from './delivery-filter.ts'
+import { lockOwner } from './owner-lock.ts'
+
+/** Bulk replays that run at a time, of all subscribers of an owner, or of one without an owner. */
+const mostRunning = 5
 
 /** What a replay job works on: deliveries that were there when it began. */
 interface ReplayFilter extends DeliveryFilter {
@@ -18,81 +24,119 @@ interface ReplayFilter extends DeliveryFilter {
 export class Replay {
   readonly #database: Database
   readonly #clock: Clock
+  readonly #record: RecordAudit
 
-  constructor(database: Database, clock: Clock) {
+  constructor(database: Database, clock: Clock, record: RecordAudit) {
     this.#database = database
     this.#clock = clock
+    this.#record = record
   }
 
   /**
-   * Makes one delivery due now. Its schedule begins again, unless it is still being retried: then only its wait ends.
-   * One that is being attempted at this moment goes by how that ends.
-   * @throws Problem `not-found`; `conflict` when its subscriber is disabled
+   * Makes one delivery due now. The schedule of one that has ended begins again. One that waits for its next attempt
+   * gets that attempt now, and its schedule goes on behind it; one that is being attempted at this moment goes by how
+   * that ends. Deliveries of a paused subscriber go out when it is resumed.
+   * @throws Problem `not-found`; `conflict` when its subscriber is disabled; `too-many-requests` for an owner
    */
-  async one(id: number, reach: Reach): Promise<void> {
+  async one(id: number, reach: Reach, origin: AuditOrigin): Promise<void> {
+    const now = this.#clock.now()
     await this.#database.transaction(async (tx) => {
       const row = await tx
         .selectFrom('deliveries')
         .innerJoin('subscribers', 'subscribers.id', 'deliveries.subscriber_id')
-        .select(['subscribers.status', 'subscribers.owner'])
+        .leftJoin('outbox', 'outbox.event', 'deliveries.event')
+        .select([
+          'subscribers.status',
+          'subscribers.owner',
+          'subscribers.id as subscriberId',
+          'outbox.audience',
+        ])
         .where('deliveries.id', '=', id)
         .executeTakeFirst()
-      if (!row || !reaches(reach, row.owner))
+      const foreign = row && row.owner !== null && !isFor(row.audience, row.owner, false)
+      if (!row || !reaches(reach, row.owner) || (foreign && reach !== 'all'))
         throw new Problem('not-found', { detail: 'There is no such delivery.' })
+      if (foreign)
+        throw new Problem('conflict', { detail: 'The event is not for the owner of this subscriber.' })
       if (row.status === 'disabled')
         throw new Problem('conflict', {
           detail: 'The subscriber is disabled: set its status to active first.',
         })
-      await tx
-        .updateTable('deliveries')
-        .set({ due_at: this.#clock.now() })
-        .where('id', '=', id)
-        .where('status', '=', 'pending')
-        .execute()
-      await reopen(tx, [id], this.#clock.now())
+      if (reach !== 'all')
+        await takeAllowance(this.#database.engine, tx, 'replay', holderOf({ id: '', ...reach }), now)
+      await endWait(tx, [id], now)
+      await reopen(tx, [id], now)
+      await this.#record(tx, {
+        action: 'delivery.replayed',
+        target: `delivery:${id}`,
+        detail: { subscriber: row.subscriberId },
+        ...origin,
+      })
     })
     this.#database.signal('deliveries')
   }
 
   /** How many deliveries a bulk replay would send again. */
   async count(subscriberId: string, filter: DeliveryFilter): Promise<number> {
-    return (await measure(this.#database.reader, subscriberId, filter)).total
+    return (await measure(this.#database.reader, subscriberId, filter, this.#clock.now())).total
   }
 
   /**
    * Begins a bulk replay, which a worker carries out in steps. Asked again for the same while that is running, it gives
    * the job that runs: nothing is sent twice because a call was repeated.
    * @param rate deliveries per second; `null` for no limit
+   * @param caller whose call it is; the command line, which begins one for each subscriber, has no limit of jobs
+   * @throws Problem `conflict` when too many run; `too-many-requests` for an owner
    */
-  async begin(subscriberId: string, filter: DeliveryFilter, rate: number | null): Promise<JobsTable> {
+  async begin(
+    subscriberId: string,
+    filter: DeliveryFilter,
+    rate: number | null,
+    origin: AuditOrigin,
+    caller: Reach | 'command-line',
+  ): Promise<JobsTable> {
+    const { engine } = this.#database
     const now = this.#clock.now()
     const job = await this.#database.transaction(async (tx) => {
-      const running = await this.#running(tx, subscriberId, filter)
-      if (running) return running
-      const { total, upTo } = await measure(tx, subscriberId, filter)
+      const running = await this.#running(tx, subscriberId)
+      const same = running.find(
+        (job) => job.subscriber_id === subscriberId && isSame(JSON.parse(job.filter) as ReplayFilter, filter),
+      )
+      if (same) return same
+      if (caller !== 'command-line' && running.length >= mostRunning)
+        throw new Problem('conflict', {
+          detail: `At most ${mostRunning} bulk replays run at a time: wait for one to end, or cancel one.`,
+        })
+      if (typeof caller === 'object')
+        await takeAllowance(engine, tx, 'bulk-replay', holderOf({ id: subscriberId, ...caller }), now)
+      const { total, upTo } = await measure(tx, subscriberId, filter, now)
       const kept: ReplayFilter = { ...filter, upTo }
-      return beginJob(tx, { kind: 'replay', subscriberId, filter: kept, total, rate }, now)
+      const begun = await beginJob(tx, { kind: 'replay', subscriberId, filter: kept, total, rate }, now)
+      await this.#record(tx, {
+        action: 'replay.started',
+        target: `job:${begun.id}`,
+        detail: { subscriber: subscriberId, status: filter.status ?? 'dead', total },
+        ...origin,
+      })
+      return begun
     })
     this.#database.signal('jobs')
     return job
   }
 
-  async #running(tx: Tx, subscriberId: string, filter: DeliveryFilter): Promise<JobsTable | undefined> {
-    if (this.#database.engine === 'postgres')
-      // Two that begin the same at the same time come one after the other.
-      await tx
-        .selectFrom('subscribers')
-        .select('id')
-        .where('id', '=', subscriberId)
-        .forNoKeyUpdate()
-        .execute()
-    const jobs = await tx
-      .selectFrom('jobs')
-      .selectAll()
-      .where('subscriber_id', '=', subscriberId)
-      .where('status', '=', 'running')
+  /** Those of the subscriber and of all others of its owner. Two that begin at the same time come one after the other. */
+  async #running(tx: Tx, subscriberId: string): Promise<JobsTable[]> {
+    const { engine } = this.#database
+    const ownerOf = tx.selectFrom('subscribers').select('owner').where('id', '=', subscriberId)
+    const row = await (engine === 'postgres' ? ownerOf.forNoKeyUpdate() : ownerOf).executeTakeFirst()
+    const owner = row?.owner ?? null
+    if (owner !== null) await lockOwner(engine, tx, owner)
+    const running = tx.selectFrom('jobs').selectAll('jobs').where('jobs.status', '=', 'running')
+    if (owner === null) return running.where('jobs.subscriber_id', '=', subscriberId).execute()
+    return running
+      .innerJoin('subscribers', 'subscribers.id', 'jobs.subscriber_id')
+      .where('subscribers.owner', '=', owner)
       .execute()
-    return jobs.find(({ filter: kept }) => isSame(JSON.parse(kept) as ReplayFilter, filter))
   }
 }
 
@@ -109,6 +153,7 @@ async function measure(
   db: Queryable,
   subscriberId: string,
   filter: DeliveryFilter,
+  now: number,
 ): Promise<{ total: number; upTo: number }> {
   const row = await db
     .selectFrom('deliveries')
@@ -117,25 +162,27 @@ async function measure(
       eb.fn.countAll<number>().as('total'),
       eb.fn.max<number | null>('deliveries.id').as('upTo'),
     ])
-    .where((eb) => replayable(eb, subscriberId, filter))
+    .where((eb) => replayable(eb, subscriberId, filter, now))
     .executeTakeFirstOrThrow()
   return { total: row.total, upTo: row.upTo ?? 0 }
 }
 
-/** Finished deliveries that the filter means; without a status the dead ones. */
+/** Deliveries that the filter means; without a status the dead ones. Of pending ones those that wait for a later time. */
 function replayable(
   eb: ExpressionBuilder<Tables, 'deliveries' | 'events'>,
   subscriberId: string,
-  filter: DeliveryFilter,
+  { status = 'dead', eventType, since, until }: DeliveryFilter,
+  now: number,
 ): Expression<SqlBool> {
   const conditions = [
     eb('deliveries.subscriber_id', '=', subscriberId),
-    eb('deliveries.status', '=', filter.status ?? 'dead'),
-    eb('deliveries.status', '!=', 'pending'),
+    eb('deliveries.status', '=', status),
+    isForItsOwner,
   ]
-  if (filter.eventType) conditions.push(eb('events.type', '=', filter.eventType))
-  if (filter.since !== undefined) conditions.push(eb('deliveries.created_at', '>=', filter.since))
-  if (filter.until !== undefined) conditions.push(eb('deliveries.created_at', '<', filter.until))
+  if (status === 'pending') conditions.push(eb('deliveries.due_at', '>', now))
+  if (eventType) conditions.push(eb('events.type', '=', eventType))
+  if (since !== undefined) conditions.push(eb('deliveries.created_at', '>=', since))
+  if (until !== undefined) conditions.push(eb('deliveries.created_at', '<', until))
   return eb.and(conditions)
 }
 
@@ -155,6 +202,18 @@ async function reopen(tx: Tx, ids: readonly number[], now: number): Promise<void
     .execute()
 }
 
+/** Makes deliveries that wait for their next attempt due now; how many attempts they have left stays as it is. */
+async function endWait(tx: Tx, ids: readonly number[], now: number): Promise<void> {
+  if (ids.length === 0) return
+  await tx
+    .updateTable('deliveries')
+    .set({ due_at: now })
+    .where('id', 'in', [...ids])
+    .where('status', '=', 'pending')
+    .where('due_at', '>', now)
+    .execute()
+}
+
 /** Makes the next deliveries of a bulk replay due. */
 export async function replayStep(tx: Tx, job: JobsTable, limit: number, now: number): Promise<JobStep> {
   const { upTo, ...filter } = JSON.parse(job.filter) as ReplayFilter
@@ -162,13 +221,13 @@ export async function replayStep(tx: Tx, job: JobsTable, limit: number, now: num
     .selectFrom('deliveries')
     .innerJoin('events', 'events.id', 'deliveries.event')
     .select('deliveries.id')
-    .where((eb) => replayable(eb, job.subscriber_id!, filter))
+    .where((eb) => replayable(eb, job.subscriber_id!, filter, now))
     .where('deliveries.id', '>', job.position)
     .where('deliveries.id', '<=', upTo)
     .orderBy('deliveries.id')
     .limit(limit)
     .execute()
   const ids = rows.map(({ id }) => id)
-  await reopen(tx, ids, now)
+  await (filter.status === 'pending' ? endWait : reopen)(tx, ids, now)
   return { count: ids.length, last: ids.at(-1) }
 }

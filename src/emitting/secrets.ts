@@ -1,4 +1,5 @@
 import type { Keyring } from '../crypto/keyring.ts'
+import { sealedColumns } from '../crypto/sealed-columns.ts'
 import { HmacKey } from '../crypto/hmac.ts'
 import { newId } from '../crypto/ids.ts'
 import type { Queryable, Tx } from '../storage/database.ts'
@@ -15,6 +16,7 @@ import {
 } from './signature.ts'
 
 type Scheme = SubscriberSecretsTable['scheme']
+const contextOf = sealedColumns.subscriberSecret.context
 
 /** Keys of one scheme that sign at the same time, at most: a rotation beyond that ends the oldest. */
 const mostKeys = 10
@@ -147,7 +149,7 @@ export class SubscriberSecrets {
         id,
         subscriber_id: subscriberId,
         scheme,
-        secret: this.#keyring.seal(bytes, contextOf(id)),
+        secret: this.#keyring.seal(bytes, contextOf({ id })),
         created_at: now,
         expires_at: null,
       })
@@ -166,12 +168,8 @@ export class SubscriberSecrets {
   }
 
   #open(row: SubscriberSecretsTable): Buffer {
-    return this.#keyring.open(row.secret, contextOf(row.id))
+    return this.#keyring.open(row.secret, contextOf(row))
   }
-}
-
-function contextOf(id: string): string {
-  return `subscriber_secrets:${id}`
 }
 
 export function schemesOf(signing: SigningScheme): Scheme[] {

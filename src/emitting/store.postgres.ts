@@ -1,13 +1,17 @@
-import { CompiledQuery } from 'kysely'
+import { CompiledQuery, type QueryResult } from 'kysely'
 import type { QueryResultRow } from 'pg'
 import type { Clock } from '../clock.ts'
 import type { PostgresDatabase } from '../storage/database.ts'
 import { arrayLiteral } from '../storage/postgres/array-literal.ts'
+import { bounded } from '../storage/postgres/bounded-query.ts'
 import type { Column } from '../storage/postgres/bind-message.ts'
 import { queryBound } from '../storage/postgres/bound-query.ts'
 import { claimSessions, type ClaimerList } from '../storage/postgres/claim-session.ts'
 import { Claimer } from '../storage/postgres/claimer.ts'
 import { prepare } from '../storage/postgres/prepared.ts'
+import { toResult } from '../storage/postgres/result.ts'
+import { kyselyOver } from '../storage/query-runner.ts'
+import { anyForeignMigration } from '../storage/schema-watch.ts'
 import { translateError } from '../storage/unavailable.ts'
 import {
   inOrder,
@@ -61,7 +65,9 @@ const dueSubscribers = `
 const take = `
   with taken as (
     insert into delivery_lanes (subscriber_id, dispatcher)
-    select s.id, $1 from subscribers s where s.id = any($2) and s.status = 'active' order by s.id for key share
+    select s.id, $1 from subscribers s where s.id = any($2) and s.status = 'active'
+      and not exists (${anyForeignMigration})
+    order by s.id for key share
     on conflict do nothing returning subscriber_id
   )
   select subscriber_id as id from taken
@@ -69,7 +75,7 @@ const take = `
 
 const release = 'delete from delivery_lanes where dispatcher = $1 and subscriber_id = any($2)'
 
-const columns = 'd.id, d.event, d.subscriber_id, d.attempts, d.attempts_before, d.due_at'
+const columns = 'd.id, d.event, d.subscriber_id, d.attempts, d.attempts_before, d.due_at, d.nonce'
 
 const readDue = `
   select due.* from unnest($2::text[], $3::integer[], $4::bigint[], $5::bigint[], $6::integer[])
@@ -88,6 +94,7 @@ const readFirst = `
     order by ${inOrder.postgres} limit 1
   ) due where due.due_at <= $1`
 
+// Nothing is written about a delivery of the same id that is another one: the database was taken back since (docs/adr/0029).
 // What was replayed or cancelled during the attempt stays so. A success counts also when somebody else wrote an attempt down
 // meanwhile, unless the delivery was replayed since.
 const complete = {
@@ -95,14 +102,14 @@ const complete = {
   text: `
   with result as (
     select * from unnest($1::bigint[], $2::integer[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[],
-      $7::integer[], $8::integer[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::bytea[])
+      $7::integer[], $8::integer[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::bytea[], $15::bigint[])
       as r (id, number, status, due_at, finished_at, at, duration_ms, http_status, error, failure, phases,
-        request_headers, response_headers, response_body)
+        request_headers, response_headers, response_body, nonce)
   ), finished as (
     update deliveries d set attempts = d.attempts + 1, status = case when d.status = 'pending' then r.status else d.status end,
       due_at = case when d.status = 'pending' then r.due_at else d.due_at end,
       finished_at = case when d.status = 'pending' then r.finished_at else d.finished_at end
-    from result r where d.id = r.id and (
+    from result r where d.id = r.id and d.nonce is not distinct from r.nonce and (
       d.attempts = r.number - 1 or (r.status = 'delivered' and d.status = 'pending' and r.number > d.attempts_before)
     )
     returning d.id, d.attempts
@@ -114,8 +121,11 @@ const complete = {
   from result r join finished on finished.id = r.id on conflict do nothing`,
 }
 
-/** Milliseconds that a batch may take; it is then written once more, which changes nothing if it was written after all. */
-const completeTimeout = 30_000
+/**
+ * Milliseconds that an answer may take: what a silent path takes from the time in which the dispatcher is to go on. A batch is
+ * then written once more, which changes nothing if it was written after all.
+ */
+const answerWithin = 5_000
 
 const completeAndTell = `${complete.text} returning delivery`
 
@@ -140,6 +150,7 @@ interface DueRow {
   attempts: number
   attempts_before: number
   due_at: number
+  nonce: number | null
 }
 
 export interface PostgresQueueParts {
@@ -150,8 +161,8 @@ export interface PostgresQueueParts {
 
 /** Lanes are rows that name a dispatcher, whose session says that it lives. */
 export function postgresQueue({ database, clock, onError }: PostgresQueueParts): DeliveryQueue {
-  const { pool, seeks, newClient } = database
-  const claimer = new Claimer({ open: claimSessions(dispatchers, newClient), clock, onError })
+  const { pool, seeks, claiming } = database
+  const claimer = new Claimer({ open: claimSessions(dispatchers, claiming), clock, onError })
 
   async function run<Row extends QueryResultRow>(
     name: string,
@@ -160,7 +171,15 @@ export function postgresQueue({ database, clock, onError }: PostgresQueueParts):
     on = pool,
   ): Promise<Row[]> {
     try {
-      return (await on.query<Row>({ name: `emitting_${name}`, text, values })).rows
+      return (await on.query<Row>({ ...bounded(answerWithin, text, values), name: `emitting_${name}` })).rows
+    } catch (error) {
+      throw translateError(error)
+    }
+  }
+
+  async function read({ sql, parameters }: CompiledQuery): Promise<QueryResult<unknown>> {
+    try {
+      return toResult(await pool.query(bounded(answerWithin, sql, [...parameters])))
     } catch (error) {
       throw translateError(error)
     }
@@ -180,7 +199,7 @@ export function postgresQueue({ database, clock, onError }: PostgresQueueParts):
   }
 
   return {
-    ...readsOf(database.reader),
+    ...readsOf(kyselyOver('postgres', read)),
     attend: (listener) => claimer.start(listener),
     async due(now, after) {
       const rows = await run<{ id: string; due: boolean }>(
@@ -210,13 +229,14 @@ export function postgresQueue({ database, clock, onError }: PostgresQueueParts):
           now,
         ),
       ])
-      return [...due, ...first].map(({ id, event, subscriber_id, attempts, attempts_before, due_at }) =>
-        toClaimed(id, event, subscriber_id, attempts, attempts_before, due_at),
+      return [...due, ...first].map(
+        ({ id, event, subscriber_id, attempts, attempts_before, due_at, nonce }) =>
+          toClaimed(id, event, subscriber_id, attempts, attempts_before, due_at, nonce),
       )
     },
     async complete(completions) {
       try {
-        await queryBound(pool, complete, sorted(completions), completionColumns, completeTimeout)
+        await queryBound(pool, complete, sorted(completions), completionColumns, answerWithin)
       } catch (error) {
         throw translateError(error)
       }
@@ -260,6 +280,7 @@ const completionColumns: readonly Column<Completion>[] = [
   { kind: 'texts', read: ({ attempt }) => attempt.requestHeaders },
   { kind: 'texts', read: ({ attempt }) => attempt.responseHeaders },
   { kind: 'bytes', read: ({ attempt }) => attempt.responseBody },
+  { kind: 'bigints', read: ({ delivery }) => delivery.nonce },
 ]
 
 /** In one order, so that two processes that write down the same do not wait for each other. */

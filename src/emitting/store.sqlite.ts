@@ -27,8 +27,15 @@ const oldest = `
     select s.id, ${nextDue('sqlite')} as due from subscribers s where s.status = 'active' and s.rate_limit is null
   ) where due <= ? order by due limit ?`
 
-const columns = 'd.id, d.event, d.attempts, d.attempts_before, d.due_at'
-type Columns = [id: number, event: number, attempts: number, attemptsBefore: number, dueAt: number]
+const columns = 'd.id, d.event, d.attempts, d.attempts_before, d.due_at, d.nonce'
+type Columns = [
+  id: number,
+  event: number,
+  attempts: number,
+  attemptsBefore: number,
+  dueAt: number,
+  nonce: number | null,
+]
 const pending = `select ${columns} from deliveries d indexed by deliveries_due
   where d.subscriber_id = ? and d.status = 'pending' and ${isRetry} = ?`
 
@@ -41,19 +48,20 @@ const firstPending = `select * from (
   where d.subscriber_id = ? and d.status = 'pending' order by d.id limit 1
 ) where due_at <= ?`
 
+// Nothing is written about a delivery of the same id that is another one: the file was replaced since (docs/adr/0029).
 // What was replayed or cancelled during the attempt stays so. A success counts also when somebody else wrote an attempt down
 // meanwhile, unless the delivery was replayed since.
 const finish = `
   update deliveries set attempts = attempts + 1, status = case when status = 'pending' then ?2 else status end,
     due_at = case when status = 'pending' then ?3 else due_at end,
     finished_at = case when status = 'pending' then ?4 else finished_at end
-  where id = ?5 and (attempts = ?1 - 1 or (?2 = 'delivered' and status = 'pending' and ?1 > attempts_before))`
+  where id = ?5 and nonce is ?6 and (attempts = ?1 - 1 or (?2 = 'delivered' and status = 'pending' and ?1 > attempts_before))`
 
 // Under the number that the statement before it has given; when that gave none, there is an attempt of that number.
 const record = `
   insert into attempts (delivery, number, at, duration_ms, status, error, failure, phases, request_headers,
     response_headers, response_body)
-  select id, attempts, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10 from deliveries where id = ?1
+  select id, attempts, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10 from deliveries where id = ?1 and nonce is ?11
   on conflict do nothing`
 
 /** One process serves a file, so all lanes are its own. What it writes, a thread writes. */
@@ -65,8 +73,8 @@ export function sqliteQueue(database: SqliteDatabase): DeliveryQueue {
     const rows = (sql: string, ...parameters: number[]): Claimed[] =>
       reader
         .arrays<Columns>(sql, [subscriberId, ...parameters])
-        .map(([id, event, attempts, attemptsBefore, dueAt]) =>
-          toClaimed(id, event, subscriberId, attempts, attemptsBefore, dueAt),
+        .map(([id, event, attempts, attemptsBefore, dueAt, nonce]) =>
+          toClaimed(id, event, subscriberId, attempts, attemptsBefore, dueAt, nonce),
         )
     if (wanted.ordered) return rows(firstPending, now)
     const { behind, count } = wanted
@@ -127,7 +135,7 @@ function behind(id: string): string {
 }
 
 function toFinish({ delivery, status, dueAt, finishedAt }: Completion): SqlValue[] {
-  return [delivery.number, status, dueAt, finishedAt, delivery.id]
+  return [delivery.number, status, dueAt, finishedAt, delivery.id, delivery.nonce]
 }
 
 function toRecord({ delivery, attempt }: Completion): SqlValue[] {
@@ -142,5 +150,6 @@ function toRecord({ delivery, attempt }: Completion): SqlValue[] {
     attempt.requestHeaders,
     attempt.responseHeaders,
     attempt.responseBody,
+    delivery.nonce,
   ]
 }

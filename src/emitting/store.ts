@@ -35,6 +35,8 @@ export interface Claimed {
   /** Attempts since the delivery was created or last replayed, this one included. */
   begun: number
   dueAt: number
+  /** That of its event: a delivery of the same id and another nonce is another one. Null for those of older versions. */
+  nonce: number | null
 }
 
 export interface AttemptRecord {
@@ -55,7 +57,7 @@ export interface AttemptRecord {
 
 /** How an attempt ended. */
 export interface Completion {
-  delivery: Pick<Claimed, 'id' | 'number'>
+  delivery: Pick<Claimed, 'id' | 'number' | 'nonce'>
   status: 'pending' | 'delivered' | 'dead'
   dueAt: number
   finishedAt: number | null
@@ -92,7 +94,7 @@ export interface DeliveryQueue {
   payloads(events: readonly number[], longest?: number): Promise<Map<number, Payload>>
   /**
    * Records attempts and what follows from them, in one durable commit. When an attempt of the same number was written down
-   * before, by whoever had the lane then, only a success still counts.
+   * before, by the process that had the lane then, only a success still counts. Nothing counts for a delivery that is another one by now.
    */
   complete(completions: readonly Completion[]): Promise<void>
   /** The same within a transaction. Returns the ids of those deliveries whose attempts count. */
@@ -123,8 +125,9 @@ export function toClaimed(
   attempts: number,
   attemptsBefore: number,
   dueAt: number,
+  nonce: number | null,
 ): Claimed {
-  return { id, event, subscriberId, number: attempts + 1, begun: attempts + 1 - attemptsBefore, dueAt }
+  return { id, event, subscriberId, number: attempts + 1, begun: attempts + 1 - attemptsBefore, dueAt, nonce }
 }
 
 /**
@@ -155,6 +158,10 @@ export interface Payload {
   event_id: string
   type: string
   payload: Uint8Array
+  /** The owner whose subscribers it is for; null for those without one, `*` for all. */
+  audience: string | null
+  /** That of its event; null for events of older versions. */
+  nonce: number | null
 }
 
 /** A delivery that this process has just made, with what it sends. */
@@ -179,8 +186,10 @@ export function readsOf(db: Queryable): Pick<DeliveryQueue, 'subscribers' | 'pay
       if (events.length === 0) return new Map()
       const rows = await db
         .selectFrom('events')
-        .select(['id', 'event_id', 'type', 'payload'])
-        .where('id', 'in', [...events])
+        .leftJoin('outbox', 'outbox.event', 'events.id')
+        .select(['events.id', 'events.event_id', 'events.type', 'events.payload', 'events.nonce'])
+        .select('outbox.audience')
+        .where('events.id', 'in', [...events])
         .$if(longest !== undefined, (all) => all.where(sql<number>`octet_length(payload)`, '<=', longest!))
         .execute()
       return new Map(rows.map(({ id, ...rest }) => [id, rest]))

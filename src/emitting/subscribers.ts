@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { byService, type AuditOrigin, type RecordAudit } from '../accounts/audit.ts'
 import type { Clock } from '../clock.ts'
 import { newId } from '../crypto/ids.ts'
 import type { Keyring } from '../crypto/keyring.ts'
@@ -12,7 +13,15 @@ import { reaches, type Reach } from './audience.ts'
 import { checkConditions, type Condition } from './conditions.ts'
 import { readCustomHeaders } from './custom-headers.ts'
 import { openHeaders, sealHeaders } from './destinations.ts'
+import { describeSubscriber, recordChange, subscriberTarget } from './subscriber-audit.ts'
 import { schemesOf, type ShownKeys, type SubscriberSecrets } from './secrets.ts'
+import {
+  checkAssignment,
+  headersThatStay,
+  refuseOtherOwner,
+  refuseTooMany,
+  statusColumns,
+} from './subscriber-rules.ts'
 
 /** What a subscriber can be given. `null` takes the service's default. Times in milliseconds. */
 export interface SubscriberSettings {
@@ -54,18 +63,14 @@ export interface SubscribersParts {
   secrets: SubscriberSecrets
   cursors: Cursors
   clock: Clock
-  egress: Egress
+  record: RecordAudit
+  /** Where a subscriber of this owner, or of none, may be. */
+  egressOf: (owner: string | null) => Egress
   /** Told within the transaction that disables one. */
   tellDisabled: (tx: Tx, row: SubscribersTable) => Promise<void>
   /** Told when a change is committed, so that this process goes by it from then on. */
   changed: (id: string) => void
 }
-
-/** What `disabled_reason` says when an admin disabled it: its owner cannot take that back. */
-export const disabledByAdmin = 'Disabled by a call of the API.'
-const disabledByOwner = 'Disabled by its owner.'
-/** Subscribers that an owner can register by themselves. */
-const mostPerOwner = 100
 
 /** Who gets the emitted webhooks, and how. */
 export class Subscribers {
@@ -81,14 +86,15 @@ export class Subscribers {
    */
   async create(
     given: NewSubscriber,
-    reach: Reach = 'all',
+    reach: Reach,
+    origin: AuditOrigin,
   ): Promise<{ row: SubscribersTable; keys: ShownKeys }> {
     const { database, secrets, clock } = this.#parts
     const now = clock.now()
     const id = given.id ?? newId(now)
+    const owner = reach === 'all' ? (given.owner ?? null) : reach.owner
     const row: SubscribersTable = {
       id,
-      url: given.url,
       description: null,
       event_types: '["*"]',
       status: 'active',
@@ -108,12 +114,20 @@ export class Subscribers {
       created_at: now,
       updated_at: now,
       ...this.#columns(id, given, {}),
-      owner: reach === 'all' ? (given.owner ?? null) : reach.owner,
+      url: this.#checkUrl(given.url, owner),
+      owner,
     }
     checkAssignment(row)
     return database.transaction(async (tx) => {
-      if (reach !== 'all') await refuseTooMany(tx, reach.owner)
+      if (reach !== 'all') await refuseTooMany(database.engine, tx, reach.owner)
       await tx.insertInto('subscribers').values(row).execute()
+      const target = subscriberTarget(id)
+      await this.#parts.record(tx, {
+        action: 'subscriber.created',
+        target,
+        detail: describeSubscriber(row),
+        ...origin,
+      })
       return { row, keys: await secrets.rotate(tx, id, schemesOf(row.signing), now, 0, given.secret) }
     })
   }
@@ -156,19 +170,29 @@ export class Subscribers {
 
   /**
    * Changes what is given. Resumed subscribers get what waited for them.
-   * @throws Problem as `create`, and `not-found`; `forbidden` for an owner who resumes what an admin disabled
+   * Stored headers go when the origin of the address changes, unless they are given again.
+   * @throws Problem as `create`, and `not-found`; `conflict` for another owner; `forbidden` for an owner who resumes what
+   * an admin disabled
    */
   async change(
     id: string,
     given: SubscriberChange,
     reach: Reach,
+    origin: AuditOrigin,
   ): Promise<{ row: SubscribersTable; keys: ShownKeys }> {
     const { database, secrets, clock, keyring } = this.#parts
     const result = await database.transaction(async (tx) => {
       const before = await this.#lock(tx, id, reach)
-      const columns = this.#columns(id, given, openHeaders(keyring, before))
+      refuseOtherOwner(before, given.owner)
+      const url = given.url === undefined ? undefined : this.#checkUrl(given.url, before.owner)
+      const stored = openHeaders(keyring, before)
+      const kept = headersThatStay(before.url, url, stored)
+      // Headers that are not sent again go with the origin that they were for.
+      const headers = given.headers === undefined && kept !== stored ? null : given.headers
+      const columns = this.#columns(id, { ...given, url, headers }, kept)
       const row = await this.#update(tx, id, { ...columns, ...statusColumns(before, given.status, reach) })
       checkAssignment(row)
+      await recordChange(this.#parts.record, tx, before, row, origin)
       if (row.status === 'disabled' && before.status !== 'disabled') await this.#parts.tellDisabled(tx, row)
       return { row, keys: await secrets.ensure(tx, id, schemesOf(row.signing), clock.now()) }
     })
@@ -178,12 +202,19 @@ export class Subscribers {
   }
 
   /** Removes it with its secrets and its delivery log. @throws Problem `not-found` */
-  async remove(id: string, reach: Reach): Promise<void> {
+  async remove(id: string, reach: Reach, origin: AuditOrigin): Promise<void> {
     await this.#parts.database.transaction(async (tx) => {
-      await this.#lock(tx, id, reach)
+      const row = await this.#lock(tx, id, reach)
       const deliveries = tx.selectFrom('deliveries').select('id').where('subscriber_id', '=', id)
       await tx.deleteFrom('attempts').where('delivery', 'in', deliveries).execute()
       await tx.deleteFrom('subscribers').where('id', '=', id).execute()
+      const target = subscriberTarget(id)
+      await this.#parts.record(tx, {
+        action: 'subscriber.deleted',
+        target,
+        detail: describeSubscriber(row),
+        ...origin,
+      })
     })
     this.#changed(id)
   }
@@ -192,11 +223,23 @@ export class Subscribers {
    * New keys; the old ones sign as well for `overlap` milliseconds.
    * @throws Problem `not-found`; `invalid-body` for a secret that is none
    */
-  async rotate(id: string, reach: Reach, overlap: number, secret?: string): Promise<ShownKeys> {
+  async rotate(
+    id: string,
+    reach: Reach,
+    overlap: number,
+    secret: string | undefined,
+    origin: AuditOrigin,
+  ): Promise<ShownKeys> {
     const { database, secrets, clock } = this.#parts
     const shown = await database.transaction(async (tx) => {
       await this.#lock(tx, id, reach)
       const row = await this.#update(tx, id, {})
+      await this.#parts.record(tx, {
+        action: 'subscriber.secret_rotated',
+        target: subscriberTarget(id),
+        detail: { overlapSeconds: overlap / 1000, chosen: secret !== undefined },
+        ...origin,
+      })
       return secrets.rotate(tx, id, schemesOf(row.signing), clock.now(), overlap, secret)
     })
     this.#changed(id)
@@ -219,7 +262,14 @@ export class Subscribers {
       .$if(failing, (still) => still.where('failing_since', 'is not', null))
       .returningAll()
       .executeTakeFirst()
-    if (row) await this.#parts.tellDisabled(tx, row)
+    if (!row) return
+    await this.#parts.record(tx, {
+      action: 'subscriber.disabled',
+      target: subscriberTarget(id),
+      detail: { from: 'active', to: 'disabled', cause: failing ? 'failing' : 'asked by the subscriber' },
+      ...byService,
+    })
+    await this.#parts.tellDisabled(tx, row)
   }
 
   /** Whoever has its lane reads it anew; a lane that is nobody's is taken, if it was resumed. */
@@ -249,14 +299,14 @@ export class Subscribers {
     return sql<number>`case when updated_at >= ${now} then updated_at + 1 else ${now} end`
   }
 
-  /** The columns of what was given, checked. */
+  /** The columns of what was given, checked; of the address, see `#checkUrl`. */
   #columns(
     id: string,
     given: SubscriberChange,
     headersBefore: Readonly<Record<string, string>>,
   ): Partial<SubscribersTable> {
     const columns: Partial<SubscribersTable> = {}
-    if (given.url !== undefined) columns.url = this.#checkUrl(given.url)
+    if (given.url !== undefined) columns.url = given.url
     if (given.description !== undefined) columns.description = given.description
     if (given.eventTypes !== undefined) columns.event_types = JSON.stringify([...new Set(given.eventTypes)])
     if (given.retrySchedule !== undefined)
@@ -274,13 +324,12 @@ export class Subscribers {
     if (given.signing !== undefined) columns.signing = given.signing
     if (given.httpSignature !== undefined) columns.http_signature = given.httpSignature ? 1 : 0
     if (given.conditions !== undefined) columns.conditions = writeConditions(given.conditions)
-    if (given.owner !== undefined) columns.owner = given.owner
     if (given.operational !== undefined) columns.operational = given.operational ? 1 : 0
     return columns
   }
 
-  #checkUrl(url: string): string {
-    const fault = faultOfDestination(url, this.#parts.egress)
+  #checkUrl(url: string, owner: string | null): string {
+    const fault = faultOfDestination(url, this.#parts.egressOf(owner))
     if (fault) throw new Problem('invalid-body', { detail: fault, pointer: '/url' })
     // Kept as it was given, unless it holds what an address may hold only in encoded form.
     return /^[!-~]+$/.test(url) ? url : new URL(url).href
@@ -291,40 +340,4 @@ function writeConditions(conditions: readonly Condition[] | null): string | null
   if (conditions === null || conditions.length === 0) return null
   checkConditions(conditions)
   return JSON.stringify(conditions)
-}
-
-/** What the service tells of all subscribers is not for the owner of some. @throws Problem `invalid-body` */
-function checkAssignment({ owner, operational }: SubscribersTable): void {
-  if (owner !== null && operational === 1)
-    throw new Problem('invalid-body', {
-      detail: 'A subscriber with an owner cannot be operational.',
-      pointer: '/operational',
-    })
-}
-
-/** @throws Problem `forbidden` */
-function statusColumns(
-  before: SubscribersTable,
-  status: SubscriberStatus | undefined,
-  reach: Reach,
-): Partial<SubscribersTable> {
-  if (status === undefined) return {}
-  const byOwner = reach !== 'all'
-  if (byOwner && before.status === 'disabled' && before.disabled_reason === disabledByAdmin)
-    throw new Problem('forbidden', { detail: 'An admin disabled this subscriber, and can enable it again.' })
-  const reason = byOwner ? disabledByOwner : disabledByAdmin
-  // What failed before the pause may be mended: it is told anew when it is not.
-  const health = before.status === status ? {} : { failing_since: null, warned_at: null }
-  return { status, disabled_reason: status === 'disabled' ? reason : null, ...health }
-}
-
-/** @throws Problem `conflict` */
-async function refuseTooMany(tx: Tx, owner: string): Promise<void> {
-  const { count } = await tx
-    .selectFrom('subscribers')
-    .select((eb) => eb.fn.countAll<number>().as('count'))
-    .where('owner', '=', owner)
-    .executeTakeFirstOrThrow()
-  if (count >= mostPerOwner)
-    throw new Problem('conflict', { detail: `At most ${mostPerOwner} subscribers can be registered.` })
 }

@@ -3,11 +3,11 @@ import { test } from 'node:test'
 import type { SubscribersTable } from '../storage/tables.ts'
 import type { Destination, Destinations } from './destinations.ts'
 import type { Lane } from './lanes.ts'
-import type { DeliveryQueue, FreshDelivery } from './store.ts'
+import type { Claimed, DeliveryQueue, FreshDelivery } from './store.ts'
 import { Supply } from './supply.ts'
 
-/** A supply of one subscriber, `s`, that has nothing in the table. Each read waits until it is let go. */
-function supplied(due = ['s']) {
+/** A supply of one subscriber, `s`, that has `table` in the table. Each read waits until it is let go. */
+function supplied(due = ['s'], table: readonly Claimed[] = []) {
   const reads: string[] = []
   const answers: (() => void)[] = []
   let now = 0
@@ -19,15 +19,17 @@ function supplied(due = ['s']) {
   const queue: Partial<DeliveryQueue> = {
     attend: async () => undefined,
     due: async () => ({ ids: due, next: undefined }),
-    take: async (ids) => [...ids],
+    take: async (ids) => (others.taken ? [] : [...ids]),
     release: async () => undefined,
     subscribers: () => read('subscribers', [row]),
-    read: () => read('deliveries', []),
+    read: () => read('deliveries', [...table]),
     payloads: async () => new Map(),
   }
   const destination = { concurrency: 10, ordered: false } as Destination
   const destinations: Pick<Destinations, 'open'> = { open: async () => destination }
   let lane: Lane | undefined
+  /** What other processes are told, and whether one of them has the lane. */
+  const others = { taken: false, told: [] as string[] }
   const supply = new Supply({
     queue: queue as DeliveryQueue,
     destinations,
@@ -35,13 +37,14 @@ function supplied(due = ['s']) {
     random: Math.random,
     log: { error: assert.fail } as never,
     filled: (some) => (lane = some),
+    elsewhere: (id) => others.told.push(id),
     lost: () => undefined,
     regained: () => undefined,
   })
   const turn = () => new Promise((resolve) => setImmediate(resolve))
   const fresh = (id: number): FreshDelivery => ({
-    delivery: { id, event: id, subscriberId: 's', number: 1, begun: 1, dueAt: 0 },
-    payload: { event_id: `e-${id}`, type: 'a', payload: Buffer.from('{}') },
+    delivery: { id, event: id, subscriberId: 's', number: 1, begun: 1, dueAt: 0, nonce: id },
+    payload: { event_id: `e-${id}`, type: 'a', payload: Buffer.from('{}'), audience: null, nonce: id },
     generation: supply.generation,
   })
   /** Lets reads go that were begun, and what follows from them. */
@@ -60,6 +63,7 @@ function supplied(due = ['s']) {
   return {
     supply,
     reads,
+    others,
     offer: (id: number) => supply.offer([fresh(id)]),
     /** How many attempts may begin. */
     room: () => lane?.room(now),
@@ -70,11 +74,12 @@ function supplied(due = ['s']) {
 }
 
 test('what comes for a subscriber that was idle waits until it was read again, and for nothing else', async () => {
-  const { supply, reads, offer, room, pass, letGo, start } = supplied()
+  const { supply, reads, others, offer, room, pass, letGo, start } = supplied()
   await start()
   pass(5_000)
-  assert.equal(offer(1), true, 'nobody else has to be told')
-  assert.equal(offer(2), true)
+  offer(1)
+  offer(2)
+  assert.deepEqual(others.told, [], 'nobody else has to be told')
   assert.equal(room(), 0, 'it may be paused by now')
   await letGo()
   assert.equal(room(), 10)
@@ -85,8 +90,29 @@ test('what comes for a subscriber that was idle waits until it was read again, a
 test('a subscriber that was read lately is not read again', async () => {
   const { supply, reads, offer, room, start } = supplied()
   await start()
-  assert.equal(offer(1), true)
+  offer(1)
   assert.deepEqual([room(), reads], [10, []])
+  await supply.stop()
+})
+
+test('what comes for a lane of another process is told of, and its lane is asked for once in a while only', async () => {
+  const { supply, reads, others, offer, pass, letGo } = supplied([])
+  others.taken = true
+  offer(1)
+  await letGo(0)
+  assert.deepEqual(others.told, ['s'], 'once it is known that the lane is not ours')
+  offer(2)
+  offer(3)
+  assert.deepEqual(others.told, ['s', 's', 's'])
+  others.taken = false
+  pass(5_000)
+  offer(4)
+  await letGo(2)
+  assert.deepEqual(reads, ['subscribers', 'deliveries'], 'it was let go, and is ours now')
+  assert.equal(others.told.length, 3)
+  supply.told('another')
+  await letGo(0)
+  assert.equal(reads.length, 2, 'it is not ours')
   await supply.stop()
 })
 
@@ -116,3 +142,39 @@ test('a subscriber that was changed is read, though a look would find it late', 
   assert.deepEqual(reads, ['subscribers', 'deliveries'])
   await supply.stop()
 })
+
+test('a database that was taken back: what waits is forgotten, and its lane is taken and read again', async () => {
+  const { supply, reads, offer, room, letGo, start } = supplied()
+  await start()
+  offer(1)
+  assert.equal(room(), 10)
+  const { generation } = supply
+  supply.setBack()
+  assert.deepEqual([...supply.lanes], [])
+  await letGo()
+  assert.ok(supply.generation > generation, 'the lane is another one')
+  assert.deepEqual(reads, ['subscribers', 'deliveries'])
+  assert.equal(waitingIn(supply), 0)
+  await letGo()
+  await supply.stop()
+})
+
+test('a database that is taken back while deliveries are read: they are read once more', async () => {
+  const table: Claimed[] = []
+  const { supply, reads, letGo, start } = supplied(['s'], table)
+  await start()
+  table.push({ id: 5, event: 5, nonce: 5, subscriberId: 's', number: 1, begun: 1, dueAt: 0 })
+  supply.hint('s')
+  await new Promise((resolve) => setImmediate(resolve))
+  assert.deepEqual(reads, ['deliveries'])
+  supply.setBack()
+  table.pop()
+  await letGo(3)
+  assert.deepEqual(reads, ['deliveries', 'subscribers', 'deliveries'])
+  assert.equal(waitingIn(supply), 0)
+  await supply.stop()
+})
+
+function waitingIn({ lanes }: Supply): number {
+  return [...lanes].reduce((sum, { waiting }) => sum + waiting, 0)
+}

@@ -16,6 +16,8 @@ const trustedFor = 1_000
 const idleFor = 60_000
 /** Milliseconds of work until a lane that others wait for is let go. */
 const turn = 1_000
+/** Milliseconds for which a lane that was found with another process is not asked for again: it may be let go. */
+const elsewhereFor = 1_000
 /** Milliseconds between two looks, unless there is nothing to do meanwhile. */
 const pause = 20
 
@@ -27,10 +29,14 @@ export interface SupplyParts {
   log: Log
   /** A lane has something that may begin. */
   filled: (lane: Lane) => void
+  /** A lane of another process has more to deliver. */
+  elsewhere: (subscriberId: string) => void
   /** Whatever is under way is somebody else's from now on. */
   lost: () => void
   /** The lanes are surely ours again. */
   regained: () => void
+  /** A look at what is due has got on. */
+  looked?: () => void
 }
 
 /**
@@ -47,6 +53,10 @@ export class Supply {
   readonly #hungry = new Set<Lane>()
   /** Subscribers that are known to have something. */
   readonly #hinted = new Set<string>()
+  /** Those of them for which there is something new, whose owners of the lanes must be notified. */
+  readonly #untold = new Set<string>()
+  /** Subscribers whose lanes other processes had, and when that was found. */
+  readonly #elsewhere = new Map<string, number>()
   readonly payloads: Payloads
   #made = 0
   #attending = false
@@ -56,7 +66,7 @@ export class Supply {
   #after = ''
   /** Whether subscribers wait for a lane. */
   #crowded = false
-  /** How often all lanes were lost. */
+  /** How often all lanes were lost or dropped. */
   #losses = 0
   #stopped = false
 
@@ -125,11 +135,20 @@ export class Supply {
   }
 
   /**
-   * Takes deliveries that a transaction of this process has just committed, as far as their lanes have room. What it does
-   * not take is read. Returns whether all of it is in lanes of ours: else whoever has them is to be told.
+   * The database was taken back to an earlier state, in which lanes may be other processes': all are taken and read again. What is
+   * under way goes on, and is recorded if its delivery is still there.
    */
-  offer(offered: readonly FreshDelivery[]): boolean {
-    let all = true
+  setBack(): void {
+    this.payloads.forgetAll()
+    this.#dropLanes()
+    this.look()
+  }
+
+  /**
+   * Takes deliveries that a transaction of this process has just committed, as far as their lanes have room. What it does
+   * not take is read; the owners of lanes that are not ours are notified.
+   */
+  offer(offered: readonly FreshDelivery[]): void {
     const now = this.#parts.clock.now()
     for (const { delivery, payload, generation } of offered) {
       const lane = this.#lanes.get(delivery.subscriberId)
@@ -141,10 +160,10 @@ export class Supply {
         delivery.dueAt <= now &&
         delivery.id > lane.highest &&
         lane.fresh.waiting.length < this.#ahead(lane)
-      this.payloads.keep(delivery.event, payload)
+      this.payloads.keep(payload)
       if (!takes) {
-        all &&= lane !== undefined && !lane.leaving
-        this.hint(delivery.subscriberId)
+        if (lane && !lane.leaving) this.hint(lane.id)
+        else this.#offerElsewhere(delivery.subscriberId, now)
         continue
       }
       const old = now - lane.checkedAt >= trustedFor
@@ -154,7 +173,19 @@ export class Supply {
       if (old) this.want(lane)
       this.#parts.filled(lane)
     }
-    return all
+  }
+
+  #offerElsewhere(subscriberId: string, now: number): void {
+    const found = this.#elsewhere.get(subscriberId)
+    if (found !== undefined && Math.abs(now - found) < elsewhereFor)
+      return this.#parts.elsewhere(subscriberId)
+    this.#untold.add(subscriberId)
+    this.hint(subscriberId)
+  }
+
+  /** There is more for a subscriber, if its lane is ours. */
+  told(subscriberId: string): void {
+    if (this.#lanes.has(subscriberId)) this.hint(subscriberId)
   }
 
   /** A delivery is written down, or given up: the table has the truth about it. */
@@ -180,20 +211,25 @@ export class Supply {
   }
 
   async #look(): Promise<void> {
-    const { queue, clock, log } = this.#parts
+    const { queue, clock, log, looked } = this.#parts
     try {
       await this.#attend()
       await this.#letGo()
       const hinted = [...this.#hinted]
       this.#hinted.clear()
-      if (hinted.length > 0) await this.#take(hinted)
+      if (hinted.length > 0) {
+        await this.#take(hinted)
+        this.#tellOthers(hinted)
+      }
       const began = this.#after
       let wrapped = began === ''
       for (let pages = 0; pages < pagesPerLook && !this.#stopped; pages += 1) {
         const { ids, next } = await queue.due(clock.now(), this.#after)
         for (const id of ids) if (this.#lanes.has(id)) this.hint(id)
         const others = ids.filter((id) => !this.#lanes.has(id))
-        if (!(await this.#take(others))) return
+        const tookAll = await this.#take(others)
+        looked?.()
+        if (!tookAll) return
         this.#after = next ?? ''
         if (next === undefined && wrapped) return
         if (next === undefined) wrapped = true
@@ -210,6 +246,20 @@ export class Supply {
     const { queue, regained } = this.#parts
     await queue.attend({ lost: () => this.#lose(), freed: () => this.look(), regained })
     this.#attending = true
+  }
+
+  /** Of subscribers whose lanes were asked for and are not ours. */
+  #tellOthers(subscriberIds: readonly string[]): void {
+    const now = this.#parts.clock.now()
+    for (const [id, found] of this.#elsewhere)
+      if (Math.abs(now - found) >= elsewhereFor) this.#elsewhere.delete(id)
+    for (const id of subscriberIds) {
+      const lane = this.#lanes.get(id)
+      const news = this.#untold.delete(id)
+      if (lane) continue
+      this.#elsewhere.set(id, now)
+      if (news) this.#parts.elsewhere(id)
+    }
   }
 
   /** False when there is no room for all of them: then it is somebody's turn to go. */
@@ -267,12 +317,16 @@ export class Supply {
 
   /** What is under way is broken off by whoever is told; what waits goes at once. */
   #lose(): void {
+    this.#dropLanes()
+    this.#parts.lost()
+    this.look()
+  }
+
+  #dropLanes(): void {
     this.#losses += 1
     for (const lane of this.#lanes.values()) this.#empty(lane)
     this.#lanes.clear()
     this.#hungry.clear()
-    this.#parts.lost()
-    this.look()
   }
 
   async #readAll(): Promise<void> {
@@ -335,7 +389,7 @@ export class Supply {
     const rows = await queue.read(wanted, now)
     const found = Map.groupBy(rows, ({ subscriberId }) => subscriberId)
     const news = rows.filter(({ id }) => !this.#held.has(id))
-    const payloads = await this.payloads.small(news.map(({ event }) => event))
+    const payloadOf = await this.payloads.small(news)
     const byLane = new Map(lanes.map((lane) => [lane.id, lane]))
     for (const want of wanted) {
       const lane = byLane.get(want.subscriberId)!
@@ -352,7 +406,7 @@ export class Supply {
       const unheld = read.filter(({ id }) => !this.#held.has(id))
       this.#hold(
         lane,
-        unheld.map((delivery) => ({ delivery, payload: payloads.get(delivery.event) })),
+        unheld.map((delivery) => ({ delivery, payload: payloadOf(delivery) })),
         stock.waiting,
       )
       if (lane.waiting > 0) this.#parts.filled(lane)

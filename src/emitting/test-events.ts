@@ -1,43 +1,78 @@
+import type { AuditOrigin, RecordAudit } from '../accounts/audit.ts'
+import type { Clock } from '../clock.ts'
 import { Problem } from '../errors.ts'
 import type { Database } from '../storage/database.ts'
+import { holderOf, takeAllowance } from './allowances.ts'
 import type { Reach } from './audience.ts'
 import type { Announce, Emitted, Emitter } from './emitter.ts'
+import { subscriberTarget } from './subscriber-audit.ts'
 import type { Subscribers } from './subscribers.ts'
 
 export const testEventType = 'postern.test'
 
+export interface TestEventsParts {
+  database: Database
+  clock: Clock
+  emitter: Emitter
+  subscribers: Subscribers
+  announce: Announce
+  record: RecordAudit
+}
+
 /** Signed events that show a subscriber that it is reached, through the same queue as all others. */
 export class TestEvents {
-  readonly #database: Database
-  readonly #emitter: Emitter
-  readonly #subscribers: Subscribers
-  readonly #announce: Announce
+  readonly #parts: TestEventsParts
 
-  constructor(database: Database, emitter: Emitter, subscribers: Subscribers, announce: Announce) {
-    this.#database = database
-    this.#emitter = emitter
-    this.#subscribers = subscribers
-    this.#announce = announce
+  constructor(parts: TestEventsParts) {
+    this.#parts = parts
   }
 
-  /** @throws Problem `not-found`; `conflict` when the subscriber is disabled */
+  /**
+   * Takes a test event of the owner's allowance before there is a subscriber to send it to.
+   * @throws Problem `too-many-requests`
+   */
+  async reserve(owner: string): Promise<void> {
+    const { database, clock } = this.#parts
+    const holder = holderOf({ id: '', owner })
+    await database.transaction((tx) => takeAllowance(database.engine, tx, 'test-event', holder, clock.now()))
+  }
+
+  /**
+   * @param reserved whether it was taken of the allowance before
+   * @throws Problem `not-found`; `conflict` when the subscriber is disabled; `too-many-requests`
+   */
   async send(
     subscriberId: string,
     reach: Reach,
+    origin: AuditOrigin,
+    reserved = false,
   ): Promise<Pick<Emitted, 'id' | 'eventId'> & { deliveryId: number }> {
-    const sent = await this.#database.transaction(async (tx) => {
-      const { status } = await this.#subscribers.get(subscriberId, reach, tx)
+    const { database, clock, emitter, subscribers, announce, record } = this.#parts
+    const sent = await database.transaction(async (tx) => {
+      const { status, owner } = await subscribers.get(subscriberId, reach, tx)
       if (status === 'disabled')
         throw new Problem('conflict', {
           detail: 'The subscriber is disabled: set its status to active first.',
         })
+      if (!reserved) {
+        const holder = holderOf({ id: subscriberId, owner })
+        await takeAllowance(database.engine, tx, 'test-event', holder, clock.now())
+      }
       const data = { message: 'A test event: if its signature verifies, everything is set up.', subscriberId }
-      const { deliveryIds, ...emitted } = await this.#emitter.toThese(tx, { type: testEventType, data }, [
+      const audience = owner ?? undefined
+      const { deliveryIds, ...emitted } = await emitter.toThese(tx, { type: testEventType, data, audience }, [
         subscriberId,
       ])
-      return { ...emitted, deliveryId: deliveryIds[0]! }
+      const deliveryId = deliveryIds[0]!
+      await record(tx, {
+        action: 'subscriber.tested',
+        target: subscriberTarget(subscriberId),
+        detail: { deliveryId },
+        ...origin,
+      })
+      return { ...emitted, deliveryId }
     })
-    this.#announce([sent])
+    announce([sent])
     const { id, eventId, deliveryId } = sent
     return { id, eventId, deliveryId }
   }

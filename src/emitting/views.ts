@@ -3,7 +3,8 @@ import type { Phases } from '../network/exchange.ts'
 import type { AttemptsTable, SubscribersTable } from '../storage/tables.ts'
 import { adviceFor } from './advice.ts'
 import { conditionOperators, type Condition } from './conditions.ts'
-import { redactedValue, showCustomHeaders } from './custom-headers.ts'
+import { redactedValue } from '../sensitive-names.ts'
+import { showCustomHeaders } from './custom-headers.ts'
 import { deliveryStatuses } from './delivery-filter.ts'
 import { disablesAt, type DisablingPolicy } from './disabling.ts'
 import type { DeliveryEntry } from './delivery-log.ts'
@@ -196,7 +197,9 @@ export const AttemptView = Type.Object(
     advice: Nullable(Type.String({ description: 'What can be done about it' })),
     requestHeaders: Headers,
     responseHeaders: Nullable(Headers),
-    responseBody: Nullable(Type.String({ description: 'The first 64 KiB, as UTF-8' })),
+    responseBody: Nullable(
+      Type.String({ description: 'The first 64 KiB, as UTF-8; the first 4 KiB in the portal' }),
+    ),
   },
   { additionalProperties: false },
 )
@@ -216,6 +219,32 @@ export function viewAttempt(row: AttemptsTable): Static<typeof AttemptView> {
       row.response_headers === null ? null : (JSON.parse(row.response_headers) as Record<string, string>),
     responseBody: row.response_body === null ? null : Buffer.from(row.response_body).toString(),
   }
+}
+
+/** Headers of an answer that owners see: those that tell what the answer is, and what the service makes of it. */
+const shownToOwners = new Set([
+  'content-length',
+  'content-type',
+  'date',
+  'location',
+  'retry-after',
+  'server',
+  'webhook-delivery',
+])
+/** Bytes of an answer that owners see: enough to tell what went wrong, too little to read pages by. */
+const bodyShownToOwners = 4 * 1024
+
+/**
+ * An attempt as the owner of the subscriber sees it: a short beginning of the answer's body, and the usual headers. An
+ * owner chooses the address, which may be of a server that answers this service more than it answers others.
+ */
+export function viewAttemptForOwner(row: AttemptsTable): Static<typeof AttemptView> {
+  const view = viewAttempt({
+    ...row,
+    response_body: row.response_body && row.response_body.subarray(0, bodyShownToOwners),
+  })
+  const headers = Object.entries(view.responseHeaders ?? {}).filter(([name]) => shownToOwners.has(name))
+  return { ...view, responseHeaders: view.responseHeaders && Object.fromEntries(headers) }
 }
 
 function viewPhases(text: string): Static<typeof PhasesView> {

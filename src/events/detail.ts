@@ -3,15 +3,17 @@ import { sql } from 'kysely'
 import { Problem } from '../errors.ts'
 import type { Database, Queryable } from '../storage/database.ts'
 import { presentEvent } from './present.ts'
+import { redactPayload } from './redact-payload.ts'
+import { isSensitiveHeader } from '../sensitive-names.ts'
 import { readKeptHeaders, type Verification } from './verification.ts'
-import { statusOf, type EventStatus } from './store.ts'
+import { statusExpression, type EventStatus } from './store.ts'
 
 /** Failures, deliveries and emitted events that one answer shows: the newest failures, the first of the others. */
 const mostShown = 100
 
 /**
  * One event with its payload and what became of it, as the JSON text of the answer. The payload is put in as the bytes
- * that came: read and written again, numbers beyond 2^53 would change.
+ * that came: read and written again, numbers beyond 2^53 would change. Only the sender's credentials in it are replaced.
  * @throws Problem `not-found`; `no-longer-kept` while its id is still known
  */
 export async function describeEvent({ reader }: Database, id: number): Promise<Buffer> {
@@ -30,7 +32,7 @@ export async function describeEvent({ reader }: Database, id: number): Promise<B
       'e.headers',
       'e.payload',
     ])
-    .select(sql<EventStatus>`${sql.raw(statusOf.replace(/ as status$/, ''))}`.as('status'))
+    .select(sql<EventStatus>`${sql.raw(statusExpression)}`.as('status'))
     .where('e.id', '=', id)
     .executeTakeFirst()
   if (!event) throw await describeAbsence(reader, id)
@@ -40,14 +42,18 @@ export async function describeEvent({ reader }: Database, id: number): Promise<B
     ...presentEvent(row),
     contentType,
     audience,
-    headers: headers === null ? null : kept.headers,
+    headers: headers === null ? null : shownHeaders(kept.headers),
     verification: describeVerification(kept.verification),
     causedBy: await describeCause(reader, id),
     emitted: await describeEmitted(reader, id),
     processing: await describeProcessing(reader, id),
     deliveries: await describeDeliveries(reader, id),
   }
-  const bytes = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength)
+  const bytes = redactPayload(
+    Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength),
+    contentType,
+    kept.verification?.scheme,
+  )
   const [name, value] = isJson(bytes)
     ? ['payload', bytes]
     : ['payloadBase64', Buffer.from(`"${bytes.toString('base64')}"`)]
@@ -83,6 +89,11 @@ function gone(what: string): Problem {
   return new Problem('no-longer-kept', {
     detail: `${what} Its body and history were removed; its id is kept, so that a repetition is known as one.`,
   })
+}
+
+/** Older versions kept some headers with credentials. */
+function shownHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !isSensitiveHeader(name)))
 }
 
 function describeVerification(verification: Verification | undefined) {

@@ -1,6 +1,5 @@
 import type { Clock } from '../clock.ts'
 import type { Configuration } from '../config/environment.ts'
-import { entityTags } from '../http/entity-tags.ts'
 import type { Room } from '../http/room.ts'
 import type { Database } from '../storage/database.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -33,12 +32,6 @@ export function createEvents({ configuration, database, clock, log, metrics }: E
   })
   return {
     workers: [retention],
-    routes: (app) =>
-      eventRoutes(app, {
-        database,
-        log: events,
-        // Up to where all is visible may change with a lock alone.
-        entityTags: entityTags(database, 'events_horizon()'),
-      }),
+    routes: (app) => eventRoutes(app, { database, log: events }),
   }
 }

@@ -3,7 +3,7 @@ import { postgresEvents } from './store.postgres.ts'
 import { sqliteEvents } from './store.sqlite.ts'
 import type { EventRow, EventStore } from './store.ts'
 
-interface EventPage {
+export interface EventPage {
   rows: EventRow[]
   hasNext: boolean
 }
@@ -15,7 +15,7 @@ interface EventPage {
  */
 export class EventLog {
   readonly #store: EventStore
-  /** The highest horizon seen. It only rises, so pages below it need no new one. */
+  /** The highest horizon seen. It only rises in one life of the database, so pages below it need no new one. */
   #known = 0
 
   constructor(store: EventStore) {
@@ -26,16 +26,27 @@ export class EventLog {
     let rows = after < this.#known ? await this.#store.read(after, this.#known, limit + 1) : []
     if (rows.length <= limit) {
       // The horizon comes before the rows, in a statement of its own: the rows then are of a later snapshot.
-      this.#known = Math.max(this.#known, await this.#store.horizon())
+      await this.horizon()
       if (after < this.#known) rows = await this.#store.read(after, this.#known, limit + 1)
     }
     return pageOf(rows, limit)
   }
 
+  /** The number up to which no event can appear any more. Rows that are read afterwards are of a later snapshot. */
+  async horizon(): Promise<number> {
+    const horizon = await this.#store.horizon()
+    return (this.#known = Math.max(this.#known, horizon))
+  }
+
   /** The newest events below `before`, in descending order. Who then follows the log from the first misses none. */
   async newest(before: number, limit: number): Promise<EventPage> {
-    this.#known = Math.max(this.#known, await this.#store.horizon())
-    return pageOf(await this.#store.readDown(before, this.#known, limit + 1), limit)
+    const horizon = await this.horizon()
+    return pageOf(await this.#store.readDown(before, horizon, limit + 1), limit)
+  }
+
+  /** The database was taken back to an earlier state. */
+  setBack(): void {
+    this.#known = 0
   }
 }
 
@@ -44,5 +55,7 @@ function pageOf(rows: EventRow[], limit: number): EventPage {
 }
 
 export function openEventLog(database: Database): EventLog {
-  return new EventLog(database.engine === 'sqlite' ? sqliteEvents(database) : postgresEvents(database))
+  const log = new EventLog(database.engine === 'sqlite' ? sqliteEvents(database) : postgresEvents(database))
+  database.onSetBack(() => log.setBack())
+  return log
 }

@@ -13,7 +13,7 @@ export const EventItem = Type.Object({
   }),
   status: Type.String({
     description:
-      'Received: pending, blocked (behind an earlier event of its order key), processed, failed. Emitted: pending, delivered, failed, cancelled, or unsubscribed when nobody was to get it.',
+      'Received: pending, retrying (failed at least once, will be tried again), blocked (behind an earlier event of its order key), processed, failed. Emitted: pending, delivered, failed, cancelled, or unsubscribed when nobody was to get it.',
   }),
   createdAt: Type.String({ format: 'date-time' }),
 })

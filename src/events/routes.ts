@@ -1,6 +1,5 @@
 import { Type, type TProperties } from 'typebox'
 import type { App } from '../http/app.ts'
-import type { EntityTags } from '../http/entity-tags.ts'
 import { cacheRules, sendTagged, taggedSends } from '../http/tagged-answer.ts'
 import { readLimit } from '../paging/limit.ts'
 import { limitParameter } from '../paging/parameters.ts'
@@ -8,13 +7,14 @@ import type { Database } from '../storage/database.ts'
 import { readEventCursor } from './cursor.ts'
 import { describeEvent } from './detail.ts'
 import { readEventNumber } from './event-number.ts'
-import type { EventLog } from './log.ts'
+import { filterSchema, readEventFilter } from './filter.ts'
+import type { EventLog, EventPage } from './log.ts'
 import { EventItem, presentEvent } from './present.ts'
+import { searchEvents, type FoundPage } from './search.ts'
 
 export interface EventRouteParts {
   database: Database
   log: EventLog
-  entityTags: EntityTags
 }
 
 const tags = ['events']
@@ -24,7 +24,7 @@ const Page = Type.Object({
   data: Type.Array(EventItem),
   nextCursor: Type.Union([Type.Integer(), Type.Null()], {
     description:
-      'Pass it back as `cursor` for the next page. Null when there is none now; later events are above the last id.',
+      'Pass it back as `cursor` for the next page. Null when there is none now; later events are above the last id. With filters a page may hold fewer events than `limit`, or none, and still have a next one.',
   }),
 })
 
@@ -100,24 +100,30 @@ const EventDetail = Type.Object({
     }),
     { description: 'Of an emitted event: the first hundred.' },
   ),
-  payload: Type.Optional(Type.Unknown({ description: 'The JSON that came or is sent, digit for digit.' })),
+  payload: Type.Optional(
+    Type.Unknown({
+      description:
+        'The JSON that came or is sent, digit for digit; the sender’s credentials in it are shown as `[redacted]`.',
+    }),
+  ),
   payloadBase64: Type.Optional(
     Type.String({ description: 'Instead of `payload` when the bytes are no JSON.' }),
   ),
 })
 
-export function eventRoutes(app: App, { database, log, entityTags }: EventRouteParts): void {
+export function eventRoutes(app: App, { database, log }: EventRouteParts): void {
   app.get(
     '/events',
     {
       // Who follows the log, such as the dashboard, asks every few seconds.
-      config: { access: 'admin', openInDemo: true, quiet: true, sends: taggedSends },
+      config: { access: { scope: 'events:read' }, openInDemo: true, quiet: true, sends: taggedSends },
       schema: {
         tags,
         summary: 'The log of received and emitted events, in ascending order unless asked otherwise',
         description:
-          'A reader that goes on from the last id that it has misses no event, however many writers commit at once.',
+          'A reader that goes on from the last id that it has misses no event, however many writers commit at once. Filters combine; one page looks at a bounded part of the log.',
         querystring: Type.Object({
+          ...filterSchema,
           limit: limitParameter(limits),
           cursor: Type.Optional(
             Type.String({
@@ -139,20 +145,24 @@ export function eventRoutes(app: App, { database, log, entityTags }: EventRouteP
     },
     async (request, reply) => {
       const { query } = request
+      const filter = readEventFilter(query)
       const limit = readLimit(query.limit, limits)
       const cursor = readEventCursor(query.cursor)
       const descending = query.order === 'desc'
+      const position = descending && query.cursor === undefined ? Number.MAX_SAFE_INTEGER : cursor
       cacheRules(reply, false)
-      return sendTagged(request, reply, { tags: entityTags, question: request.url }, async () => {
-        const { rows, hasNext } = descending
-          ? await log.newest(query.cursor === undefined ? Number.MAX_SAFE_INTEGER : cursor, limit)
-          : await log.page(cursor, limit)
-        const nextCursor = hasNext ? rows.at(-1)!.id : null
-        const kept = `${query.limit === undefined ? '' : `limit=${limit}&`}${descending ? 'order=desc&' : ''}`
-        return {
-          body: JSON.stringify({ data: rows.map(presentEvent), nextCursor }),
-          ...(hasNext && { link: `</events?${kept}cursor=${nextCursor}>; rel="next"` }),
-        }
+      const { rows, nextCursor } = filter
+        ? await searchEvents(database, {
+            filter,
+            cursor: position,
+            descending,
+            limit,
+            horizon: await log.horizon(),
+          })
+        : withNext(await (descending ? log.newest(position, limit) : log.page(position, limit)))
+      return sendTagged(request, reply, {
+        body: JSON.stringify({ data: rows.map(presentEvent), nextCursor }),
+        link: nextCursor === null ? undefined : `</events?${linkQuery(query, nextCursor)}>; rel="next"`,
       }) as never
     },
   )
@@ -160,7 +170,7 @@ export function eventRoutes(app: App, { database, log, entityTags }: EventRouteP
   app.get(
     '/events/:id',
     {
-      config: { access: 'admin', openInDemo: true, quiet: true },
+      config: { access: { scope: 'events:read' }, openInDemo: true, quiet: true },
       schema: {
         tags,
         summary: 'One event with its payload, how it was verified, what became of it and what it caused',
@@ -174,4 +184,18 @@ export function eventRoutes(app: App, { database, log, entityTags }: EventRouteP
       return reply.type('application/json; charset=utf-8').send(text as never)
     },
   )
+}
+
+function withNext({ rows, hasNext }: EventPage): FoundPage {
+  return { rows, nextCursor: hasNext ? rows.at(-1)!.id : null }
+}
+
+/** What was asked, with another cursor. */
+function linkQuery(query: Readonly<Record<string, string | undefined>>, cursor: number): string {
+  const link = new URLSearchParams()
+  if (query['limit'] !== undefined) link.set('limit', query['limit'])
+  if (query['order'] === 'desc') link.set('order', 'desc')
+  for (const name of Object.keys(filterSchema)) if (query[name]) link.set(name, query[name])
+  link.set('cursor', String(cursor))
+  return link.toString()
 }

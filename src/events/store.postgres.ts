@@ -1,6 +1,6 @@
 import type { QueryResultRow } from 'pg'
 import type { PostgresDatabase } from '../storage/database.ts'
-import { translateError } from '../storage/unavailable.ts'
+import { StorageUnavailable, translateError } from '../storage/unavailable.ts'
 import { columns, type EventRow, type EventStore } from './store.ts'
 
 const page = `select ${columns} from events e where e.id > $1 and e.id <= $2 order by e.id limit $3`
@@ -26,9 +26,14 @@ export function postgresEvents({ pool }: PostgresDatabase): EventStore {
     async horizon() {
       const [row] = await query<{ horizon: number | null }>(
         'events_horizon',
-        'select events_horizon() as horizon',
+        'select events_horizon() as horizon where not pg_is_in_recovery()',
       )
-      return row?.horizon ?? 0
+      // A standby has replayed a part of what is committed, and knows of no transaction that is open on the primary.
+      if (!row)
+        throw new StorageUnavailable(
+          new Error('the server is a standby, which cannot tell what is committed'),
+        )
+      return row.horizon ?? 0
     },
   }
 }

@@ -1,10 +1,11 @@
 import type { InboxStatus } from '../storage/tables.ts'
 
 /**
- * What became of an event. Received: `pending`, `processed` or `failed`. Emitted: `failed` when a delivery was given up,
+ * What became of an event. Received: `pending`, `retrying` (failed at least once, tried again by the schedule), `blocked`,
+ * `processed` or `failed`. Emitted: `failed` when a delivery was given up,
  * else `pending` while one is not done, else `delivered`, else `cancelled`; `unsubscribed` when nobody was to get it.
  */
-export type EventStatus = InboxStatus | 'delivered' | 'cancelled' | 'unsubscribed'
+export type EventStatus = InboxStatus | 'retrying' | 'delivered' | 'cancelled' | 'unsubscribed'
 
 export interface EventRow {
   id: number
@@ -27,12 +28,14 @@ export interface EventStore {
 }
 
 /** The status as SQL that both engines understand. Each look-up is one step into an index. */
-export const statusOf = `case
-  when e.direction = 'received' then (select i.status from inbox i where i.event = e.id)
+export const statusExpression = `(case
+  when e.direction = 'received' then (
+    select case when i.status = 'pending' and i.failed_at is not null then 'retrying' else i.status end
+    from inbox i where i.event = e.id)
   when exists (select 1 from deliveries d where d.event = e.id and d.status = 'dead') then 'failed'
   when exists (select 1 from deliveries d where d.event = e.id and d.status = 'pending') then 'pending'
   when exists (select 1 from deliveries d where d.event = e.id and d.status = 'delivered') then 'delivered'
   when exists (select 1 from deliveries d where d.event = e.id) then 'cancelled'
-  else 'unsubscribed' end as status`
+  else 'unsubscribed' end)`
 
-export const columns = `e.id, e.event_id, e.type, e.direction, e.source, e.created_at, ${statusOf}`
+export const columns = `e.id, e.event_id, e.type, e.direction, e.source, e.created_at, ${statusExpression} as status`

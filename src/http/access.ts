@@ -1,11 +1,19 @@
 import type { FastifyInstance, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
-import { Problem } from '../errors.ts'
-import { isAddressedToThisMachine } from './loopback-only.ts'
+import { Problem, type ProblemCode } from '../errors.ts'
+import { isAddressedToThisMachine, openToThisMachine } from './loopback-only.ts'
 import type { Access, Authenticate, Principal } from './principal.ts'
 import type { RateLimits } from './rate-limits.ts'
+import { holdsScope, isScope, scopesOf, type ScopeChoice } from './scopes.ts'
 
 /** Told, before it is refused, of a call that a page of another site made with the cookie of somebody. */
 export type NoteForeignCall = (request: FastifyRequest, principal: Principal) => Promise<void>
+
+/** Told of a call that is refused since the principal may not make it. Does not reject. */
+export type NoteForbidden = (
+  request: FastifyRequest,
+  principal: Principal,
+  code: ProblemCode,
+) => Promise<void>
 
 export interface Guard {
   authenticate: Authenticate
@@ -17,6 +25,7 @@ export interface Guard {
   /** Whether the routes that are `openInDemo` are open to calls on this machine. */
   demo: boolean
   noteForeignCall: NoteForeignCall | undefined
+  noteForbidden: NoteForbidden | undefined
 }
 
 /**
@@ -24,37 +33,94 @@ export interface Guard {
  * error that stops the start: access is never open by forgetting.
  */
 export function guardRoutes(app: FastifyInstance, guarding: Guard): void {
-  const { limits, origin, demo, noteForeignCall } = guarding
+  const { limits, origin, demo, noteForeignCall, noteForbidden } = guarding
   app.decorateRequest('principal', undefined)
   app.addHook('onRoute', (route) => {
     const access = route.config?.access
-    if (!access) throw new Error(`${String(route.method)} ${route.url} does not declare its access`)
+    if (!isAccess(access)) throw new Error(`${String(route.method)} ${route.url} does not declare its access`)
     if (access === 'public') return
     const authenticate = access === 'portal' ? guarding.authenticatePortal : guarding.authenticate
     const open = demo && route.config?.openInDemo === true
     const guard: onRequestAsyncHookHandler = async (request, reply) => {
       if (open && isAddressedToThisMachine(request)) return
       const principal = await authenticate(request)
-      if (!principal) throw new Problem('not-signed-in')
+      if (!principal) throw new Problem('not-signed-in', open ? { detail: openToThisMachine } : {})
+      // Set for those who are refused, too: who that was is noted.
+      request.principal = principal
       // Whether the call came from our own pages is asked before what it may do.
       const byCookie = principal.kind === 'session' || principal.kind === 'portal'
       if (byCookie && isForeignWrite(request, origin())) {
-        if (principal.kind === 'session') await noteForeignCall?.(request, principal)
+        await noteForeignCall?.(request, principal)
         throw new Problem('foreign-origin')
       }
-      limits.account(request, reply, principal)
+      const asked = limits.account(request, reply, principal)
+      if (asked) await asked
       allow(access, principal)
-      request.principal = principal
     }
     const others = route.onRequest ? [route.onRequest].flat() : []
     route.onRequest = [guard, ...others] as NonNullable<typeof route.onRequest>
   })
+  // Some handlers know only late what a call asks for, so refusals are noted where errors arrive and not in the guard.
+  // Others go on in the same turn: Node closes the connection behind a request of HTTP/2 before the next.
+  app.addHook('onError', (request, _reply, error, done) => {
+    const { principal } = request
+    const isNoted = error instanceof Problem && notedProblems.has(error.code)
+    if (!principal || !isNoted || !noteForbidden) return done()
+    void noteForbidden(request, principal, error.code).finally(done)
+  })
+}
+
+/** Refusals of somebody who is known, for what they may not do. */
+const notedProblems: ReadonlySet<string> = new Set([
+  'forbidden',
+  'insufficient-scope',
+  'second-factor-needed',
+])
+
+/** Routes may come from code that nobody type-checked: what is not known is not declared. */
+function isAccess(access: Access | undefined): access is Access {
+  if (typeof access === 'string') return ['public', 'user', 'session', 'portal'].includes(access)
+  if (typeof access !== 'object' || access === null) return false
+  const choice = scopesOf(access.scope)
+  return Array.isArray(choice) && choice.length > 0 && choice.every(isScope)
+}
+
+/**
+ * Refuses a caller that is neither an administrator nor an API key with one of the scopes of `choice`.
+ * @throws Problem `insufficient-scope` for an API key, `second-factor-needed` for an admin who has to show one, `forbidden` for others, each with the challenge of RFC 6750, section 3.1,
+ * when the credential is a bearer token.
+ */
+function needScope(principal: Principal, choice: ScopeChoice): void {
+  if (principal.kind === 'key') {
+    if (holdsScope(principal.scopes ?? [], choice)) return
+    const named = scopesOf(choice)
+    throw new Problem('insufficient-scope', {
+      detail: `This call needs an API key with the scope ${named.join(' or ')}.`,
+      challenge: `Bearer error="insufficient_scope", scope="${named[0]}"`,
+    })
+  }
+  if (principal.role === 'admin') return
+  if (principal.stepUp !== undefined)
+    throw new Problem('second-factor-needed', {
+      detail: `This call needs an admin who signed in with a second factor: sign in at ${principal.stepUp}.`,
+      // RFC 9470, section 3.
+      ...(principal.kind === 'token' && { challenge: 'Bearer error="insufficient_user_authentication"' }),
+    })
+  throw new Problem('forbidden', {
+    detail: 'This call needs the admin role.',
+    ...(principal.kind === 'token' && { challenge: 'Bearer error="insufficient_scope"' }),
+  })
+}
+
+/** As `needScope`, for handlers that know only later what is asked for. @throws Problem `not-signed-in` without a principal, and as `needScope`. */
+export function requireScope({ principal }: Pick<FastifyRequest, 'principal'>, choice: ScopeChoice): void {
+  if (!principal) throw new Problem('not-signed-in')
+  needScope(principal, choice)
 }
 
 function allow(access: Access, principal: Principal): void {
   if ((access === 'portal') !== (principal.kind === 'portal')) throw new Problem('forbidden')
-  if (access === 'admin' && principal.role !== 'admin')
-    throw new Problem('forbidden', { detail: 'This call needs the admin role.' })
+  if (typeof access === 'object') needScope(principal, access.scope)
   if (access === 'user' && !principal.userId)
     throw new Problem('forbidden', { detail: 'This call needs a signed-in user; an API key has none.' })
   if (access === 'session' && principal.kind !== 'session')
@@ -65,15 +131,21 @@ const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /**
  * Cookies travel with requests that foreign pages make. A call that changes something is foreign when the browser says
- * that another site made it: by Sec-Fetch-Site (https://www.w3.org/TR/fetch-metadata/), or by Origin in browsers
- * without it. A client that sends neither is no browser, and then no foreign page is behind it.
+ * that another site made it: by Sec-Fetch-Site (https://www.w3.org/TR/fetch-metadata/), or in browsers without it by Origin,
+ * or where that is missing by Referer. A client that sends none of them is no browser, and then no foreign page is behind it.
  */
 export function isForeignWrite(request: FastifyRequest, origin: string): boolean {
   if (safeMethods.has(request.method)) return false
   const site = request.headers['sec-fetch-site']
   if (site !== undefined && site !== 'same-origin' && site !== 'none') return true
   const from = request.headers.origin
+  if (from === undefined) return site !== 'same-origin' && isForeignReferer(request.headers.referer, origin)
   // Our pages send no referrer, and a browser then writes `null` as the origin of their own forms.
   const ownForm = from === 'null' && site === 'same-origin'
-  return from !== undefined && from !== origin && !ownForm
+  return from !== origin && !ownForm
+}
+
+/** What is no address may come from any page. */
+function isForeignReferer(referer: string | undefined, origin: string): boolean {
+  return referer !== undefined && (!URL.canParse(referer) || new URL(referer).origin !== origin)
 }

@@ -10,26 +10,31 @@ import Fastify, {
 } from 'fastify'
 import type { Clock } from '../clock.ts'
 import type { Configuration } from '../config/environment.ts'
-import { guardRoutes, type NoteForeignCall } from './access.ts'
+import { guardRoutes, type NoteForbidden, type NoteForeignCall } from './access.ts'
 import { compileSerializer, compileValidator } from './schema-compilers.ts'
 import { addSecurityHeaders, securityHeaders } from './security-headers.ts'
 import { serveAssets } from './assets.ts'
 import { bodyLimits, type BodyLimits } from './body-budget.ts'
+import { readNetworks } from './client-address.ts'
 import { BodyReader, defaultBodyLimit } from './body-reader.ts'
-import { answerClientErrors } from './client-errors.ts'
+import { clientErrorAnswerer } from './client-errors.ts'
+import { Closing } from './closing.ts'
+import { refuseFramingFaults } from './framing.ts'
 import { IncomingRequest } from './incoming-request.ts'
 import { lazyLog } from './lazy-log.ts'
 import { allowOrigins, answerPreflights } from './cross-origin.ts'
 import { RouteMethods } from './methods.ts'
 import { serveDashboard } from './dashboard.ts'
 import { DirectRoutes } from './direct.ts'
-import { describeRoutes } from './openapi.ts'
+import { Refusal } from './refusal.ts'
+import { describeRoutes, docsAccess } from './openapi.ts'
 import type { Authenticate } from './principal.ts'
 import { answerProblems, sendProblem, toProblem } from './problem-details.ts'
 import { parseQueryString } from './query-string.ts'
 import { logRequests } from './request-log.ts'
 import { closeAfterUpgradeRequests } from './upgrades.ts'
 import { limitRequests } from './rate-limits.ts'
+import { SharedCounts, type CountCalls } from './shared-counts.ts'
 
 /** The Fastify application that every room declares its routes on. */
 export type App = FastifyInstance<
@@ -48,10 +53,13 @@ export interface AppParts {
   /** Of the portal; without one nobody is let in there. */
   authenticatePortal?: Authenticate
   noteForeignCall?: NoteForeignCall
+  noteForbidden?: NoteForbidden
   /** The public origin; known only once the server listens when PORT is 0. */
   baseUrl: () => string
   timeouts?: Timeouts | undefined
   bodies?: Partial<BodyLimits> | undefined
+  /** Counts calls in all processes together; without it, this one is alone. */
+  countCalls?: CountCalls | undefined
 }
 
 /**
@@ -82,11 +90,13 @@ export async function createApp(parts: AppParts): Promise<App> {
     authenticate,
     authenticatePortal = async () => undefined,
     noteForeignCall,
+    noteForbidden,
     baseUrl,
     timeouts = defaultTimeouts,
   } = parts
   const methods = new RouteMethods()
-  const protect = securityHeaders({ https: (configuration.baseUrl ?? '').startsWith('https:') })
+  const headers = securityHeaders({ https: (configuration.baseUrl ?? '').startsWith('https:') })
+  const { protect } = headers
   const app: App = Fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
@@ -101,12 +111,14 @@ export async function createApp(parts: AppParts): Promise<App> {
       headersTimeout: timeouts.headers,
       connectionsCheckingInterval: timeouts.check,
       maxHeaderSize: 16 * 1024,
+      // Node would answer by itself, past everything that holds for answers (framing.ts).
+      requireHostHeader: false,
     },
     keepAliveTimeout: 65_000,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     routerOptions: { querystringParser: parseQueryString, maxParamLength: 512 },
-    clientErrorHandler: answerClientErrors,
+    clientErrorHandler: clientErrorAnswerer(headers.common),
     // No hook has run for these.
     frameworkErrors: (error, _request, reply) => {
       protect(reply)
@@ -116,10 +128,16 @@ export async function createApp(parts: AppParts): Promise<App> {
 
   app.decorate('direct', new DirectRoutes(app))
   closeAfterUpgradeRequests(app)
+  app.decorate('closing', new Closing(app))
   // Bodies are JSON; a scope that takes other types says so itself. Fastify's own reader of texts would turn what is
   // no JSON by its type into a body of the wrong form.
   app.removeContentTypeParser(['text/plain', 'application/json'])
-  app.decorate('bodies', new BodyReader(app, roomFor(configuration.bodyLimit, parts.bodies)))
+  const bodies = new BodyReader(app, {
+    clock,
+    networkOf: readNetworks(configuration.trustedProxies),
+    limits: roomFor(configuration.bodyLimit, parts.bodies),
+  })
+  app.decorate('bodies', bodies)
   const parseJson = app.getDefaultJsonParser('error', 'error')
   app.bodies.parse(app, ['application/json'], (request, bytes, done) => {
     void parseJson(request, bytes.toString(), done)
@@ -128,7 +146,9 @@ export async function createApp(parts: AppParts): Promise<App> {
   app.setSerializerCompiler(compileSerializer)
   app.addHook('onRoute', (route) => methods.add(route))
   app.decorate('routeMethods', methods)
-  addSecurityHeaders(app, protect)
+  addSecurityHeaders(app, headers)
+  app.decorate('refusal', new Refusal(app))
+  refuseFramingFaults(app)
   const crossOrigin = {
     origins: configuration.corsOrigins,
     credentials: configuration.corsCredentials,
@@ -138,6 +158,17 @@ export async function createApp(parts: AppParts): Promise<App> {
   const limits = limitRequests(app, {
     clock: configuration.rateLimit ? clock : undefined,
     trustedProxies: configuration.trustedProxies,
+    shared:
+      parts.countCalls &&
+      new SharedCounts({
+        count: parts.countCalls,
+        clock,
+        onError: (error) =>
+          log.warn(
+            { err: error },
+            'calls could not be counted for all processes together, so this one counts alone',
+          ),
+      }),
   })
   answerPreflights(app, crossOrigin)
   guardRoutes(app, {
@@ -147,6 +178,7 @@ export async function createApp(parts: AppParts): Promise<App> {
     origin: baseUrl,
     demo: configuration.demo,
     noteForeignCall,
+    noteForbidden,
   })
   answerProblems(app, (url) => methods.allowedFor(url), protect)
 
@@ -156,7 +188,7 @@ export async function createApp(parts: AppParts): Promise<App> {
     limited: configuration.rateLimit,
     crossOrigin: configuration.corsOrigins.length > 0,
   })
-  await serveAssets(app)
+  await serveAssets(app, docsAccess(configuration))
   serveDashboard(app, authenticate)
   return app
 }

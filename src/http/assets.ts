@@ -4,14 +4,18 @@ import { readdirSync } from 'node:fs'
 import { join, sep } from 'node:path'
 import type { App } from './app.ts'
 import { htmlDocument } from './html.ts'
+import type { Access } from './principal.ts'
 
 const assets = join(import.meta.dirname, 'assets')
 const names = new Set(
   readdirSync(assets, { recursive: true, encoding: 'utf8' }).map((name) => name.replaceAll(sep, '/')),
 )
 
-/** Serves the pages' files and the API reference. Plain files, no inline script or style: see the CSP in app.ts. */
-export async function serveAssets(app: App): Promise<void> {
+/**
+ * Serves the pages' files and the API reference. Plain files, no inline script or style: see security-headers.ts.
+ * @param docs who may read the reference
+ */
+export async function serveAssets(app: App, docs: Access): Promise<void> {
   await app.register(fastifyStatic, { root: assets, serve: false })
 
   app.get<{ Params: { '*': string } }>(
@@ -24,7 +28,7 @@ export async function serveAssets(app: App): Promise<void> {
     },
   )
 
-  app.get('/docs', { config: { access: 'public' }, schema: { hide: true } }, async (_request, reply) =>
+  app.get('/docs', { config: { access: docs }, schema: { hide: true } }, async (_request, reply) =>
     // The reference sets styles from its script, which the strict policy of the other pages forbids.
     reply
       .header(

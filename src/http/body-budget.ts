@@ -1,26 +1,75 @@
+import type { Clock } from '../clock.ts'
+import { Problem } from '../errors.ts'
+import { BodyGroup, bodyPace, type BodyPace, type CountedBody } from './counted-body.ts'
+
 export interface BodyLimits {
   /** Bytes that bodies may take while they are read, all requests together. */
   bytes: number
-  /** The share of them that is for bodies that have begun: above the rest, no new one is begun. */
+  /** The share of them for bodies that have begun, and for networks that hold little: above the rest, no other body is begun. */
   reserve: number
   /** Bodies that may be read at once. */
   bodies: number
+  pace: BodyPace
 }
 
-export const bodyLimits: BodyLimits = { bytes: 64 * 1024 * 1024, reserve: 16 * 1024 * 1024, bodies: 10_000 }
+export const bodyLimits: BodyLimits = {
+  bytes: 64 * 1024 * 1024,
+  reserve: 16 * 1024 * 1024,
+  bodies: 10_000,
+  pace: bodyPace,
+}
+
+/** The part of the reserve in which a network may begin bodies, as long as it holds no more than that. */
+const smallShare = 1 / 16
+
+/** What there may be too little of. */
+interface Resource {
+  /** How much of it a network has. */
+  readonly of: (group: BodyGroup) => number
+  /** Whether dropping the body gives some of it back. */
+  readonly frees: (body: CountedBody) => boolean
+}
+
+const memory: Resource = { of: ({ held }) => held, frees: ({ held }) => held > 0 }
+const places: Resource = { of: ({ bodies }) => bodies.size, frees: () => true }
+
+interface Shortage {
+  readonly resource: Resource
+  /** How much a body wants of it. */
+  readonly wanted: number
+  readonly fits: () => boolean
+}
 
 /**
- * What the bodies that are being read may take of this process's memory. Counted is what came, not what was announced:
- * a length that is only claimed takes nothing from anybody. Who sends much and slowly fills it all the same, until the
- * time for a request is over; what is full is answered with 503, and costs no memory.
+ * What the bodies that are being read may take of this process's memory. Counted is what came, not what was announced: a
+ * length that is only claimed takes nothing from others.
+ *
+ * When room is short, a body gets it from the client network that holds most, until that one holds no more than the
+ * network of the body (max-min fairness): the bodies that have stood still longest are dropped first. After that, slow
+ * bodies are dropped: of its own network, and of those that hold more. Only then is a body refused. A single network may
+ * use everything, since behind a proxy that TRUSTED_PROXIES does not name all clients are one. Networks are looked up
+ * when room is short, so that a body costs next to nothing otherwise.
+ *
+ * Bodies that fall below the least rate are dropped in any case.
  */
 export class BodyBudget {
   readonly #limits: BodyLimits
+  readonly #clock: Clock
+  /** Told of each body that is dropped: because it was slow, or because its network held more than its share. */
+  noteDropped: (reason: 'slow' | 'share') => void = () => undefined
+  /** Those that no network was looked up for. */
+  readonly #unsorted = new BodyGroup()
+  readonly #networks = new Map<string, BodyGroup>()
   #bytes = 0
   #bodies = 0
+  /** Number of the intervals that have ended. */
+  #interval = 0
+  #cancel: (() => void) | undefined
+  #closed = false
 
-  constructor(limits: BodyLimits) {
+  constructor(limits: BodyLimits, clock: Clock) {
     this.#limits = limits
+    this.#clock = clock
   }
 
   /** Bytes that are held for bodies that have not come whole. */
@@ -34,24 +83,146 @@ export class BodyBudget {
   }
 
   /** Whether a body may be begun, of which `announced` bytes are to come; `end` it then. */
-  begin(announced: number): boolean {
+  begin(body: CountedBody, announced: number): boolean {
     const { bytes, reserve, bodies } = this.#limits
-    if (this.#bodies >= bodies || this.#bytes >= bytes - reserve || this.#bytes + announced > bytes)
-      return false
+    const isShort =
+      this.#bodies >= bodies || this.#bytes >= bytes - reserve || this.#bytes + announced > bytes
+    if (!isShort) this.#unsorted.add(body)
+    else if (!this.#beginInto(this.#networkOf(body), body, announced)) return false
     this.#bodies += 1
+    if (this.#cancel === undefined) this.#watch()
     return true
   }
 
   /** Whether a body that has begun may hold so many bytes more. */
-  take(bytes: number): boolean {
-    if (this.#bytes + bytes > this.#limits.bytes) return false
+  take(body: CountedBody, bytes: number): boolean {
+    const fits = (): boolean => this.#bytes + bytes <= this.#limits.bytes
+    if (!fits()) {
+      const network = this.#networkOf(body)
+      // What is its own is not dropped for itself.
+      network.progressed(body)
+      if (!this.#makeRoom(network, { resource: memory, wanted: bytes, fits }, body)) return false
+    }
     this.#bytes += bytes
+    body.held += bytes
+    body.group!.held += bytes
     return true
   }
 
-  /** Gives back all that a body holds. */
-  end(held: number): void {
-    this.#bodies -= 1
-    this.#bytes -= held
+  /** Notes that a part of a body has come, and not the last one. */
+  progressed(body: CountedBody): void {
+    body.group?.progressed(body)
   }
+
+  /** Gives back all that a body holds. */
+  end(body: CountedBody): void {
+    const { group } = body
+    if (group === undefined) return
+    group.remove(body)
+    body.group = undefined
+    this.#bodies -= 1
+    this.#bytes -= body.held
+    body.held = 0
+    if (group.bodies.size === 0 && group !== this.#unsorted) this.#forget(group)
+  }
+
+  /** Stops watching the rates. */
+  close(): void {
+    this.#closed = true
+    this.#cancel?.()
+  }
+
+  #beginInto(network: BodyGroup, body: CountedBody, announced: number): boolean {
+    const { bytes, reserve, bodies } = this.#limits
+    const small = reserve * smallShare
+    const fits = (): boolean =>
+      this.#bytes + announced <= bytes && (this.#bytes < bytes - reserve || network.held + announced <= small)
+    const room =
+      this.#makeRoom(network, { resource: places, wanted: 1, fits: () => this.#bodies < bodies }) &&
+      this.#makeRoom(network, { resource: memory, wanted: announced, fits })
+    if (room) network.add(body)
+    else if (network.bodies.size === 0) this.#forget(network)
+    return room
+  }
+
+  #makeRoom(network: BodyGroup, shortage: Shortage, except?: CountedBody): boolean {
+    const { resource, wanted, fits } = shortage
+    const { of, frees } = resource
+    while (!fits()) {
+      const largest = this.#largest(resource)
+      const isLarger = (): boolean => of(largest) > of(network) + wanted
+      if (largest === network || !isLarger()) break
+      for (const body of largest.bodies) {
+        if (fits() || !isLarger()) break
+        if (frees(body)) this.#drop(body)
+      }
+    }
+    for (const other of this.#networks.values()) {
+      if (fits()) break
+      if (other === network || of(other) > of(network)) this.#dropSlow(other, fits, except)
+    }
+    return fits()
+  }
+
+  #dropSlow(group: BodyGroup, fits: () => boolean, except: CountedBody | undefined): void {
+    // Until the interval ends, no other one becomes slow.
+    if (group.noneSlowIn === this.#interval) return
+    for (const body of group.bodies) {
+      if (fits()) return
+      if (body !== except && body.isSlow(this.#limits.pace)) this.#drop(body)
+    }
+    group.noneSlowIn = this.#interval
+  }
+
+  #drop(body: CountedBody, isSlow = body.isSlow(this.#limits.pace)): void {
+    this.end(body)
+    this.noteDropped(isSlow ? 'slow' : 'share')
+    body.drop(isSlow ? tooSlow() : aboveShare())
+  }
+
+  #largest({ of }: Resource): BodyGroup {
+    let largest: BodyGroup | undefined
+    for (const group of this.#networks.values())
+      if (largest === undefined || of(group) > of(largest)) largest = group
+    return largest!
+  }
+
+  /** The network of a body, after all others have found theirs. */
+  #networkOf(body: CountedBody): BodyGroup {
+    for (const other of this.#unsorted.bodies) this.#group(other.network()).add(other)
+    this.#unsorted.clear()
+    return body.group ?? this.#group(body.network())
+  }
+
+  #group(network: string): BodyGroup {
+    let group = this.#networks.get(network)
+    if (!group) this.#networks.set(network, (group = new BodyGroup(network)))
+    return group
+  }
+
+  #forget(group: BodyGroup): void {
+    this.#networks.delete(group.network)
+  }
+
+  #watch(): void {
+    if (this.#closed) return
+    this.#cancel = this.#clock.after(this.#limits.pace.interval, () => {
+      this.#cancel = undefined
+      this.#interval += 1
+      for (const group of [this.#unsorted, ...this.#networks.values()])
+        for (const body of group.bodies) if (body.endInterval(this.#limits.pace)) this.#drop(body, true)
+      if (this.#bodies > 0) this.#watch()
+    })
+  }
+}
+
+function tooSlow(): Problem {
+  return new Problem('request-timeout', { detail: 'The body came too slowly.' })
+}
+
+function aboveShare(): Problem {
+  return new Problem('overloaded', {
+    retryAfter: 1,
+    detail: 'Too many large bodies of your network are being read.',
+  })
 }

@@ -1,5 +1,6 @@
 import { Problem } from '../errors.ts'
 import type { BodyBudget } from './body-budget.ts'
+import { CountedBody } from './counted-body.ts'
 import type { BodySink } from './incoming-request.ts'
 
 export type TakeBody = (problem: Problem | null, bytes?: Buffer) => void
@@ -11,20 +12,21 @@ export interface BodyParts {
   /** Bytes that the request says will come, 0 where it does not say. */
   announced: number
   limit: number
+  /** The network of its client. */
+  network: () => string
   /** Told once what became of the body. */
   done: TakeBody
 }
 
 /** A body on its way into memory, of which the budget was told that it begins. It takes in proportion to what has come. */
-export class BodyInMemory implements BodySink {
+export class BodyInMemory extends CountedBody implements BodySink {
   readonly #budget: BodyBudget
   readonly #parts: BodyParts
   #buffer: Buffer | undefined
-  #received = 0
-  #held = 0
   #ended = false
 
   constructor(budget: BodyBudget, parts: BodyParts) {
+    super()
     this.#budget = budget
     this.#parts = parts
   }
@@ -32,9 +34,11 @@ export class BodyInMemory implements BodySink {
   data(piece: Buffer): void {
     if (this.#ended) return
     const { limit, announced } = this.#parts
-    const before = this.#received
-    const received = (this.#received += piece.length)
+    const before = this.received
+    const received = (this.received += piece.length)
     if (received > limit) return this.#finish(tooLarge(limit))
+    // One that has come whole ends at once.
+    if (received !== announced) this.#budget.progressed(this)
     if (this.#buffer === undefined) {
       // Usually all there is, and nobody else's: the parser made it for us.
       if (this.#hold(piece.length)) this.#buffer = piece
@@ -54,10 +58,7 @@ export class BodyInMemory implements BodySink {
   end(): void {
     const bytes = this.#buffer ?? Buffer.alloc(0)
     // What is kept is kept without the room that was left.
-    this.#finish(
-      null,
-      bytes.length === this.#received ? bytes : Buffer.from(bytes.subarray(0, this.#received)),
-    )
+    this.#finish(null, bytes.length === this.received ? bytes : Buffer.from(bytes.subarray(0, this.received)))
   }
 
   cut(): void {
@@ -65,18 +66,28 @@ export class BodyInMemory implements BodySink {
     if (!this.#ended) this.#finish(new Problem('bad-request', { detail: 'The body did not come whole.' }))
   }
 
+  override network(): string {
+    return this.#parts.network()
+  }
+
+  override drop(problem: Problem): void {
+    if (this.#ended) return
+    this.#ended = true
+    this.#buffer = undefined
+    // Behind the request that the room is for: answering takes longer than dropping.
+    setImmediate(() => this.#parts.done(problem))
+  }
+
   #finish(problem: Problem | null, bytes?: Buffer): void {
     if (this.#ended) return
     this.#ended = true
     this.#buffer = undefined
-    this.#budget.end(this.#held)
+    this.#budget.end(this)
     this.#parts.done(problem, bytes)
   }
 
   #hold(capacity: number): boolean {
-    if (!this.#budget.take(capacity - this.#held)) return false
-    this.#held = capacity
-    return true
+    return this.#budget.take(this, capacity - this.held)
   }
 }
 

@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage } from 'node:http'
 import { connect, type AddressInfo } from 'node:net'
 import { describe, test } from 'node:test'
 import Fastify from 'fastify'
+import { systemClock } from '../clock.ts'
 import { Problem } from '../errors.ts'
 import { BodyReader } from './body-reader.ts'
 import { IncomingRequest } from './incoming-request.ts'
@@ -15,7 +16,7 @@ const closed = (request: IncomingMessage): Promise<void> =>
 describe('a body that is asked for when its sender has left', () => {
   for (const [what, Request] of Object.entries({ IncomingRequest, 'the stream': undefined })) {
     test(`did not come whole, and takes no room (${what})`, async () => {
-      const bodies = new BodyReader(Fastify())
+      const bodies = new BodyReader(Fastify(), { clock: systemClock, networkOf: () => 'a' })
       let told: Problem | null | undefined
       const handle = async (request: IncomingMessage): Promise<void> => {
         await closed(request)
@@ -33,6 +34,7 @@ describe('a body that is asked for when its sender has left', () => {
       await closed(request)
       await new Promise((resolve) => setImmediate(resolve))
       server.close()
+      bodies.budget.close()
       assert.ok(told instanceof Problem)
       assert.equal(told.code, 'bad-request')
       assert.deepEqual([bodies.budget.bodies, bodies.budget.bytes], [0, 0])

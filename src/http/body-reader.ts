@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Clock } from '../clock.ts'
 import type { Problem } from '../errors.ts'
 import { BodyBudget, bodyLimits, type BodyLimits } from './body-budget.ts'
 import { BodyInMemory, overloaded, tooLarge, type TakeBody } from './body-in-memory.ts'
@@ -19,6 +20,13 @@ declare module 'fastify' {
   }
 }
 
+export interface BodyReaderParts {
+  clock: Clock
+  /** Of the client (client-address.ts). */
+  networkOf: (request: IncomingMessage) => string
+  limits?: Partial<BodyLimits>
+}
+
 /** Bytes, where a route does not say otherwise. */
 export const defaultBodyLimit = 1024 * 1024
 
@@ -28,13 +36,17 @@ export const defaultBodyLimit = 1024 * 1024
  */
 export class BodyReader {
   readonly budget: BodyBudget
+  /** The network of a request's client. */
+  readonly networkOf: (request: IncomingMessage) => string
   readonly #continuations: Continuations
   /** Bodies that were read before the framework had the request. */
   readonly #early = new WeakMap<IncomingMessage, { problem: Problem | null; bytes: Buffer | undefined }>()
 
-  constructor(app: FastifyInstance, limits: Partial<BodyLimits> = {}) {
-    this.budget = new BodyBudget({ ...bodyLimits, ...limits })
+  constructor(app: FastifyInstance, { clock, networkOf, limits = {} }: BodyReaderParts) {
+    this.budget = new BodyBudget({ ...bodyLimits, ...limits }, clock)
+    this.networkOf = networkOf
     this.#continuations = new Continuations(app)
+    app.addHook('onClose', async () => this.budget.close())
   }
 
   /** Has the scope's bodies of these media types read, `*` for all that have no reader, and then made into something. */
@@ -52,13 +64,15 @@ export class BodyReader {
     })
   }
 
-  /** Answers `done` with a Problem: `body-too-large`, `overloaded`, or `bad-request` when the sender gave up. */
+  /** Answers `done` with a Problem: `body-too-large`, `overloaded`, `request-timeout` when the body came too slowly, or `bad-request`
+   * when the sender gave up. */
   read(request: IncomingMessage, limit: number, done: TakeBody): void {
     const length = request.headers['content-length']
     const announced = length === undefined ? 0 : Number(length)
     if (announced > limit) return done(tooLarge(limit))
-    if (!this.budget.begin(announced)) return done(overloaded())
-    const body = new BodyInMemory(this.budget, { announced, limit, done })
+    const network = (): string => this.networkOf(request)
+    const body = new BodyInMemory(this.budget, { announced, limit, network, done })
+    if (!this.budget.begin(body, announced)) return done(overloaded())
     if (!(request instanceof IncomingRequest && request.giveBody(body))) readStream(request, body)
     this.#continuations.continue(request)
   }

@@ -26,6 +26,7 @@ const exposed: readonly HeaderName[] = [
   'RateLimit-Remaining',
   'RateLimit-Reset',
   'Content-Disposition',
+  'Postern-Data-Age',
 ]
 /** What calls may carry beside those that every page may send. */
 const accepted = ['Authorization', 'Content-Type', 'If-None-Match']

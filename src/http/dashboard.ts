@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import type { App } from './app.ts'
 import { Problem } from '../errors.ts'
-import { drawer, htmlDocument, newSubscriberForm } from './html.ts'
+import { drawer, htmlDocument, newSubscriberForm, skipLink } from './html.ts'
 import type { Authenticate } from './principal.ts'
 
 /** GET /dashboard: for signed-in browsers; everybody else is sent to /login. Its script fills it from the API. */
@@ -46,12 +46,26 @@ async function isSignedIn(
 const table = (id: string, headings: string): string =>
   `<table><thead><tr>${headings
     .split(' | ')
-    .map((heading) => `<th>${heading}`)
+    .map((heading) => `<th>${heading || '<span class="unseen">actions</span>'}`)
     .join('')}</tr></thead><tbody id="${id}"></tbody></table>`
+
+/** The statuses that the list of events can be filtered by. */
+const statuses = [
+  '<option value="">all</option>',
+  ...['pending', 'retrying', 'blocked', 'processed', 'failed', 'delivered'].map(
+    (status) => `<option>${status}</option>`,
+  ),
+].join('')
+
+const failedList = (status: string, title: string): string => `<h3>${title}</h3>
+    ${table(status, 'received | type | source | error | event id | ')}
+    <p class="soft" id="${status}-empty">None.</p>
+    <div class="actions"><button id="${status}-more" class="small" hidden>Older</button><span id="${status}-run"></span></div>`
 
 const page = htmlDocument({
   title: 'Postern',
-  body: `<header class="bar">
+  body: `${skipLink}
+<header class="bar">
   <span class="brand"><img src="/assets/icon.svg" alt="">Postern</span>
   <a href="/docs">API</a>
   <span class="who" id="who"></span>
@@ -66,10 +80,12 @@ const page = htmlDocument({
   <a href="#users-section" class="for-admins" hidden>Users</a>
   <a href="#audit-section" class="for-admins" hidden>Audit log</a>
 </nav>
-<main>
+<main id="content" tabindex="-1">
+  <h1 class="unseen">Dashboard</h1>
   <div id="problems" role="alert"></div>
+  <div id="spool" role="status"></div>
   <section id="events-section" aria-labelledby="events-title">
-    <div class="head"><h2 id="events-title">Events</h2><span class="note">newest first, followed live</span></div>
+    <div class="head"><h2 id="events-title">Events</h2><span class="note">newest first, followed live</span><label class="note">Status <select id="events-status">${statuses}</select></label></div>
     ${table('events', 'time | type | direction | event id | status')}
     <p class="soft" id="events-empty">No event yet. Send the signed webhook that the console printed.</p>
     <div class="actions"><button id="events-older" class="small" hidden>Older</button></div>
@@ -83,24 +99,25 @@ const page = htmlDocument({
     </details>
   </section>
   <section id="failed-section" class="for-admins" hidden aria-labelledby="failed-title">
-    <div class="head"><h2 id="failed-title">Failed events</h2><span class="note">after their last attempt, newest first</span><button id="failed-refresh" class="small quiet">Look again</button></div>
-    ${table('failed', 'received | type | source | error | event id')}
-    <p class="soft" id="failed-empty">None.</p>
-    <div class="actions"><button id="failed-more" class="small" hidden>Older</button></div>
+    <div class="head"><h2 id="failed-title">Failed events</h2><span class="note">newest first</span><button id="failed-refresh" class="small quiet">Refresh</button></div>
+    <p id="failed-said" class="soft" role="status"></p>
     <div class="actions job" id="failed-job"></div>
-    <details class="actions"><summary>Only some of them</summary>
+    ${failedList('retrying', 'Being retried')}
+    ${failedList('failed', 'Failed after the last attempt')}
+    <details class="actions"><summary>Filter</summary>
       <form id="failed-filter" class="fields">
         <label>Type <input type="text" name="type" maxlength="1000" placeholder="order.*"></label>
+        <label>Handler <input type="text" name="handler" maxlength="1000" placeholder="order.*"></label>
         <label>Source <input type="text" name="source" maxlength="64" placeholder="stripe"></label>
-        <label>Error holds <input type="text" name="error" maxlength="1000" placeholder="timeout"></label>
+        <label>Error contains <input type="text" name="error" maxlength="1000" placeholder="timeout"></label>
         <label>Received from <input type="datetime-local" name="since"></label>
-        <label>until <input type="datetime-local" name="until"></label>
+        <label>Received before <input type="datetime-local" name="until"></label>
         <button>Show</button>
       </form>
     </details>
   </section>
   <section id="refused-section" class="for-admins" hidden aria-labelledby="refused-title">
-    <div class="head"><h2 id="refused-title">Refused webhooks</h2><span class="note" id="refused-note"></span><button id="refused-refresh" class="small quiet">Look again</button></div>
+    <div class="head"><h2 id="refused-title">Refused webhooks</h2><span class="note" id="refused-note"></span><button id="refused-refresh" class="small quiet">Refresh</button></div>
     ${table('refused-counts', 'reason | what it means | source | count | last')}
     <p class="soft" id="refused-empty">None.</p>
     <details id="refused-last" hidden><summary>The last ones</summary>

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import { framingFault } from './framing.ts'
 
 /** Answers a request by itself, or calls `leave`, with nothing answered yet: then the framework answers it. */
 export type AnswerDirectly = (request: IncomingMessage, response: ServerResponse, leave: () => void) => void
@@ -17,8 +18,6 @@ declare module 'fastify' {
  */
 export class DirectRoutes {
   readonly #posts = new Map<string, AnswerDirectly>()
-  /** While the service stops, everything takes the ordinary way, on which connections are told that they end. */
-  #closed = false
 
   /** Puts these routes before the framework, which is the only listener of its server until now. */
   constructor(app: FastifyInstance) {
@@ -28,9 +27,6 @@ export class DirectRoutes {
     server.on('request', (request: IncomingMessage, response: ServerResponse) =>
       this.#route(request, response, framework!),
     )
-    app.addHook('preClose', async () => {
-      this.#closed = true
-    })
   }
 
   /** POST to exactly this target: with a query string, or written in another way, it takes the ordinary way. */
@@ -38,10 +34,17 @@ export class DirectRoutes {
     this.#posts.set(target, answer)
   }
 
+  /** From now on everything takes the ordinary way. */
+  close(): void {
+    this.#posts.clear()
+  }
+
   #route(request: IncomingMessage, response: ServerResponse, framework: RequestListener): void {
-    const answer = request.method === 'POST' && !this.#closed ? this.#posts.get(request.url!) : undefined
-    // Who waits to be told to send the body, or asks for another protocol, is answered by those who know how.
-    if (answer === undefined || request.headers.expect !== undefined || request.headers.upgrade !== undefined)
+    const answer = request.method === 'POST' ? this.#posts.get(request.url!) : undefined
+    // The framework answers clients that wait to be told to send the body or ask for another protocol, and refuses what is
+    // framed wrongly.
+    const { expect, upgrade } = request.headers
+    if (answer === undefined || expect !== undefined || upgrade !== undefined || framingFault(request))
       framework(request, response)
     else answer(request, response, () => framework(request, response))
   }

@@ -9,7 +9,10 @@ import type { FastifyInstance } from 'fastify'
 export class Continuations {
   readonly #waiting = new WeakMap<IncomingMessage, ServerResponse>()
 
-  constructor({ server }: FastifyInstance) {
+  readonly #app: FastifyInstance
+
+  constructor(app: FastifyInstance) {
+    const { server } = (this.#app = app)
     server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
       this.#waiting.set(request, response)
       // Unless it goes on: nobody knows whether the body comes after the answer.
@@ -27,7 +30,7 @@ export class Continuations {
     if (request.headers.expect === undefined) return
     const response = this.#waiting.get(request)
     if (!response || response.headersSent) return
-    if (request.headers.upgrade === undefined) response.removeHeader('connection')
+    if (request.headers.upgrade === undefined && !this.#app.closing.begun) response.removeHeader('connection')
     response.writeContinue()
   }
 }

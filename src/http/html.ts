@@ -48,13 +48,16 @@ export function narrowPage(title: string, body: string): string {
   })
 }
 
+/** The first link of a page: by keyboard it leads past the navigation. */
+export const skipLink = '<a class="skip" href="#content">Skip to content</a>'
+
 /** Fields of a new subscriber, and the drawer in which details are shown: the scripts of both pages look for them. */
 export const newSubscriberForm = `<form id="new-subscriber" class="fields">
         <label>Address <input type="url" name="url" required maxlength="2000" placeholder="https://shop.example.com/hooks"></label>
         <label>Event types, all when empty <input type="text" name="eventTypes" placeholder="order.*"></label>
         <button>Add</button>
       </form>`
-export const drawer = `<dialog id="drawer" aria-labelledby="drawer-title">
+export const drawer = `<dialog id="drawer" class="drawer" aria-labelledby="drawer-title">
   <div class="content">
     <div class="head"><h2 id="drawer-title"></h2><button id="drawer-close" class="small">Close</button></div>
     <div id="drawer-notice" role="status"></div>

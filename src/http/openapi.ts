@@ -1,7 +1,9 @@
 import swagger from '@fastify/swagger'
 import { readFileSync } from 'node:fs'
+import type { Configuration } from '../config/environment.ts'
 import type { App } from './app.ts'
 import type { Access } from './principal.ts'
+import { scopes, scopesOf } from './scopes.ts'
 import { headerComponents, headersOfDeclared, headersOfProblem, type Sender } from './response-headers.ts'
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
@@ -34,12 +36,42 @@ const problem = {
   },
 }
 
-const credentials: Record<Access, readonly Record<string, string[]>[]> = {
+type Requirement = Record<string, string[]>
+
+const credentials: Record<Exclude<Access, object>, readonly Requirement[]> = {
   public: [],
   user: [{ bearer: [] }, { session: [] }],
   session: [{ session: [] }],
-  admin: [{ bearer: [] }, { session: [] }],
   portal: [{ portal: [] }],
+}
+
+/**
+ * Security requirements. Beside a scheme stand the roles that it needs: of a key its scope, of a session the role of its user
+ * (https://spec.openapis.org/oas/v3.1.0#security-requirement-object).
+ */
+function requirementsOf(access: Access): readonly Requirement[] {
+  if (typeof access === 'string') return credentials[access]
+  return [...scopesOf(access.scope).map((scope) => ({ bearer: [scope] })), { session: ['admin'] }]
+}
+
+/** The description of an operation with the scope that it needs, since few viewers show the roles of a requirement. */
+function describeWithScope(description: unknown, access: Access): string | undefined {
+  const own = typeof description === 'string' ? description : undefined
+  if (typeof access === 'string') return own
+  const named = scopesOf(access.scope).map((scope) => `\`${scope}\``)
+  const sentence = `An API key needs the scope ${named.join(' or ')}.`
+  return own === undefined ? sentence : `${own} ${sentence}`
+}
+
+const bearerDescription = `An API key or an access token. An access token needs the role admin where a scope is asked for. Scopes of API keys:
+
+${Object.entries(scopes)
+  .map(([scope, meaning]) => `- \`${scope}\`: ${meaning}`)
+  .join('\n')}`
+
+/** Who may read the API reference: the page and the document. */
+export function docsAccess({ apiDocs }: Pick<Configuration, 'apiDocs'>): Access {
+  return apiDocs === 'private' ? { scope: 'operate' } : 'public'
 }
 
 export interface DescriptionParts {
@@ -86,7 +118,7 @@ export async function describeRoutes(
       components: {
         headers: headerComponents(),
         securitySchemes: {
-          bearer: { type: 'http', scheme: 'bearer', description: 'An API key or an access token.' },
+          bearer: { type: 'http', scheme: 'bearer', description: bearerDescription },
           session: {
             type: 'apiKey',
             in: 'cookie',
@@ -103,10 +135,13 @@ export async function describeRoutes(
       },
     },
     transform: ({ schema, url, route }) => {
-      const access = route.config?.access ?? 'admin'
+      const access = route.config?.access ?? { scope: 'admin' }
       const described = { ...schema } as Record<string, unknown>
       const open = demo && access !== 'public' && route.config?.openInDemo === true
-      described['security'] = open ? [{}, ...credentials[access]] : credentials[access]
+      const requirements = requirementsOf(access)
+      described['security'] = open ? [{}, ...requirements] : requirements
+      const description = describeWithScope(described['description'], access)
+      if (description !== undefined) described['description'] = description
       if (route.config?.optionalBody) described[optionalBody] = true
       described['response'] = { ...(schema?.response as object | undefined), default: problem }
       const { sends = {}, ownOrigins, forMachines } = route.config ?? {}

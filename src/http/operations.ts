@@ -5,7 +5,9 @@ import { Problem, problems, type ProblemCode } from '../errors.ts'
 import type { Database } from '../storage/database.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { App } from './app.ts'
-import type { Worker } from './room.ts'
+import { docsAccess } from './openapi.ts'
+import type { SpoolStatus, Worker } from './room.ts'
+import { SpoolReport, spoolReport } from './spool-report.ts'
 
 export interface OperationsParts {
   database: Database
@@ -13,14 +15,32 @@ export interface OperationsParts {
   workers: readonly Worker[]
   clock: Clock
   configuration: Configuration
+  /** Where webhooks are kept while the database is away, if anywhere. */
+  spool?: SpoolStatus | undefined
 }
 
+/** Seconds without a round of a worker with the database after which the process is not ready: it is to say so within 15 s. */
+const noRoundFor = 10
 /** Due work older than this, in seconds, means that workers stall: not ready. */
 const stalledAfter = 120
 
+const Readiness = Type.Object({
+  status: Type.String(),
+  database: Type.String(),
+  oldestDueSeconds: Type.Record(Type.String(), Type.Number(), {
+    description: 'Age of the oldest due work by worker',
+  }),
+  lastRoundSeconds: Type.Optional(
+    Type.Record(Type.String(), Type.Number(), {
+      description: 'Since when each worker of this process has not got through a round with the database',
+    }),
+  ),
+  spool: Type.Optional(SpoolReport),
+})
+
 /** The calls that watch the service: health, readiness, metrics, the OpenAPI document, the reference of problems. */
 export function operations(app: App, parts: OperationsParts): void {
-  const { database, metrics, workers, clock } = parts
+  const { database, metrics, workers, clock, configuration, spool } = parts
   const tags = ['operations']
 
   const oldestDue = async (worker: Worker): Promise<number> => {
@@ -46,11 +66,17 @@ export function operations(app: App, parts: OperationsParts): void {
     [],
     (gauge) => gauge.set(app.bodies.budget.bytes),
   )
+  const dropped = metrics.counter(
+    'postern_bodies_dropped_total',
+    'Request bodies that were dropped before they had come whole: slow ones, and those above the share of their network',
+    ['reason'],
+  )
+  app.bodies.budget.noteDropped = (reason) => dropped.inc({ reason })
 
   app.get(
     '/healthz',
     {
-      config: { access: 'public' },
+      config: { access: 'public', quiet: true },
       schema: {
         tags,
         summary: 'Whether the process runs',
@@ -60,45 +86,63 @@ export function operations(app: App, parts: OperationsParts): void {
     async () => ({ status: 'ok' as const }),
   )
 
-  const Readiness = Type.Object({
-    status: Type.String(),
-    database: Type.String(),
-    oldestDueSeconds: Type.Record(Type.String(), Type.Number(), {
-      description: 'Age of the oldest due work by worker',
-    }),
-  })
   app.get(
     '/readyz',
     {
-      config: { access: 'public' },
+      config: { access: 'public', quiet: true },
       schema: {
         tags,
-        summary: 'Whether it can serve: the database answers and workers keep up',
+        summary: 'Whether it can serve: the database answers, workers keep up, and the process does not stop',
+        description:
+          'With `for=webhooks`: whether received webhooks are acknowledged, which a spool (`SPOOL_URL`) lets it do while the database is away.',
+        querystring: Type.Object({ for: Type.Optional(Type.Literal('webhooks')) }),
         response: { 200: Readiness, 503: Readiness },
       },
     },
-    async (_request, reply) => {
+    async ({ query }, reply) => {
+      if (app.closing.begun)
+        return reply.code(503).send({ status: 'stopping', database: 'not asked', oldestDueSeconds: {} })
+      if (app.refusal.problem)
+        return reply.code(503).send({ status: 'outdated', database: 'newer', oldestDueSeconds: {} })
+      const spooled = spool && (await spoolReport(spool, clock))
+      const report = { ...(spooled && { spool: spooled }) }
+      if (query.for === 'webhooks' && spooled?.status === 'ok') {
+        // Whatever becomes of the database: to ask it takes seconds when nothing answers.
+        const status = spool?.away ? 'spooling' : 'ready'
+        const state = spool?.away ? 'unavailable' : 'ok'
+        return reply.code(200).send({ status, database: state, oldestDueSeconds: {}, ...report })
+      }
       const ages: Record<string, number> = {}
+      const rounds: Record<string, number> = {}
+      for (const worker of workers) if (worker.sinceRound) rounds[worker.name] = worker.sinceRound() / 1000
+      const all = {
+        oldestDueSeconds: ages,
+        ...(query.for === undefined && { lastRoundSeconds: rounds }),
+        ...report,
+      }
       try {
         await database.ping()
-        for (const worker of workers) if (worker.oldestDue) ages[worker.name] = await oldestDue(worker)
+        if (query.for === undefined)
+          for (const worker of workers) if (worker.oldestDue) ages[worker.name] = await oldestDue(worker)
       } catch {
         // The answer itself tells it; whoever uses the database logs why.
-        return reply
-          .code(503)
-          .send({ status: 'unavailable', database: 'unavailable', oldestDueSeconds: ages })
+        return reply.code(503).send({ status: 'unavailable', database: 'unavailable', ...all })
       }
-      const stalled = Object.values(ages).some((age) => age > stalledAfter)
-      return reply
-        .code(stalled ? 503 : 200)
-        .send({ status: stalled ? 'stalled' : 'ready', database: 'ok', oldestDueSeconds: ages })
+      const stalled =
+        Object.values(ages).some((age) => age > stalledAfter) ||
+        (query.for === undefined && Object.values(rounds).some((age) => age > noRoundFor))
+      return reply.code(stalled ? 503 : 200).send({
+        status: stalled ? 'stalled' : 'ready',
+        database: 'ok',
+        ...all,
+      })
     },
   )
 
   app.get(
     '/metrics',
     {
-      config: { access: 'admin', openInDemo: true },
+      config: { access: { scope: 'operate' }, openInDemo: true, quiet: true },
       schema: {
         tags,
         summary: 'Metrics in the format of Prometheus',
@@ -114,7 +158,7 @@ export function operations(app: App, parts: OperationsParts): void {
   app.get(
     '/openapi.json',
     {
-      config: { access: 'public' },
+      config: { access: docsAccess(configuration) },
       schema: {
         tags,
         summary: 'This description',

@@ -1,15 +1,27 @@
 import type { FastifyRequest } from 'fastify'
 import type { Role } from '../storage/tables.ts'
+import type { Scope, ScopeChoice } from './scopes.ts'
 
 /** Who makes a request, as far as its credential tells. */
 export interface Principal {
   /** How they showed it: the session cookie, an API key, an access token, or the cookie of the portal. */
   kind: 'session' | 'key' | 'token' | 'portal'
   role: Role
+  /** What an API key may do; other credentials have none, since their role decides. */
+  scopes?: readonly Scope[]
   /** The user behind a session or an access token; an API key has none. */
   userId?: string
   sessionId?: string
   keyId?: string
+  /**
+   * Set for an admin who has to sign in with a second factor before the admin role counts (`role` is then `user`): the
+   * path to do so.
+   */
+  stepUp?: string
+  /** Set for an access token: the app's client id, when the app may see and end only its own sessions of the user. */
+  onlyApp?: string
+  /** The app that an access token was issued to. */
+  clientId?: string
   /** Whose subscribers the portal is open for. */
   owner?: string
 }
@@ -22,11 +34,11 @@ export type Authenticate = (request: FastifyRequest) => Promise<Principal | unde
 
 /**
  * What a route asks for. `public`: nothing. `user`: any signed-in user (session or access token). `session`: a signed-in
- * browser, since the call is about its session. `admin`: a session of an admin,
- * an admin's token of an app that is for admins, or an admin's API key. `portal`: the
+ * browser, since the call is about its session. `{ scope }`: a session of an admin, an admin's token of an app that is for
+ * admins, or an API key with one of the scopes or with `admin`. `portal`: the
  * cookie of the portal and no other credential; what is called is then the owner's own.
  */
-export type Access = 'public' | 'user' | 'session' | 'admin' | 'portal'
+export type Access = 'public' | 'user' | 'session' | 'portal' | { readonly scope: ScopeChoice }
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -1,7 +1,7 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Problem, problems, type ProblemCode } from '../errors.ts'
 import { TransactionOver } from '../storage/transaction-over.ts'
-import { StorageUnavailable } from '../storage/unavailable.ts'
+import { isWithoutRoom, StorageUnavailable } from '../storage/unavailable.ts'
 
 export const problemMediaType = 'application/problem+json; charset=utf-8'
 
@@ -62,9 +62,10 @@ export function problemBody(problem: Problem, requestId: string): Record<string,
 export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply {
   if (problem.extras.retryAfter !== undefined)
     reply.header('retry-after', Math.max(1, Math.ceil(problem.extras.retryAfter)))
-  if (problem.status === 401) reply.header('www-authenticate', 'Bearer')
+  const challenge = problem.extras.challenge ?? (problem.status === 401 ? 'Bearer' : undefined)
+  if (challenge !== undefined) reply.header('www-authenticate', challenge)
   // What went wrong once need not the next time, and may say something of who asked.
-  if (!reply.hasHeader('cache-control')) reply.header('cache-control', 'no-store')
+  reply.header('cache-control', 'no-store')
   reply.code(problem.status).header('content-type', problemMediaType)
   // The route's response schema does not speak of problems: serialize here.
   return reply.serializer((body: string) => body).send(JSON.stringify(problemBody(problem, reply.request.id)))
@@ -107,6 +108,7 @@ export function answerProblems(
 
 function report(request: FastifyRequest, problem: Problem, error: unknown): void {
   if (problem.code === 'internal') request.log.error({ err: error }, 'request failed')
-  else if (problem.status >= 500)
+  // That the server has no room for connections is told once in a while, not for each request.
+  else if (problem.status >= 500 && !isWithoutRoom(problem.extras.cause))
     request.log.warn({ code: problem.code, err: problem.extras.cause }, 'request could not be served')
 }

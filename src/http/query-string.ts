@@ -17,6 +17,22 @@ export function parseQueryString(text: string): Record<string, string> {
   return parameters
 }
 
+/**
+ * The name of a parameter that a query string has more than once; `undefined` when there is none. For endpoints of OAuth,
+ * whose parameters must not be repeated (RFC 6749, section 3.1): two readers of one request could take different ones.
+ */
+export function repeatedParameter(text: string): string | undefined {
+  const names = new Set<string>()
+  for (const part of text.split('&')) {
+    if (part === '') continue
+    const [name = ''] = part.split('=', 1)
+    const decoded = decode(name)
+    if (names.has(decoded)) return decoded
+    names.add(decoded)
+  }
+  return undefined
+}
+
 function decode(text: string): string {
   const spaced = text.includes('+') ? text.replaceAll('+', ' ') : text
   if (!spaced.includes('%')) return spaced

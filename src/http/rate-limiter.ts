@@ -39,14 +39,14 @@ export class RateLimiter {
     const passed = (now % window) / window
     const before = this.#previous.get(key) ?? 0
     const count = this.#current.get(key) ?? 0
-    const used = before * (1 - passed) + count
-    if (used + 1 > max) return { allowed: false, remaining: 0, wait: this.#wait(before, count, passed, max) }
+    if (before * (1 - passed) + count + 1 > max)
+      return takenOf({ allowed: false, before, calls: count, passed }, max)
     if (count === 0 && this.#current.size >= this.#capacity) {
       const [oldest] = this.#current.keys()
       this.#current.delete(oldest!)
     }
     this.#current.set(key, count + 1)
-    return { allowed: true, remaining: Math.floor(max - used - 1), wait: ((1 - passed) * window) / 1000 }
+    return takenOf({ allowed: true, before, calls: count + 1, passed }, max)
   }
 
   #turn(minute: number): void {
@@ -55,13 +55,28 @@ export class RateLimiter {
     this.#current = new Map()
     this.#minute = minute
   }
+}
 
-  /** Seconds until what was used before has faded enough for one more call. */
-  #wait(before: number, count: number, passed: number, max: number): number {
-    const share =
-      count + 1 <= max
-        ? 1 - (max - 1 - count) / before - passed
-        : 1 - passed + Math.max(0, 1 - (max - 1) / count)
-    return Math.max(0, (share * window) / 1000)
-  }
+/**
+ * What is left of `max` calls in a minute.
+ * @param counted `calls` of this minute, one that was just allowed included; those of the minute `before`; how much of this minute has
+ * `passed`, 0 to 1
+ */
+export function takenOf(
+  counted: { allowed: boolean; before: number; calls: number; passed: number },
+  max: number,
+): Taken {
+  const { allowed, before, calls, passed } = counted
+  if (!allowed) return { allowed, remaining: 0, wait: secondsUntilNext(before, calls, passed, max) }
+  const remaining = Math.floor(max - before * (1 - passed) - calls)
+  return { allowed, remaining, wait: ((1 - passed) * window) / 1000 }
+}
+
+/** Seconds until what was used before has faded enough for one more call. */
+function secondsUntilNext(before: number, count: number, passed: number, max: number): number {
+  const share =
+    count + 1 <= max
+      ? 1 - (max - 1 - count) / before - passed
+      : 1 - passed + Math.max(0, 1 - (max - 1) / count)
+  return Math.max(0, (share * window) / 1000)
 }

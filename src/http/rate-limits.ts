@@ -5,6 +5,7 @@ import { Problem } from '../errors.ts'
 import { clientNetwork, readNetworks } from './client-address.ts'
 import type { Principal } from './principal.ts'
 import { RateLimiter, type Taken } from './rate-limiter.ts'
+import type { SharedCounts } from './shared-counts.ts'
 
 /** Calls in a minute that are allowed to one address, where a route does not say otherwise. */
 const perAddress = 3_000
@@ -22,6 +23,11 @@ export interface RouteLimit {
   perAccount?: number
   /** Calls with one value of something in the request (a flow, a code), from wherever they come. */
   per?: { max: number; value: (request: FastifyRequest) => string | undefined }
+  /**
+   * Whether these limits hold for all processes of the service together. For routes that are called seldom: each call that this
+   * process allows costs a statement. Without it they hold for each process.
+   */
+  together?: true
 }
 
 declare module 'fastify' {
@@ -37,6 +43,8 @@ export interface RateLimitsParts {
   /** Without one, nothing is limited. */
   clock: Clock | undefined
   trustedProxies: readonly string[]
+  /** What all processes count together; without it, this one is alone. */
+  shared?: SharedCounts | undefined
 }
 
 /** What is told of a limit; `wait` is in seconds. */
@@ -45,15 +53,19 @@ export type Told = { readonly limit: number } & Pick<Taken, 'remaining' | 'wait'
 /** A limit of which a call was taken, if that was allowed. */
 export type Limit = Told & Pick<Taken, 'allowed'>
 
-/** The limits of this process. @throws Problem `too-many-requests` from every method, when a limit is reached. */
+/**
+ * The limits of this process, and those that all processes have together: of these every process first counts for itself, and asks the
+ * others about calls that it allows. @throws Problem `too-many-requests` from every method, when a limit is reached. */
 export class RateLimits {
   readonly #limiter: RateLimiter | undefined
+  readonly #shared: SharedCounts | undefined
   readonly #networkOf: (request: IncomingMessage) => string
   /** What was counted of requests before the framework had them. */
   readonly #counted = new WeakMap<IncomingMessage, Limit>()
 
-  constructor({ clock, trustedProxies }: RateLimitsParts) {
+  constructor({ clock, trustedProxies, shared }: RateLimitsParts) {
     this.#limiter = clock && new RateLimiter(clock)
+    this.#shared = shared
     this.#networkOf = readNetworks(trustedProxies)
   }
 
@@ -72,41 +84,80 @@ export class RateLimits {
     if (limit?.allowed) this.#counted.set(request, limit)
   }
 
-  /** Before anything else is done for a request, and for addresses that there are no routes for, too. */
-  address(request: FastifyRequest, reply: FastifyReply): void {
-    if (!this.#limiter) return
+  /**
+   * Before anything else is done for a request, and for addresses that there are no routes for, too.
+   * @returns a promise where all processes have to be asked
+   */
+  address(request: FastifyRequest, reply: FastifyReply): Promise<void> | undefined {
+    if (!this.#limiter) return undefined
     const { url, config } = request.routeOptions
     const own = config.rateLimit
     const counted = this.#counted.get(request.raw)
-    if (counted) return tellLimit(reply, counted)
+    if (counted) {
+      tellLimit(reply, counted)
+      return undefined
+    }
     const network = clientNetwork(request)
     // By the route and not by what was asked for: no way of writing an address has a count of its own.
-    if (own) this.take(reply, addressKey(url ?? '', network), own.max)
-    else this.take(reply, `address ${network}`, perAddress)
-    const value = own?.per?.value(request)
-    if (own?.per && value !== undefined) this.take(reply, `value ${url} ${value}`, own.per.max)
+    if (!own) {
+      this.take(reply, `address ${network}`, perAddress)
+      return undefined
+    }
+    const calls = [{ key: addressKey(url ?? '', network), max: own.max }]
+    const value = own.per?.value(request)
+    if (own.per && value !== undefined) calls.push({ key: `value ${url} ${value}`, max: own.per.max })
+    for (const { key, max } of calls) this.take(reply, key, max)
+    return own.together ? this.#takeTogether(reply, calls) : undefined
   }
 
   /** When it is known who calls. */
-  account(request: FastifyRequest, reply: FastifyReply, { userId, keyId, owner }: Principal): void {
-    if (!this.#limiter) return
+  account(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { userId, keyId, owner }: Principal,
+  ): Promise<void> | undefined {
+    if (!this.#limiter) return undefined
     const { url, config } = request.routeOptions
     const key = keyId === undefined ? undefined : `key ${keyId}`
     const who = key ?? (userId === undefined ? `owner ${owner}` : `user ${userId}`)
     this.take(reply, who, key === undefined ? perUser : perKey)
-    const own = config.rateLimit?.perAccount
-    if (own !== undefined) this.take(reply, `${who} ${url}`, own)
+    const { perAccount: max, together } = config.rateLimit ?? {}
+    if (max === undefined) return undefined
+    const call = { key: `${who} ${url}`, max }
+    this.take(reply, call.key, max)
+    return together ? this.#takeTogether(reply, [call]) : undefined
+  }
+
+  /** As `take`, for all processes together. */
+  async takeTogether(reply: FastifyReply, key: string, max: number): Promise<void> {
+    this.take(reply, key, max)
+    await this.#takeTogether(reply, [{ key, max }])
   }
 
   /** One call of whatever `key` names, `max` of which are allowed in a minute. */
   take(reply: FastifyReply, key: string, max: number): void {
     if (!this.#limiter) return
-    const { allowed, remaining, wait } = this.#limiter.take(key.slice(0, longestKey), max)
-    tellLimit(reply, { limit: max, remaining, wait })
-    if (!allowed) {
-      throw new Problem('too-many-requests', { retryAfter: wait, detail: `At most ${max} calls per minute.` })
-    }
+    tellTaken(reply, max, this.#limiter.take(key.slice(0, longestKey), max))
   }
+
+  async #takeTogether(
+    reply: FastifyReply,
+    calls: readonly { readonly key: string; readonly max: number }[],
+  ): Promise<void> {
+    const shared = this.#shared
+    if (!this.#limiter || !shared) return
+    const all = await Promise.all(
+      calls.map(async ({ key, max }) => ({ max, taken: await shared.take(key.slice(0, longestKey), max) })),
+    )
+    for (const { max, taken } of all) if (taken) tellTaken(reply, max, taken)
+  }
+}
+
+/** @throws Problem `too-many-requests` */
+function tellTaken(reply: FastifyReply, limit: number, { allowed, remaining, wait }: Taken): void {
+  tellLimit(reply, { limit, remaining, wait })
+  if (!allowed)
+    throw new Problem('too-many-requests', { retryAfter: wait, detail: `At most ${limit} calls per minute.` })
 }
 
 function addressKey(url: string, network: string): string {
@@ -130,9 +181,21 @@ export function limitRequests(app: FastifyInstance, parts: RateLimitsParts): Rat
   app.decorate('limits', limits)
   if (parts.clock) {
     app.addHook('onRequest', (request, reply, done) => {
-      limits.address(request, reply)
-      done()
+      const asked = limits.address(request, reply)
+      if (asked) void callBack(asked, done)
+      else done()
     })
   }
   return limits
+}
+
+/** Most requests are counted at once, without a turn of the loop: so the hook takes a callback and returns no promise. */
+async function callBack(asked: Promise<void>, done: (error?: Error) => void): Promise<void> {
+  try {
+    await asked
+  } catch (error) {
+    done(error as Error)
+    return
+  }
+  done()
 }

@@ -14,6 +14,10 @@ const described = {
   'Access-Control-Expose-Headers': ['The headers that they may read.'],
   'WWW-Authenticate': ['By what to sign in (RFC 9110, section 11.6.1).'],
   Allow: ['The methods that the address knows; with 405, always.'],
+  'Postern-Data-Age': [
+    'Seconds by which the answer may be behind at most, since it was read on a standby; `0.00` when the primary answered. Only where `DATABASE_REPLICA_URL` is set.',
+    '^\\d+\\.\\d\\d$',
+  ],
   'Retry-After': ['Seconds to wait before the next call; with 429 and 503, always.', 1],
   'RateLimit-Limit': ['Calls a minute that the narrowest limit allows.', 1],
   'RateLimit-Remaining': ['Calls that are left of it.', 0],
@@ -74,17 +78,18 @@ export function headersOfProblem(status: '401' | '429' | '503' | 'default', send
   const common = commonOf(sender)
   const perhaps = [...always, ...sometimes, ...common.sometimes]
   // Among them are those of requests that never got as far as the routes.
-  if (status === 'default') return references([], [...ofProblems, ...common.always, ...perhaps])
+  if (status === 'default')
+    return references(['Cache-Control'], [...ofProblems, ...common.always, ...perhaps])
   const certain = status === '401' ? 'WWW-Authenticate' : 'Retry-After'
-  return references([certain, 'Cache-Control', ...common.always], perhaps)
+  return references([certain, ...common.always], perhaps)
 }
 
-const ofProblems = ['Cache-Control', 'Retry-After', 'WWW-Authenticate', 'Allow'] as const
+const ofProblems = ['Retry-After', 'WWW-Authenticate', 'Allow'] as const
 
 /** Those of every answer. */
 function commonOf({ limited, crossOrigin }: Sender): Required<Sends> {
   return {
-    always: [...(limited ? ofLimits : []), ...(crossOrigin ? (['Vary'] as const) : [])],
+    always: ['Cache-Control', ...(limited ? ofLimits : []), ...(crossOrigin ? (['Vary'] as const) : [])],
     sometimes: crossOrigin ? ofCrossOrigin : [],
   }
 }

@@ -13,28 +13,51 @@ const contentSecurityPolicy = [
   "base-uri 'none'",
 ].join(';')
 
+/** The policy of answers that hold nothing for a browser to load. No page of another origin can frame them either. */
+const nothing = "default-src 'none';frame-ancestors 'none'"
+
 /**
- * The headers that every answer has (OWASP's list for services with few pages). They are the same for all, so they are
+ * The headers that answers have (OWASP's list for services with few pages). They are the same for all, so they are
  * made once: building them for each request cost more than reading a page of a list.
  */
-export function securityHeaders({ https }: { https: boolean }): (reply: FastifyReply) => void {
-  const headers = Object.entries({
+export interface SecurityHeaders {
+  /**
+   * Of every answer, those past the framework too, as names and values in turn. A handler whose answers may be kept sets
+   * `Cache-Control` by itself.
+   */
+  readonly common: readonly string[]
+  /** Puts the common headers on an answer, and those that speak to browsers unless it is for machines. */
+  readonly protect: (reply: FastifyReply, forMachines?: boolean) => void
+}
+
+export function securityHeaders({ https }: { https: boolean }): SecurityHeaders {
+  const forAll = Object.entries({
+    'cache-control': 'no-store',
+    'content-security-policy': nothing,
+    'x-content-type-options': 'nosniff',
+    ...(https && { 'strict-transport-security': 'max-age=31536000; includeSubDomains' }),
+  })
+  const forBrowsers = Object.entries({
     'content-security-policy': contentSecurityPolicy,
     'cross-origin-opener-policy': 'same-origin',
     'cross-origin-resource-policy': 'same-origin',
     'referrer-policy': 'no-referrer',
-    'x-content-type-options': 'nosniff',
-    ...(https && { 'strict-transport-security': 'max-age=31536000; includeSubDomains' }),
   })
-  return (reply) => {
-    for (const [name, value] of headers) reply.header(name, value)
+  // Of two values with one name the second one counts.
+  const all = [...new Map([...forAll, ...forBrowsers])]
+  return {
+    common: forAll.flat(),
+    protect(reply, forMachines = false) {
+      for (const [name, value] of forMachines ? forAll : all) reply.header(name, value)
+    },
   }
 }
 
 /** Puts them on every answer: before any other hook, since that may answer itself. */
-export function addSecurityHeaders(app: FastifyInstance, protect: (reply: FastifyReply) => void): void {
+export function addSecurityHeaders(app: FastifyInstance, headers: SecurityHeaders): void {
+  app.decorate('securityHeaders', headers)
   app.addHook('onRequest', (request, reply, done) => {
-    if (request.routeOptions.config.forMachines !== true) protect(reply)
+    headers.protect(reply, request.routeOptions.config.forMachines)
     done()
   })
 }
@@ -43,5 +66,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Called by programs only, and often: answered without the headers that speak to browsers. */
     forMachines?: boolean
+  }
+  interface FastifyInstance {
+    securityHeaders: SecurityHeaders
   }
 }

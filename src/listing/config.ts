@@ -1,8 +1,10 @@
-import type { Access } from '../http/principal.ts'
 import type { FieldType } from './field-types.ts'
 import type { FilterKind, PageStyle, RowAccess } from './list.ts'
 
 export type { Caller, RowAccess } from './list.ts'
+
+/** Who may read a list: everybody, signed-in users, or admins and API keys with its scope. */
+export type ListAccess = 'public' | 'user' | 'admin'
 
 /** The lists of the configuration module. */
 export interface ListingConfig {
@@ -82,8 +84,8 @@ export interface ListOptions<Name extends string = string> {
   expand?: Readonly<Record<string, ExpandOptions<NoInfer<Name>>>>
   /** Whether all of it can be had as a stream, at the path with `.csv` and `.ndjson` behind it. Default false. */
   exports?: boolean
-  /** Who may read it: everybody, whoever is signed in, or admins and API keys. Default `admin`. */
-  access?: Exclude<Access, 'session'>
+  /** Who may read it: everybody, signed-in users, or admins and API keys with the scope `lists:read`. Default `admin`. */
+  access?: ListAccess
   /**
    * Which rows a caller sees: fields and what they have to equal, a list of values, or null; `false` for none.
    * It is called for every request, and for one made-up caller at the start. Nobody is known to a public list.

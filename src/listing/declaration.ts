@@ -1,5 +1,5 @@
 import { ConfigurationError } from '../config/environment.ts'
-import type { ExpandOptions, FieldOptions, FilterOptions, List, ListingConfig } from './config.ts'
+import type { ExpandOptions, FieldOptions, FilterOptions, List, ListAccess, ListingConfig } from './config.ts'
 import { fieldTypes } from './field-types.ts'
 import { filterKinds } from './filters.ts'
 import { keysetTypes } from './keyset-cursor.ts'
@@ -10,7 +10,7 @@ const taken = new Set(['limit', 'page', 'cursor', 'sort', 'fields', 'expand', 'c
 const nameForm = /^[A-Za-z_][A-Za-z0-9_]{0,62}$/
 const pathForm = /^(?:\/[A-Za-z0-9_~-]+)+$/
 const styles = new Set(['cursor', 'offset', 'keyset'])
-const accesses = new Set(['public', 'user', 'admin'])
+const accesses: ReadonlySet<ListAccess> = new Set(['public', 'user', 'admin'])
 const counts = new Set(['exact', 'estimate', 'none'])
 /** Rows of a page that can be asked for, whatever a list declares. */
 const largestPage = 1_000

@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import { ConfigurationError } from '../config/environment.ts'
+import { ConfigurationError, type Configuration } from '../config/environment.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import type { Room } from '../http/room.ts'
 import { Cursors } from '../paging/cursor.ts'
@@ -8,7 +8,6 @@ import type { Log } from '../telemetry/log.ts'
 import { checkList } from './checking/check.ts'
 import type { ListingConfig } from './config.ts'
 import { readLists } from './declaration.ts'
-import { entityTags } from '../http/entity-tags.ts'
 import { Presentation } from './expansion.ts'
 import { createKeeper } from './kept/keeper.ts'
 import { Keeping } from './kept/keeping.ts'
@@ -19,11 +18,13 @@ import { posts } from './resources/posts.ts'
 import { products } from './resources/products.ts'
 import { users } from './resources/users.ts'
 import { listRoute } from './routes.ts'
+import { openStandbyReader } from './standby-reader.ts'
 import { createListReader } from './store.ts'
 import { writeRoutes } from './writing/routes.ts'
 
 export interface ListingParts {
   config: ListingConfig | undefined
+  configuration: Configuration
   database: Database
   keyring: Keyring
   clock: Clock
@@ -38,9 +39,10 @@ export interface ListingParts {
  * database contradicts, or whose path is another call's.
  */
 export function createListing(parts: ListingParts): Room {
-  const { config, database, keyring, clock, log, listedAdmins } = parts
+  const { config, configuration, database, keyring, clock, log, listedAdmins } = parts
   const declared = readLists(config)
-  const reader = createListReader(database)
+  const standby = database.engine === 'postgres' ? openStandbyReader(database) : undefined
+  const reader = standby ?? createListReader(database)
   const kept = new Map<string, KeptCounts>()
   const keepings: Keeping[] = []
   const keep = (list: ListDeclaration): void => {
@@ -51,7 +53,7 @@ export function createListing(parts: ListingParts): Room {
   const common = {
     pages: new Pages(database.engine, reader, new Cursors(keyring), kept),
     presentation: new Presentation(database.engine, reader),
-    tags: entityTags(database),
+    standby: standby && { reader: standby, maxAge: configuration.databaseReplicaMaxAge },
   }
   return {
     async routes(app) {

@@ -1,4 +1,6 @@
-import type { Access, Principal } from '../http/principal.ts'
+import type { Principal } from '../http/principal.ts'
+import type { Scope } from '../http/scopes.ts'
+import type { ListAccess } from './config.ts'
 import type { FieldType } from './field-types.ts'
 import type { TimeForm } from './stored-times.ts'
 
@@ -104,12 +106,12 @@ export interface ListDeclaration {
   /** Whether clients may ask for another count, for some of the fields, and for the page before a cursor. */
   choices: boolean
   expand: readonly Expansion[]
-  /** Whether what it shows may change without a write to the database: a view may look at the clock. */
-  live?: boolean
   /** Whether all of it can be had as one stream. */
   exports: boolean
   /** Who may read it. */
-  access: Exclude<Access, 'session'>
+  access: ListAccess
+  /** Of a list with the access `admin`: the scope that an API key needs; default `lists:read`. */
+  scope?: Scope
   /** In demo mode everybody may. */
   openInDemo: boolean
   where?: RowAccess

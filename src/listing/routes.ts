@@ -1,12 +1,11 @@
-import type { FastifyRequest } from 'fastify'
-import { hash } from 'node:crypto'
 import { Readable } from 'node:stream'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { App } from '../http/app.ts'
 import { acceptedCoding, encodeStream } from '../http/content-coding.ts'
-import type { EntityTags } from '../http/entity-tags.ts'
+import type { Access } from '../http/principal.ts'
 import type { Sends } from '../http/response-headers.ts'
-import { cacheRules, sendTagged, taggedSends } from '../http/tagged-answer.ts'
+import { cacheRules, sendTagged, taggedSends, type Answer } from '../http/tagged-answer.ts'
 import { answerOf } from './envelope.ts'
 import type { Presentation } from './expansion.ts'
 import { exportFormats, exportRows, type ExportFormat } from './export.ts'
@@ -14,9 +13,9 @@ import type { Item } from './items.ts'
 import type { ListDeclaration } from './list.ts'
 import type { Pages } from './page.ts'
 import { queriesOf } from './queries.ts'
-import { readQuery, type Parameters } from './query.ts'
-import { readRowAccess } from './row-access.ts'
+import { readQuery, type Parameters, type Query } from './query.ts'
 import { answerSchema, querySchema, rowParameters } from './schema.ts'
+import type { StandbyReader } from './standby-reader.ts'
 import type { Row } from './store.ts'
 
 /** Changes items before they are shown, by what their own table does not hold. Made once for each answer. */
@@ -25,11 +24,14 @@ export type Revision = () => Promise<(item: Item) => Item>
 export interface ListRouteParts {
   pages: Pages
   presentation: Presentation
-  tags: EntityTags
+  /** Where lists are read on a standby, and how many milliseconds they may be behind. */
+  standby?: { reader: StandbyReader; maxAge: number } | undefined
 }
 
-/** To be raised when the same rows are shown otherwise: answers that clients have kept are then read anew. */
-const presentationVersion = 1
+const listSends: Sends = {
+  ...taggedSends,
+  sometimes: [...(taggedSends.sometimes ?? []), 'Postern-Data-Age'],
+}
 
 /** Exports of one address in a minute. */
 const exportsPerMinute = 30
@@ -41,7 +43,7 @@ const exportSends: Sends = {
 
 /** Declares `GET` of one list, and of its exports. */
 export function listRoute(app: App, list: ListDeclaration, parts: ListRouteParts, revision?: Revision): void {
-  const { pages, presentation, tags } = parts
+  const { pages, presentation } = parts
   const { path, access, openInDemo } = list
   const schema = {
     tags: ['lists'],
@@ -49,23 +51,43 @@ export function listRoute(app: App, list: ListDeclaration, parts: ListRouteParts
     querystring: querySchema(list),
     response: { 200: answerSchema(list), 304: Type.Null({ description: 'Not changed since If-None-Match' }) },
   }
-  // An answer is another one, too, when the list is declared otherwise.
-  const declared = hash('sha256', JSON.stringify([list, String(list.where), presentationVersion]))
   const queries = queriesOf(list)
-  app.get(path, { config: { access, openInDemo, sends: taggedSends }, schema }, async (request, reply) => {
+  const answer = async (query: Query): Promise<Answer> => {
+    const page = await pages.read(query)
+    const present = await presentation.of(page.query, page.rows)
+    const revise = await revision?.()
+    return answerOf(page, revise ? (row: Row) => revise(present(row)) : present)
+  }
+  const config = { access: accessOf(list), openInDemo, sends: listSends }
+  app.get(path, { config, schema }, async (request, reply) => {
     cacheRules(reply, access === 'public')
-    const question = questionOf(list, declared, request)
-    // What changes items is not of this database alone.
-    const early = revision === undefined && !list.live
-    return sendTagged(request, reply, { tags, question, early }, async () => {
-      const { url, query: parameters, principal: caller } = request
-      const page = await pages.read(queries({ url, parameters: parameters as Parameters, caller }))
-      const present = await presentation.of(page.query, page.rows)
-      const revise = await revision?.()
-      return answerOf(page, revise ? (row: Row) => revise(present(row)) : present)
-    })
+    const { url, query: parameters, principal: caller } = request
+    const query = queries({ url, parameters: parameters as Parameters, caller })
+    return sendTagged(request, reply, await readOnStandby(parts.standby, request, reply, () => answer(query)))
   })
   if (list.exports) for (const format of ['ndjson', 'csv'] as const) exportRoute(app, list, parts, format)
+}
+
+/** On the standby, where there is one and the request allows an answer that is behind. Tells by how much it is. */
+async function readOnStandby<T>(
+  standby: ListRouteParts['standby'],
+  { headers }: FastifyRequest,
+  reply: FastifyReply,
+  read: () => Promise<T>,
+): Promise<T> {
+  if (!standby) return read()
+  const maxAge = Math.min(standby.maxAge, oldestWanted(headers['cache-control']))
+  const { result, age } = await standby.reader.reading(maxAge, read)
+  // Rounded up: it is not to promise too much.
+  reply.header('postern-data-age', (Math.ceil(age / 10) / 100).toFixed(2))
+  return result
+}
+
+/** Milliseconds that an answer may be old by the request's Cache-Control (RFC 9111, section 5.2.1). */
+function oldestWanted(cacheControl = ''): number {
+  if (/(?:^|[\s,])no-(?:cache|store)(?:$|[\s,])/i.test(cacheControl)) return 0
+  const seconds = /(?:^|[\s,])max-age=(\d{1,9})(?:$|[\s,])/i.exec(cacheControl)?.[1]
+  return seconds === undefined ? Number.POSITIVE_INFINITY : Number(seconds) * 1_000
 }
 
 function exportRoute(app: App, list: ListDeclaration, parts: ListRouteParts, format: ExportFormat): void {
@@ -77,7 +99,12 @@ function exportRoute(app: App, list: ListDeclaration, parts: ListRouteParts, for
     querystring: Type.Object(rowParameters(list)),
     response: { 200: { description: 'A stream', content } },
   }
-  const config = { access, openInDemo, rateLimit: { max: exportsPerMinute }, sends: exportSends }
+  const config = {
+    access: accessOf(list),
+    openInDemo,
+    rateLimit: { max: exportsPerMinute },
+    sends: exportSends,
+  }
   app.get(`${path}.${format}`, { config, schema }, async (request, reply) => {
     const query = readQuery(list, request.query as Parameters, request.principal)
     const coding = acceptedCoding(request.headers['accept-encoding'])
@@ -94,8 +121,6 @@ function exportRoute(app: App, list: ListDeclaration, parts: ListRouteParts, for
   })
 }
 
-/** What decides about an answer, besides the data. */
-function questionOf(list: ListDeclaration, declared: string, { url, principal }: FastifyRequest): string {
-  const whose = list.where ? JSON.stringify(readRowAccess(list, principal)) : ''
-  return `${declared} ${whose} ${url}`
+function accessOf({ access, scope = 'lists:read' }: ListDeclaration): Access {
+  return access === 'admin' ? { scope } : access
 }

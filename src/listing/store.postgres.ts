@@ -10,7 +10,11 @@ const mostKept = 200
 /** SQLSTATE feature_not_supported: "cached plan must not change result type". */
 const staleStatement = '0A000'
 
-export function postgresReader({ pool, rows }: PostgresDatabase): ListReader {
+export function postgresReader({
+  pool,
+  rows,
+  lists,
+}: Pick<PostgresDatabase, 'pool' | 'rows' | 'lists'>): ListReader {
   const uses = new WeakMap<Plan, number>()
   const kept = new Set<string>()
 
@@ -73,7 +77,7 @@ export function postgresReader({ pool, rows }: PostgresDatabase): ListReader {
   return {
     read: (plan, values, wanted) =>
       wanted
-        ? queryWhile(wanted, plan.sql, valuesFor(plan, values))
+        ? lists(() => queryWhile(wanted, plan.sql, valuesFor(plan, values)))
         : query(plan.sql, valuesFor(plan, values), keeps(plan) ? plan.name : undefined),
     async estimate(plan, values) {
       const counted = plan.sql.replace('count(*) as total', '1')

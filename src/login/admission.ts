@@ -1,6 +1,6 @@
 import type { AccountEvents, AccountEventType } from '../accounts/account-events.ts'
 import type { Audit, AuditEntry, AuditOrigin } from '../accounts/audit.ts'
-import type { ProvidedIdentity, Users } from '../accounts/users.ts'
+import { IssuerMismatch, type ProvidedIdentity, type Users } from '../accounts/users.ts'
 import type { Tx } from '../storage/database.ts'
 import { SignInFailure } from './failures.ts'
 import type { HookName, Hooks } from './hooks.ts'
@@ -47,9 +47,11 @@ export class Admission {
     this.#tokens = parts.tokens
   }
 
-  /** The user that the identity links to; a new one when there is none. @throws SignInFailure `account-blocked` */
+  /** The user that the identity links to; a new one when there is none. @throws SignInFailure `account-blocked`, `issuer-changed` */
   async recognise(tx: Tx, identity: ProvidedIdentity): Promise<Arrival> {
-    const { userId, created, blocked } = await this.#users.findOrCreate(tx, identity)
+    const { userId, created, blocked } = await this.#users
+      .findOrCreate(tx, identity)
+      .catch((error: unknown) => refuseOtherIssuer(error, identity))
     if (blocked)
       throw new SignInFailure('account-blocked', undefined, { userId, providerId: identity.providerId })
     return { userId, created }
@@ -75,7 +77,9 @@ export class Admission {
 
   /** The same for an identity that was linked. @throws SignInFailure `identity-taken`, or what a hook says. */
   async link(tx: Tx, userId: string, vouched: Vouched, visit: Visit): Promise<boolean> {
-    const linked = await this.#users.link(tx, userId, vouched.identity)
+    const linked = await this.#users
+      .link(tx, userId, vouched.identity)
+      .catch((error: unknown) => refuseOtherIssuer(error, vouched.identity))
     if (linked === 'taken') {
       const { providerId } = vouched.identity
       throw new SignInFailure('identity-taken', undefined, { providerId })
@@ -106,4 +110,13 @@ export class Admission {
     })
     return (await this.#events.emit(tx, event, user, vouched.identity)) || emitted > 0
   }
+}
+
+/**
+ * A provider's name must not lead to the accounts of another server that it is pointed at later (OpenID Connect Core,
+ * section 5.7: `sub` is unique only within its issuer).
+ */
+function refuseOtherIssuer(error: unknown, { providerId }: ProvidedIdentity): never {
+  if (!(error instanceof IssuerMismatch)) throw error
+  throw new SignInFailure('issuer-changed', error, { userId: error.userId, providerId })
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { AuditOrigin } from '../accounts/audit.ts'
 import type { Family, Refused, RefreshTokens } from '../accounts/refresh-tokens.ts'
+import type { Authentication } from '../accounts/authentication.ts'
 import { keptUserAgent } from '../accounts/sessions.ts'
 import type { Clock } from '../clock.ts'
 import { equalBytes, hashToken, newToken } from '../crypto/tokens.ts'
@@ -18,6 +19,7 @@ export interface CodeOwner {
   provider: string
   address: string
   userAgent: string | undefined
+  authentication: Authentication
 }
 
 export interface Exchange {
@@ -55,7 +57,9 @@ export class AuthorizationCodes {
         provider: user.provider,
         address: user.address,
         user_agent: keptUserAgent(user.userAgent),
-        authenticated_at: now,
+        authenticated_at: user.authentication.at,
+        acr: user.authentication.acr,
+        amr: user.authentication.amr,
         expires_at: now + lifetime,
         used_at: null,
         family_id: null,
@@ -96,10 +100,18 @@ export class AuthorizationCodes {
         row.redirect_uri === redirectUri &&
         rightVerifier
       if (!right || (await this.#isBlocked(tx, row.user_id))) return { refused: true, userId: row.user_id }
-      const family = { familyId, userId: row.user_id, clientId, authenticatedAt: row.authenticated_at }
-      const { provider, address, user_agent: userAgent } = row
-      const refreshToken = await this.#refreshTokens.begin(tx, { ...family, provider, address, userAgent })
-      return { family, refreshToken }
+      const { user_id: userId, provider, address, user_agent: userAgent, acr, amr } = row
+      const authentication = { at: row.authenticated_at, acr, amr }
+      const refreshToken = await this.#refreshTokens.begin(tx, {
+        familyId,
+        userId,
+        clientId,
+        provider,
+        address,
+        userAgent,
+        authentication,
+      })
+      return { family: { familyId, userId, clientId, authenticatedAt: authentication.at }, refreshToken }
     })
   }
 

@@ -58,6 +58,7 @@ export async function finishSignIn(
         state: answer.state,
         verifier: taken.verifier,
         nonce: nonce ?? undefined,
+        reauthenticationAskedAt: flow.reauthentication_asked_at ?? undefined,
         givenName: answer.name,
       })
       .catch(providerFailure)
@@ -90,6 +91,7 @@ const appErrors: Partial<Record<FailureCode, string>> = {
   'access-denied': 'access_denied',
   'account-blocked': 'access_denied',
   'account-not-admitted': 'access_denied',
+  'issuer-changed': 'access_denied',
   refused: 'access_denied',
   'provider-unavailable': 'temporarily_unavailable',
   unavailable: 'temporarily_unavailable',
@@ -137,6 +139,7 @@ export function codeOf(error: unknown): FailureCode {
     cause?: unknown
   }
   if (name === 'AccountNotAdmitted') return 'account-not-admitted'
+  if (name === 'ReauthenticationUnproven') return 'reauthentication-unproven'
   const answered = status ?? (cause instanceof Response ? cause.status : 0)
   if (answered >= 500 || answered === 429) return 'provider-unavailable'
   if (name === 'ResponseBodyError' || name === 'ProfileRefused' || name === 'WWWAuthenticateChallengeError')

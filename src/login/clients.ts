@@ -74,13 +74,15 @@ export class Clients {
 export function faultsOfClients(clients: readonly ClientConfig[]): string[] {
   const faults: string[] = []
   const seen = new Set<string>()
-  for (const { id, redirectUris, admin, audience } of clients) {
+  for (const { id, redirectUris, admin, managesSessions, audience } of clients) {
     if (id === '' || seen.has(id))
       faults.push(`login.clients: the id ${JSON.stringify(id)} is empty or there twice`)
     seen.add(id)
     if (redirectUris.length === 0) faults.push(`login.clients: ${id} has no redirectUris`)
     if (admin !== undefined && typeof admin !== 'boolean')
       faults.push(`login.clients: admin of ${id} is neither true nor false`)
+    if (managesSessions !== undefined && typeof managesSessions !== 'boolean')
+      faults.push(`login.clients: managesSessions of ${id} is neither true nor false`)
     const audiences: readonly unknown[] = Array.isArray(audience) ? audience : [audience]
     const isName = (name: unknown): boolean => typeof name === 'string' && name !== ''
     if (audience !== undefined && (audiences.length === 0 || !audiences.every(isName)))

@@ -33,6 +33,8 @@ export interface ProviderConfig {
   authParams?: Readonly<Record<string, string>> | undefined
   tokenAuth?: TokenAuth | undefined
   pkce?: boolean | undefined
+  /** Whether it can be asked to authenticate a person anew and its id_token proves that it did. */
+  provesAuthentication?: boolean | undefined
   /** What only its preset has, by the names of the environment: `{ TENANT: 'organizations' }`. */
   settings?: Readonly<Record<string, string | undefined>> | undefined
 }

@@ -18,6 +18,10 @@ export const failures = {
   'identity-taken': 'This identity belongs to another account here, so nothing was linked.',
   'reauthentication-needed':
     'Please sign in again: identities can be linked and unlinked only shortly after a sign-in. Then do it once more.',
+  'reauthentication-unproven':
+    'The identity provider did not show that you signed in there again just now. Sign out there and try again; if it goes on, tell the operator the number below.',
+  'issuer-changed':
+    'This account belongs to another server of the identity provider than the one that is configured now. Tell the operator the number below.',
   'session-changed':
     'You were signed out, or signed in as somebody else, while the identity was being linked. Please sign in and link it again.',
   unavailable: 'The service cannot sign anybody in at the moment. Please try again in a minute.',

@@ -25,7 +25,7 @@ export async function formPostRoute(app: App, providers: ReadonlyMap<string, Pro
     scope.post(
       '/auth/:provider/callback',
       {
-        config: { access: 'public', rateLimit: { max: 300 } },
+        config: { access: 'public', rateLimit: { max: 300, together: true } },
         schema: {
           tags: ['sign-in'],
           summary: 'The answer of a provider that sends a form: led on to the same address as a GET',

@@ -98,6 +98,7 @@ export function createLogin(parts: LoginParts): Login {
         audit,
         refusals,
         recentSignIn: accounts.recentSignIn,
+        acrValues: configuration.adminAcrValues,
         baseUrl,
         demo,
         count,
@@ -177,6 +178,7 @@ function resolveBuiltIn({
     pkce: true,
     nonce: true,
     tokenAuth: undefined,
+    provesAuthentication: true,
     authParams: {},
     quirks: {},
     own: () => '',
@@ -188,5 +190,6 @@ function resolveBuiltIn({
     tokenUrl: undefined,
     profileUrl: undefined,
     jwksUrl: undefined,
+    issuerName: `built-in:${name}`,
   }
 }

@@ -1,4 +1,5 @@
 import type { TokenEndpointResponse, TokenEndpointResponseHelpers } from 'openid-client'
+import type { Authentication } from '../accounts/authentication.ts'
 import type { ProvidedIdentity } from '../accounts/users.ts'
 import { storable, type ProfileDocument } from './profile.ts'
 
@@ -13,9 +14,10 @@ export interface IssuedTokens {
   scope: string | undefined
 }
 
-/** A provider's answer to a sign-in: who it is, the whole profile as it came, and the tokens for the provider's API. */
+/** A provider's answer to a sign-in: who it is, how they were authenticated, the whole profile as it came, and the tokens for the provider's API. */
 export interface Vouched {
   identity: ProvidedIdentity
+  authentication: Authentication
   profile: ProfileDocument
   tokens: IssuedTokens
 }

@@ -16,10 +16,20 @@ export interface LoginPage {
   demo: boolean
 }
 
+/** After these the provider is asked to authenticate the person anew. */
+const anew: ReadonlySet<string> = new Set<FailureCode>([
+  'reauthentication-needed',
+  'reauthentication-unproven',
+])
+
 /** GET /login: a button per provider, and in words what went wrong before. Without script and inline style. */
 export function loginPage(page: LoginPage): string {
   const { providers, signedInAs, error, returnTo, demo } = page
-  const query = returnTo === undefined ? '' : `?return_to=${encodeURIComponent(returnTo)}`
+  const parameters = new URLSearchParams({
+    ...(error !== undefined && anew.has(error) && { reauthenticate: 'true' }),
+    ...(returnTo !== undefined && { return_to: returnTo }),
+  })
+  const query = parameters.size === 0 ? '' : `?${parameters.toString()}`
   const buttons = providers.map(
     ({ name, label, icon }) =>
       `<a class="button wide" rel="nofollow" href="/auth/${encodeURIComponent(name)}${escapeHtml(query)}"><img class="icon" src="${escapeHtml(icon)}" alt=""> Continue with ${escapeHtml(label)}</a>`,

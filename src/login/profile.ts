@@ -48,7 +48,7 @@ function addressIn({ emails, email, email_verified: emailVerified }: ProfileDocu
 }
 
 /** @throws UnusableProfile when the id is neither a text of 1 to 255 characters nor a number. */
-export function toIdentity(provider: string, raw: RawProfile): ProvidedIdentity {
+export function toIdentity(provider: string, raw: RawProfile): Omit<ProvidedIdentity, 'issuer'> {
   const id = typeof raw.id === 'number' ? String(raw.id) : raw.id
   if (typeof id !== 'string' || id.length === 0 || id.length > 255 || id !== storable(id)) {
     throw new UnusableProfile('the profile has no usable id')

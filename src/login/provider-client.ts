@@ -1,8 +1,16 @@
 import type { AuthorizationCodeGrantChecks, Configuration } from 'openid-client'
+import type { Authentication } from '../accounts/authentication.ts'
 import type { Clock } from '../clock.ts'
+import { readAuthentication } from './authentication.ts'
 import { checkDiscoveredIssuer, checkKnownIssuer, type AnswerOrigin } from './answer-issuer.ts'
 import { issuedTokens, type IssuedTokens, type Vouched } from './issued-tokens.ts'
-import { joinProfiles, parseProfile, readStandardProfile, toIdentity } from './profile.ts'
+import {
+  joinProfiles,
+  parseProfile,
+  readStandardProfile,
+  toIdentity,
+  type ProfileDocument,
+} from './profile.ts'
 import { AccountNotAdmitted, ProfileRefused } from './provider-failures.ts'
 import { ProviderServers, type ProviderServer } from './provider-server.ts'
 import type { ProfileSource } from './providers/preset.ts'
@@ -10,12 +18,29 @@ import type { OAuthProvider, OpenIdProvider, ResolvedProvider } from './provider
 import { redeemIdToken } from './redeem.ts'
 import type { ProviderFetch } from './token-exchange.ts'
 
+/**
+ * Seconds. With `max_age` an id_token must hold `auth_time` (OpenID Connect Core, section 3.1.2.1); one that nobody
+ * exceeds asks nobody to authenticate anew.
+ */
+const longestAge = '31536000'
+
 export interface AuthorizationRequest {
   redirectUri: string
   state: string
   /** The PKCE challenge, S256. */
   challenge: string | undefined
   nonce: string | undefined
+  /** What the provider is asked for beyond a plain sign-in. */
+  demands?: AuthenticationDemands | undefined
+}
+
+export interface AuthenticationDemands {
+  /** To authenticate the person anew, however fresh their session there is. */
+  anew: boolean
+  /** To authenticate them by a second factor too. */
+  secondFactor: boolean
+  /** By one of these (`acr_values`); empty leaves it to the provider. */
+  acrValues: readonly string[]
 }
 
 export interface AuthorizationAnswer {
@@ -24,6 +49,8 @@ export interface AuthorizationAnswer {
   state: string
   verifier: string | undefined
   nonce: string | undefined
+  /** When the provider was asked to authenticate the person anew, in milliseconds. */
+  reauthenticationAskedAt?: number | undefined
   /** The name that came with the answer itself, from providers that send it so. */
   givenName?: string | undefined
 }
@@ -41,19 +68,24 @@ export interface ProviderClientParts {
 export class ProviderClient {
   readonly provider: ResolvedProvider
   readonly #servers: ProviderServers
+  readonly #clock: Clock
 
   constructor({ timeout = 5, ...parts }: ProviderClientParts) {
     this.provider = parts.provider
+    this.#clock = parts.clock
     this.#servers = new ProviderServers({ ...parts, timeout })
   }
 
   /** Where the browser is sent. @throws when the provider cannot be discovered. */
-  async authorizationUrl({ redirectUri, state, challenge, nonce }: AuthorizationRequest): Promise<URL> {
+  async authorizationUrl(request: AuthorizationRequest): Promise<URL> {
+    const { redirectUri, state, challenge, nonce, demands } = request
     const { buildAuthorizationUrl } = await import('openid-client')
     const { configuration } = await this.#servers.current()
-    const { scope, authParams } = this.provider
+    const { scope, authParams, provesAuthentication } = this.provider
     return buildAuthorizationUrl(configuration, {
+      ...(provesAuthentication && { max_age: longestAge }),
       ...authParams,
+      ...(demands && demandParameters(this.provider, demands)),
       redirect_uri: redirectUri,
       ...(scope !== '' && { scope }),
       state,
@@ -115,7 +147,8 @@ export class ProviderClient {
       token: tokens.access_token,
       answer,
     })
-    return { identity, profile: document, tokens: issuedTokens(tokens) }
+    const authentication = this.#authentication(claims, answer)
+    return { identity, authentication, profile: document, tokens: issuedTokens(tokens) }
   }
 
   async #oauthIdentity(
@@ -135,7 +168,14 @@ export class ProviderClient {
     const document = parseProfile(await response.text())
     const source = { claims: {}, document, profileUrl: provider.profileUrl }
     const identity = await this.#read(source, configuration, { token, answer })
-    return { identity, profile: document, tokens: issuedTokens(tokens) }
+    const authentication = this.#authentication({}, answer)
+    return { identity, authentication, profile: document, tokens: issuedTokens(tokens) }
+  }
+
+  #authentication(claims: ProfileDocument, { reauthenticationAskedAt }: AuthorizationAnswer): Authentication {
+    const { provesAuthentication: provable } = this.provider
+    const now = this.#clock.now()
+    return readAuthentication(claims, { now, provable, askedAt: reauthenticationAskedAt })
   }
 
   async #read(
@@ -150,11 +190,21 @@ export class ProviderClient {
       givenName: answer.givenName,
       readMore: (url) => this.#readMore(configuration, token, url),
     })
-    if (raw) return toIdentity(name, raw)
+    const issuer = this.#issuerOf(source.claims)
+    if (raw) return { ...toIdentity(name, raw), issuer }
     const standard = readStandardProfile(source.document)
     // The subject of the verified id_token is who signed in, whatever else the profile calls an id.
     const { sub } = source.claims
-    return toIdentity(name, sub === undefined ? standard : { ...standard, id: sub })
+    return { ...toIdentity(name, sub === undefined ? standard : { ...standard, id: sub }), issuer }
+  }
+
+  /** Who vouches for the identity: the issuer of the verified id_token, unless the provider says how it is known. */
+  #issuerOf({ iss }: ProfileDocument): string {
+    const { provider } = this
+    if (provider.kind === 'oauth') return provider.identityIssuer
+    const { issuerName, quirks } = provider
+    const named = String(iss)
+    return issuerName ?? quirks.identityIssuer?.(named) ?? named
   }
 
   async #readMore(configuration: Configuration, token: string, url: string): Promise<unknown> {
@@ -172,6 +222,22 @@ export class ProviderClient {
     const { fetchProtectedResource } = await import('openid-client')
     const headers = new Headers({ accept: 'application/json' })
     return fetchProtectedResource(configuration, token, url, method, null, headers)
+  }
+}
+
+/**
+ * How a provider is asked to authenticate a person anew (OpenID Connect Core, section 3.1.2.1), in the standard's words
+ * and in those of its own. `prompt` of the configuration would keep it from that.
+ */
+function demandParameters(
+  { provesAuthentication, quirks }: ResolvedProvider,
+  demands: AuthenticationDemands,
+): Record<string, string> {
+  const { anew, acrValues } = demands
+  return {
+    ...(anew && provesAuthentication && { prompt: 'login', max_age: '0' }),
+    ...(acrValues.length > 0 && { acr_values: acrValues.join(' ') }),
+    ...quirks.demandParams?.(demands),
   }
 }
 

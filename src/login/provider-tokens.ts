@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { IdentityKey } from '../accounts/roles.ts'
 import { sleep, type Clock } from '../clock.ts'
-import type { Keyring } from '../crypto/keyring.ts'
+import type { Keyring, SealContext } from '../crypto/keyring.ts'
+import { sealedColumns } from '../crypto/sealed-columns.ts'
 import type { Database, Tx } from '../storage/database.ts'
 import type { ProviderTokensTable } from '../storage/tables.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -136,7 +137,7 @@ export class ProviderTokens {
     ) {
       const now = await this.#read(keyOf(row))
       if (!now) return undefined
-      const changed = !Buffer.from(now.access_token).equals(row.access_token)
+      const changed = now.updated_at !== row.updated_at
       if (changed || !this.#isStale(now)) return this.#open(now, 'access_token')
       if (now.claim === null) break
     }
@@ -151,8 +152,9 @@ export class ProviderTokens {
         .set({ claim, claimed_until: now + claimTime })
         .where('provider', '=', row.provider)
         .where('provider_id', '=', row.provider_id)
-        // What was read must still be there: a refresh that ended meanwhile has used the refresh token up.
-        .where('access_token', '=', row.access_token)
+        // What was read must still be there: a refresh that ended meanwhile has used the refresh token up. The sealed bytes
+        // do not tell, since `postern keys reseal` changes them.
+        .where('updated_at', '=', row.updated_at)
         .where((eb) => eb.or([eb('claimed_until', 'is', null), eb('claimed_until', '<=', now)]))
         .executeTakeFirst(),
     )
@@ -193,7 +195,7 @@ export class ProviderTokens {
   #seal(key: IdentityKey, tokens: IssuedTokens) {
     const now = this.#clock.now()
     const seal = (token: string, column: Column): Uint8Array =>
-      this.#keyring.seal(token, contextOf(key, column))
+      this.#keyring.seal(token, contextOf({ provider: key.provider, provider_id: key.providerId }, column))
     const { accessToken, refreshToken, expiresIn, scope } = tokens
     return {
       access_token: seal(accessToken, 'access_token'),
@@ -207,7 +209,7 @@ export class ProviderTokens {
   }
 
   #open(row: ProviderTokensTable, column: Column): string {
-    return this.#keyring.open(row[column]!, contextOf(keyOf(row), column)).toString()
+    return this.#keyring.open(row[column]!, contextOf(row, column)).toString()
   }
 }
 
@@ -218,8 +220,9 @@ const keyOf = (row: ProviderTokensTable): IdentityKey => ({
   providerId: row.provider_id,
 })
 
-function contextOf({ provider, providerId }: IdentityKey, column: Column): string {
-  return `provider_tokens:${JSON.stringify([provider, providerId])}:${column}`
+function contextOf(row: Pick<ProviderTokensTable, 'provider' | 'provider_id'>, column: Column): SealContext {
+  const { providerAccessToken, providerRefreshToken } = sealedColumns
+  return (column === 'access_token' ? providerAccessToken : providerRefreshToken).context(row)
 }
 
 async function update(

@@ -7,6 +7,7 @@ import { acceptForms, neverStored } from '../accounts/routes.ts'
 import { Problem } from '../errors.ts'
 import type { App } from '../http/app.ts'
 import { clientIp } from '../http/client-address.ts'
+import { repeatedParameter } from '../http/query-string.ts'
 import { insistOnBaseUrl } from './canonical-host.ts'
 import { codeOf, finishSignIn, isOwnFault, isStorageFault } from './callback.ts'
 import type { Clients } from './clients.ts'
@@ -14,7 +15,7 @@ import { describeCause, SignInFailure } from './failures.ts'
 import type { FlowCookie } from './flow-cookie.ts'
 import type { Flows, Intent } from './flows.ts'
 import { leavingPage } from './page.ts'
-import type { ProviderClient } from './provider-client.ts'
+import type { AuthenticationDemands, ProviderClient } from './provider-client.ts'
 import type { RefusalMessages } from './refusal-messages.ts'
 import { safeReturnTo } from './return-to.ts'
 import type { SignIn } from './sign-in.ts'
@@ -29,6 +30,8 @@ export interface LoginRoutesParts {
   audit: Audit
   refusals: RefusalMessages
   recentSignIn: RecentSignIn
+  /** What a sign-in with a second factor asks for: `ADMIN_ACR_VALUES`. */
+  acrValues: readonly string[]
   baseUrl: () => string
   demo: boolean
   /** Counts how sign-ins end. */
@@ -42,7 +45,7 @@ const ReturnTo = Type.Optional(
 )
 const App = (description: string) => Type.Optional(Type.String({ description: `For apps: ${description}` }))
 /** Calls of one address in a minute. */
-const rateLimit = { max: 300 }
+const rateLimit = { max: 300, together: true } as const
 /**
  * One sign-in comes back once: whoever sends its state again and again is guessing something else. It is read as the
  * callback reads it: the parser of all queries leaves out what comes after many others.
@@ -54,7 +57,7 @@ const perFlow = {
 
 /** GET /auth/{provider}, its callback, and linking. */
 export async function loginRoutes(app: App, parts: LoginRoutesParts): Promise<void> {
-  const { providers, clients, flowCookie, sessionCookie, baseUrl } = parts
+  const { providers, clients, flowCookie, sessionCookie, acrValues, baseUrl } = parts
 
   const providerOf = (name: string): ProviderClient => {
     const client = providers.get(name)
@@ -82,18 +85,36 @@ export async function loginRoutes(app: App, parts: LoginRoutesParts): Promise<vo
             code_challenge: App('the S256 challenge (RFC 7636)'),
             code_challenge_method: App('S256'),
             state: App('comes back with the code'),
+            reauthenticate: Type.Optional(
+              Type.String({
+                description:
+                  '`true`: the provider is asked to authenticate the person anew, and has to prove it where it can',
+              }),
+            ),
+            second_factor: Type.Optional(
+              Type.String({
+                description: '`true`: the same, with `acr_values` of `ADMIN_ACR_VALUES`; for admins',
+              }),
+            ),
           }),
           response: { 303: Type.Null() },
         },
       },
       async (request, reply) => {
         const client = providerOf(request.params.provider)
+        const repeated = repeatedParameter(queryOf(request))
+        if (repeated !== undefined)
+          throw new Problem('invalid-parameter', {
+            parameter: repeated,
+            detail: 'It came more than once; send each parameter once (RFC 6749, section 3.1).',
+          })
         const query = request.query as Record<string, string | undefined>
         const returnTo = safeReturnTo(query['return_to'], baseUrl())
         const url = await begin(request, reply, client, {
           purpose: 'login',
           returnTo,
           app: clients.read(query),
+          demands: readDemands(query, acrValues),
         })
         return url === undefined ? reply : reply.redirect(url.href, 303)
       },
@@ -167,8 +188,9 @@ export async function loginRoutes(app: App, parts: LoginRoutesParts): Promise<vo
         if (userId === undefined || sessionId === undefined) throw new Problem('not-signed-in')
         const returnTo = safeReturnTo(request.query.return_to, baseUrl())
         const inPage = request.headers['sec-fetch-dest'] === 'document'
-        if (!(await parts.recentSignIn.check(request, 'identity.link_failed', client.provider.name))) {
-          if (!inPage) throw new Problem('reauthentication-needed')
+        const problem = await parts.recentSignIn.check(request, 'identity.link_failed', client.provider.name)
+        if (problem) {
+          if (!inPage) throw problem
           const query = new URLSearchParams({ error: 'reauthentication-needed', return_to: returnTo })
           return reply.redirect(`/login?${query.toString()}`, 303)
         }
@@ -242,6 +264,22 @@ export async function loginRoutes(app: App, parts: LoginRoutesParts): Promise<vo
     }
     return `/login?${query.toString()}`
   }
+}
+
+/** What the sign-in is to ask the provider for. */
+function readDemands(
+  query: Readonly<Record<string, string | undefined>>,
+  acrValues: readonly string[],
+): AuthenticationDemands | undefined {
+  const secondFactor = isWanted('second_factor', query['second_factor'])
+  if (!isWanted('reauthenticate', query['reauthenticate']) && !secondFactor) return undefined
+  return { anew: true, secondFactor, acrValues: secondFactor ? acrValues : [] }
+}
+
+function isWanted(parameter: string, value: string | undefined): boolean {
+  if (value !== undefined && value !== 'true' && value !== 'false')
+    throw new Problem('invalid-parameter', { parameter, detail: 'Send `true` or `false`.' })
+  return value === 'true'
 }
 
 /** As it was sent, without the question mark. */

@@ -63,7 +63,9 @@ export class SignIn {
       if (sessionToken !== undefined) await this.#sessions.revokeToken(tx, sessionToken)
       const { address, userAgent } = origin
       const { userId } = arrival
-      const begun = await this.#sessions.begin(tx, { userId, provider, address, userAgent })
+      const { authentication } = vouched
+      const session = { userId, provider, address, userAgent, authentication }
+      const begun = await this.#sessions.begin(tx, session)
       const visit = { origin, client: undefined, target: `session:${begun.id}` }
       return [await this.#admission.welcome(tx, arrival, vouched, visit), begun] as const
     })
@@ -83,7 +85,9 @@ export class SignIn {
     const { address, userAgent } = origin
     const [emitted, code] = await this.#database.transaction(async (tx) => {
       const arrival = await this.#admission.recognise(tx, vouched.identity)
-      const code = await this.#codes.issue(tx, app, { userId: arrival.userId, provider, address, userAgent })
+      const { userId } = arrival
+      const owner = { userId, provider, address, userAgent, authentication: vouched.authentication }
+      const code = await this.#codes.issue(tx, app, owner)
       const visit = { origin, client, target: `app:${client}` }
       return [await this.#admission.welcome(tx, arrival, vouched, visit), code] as const
     })

@@ -9,6 +9,7 @@ import type { App } from '../http/app.ts'
 import { toProblem } from '../http/problem-details.ts'
 import type { AuthorizationCodes } from './authorization-codes.ts'
 import type { Clients } from './clients.ts'
+import { acceptJsonWithoutRepetition } from './token-body.ts'
 
 export interface TokenRoutesParts {
   clients: Clients
@@ -57,6 +58,7 @@ export async function tokenRoutes(
   await app.register(async (scope: App) => {
     neverStored(scope)
     acceptForms(scope)
+    acceptJsonWithoutRepetition(scope)
     scope.addHook('onRequest', async (request, reply) => allowOrigin(clients, request, reply))
 
     scope.options(
@@ -79,7 +81,7 @@ export async function tokenRoutes(
         config: {
           access: 'public',
           ownOrigins: true,
-          rateLimit: { max: 300 },
+          rateLimit: { max: 300, together: true },
           sends: { always: ['Vary'], sometimes: ['Access-Control-Allow-Origin'] },
         },
         schema: {
@@ -97,7 +99,8 @@ export async function tokenRoutes(
         const { grant_type: grant, client_id: clientId } = body
         // The one that is going to be tried: another field beside it must not lend it a count of its own.
         const credential = grant === 'refresh_token' ? body.refresh_token : body.code
-        if (credential) app.limits.take(reply, `credential ${hashOf(credential)}`, perCredential)
+        if (credential)
+          await app.limits.takeTogether(reply, `credential ${hashOf(credential)}`, perCredential)
         if (grant === undefined) throw new TokenError('invalid_request', 'grant_type is missing')
         if (clientId === undefined) throw new TokenError('invalid_request', 'client_id is missing')
         if (!clients.has(clientId))
@@ -170,8 +173,8 @@ function hashOf(credential: string): string {
 
 function statusOf(error: unknown): 400 | 401 {
   const status = error instanceof TokenError ? error.status : toProblem(error).status
-  // Whatever is the service's own fault is no answer of RFC 6749: the common handler tells it.
-  if (status >= 500 || status === 429) throw error
+  // RFC 6749 has no error for the service's own faults, for limits and for slow bodies: the common handler answers these.
+  if (status >= 500 || status === 429 || status === 408) throw error
   return status === 401 ? 401 : 400
 }
 

@@ -22,10 +22,13 @@ export interface ConnectorOptions extends EgressRules {
 /** The destination is an address that may not be connected to. */
 export class ReservedAddress extends Error {
   readonly code = 'RESERVED_ADDRESS'
+  /** Whether a name led to the address. */
+  readonly resolved: boolean
   constructor(host: string, address: string) {
     const where = host === address ? host : `${host} resolves to ${address}, which`
     super(`${where} is a private or reserved address; ALLOW_PRIVATE_NETWORK=true would allow it`)
     this.name = 'ReservedAddress'
+    this.resolved = host !== address
   }
 }
 

@@ -1,12 +1,15 @@
 import { Problem } from '../errors.ts'
 import type { Told } from '../http/rate-limits.ts'
 import type { Backlog } from './backlog.ts'
-import { SourceRate } from './source-rate.ts'
+import { SharedSourceRate, type SharedSourceRateParts } from './shared-source-rate.ts'
+import { SourceRate, type RateTaken } from './source-rate.ts'
 
 export interface AdmissionParts {
   backlog: Backlog
   /** Milliseconds that the oldest event of a source may have been waiting; 0 for any time. */
   maxAge: number
+  /** Where several processes share the rate. */
+  shared: SharedSourceRateParts | undefined
 }
 
 /** Why a verified event is not taken now. */
@@ -28,18 +31,20 @@ const whileBacklogged = 60
  */
 export class Admission {
   readonly #source: string
-  readonly #rate: SourceRate | undefined
+  readonly #rate: SourceRate | SharedSourceRate | undefined
   readonly #parts: AdmissionParts
 
   /** @param rateLimit events a second; without it, any number. */
   constructor(source: string, rateLimit: number | undefined, parts: AdmissionParts) {
     this.#source = source
-    this.#rate = rateLimit === undefined ? undefined : new SourceRate(rateLimit)
     this.#parts = parts
+    if (rateLimit === undefined) return
+    const { shared } = parts
+    this.#rate = shared ? new SharedSourceRate(source, rateLimit, shared) : new SourceRate(rateLimit)
   }
 
-  /** Takes one event of the rate. */
-  take(now: number): Admitted {
+  /** Takes one event of the rate. A promise, which does not reject, where other processes have to be asked. */
+  take(now: number): Admitted | Promise<Admitted> {
     const { backlog, maxAge } = this.#parts
     if (maxAge > 0 && backlog.ageOf(this.#source, now) > maxAge) {
       const detail = 'Earlier events of this source have waited too long for being processed.'
@@ -48,13 +53,17 @@ export class Admission {
     }
     if (!this.#rate) return {}
     const { limit } = this.#rate
-    const { allowed, remaining, wait } = this.#rate.take(now)
-    const rate: Told = { limit, remaining, wait }
-    if (allowed) return { rate }
-    const detail = `At most ${limit} events of this source per second.`
-    return {
-      rate,
-      held: { reason: 'limited', problem: new Problem('too-many-requests', { retryAfter: wait, detail }) },
-    }
+    const taken = this.#rate.take(now)
+    return taken instanceof Promise ? taken.then((it) => admit(it, limit)) : admit(taken, limit)
+  }
+}
+
+function admit({ allowed, remaining, wait }: RateTaken, limit: number): Admitted {
+  const rate: Told = { limit, remaining, wait }
+  if (allowed) return { rate }
+  const detail = `At most ${limit} events of this source per second.`
+  return {
+    rate,
+    held: { reason: 'limited', problem: new Problem('too-many-requests', { retryAfter: wait, detail }) },
   }
 }

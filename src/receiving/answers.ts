@@ -26,6 +26,7 @@ export function noteUnread(request: FastifyRequest, error: FastifyError, reject:
   if (request.body !== undefined) return
   const { code, message } = toProblem(error)
   if (code === 'body-too-large') reject('too-large', message, request)
+  else if (code === 'request-timeout') reject('too-slow', message, request)
   else if (code === 'overloaded') reject('overloaded', message, request)
   else if (code === 'too-many-requests') reject('limited', message, request)
 }
@@ -49,7 +50,8 @@ export function answerWebhooks({ judge, foundOf, acceptor, originOf, count, reje
     const rawBody = (request.body as Buffer | undefined) ?? Buffer.alloc(0)
     const found = foundOf(request.raw)
     const judgement =
-      found?.judgement ?? judge({ rawBody, headers, url: `${originOf(request)}${url}`, log: request.log })
+      found?.judgement ??
+      (await judge({ rawBody, headers, url: `${originOf(request)}${url}`, log: request.log }))
     if ('answer' in judgement) {
       count('answered')
       return sendReply(reply, judgement.answer)

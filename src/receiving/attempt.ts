@@ -18,7 +18,7 @@ import type { Stops } from './stops.ts'
 import type { ClaimedEvent, Mark } from './store.ts'
 
 /** Milliseconds that one handler's transaction may hold up the others that share its commit. */
-const turnLimit = 250
+export const turnLimit = 250
 
 /** Inserts events and their deliveries in the caller's transaction; they were caused by that event of the log. */
 export type EmitWithin = (tx: Tx, events: readonly EmittedEvent[], causedBy: number) => Promise<unknown>
@@ -95,19 +95,20 @@ export function attempt(
   }
 }
 
-/** One after the other, each within its own time. */
-async function runHandlers(
+/** One after the other, each within its own time. Returns what they emitted. */
+export async function runHandlers(
   claimed: ClaimedEvent,
   plan: Plan,
   part: Part<Mark>,
   aborted: LazySignal,
   end: (reason: Error) => void,
-  { clock, log }: AttemptParts,
+  { clock, log }: Pick<AttemptParts, 'clock' | 'log'>,
+  { dryRun }: { dryRun: boolean } = { dryRun: false },
 ): Promise<EmittedEvent[]> {
   const event = receivedEvent(claimed)
   const emitted: EmittedEvent[] = []
   const { source, event: number, eventId, type } = claimed
-  const handlerLog = lazyLog(log, { source, event: number, eventId, type })
+  const handlerLog = lazyLog(log, { source, event: number, eventId, type, ...(dryRun && { dryRun }) })
   for (const { handle, timeout } of plan.handlers) {
     const waitedBefore = part.waited
     const cancel = clock.after(timeout, () => {
@@ -129,7 +130,7 @@ async function runHandlers(
       emitted.push(checked(one))
     }
     try {
-      await handle(event, new ContextOfHandler(part.tx, emit, handlerLog, aborted))
+      await handle(event, new ContextOfHandler(part.tx, emit, handlerLog, aborted, dryRun))
     } finally {
       ended = true
       cancel()

@@ -63,6 +63,11 @@ export interface HandlerContext<DB = AnyTables> {
   /** Aborted when the handler's time is over or the service stops; its work is then rolled back. */
   readonly signal: AbortSignal
   readonly log: HandlerLog
+  /**
+   * Whether this run only shows what the handler would do (`POST /events/{id}/reprocess` with `dryRun`): what it writes to `tx`
+   * and emits is rolled back. Leave out calls to other systems then.
+   */
+  readonly dryRun: boolean
   /** For handlers that declare the need: `{ providerTokens: ['github'], handle }`. For others it throws. */
   readonly providerToken: ProviderToken
 }
@@ -77,8 +82,8 @@ export type Handler<DB = AnyTables> = (
 export interface HandlerOptions<DB = AnyTables> {
   handle: Handler<DB>
   /**
-   * Events that it works on at once in one process, 1 to 1000, whatever their sources and types. Default: 8 for each
-   * source, and on PostgreSQL 64 while they take 50 ms at most.
+   * Events that it works on at once, 1 to 1000, whatever their sources and types. It holds for all processes of the service
+   * together. Default: 8 for each source in each process, and on PostgreSQL 64 while they take 50 ms at most.
    */
   concurrency?: number
   /** Seconds that it may take, 0.1 to 3600. Default: HANDLER_TIMEOUT. */

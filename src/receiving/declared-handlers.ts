@@ -64,6 +64,17 @@ export function readHandlers(
   return read
 }
 
+/** Milliseconds that any of the declared handlers may take; `timeout` for those that declare none. */
+export function longestTimeout(
+  handlers: Readonly<Record<string, DeclaredHandler>> = {},
+  timeout: number,
+): number {
+  const declared = Object.values(handlers).map((handler) =>
+    typeof handler === 'object' && handler.timeout !== undefined ? handler.timeout * 1000 : timeout,
+  )
+  return Math.max(timeout, ...declared)
+}
+
 function* faultsOf({ handle, concurrency, timeout, orderBy }: HandlerOptions): Generator<string> {
   if (typeof handle !== 'function') yield 'is not a function, and has no function `handle`'
   if (

@@ -18,6 +18,8 @@ export interface DirectParts {
   bodies: BodyReader
   originOf: (request: IncomingMessage) => string
   log: FastifyBaseLogger
+  /** Of every answer, as names and values in turn. */
+  headers: readonly string[]
   /** Called for each event that was stored. */
   accepted: () => void
 }
@@ -43,6 +45,12 @@ export class DirectWebhooks {
 
   answer(parts: DirectParts): AnswerDirectly {
     const { target, perMinute, bodyLimit, judge, acceptor, limits, bodies, originOf, log } = parts
+    const written = writer(parts.headers)
+    const usual = written({
+      status: 200,
+      body: '{"received":true}',
+      contentType: 'application/json; charset=utf-8',
+    })
     return (request, response, leave) => {
       const limit = limits.ahead(request, target, perMinute)
       if (limit?.allowed === false) return leave()
@@ -56,28 +64,32 @@ export class DirectWebhooks {
         if (problem) return handOn()
         const { headers } = request
         const url = originOf(request) + request.url
-        let judgement: Judgement
+        const goOn = (judgement: Judgement): void => {
+          if (!('event' in judgement)) return handOn(judgement)
+          const { event, reply, rate } = judgement
+          const stored = acceptor.accept(event)
+          stored.then(
+            () => {
+              try {
+                send(response, reply ? written(reply) : usual, narrower(limit, rate))
+              } catch {
+                // A scheme's own reply that cannot be sent: it is met again on the ordinary way, answered and logged.
+                return handOn(judgement, stored)
+              }
+              parts.accepted()
+            },
+            () => handOn(judgement, stored),
+          )
+        }
+        let judging: Judgement | Promise<Judgement>
         try {
-          judgement = judge({ rawBody: bytes!, headers, url, log })
+          judging = judge({ rawBody: bytes!, headers, url, log })
         } catch {
           // It is thrown again on the ordinary way, where errors are answered and logged.
           return handOn()
         }
-        if (!('event' in judgement)) return handOn(judgement)
-        const { event, reply, rate } = judgement
-        const stored = acceptor.accept(event)
-        stored.then(
-          () => {
-            try {
-              send(response, reply, narrower(limit, rate))
-            } catch {
-              // A scheme's own reply that cannot be sent: it is met again on the ordinary way, answered and logged.
-              return handOn(judgement, stored)
-            }
-            parts.accepted()
-          },
-          () => handOn(judgement, stored),
-        )
+        if (judging instanceof Promise) judging.then(goOn, () => handOn())
+        else goOn(judging)
       })
     }
   }
@@ -94,24 +106,17 @@ interface Written {
   readonly headers: string[]
 }
 
-const usual = written({
-  status: 200,
-  body: '{"received":true}',
-  contentType: 'application/json; charset=utf-8',
-})
-
-function written({ status, body, contentType }: Reply): Written {
-  // RFC 9110, section 8.6: an answer without content has no length.
-  const length = status === 204 ? [] : ['content-length', String(Buffer.byteLength(body))]
-  return {
-    status,
-    body,
-    headers: contentType === undefined ? length : ['content-type', contentType, ...length],
+/** Makes answers with these headers, beside those of their bodies. */
+function writer(common: readonly string[]): (reply: Reply) => Written {
+  return ({ status, body, contentType }) => {
+    // RFC 9110, section 8.6: an answer without content has no length.
+    const length = status === 204 ? [] : ['content-length', String(Buffer.byteLength(body))]
+    const type = contentType === undefined ? [] : ['content-type', contentType]
+    return { status, body, headers: [...common, ...type, ...length] }
   }
 }
 
-function send(response: ServerResponse, reply: Reply | undefined, limit: Told | undefined): void {
-  const { status, body, headers } = reply ? written(reply) : usual
+function send(response: ServerResponse, { status, body, headers }: Written, limit: Told | undefined): void {
   const all = limit ? [...headers, ...Object.entries(limitHeaders(limit)).flat().map(String)] : headers
   response.writeHead(status, all).end(body)
 }

@@ -5,10 +5,13 @@ import { nextDelay } from '../network/retry.ts'
 import { advance } from './advance.ts'
 import { askedToWait } from './forward.ts'
 import { orderKeysOf } from './order-keys.ts'
-import type { ClaimedEvent } from './store.ts'
+import type { ClaimedEvent, Kind } from './store.ts'
 
 /** Bytes of an error's text that are kept. */
 const longestError = 8 * 1024
+
+/** Milliseconds that a transaction of the worker's own may take: a path that is silent for longer is given up. */
+const ownWork = { lane: 'work', timeLimit: 5_000 } as const
 
 export interface Failure {
   claimed: ClaimedEvent
@@ -29,68 +32,103 @@ export async function recordFailure(
   random: Random,
 ): Promise<'retry' | 'failed' | 'lost'> {
   const { event, claim, attempts, attemptsBefore } = claimed
-  return database.transaction(
-    async (tx) => {
-      const held = await tx
+  return database.transaction(async (tx) => {
+    const held = await tx
+      .updateTable('inbox')
+      .set({ claim: null, leased_until: null })
+      .where('event', '=', event)
+      .where('claim', '=', claim)
+      .where('status', '=', 'pending')
+      .executeTakeFirst()
+    if (held.numUpdatedRows === 0n) return 'lost'
+    await tx
+      .insertInto('handler_failures')
+      .values({
+        event,
+        number: attempts,
+        at: startedAt,
+        duration_ms: Math.max(0, now - startedAt),
+        error: describeError(error),
+      })
+      .execute()
+    const { failures } = await tx
+      .selectFrom('handler_failures')
+      .select((eb) => eb.fn.countAll<number>().as('failures'))
+      .where('event', '=', event)
+      .where('number', '>', attemptsBefore)
+      .executeTakeFirstOrThrow()
+    const delay = nextDelay(schedule, failures, random, askedToWait(error))
+    const next = delay === undefined ? ({ status: 'failed' } as const) : { due_at: now + delay }
+    await tx
+      .updateTable('inbox')
+      .set({ ...next, failed_at: startedAt })
+      .where('event', '=', event)
+      .execute()
+    if (delay !== undefined) return 'retry'
+    await advance(database.engine, tx, orderKeysOf([claimed]))
+    return 'failed'
+  }, ownWork)
+}
+
+/** An event, and the claim under which this process holds it. */
+export type Held = Pick<ClaimedEvent, 'event' | 'claim'>
+
+/** Gives claimed events back untouched: the attempt does not count, and they are due again at `dueAt`. */
+export async function giveBack(database: Database, held: readonly Held[], dueAt: number): Promise<void> {
+  if (held.length === 0) return
+  await database.transaction(async (tx) => {
+    for (const [claim, events] of Map.groupBy(held, (one) => one.claim)) {
+      await tx
         .updateTable('inbox')
-        .set({ claim: null, leased_until: null })
-        .where('event', '=', event)
+        .set((eb) => ({ claim: null, leased_until: null, due_at: dueAt, attempts: eb('attempts', '-', 1) }))
+        .where(
+          'event',
+          'in',
+          events.map(({ event }) => event),
+        )
+        .where('claim', '=', claim)
+        .where('status', '=', 'pending')
+        .execute()
+    }
+  }, ownWork)
+}
+
+/** A claim of which it is not known what it took: events of these kinds that were due by then. */
+export interface ClaimOfKinds {
+  readonly claim: string
+  readonly kinds: readonly Kind[]
+  readonly dueBy: number
+}
+
+/** Events of a kind that are searched for those of a claim, which took the first of them that nobody had. */
+const mostSearched = 10_000
+
+/** Gives back untouched what a claim took. Returns how many events that were. */
+export function giveBackClaim(database: Database, { claim, kinds, dueBy }: ClaimOfKinds): Promise<number> {
+  return database.transaction(async (tx) => {
+    let events = 0
+    for (const { source, type } of kinds) {
+      const first = tx
+        .selectFrom('inbox')
+        .select(['event', 'claim'])
+        .where('status', '=', 'pending')
+        .where('source', '=', source)
+        .where('type', '=', type)
+        .where('due_at', '<=', dueBy)
+        .orderBy('due_at')
+        .limit(mostSearched)
+        .as('first')
+      const { numUpdatedRows } = await tx
+        .updateTable('inbox')
+        .set((eb) => ({ claim: null, leased_until: null, attempts: eb('attempts', '-', 1) }))
+        .where('event', 'in', tx.selectFrom(first).select('first.event').where('first.claim', '=', claim))
         .where('claim', '=', claim)
         .where('status', '=', 'pending')
         .executeTakeFirst()
-      if (held.numUpdatedRows === 0n) return 'lost'
-      await tx
-        .insertInto('handler_failures')
-        .values({
-          event,
-          number: attempts,
-          at: startedAt,
-          duration_ms: Math.max(0, now - startedAt),
-          error: describeError(error),
-        })
-        .execute()
-      const { failures } = await tx
-        .selectFrom('handler_failures')
-        .select((eb) => eb.fn.countAll<number>().as('failures'))
-        .where('event', '=', event)
-        .where('number', '>', attemptsBefore)
-        .executeTakeFirstOrThrow()
-      const delay = nextDelay(schedule, failures, random, askedToWait(error))
-      const next = delay === undefined ? ({ status: 'failed' } as const) : { due_at: now + delay }
-      await tx.updateTable('inbox').set(next).where('event', '=', event).execute()
-      if (delay !== undefined) return 'retry'
-      await advance(database.engine, tx, orderKeysOf([claimed]))
-      return 'failed'
-    },
-    { lane: 'work' },
-  )
-}
-
-/** Gives claimed events back untouched: the attempt does not count, and they are due again at `dueAt`. */
-export async function giveBack(
-  database: Database,
-  claimed: readonly ClaimedEvent[],
-  dueAt: number,
-): Promise<void> {
-  if (claimed.length === 0) return
-  await database.transaction(
-    async (tx) => {
-      for (const [claim, events] of Map.groupBy(claimed, (one) => one.claim)) {
-        await tx
-          .updateTable('inbox')
-          .set((eb) => ({ claim: null, leased_until: null, due_at: dueAt, attempts: eb('attempts', '-', 1) }))
-          .where(
-            'event',
-            'in',
-            events.map(({ event }) => event),
-          )
-          .where('claim', '=', claim)
-          .where('status', '=', 'pending')
-          .execute()
-      }
-    },
-    { lane: 'work' },
-  )
+      events += Number(numUpdatedRows)
+    }
+    return events
+  }, ownWork)
 }
 
 /** The error with its stack and causes, as a text that both engines can store. */

@@ -10,15 +10,17 @@ export class ContextOfHandler implements HandlerContext {
   readonly tx: HandlerContext['tx']
   readonly emit: HandlerContext['emit']
   readonly log: HandlerLog
+  readonly dryRun: boolean
   readonly providerToken = noProviderToken
   declare readonly signal: AbortSignal
   readonly #aborted: LazySignal
 
-  constructor(tx: Tx, emit: HandlerContext['emit'], log: HandlerLog, aborted: LazySignal) {
+  constructor(tx: Tx, emit: HandlerContext['emit'], log: HandlerLog, aborted: LazySignal, dryRun: boolean) {
     // The service's own tables are not the user's business: they see theirs.
     this.tx = tx as unknown as HandlerContext['tx']
     this.emit = emit
     this.log = log
+    this.dryRun = dryRun
     this.#aborted = aborted
     Object.defineProperty(this, 'signal', ContextOfHandler.#signal)
   }

@@ -13,17 +13,22 @@ export interface InboxParts {
   onClaimerError: (error: unknown) => void
 }
 
-/** The inbox on the database's engine; whoever stores into it wakes the workers. */
+/**
+ * The inbox on the database's engine. Whoever stores into it wakes the worker of its own process, which tells the others where
+ * it cannot take all; without such a worker the others are woken. Were all woken, each would look for what one of them takes.
+ */
 export function openInbox({ database, clock, onError, onClaimerError }: InboxParts): InboxStore {
-  const wake = (): void => database.signal('inbox')
+  const wake = (): void => {
+    if (!database.signalHere('inbox')) database.signal('inbox')
+  }
   const store =
     database.engine === 'sqlite'
       ? sqliteInbox({ database, clock, onError, onMoved: wake })
       : postgresInbox({ database, clock, onError: onClaimerError })
   return {
     ...store,
-    async keep(events) {
-      await store.keep(events)
+    async keep(events, within) {
+      await store.keep(events, within)
       if (events.some(({ status }) => status === 'pending')) wake()
     },
   }

@@ -1,19 +1,22 @@
 import { once } from 'node:events'
+import { createRecordAudit } from '../accounts/audit.ts'
 import type { Clock, Random } from '../clock.ts'
 import type { Configuration } from '../config/environment.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import type { App } from '../http/app.ts'
-import type { Room, Worker } from '../http/room.ts'
+import type { Room, SpoolStatus, Worker } from '../http/room.ts'
 import { createOutboundAgent } from '../network/outbound-agent.ts'
 import { Cursors } from '../paging/cursor.ts'
 import type { Database } from '../storage/database.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import { Acceptor } from './acceptor.ts'
+import { Acceptor, type Keep } from './acceptor.ts'
 import { Backlog } from './backlog.ts'
 import type { EmitWithin } from './attempt.ts'
 import type { ReceivingConfig } from './config.ts'
 import { readHandlers, type ProviderTokenSource, type RegisteredHandler } from './declared-handlers.ts'
+import { DryRuns } from './failed/dry-run.ts'
+import type { FindHandler } from './failed/filter.ts'
 import { Reprocessing, reprocessWorker } from './failed/reprocess.ts'
 import { failedRoutes } from './failed/routes.ts'
 import { forwardTo, sendOver } from './forward.ts'
@@ -25,6 +28,10 @@ import { rejectedRoutes } from './rejections/routes.ts'
 import { webhookRoutes } from './routes.ts'
 import { readSources } from './sources.ts'
 import { openInbox } from './inbox.ts'
+import { postgresRates } from './postgres/source-rates.ts'
+import { Fallback } from './spool/fallback.ts'
+import { measureSpool } from './spool/metrics.ts'
+import type { OpenSpool } from './spool/open.ts'
 import { Stops } from './stops.ts'
 import type { Mark } from './store.ts'
 import { HandlerWorker } from './worker.ts'
@@ -42,13 +49,20 @@ export interface ReceivingParts {
   emitWithin: EmitWithin
   /** For handlers that declare the need. */
   providerTokens?: ProviderTokenSource
+  /** Where events are kept while the database is away; the caller's to close, after the room has stopped. */
+  spool?: OpenSpool | undefined
+}
+
+export interface Receiving extends Room {
+  /** Whether webhooks go to the spool now, and what lies in it; undefined when there is none. */
+  readonly spool: SpoolStatus | undefined
 }
 
 /**
  * Webhooks in: verified, stored durably, acknowledged, processed once.
  * @throws ConfigurationError when the configuration module's sources or handlers cannot be used.
  */
-export function createReceiving(parts: ReceivingParts): Room {
+export function createReceiving(parts: ReceivingParts): Receiving {
   const {
     configuration,
     config = {},
@@ -61,7 +75,8 @@ export function createReceiving(parts: ReceivingParts): Room {
   } = parts
   const sources = readSources(config.sources, configuration)
   const { handlerTimeout, handlerRetrySchedule, handlerTransactionTimeout } = configuration
-  const handlers = new Handlers(readHandlers(config.handlers, handlerTimeout, parts.providerTokens))
+  const declared = readHandlers(config.handlers, handlerTimeout, parts.providerTokens)
+  const handlers = new Handlers(declared)
   // The addresses are the operator's own, most of them private.
   const agent = createOutboundAgent({ allowPrivateNetwork: true })
   const send = sendOver(agent, clock)
@@ -80,10 +95,23 @@ export function createReceiving(parts: ReceivingParts): Room {
 
   const onError = (error: unknown): void =>
     log.warn({ err: error }, 'received events could not be stored at once')
+  const onRateError = (error: unknown): void =>
+    log.warn({ err: error }, 'the rate of a source could not be shared, so this process counts alone')
   const onClaimerError = (error: unknown): void =>
     log.warn({ err: error }, 'the session that holds the claims of events has broken')
   const store = openInbox({ database, clock, onError, onClaimerError })
-  const acceptor = new Acceptor((events) => store.keep(events), onError, { commits: store.commits })
+  const fallback =
+    parts.spool &&
+    new Fallback({
+      ...parts.spool,
+      keep: (events, within) => store.keep(events, within),
+      ping: () => database.ping(),
+      clock,
+      log,
+    })
+  if (fallback) measureSpool(fallback, metrics, clock, log)
+  const keep: Keep = fallback?.keep ?? ((events) => store.keep(events))
+  const acceptor = new Acceptor(keep, onError, { commits: store.commits })
   const backlog = new Backlog({
     store,
     clock,
@@ -99,21 +127,38 @@ export function createReceiving(parts: ReceivingParts): Room {
     (gauge) => gauge.set(acceptor.waitingBytes),
   )
   const rejected = new RejectedLog({ database, clock, log, period: configuration.rejectedRetention })
-  const worker = new HandlerWorker({
-    database,
-    store,
+  const attempts = {
     sharing: database.share<Mark>((tx, marks) => store.mark(tx, marks)),
     stops: new Stops(),
     clock,
-    random,
     log,
-    metrics,
     emitWithin,
     // Elsewhere an open transaction keeps nobody from writing.
     transactionTimeout: database.engine === 'sqlite' ? handlerTransactionTimeout : undefined,
+  }
+  const worker = new HandlerWorker({
+    ...attempts,
+    database,
+    store,
+    random,
+    metrics,
     schedule: handlerRetrySchedule,
     planOf,
     close: () => agent.destroy(),
+  })
+
+  const withActions = [...sources].filter(([, scheme]) => scheme.typesHaveActions).map(([name]) => name)
+  const findHandler: FindHandler = (key) =>
+    declared.some((handler) => handler.key === key) ? { key, withActions } : undefined
+  const dryRuns = new DryRuns({
+    ...attempts,
+    database,
+    engine: database.engine,
+    planOf,
+    targetOf: (source) => {
+      const target = sources.get(source)?.forwardTo
+      return target === undefined ? undefined : urlOf(target)
+    },
   })
 
   let app: App | undefined
@@ -125,14 +170,16 @@ export function createReceiving(parts: ReceivingParts): Room {
       const { server } = app ?? {}
       if (server?.listening) await once(server, 'close', { signal: deadline }).catch(() => undefined)
       await acceptor.close()
-      await rejected.close()
+      await Promise.all([fallback?.stop(), rejected.close()])
       await store.close()
     },
   }
   return {
+    spool: fallback,
     workers: [inbox, worker, reprocessWorker({ database, clock, log })],
     async routes(given) {
       app = given
+      fallback?.start()
       await webhookRoutes(given, {
         sources,
         acceptor,
@@ -142,10 +189,20 @@ export function createReceiving(parts: ReceivingParts): Room {
         clock,
         metrics,
         rejected,
+        sharedRates:
+          database.engine === 'postgres'
+            ? { reserve: postgresRates(database.pool), clock, onError: onRateError }
+            : undefined,
       })
       const cursors = new Cursors(parts.keyring)
       rejectedRoutes(given, { database, cursors })
-      failedRoutes(given, { database, cursors, reprocessing: new Reprocessing(database, clock) })
+      failedRoutes(given, {
+        database,
+        cursors,
+        reprocessing: new Reprocessing(database, clock, createRecordAudit(clock)),
+        dryRuns,
+        findHandler,
+      })
     },
   }
 }

@@ -5,7 +5,7 @@ import type { Configuration } from '../config/environment.ts'
 import { Problem } from '../errors.ts'
 import type { Verification } from '../events/verification.ts'
 import type { Told } from '../http/rate-limits.ts'
-import { Admission } from './admission.ts'
+import { Admission, type Admitted } from './admission.ts'
 import type { Backlog } from './backlog.ts'
 import type { IncomingEvent } from './incoming.ts'
 import { keptHeaders } from './kept-headers.ts'
@@ -14,6 +14,7 @@ import { orderKeyOf } from './order-key.ts'
 import type { PlanOf } from './plan.ts'
 import { reasonOf, type Reason } from './rejections/reasons.ts'
 import type { Accepted, Reply, Scheme } from './schemes/scheme.ts'
+import type { SharedSourceRateParts } from './shared-source-rate.ts'
 
 /** A request with its whole body. */
 export interface Delivered {
@@ -44,19 +45,26 @@ export interface Refused {
   readonly rate?: Told | undefined
 }
 
-export type Judge = (delivered: Delivered) => Judgement
+/** Answers at once, unless other processes have to be asked about the source's rate; the promise does not reject. */
+export type Judge = (delivered: Delivered) => Judgement | Promise<Judgement>
 
 export interface JudgeParts {
   backlog: Backlog
   planOf: PlanOf
   clock: Clock
   configuration: Configuration
+  /** Where several processes share the rates of sources. */
+  sharedRates: SharedSourceRateParts | undefined
 }
 
 /** Tells what the requests of a source are worth. Nothing is stored or answered yet. */
 export function createJudge(source: string, scheme: Scheme, parts: JudgeParts): Judge {
-  const { backlog, planOf, clock, configuration } = parts
-  const admission = new Admission(source, scheme.rateLimit, { backlog, maxAge: configuration.inboxMaxAge })
+  const { backlog, planOf, clock, configuration, sharedRates } = parts
+  const admission = new Admission(source, scheme.rateLimit, {
+    backlog,
+    maxAge: configuration.inboxMaxAge,
+    shared: sharedRates,
+  })
   const firstDelay = configuration.handlerRetrySchedule[0] ?? 0
 
   return ({ rawBody, headers, url, log }) => {
@@ -78,30 +86,40 @@ export function createJudge(source: string, scheme: Scheme, parts: JudgeParts): 
       const { detail } = verdict
       return { refused: 'malformed', detail, problem: new Problem('malformed-event', { detail }) }
     }
-    const { rate, held } = admission.take(now)
-    if (held) return { refused: held.reason, detail: held.problem.message, problem: held.problem, rate }
+    const admitted = admission.take(now)
+    const judgeAdmitted = ({ rate, held }: Admitted): Judgement =>
+      held
+        ? { refused: held.reason, detail: held.problem.message, problem: held.problem, rate }
+        : { event: eventOf(verdict, { rawBody, headers, log }, contentType, now), reply: verdict.reply, rate }
+    return admitted instanceof Promise ? admitted.then(judgeAdmitted) : judgeAdmitted(admitted)
+  }
 
+  function eventOf(
+    verdict: Accepted,
+    { rawBody, headers, log }: Omit<Delivered, 'url'>,
+    contentType: string,
+    receivedAt: number,
+  ): IncomingEvent {
     const { id: eventId, type } = verdict
     const kept = keptHeaders(headers, scheme.signatureHeader, verificationOf(scheme, verdict))
     const plan = planOf(source, type)
     const handled = plan.handlers.length > 0
-    const event: IncomingEvent = {
+    return {
       source,
       eventId,
       type,
       contentType,
       payload: rawBody,
       headers: kept,
-      receivedAt: now,
+      receivedAt,
       status: handled ? 'pending' : 'processed',
-      dueAt: handled ? now + firstDelay : now,
+      dueAt: handled ? receivedAt + firstDelay : receivedAt,
       orderKey: orderKeyOf(
         plan,
-        { source, eventId, type, payload: rawBody, headers: kept, receivedAt: now, attempts: 1 },
+        { source, eventId, type, payload: rawBody, headers: kept, receivedAt, attempts: 1 },
         log,
       ),
     }
-    return { event, reply: verdict.reply, rate }
   }
 }
 

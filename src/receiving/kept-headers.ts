@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { verifiedName, type Verification } from '../events/verification.ts'
+import { isSensitiveHeader } from '../sensitive-names.ts'
 
-/** Names that tell of credentials or signatures, and those that are about the connection and not about the event. */
-const credential = /auth|cookie|secret|token|signature|hmac|password|api-?key/
+/** Names of headers that are about the connection and not about the event. */
 const connection =
   /^(?:host|connection|keep-alive|content-length|transfer-encoding|te|trailer|upgrade|expect|accept|accept-encoding)$/
 
@@ -28,10 +28,6 @@ export function keptHeaders(
   return JSON.stringify(kept)
 }
 
-export function tellsCredential(name: string): boolean {
-  return credential.test(name)
-}
-
 export function isAboutConnection(name: string): boolean {
   return connection.test(name)
 }
@@ -39,7 +35,7 @@ export function isAboutConnection(name: string): boolean {
 function isKept(name: string): boolean {
   let kept = known.get(name)
   if (kept === undefined) {
-    kept = !tellsCredential(name) && !isAboutConnection(name)
+    kept = !isSensitiveHeader(name) && !isAboutConnection(name)
     if (known.size < 1_000) known.set(name, kept)
   }
   return kept

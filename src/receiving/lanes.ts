@@ -1,4 +1,4 @@
-import type { Plan } from './plan.ts'
+import type { Bound, Plan } from './plan.ts'
 import type { ClaimedEvent } from './store.ts'
 
 /** A claimed event that waits for a place in its lane. */
@@ -41,7 +41,13 @@ const mostBytesAhead = 16 * 1024 * 1024
 /** Counts what is under way, so that no lane takes what the others need, and keeps what is claimed and not begun. */
 export class Lanes {
   readonly #lanes = new Map<string, Lane>()
-  readonly #bounds = new Map<string, number>()
+  readonly #bounds = new Map<string, { running: number; peak: number }>()
+  readonly #allowed: (bound: Bound) => number
+
+  /** @param allowed how many of a bound may be under way in this process; by default all of them */
+  constructor(allowed: (bound: Bound) => number = ({ limit }) => limit) {
+    this.#allowed = allowed
+  }
 
   /**
    * How many more events of a plan may be begun now.
@@ -52,12 +58,13 @@ export class Lanes {
     const { running, trust } = this.#lanes.get(lane.key) ?? { running: 0, trust: fullTrust }
     return Math.min(
       Math.min(scarce ? 1 : this.#limitOf(plan), trust) - running,
-      ...bounds.map(({ key, limit }) => limit - (this.#bounds.get(key) ?? 0)),
+      ...bounds.map((bound) => this.#allowed(bound) - this.running(bound.key)),
     )
   }
 
   /** How many more events of a plan may be claimed now: those that find a place, and some ahead of a quick handler. */
   claimable(plan: Plan, scarce: boolean): number {
+    if (plan.bounds.some((bound) => this.#allowed(bound) === 0)) return 0
     const queued = this.#lanes.get(plan.lane.key)?.queue.length ?? 0
     return Math.max(this.room(plan, scarce), this.#ahead(plan)) - queued
   }
@@ -106,6 +113,40 @@ export class Lanes {
     for (const [key, { queue }] of this.#lanes) if (key !== lane.key && queue[0]) yield queue[0].plan
     const [own] = this.#lanes.get(lane.key)?.queue ?? []
     if (own) yield own.plan
+  }
+
+  /** The plans that have something waiting. */
+  *allWaiting(): Generator<Plan> {
+    for (const { queue } of this.#lanes.values()) if (queue[0]) yield queue[0].plan
+  }
+
+  /** All that waits. */
+  allClaimed(): ClaimedEvent[] {
+    return [...this.#lanes.values()].flatMap(({ queue }) => queue.map(({ claimed }) => claimed))
+  }
+
+  /** How many of a bound are under way. */
+  running(key: string): number {
+    return this.#bounds.get(key)?.running ?? 0
+  }
+
+  /** The most of a bound that were under way at once since the last call. */
+  takePeak(key: string): number {
+    const bound = this.#bounds.get(key)
+    if (!bound) return 0
+    const { peak, running } = bound
+    bound.peak = running
+    return peak
+  }
+
+  /** Whether something of a bound waits for a place. */
+  waits(key: string): boolean {
+    return this.#waitingFor(key).next().done !== true
+  }
+
+  /** Takes out all of a bound that waits. */
+  withdraw(key: string): ClaimedEvent[] {
+    return [...this.#waitingFor(key)].flatMap(takeAll)
   }
 
   /** Takes out all that waits. */
@@ -184,7 +225,17 @@ export class Lanes {
 
   #count(plan: Plan, count: number): void {
     this.#of(plan).running += count
-    for (const { key } of plan.bounds) this.#bounds.set(key, (this.#bounds.get(key) ?? 0) + count)
+    for (const { key } of plan.bounds) {
+      let bound = this.#bounds.get(key)
+      if (!bound) this.#bounds.set(key, (bound = { running: 0, peak: 0 }))
+      bound.running += count
+      bound.peak = Math.max(bound.peak, bound.running)
+    }
+  }
+
+  *#waitingFor(key: string): Generator<Lane> {
+    for (const lane of this.#lanes.values())
+      if (lane.queue.some(({ plan }) => plan.bounds.some((bound) => bound.key === key))) yield lane
   }
 }
 

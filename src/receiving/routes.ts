@@ -16,6 +16,7 @@ import type { PlanOf } from './plan.ts'
 import type { NoteRejected, RejectedLog } from './rejections/log.ts'
 import { reasonOf, reasons } from './rejections/reasons.ts'
 import type { Scheme } from './schemes/scheme.ts'
+import type { SharedSourceRateParts } from './shared-source-rate.ts'
 
 export interface WebhookParts {
   sources: ReadonlyMap<string, Scheme>
@@ -26,6 +27,8 @@ export interface WebhookParts {
   clock: Clock
   metrics: Metrics
   rejected: RejectedLog
+  /** Where several processes share the rates of sources. */
+  sharedRates: SharedSourceRateParts | undefined
 }
 
 /** Requests that one address may make in a minute: senders deliver in bursts, and each is verified anyway. */
@@ -103,6 +106,7 @@ export async function webhookRoutes(app: App, parts: WebhookParts): Promise<void
           bodies: app.bodies,
           originOf: originBefore,
           log: app.log,
+          headers: app.securityHeaders.common,
           accepted: () => stored.inc(),
         })
         app.direct.post(target, answer)

@@ -8,6 +8,15 @@ export interface RateTaken {
 }
 
 /**
+ * What one event costs in milliseconds, and how many milliseconds may be owed: a second's worth.
+ * @param perSecond above 0; below 1, one at a time.
+ */
+export function chargeOf(perSecond: number): { cost: number; credit: number } {
+  const cost = 1000 / perSecond
+  return { cost, credit: Math.max(1, Math.floor(perSecond)) * cost }
+}
+
+/**
  * The bound that a source declares for itself: so many events a second, and up to a second's worth at once. Kept as the
  * time that it takes to pay for everything that was taken (the generic cell rate algorithm, ITU-T I.371).
  */
@@ -22,8 +31,9 @@ export class SourceRate {
   /** @param perSecond above 0; below 1, one at a time. */
   constructor(perSecond: number) {
     this.limit = perSecond
-    this.#cost = 1000 / perSecond
-    this.#credit = Math.max(1, Math.floor(perSecond)) * this.#cost
+    const { cost, credit } = chargeOf(perSecond)
+    this.#cost = cost
+    this.#credit = credit
   }
 
   /** Takes one event at `now`, in milliseconds. What is refused costs nothing. */

@@ -17,7 +17,10 @@ const nameForm = /^[a-z0-9][a-z0-9_-]{0,63}$/i
  */
 export function readSources(
   configured: ReceivingConfig['sources'],
-  { webhookSecrets = [] }: Pick<Configuration, 'webhookSecrets'>,
+  {
+    webhookSecrets = [],
+    production = false,
+  }: Pick<Configuration, 'webhookSecrets'> & { production?: boolean },
 ): ReadonlyMap<string, Scheme> {
   const faults: string[] = []
   const sources = new Map<string, Scheme>([
@@ -37,7 +40,10 @@ export function readSources(
         name === standing && !given.hasSecret ? { ...given, ...given.withSecrets(webhookSecrets) } : given,
       )
   }
-  for (const [name, { hasSecret }] of sources) {
+  for (const [name, { hasSecret, weakness }] of sources) {
+    // The secret of the environment is told of with the settings.
+    if (production && weakness?.refused && configured?.[name]?.hasSecret)
+      faults.push(`receiving.sources.${name} has a secret that ${weakness.text}`)
     if (!hasSecret)
       faults.push(
         name === standing
@@ -47,6 +53,15 @@ export function readSources(
   }
   if (faults.length > 0) throw new ConfigurationError(faults)
   return sources
+}
+
+/** What is weak about the secrets of sources that the module gives them, as sentences. Faults are readSources's to tell. */
+export function weakSources(configured: ReceivingConfig['sources'], production: boolean): string[] {
+  return Object.entries(configured ?? {}).flatMap(([name, scheme]) =>
+    scheme?.weakness && !(production && scheme.weakness.refused)
+      ? [`receiving.sources.${name} has a secret that ${scheme.weakness.text}`]
+      : [],
+  )
 }
 
 function faultOf(given: unknown): string | undefined {

@@ -1,5 +1,6 @@
 import type { ClosingStatement, Tx } from '../storage/database.ts'
 import type { ClaimListener } from '../storage/postgres/claimer.ts'
+import type { SlotStore } from './handler-slots.ts'
 import type { IncomingEvent } from './incoming.ts'
 
 /** An event that a worker holds a lease on. Times are milliseconds since 1970. */
@@ -56,11 +57,14 @@ export interface Mark {
 export interface InboxStore {
   /** How many calls of `keep` are worth having under way at once. */
   readonly commits: number
+  /** The slots of handlers that declare a concurrency, where several processes share them. */
+  readonly slots: SlotStore | undefined
   /**
    * Stores events durably: a row in the log and one in the inbox for each (source, event id) that is not there yet.
+   * @param within on PostgreSQL, milliseconds that a statement of it may take; then its connection is given up. Default 10,000.
    * @throws StorageUnavailable
    */
-  keep(events: readonly IncomingEvent[]): Promise<void>
+  keep(events: readonly IncomingEvent[], within?: number): Promise<void>
   /** The kinds that have pending events that nobody has a lease on, in the order of source and type, behind `after`. */
   pendingKinds(after: Kind, limit: number, now: number): Promise<PendingKind[]>
   /** Which of the kinds have an event that somebody works on. */
@@ -82,7 +86,16 @@ export interface InboxStore {
    * @throws ClaimLost when one of the claims is held no more, as the returned statement does.
    */
   mark(tx: Tx, marks: readonly Mark[]): Promise<ClosingStatement | undefined>
-  /** After the last claim has ended. */
-  leave(): Promise<void>
+  /**
+   * Gives back all that is claimed in the name of this process, but these. Not where nobody can take the database back under the
+   * process.
+   * @throws StorageUnavailable
+   */
+  releaseAllBut?(held: readonly Pick<ClaimedEvent, 'event' | 'claim'>[]): Promise<void>
+  /**
+   * After the last claim has ended.
+   * @param clean whether nothing is held any more; else other processes give it back, as after the end of a process
+   */
+  leave(clean: boolean): Promise<void>
   close(): Promise<void>
 }

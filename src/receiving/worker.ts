@@ -4,10 +4,12 @@ import type { Database } from '../storage/database.ts'
 import { SharedCommitFailed } from '../storage/sharing/carrier.ts'
 import { StorageUnavailable } from '../storage/unavailable.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
+import { Progress } from '../progress.ts'
 import { UnderWay } from '../under-way.ts'
 import { attempt, type AttemptParts } from './attempt.ts'
 import { beforeAll, nextKinds, oldestByLane, perRound } from './due-kinds.ts'
 import { giveBack, recordFailure } from './failures.ts'
+import { HandlerSlots } from './handler-slots.ts'
 import {
   ClaimLost,
   HeldUpOthers,
@@ -19,6 +21,7 @@ import { Lanes, type Queued } from './lanes.ts'
 import type { Plan, PlanOf } from './plan.ts'
 import type { ClaimedEvent, InboxStore, Kind, PendingKind, Wanted } from './store.ts'
 import { markUnhandled } from './unhandled.ts'
+import { Unsettled } from './unsettled.ts'
 
 export interface WorkerParts extends AttemptParts {
   database: Database
@@ -44,6 +47,8 @@ const mostIdleRounds = 100
 const leaseMargin = 5_000
 /** Looks for due work at least this often, in milliseconds: signals may get lost. */
 const pollInterval = 1_000
+/** Milliseconds between two calls for help to other processes, while there is more to do than this one takes. */
+const callEvery = 100
 /** While the database is away. */
 const pauseAfterError = 1_000
 /** How long a few free places, or a few new events, wait for more, so that one claim serves several. */
@@ -62,25 +67,45 @@ const mostCrashes = 10
 export class HandlerWorker implements Worker {
   readonly name = 'handlers'
   readonly #parts: WorkerParts
-  readonly #lanes = new Lanes()
+  readonly #lanes: Lanes
+  /** Where other processes run the same handlers. */
+  readonly #slots: HandlerSlots | undefined
   /** Handlers that have not ended. */
   #running = 0
   /** Events that are dealt with, to the end of their commit. */
   readonly #underWay = new UnderWay()
+  /** Which these are. */
+  readonly #dealtWith = new Set<Queued>()
+  readonly #unsettled: Unsettled
+  readonly #progress: Progress
   readonly #attempts
+  /** How often others could take over all that was claimed. */
+  #losses = 0
   #claiming: Promise<void> | undefined
   /** The last kind that got something: the next round begins behind it. */
   #after: Kind = beforeAll
   #again = false
+  /** Whether the last look left something that is due, or something may have become due that nobody tells of. */
+  #left = true
+  #calledAt = -Infinity
   #started = false
   #attending = false
   #cancelTimer: (() => void) | undefined
   #timerAt = Infinity
   #offSignal: (() => void) | undefined
+  #offSetBack: (() => void) | undefined
+  /** Whether the database may hold claims of this process of which it knows nothing. */
+  #setBack = false
+  /** What has been running since before the database was taken back, which may know nothing of its claims. */
+  readonly #runningSince = new Set<string>()
   #stopped = false
 
   constructor(parts: WorkerParts) {
     this.#parts = parts
+    this.#lanes = new Lanes((bound) => (this.#slots ? this.#slots.allowed(bound) : bound.limit))
+    this.#slots = this.#shareSlots()
+    this.#unsettled = new Unsettled(parts)
+    this.#progress = new Progress(parts.clock)
     this.#attempts = parts.metrics.counter(
       'postern_handler_attempts_total',
       'Attempts to process a received event by outcome: processed, retry, failed, lost, given-back',
@@ -102,9 +127,15 @@ export class HandlerWorker implements Worker {
   start(): void {
     if (this.#started) return
     this.#started = true
+    this.#progress.made()
     this.#offSignal = this.#parts.database.onSignal('inbox', () => {
       if (this.#underWay.count === 0) this.wake()
       else this.#wakeIn(gather)
+    })
+    this.#offSetBack = this.#parts.database.onSetBack(() => {
+      this.#setBack = true
+      for (const { claimed } of this.#dealtWith) this.#runningSince.add(keyOf(claimed))
+      this.wake()
     })
     this.wake()
   }
@@ -117,6 +148,7 @@ export class HandlerWorker implements Worker {
       return
     }
     this.#again = false
+    this.#left = false
     this.#claiming = this.#fill().finally(() => {
       this.#claiming = undefined
       if (this.#again) this.wake()
@@ -126,16 +158,25 @@ export class HandlerWorker implements Worker {
   async stop(deadline: AbortSignal): Promise<void> {
     this.#stopped = true
     this.#offSignal?.()
+    this.#offSetBack?.()
     this.#cancelTimer?.()
     const abort = (): void => this.#parts.stops.stop(new Stopping(), true)
     if (deadline.aborted) abort()
     deadline.addEventListener('abort', abort, { once: true })
     await this.#claiming
-    await this.#returnUnbegun(this.#lanes.clear())
+    await this.#giveBack(this.#lanes.clear(), this.#parts.clock.now())
+    const sharedOut = this.#slots?.stop()
     await this.#underWay.none()
+    await sharedOut
     deadline.removeEventListener('abort', abort)
-    await this.#parts.store.leave()
+    await this.#settleAtTheEnd()
+    // Others take over what is still held.
+    await this.#parts.store.leave(!this.#unsettled.any)
     await this.#parts.close()
+  }
+
+  sinceRound(): number {
+    return this.#progress.age
   }
 
   async oldestDue(): Promise<number | undefined> {
@@ -148,23 +189,41 @@ export class HandlerWorker implements Worker {
   async #fill(): Promise<void> {
     try {
       await this.#attend()
+      // Also when there is no place for another handler.
+      await this.#unsettled.settle()
+      if (this.#setBack) await this.#releaseUnknown()
       for (let idle = 0; this.#running < mostRunning && !this.#stopped;) {
         const { begun, more } = await this.#round()
+        this.#progress.made()
         idle = begun > 0 ? 0 : idle + 1
         if (!more || idle >= mostIdleRounds) break
       }
+      if (this.#running >= mostRunning) this.#left = true
+      if (this.#left) this.#callOthers()
+      this.#progress.made()
       this.#wakeIn(pollInterval)
     } catch (error) {
+      this.#left = true
       this.#parts.log.warn({ err: error }, 'received events could not be claimed')
       this.#wakeIn(pauseAfterError)
     }
+  }
+
+  /** Other processes may have places for what this one leaves. */
+  #callOthers(): void {
+    const now = this.#parts.clock.now()
+    if (Math.abs(now - this.#calledAt) < callEvery) return
+    this.#calledAt = now
+    this.#parts.database.signalOthers('inbox')
   }
 
   async #attend(): Promise<void> {
     if (this.#attending) return
     await this.#parts.store.attend({
       lost: () => {
+        this.#losses += 1
         this.#lanes.clear()
+        this.#slots?.forget()
         this.#parts.stops.stop(
           new StorageUnavailable(new Error('the session that holds the claims was lost')),
           false,
@@ -175,24 +234,83 @@ export class HandlerWorker implements Worker {
     this.#attending = true
   }
 
+  /**
+   * The database was taken back: it holds claims again whose events this process has dealt with since. No claim is under way
+   * now, so what is neither dealt with nor waiting is such a one.
+   */
+  async #releaseUnknown(): Promise<void> {
+    this.#setBack = false
+    try {
+      const running = [...this.#dealtWith].map(({ claimed }) => claimed)
+      await this.#parts.store.releaseAllBut?.([...running, ...this.#lanes.allClaimed()])
+    } catch (error) {
+      this.#setBack = true
+      throw error
+    }
+  }
+
+  /** Those whose handlers do not run already; the others are due again when these have had a while to end. */
+  #notRunning(claimed: readonly ClaimedEvent[]): readonly ClaimedEvent[] {
+    if (this.#runningSince.size === 0) return claimed
+    const { true: running = [], false: others = [] } = Object.groupBy(claimed, (one) =>
+      String(this.#runningSince.has(keyOf(one))),
+    )
+    if (running.length > 0) void this.#giveBack(running, this.#parts.clock.now() + pauseAfterError)
+    return others
+  }
+
+  #shareSlots(): HandlerSlots | undefined {
+    const { store, clock, database, log } = this.#parts
+    if (!store.slots) return undefined
+    return new HandlerSlots({
+      store: store.slots,
+      clock,
+      lanes: this.#lanes,
+      onMore: () => {
+        for (const plan of this.#lanes.allWaiting()) this.#beginNext(plan)
+        this.wake()
+      },
+      onNone: (key) => void this.#giveBack(this.#lanes.withdraw(key), clock.now()),
+      onFreed: () => database.signal('inbox'),
+      onError: (error) =>
+        log.warn({ err: error }, 'the slots of handlers with a concurrency could not be shared'),
+    })
+  }
+
   /** Begins events of the next kinds; `more` when another round may begin others. */
   async #round(): Promise<{ begun: number; more: boolean }> {
     const { store, clock, database, planOf } = this.#parts
+    await this.#unsettled.settle()
     const now = clock.now()
     const kinds = await nextKinds(store, this.#after, now)
     const due = kinds.filter(({ dueAt }) => dueAt <= now)
     let marked = 0
     const handled: PendingKind[] = []
     for (const kind of due) {
-      if (planOf(kind.source, kind.type).handlers.length > 0) handled.push(kind)
-      else marked += await markUnhandled(database, kind, now)
+      const plan = planOf(kind.source, kind.type)
+      this.#slots?.want(plan)
+      if (plan.handlers.length > 0) handled.push(kind)
+      else {
+        marked += await markUnhandled(database, kind, now)
+        this.#progress.made()
+      }
     }
     const wanted = this.#want(handled, now)
-    const claimed = wanted.length === 0 ? 0 : await this.#claim(wanted, now)
+    const counts = wanted.length === 0 ? undefined : await this.#claim(wanted, now)
+    const claimed = counts ? sum(counts.values()) : 0
+    // Of a kind that gave less than was wanted nothing is left.
+    const left =
+      kinds.length >= perRound ||
+      marked > 0 ||
+      wanted.length < handled.length ||
+      wanted.some((one) => counts!.get(nameOf(one)) === one.count)
+    if (left) this.#left = true
+    const next = Math.min(...kinds.map(({ dueAt }) => dueAt).filter((dueAt) => dueAt > now))
+    if (next - now < pollInterval) this.#wakeIn(next - now)
     const last = wanted.at(-1) ?? kinds.at(-1)
     this.#after = last ? { source: last.source, type: last.type } : beforeAll
     const begun = marked + claimed
-    return { begun, more: kinds.length >= perRound || (begun > 0 && this.#roomFor(handled)) }
+    return { begun, more: kinds.length >= perRound || (left && begun > 0 && this.#roomFor(handled)) }
   }
 
   get #scarce(): boolean {
@@ -227,17 +345,32 @@ export class HandlerWorker implements Worker {
     )
   }
 
-  async #claim(wanted: readonly Wanted[], now: number): Promise<number> {
+  /** Returns how many were claimed of each kind. */
+  async #claim(wanted: readonly Wanted[], now: number): Promise<Map<string, number>> {
     const { store, planOf } = this.#parts
-    const claimed = await store.claim(wanted, store.newClaim(), now)
+    const claim = store.newClaim()
+    const losses = this.#losses
+    let claimed: ClaimedEvent[]
+    try {
+      claimed = await store.claim(wanted, claim, now)
+    } catch (error) {
+      this.#unsettled.claimLost(claim, wanted, now)
+      throw error
+    }
+    if (losses !== this.#losses) {
+      this.#unsettled.claimLost(claim, wanted, now)
+      return new Map()
+    }
     const plans = new Set<Plan>()
-    for (const one of claimed) {
+    const counts = new Map<string, number>()
+    for (const one of claimed) counts.set(nameOf(one), (counts.get(nameOf(one)) ?? 0) + 1)
+    for (const one of this.#notRunning(claimed)) {
       const plan = planOf(one.source, one.type)
       this.#lanes.queue({ claimed: one, plan })
       plans.add(plan)
     }
     for (const plan of plans) this.#beginNext(plan)
-    return claimed.length
+    return counts
   }
 
   /** Begins what waits in a lane, as far as there are places. */
@@ -252,6 +385,7 @@ export class HandlerWorker implements Worker {
   #run(queued: Queued): void {
     const { claimed, plan } = queued
     this.#running += 1
+    this.#dealtWith.add(queued)
     let ended = false
     const end = (): void => {
       if (ended) return
@@ -259,6 +393,8 @@ export class HandlerWorker implements Worker {
       this.#running -= 1
       this.#lanes.end(plan)
       for (const waiting of this.#lanes.waiting(plan)) this.#beginNext(waiting)
+      // What comes new is told of.
+      if (!this.#left) return
       if (this.#lanes.wantsMore(plan)) this.wake()
       else this.#wakeIn(gather)
     }
@@ -266,19 +402,22 @@ export class HandlerWorker implements Worker {
       .then((outcome) => {
         if (outcome !== undefined) this.#attempts.inc({ outcome })
       })
-      // The lease ends by itself, and somebody tries again.
       .catch((error: unknown) =>
         this.#parts.log.error(
           { err: error, event: claimed.event },
           'a received event could not be dealt with',
         ),
       )
-      .finally(end)
+      .finally(() => {
+        this.#dealtWith.delete(queued)
+        if (this.#runningSince.size > 0) this.#runningSince.delete(keyOf(claimed))
+        end()
+      })
     void this.#underWay.add(run)
   }
 
   /**
-   * Returns the outcome, unless the event is to be begun once more.
+   * Returns the outcome, unless the event is to be begun once more or its outcome is still to be written.
    * @param end called as soon as the handler has ended: its commit takes no place.
    */
   async #process(queued: Queued, end: () => void): Promise<string | undefined> {
@@ -314,32 +453,51 @@ export class HandlerWorker implements Worker {
     const startedAt = clock.now()
     const { committed, emitted, took } = await attempt(claimed, plan, alone, this.#parts)
     const unbegun = this.#lanes.succeeded(plan, clock.now() - startedAt, took)
-    if (unbegun.length > 0) void this.#returnUnbegun(unbegun)
+    if (unbegun.length > 0) void this.#giveBack(unbegun, clock.now())
     end()
     await committed
     if (emitted) database.signal('deliveries')
     this.#goOnAfter(claimed)
   }
 
-  async #afterFailure(claimed: ClaimedEvent, plan: Plan, error: unknown, startedAt: number): Promise<string> {
+  async #afterFailure(
+    claimed: ClaimedEvent,
+    plan: Plan,
+    error: unknown,
+    startedAt: number,
+  ): Promise<string | undefined> {
     const { database, clock, log, schedule, random } = this.#parts
     const { event, source, type } = claimed
     const now = clock.now()
     const unbegun = this.#lanes.failed(plan)
-    if (unbegun.length > 0) void this.#returnUnbegun(unbegun)
+    if (unbegun.length > 0) void this.#giveBack(unbegun, now)
     if (error instanceof ClaimLost) return 'lost'
     if (notItsOwn.some((kind) => error instanceof kind)) {
       if (error instanceof WaitedForTransaction)
         log.warn({ err: error, event, source, type }, 'a handler had to wait')
-      // When the database is away this fails too, and the lease ends by itself.
-      await giveBack(database, [claimed], error instanceof Stopping ? now : now + pauseAfterError)
+      await this.#giveBack([claimed], error instanceof Stopping ? now : now + pauseAfterError)
       return 'given-back'
     }
     if (error instanceof TransactionTimeout) this.#lanes.distrust(plan)
-    const outcome = await recordFailure(database, { claimed, error, startedAt, now }, schedule, random)
-    log.warn({ err: error, event, source, type, attempt: claimed.attempts, outcome }, 'a handler failed')
-    this.#goOnAfter(claimed)
-    return outcome
+    const record = async (): Promise<string> => {
+      const outcome = await recordFailure(database, { claimed, error, startedAt, now }, schedule, random)
+      log.warn({ err: error, event, source, type, attempt: claimed.attempts, outcome }, 'a handler failed')
+      // It may be due again at once.
+      this.#wakeIn(gather)
+      this.#goOnAfter(claimed)
+      return outcome
+    }
+    try {
+      return await record()
+    } catch (cause) {
+      log.warn({ err: cause, event }, 'a failed attempt could not be recorded; it will be')
+      this.#unsettled.toRecord(
+        async () => this.#attempts.inc({ outcome: await record() }),
+        now + plan.timeout + leaseMargin,
+      )
+      this.#wakeIn(gather)
+      return undefined
+    }
   }
 
   /** Those that waited for it are due now. */
@@ -347,11 +505,26 @@ export class HandlerWorker implements Worker {
     if (orderKey !== null) this.wake()
   }
 
-  async #returnUnbegun(claimed: readonly ClaimedEvent[]): Promise<void> {
+  /** While the database does not take them, they are remembered. */
+  async #giveBack(claimed: readonly ClaimedEvent[], dueAt: number): Promise<void> {
+    const { database, clock, log, planOf } = this.#parts
     try {
-      await giveBack(this.#parts.database, claimed, this.#parts.clock.now())
+      await giveBack(database, claimed, dueAt)
+      if (claimed.length > 0) this.#wakeIn(Math.max(gather, dueAt - clock.now()))
     } catch (error) {
-      // Their leases end by themselves.
+      log.warn({ err: error, events: claimed.length }, 'claimed events could not be given back; they will be')
+      for (const one of claimed) {
+        const { timeout } = planOf(one.source, one.type)
+        this.#unsettled.toReturn(one, clock.now() + timeout + leaseMargin)
+      }
+      this.#wakeIn(gather)
+    }
+  }
+
+  async #settleAtTheEnd(): Promise<void> {
+    try {
+      await this.#unsettled.settle()
+    } catch (error) {
       this.#parts.log.warn({ err: error }, 'claimed events could not be given back')
     }
   }
@@ -366,4 +539,17 @@ export class HandlerWorker implements Worker {
       this.wake()
     })
   }
+}
+
+/** What an event is known by, whatever its number. */
+function keyOf({ source, eventId }: ClaimedEvent): string {
+  return `${source} ${eventId}`
+}
+
+const nameOf = ({ source, type }: Kind): string => `${source} ${type}`
+
+function sum(counts: Iterable<number>): number {
+  let all = 0
+  for (const count of counts) all += count
+  return all
 }

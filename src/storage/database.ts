@@ -1,6 +1,10 @@
 import type { CompiledQuery, Kysely, QueryResult, Transaction as KyselyTransaction } from 'kysely'
-import type { Client, ClientConfig, Pool, PoolClient } from 'pg'
+import type { Client, Pool, PoolClient } from 'pg'
+import type { SessionSettings } from './postgres/connector.ts'
+import type { Moment } from './moment.ts'
 import type { RowsStatement, RowValue } from './postgres/rows-query.ts'
+import type { SessionCheck } from './postgres/session-client.ts'
+import type { SharedSession } from './postgres/shared-session.ts'
 import type { SqliteConnection } from './sqlite/connection.ts'
 import type { Repeated } from './sqlite/writer.ts'
 import type { Tables } from './tables.ts'
@@ -103,10 +107,13 @@ export interface ClosingStatement {
 export type Seal<Note> = (tx: Tx, notes: readonly Note[]) => Promise<ClosingStatement | undefined>
 
 /** Names of what sleeping workers are woken by. */
-export type Signal = 'inbox' | 'deliveries' | 'jobs'
+export type Signal = 'inbox' | 'deliveries' | 'jobs' | 'migrated'
 
-/** What other processes are told of by ids: rows of what they keep in memory that were changed. */
-export type Topic = 'subscriber'
+/**
+ * What other processes are told of by ids: rows of what they keep in memory that were changed, and subscribers whose lanes
+ * have more to deliver.
+ */
+export type Topic = 'subscriber' | 'lane'
 
 /** Lets a process keep in memory what it read about access, although any process may take it back. */
 export interface Revocations {
@@ -124,6 +131,22 @@ export interface Revocations {
   readonly current: boolean
 }
 
+/** A standby, for reads that may be behind by a bounded time. */
+export interface Replica {
+  /**
+   * Whether a read on the standby may well succeed: asked before each, and by this the measuring goes on. The first one after a pause is
+   * always refused.
+   * @param maxAge milliseconds
+   */
+  usable(maxAge: number): boolean
+  /**
+   * Runs a statement of a list on the standby. `asOf`: everything that was committed before that moment is in the rows.
+   * @throws ReplicaBehind when they would be older than `maxAge` milliseconds, or the standby is out of reach; what else the
+   * statement fails with
+   */
+  rows(statement: RowsStatement, maxAge: number): Promise<{ rows: RowValue[][]; asOf: Moment }>
+}
+
 interface CommonDatabase {
   /** Reads only. On SQLite a connection of its own, which a writer never blocks. */
   readonly reader: Queryable
@@ -136,6 +159,10 @@ interface CommonDatabase {
   share<Note>(seal: Seal<Note>): Sharing<Note>
   /** Wakes the listeners of every process (of this one at once). Losing one is harmless: listeners poll as well. */
   signal(name: Signal): void
+  /** Wakes the listeners of this process alone. Returns whether there are any. */
+  signalHere(name: Signal): boolean
+  /** Wakes the listeners of the other processes. */
+  signalOthers(name: Signal): void
   onSignal(name: Signal, listener: () => void): () => void
   /**
    * Tells all other processes of an id (of at most 36 characters, without spaces), within some milliseconds. As with `signal`,
@@ -145,6 +172,13 @@ interface CommonDatabase {
   /** Calls `listener` for what other processes tell. */
   onTold(topic: Topic, listener: (id: string) => void): () => void
   readonly revocations: Revocations
+  /** Numbers of events and deliveries that were given out to this process: lower ones are not to be given out again. */
+  saw(event: number, delivery: number): void
+  /**
+   * Calls `listener` when the database was taken back to an earlier state, or moved, so that this may be (docs/adr/0029): what
+   * was read before is not so any more. On SQLite a file that is replaced is not served until the next start.
+   */
+  onSetBack(listener: () => void): () => void
   /** Throws StorageUnavailable when the database does not answer. */
   ping(): Promise<void>
   close(): Promise<void>
@@ -185,10 +219,31 @@ export interface PostgresDatabase extends CommonDatabase {
    * the order, whatever is known of the tables. To be named, and planned once on each connection.
    */
   readonly seeks: Pool
-  /** Runs a statement of a list, on a connection of the pool or on one that the caller has of it. */
+  /** The standby, where one is configured. */
+  readonly replica: Replica | undefined
+  /**
+   * Runs work that takes a connection of the pool for statements that may read much. Only so many do so at once that others
+   * find a connection. @throws StorageUnavailable when it cannot begin within some seconds
+   */
+  readonly lists: <T>(work: () => Promise<T>) => Promise<T>
+  /** The same for work that keeps a connection for minutes or longer: one at a time. */
+  readonly maintenance: <T>(work: () => Promise<T>) => Promise<T>
+  /**
+   * Runs a statement of a list, as `lists` does, on a connection of the pool; or at once, on one that the caller has of it.
+   */
   readonly rows: (statement: RowsStatement, client?: PoolClient) => Promise<RowValue[][]>
+  /** Connections that keep their session from one transaction to the next, which those of `pool` do not behind some poolers. */
+  readonly sessions: Pool
+  /** The session on which this process proves that it lives. */
+  readonly claiming: SharedSession
   /** A connection that is kept beside the pool: not connected yet, and the caller's to end. */
-  readonly newClient: (settings: ClientConfig) => Client
+  /** Ends all sessions at once, as the end of the process would, and makes no more: what is under way is rolled back. */
+  readonly abandon: (why: Error) => void
+  readonly newClient: (settings: SessionSettings) => Client
+  /** Has every session that is made from now on, in a pool or beside it, checked before its first use. */
+  readonly addCheck: (check: SessionCheck) => void
+  /** @throws UnsuitablePooler where a pooler lies between that takes away what the service needs. */
+  readonly checkPooling: () => Promise<void>
 }
 
 export type Database = SqliteDatabase | PostgresDatabase

@@ -1,5 +1,7 @@
 import type { Database } from './database.ts'
 import { migrations as all } from './migrations/index.ts'
+import { bounded } from './postgres/bounded-query.ts'
+import { channel } from './postgres/channel.ts'
 
 export interface Migration {
   number: number
@@ -29,9 +31,17 @@ interface Applied {
 
 /** Any constant: all starters of one database wait for each other on it. */
 const lockKey = 7_226_001
+/** Milliseconds that one migration may take, and the wait for another starter's. */
+const longest = 24 * 3_600_000
 
 const createTable = (integer: string): string =>
   `create table if not exists migrations (number ${integer} primary key, name text not null, breaking integer not null, applied_at ${integer} not null)`
+/**
+ * What processes of older versions hold is theirs until their sessions have ended; but what they do is committed no more,
+ * since it is bound to the claim. The number before the colon says whose it is.
+ */
+const voidClaims = `update inbox set claim = split_part(claim, ':', 1) || ':before-migration'
+  where status = 'pending' and claim is not null`
 const selectApplied = 'select number, name, breaking from migrations order by number'
 
 /**
@@ -57,13 +67,13 @@ export async function migrate(
   }
   const client = await database.pool.connect()
   try {
-    await client.query('begin')
-    await client.query('select pg_advisory_xact_lock($1)', [lockKey])
+    await client.query('begin; set local statement_timeout = 0')
+    await client.query(bounded(longest, 'select pg_advisory_xact_lock($1)', [lockKey]))
     await client.query(createTable('bigint'))
     const { rows } = await client.query<Applied>(selectApplied)
     const pending = pendingAfter(rows, migrations)
     for (const { number, name, breaking, postgres } of pending) {
-      await client.query(postgres)
+      await client.query(bounded(longest, postgres))
       await client.query('insert into migrations values ($1, $2, $3, $4)', [
         number,
         name,
@@ -71,6 +81,8 @@ export async function migrate(
         now,
       ])
     }
+    if (rows.length > 0 && pending.some(({ breaking }) => breaking)) await client.query(voidClaims)
+    if (pending.length > 0) await client.query(`notify ${channel}, 'migrated'`)
     await client.query('commit')
     client.release()
     return pending.map(({ name }) => name)
@@ -78,6 +90,16 @@ export async function migrate(
     client.release(true)
     throw error
   }
+}
+
+/** The numbers of those that a program must know to work with a database that has them. */
+export function breakingOf(migrations: readonly Migration[]): number[] {
+  return migrations.filter(({ breaking }) => breaking).map(({ number }) => number)
+}
+
+/** A statement that tells the first breaking migration of the database whose number is not in this list, in the SQL of both engines. */
+export function foreignMigration(known: readonly number[]): string {
+  return `select number, name from migrations where breaking = 1 and number not in (${known.join(', ')}) order by number limit 1`
 }
 
 /** The migrations that are still to be applied. Reads only. @throws NewerDatabase as `migrate`. */

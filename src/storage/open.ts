@@ -3,14 +3,26 @@ import type { Database } from './database.ts'
 import type { PostgresOptions } from './postgres/database.ts'
 import { openSqlite } from './sqlite/database.ts'
 
+/** The settings that say where the database is. */
+export interface DatabasePlace {
+  /** `sqlite:path/to/file.db` or `postgres://…` */
+  databaseUrl: string
+  databaseSessionUrl?: string | undefined
+}
+
 /**
- * Opens what DATABASE_URL names: `sqlite:path/to/file.db` or `postgres://…`. The driver of PostgreSQL is loaded when it
- * is needed: who runs on SQLite pays nothing for it.
+ * Opens what DATABASE_URL and DATABASE_SESSION_URL name. The driver of PostgreSQL is loaded when it is needed: who runs on
+ * SQLite pays nothing for it.
  */
-export async function openDatabase(url: string, options: PostgresOptions = {}): Promise<Database> {
+export async function openDatabase(
+  place: string | DatabasePlace,
+  options: Omit<PostgresOptions, 'sessionUrl'> = {},
+): Promise<Database> {
+  const { databaseUrl: url, databaseSessionUrl: sessionUrl } =
+    typeof place === 'string' ? { databaseUrl: place } : place
   if (/^postgres(ql)?:/.test(url)) {
     const { openPostgres } = await import('./postgres/database.ts')
-    return openPostgres(url, options)
+    return openPostgres(url, { ...options, sessionUrl })
   }
   const file = /^sqlite:(?:\/\/(?=\/))?(.+)$/.exec(url)?.[1]
   if (!file) throw new Error(`DATABASE_URL is neither sqlite:FILE nor postgres://…: ${url.split(':')[0]}:…`)

@@ -18,13 +18,15 @@ export class LocalSignals {
     return () => listeners.delete(listener)
   }
 
-  /** Many signals in one turn of the loop wake once. */
-  emit(name: Signal): void {
-    if (this.#pending.has(name)) return
+  /** Many signals in one turn of the loop wake once. Returns whether anybody listens. */
+  emit(name: Signal): boolean {
+    const heard = (this.#listeners.get(name)?.size ?? 0) > 0
+    if (this.#pending.has(name)) return heard
     this.#pending.add(name)
     this.#scheduler.soon(() => {
       this.#pending.delete(name)
       for (const listener of this.#listeners.get(name) ?? []) listener()
     })
+    return heard
   }
 }

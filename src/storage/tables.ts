@@ -15,6 +15,7 @@ export interface Tables {
   signing_keys: SigningKeysTable
   api_keys: ApiKeysTable
   audit_log: AuditLogTable
+  audit_exports: AuditExportsTable
   provider_tokens: ProviderTokensTable
   events: EventsTable
   inbox: InboxTable
@@ -30,6 +31,10 @@ export interface Tables {
   jobs: JobsTable
   portal_links: PortalLinksTable
   portal_sessions: PortalSessionsTable
+  allowances: AllowancesTable
+  handler_slots: HandlerSlotsTable
+  source_rates: SourceRatesTable
+  call_counts: CallCountsTable
   products: ProductsTable
   posts: PostsTable
   postern_users_total: KeptTotalTable
@@ -62,6 +67,8 @@ export interface IdentitiesTable {
   name: string | null
   created_at: number
   last_used_at: number
+  /** The issuer that vouches for it; null until the first sign-in since this is recorded. */
+  issuer: string | null
 }
 
 export interface SessionsTable {
@@ -75,12 +82,23 @@ export interface SessionsTable {
   created_at: number
   /** Written at most once a minute. */
   last_seen_at: number
-  /** When the user last proved who they are. */
+  /** When the user last proved who they are: `auth_time` of the id_token when it has one, else the sign-in. */
   authenticated_at: number
+  /** How far `authenticated_at` is proven; null for sessions of older versions. */
+  authentication_proof: AuthenticationProof | null
+  /** `acr` of the id_token, and `amr` with spaces between its values. */
+  acr: string | null
+  amr: string | null
   /** The absolute end; the idle end is last_seen_at plus the idle time. */
   expires_at: number
   revoked_at: number | null
 }
+
+/**
+ * `verified`: the id_token's `auth_time` tells it. `asserted`: the provider does not tell it, so the time is that of the
+ * sign-in. `unproven`: it tells a time that cannot be true.
+ */
+export type AuthenticationProof = 'verified' | 'asserted' | 'unproven'
 
 /** A sign-in that was begun: one row per `state`, consumed by one atomic statement. */
 export interface FlowsTable {
@@ -104,6 +122,8 @@ export interface FlowsTable {
   client_challenge: string | null
   client_scope: string | null
   expires_at: number
+  /** When the provider was asked to authenticate the person anew; null when it was not. */
+  reauthentication_asked_at: number | null
 }
 
 export interface AuthorizationCodesTable {
@@ -117,6 +137,9 @@ export interface AuthorizationCodesTable {
   address: string | null
   user_agent: string | null
   authenticated_at: number
+  /** As in sessions. */
+  acr: string | null
+  amr: string | null
   expires_at: number
   /** Set when it was exchanged; a second exchange revokes the family that the first one began. */
   used_at: number | null
@@ -136,6 +159,9 @@ export interface TokenFamiliesTable {
   /** When it was last refreshed. */
   last_seen_at: number
   authenticated_at: number
+  /** As in sessions. */
+  acr: string | null
+  amr: string | null
   /** The absolute end; its refresh tokens end with the idle time. */
   expires_at: number
   revoked_at: number | null
@@ -171,7 +197,10 @@ export interface SigningKeysTable {
 export interface ApiKeysTable {
   id: string
   name: string
+  /** `admin` for a key with the scope `admin`; read by processes of versions that knew no scopes. */
   role: Role
+  /** Separated by spaces (RFC 6749, section 3.3). */
+  scopes: string
   /** The first characters, to recognise a key in a list. */
   prefix: string
   key_hash: Uint8Array
@@ -183,17 +212,20 @@ export interface ApiKeysTable {
 
 /** Who did what to which account. Rows are never updated; they outlive the account that they tell of. */
 export interface AuditLogTable {
+  /** Ever-growing: what a reader follows. Ids are only for people, and for pages by time. */
+  seq: Generated<number>
   id: string
   created_at: number
   /** A name of accounts/audit-actions.ts. */
   action: string
   /** Whose account it is about. */
   user_id: string | null
-  /** `user:<id>`, `key:<id>`, `cli` or `schedule`; null when nobody is known. */
+  /** See AuditOrigin.actor in accounts/audit.ts; null when nobody is known. */
   actor: string | null
+  session_id: string | null
   provider: string | null
   provider_id: string | null
-  /** What else it is about: `session:<id>`, `key:<id>`, `app:<client id>`, `signing-key:<id>`. */
+  /** What else it is about, as `kind:id`, such as `session:<id>` or `subscriber:<id>`. */
   target: string | null
   /** Why it failed; null for what succeeded. */
   code: string | null
@@ -202,6 +234,21 @@ export interface AuditLogTable {
   user_agent: string | null
   /** JSON: a little more, for people. */
   detail: string | null
+}
+
+/** How far the audit log was forwarded: one row per destination. */
+export interface AuditExportsTable {
+  /** SHA-256 (hex) of the destination's address, so that another destination begins on its own. */
+  destination: string
+  /** The `seq` of the last entry that the destination took. */
+  position: number
+  /** The process that forwards now, and until when nobody else does. */
+  claim: string | null
+  claimed_until: number | null
+  /** Since when it has not taken anything, and why; null while it does. */
+  failing_since: number | null
+  last_error: string | null
+  updated_at: number
 }
 
 /** The tokens of a provider whose configuration asks to keep them. They go with their identity. */
@@ -237,6 +284,8 @@ export interface EventsTable {
   /** JSON: the request's headers, secrets left out. */
   headers: string | null
   created_at: number
+  /** Of an emitted event: a random number, drawn when it was emitted. Null for received ones and those of older versions. */
+  nonce: Generated<number | null>
 }
 
 /** `blocked`: an earlier event of the same order key is not processed yet. */
@@ -262,6 +311,8 @@ export interface InboxTable {
   claim: string | null
   /** When the lease of whoever holds the claim ends. */
   leased_until: Generated<number | null>
+  /** When an attempt last failed since the retry schedule began; null until one has. */
+  failed_at: Generated<number | null>
   processed_at: number | null
   /** Events with the same one are processed one after the other, in the order of receipt. */
   order_key: string | null
@@ -379,6 +430,8 @@ export interface DeliveriesTable {
   due_at: number
   created_at: number
   finished_at: number | null
+  /** That of its event. */
+  nonce: Generated<number | null>
 }
 
 /** Append-only: one row per attempt of a delivery. */
@@ -437,6 +490,46 @@ export interface PortalLinksTable {
   session_ms: number
   created_at: number
   expires_at: number
+}
+
+/** Events at once of a handler that declares a concurrency, as a process of the service has them. PostgreSQL only. */
+export interface HandlerSlotsTable {
+  /** The type or pattern that the handler was declared for. */
+  handler: string
+  /** The process, by its number in `inbox_claimers`. */
+  claimer: number
+  held: number
+  wanted: number
+  /** When others may take them, should the process not have renewed them by then. */
+  until: number
+}
+
+/** What is used of a source's declared rate, by all processes together. PostgreSQL only. */
+export interface SourceRatesTable {
+  source: string
+  /** The time of the last change, in milliseconds and fractions. */
+  at: number
+  /** When all of it is there again, in milliseconds and fractions. */
+  until: number
+}
+
+/** Calls of a minute that all processes count together. PostgreSQL only. */
+export interface CallCountsTable {
+  /** The hash of what is limited, and whose. */
+  key: string
+  /** Minutes since 1970. */
+  minute: number
+  calls: number
+  /** Calls in the minute before. */
+  before: number
+}
+
+/** How much of a limit is used, where it holds for all processes together. */
+export interface AllowancesTable {
+  /** Of what, and whose. */
+  key: string
+  /** When all of it is there again. */
+  until: number
 }
 
 export interface PortalSessionsTable {

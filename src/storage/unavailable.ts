@@ -15,6 +15,11 @@ export class StorageUnavailable extends Error {
 const sqliteCodes = new Set([5, 6, 8, 10, 13, 14])
 /** SQLSTATE classes: connection exception, insufficient resources, operator intervention, system error. */
 const postgresClasses = new Set(['08', '53', '57', '58'])
+/**
+ * Of other classes: a server that takes no writes (a standby, or the primary of before a fail-over, under a name that still leads to
+ * it), and one that does not know us yet or any more.
+ */
+const postgresCodes = new Set(['25006', '28000', '28P01'])
 const networkCodes = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -22,10 +27,12 @@ const networkCodes = new Set([
   'ETIMEDOUT',
   'ENOTFOUND',
   'ENOENT',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
   'EAI_AGAIN',
 ])
 const poolMessages =
-  /Connection terminated|Query read timeout|timeout exceeded when trying to connect|Client has encountered a connection error|Cannot use a pool after calling end/
+  /Connection terminated|Query read timeout|timeout exceeded when trying to connect|timeout expired|Client has encountered a connection error|Cannot use a pool after calling end/
 
 /** The error as StorageUnavailable when it tells of the database's absence, and unchanged otherwise. */
 export function translateError(error: unknown): unknown {
@@ -34,9 +41,19 @@ export function translateError(error: unknown): unknown {
   const absent =
     (typeof errcode === 'number' && sqliteCodes.has(errcode & 0xff)) ||
     (typeof code === 'string' &&
-      (networkCodes.has(code) || (code.length === 5 && postgresClasses.has(code.slice(0, 2))))) ||
+      (networkCodes.has(code) ||
+        (code.length === 5 && (postgresCodes.has(code) || postgresClasses.has(code.slice(0, 2)))))) ||
     poolMessages.test(error.message)
   return absent ? new StorageUnavailable(error) : error
+}
+
+/** SQLSTATE too_many_connections: for all, for those that are no superusers, for the role or for the database. */
+const tooManyConnections = '53300'
+
+/** Whether PostgreSQL has no room for another connection. */
+export function isWithoutRoom(error: unknown): boolean {
+  const cause = error instanceof StorageUnavailable ? error.cause : error
+  return (cause as { code?: unknown } | undefined)?.code === tooManyConnections
 }
 
 /** Whether an error says that a unique key is taken already, on either engine. */

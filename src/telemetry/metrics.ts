@@ -1,4 +1,8 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { StorageUnavailable } from '../storage/unavailable.ts'
+
+/** Milliseconds that a value may take that has to be asked for; a scrape ends after ten seconds by default. */
+const collectWithin = 3_000
 
 /** One registry per service, so that two services in one process (tests, embedding) do not share numbers. */
 export class Metrics {
@@ -22,7 +26,7 @@ export class Metrics {
       registers: [this.registry],
       ...(collect && {
         collect() {
-          return collect(this)
+          return collectAsFarAsKnown(this, collect)
         },
       }),
     })
@@ -40,5 +44,27 @@ export class Metrics {
   /** CPU, memory, event loop lag and garbage collection of this process. */
   collectProcess(): void {
     collectDefaultMetrics({ register: this.registry, prefix: 'postern_' })
+  }
+}
+
+/** Leaves out what the database does not tell now: the other metrics are wanted then most of all. */
+async function collectAsFarAsKnown<L extends string>(
+  gauge: Gauge<L>,
+  collect: (gauge: Gauge<L>) => void | Promise<void>,
+): Promise<void> {
+  const collected = collect(gauge)
+  if (collected === undefined) return
+  const late = Promise.withResolvers<never>()
+  const timer = setTimeout(
+    () => late.reject(new StorageUnavailable(new Error(`a metric took longer than ${collectWithin} ms`))),
+    collectWithin,
+  )
+  try {
+    await Promise.race([collected, late.promise])
+  } catch (error) {
+    if (!(error instanceof StorageUnavailable)) throw error
+    gauge.reset()
+  } finally {
+    clearTimeout(timer)
   }
 }

@@ -1,4 +1,5 @@
 import { Writable } from 'node:stream'
+import { printable } from './printable.ts'
 
 const levels: Record<number, string> = {
   10: 'trace',
@@ -36,9 +37,23 @@ function readable(line: string): string {
     entries.filter(([, value]) => isGroup(value)),
     entries.filter(([, value]) => !isGroup(value)),
   ]
-  const head = [new Date(time).toTimeString().slice(0, 8), levels[level] ?? level, msg, ...details.map(pair)]
+  const head = [
+    new Date(time).toTimeString().slice(0, 8),
+    levels[level] ?? level,
+    printable(msg),
+    ...details.map(pair),
+  ]
   const lines = [head.join('  '), ...groups.flatMap(([, value]) => wrapped(Object.entries(value as object)))]
-  return err ? `${lines.join('\n')}\n${err.stack ?? err.message ?? ''}` : lines.join('\n')
+  return err ? `${lines.join('\n')}\n${stackOf(err)}` : lines.join('\n')
+}
+
+/** Indented, so that a message of several lines cannot pass for lines of the log. */
+function stackOf({ stack, message }: { message?: string; stack?: string }): string {
+  const text = stack ?? message ?? ''
+  return text
+    .split('\n')
+    .map((line, index) => (index === 0 ? '' : '    ') + printable(line))
+    .join('\n')
 }
 
 /** Many named values, such as the settings: they go below the line instead of making it endless. */
@@ -47,7 +62,7 @@ function isGroup(value: unknown): boolean {
 }
 
 function pair([name, value]: [string, unknown]): string {
-  return `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`
+  return `${name}=${printable(typeof value === 'string' ? value : JSON.stringify(value))}`
 }
 
 function wrapped(entries: [string, unknown][]): string[] {

@@ -86,6 +86,21 @@ describe('two services on one PostgreSQL', { skip: !postgres }, () => {
     await warm(mine)
   })
 
+  test('an admin who ends one session of a user, and all of them', async () => {
+    const [one, two] = [await signedIn('ended'), await signedIn('ended')]
+    for (const token of [one, two]) await warm(token)
+    const { user, session } = (await (await ask(first, one)).json()) as {
+      user: { id: string }
+      session: { id: string }
+    }
+    const path = `/users/${user.id}/sessions`
+    assert.equal((await first.admin(`${path}/${session.id}`, { method: 'DELETE' })).status, 204)
+    await refused(one, 'one')
+    await warm(two)
+    assert.equal((await first.admin(path, { method: 'DELETE' })).status, 204)
+    await refused(two, 'all')
+  })
+
   test('blocking, and another role', async () => {
     for (const json of [{ blocked: true }, { role: 'admin' }]) {
       const token = await signedIn(`u-${Object.keys(json)[0]}`)
@@ -201,7 +216,7 @@ test(
     const cut = async (): Promise<void> => {
       await admin.query(
         `select pg_terminate_backend(pid) from pg_stat_activity
-         where application_name = 'postern-revocations' and datname = current_database()`,
+         where application_name = 'postern-listen' and datname = current_database()`,
       )
     }
     for (let round = 0; round < 3; round += 1) {

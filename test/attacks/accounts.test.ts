@@ -153,7 +153,7 @@ onEachEngine('accounts of others', (engine) => {
       action: 'call.refused',
       code: 'foreign-origin',
       detail: '{"call":"POST /auth/:provider/link"}',
-      actor: null,
+      actor: `user:${id}`,
     }
     assert.deepEqual(
       told.map(({ action, code, detail, actor }) => ({ action, code, detail, actor })),

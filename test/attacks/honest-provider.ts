@@ -33,6 +33,7 @@ interface Grant {
   redirectUri: string
   challenge: string | null
   nonce: string | null
+  maxAge: string | null
   person: Person
 }
 
@@ -106,7 +107,10 @@ export async function startHonestProvider(
     provider.issued.push(token)
     const answer = { access_token: token, token_type: 'Bearer' }
     if (!openid) return [200, answer]
-    const idToken = await new SignJWT({ ...(grant.nonce !== null && { nonce: grant.nonce }) })
+    const idToken = await new SignJWT({
+      ...(grant.nonce !== null && { nonce: grant.nonce }),
+      ...(grant.maxAge !== null && { auth_time: Math.floor(Date.now() / 1000) }),
+    })
       .setProtectedHeader({ alg: 'ES256', kid: 'honest' })
       .setIssuer(url)
       .setAudience(client.id)
@@ -144,6 +148,7 @@ export async function startHonestProvider(
         redirectUri,
         challenge: asked.searchParams.get('code_challenge'),
         nonce: asked.searchParams.get('nonce'),
+        maxAge: asked.searchParams.get('max_age'),
         person: typeof person === 'string' ? { id: person, name: person } : person,
       })
       const back = new URL(redirectUri)

@@ -144,6 +144,65 @@ onEachEngine('a real OpenID provider', (engine) => {
   })
 })
 
+onEachEngine('a real OpenID provider, some time after the password was typed there', (engine) => {
+  let provider: RealProvider
+  let service: TestService
+  let shift = 0
+  before(async () => {
+    provider = await startRealProvider()
+    const clock = { ...systemClock, now: () => Date.now() + shift }
+    const env = { ...environment(provider), RECENT_SIGN_IN: '60' }
+    service = await startTestService(engine, { env, parts: { clock } })
+    provider.register(callbacks(service.baseUrl))
+  })
+  after(async () => {
+    await service.close()
+    await provider.close()
+  })
+
+  test('a silent pass through it is no recent sign-in; typing the password again is one', async () => {
+    const browser = new Browser()
+    const passes = async (path: string): Promise<void> => {
+      const callback = await provider.visit(browser, await begin(service, browser, path), 'ada')
+      assert.equal((await browser.go(callback)).headers.get('location'), '/dashboard')
+    }
+    const links = async (): Promise<number> => {
+      const url = new URL('/auth/again/link', service.baseUrl)
+      return (await browser.go(url, { method: 'POST', headers: { origin: service.baseUrl } })).status
+    }
+    await passes('/auth/real')
+    assert.equal(await links(), 303, 'right after the password')
+    shift = 5 * minute
+    provider.skew(shift)
+    const silent = await browser.follow(await begin(service, browser, '/auth/real'), (next) =>
+      next.href.startsWith(provider.issuer),
+    )
+    assert.equal(silent.next?.origin, service.baseUrl, 'nobody was asked for anything')
+    await browser.go(silent.next)
+    assert.equal(await links(), 403)
+    const asked = await begin(service, browser, '/auth/real?reauthenticate=true')
+    const shown = await browser.follow(asked, (next) => next.origin === provider.issuer)
+    assert.match(await shown.response.text(), /name="prompt" value="login"/)
+    await passes('/auth/real?reauthenticate=true')
+    assert.equal(await links(), 303)
+  })
+
+  test('a browser that takes the question out of the address gets no proof', async () => {
+    shift = 0
+    provider.skew(0)
+    const browser = new Browser()
+    const first = await provider.visit(browser, await begin(service, browser, '/auth/real'), 'eve')
+    await browser.go(first)
+    shift = 5 * minute
+    provider.skew(shift)
+    const asked = await begin(service, browser, '/auth/real?reauthenticate=true')
+    asked.searchParams.delete('prompt')
+    asked.searchParams.set('max_age', '31536000')
+    const callback = await provider.visit(browser, asked, 'eve')
+    await assertRefused(service, browser, callback, 'reauthentication-unproven')
+  })
+})
+
 const postgres = engines.find(({ name }) => name === 'postgres')
 
 describe('two services behind one address, on one PostgreSQL', { skip: !postgres }, () => {

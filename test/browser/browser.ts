@@ -29,6 +29,21 @@ export async function launchBrowser(): Promise<Browser> {
   })
 }
 
+/** Signs in through the built-in provider, and arrives at the dashboard. */
+export async function signIn(page: Page, { baseUrl }: { baseUrl: string }, person: string): Promise<void> {
+  await page.goto(`${baseUrl}/login`)
+  await page.getByRole('link', { name: /development provider/ }).click()
+  await page.getByText(person).first().click()
+  await page.waitForURL('**/dashboard')
+}
+
+/** Presses the named button of the dialog that asks before something is done, and waits until the dialog is gone. */
+export async function answerDialog(page: Page, name: string): Promise<void> {
+  const dialog = page.getByRole('alertdialog')
+  await dialog.getByRole('button', { name, exact: true }).click()
+  await dialog.waitFor({ state: 'detached' })
+}
+
 /** Keeps a picture of the page where SCREENSHOTS names a folder; otherwise does nothing. */
 export async function picture(page: Page, name: string, fullPage = true): Promise<void> {
   const folder = process.env['SCREENSHOTS']

@@ -5,7 +5,7 @@ import { deliveries, emit, expectJson, startEmitting, subscribe, until } from '.
 import { engines } from '../harness/engines.ts'
 import { startReceiver, type Receiver } from '../harness/receiver.ts'
 import type { TestService } from '../harness/service.ts'
-import { launchBrowser, picture } from './browser.ts'
+import { answerDialog, launchBrowser, picture } from './browser.ts'
 
 /** What is seen of deliveries that fail, and what can be done about them. */
 describe('deliveries in a browser', () => {
@@ -90,6 +90,7 @@ describe('deliveries in a browser', () => {
     await drawer.getByText('1 of 5 sent again, 0.01 a second at most').waitFor()
     await picture(page, 'replay-running')
     await drawer.getByRole('button', { name: 'Cancel' }).click()
+    await answerDialog(page, 'Cancel the replay')
     await drawer.getByText('Replay cancelled: 1 of 5 sent again').waitFor()
   })
 

@@ -6,7 +6,7 @@ import { engines } from '../harness/engines.ts'
 import { startReceiver, type Receiver } from '../harness/receiver.ts'
 import { startTestService, webhookSecret, type TestService } from '../harness/service.ts'
 import { postWebhook } from '../receiving/harness.ts'
-import { launchBrowser, picture } from './browser.ts'
+import { answerDialog, launchBrowser, picture } from './browser.ts'
 
 /** What a newcomer does in a browser: sign in, see a webhook arrive, look at the API, sign out. */
 describe('the first minutes', () => {
@@ -96,7 +96,7 @@ describe('the first minutes', () => {
     })
     assert.equal(response.status, 200)
     await page.getByText('evt_browser').waitFor()
-    await page.getByText('processed').first().waitFor()
+    await page.locator('#events .state', { hasText: 'processed' }).first().waitFor()
     await picture(page, 'dashboard')
   })
 
@@ -126,12 +126,13 @@ describe('the first minutes', () => {
     await drawer.getByRole('button', { name: 'Send a test event' }).click()
     await drawer.getByText('1 attempt · answered 500').first().waitFor()
     await drawer.getByRole('button', { name: 'Pause' }).click()
+    await answerDialog(page, 'Pause')
     await drawer.getByText('paused').waitFor()
     await drawer.getByRole('button', { name: 'Resume' }).click()
     await drawer.getByText('active').waitFor()
-    page.once('dialog', (dialog) => void dialog.accept())
     const first = await drawer.locator('code.secret').textContent()
     await drawer.getByRole('button', { name: 'Rotate the secret' }).click()
+    await answerDialog(page, 'Rotate the secret')
     await drawer.locator('code.secret', { hasNotText: first! }).waitFor()
     await picture(page, 'subscriber', false)
 
@@ -140,7 +141,7 @@ describe('the first minutes', () => {
     await drawer.getByText('Answer', { exact: true }).first().click()
     await drawer.getByText('out of paper').first().waitFor()
     await picture(page, 'delivery', false)
-    await drawer.getByRole('button', { name: 'Replay' }).click()
+    await drawer.getByRole('button', { name: 'Send now' }).click()
     await drawer.getByText('Attempt 2').waitFor()
     await drawer.locator('dd a').first().click()
     await drawer.getByText('Payload').waitFor()

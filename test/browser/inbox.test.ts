@@ -5,7 +5,7 @@ import type { Browser, Page } from 'playwright-core'
 import { engines } from '../harness/engines.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
 import { postWebhook, settled } from '../receiving/harness.ts'
-import { launchBrowser, picture } from './browser.ts'
+import { answerDialog, launchBrowser, picture } from './browser.ts'
 
 describe('the inbox on the dashboard', () => {
   let service: TestService
@@ -65,15 +65,15 @@ describe('the inbox on the dashboard', () => {
   const texts = async (selector: string): Promise<string[]> => page.locator(selector).allInnerTexts()
 
   test('failed events are listed with their errors, and filtered', async () => {
-    await failed().getByRole('button', { name: 'Process all 12 again' }).waitFor()
+    await failed().getByRole('button', { name: 'Run all 12 now' }).waitFor()
     assert.equal(await page.locator('#failed tr').count(), 10)
-    await failed().getByRole('button', { name: 'Older' }).click()
+    await failed().getByRole('button', { name: 'Older' }).last().click()
     await page.locator('#failed tr').nth(11).waitFor()
-    await failed().getByText('Only some of them').click()
-    await failed().getByLabel('Error holds').fill('no such')
+    await failed().getByText('Filter', { exact: true }).click()
+    await failed().getByLabel('Error contains').fill('no such')
     await picture(page, 'failed')
     await failed().getByRole('button', { name: 'Show' }).click()
-    await failed().getByRole('button', { name: 'Process all 4 again' }).waitFor()
+    await failed().getByRole('button', { name: 'Run all 4 now' }).waitFor()
     const rows = await texts('#failed tr')
     assert.equal(rows.length, 4)
     for (const row of rows) assert.match(row, /order\.sent.*from provider.*Error: no such order/s)
@@ -88,7 +88,7 @@ describe('the inbox on the dashboard', () => {
     assert.match(shown, /Error: no such order\n\s+at /)
     assert.match(shown, /content-type: application\/json/)
     assert.doesNotMatch(shown, /x-signature/)
-    await drawer().getByText('As it came').click()
+    await drawer().getByText('Raw body').click()
     await drawer().getByText('{"id":"evt_12","type":"order.sent"}').waitFor()
     await picture(page, 'event-failed', false)
     await drawer().getByRole('button', { name: 'Close' }).click()
@@ -101,17 +101,19 @@ describe('the inbox on the dashboard', () => {
 
   test('those of the filter are processed again, then all of them', async () => {
     broken = false
-    page.on('dialog', (dialog) => void dialog.accept())
-    await failed().getByRole('button', { name: 'Process all 4 again' }).click()
-    await failed().getByText('4 of 4 were made due again.').waitFor()
-    await failed().getByText('None that fits.').waitFor()
-    await failed().getByLabel('Error holds').fill('')
+    await failed().getByRole('button', { name: 'Run all 4 now' }).click()
+    await page.getByText('Run 4 events that failed and fit the filter now?').waitFor()
+    await answerDialog(page, 'Run now')
+    await failed().getByText('4 of 4 were made due.').waitFor()
+    await failed().getByText('No event fits the filter.').nth(1).waitFor()
+    await failed().getByLabel('Error contains').fill('')
     await failed().getByRole('button', { name: 'Show' }).click()
-    await failed().getByRole('button', { name: 'Process all 8 again' }).click()
-    await failed().getByText('8 of 8 were made due again.').waitFor()
+    await failed().getByRole('button', { name: 'Run all 8 now' }).click()
+    await answerDialog(page, 'Run now')
+    await failed().getByText('8 of 8 were made due.').waitFor()
     await settled(service.database)
-    await failed().getByRole('button', { name: 'Look again' }).click()
-    await failed().getByText('None.', { exact: true }).waitFor()
+    await failed().getByRole('button', { name: 'Refresh' }).click()
+    await failed().getByText('None.', { exact: true }).nth(1).waitFor()
     const { count } = await service.database.reader
       .selectFrom('inbox')
       .select((eb) => eb.fn.countAll<number>().as('count'))
@@ -129,10 +131,11 @@ describe('the inbox on the dashboard', () => {
     })
     await page.evaluate(`sessionStorage.setItem('postern-reprocessing', 'job')`)
     await page.reload()
-    await failed().getByText('500 of 2000 are due again').waitFor()
+    await failed().getByText('500 of 2000 are due now').waitFor()
     await picture(page, 'failed-job')
     await failed().getByRole('button', { name: 'Cancel' }).click()
-    await failed().getByText('Cancelled: 500 of 2000 were made due again.').waitFor()
+    await answerDialog(page, 'Cancel the job')
+    await failed().getByText('Cancelled: 500 of 2000 were made due.').waitFor()
     await page.unroute('**/jobs/*')
   })
 
@@ -162,8 +165,8 @@ describe('the inbox on the dashboard', () => {
       await page.emulateMedia({ colorScheme })
       await page.setViewportSize({ width: 400, height: 800 })
       await page.reload()
-      await failed().getByRole('button', { name: 'Process it again' }).waitFor()
-      await failed().getByText('Only some of them').click()
+      await failed().getByRole('button', { name: 'Run now' }).first().waitFor()
+      await failed().getByText('Filter', { exact: true }).click()
       await refused().getByText('The last ones').click()
       await picture(page, `inbox-${colorScheme}-narrow`)
       const overflow = await page.evaluate(

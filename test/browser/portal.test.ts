@@ -105,6 +105,25 @@ describe('the portal in a browser', () => {
     await page.setViewportSize({ width: 1100, height: 900 })
   })
 
+  test('a link of another owner asks before it takes the place of the session', async () => {
+    const link = await makeLink('globex')
+    const open = async (): Promise<void> => {
+      // From the page itself only the hash would change, which loads nothing.
+      await page.goto('about:blank')
+      await page.goto(link)
+    }
+    await open()
+    const dialog = page.getByRole('alertdialog')
+    await dialog.getByText('You are signed in as acme. The link opens the portal of globex.').waitFor()
+    await picture(page, 'portal-other-owner')
+    await dialog.getByRole('button', { name: 'Stay' }).click()
+    await page.locator('#who', { hasText: 'acme' }).waitFor()
+    await open()
+    await dialog.getByRole('button', { name: 'Open it' }).click()
+    await page.locator('#who', { hasText: 'globex' }).waitFor()
+    await page.getByText('of-globex').waitFor()
+  })
+
   test('who leaves needs another link', async () => {
     await page.getByRole('button', { name: 'Leave' }).click()
     await page.getByText('ask for a new one').waitFor()
@@ -113,7 +132,7 @@ describe('the portal in a browser', () => {
 
   test('without a complaint of the browser but for refused calls', () => {
     assert.deepEqual(
-      complaints.filter((text) => !/status of 401/.test(text)),
+      complaints.filter((text) => !/status of (401|409)/.test(text)),
       [],
     )
   })

@@ -7,18 +7,21 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { migrate } from '../../src/storage/migrate.ts'
+import { SpoolFile } from '../../src/receiving/sqlite/spool-file.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import type { InboxStatus } from '../../src/storage/tables.ts'
 import { engines, onEachEngine, type TestDatabase } from '#test/harness/engines.ts'
 import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
+import { startTestService } from '#test/harness/service.ts'
+import { eventually } from '../receiving/harness.ts'
 import { postern, type Ended } from './command.ts'
 
 const production = {
   NODE_ENV: 'production',
   BASE_URL: 'https://gate.example.com',
-  POSTERN_SECRET: 'x'.repeat(32),
-  WEBHOOK_SECRET: 's3cret',
-  ADMIN_API_KEY: 'k'.repeat(16),
+  POSTERN_SECRET: 'a-master-secret-of-32-bytes-or-more',
+  WEBHOOK_SECRET: 'a-webhook-secret',
+  ADMIN_API_KEY: 'pk_an_admin_key_of_20',
 }
 /** Nobody listens on port 9 (discard). */
 const nowhere = 'http://127.0.0.1:9'
@@ -48,6 +51,26 @@ describe('postern doctor', () => {
     ])
       assert.match(stdout, line)
     assert.ok(!existsSync(join(home, 'data')))
+  })
+
+  test('tells what lies in the spool, and when its servers do not answer', async () => {
+    const file = join(home, 'spool.db')
+    const SPOOL_URL = `file:${file}`
+    assert.match((await doctor({ SPOOL_URL })).stdout, /^✔ spool: .*spool\.db will be made/m)
+    const spool = new SpoolFile(file, { create: true })
+    assert.match((await doctor({ SPOOL_URL })).stdout, /^✔ spool .*spool\.db: empty$/m)
+    const event = { source: 'shop', eventId: 'evt_1', type: 'paid', contentType: 'text/plain', headers: '{}' }
+    const times = { receivedAt: Date.now() - 600_000, dueAt: 0 }
+    spool.add([{ ...event, ...times, payload: new Uint8Array(9), status: 'pending', orderKey: null }])
+    assert.match((await doctor({ SPOOL_URL })).stdout, /^! spool .*: 1 webhooks wait, the oldest for 60\d s/m)
+    spool.setAside(event, 'refused')
+    assert.match((await doctor({ SPOOL_URL })).stdout, /^! spool .*the database refused 1 acknowledged/m)
+    spool.close()
+
+    const { code, stdout } = await doctor({ SPOOL_URL: 'nats://me:swordfish@127.0.0.1:9' })
+    assert.equal(code, 1)
+    assert.match(stdout, /^✖ spool POSTERN_SPOOL: NATS does not answer: /m)
+    assert.doesNotMatch(stdout, /swordfish/)
   })
 
   test('goes on past faulty settings, and ends with 1', async () => {
@@ -185,6 +208,38 @@ onEachEngine('postern doctor with a database', (engine) => {
     ])
       assert.match(stdout, line)
   })
+
+  test(
+    'compares the connections of all processes with what PostgreSQL has room for',
+    { skip: engine.name === 'sqlite' },
+    async () => {
+      const env = { ...production, DATABASE_URL: database.url }
+      const few = await postern(tmpdir(), ['doctor'], env)
+      assert.match(
+        few.stdout,
+        /^✔ connections: 0 processes are running; with 12 connections each, 12 of \d+ /m,
+      )
+      const service = await startTestService(engine, {
+        databaseUrl: database.url,
+        env: { POSTERN_SECRET: production.POSTERN_SECRET },
+      })
+      try {
+        await eventually(async () => {
+          const { code, stdout } = await postern(tmpdir(), ['doctor'], {
+            ...env,
+            DATABASE_CONNECTIONS: '1000',
+          })
+          assert.equal(code, 0, stdout)
+          return /^! connections: 1 process is running; with 1000 .*Lower DATABASE_CONNECTIONS/m.test(stdout)
+        }, 'the process is seen')
+      } finally {
+        await service.close()
+      }
+      const fewer = await postern(tmpdir(), ['doctor'], { ...env, DATABASE_CONNECTIONS: '7' })
+      assert.equal(fewer.code, 1)
+      assert.match(fewer.stdout, /DATABASE_CONNECTIONS is wrong: expected a whole number from 8 to 1000/)
+    },
+  )
 
   test('tells what waits and for how long, what has failed, and that nobody removes old rows', async () => {
     const env = { ...production, DATABASE_URL: database.url }

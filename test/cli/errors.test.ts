@@ -86,7 +86,13 @@ describe('what commands say when they fail', () => {
   test('keys: no such key, a role or an end that is none', async () => {
     await fails(['keys', 'revoke', 'nope'], /^there is no valid key nope$/m)
     await fails(['keys', 'create', 'a', '--role', 'root'], /^--role takes user or admin, not root$/m)
-    await fails(['keys', 'create', 'a', '--expires', 'soon'], /^--expires takes 12h/)
+    await fails(['keys', 'create', 'a', '--role', 'admin', '--expires', 'soon'], /^--expires takes 12h/)
+    await fails(['keys', 'create', 'a'], /^the key would have no scope\. .*--scope events:write/)
+    await fails(['keys', 'create', 'a', '--role', 'user'], /^the key would have no scope\./)
+    await fails(
+      ['keys', 'create', 'a', '--scope', 'events:all'],
+      /^--scope does not know events:all\. .*operate, admin/,
+    )
   })
 
   test('import: no such file, nothing that can be imported', async () => {
@@ -110,7 +116,7 @@ describe('what commands say when they fail', () => {
     const port = await freePort()
     for (const command of [['migrate'], ['serve']])
       await fails(command, /DATABASE_URL \(postgres:\/\/\[redacted\]@localhost:\d+\/gate\) .*ECONNREFUSED/, {
-        DATABASE_URL: `postgres://me:h@sh@localhost:${port}/gate?x=y`,
+        DATABASE_URL: `postgres://me:h@sh@localhost:${port}/gate?application_name=y`,
       })
   })
 

@@ -96,8 +96,9 @@ describe('postern serve', () => {
       NODE_ENV: 'production',
       BASE_URL: 'https://gate.example.com',
       POSTERN_SECRET: 'a-master-secret-of-32-bytes-or-more',
-      WEBHOOK_SECRET: 'secret',
+      WEBHOOK_SECRET: 'a-webhook-secret',
       DATABASE_URL: `sqlite:${join(home, 'production.db')}`,
+      SHUTDOWN_DELAY: '300',
     })
     await service.shows('"ready"')
     const port = /Server listening at http:\/\/127\.0\.0\.1:(\d+)/.exec(service.output())![1]
@@ -109,6 +110,15 @@ describe('postern serve', () => {
     assert.equal(await status('/events'), 401)
     assert.equal(await status('/products'), 200)
     assert.doesNotMatch(service.output(), /demo mode|a-master-secret/)
+
+    service.process.kill('SIGTERM')
+    await service.shows('"stopping"')
+    const readiness = await fetch(`http://127.0.0.1:${port}/readyz`)
+    assert.equal(readiness.status, 503)
+    assert.equal(readiness.headers.get('connection'), 'close')
+    assert.equal(((await readiness.json()) as { status: string }).status, 'stopping')
+    assert.equal(await status('/products'), 200, 'it still serves')
+    // A second signal ends the delay.
     service.process.kill('SIGTERM')
     assert.equal(await service.ended, 0)
   })

@@ -75,6 +75,30 @@ describe('postern users, postern keys rotate-signing', () => {
     assert.match(taken.stdout, /has the role user/, 'also from the last admin: this is the way out')
   })
 
+  test('sessions are listed and ended, one or all', async () => {
+    const [first, second] = [await signedIn('sam'), await signedIn('sam')]
+    const listed = await postern('users', 'sessions', 'acme:sam')
+    const ids = [...listed.stdout.matchAll(/^[0-9a-f-]{36}/gm)].map(([id]) => id)
+    assert.equal(ids.length, 2)
+    assert.match((await postern('users', 'end-sessions', 'acme:sam', ids[0]!)).stdout, /is ended/)
+    assert.equal(await whoAmI(service, second), undefined)
+    assert.ok(await whoAmI(service, first))
+    assert.match((await postern('users', 'end-sessions', 'acme:sam')).stdout, /^1 session of /)
+    assert.equal(await whoAmI(service, first), undefined)
+    assert.equal((await postern('users', 'end-sessions', 'acme:sam', ids[0]!)).code, 1)
+    const rows = await service.database.reader
+      .selectFrom('audit_log')
+      .select('target')
+      .where('actor', '=', 'cli')
+      .where('action', '=', 'session.revoked')
+      .orderBy('id')
+      .execute()
+    assert.deepEqual(
+      rows.map(({ target }) => target),
+      [`session:${ids[0]!}`, null],
+    )
+  })
+
   test('mistakes are told in words', async () => {
     for (const args of [
       ['users', 'block', 'acme:nobody'],

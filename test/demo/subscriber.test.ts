@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { once, EventEmitter } from 'node:events'
 import { test } from 'node:test'
+import { byService } from '../../src/accounts/audit.ts'
 import { systemClock } from '../../src/clock.ts'
 import { readEnvironment } from '../../src/config/environment.ts'
 import { Keyring } from '../../src/crypto/keyring.ts'
@@ -28,7 +29,12 @@ async function assemble(engine: Engine) {
     log,
     keyring: new Keyring(['test-master-secret-of-32-bytes-or-more']),
   }
-  const emitting = createEmitting({ ...common, metrics: new Metrics(), baseUrl: () => 'http://localhost' })
+  const emitting = createEmitting({
+    ...common,
+    metrics: new Metrics(),
+    baseUrl: () => 'http://localhost',
+    noteRefusal: async () => undefined,
+  })
   const sample = createSampleSubscriber({ ...common, subscribers: emitting.subscribers })
   const app = await createApp({
     ...common,
@@ -92,7 +98,7 @@ onEachEngine('sample subscriber', (engine) => {
     const { emitting, sample, close } = await assemble(engine)
     await sample.ensure('http://127.0.0.1:3000')
     await sample.ensure('http://127.0.0.1:3000')
-    await emitting.subscribers.change(sampleSubscriberId, { status: 'paused' }, 'all')
+    await emitting.subscribers.change(sampleSubscriberId, { status: 'paused' }, 'all', byService)
     await sample.ensure('http://127.0.0.1:4000')
     const { rows } = await emitting.subscribers.list(undefined, 10, undefined)
     assert.deepEqual(

@@ -87,7 +87,7 @@ onEachEngine('audience', (engine) => {
     await service.close()
   })
 
-  test('owners are listed, changed and taken away; a subscriber cannot be given to `*`', async () => {
+  test('owners are listed; a subscriber cannot belong to `*`', async () => {
     const service = await startEmitting(engine)
     const made = await subscribe(service, { url, owner: 'acme' })
     await subscribe(service, { url })
@@ -99,7 +99,6 @@ onEachEngine('audience', (engine) => {
     )
     const change = (json: unknown, status = 200) =>
       expectJson(service, status, `/subscribers/${made.id}`, { method: 'PATCH', json })
-    assert.equal(((await change({ owner: null })) as { owner: unknown }).owner, null)
     for (const owner of ['*', '', 'a b', 'é', 7]) await change({ owner }, 400)
     await service.close()
   })

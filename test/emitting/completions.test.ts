@@ -74,7 +74,7 @@ onEachEngine('completions', (engine) => {
   }
 
   const dead = (id: number, number = 1): Completion => ({
-    delivery: { id, number },
+    delivery: { id, number, nonce: null },
     status: 'dead',
     dueAt: 5,
     finishedAt: 5,

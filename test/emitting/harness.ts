@@ -44,6 +44,7 @@ export interface DeliveryAnswer {
   eventType: string
   status: string
   attemptCount: number
+  nextAttemptAt: string | null
   lastError: string | null
   attempts: {
     number: number

@@ -149,7 +149,7 @@ onEachEngine('operational events', (engine) => {
       method: 'POST',
       json: { url: admins.url, owner: 'acme', operational: true },
     })
-    await expectJson(service, 400, `/subscribers/${chosen.id}`, { method: 'PATCH', json: { owner: 'acme' } })
+    await expectJson(service, 409, `/subscribers/${chosen.id}`, { method: 'PATCH', json: { owner: 'acme' } })
     await Promise.all([service.close(), admins.close(), broken.close()])
   })
 

@@ -178,7 +178,7 @@ async function statementsOf(
       count: 20,
     }))
   const completion = (id: number): Completion => ({
-    delivery: { id, number: 1 },
+    delivery: { id, number: 1, nonce: null },
     status: 'delivered',
     dueAt: 5,
     finishedAt: 5,
@@ -200,6 +200,7 @@ async function statementsOf(
     ['id', 'number'].map((key) => completions.map(({ delivery }) => delivery[key as 'id' | 'number'])),
     ['status', 'dueAt', 'finishedAt'].map((key) => completions.map((one) => one[key as 'status'])),
     Object.keys(completion(0).attempt).map((key) => completions.map(({ attempt }) => attempt[key as 'at'])),
+    [completions.map(({ delivery }) => delivery.nonce)],
   ].flat()
   const calls: [name: string, call: () => Promise<unknown>][] = [
     ['due', () => queue.due(now, '')],

@@ -4,62 +4,11 @@ import { test } from 'node:test'
 import { systemClock } from '../../src/clock.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startReceiver } from '../harness/receiver.ts'
-import { adminKey, type TestService } from '../harness/service.ts'
+import { adminKey } from '../harness/service.ts'
+import { enterPortal as enter, makeLink, openLink } from './portal-harness.ts'
 import { deliveries, emit, expectJson, settled, startEmitting, subscribe, until } from './harness.ts'
 
 const url = 'http://127.0.0.1:9/'
-
-async function makeLink(service: TestService, owner: string, more: object = {}): Promise<string> {
-  const link = (await expectJson(service, 201, '/portal-links', {
-    method: 'POST',
-    json: { owner, ...more },
-  })) as { url: string }
-  return link.url
-}
-
-function openLink(
-  service: TestService,
-  link: string,
-  headers: Record<string, string> = {},
-): Promise<Response> {
-  return service.fetch('/portal/session', {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', ...headers },
-    body: JSON.stringify({ token: link.split('#')[1] }),
-  })
-}
-
-interface Owner {
-  cookie: string
-  call(method: string, path: string, json?: unknown, headers?: Record<string, string>): Promise<Response>
-  json<T>(status: number, method: string, path: string, json?: unknown): Promise<T>
-}
-
-async function enter(service: TestService, owner: string, more: object = {}): Promise<Owner> {
-  const response = await openLink(service, await makeLink(service, owner, more))
-  assert.equal(response.status, 200)
-  const [cookie] = response.headers.getSetCookie()[0]!.split(';')
-  const call: Owner['call'] = (method, path, json, headers) =>
-    service.fetch(`/portal${path}`, {
-      method,
-      headers: {
-        cookie: cookie!,
-        ...(json !== undefined && { 'content-type': 'application/json' }),
-        ...headers,
-      },
-      ...(json !== undefined && { body: JSON.stringify(json) }),
-    })
-  return {
-    cookie: cookie!,
-    call,
-    async json<T>(status: number, method: string, path: string, json?: unknown) {
-      const response = await call(method, path, json)
-      const text = await response.text()
-      assert.equal(response.status, status, `${method} ${path}: ${text}`)
-      return (text === '' ? undefined : JSON.parse(text)) as T
-    },
-  }
-}
 
 onEachEngine('portal', (engine) => {
   test('an owner registers, sees, changes, tests, rotates, replays and removes their own subscribers', async () => {
@@ -249,6 +198,31 @@ onEachEngine('portal', (engine) => {
     await makeLink(service, 'other')
     const left = await service.database.reader.selectFrom('portal_sessions').select('owner').execute()
     assert.equal(left.length, 1, 'of the first link, which lasts an hour')
+    await service.close()
+  })
+
+  test('a link of another owner replaces a session only when it is told to, and ends it then', async () => {
+    const service = await startEmitting(engine)
+    const acme = await enter(service, 'acme')
+    const link = await makeLink(service, 'globex')
+    const json = { token: link.split('#')[1] }
+    const refused = await acme.call('POST', '/session', json)
+    assert.equal(refused.status, 409)
+    assert.equal(refused.headers.getSetCookie().length, 0)
+    const problem = (await refused.json()) as { code: string; detail: string }
+    assert.equal(problem.code, 'other-portal-session')
+    assert.match(problem.detail, /signed in as acme.*portal of globex/)
+    assert.equal((await acme.json<{ owner: string }>(200, 'GET', '/session')).owner, 'acme')
+    await acme.json(400, 'POST', '/session', { ...json, replace: 'yes' })
+    const opened = await acme.call('POST', '/session', { ...json, replace: true })
+    assert.equal(opened.status, 200, 'the link was not spent')
+    assert.equal(((await opened.json()) as { owner: string }).owner, 'globex')
+    await acme.json(401, 'GET', '/session')
+    // The same owner again needs no question; the session before ends as well.
+    const again = await enter(service, 'acme')
+    const same = await makeLink(service, 'acme')
+    await again.json(200, 'POST', '/session', { token: same.split('#')[1] })
+    await again.json(401, 'GET', '/session')
     await service.close()
   })
 

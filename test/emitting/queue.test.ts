@@ -147,6 +147,49 @@ onEachEngine('queue', (engine) => {
     assert.deepEqual([...attempts[0]!.response_body!], [0, 255])
   })
 
+  test('nothing is written about a delivery of the same id that is another one by now', async () => {
+    const { id, deliveries } = await subscriberWith(10, 10, 10)
+    const setNonces = (nonces: readonly (number | null)[]) =>
+      database.transaction(async (tx) => {
+        for (const [index, nonce] of nonces.entries())
+          await tx.updateTable('deliveries').set({ nonce }).where('id', '=', deliveries[index]!).execute()
+      })
+    await setNonces([1, null, 3])
+    const read1 = await read(id, 10)
+    assert.deepEqual(
+      read1.map(({ nonce }) => nonce),
+      [1, null, 3],
+    )
+    // As if the database had been taken back, and the ids had been given out again.
+    await setNonces([99, 99, 3])
+    await queue.complete(read1.map((one) => completion(one)))
+    const within = await database.transaction((tx) =>
+      queue.completeWithin(
+        tx,
+        read1.slice(0, 2).map((one) => completion(one)),
+      ),
+    )
+    assert.deepEqual([...within], [])
+    const rows = await Promise.all(deliveries.map(rowOf))
+    assert.deepEqual(
+      rows.map(({ status, attempts }) => [status, attempts]),
+      [
+        ['pending', 0],
+        ['pending', 0],
+        ['delivered', 1],
+      ],
+    )
+    const attempts = await database.reader
+      .selectFrom('attempts')
+      .select('delivery')
+      .where('delivery', 'in', deliveries)
+      .execute()
+    assert.deepEqual(
+      attempts.map(({ delivery }) => delivery),
+      [deliveries[2]],
+    )
+  })
+
   test('a success counts, whoever wrote an attempt down first', async () => {
     const { id, deliveries } = await subscriberWith(10)
     const [ours] = await read(id, 10)

@@ -5,6 +5,7 @@ import { systemClock, type Clock } from '../../src/clock.ts'
 import type { RetainedTable, RetentionSteps } from '../../src/events/retention/store.ts'
 import { openRetentionStore, RetentionWorker, type Periods } from '../../src/events/retention/worker.ts'
 import type { PostgresDatabase } from '../../src/storage/database.ts'
+import { openDatabase } from '../../src/storage/open.ts'
 import type { InboxStatus } from '../../src/storage/tables.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { Metrics } from '../../src/telemetry/metrics.ts'
@@ -342,10 +343,14 @@ const postgres = engines.find(({ name }) => name === 'postgres')
 
 test('one process at a time removes (postgres)', { skip: !postgres }, () =>
   withService(postgres!, async (service) => {
-    const store = openRetentionStore(service.database)
-    const second = workerAfter(service, 31)
-    await store.alone(async () => assert.equal(await second.round(), undefined))
-    assert.ok(await second.round(), 'and then the other one')
+    const other = await openDatabase(service.databaseUrl)
+    try {
+      const second = workerAfter(service, 31)
+      await openRetentionStore(other).alone(async () => assert.equal(await second.round(), undefined))
+      assert.ok(await second.round(), 'and then the other one')
+    } finally {
+      await other.close()
+    }
   }),
 )
 

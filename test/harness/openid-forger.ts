@@ -25,6 +25,7 @@ export async function startOpenIdForger(): Promise<OpenIdForger> {
   const { publicKey, privateKey } = await generateKeyPair('ES256')
   const jwk = { ...(await exportJWK(publicKey)), kid: 'k1', alg: 'ES256', use: 'sig' }
   let nonce: string | null = null
+  let maxAge: string | null = null
   const server = createServer((request, response) => {
     const url = new URL(request.url!, forger.issuer)
     const json = (value: unknown): void => {
@@ -48,6 +49,7 @@ export async function startOpenIdForger(): Promise<OpenIdForger> {
       '/userinfo': () => json(forger.userinfo),
       '/authorize': () => {
         nonce = url.searchParams.get('nonce')
+        maxAge = url.searchParams.get('max_age')
         const back = new URL(url.searchParams.get('redirect_uri')!)
         const answer = {
           code: 'c',
@@ -71,6 +73,7 @@ export async function startOpenIdForger(): Promise<OpenIdForger> {
           iat: now,
           exp: now + 300,
           ...(nonce !== null && { nonce }),
+          ...(maxAge !== null && { auth_time: now }),
         })
         const idToken = await (forger.sign
           ? forger.sign(claims)

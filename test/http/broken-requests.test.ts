@@ -13,7 +13,7 @@ describe('broken requests', () => {
 
   before(async () => {
     service = await startTestService(engines[0]!, {
-      parts: { timeouts: { headers: 100, request: 200, check: 20, stillness: 1_000 } },
+      parts: { timeouts: { headers: 500, request: 1_000, check: 20, stillness: 5_000 } },
     })
   })
   after(() => service.close())
@@ -57,6 +57,33 @@ describe('broken requests', () => {
       [
         'POST /webhooks/provider HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n',
       ],
+      400,
+      'bad-request',
+    ],
+    ['no Host', ['GET / HTTP/1.1\r\n\r\n'], 400, 'bad-request'],
+    ['two Hosts', ['GET / HTTP/1.1\r\nhost: localhost\r\nHOST: localhost\r\n\r\n'], 400, 'bad-request'],
+    [
+      'two Hosts in HTTP/1.0',
+      ['GET / HTTP/1.0\r\nhost: localhost\r\nHost: evil.example\r\n\r\n'],
+      400,
+      'bad-request',
+    ],
+    ...[
+      'gzip, chunked',
+      'chunked, chunked',
+      'identity, chunked',
+      'chunked\r\ntransfer-encoding: chunked',
+    ].map((coding): [string, string[], number, string] => [
+      `the transfer coding ${JSON.stringify(coding)}`,
+      [
+        `POST /webhooks/provider HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: ${coding}\r\n\r\n0\r\n\r\n`,
+      ],
+      400,
+      'bad-request',
+    ]),
+    [
+      'a transfer coding in HTTP/1.0',
+      ['POST /webhooks/provider HTTP/1.0\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n'],
       400,
       'bad-request',
     ],
@@ -192,16 +219,16 @@ describe('broken requests', () => {
   test('no credential is 401, one without the right is 403', async () => {
     assert.equal((await service.fetch('/subscribers')).status, 401)
     const keys = new ApiKeys(service.database, systemClock, createRecordAudit(systemClock))
-    const { key } = await keys.create({ name: 'reader', role: 'user' }, {})
+    const { key } = await keys.create({ name: 'reader', scopes: ['events:read'] }, {})
     const response = await service.fetch('/subscribers', { headers: { authorization: `Bearer ${key}` } })
     assert.equal(response.status, 403)
   })
 
   test('a key that was revoked or has ended is no key', async () => {
     const keys = new ApiKeys(service.database, systemClock, createRecordAudit(systemClock))
-    const revoked = await keys.create({ name: 'revoked', role: 'admin' }, {})
+    const revoked = await keys.create({ name: 'revoked', scopes: ['admin'] }, {})
     await keys.revoke(revoked.id, {})
-    const ended = await keys.create({ name: 'ended', role: 'admin', expiresAt: 1 }, {})
+    const ended = await keys.create({ name: 'ended', scopes: ['admin'], expiresAt: 1 }, {})
     for (const { key } of [revoked, ended]) {
       const response = await service.fetch('/subscribers', { headers: { authorization: `Bearer ${key}` } })
       assert.equal(response.status, 401)

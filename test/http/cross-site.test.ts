@@ -20,6 +20,9 @@ const foreign: Record<string, string>[] = [
   { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example', 'sec-fetch-mode': 'no-cors' },
   { 'sec-fetch-site': 'cross-site', origin: 'null' },
   { 'sec-fetch-site': 'none', origin: 'https://evil.example' },
+  { referer: 'https://evil.example/page' },
+  { referer: 'about:blank' },
+  { referer: 'no address' },
 ]
 
 /** Calls that no credential guards, and what keeps them from being of use to a foreign page. */
@@ -142,7 +145,9 @@ describe('cross-site calls', () => {
       { origin: service.baseUrl },
       { origin: service.baseUrl, 'sec-fetch-site': 'same-origin' },
       { origin: 'null', 'sec-fetch-site': 'same-origin' },
-    ]) {
+      { referer: `${service.baseUrl}/dashboard` },
+      {},
+    ] as Record<string, string>[]) {
       const response = await call('PATCH', '/users/{id}', headers)
       assert.equal(response.status, 400, 'past the guard, to the body')
     }

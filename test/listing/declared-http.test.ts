@@ -250,12 +250,10 @@ onEachEngine('a declared list', (engine) => {
   test('an answer that is known is not sent again; any change makes it unknown', async () => {
     const first = await get('/owned?limit=3')
     const tag = first.headers.get('etag')!
-    assert.match(tag, /^W\/"[\w-]*\.[\w-]*"$/)
+    assert.match(tag, /^W\/"[\w-]{20}"$/)
     const again = await get('/owned?limit=3', { 'if-none-match': `"other", ${tag}` })
     assert.equal(again.status, 304)
-    // On PostgreSQL it names the state of the database now, too.
-    const contentOf = (etag: string | null): string => etag!.split('.')[1]!
-    assert.equal(contentOf(again.headers.get('etag')), contentOf(tag))
+    assert.equal(again.headers.get('etag'), tag)
     assert.equal(await again.text(), '')
     assert.equal((await get('/owned?limit=4', { 'if-none-match': tag })).status, 200)
     assert.equal((await get('/owned?limit=3', { 'if-none-match': '*' })).status, 304)
@@ -297,34 +295,6 @@ onEachEngine('a declared list', (engine) => {
     assert.match(described['state']!, /equals the value\. Values: new, done, odd\.$/)
     assert.match(described['small']!, /one of the values\. Comma-separated, at most 50\.$/)
     assert.equal(described['whose'] ?? '', '', 'a hidden field is not named')
-  })
-
-  test('an answer that is known is known before it is read', async () => {
-    let tag = (await get('/owned?limit=3')).headers.get('etag')!
-    // On PostgreSQL the answer to the second question says what the third one is answered by.
-    tag = (await get('/owned?limit=3', { 'if-none-match': tag })).headers.get('etag')!
-    const read: string[] = []
-    const { database } = service
-    if (database.engine === 'sqlite') {
-      const arrays = database.readConnection.arrays.bind(database.readConnection)
-      database.readConnection.arrays = (statement) => {
-        read.push(statement)
-        return []
-      }
-      assert.equal((await get('/owned?limit=3', { 'if-none-match': tag })).status, 304)
-      database.readConnection.arrays = arrays
-    } else {
-      // The table is locked: whoever reads it waits.
-      const lock = database.begin()
-      await sql`lock table measurements`.execute(lock.tx)
-      assert.equal((await get('/owned?limit=3', { 'if-none-match': tag })).status, 304)
-      await lock.rollback()
-      const elsewhere = `create table elsewhere_${Date.now()} (id integer)`
-      await database.transaction((tx) => sql.raw(elsewhere).execute(tx))
-      const after = await get('/owned?limit=3', { 'if-none-match': tag })
-      assert.equal(after.status, 304, 'what was changed elsewhere changes nothing of this answer')
-    }
-    assert.deepEqual(read, [])
   })
 
   test('answers are compressed for those who take that', async () => {

@@ -159,14 +159,11 @@ onEachEngine('every list', (engine) => {
     test(`${path} is not sent again to those who have it, and is to those who ask otherwise`, async () => {
       const ask = (query: string, tag: string): Promise<Response> =>
         service.admin(`${path}?${query}`, { headers: { 'if-none-match': tag } })
-      let tag = (await service.admin(`${path}?limit=5`)).headers.get('etag')!
-      assert.match(tag, /^W\/"[\w.-]+"$/)
-      for (let times = 0; times < 3; times += 1) {
-        const known = await ask('limit=5', tag)
-        assert.deepEqual([known.status, await known.text()], [304, ''])
-        tag = known.headers.get('etag')!
-      }
-      assert.equal((await ask('limit=6', tag)).status, 200)
+      const first = await service.admin(`${path}?limit=5`)
+      const tag = first.headers.get('etag')!
+      assert.match(tag, /^W\/"[\w-]{20}"$/)
+      const known = await ask('limit=5', tag)
+      assert.deepEqual([known.status, known.headers.get('etag'), await known.text()], [304, tag, ''])
       assert.equal((await ask('limit=5', '"another", W/"one.two"')).status, 200)
       assert.equal((await ask('limit=5', '*')).status, 304)
     })

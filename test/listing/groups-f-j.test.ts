@@ -195,9 +195,7 @@ onEachEngine('proof of lists', (engine) => {
         '/measurements?sort=id': () => run('update measurements set small = 99 where small = 0'),
       }
       for (const [path, write] of Object.entries(change)) {
-        let tag = (await service.admin(path)).headers.get('etag')!
-        for (let times = 0; times < 2; times += 1)
-          tag = (await service.admin(path, { headers: { 'if-none-match': tag } })).headers.get('etag')!
+        const tag = (await service.admin(path)).headers.get('etag')!
         await write()
         const changed = await service.admin(path, { headers: { 'if-none-match': tag } })
         assert.deepEqual([changed.status, changed.headers.get('etag') === tag], [200, false], path)

@@ -70,7 +70,9 @@ onEachEngine('rights of apps', (engine) => {
 
   test("an admin's tokens are a user's, but for apps that are configured to be admin's", async () => {
     const { access_token: plain } = await tokensOf('plain', 'boss')
-    assert.equal((await call(plain, '/audit')).status, 403)
+    const refused = await call(plain, '/audit')
+    assert.equal(refused.status, 403)
+    assert.equal(refused.headers.get('www-authenticate'), 'Bearer error="insufficient_scope"')
     assert.equal(await roleWith(plain), 'user')
     const { access_token: console } = await tokensOf('console', 'boss')
     assert.equal((await call(console, '/audit')).status, 200)

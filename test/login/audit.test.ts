@@ -195,7 +195,11 @@ onEachEngine('the audit log', (engine) => {
     const own = async (query = ''): Promise<Page> =>
       (await (await call(browser, 'GET', `/auth/audit${query}`)).json()) as Page
     const { data } = await own(`?userId=${them.id}`)
-    assert.deepEqual(data.map(({ action }) => action).toReversed(), ['user.created', 'user.signed_in'])
+    assert.deepEqual(data.map(({ action }) => action).toReversed(), [
+      'user.created',
+      'user.signed_in',
+      'call.forbidden',
+    ])
     assert.ok(data.every((entry) => entry.byMe === true && !('userId' in entry) && !('actor' in entry)))
     // What an admin does to the account is shown; where the admin sits is not.
     await service.database.transaction((tx) =>
@@ -217,12 +221,12 @@ onEachEngine('the audit log', (engine) => {
 
   test('API keys: made and revoked, in the transaction that does it', async () => {
     const keys = new ApiKeys(service.database, systemClock, createRecordAudit(systemClock))
-    const { id, key } = await keys.create({ name: 'ci', role: 'user' }, { actor: 'cli' })
+    const { id, key } = await keys.create({ name: 'ci', scopes: ['events:write'] }, { actor: 'cli' })
     await keys.revoke(id, { actor: 'cli' })
     const [revoked, created] = (await read('?limit=2')).data
     assert.deepEqual(
       [created!.action, created!.target, created!.actor, created!.detail],
-      ['key.created', `key:${id}`, 'cli', { name: 'ci', role: 'user' }],
+      ['key.created', `key:${id}`, 'cli', { name: 'ci', scopes: 'events:write' }],
     )
     assert.equal(revoked!.action, 'key.revoked')
     assert.ok(!JSON.stringify([revoked, created]).includes(key))
@@ -230,14 +234,14 @@ onEachEngine('the audit log', (engine) => {
       throw new Error('the log cannot be written')
     })
     const before = (await keys.list()).length
-    await assert.rejects(failing.create({ name: 'unlogged', role: 'admin' }, {}))
+    await assert.rejects(failing.create({ name: 'unlogged', scopes: ['admin'] }, {}))
     assert.equal((await keys.list()).length, before, 'what cannot be written down does not happen')
   })
 
   test('a use of a key that cannot be noted is in the log, and the key opens', async () => {
     const { database } = service
     const { id, key } = await new ApiKeys(database, systemClock, createRecordAudit(systemClock)).create(
-      { name: 'used', role: 'user' },
+      { name: 'used', scopes: ['events:read'] },
       {},
     )
     const full = new Error('the disk is full')

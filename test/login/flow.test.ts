@@ -297,7 +297,7 @@ onEachEngine('the sign-in flow', (engine) => {
   test('the redirect URI does not follow Host or X-Forwarded-*', async () => {
     const production = { NODE_ENV: 'production', ALLOW_PRIVATE_NETWORK: 'true' }
     const served = await startTestService(engine, {
-      env: { ...env(), ...production, BASE_URL: 'http://gate.example.com' },
+      env: { ...env(), ...production, BASE_URL: 'https://gate.example.com' },
     })
     const headers = {
       'x-forwarded-host': 'evil.example',
@@ -308,7 +308,7 @@ onEachEngine('the sign-in flow', (engine) => {
     const response = await reach(served, path, { headers })
     await served.close()
     const url = new URL(response.headers.get('location')!)
-    assert.equal(url.searchParams.get('redirect_uri'), 'http://gate.example.com/auth/acme/callback')
+    assert.equal(url.searchParams.get('redirect_uri'), 'https://gate.example.com/auth/acme/callback')
     assert.equal(url.searchParams.get('scope'), 'email profile')
     assert.equal(url.searchParams.getAll('state').length, 1)
     assert.notEqual(url.searchParams.get('state'), 'x')

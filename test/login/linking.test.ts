@@ -67,7 +67,7 @@ onEachEngine('linking', (engine) => {
     const location = answer.headers.get('location')!
     const page = await (await service.fetch(location)).text()
     assert.match(page, /sign in again/)
-    assert.ok(page.includes('href="/auth/acme?return_to=%2Fsettings"'))
+    assert.ok(page.includes('href="/auth/acme?reauthenticate=true&amp;return_to=%2Fsettings"'))
   })
 
   test('the age is that of the sign-in, however much the session was used since', async () => {

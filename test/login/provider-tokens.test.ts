@@ -8,7 +8,12 @@ import { startTestService, webhookSecret, type TestService } from '#test/harness
 import { provider as webhook } from '../../src/cli/samples/provider.ts'
 import { systemClock } from '../../src/clock.ts'
 import { ConfigurationError } from '../../src/config/environment.ts'
+import { Keyring } from '../../src/crypto/keyring.ts'
+import { sealedColumns } from '../../src/crypto/sealed-columns.ts'
 import type { PosternConfig } from '../../src/define-config.ts'
+import type { ProviderClient } from '../../src/login/provider-client.ts'
+import { ProviderTokens } from '../../src/login/provider-tokens.ts'
+import { createLog } from '../../src/telemetry/log.ts'
 import type { HandlerContext } from '../../src/receiving/config.ts'
 import { signIn, whoAmI } from './harness.ts'
 
@@ -252,5 +257,42 @@ onEachEngine('kept provider tokens', (engine) => {
         (error) => error instanceof ConfigurationError && message.test(error.message),
       )
     }
+  })
+
+  test('a token that is sealed anew while another process refreshes it is not taken for a fresh one', async () => {
+    await signedIn('resealed')
+    shift = 3_600_000
+    const { database } = services[0]!
+    const row = (await rows()).find(({ provider_id }) => provider_id === 'resealed')!
+    const change = (values: Partial<typeof row>) =>
+      database.transaction((tx) =>
+        tx.updateTable('provider_tokens').set(values).where('provider_id', '=', 'resealed').execute(),
+      )
+    const keyring = new Keyring(['test-master-secret-of-32-bytes-or-more'])
+    const sealed = (token: string) => keyring.seal(token, sealedColumns.providerAccessToken.context(row))
+    await change({ claim: 'another process', claimed_until: Date.now() + shift + 20_000 })
+    const tokens = new ProviderTokens({
+      database,
+      keyring,
+      clock: { ...systemClock, now: () => Date.now() + shift },
+      log: createLog('silent'),
+      // Nothing is asked of the provider: another process has the claim.
+      clients: new Map([['acme', {} as ProviderClient]]),
+      kept: new Map([['acme', []]]),
+    })
+    let answered = false
+    const asked = tokens.accessToken('acme', { providerId: 'resealed' }).finally(() => (answered = true))
+    await change({ access_token: sealed('provider-access-token-4711') })
+    await new Promise((resume) => setTimeout(resume, 350))
+    assert.equal(answered, false, 'it still waits for the refresh')
+    const now = Date.now() + shift
+    await change({
+      access_token: sealed('at-fresh'),
+      updated_at: now,
+      expires_at: now + 3_600_000,
+      claim: null,
+      claimed_until: null,
+    })
+    assert.equal(await asked, 'at-fresh')
   })
 })

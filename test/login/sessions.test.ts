@@ -111,12 +111,14 @@ onEachEngine('sessions', (engine) => {
     assert.ok(await whoAmI(service, stranger))
   })
 
-  test('an app can end all others too, and keeps its own tokens', async () => {
+  test('an app ends its own other sign-ins, keeps its tokens, and leaves browsers alone', async () => {
     const browser = await signedIn('app-all')
     const { access, refresh } = await appTokens('app-all')
+    const sibling = await appTokens('app-all')
     const headers = { authorization: `Bearer ${access}` }
     assert.equal((await service.fetch('/auth/sessions', { method: 'DELETE', headers })).status, 204)
-    assert.equal(await whoAmI(service, browser), undefined)
+    assert.ok(await whoAmI(service, browser))
+    assert.equal(await withToken(sibling.access), 401)
     assert.equal(await withToken(access), 200)
     assert.equal(await refreshes(refresh), 200)
   })

@@ -145,6 +145,22 @@ describe('how PostgreSQL is asked for duplicates', { skip: !postgres }, () => {
     assert.deepEqual((await stored(database)).slice(6).toSorted(), ids.map((id) => `${id} ${id}`).toSorted())
   })
 
+  test('one that comes again waits for no handler that is about to mark it, and may want the lock on its key', async () => {
+    const ordered = { ...incoming('ordered'), orderKey: 'k', status: 'pending' as const }
+    const keepOrdered = keeper(database.pool, systemClock)
+    await keepOrdered([ordered])
+    const handler = await database.pool.connect()
+    try {
+      await handler.query('begin')
+      await handler.query(`update inbox set status = 'processed' where event_id = 'ordered'`)
+      await keepOrdered([{ ...ordered, payload: Buffer.from('again') }, incoming('beside')])
+      await handler.query('commit')
+    } finally {
+      handler.release()
+    }
+    assert.deepEqual((await stored(database)).slice(-2), ['ordered ordered', 'beside beside'])
+  })
+
   test('another failure is told as it is, and nothing is tried again', async () => {
     now += 120_000
     run = []

@@ -1,6 +1,7 @@
 // Failed events: listed, counted, and processed again in bulk.
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
+import { createRecordAudit } from '../../src/accounts/audit.ts'
 import { hmac } from '../../src/index.ts'
 import { Reprocessing, reprocessWorker } from '../../src/receiving/failed/reprocess.ts'
 import { systemClock } from '../../src/clock.ts'
@@ -171,12 +172,14 @@ onEachEngine('failed events', (engine) => {
       ['until', '2026-01-01T00:00:00'],
       ['error', 'a'.repeat(1001)],
       ['type', 'a\0'],
+      ['status', 'processed'],
+      ['handler', 'order.gone'],
     ] as const) {
       const refused = await again({ [field]: value })
       assert.equal(refused.status, 400)
       assert.match(((await refused.json()) as { detail: string }).detail, new RegExp(`\`${field}\``))
     }
-    assert.equal((await again({ status: 'failed' })).status, 400)
+    assert.equal((await again({ colour: 'red' })).status, 400)
     assert.equal((await service.fetch('/events/failed')).status, 401)
     assert.equal((await service.fetch('/events/reprocess', { method: 'POST' })).status, 401)
   })
@@ -215,7 +218,8 @@ onEachEngine('reprocessing in bulk', (engine) => {
           const { status, total, done } = (await (await second.admin(`/jobs/${id}`)).json()) as Job
           return [status, total, done]
         }
-        const failed = async (): Promise<number> => new Reprocessing(database, systemClock).count({})
+        const failed = async (): Promise<number> =>
+          new Reprocessing(database, systemClock, createRecordAudit(systemClock)).count({})
         assert.deepEqual(await look(), ['running', many, 0])
         for (const done of [5, 10]) {
           const worker = reprocessWorker({ database, clock: systemClock, log: createLog('fatal'), perStep })

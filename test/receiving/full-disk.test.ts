@@ -20,7 +20,7 @@ const postgres = engines.find(({ name }) => name === 'postgres')
 const config = defineConfig({
   receiving: { handlers: { work: (event, { tx }) => writeEffect(tx, event.id, event.attempt) } },
 })
-const env = { HANDLER_TIMEOUT: '0.5', HANDLER_RETRY_SCHEDULE: '0,0,0,0,0,0,0,0' }
+const env = { HANDLER_TIMEOUT: '600', HANDLER_RETRY_SCHEDULE: '0,0,0,0,0,0,0,0' }
 
 /** Skips the test, and says why, where no small disk can be had. */
 async function onSmallDisk(

@@ -32,7 +32,7 @@ onEachEngine('leases on received events', (engine) => {
     await inbox.keep(Array.from({ length: 3 }, (_, index) => incoming(`e${index}`, now - 30 + index)))
   })
   after(async () => {
-    await inbox.leave()
+    await inbox.leave(true)
     await inbox.close()
     await database.close()
     await home.drop()

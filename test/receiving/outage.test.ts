@@ -1,65 +1,22 @@
 // The connections to the database break (its crash is in test/crash). It goes away and comes back: 503 with Retry-After meanwhile, nothing acknowledged is lost, no restart.
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { engines } from '../harness/engines.ts'
+import { openLink } from '../harness/link.ts'
 import { startTestService } from '../harness/service.ts'
 import { createEffects, eventually, postWebhook, readEffects, writeEffect } from './harness.ts'
 
 const postgres = engines.find(({ name }) => name === 'postgres')
-
-/** A connection to the server that can be cut, as a crash or a network would. */
-async function startLink(target: URL) {
-  const sockets = new Set<Socket>()
-  let up = true
-  const server = createServer((near) => {
-    if (!up) {
-      near.destroy()
-      return
-    }
-    const far = connect(Number(target.port), target.hostname)
-    for (const [from, to] of [
-      [near, far],
-      [far, near],
-    ] as const) {
-      sockets.add(from)
-      from.pipe(to)
-      from.on('error', () => to.destroy())
-      from.on('close', () => {
-        sockets.delete(from)
-        to.destroy()
-      })
-    }
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const url = new URL(target)
-  url.port = String((server.address() as AddressInfo).port)
-  return {
-    url: url.href,
-    cut() {
-      up = false
-      for (const socket of sockets) socket.destroy()
-    },
-    mend() {
-      up = true
-    },
-    close() {
-      this.cut()
-      server.close()
-    },
-  }
-}
 
 test(
   'a vanished database: 503, then recovery without a restart, and no event lost or doubled',
   { skip: !postgres },
   async () => {
     const home = await postgres!.createDatabase()
-    const link = await startLink(new URL(home.url))
+    const link = await openLink(home.url)
     const service = await startTestService(postgres!, {
       databaseUrl: link.url,
-      env: { HANDLER_TIMEOUT: '0.5', HANDLER_RETRY_SCHEDULE: '0,0,0,0,0' },
+      env: { HANDLER_TIMEOUT: '600', HANDLER_RETRY_SCHEDULE: '0,0,0,0,0' },
       config: { receiving: { handlers: { work: (event, { tx }) => writeEffect(tx, event.id) } } },
     })
     try {

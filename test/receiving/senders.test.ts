@@ -93,7 +93,7 @@ const senders: Record<string, Sender> = {
   shopify: { preset: shopify, type: 'orders/create', id: 'e1:orders/create' },
   slack: { preset: slack, type: 'app_mention', id: 'Eve1', isTimed: true },
   square: { preset: square, type: 'payment.updated', id: 'e1' },
-  twilio: { preset: twilio, type: 'message.delivered', id: 'e1' },
+  twilio: { preset: twilio, type: 'message.delivered', id: '' },
   typeform: { preset: typeform, type: 'form_response', id: 'e1' },
   woocommerce: { preset: woocommerce, type: 'order.updated', id: 'e1' },
   x: { preset: x, type: 'post.create', id: 'digest' },

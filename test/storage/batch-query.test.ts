@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { PoolClient } from 'pg'
 import { queryBatch } from '../../src/storage/postgres/batch-query.ts'
+import { Connector } from '../../src/storage/postgres/connector.ts'
 import { openPool, type OpenPool } from '../../src/storage/postgres/pool.ts'
 import { engines, type TestDatabase } from '../harness/engines.ts'
 
@@ -15,7 +16,7 @@ describe('one statement with several lists of values', { skip: !postgres }, () =
 
   before(async () => {
     database = await postgres!.createDatabase()
-    opened = openPool(database.url, { max: 1, onError: () => {} })
+    opened = openPool(new Connector(database.url), { max: 1, answerWithin: 60_000, onError: () => {} })
     client = await opened.pool.connect()
     await client.query('create table things (id integer primary key, name text not null)')
   })

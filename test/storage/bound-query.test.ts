@@ -5,6 +5,7 @@ import { after, before, describe, test } from 'node:test'
 import type { PoolClient } from 'pg'
 import type { Column } from '../../src/storage/postgres/bind-message.ts'
 import { queryBound } from '../../src/storage/postgres/bound-query.ts'
+import { Connector } from '../../src/storage/postgres/connector.ts'
 import { openPool, type OpenPool } from '../../src/storage/postgres/pool.ts'
 import { engines, type TestDatabase } from '../harness/engines.ts'
 import { propertyRun } from '../harness/properties.ts'
@@ -39,7 +40,7 @@ describe('batches as binary arrays', { skip: !postgres }, () => {
 
   before(async () => {
     database = await postgres!.createDatabase()
-    opened = openPool(database.url, { max: 1, onError: () => {} })
+    opened = openPool(new Connector(database.url), { max: 1, answerWithin: 60_000, onError: () => {} })
     client = await opened.pool.connect()
     await client.query(
       'create table bound (place bigint primary key, text text, small integer, number bigint, bytes bytea)',

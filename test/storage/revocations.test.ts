@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import pg from 'pg'
 import { engines, type TestDatabase } from '#test/harness/engines.ts'
+import { openLink } from '#test/harness/link.ts'
 import { openPostgres } from '../../src/storage/postgres/database.ts'
 
 const postgres = engines.find(({ name }) => name === 'postgres')
@@ -20,8 +21,8 @@ describe('revocations (PostgreSQL)', { skip: !postgres }, () => {
       await new Promise((resolve) => setTimeout(resolve, 5))
     }
   }
-  async function opened(t: { after(work: () => Promise<void>): void }) {
-    const opening = openPostgres(database.url)
+  async function opened(t: { after(work: () => Promise<void>): void }, url = database.url) {
+    const opening = openPostgres(url)
     t.after(() => opening.close())
     const heard: (string | undefined)[] = []
     opening.revocations.listen((subject) => heard.push(subject))
@@ -66,23 +67,48 @@ describe('revocations (PostgreSQL)', { skip: !postgres }, () => {
     await admin.connect()
     t.after(() => admin.end())
     await admin.query(
-      "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'postern-revocations'",
+      "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'postern-listen'",
     )
     await until(() => !first.revocations.current)
     await until(() => first.revocations.current)
     assert.deepEqual(first.heard, [undefined])
   })
 
-  test('a process that hangs is waited for until its lease is over, and no longer', async (t) => {
+  test('a process that hangs is waited for until its lease is over, and by the next announcements no more', async (t) => {
     const first = await opened(t)
     // A connection that is counted as listening and never confirms.
     const hanging = new pg.Client({ connectionString: database.url })
     await hanging.connect()
     t.after(() => hanging.end())
     await hanging.query('select pg_advisory_lock_shared(7226, 2)')
-    const began = performance.now()
-    await first.transaction(async (tx) => first.revocations.announce(tx, 'slow'))
-    const waited = performance.now() - began
+    const announce = async (): Promise<number> => {
+      const began = performance.now()
+      await first.transaction(async (tx) => first.revocations.announce(tx, 'slow'))
+      return performance.now() - began
+    }
+    const waited = await announce()
     assert.ok(waited >= 1_900, `waited ${Math.round(waited)} ms`)
+    let further = 0
+    for (let count = 0; count < 10; count += 1) further += await announce()
+    assert.ok(further < 10_000, `waited ${Math.round(further)} ms for ten further ones`)
+    // It goes on, and could trust what it keeps again: it is waited for again.
+    await hanging.query('select 1')
+    const again = await announce()
+    assert.ok(again >= 1_900, `waited ${Math.round(again)} ms after it went on`)
+  })
+
+  test('a process whose path is silent trusts nothing it keeps once the announcement has returned', async (t) => {
+    const link = await openLink(database.url)
+    t.after(async () => link.close())
+    const first = await opened(t)
+    const second = await opened(t, link.url)
+    for (let count = 0; count < 3; count += 1) {
+      await until(() => second.revocations.current)
+      link.hold()
+      await first.transaction(async (tx) => first.revocations.announce(tx, `unheard-${count}`))
+      assert.ok(!second.heard.includes(`unheard-${count}`))
+      assert.equal(second.revocations.current, false)
+      link.mend()
+    }
   })
 })

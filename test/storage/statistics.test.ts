@@ -15,7 +15,7 @@ for (const engine of engines.filter(({ name }) => name === 'postgres'))
     before(async () => {
       home = await engine.createDatabase()
       // One connection: what is prepared on it is there for the next statement.
-      database = openPostgres(home.url, { connections: 2 })
+      database = openPostgres(home.url)
       await migrate(database)
       // Autovacuum would do the same, some time.
       await database.pool.query('alter table inbox set (autovacuum_enabled = false)')

@@ -2,20 +2,30 @@ import { sql } from 'kysely'
 import { accessSync, constants, existsSync, statfsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { systemClock } from '../../clock.ts'
+import { secretsFile } from '../../config/generated-secrets.ts'
 import type { Database } from '../../storage/database.ts'
 import { NewerDatabase, pendingMigrations } from '../../storage/migrate.ts'
-import { openDatabase } from '../../storage/open.ts'
+import { openDatabase, type DatabasePlace } from '../../storage/open.ts'
+import { describeExposed, exposedFiles } from '../../storage/sqlite/file-modes.ts'
 import { describeError } from '../describe-error.ts'
+import { checkConnections } from './connections.ts'
 import { fault, ok, warning, type Finding } from './finding.ts'
+import { checkKeys } from './keys.ts'
 
 /** Milliseconds that this machine's clock and the database's may differ. */
 const tolerance = 2_000
 /** Mebibytes. */
 const littleSpace = 500
 
-/** The database, its migrations, the space for it, and this machine's clock. Makes no database where there is none. */
-export async function* checkDatabase(url: string): AsyncGenerator<Finding> {
+/**
+ * The database, its migrations, the space for it, its connections, and this machine's clock. It does not create a database that
+ * does not exist.
+ * @param connections of a process at most, on PostgreSQL
+ */
+export async function* checkDatabase(place: DatabasePlace, connections: number): AsyncGenerator<Finding> {
+  const { databaseUrl: url } = place
   const file = /^sqlite:(?:\/\/(?=\/))?(.+)$/.exec(url)?.[1]
+  yield* checkModes(url, file)
   if (file !== undefined && !existsSync(file)) {
     yield checkPlace(resolve(file))
     yield ownClock()
@@ -23,15 +33,28 @@ export async function* checkDatabase(url: string): AsyncGenerator<Finding> {
   }
   let database: Database | undefined
   try {
-    database = await openDatabase(url)
+    database = await openDatabase(place)
+    // First of all: nothing is to be set up in the sessions of a pooler.
+    if (database.engine === 'postgres') {
+      await database.checkPooling()
+      yield ok('sessions', 'connections keep their sessions')
+    }
     await database.ping()
     yield ok('database', `${database.engine} answers`)
     yield* checkContents(database)
+    if (database.engine === 'postgres') yield await checkConnections(database, connections)
   } catch (error) {
     yield fault('database', describeError(error))
   } finally {
     await database?.close()
   }
+}
+
+/** Whether other users of this machine can read the database or the secrets that demo mode generated. */
+function* checkModes(url: string, file: string | undefined): Generator<Finding> {
+  const secrets = secretsFile(url)
+  const exposed = file === undefined ? exposedFiles(secrets) : exposedFiles(resolve(file), [secrets])
+  if (exposed.length > 0) yield warning('file permissions', describeExposed(exposed))
 }
 
 /** Whether a file could be made there, with all of its folders. */
@@ -52,6 +75,7 @@ async function* checkContents(database: Database): AsyncGenerator<Finding> {
     yield pending.length === 0
       ? ok('migrations', 'up to date')
       : warning('migrations', `${pending.join(', ')} to be applied: \`postern migrate\`, or just start`)
+    if (pending.length === 0) yield await checkKeys(database)
     if (database.engine === 'sqlite') yield checkSpace(database.file)
     yield database.engine === 'postgres'
       ? await compareClocks(database)

@@ -8,21 +8,21 @@ import type { MissingIndex } from '../../listing/checking/index-advice.ts'
 import { readLists } from '../../listing/declaration.ts'
 import type { ListDeclaration } from '../../listing/list.ts'
 import type { Database } from '../../storage/database.ts'
-import { openDatabase } from '../../storage/open.ts'
+import { openDatabase, type DatabasePlace } from '../../storage/open.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import { fault, ok, warning, type Finding } from './finding.ts'
 
 /** The lists of the configuration module against their tables, with the plan of every query that they declare. */
 export async function* checkLists(
-  url: string | undefined,
+  place: DatabasePlace | undefined,
   config: PosternConfig | undefined,
 ): AsyncGenerator<Finding> {
-  const file = /^sqlite:(?:\/\/(?=\/))?(.+)$/.exec(url ?? '')?.[1]
+  const file = /^sqlite:(?:\/\/(?=\/))?(.+)$/.exec(place?.databaseUrl ?? '')?.[1]
   const lists = readable(config)
-  if (lists.length === 0 || url === undefined || (file !== undefined && !existsSync(file))) return
+  if (lists.length === 0 || place === undefined || (file !== undefined && !existsSync(file))) return
   let database: Database | undefined
   try {
-    database = await openDatabase(url)
+    database = await openDatabase(place)
     const advised = new Map<string, string>()
     for (const list of lists) yield* checkOne(database, list, advised)
   } catch (error) {

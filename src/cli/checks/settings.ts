@@ -1,15 +1,19 @@
-import type { InspectedConfiguration } from '../configuration.ts'
+import { weakSecrets, type InspectedConfiguration } from '../configuration.ts'
 import { fault, ok, warning, type Finding } from './finding.ts'
 
 /** What is wrong with the settings, and what of them is dangerous in production. */
-export function checkSettings({ configuration, providers, faults }: InspectedConfiguration): Finding[] {
+export function checkSettings(inspected: InspectedConfiguration): Finding[] {
+  const { configuration, config, providers, faults } = inspected
   const findings = faults.map((text) => fault('settings', text))
   const { production, demo, baseUrl, adminApiKey, adminIdentities = [], allowPrivateNetwork } = configuration
   if (faults.length === 0)
     findings.push(ok('settings', production ? 'production' : demo ? 'demo mode' : 'development'))
+  for (const text of weakSecrets(configuration, config)) findings.push(warning('secrets', text))
   if (!production) return findings
   if (baseUrl?.startsWith('http:'))
-    findings.push(warning('BASE_URL', 'is http: session cookies are then not Secure; put TLS in front'))
+    findings.push(
+      warning('BASE_URL', 'is http on loopback: session cookies are then not Secure; for trying out only'),
+    )
   if (providers.length === 0)
     findings.push(
       warning('sign-in', 'no identity provider is configured: set <NAME>_CLIENT_ID and <NAME>_CLIENT_SECRET'),

@@ -9,7 +9,7 @@ import { openDatabase } from '../../storage/open.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import { ok, warning, type Finding } from './finding.ts'
 
-type Settings = Partial<Pick<Configuration, 'databaseUrl' | 'payloadRetention'>>
+type Settings = Partial<Pick<Configuration, 'databaseUrl' | 'databaseSessionUrl' | 'payloadRetention'>>
 
 const day = 86_400_000
 const mebibyte = 1024 ** 2
@@ -19,12 +19,16 @@ const longestDue = 5 * 60_000
 const mostNamed = 12
 
 /** How large the database is and what of, what waits for how long, and whether old rows are removed. */
-export async function* checkSizes({ databaseUrl, payloadRetention }: Settings): AsyncGenerator<Finding> {
+export async function* checkSizes({
+  databaseUrl,
+  databaseSessionUrl,
+  payloadRetention,
+}: Settings): AsyncGenerator<Finding> {
   const file = /^sqlite:(?:\/\/(?=\/))?(.+)$/.exec(databaseUrl ?? '')?.[1]
   if (databaseUrl === undefined || (file !== undefined && !existsSync(file))) return
   let database: Database | undefined
   try {
-    database = await openDatabase(databaseUrl)
+    database = await openDatabase({ databaseUrl, databaseSessionUrl })
     // Before it is brought to this version, it may lack what is asked for.
     if ((await pendingMigrations(database)).length > 0) return
     yield ok('size', database.engine === 'sqlite' ? sizeOfFile(database) : await sizeOfServer(database))

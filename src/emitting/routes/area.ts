@@ -12,16 +12,20 @@ import {
 export interface Area {
   /** What the paths begin with. */
   prefix: string
-  access: Access
+  /** Of calls that only read, and of all others. */
+  access: { read: Access; write: Access }
   reach: (request: FastifyRequest) => Reach
+  /** Whether `reach` is `all`. */
+  reachesAll: boolean
   newSubscriber: typeof NewSubscriberBody | typeof OwnNewSubscriberBody
   subscriberChange: typeof SubscriberChangeBody | typeof OwnSubscriberChangeBody
 }
 
 export const adminArea: Area = {
   prefix: '',
-  access: 'admin',
+  access: { read: { scope: 'subscribers:read' }, write: { scope: 'subscribers:write' } },
   reach: () => 'all',
+  reachesAll: true,
   newSubscriber: NewSubscriberBody,
   subscriberChange: SubscriberChangeBody,
 }

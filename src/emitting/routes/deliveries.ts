@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { auditOrigin } from '../../accounts/audit.ts'
 import { JobView, TotalView, viewJob } from '../../events/jobs/job.ts'
 import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
@@ -8,7 +9,15 @@ import { deliveryStatuses, readDeliveryFilter } from '../delivery-filter.ts'
 import type { DeliveryLog } from '../delivery-log.ts'
 import type { Replay } from '../replay.ts'
 import type { Subscribers } from '../subscribers.ts'
-import { AttemptView, DeliveryView, PageInfoView, viewAttempt, viewDelivery, viewPage } from '../views.ts'
+import {
+  AttemptView,
+  DeliveryView,
+  PageInfoView,
+  viewAttempt,
+  viewAttemptForOwner,
+  viewDelivery,
+  viewPage,
+} from '../views.ts'
 import type { Area } from './area.ts'
 import { readSubscriberId } from './subscribers.ts'
 
@@ -44,8 +53,8 @@ const ReplayBody = Type.Object(
   {
     ...filters,
     status: Type.Optional(
-      Type.Enum(['delivered', 'dead', 'cancelled'], {
-        description: 'Default dead. Pending ones are still to be sent.',
+      Type.Enum(deliveryStatuses, {
+        description: 'Default dead. Pending: those that wait for a later attempt, which they get now.',
       }),
     ),
     dryRun: Type.Optional(Type.Boolean({ description: 'Only tell how many' })),
@@ -63,14 +72,16 @@ const ReplayBody = Type.Object(
 export function deliveryRoutes(
   app: App,
   { deliveryLog, replay, subscribers }: DeliveryRouteParts,
-  { prefix, access, reach }: Area,
+  area: Area,
 ): void {
-  const config = { access }
+  const { prefix, access, reach } = area
+  const reading = { access: access.read }
+  const writing = { access: access.write }
 
   app.get(
     `${prefix}/subscribers/:id/deliveries`,
     {
-      config,
+      config: reading,
       schema: {
         tags,
         summary: 'The delivery log of a subscriber, newest first',
@@ -85,6 +96,7 @@ export function deliveryRoutes(
       const { id: subscriberId } = await subscribers.get(readSubscriberId(params.id), reach(request))
       const { rows, nextCursor } = await deliveryLog.list(
         subscriberId,
+        reach(request),
         filter,
         readLimit(query.limit, { default: 20, max: 100 }),
         query.cursor,
@@ -96,29 +108,32 @@ export function deliveryRoutes(
   app.get(
     `${prefix}/deliveries/:id`,
     {
-      config,
+      config: reading,
       schema: { tags, summary: 'One delivery with its attempts', params, response: { 200: DetailView } },
     },
     async (request) => {
       const { entry, attempts } = await deliveryLog.get(readDeliveryId(request.params.id), reach(request))
-      return { ...viewDelivery(entry), attempts: attempts.map(viewAttempt) }
+      return {
+        ...viewDelivery(entry),
+        attempts: attempts.map(area.reachesAll ? viewAttempt : viewAttemptForOwner),
+      }
     },
   )
 
   app.post(
     `${prefix}/deliveries/:id/replay`,
     {
-      config,
+      config: writing,
       schema: {
         tags,
-        summary: 'Send again, with the same event id',
+        summary: 'Send again, with the same event id; one that waits for its next attempt gets it now',
         params,
         response: { 202: DeliveryView },
       },
     },
     async (request, reply) => {
       const deliveryId = readDeliveryId(request.params.id)
-      await replay.one(deliveryId, reach(request))
+      await replay.one(deliveryId, reach(request), auditOrigin(request))
       return reply.code(202).send(viewDelivery((await deliveryLog.get(deliveryId, reach(request))).entry))
     },
   )
@@ -126,7 +141,7 @@ export function deliveryRoutes(
   app.post(
     `${prefix}/subscribers/:id/replay`,
     {
-      config: { ...config, optionalBody: true },
+      config: { ...writing, optionalBody: true },
       schema: {
         tags,
         summary: 'Send many again; without a status the dead ones. Answers with a job',
@@ -146,7 +161,13 @@ export function deliveryRoutes(
         throw new Problem('conflict', {
           detail: 'The subscriber is disabled: set its status to active first.',
         })
-      const job = await replay.begin(subscriberId, filter, body.rate ?? null)
+      const job = await replay.begin(
+        subscriberId,
+        filter,
+        body.rate ?? null,
+        auditOrigin(request),
+        reach(request),
+      )
       return reply.code(202).send(viewJob(job))
     },
   )

@@ -35,7 +35,7 @@ export function eventRoutes(app: App, { emitter, database, clock, announce }: Ev
   app.post(
     '/events',
     {
-      config: { access: 'admin' },
+      config: { access: { scope: 'events:write' } },
       validatorCompiler: oneOrMany,
       schema: {
         tags: ['emitting'],
@@ -64,7 +64,8 @@ export function eventRoutes(app: App, { emitter, database, clock, announce }: Ev
       if (body === undefined) throw new Problem('invalid-body', { detail: 'There is no body.' })
       if (body instanceof Readable) {
         const { budget } = app.bodies
-        const parts = { emitter, database, clock, announce, budget, lineLimit: defaultBodyLimit }
+        const network = (): string => app.bodies.networkOf(request.raw)
+        const parts = { emitter, database, clock, announce, budget, network, lineLimit: defaultBodyLimit }
         const answers = Readable.from(answerLines(body, parts))
         return reply
           .code(200)

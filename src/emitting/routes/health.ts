@@ -51,7 +51,7 @@ export function healthRoutes(
   app.get(
     `${prefix}/subscribers/:id/health`,
     {
-      config: { access },
+      config: { access: access.read },
       schema: {
         tags: ['subscribers'],
         summary: 'How many attempts succeeded, and how long they took, by the hour',

@@ -1,8 +1,13 @@
 import { Type } from 'typebox'
+import type { FastifyRequest } from 'fastify'
+import { auditOrigin } from '../../accounts/audit.ts'
 import { isId } from '../../crypto/ids.ts'
 import { JobView, viewJob } from '../../events/jobs/job.ts'
 import { Problem } from '../../errors.ts'
+import { requireScope } from '../../http/access.ts'
 import type { App } from '../../http/app.ts'
+import type { Access } from '../../http/principal.ts'
+import type { JobsTable } from '../../storage/tables.ts'
 import type { Jobs } from '../jobs.ts'
 import type { Subscribers } from '../subscribers.ts'
 import type { Area } from './area.ts'
@@ -18,17 +23,31 @@ const params = Type.Object({ id: Type.String() })
 
 const ListView = Type.Object({ data: Type.Array(JobView) }, { additionalProperties: false })
 
+/** What a job works on, as scopes call it. */
+const workedOn = { replay: 'subscribers', reprocess: 'webhooks' } as const satisfies Record<
+  JobsTable['kind'],
+  string
+>
+type Verb = 'read' | 'write'
+
 export function jobRoutes(
   app: App,
   { jobs, subscribers }: JobRouteParts,
-  { prefix, access, reach }: Area,
+  { prefix, access, reach, reachesAll }: Area,
 ): void {
-  const config = { access }
+  // The kind of a job is known when it was read: a key needs one of these scopes to ask, and then that of the kind.
+  const accessFor = (verb: Verb): Access =>
+    reachesAll ? { scope: [`subscribers:${verb}`, `webhooks:${verb}`] } : access[verb]
+  const find = async (request: FastifyRequest, id: string, verb: Verb): Promise<JobsTable> => {
+    const job = await jobs.get(readJobId(id), reach(request))
+    if (reachesAll) requireScope(request, `${workedOn[job.kind]}:${verb}`)
+    return job
+  }
 
   app.get(
     `${prefix}/subscribers/:id/jobs`,
     {
-      config,
+      config: { access: access.read },
       schema: {
         tags,
         summary: 'The newest twenty bulk replays of a subscriber, newest first',
@@ -45,7 +64,7 @@ export function jobRoutes(
   app.get(
     `${prefix}/jobs/:id`,
     {
-      config,
+      config: { access: accessFor('read') },
       schema: {
         tags,
         summary: 'How far a bulk replay, or the reprocessing of many events, is',
@@ -53,13 +72,13 @@ export function jobRoutes(
         response: { 200: JobView },
       },
     },
-    async (request) => viewJob(await jobs.get(readJobId(request.params.id), reach(request))),
+    async (request) => viewJob(await find(request, request.params.id, 'read')),
   )
 
   app.delete(
     `${prefix}/jobs/:id`,
     {
-      config,
+      config: { access: accessFor('write') },
       schema: {
         tags,
         summary: 'Cancel a job; what it did stays done',
@@ -67,7 +86,10 @@ export function jobRoutes(
         response: { 200: JobView },
       },
     },
-    async (request) => viewJob(await jobs.cancel(readJobId(request.params.id), reach(request))),
+    async (request) => {
+      const { id } = await find(request, request.params.id, 'write')
+      return viewJob(await jobs.cancel(id, reach(request), auditOrigin(request)))
+    },
   )
 }
 

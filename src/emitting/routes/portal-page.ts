@@ -1,4 +1,4 @@
-import { drawer, htmlDocument, newSubscriberForm } from '../../http/html.ts'
+import { drawer, htmlDocument, newSubscriberForm, skipLink } from '../../http/html.ts'
 
 /**
  * GET /portal: the page is the same for everybody; its script opens the link and fills it from the calls of the portal.
@@ -7,12 +7,14 @@ import { drawer, htmlDocument, newSubscriberForm } from '../../http/html.ts'
 export const portalPage = htmlDocument({
   title: 'Webhooks',
   attributes: ' data-api="/portal"',
-  body: `<header class="bar">
+  body: `${skipLink}
+<header class="bar">
   <span class="brand"><img src="/assets/icon.svg" alt="">Webhooks</span>
   <span class="who" id="who"></span>
   <button id="leave" hidden>Leave</button>
 </header>
-<main>
+<main id="content" tabindex="-1">
+  <h1 class="unseen">Webhooks</h1>
   <div id="problems" role="alert"></div>
   <section id="subscribers-section" hidden aria-labelledby="subscribers-title">
     <div class="head"><h2 id="subscribers-title">Your endpoints</h2><span class="note">where events are sent to</span></div>

@@ -2,6 +2,7 @@ import { Type } from 'typebox'
 import type { FastifyRequest } from 'fastify'
 import { auditOrigin } from '../../accounts/audit.ts'
 import type { HostCookie } from '../../accounts/host-cookie.ts'
+import type { NoteRefusal } from '../../accounts/refusals.ts'
 import { Problem } from '../../errors.ts'
 import { isForeignWrite } from '../../http/access.ts'
 import type { App } from '../../http/app.ts'
@@ -16,13 +17,15 @@ export interface PortalRouteParts {
   portal: Portal
   portalCookie: HostCookie
   baseUrl: () => string
+  noteRefusal: NoteRefusal
 }
 
 /** Owners reach what is their own, with the cookie that opening their link set. */
 export const portalArea: Area = {
   prefix: '/portal',
-  access: 'portal',
+  access: { read: 'portal', write: 'portal' },
   reach: ownReach,
+  reachesAll: false,
   newSubscriber: OwnNewSubscriberBody,
   subscriberChange: OwnSubscriberChangeBody,
 }
@@ -66,11 +69,14 @@ const SessionView = Type.Object(
 )
 
 /** The way in to the portal; what can be done there are the calls of `portalArea`. */
-export function portalRoutes(app: App, { portal, portalCookie, baseUrl }: PortalRouteParts): void {
+export function portalRoutes(
+  app: App,
+  { portal, portalCookie, baseUrl, noteRefusal }: PortalRouteParts,
+): void {
   app.post(
     '/portal-links',
     {
-      config: { access: 'admin', sends: { always: ['Cache-Control'] } },
+      config: { access: { scope: 'subscribers:write' }, sends: { always: ['Cache-Control'] } },
       schema: {
         tags,
         summary: 'Make a link to the pages where an owner manages their own subscribers',
@@ -94,7 +100,7 @@ export function portalRoutes(app: App, { portal, portalCookie, baseUrl }: Portal
   app.delete(
     '/portal-links',
     {
-      config: { access: 'admin' },
+      config: { access: { scope: 'subscribers:write' } },
       schema: {
         tags,
         summary: 'End all links and sessions of an owner',
@@ -130,7 +136,7 @@ export function portalRoutes(app: App, { portal, portalCookie, baseUrl }: Portal
     {
       config: {
         access: 'public',
-        rateLimit: { max: 60 },
+        rateLimit: { max: 60, together: true },
         sends: { always: ['Set-Cookie', 'Cache-Control'] },
       },
       // Otherwise another site could have somebody work in pages that are not theirs.
@@ -140,12 +146,29 @@ export function portalRoutes(app: App, { portal, portalCookie, baseUrl }: Portal
       schema: {
         tags,
         summary: 'Open a link: spends it, and sets the cookie of the portal',
-        body: Type.Object({ token: Type.String({ pattern: '^[A-Za-z0-9_-]{43}$' }) }, closed),
+        description:
+          'The session that the cookie had is ended. If it is of another owner, the call is refused with `other-portal-session` and the link stays valid, unless `replace` is true.',
+        body: Type.Object(
+          {
+            token: Type.String({ pattern: '^[A-Za-z0-9_-]{43}$' }),
+            replace: Type.Optional(
+              Type.Boolean({ description: 'End a session of another owner; ask the person first' }),
+            ),
+          },
+          closed,
+        ),
         response: { 200: SessionView },
       },
     },
     async (request, reply) => {
-      const { token, session, lasts } = await portal.open(request.body.token, auditOrigin(request))
+      const { token: link, replace = false } = request.body
+      const before = await findSession(request, portal, portalCookie)
+      const opening = portal.open(link, auditOrigin(request), { before, replace })
+      const { token, session, lasts } = await opening.catch(async (error: unknown) => {
+        if (error instanceof Problem && error.code === 'not-signed-in')
+          await noteRefusal(request, { action: 'portal.link_refused', code: 'unknown-or-expired-link' })
+        throw error
+      })
       portalCookie.set(reply, token, Math.ceil(lasts / 1000))
       reply.header('cache-control', 'no-store')
       return viewSession(session)
@@ -172,7 +195,7 @@ export function portalRoutes(app: App, { portal, portalCookie, baseUrl }: Portal
       schema: { tags, summary: 'Leave the portal', response: { 204: Type.Null() } },
     },
     async (request, reply) => {
-      await portal.end((await sessionOf(request)).id)
+      await portal.end(await sessionOf(request), auditOrigin(request))
       portalCookie.clear(reply)
       return reply.code(204).send(null)
     },
@@ -183,7 +206,7 @@ export function portalRoutes(app: App, { portal, portalCookie, baseUrl }: Portal
 export function authenticatePortal(portal: Portal, cookie: HostCookie): Authenticate {
   return async (request) => {
     const session = await findSession(request, portal, cookie)
-    return session && { kind: 'portal', role: 'user', owner: session.owner }
+    return session && { kind: 'portal', role: 'user', owner: session.owner, sessionId: session.id }
   }
 }
 

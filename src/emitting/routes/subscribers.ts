@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { auditOrigin } from '../../accounts/audit.ts'
 import { isId } from '../../crypto/ids.ts'
 import type { Keyring } from '../../crypto/keyring.ts'
 import { Problem } from '../../errors.ts'
@@ -67,13 +68,14 @@ export function subscriberRoutes(
   area: Area,
 ): void {
   const { prefix, reach } = area
-  const config = { access: area.access }
+  const reading = { access: area.access.read }
+  const writing = { access: area.access.write }
   const view = (row: SubscribersTable) => viewSubscriber(row, openHeaders(keyring, row), disabling)
 
   app.post(
     `${prefix}/subscribers`,
     {
-      config,
+      config: writing,
       schema: {
         tags,
         summary: 'Register a subscriber; the answer shows its secret, and no later one does',
@@ -84,8 +86,15 @@ export function subscriberRoutes(
     async (request, reply) => {
       const { url, secret, sendTest, ...settings } = request.body
       const given = { ...readSettings(settings), url, secret }
-      const { row, keys } = await subscribers.create(given, reach(request))
-      const test = sendTest ? { testDeliveryId: (await testEvents.send(row.id, 'all')).deliveryId } : {}
+      const reached = reach(request)
+      const owner = reached === 'all' ? given.owner : reached.owner
+      // Before it is registered: a refusal afterwards would keep its secret from the caller.
+      if (sendTest && owner) await testEvents.reserve(owner)
+      const origin = auditOrigin(request)
+      const { row, keys } = await subscribers.create(given, reached, origin)
+      const test = sendTest
+        ? { testDeliveryId: (await testEvents.send(row.id, 'all', origin, true)).deliveryId }
+        : {}
       return reply.code(201).send({ ...view(row), ...keys, ...test })
     },
   )
@@ -97,7 +106,7 @@ export function subscriberRoutes(
   const querystring = Type.Object({
     limit: limitParameter({ default: 20, max: 100 }),
     cursor: Type.Optional(Type.String({ minLength: 1 })),
-    ...(area.access === 'admin' && {
+    ...(area.reachesAll && {
       owner: Type.Optional(
         Type.String({ description: 'Only those of this owner; empty: those without one' }),
       ),
@@ -106,7 +115,7 @@ export function subscriberRoutes(
   app.get(
     `${prefix}/subscribers`,
     {
-      config,
+      config: reading,
       schema: { tags, summary: 'Subscribers, newest first', querystring, response: { 200: ListView } },
     },
     async (request) => {
@@ -122,7 +131,10 @@ export function subscriberRoutes(
 
   app.get(
     `${prefix}/subscribers/:id`,
-    { config, schema: { tags, summary: 'One subscriber', params, response: { 200: WithPublicKeys } } },
+    {
+      config: reading,
+      schema: { tags, summary: 'One subscriber', params, response: { 200: WithPublicKeys } },
+    },
     async (request) => {
       const row = await subscribers.get(readSubscriberId(request.params.id), reach(request))
       const keys = await keysOf(row.id)
@@ -134,7 +146,7 @@ export function subscriberRoutes(
   app.patch(
     `${prefix}/subscribers/:id`,
     {
-      config,
+      config: writing,
       schema: {
         tags,
         summary: 'Change, pause, resume, disable; null takes the default',
@@ -146,7 +158,12 @@ export function subscriberRoutes(
     async (request) => {
       const { params, body } = request
       const given = { ...readSettings(body), status: body.status }
-      const { row, keys } = await subscribers.change(readSubscriberId(params.id), given, reach(request))
+      const { row, keys } = await subscribers.change(
+        readSubscriberId(params.id),
+        given,
+        reach(request),
+        auditOrigin(request),
+      )
       return { ...view(row), ...keys }
     },
   )
@@ -154,7 +171,7 @@ export function subscriberRoutes(
   app.delete(
     `${prefix}/subscribers/:id`,
     {
-      config,
+      config: writing,
       schema: {
         tags,
         summary: 'Remove a subscriber with its delivery log',
@@ -163,7 +180,7 @@ export function subscriberRoutes(
       },
     },
     async (request, reply) => {
-      await subscribers.remove(readSubscriberId(request.params.id), reach(request))
+      await subscribers.remove(readSubscriberId(request.params.id), reach(request), auditOrigin(request))
       return reply.code(204).send(null)
     },
   )
@@ -184,7 +201,7 @@ export function subscriberRoutes(
   app.post(
     `${prefix}/subscribers/:id/rotate-secret`,
     {
-      config: { ...config, optionalBody: true },
+      config: { ...writing, optionalBody: true },
       schema: {
         tags,
         summary: 'Make a new secret, shown this once; both sign until the overlap ends',
@@ -196,7 +213,8 @@ export function subscriberRoutes(
     async (request) => {
       const { params, body } = request
       const overlap = Math.round((body.overlapSeconds ?? defaultOverlap) * 1000)
-      return subscribers.rotate(readSubscriberId(params.id), reach(request), overlap, body.secret)
+      const origin = auditOrigin(request)
+      return subscribers.rotate(readSubscriberId(params.id), reach(request), overlap, body.secret, origin)
     },
   )
 
@@ -211,7 +229,7 @@ export function subscriberRoutes(
   app.post(
     `${prefix}/subscribers/:id/test`,
     {
-      config,
+      config: writing,
       schema: {
         tags,
         summary: 'Send a signed test event to this subscriber alone',
@@ -220,7 +238,11 @@ export function subscriberRoutes(
       },
     },
     async (request, reply) =>
-      reply.code(202).send(await testEvents.send(readSubscriberId(request.params.id), reach(request))),
+      reply
+        .code(202)
+        .send(
+          await testEvents.send(readSubscriberId(request.params.id), reach(request), auditOrigin(request)),
+        ),
   )
 }
 

@@ -59,27 +59,29 @@ interface EventCandidate extends Candidate {
 }
 
 /** Deletes in batches over one session, which holds the lock: when it breaks, so does the round. */
-export function postgresRetention({ pool }: PostgresDatabase): RetentionStore {
+export function postgresRetention({ sessions, maintenance }: PostgresDatabase): RetentionStore {
   return {
-    async alone(work) {
-      let client: PoolClient | undefined
-      try {
-        client = await pool.connect()
-        const { rows } = await client.query<{ held: boolean }>('select pg_try_advisory_lock($1) as held', [
-          lockKey,
-        ])
-        if (rows[0]?.held) {
-          await work(stepsOver(client))
-          await client.query('select pg_advisory_unlock($1)', [lockKey])
-        }
-        client.release()
-        return rows[0]?.held === true
-      } catch (error) {
-        // The lock goes with the session.
-        client?.release(true)
-        throw translateError(error)
+    alone: (work) => maintenance(() => alone(work)),
+  }
+
+  async function alone(work: (steps: RetentionSteps) => Promise<void>): Promise<boolean> {
+    let client: PoolClient | undefined
+    try {
+      client = await sessions.connect()
+      const { rows } = await client.query<{ held: boolean }>('select pg_try_advisory_lock($1) as held', [
+        lockKey,
+      ])
+      if (rows[0]?.held) {
+        await work(stepsOver(client))
+        await client.query('select pg_advisory_unlock($1)', [lockKey])
       }
-    },
+      client.release()
+      return rows[0]?.held === true
+    } catch (error) {
+      // The lock goes with the session.
+      client?.release(true)
+      throw translateError(error)
+    }
   }
 }
 

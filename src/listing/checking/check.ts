@@ -61,10 +61,8 @@ export async function checkList(database: Database, list: ListDeclaration): Prom
   const fields = knownFields(list.fields, table, engine)
   const expand: Expansion[] = []
   const missingForMany: MissingIndex[] = []
-  let live = table.kind === 'view'
   for (const expansion of list.expand) {
     const other = await inspectTable(database, expansion.table)
-    live ||= other?.kind === 'view'
     faults.push(...faultsOfExpansion(expansion, other, list, engine))
     if (other) missingForMany.push(...missingForExpansion(expansion, other, engine))
     const loose = other?.columns.get(expansion.key)?.loose ?? false
@@ -72,7 +70,7 @@ export async function checkList(database: Database, list: ListDeclaration): Prom
       other ? { ...expansion, fields: knownFields(expansion.fields, other, engine), loose } : expansion,
     )
   }
-  const readable = { ...list, fields: withTimeForms(database, list, fields, table), expand, live }
+  const readable = { ...list, fields: withTimeForms(database, list, fields, table), expand }
   const keeping = faults.length === 0 ? await checkKeeping(database, readable, table) : nothingKept
   faults.push(...keeping.faults)
   const known = { ...readable, kept: keeping.kept }

@@ -36,5 +36,6 @@ export const users: ListDeclaration = {
   expand: [],
   exports: false,
   access: 'admin',
+  scope: 'users:read',
   openInDemo: true,
 }

@@ -1,10 +1,12 @@
+import type { FastifyRequest } from 'fastify'
 import { Type, type Static, type TSchema } from 'typebox'
+import { auditOrigin, createRecordAudit } from '../../accounts/audit.ts'
 import type { Clock } from '../../clock.ts'
 import { newId } from '../../crypto/ids.ts'
 import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
 import { timeOf } from '../../paging/time.ts'
-import type { Database } from '../../storage/database.ts'
+import type { Database, Tx } from '../../storage/database.ts'
 import { isStorableText } from '../../storage/text.ts'
 import { isUniqueViolation } from '../../storage/unavailable.ts'
 import { columnsToRow, presenter, type Item } from '../items.ts'
@@ -27,6 +29,8 @@ interface Writable<T extends WritableTable, New extends TSchema, Change extends 
   toRow: (body: Static<New>, id: string, createdAt: string) => RowOf<T>
   toUpdate: (body: Static<Change>) => Partial<RowOf<T>>
 }
+
+type ItemAction = 'item.created' | 'item.changed' | 'item.deleted'
 
 /** Declares `POST`, `PATCH` and `DELETE` of products and posts. */
 export function writeRoutes(app: App, { database, clock }: { database: Database; clock: Clock }): void {
@@ -55,12 +59,20 @@ function declare<T extends WritableTable, New extends TSchema, Change extends TS
   clock: Clock,
   { list, noun, store, New, Change, toRow, toUpdate }: Writable<T, New, Change>,
 ): void {
-  const config = { access: 'admin' } as const
+  const config = { access: { scope: 'lists:write' } } as const
   const tags = ['lists']
   const item = itemSchema(list)
   const present = presenter(list.fields)
   const show = (row: RowOf<T>): Item => present(columnsToRow(list, row))
   const params = Type.Object({ id: Type.String() })
+  const record = createRecordAudit(clock)
+  const recorded =
+    (request: FastifyRequest, action: ItemAction, id: string, change: object = {}) =>
+    (tx: Tx): Promise<void> => {
+      const fields = Object.keys(change).join(',')
+      const detail = fields === '' ? undefined : { changed: fields }
+      return record(tx, { ...auditOrigin(request), action, target: `${noun}:${id}`, detail })
+    }
   const absent = (id: string): Problem =>
     new Problem('not-found', { detail: `There is no ${noun} with the id ${JSON.stringify(id)}.` })
 
@@ -70,7 +82,7 @@ function declare<T extends WritableTable, New extends TSchema, Change extends TS
     async (request, reply) => {
       const now = clock.now()
       const row = toRow(request.body as Static<New>, newId(now), timeOf(now))
-      await store.insert(row).catch((error: unknown) => {
+      await store.insert(row, recorded(request, 'item.created', row.id)).catch((error: unknown) => {
         if (!isUniqueViolation(error)) throw error
         throw new Problem('conflict', {
           detail: `There is a ${noun} with the id ${JSON.stringify(row.id)} already.`,
@@ -87,7 +99,8 @@ function declare<T extends WritableTable, New extends TSchema, Change extends TS
     async (request) => {
       const { id } = request.params
       const change = toUpdate(request.body as Static<Change>)
-      const row = isStorableText(id) ? await store.update(id, change) : undefined
+      const also = recorded(request, 'item.changed', id, change)
+      const row = isStorableText(id) ? await store.update(id, change, also) : undefined
       if (!row) throw absent(id)
       return show(row)
     },
@@ -98,7 +111,8 @@ function declare<T extends WritableTable, New extends TSchema, Change extends TS
     { config, schema: { tags, summary: `Delete a ${noun}`, params, response: { 204: Type.Null() } } },
     async (request, reply) => {
       const { id } = request.params
-      if (!isStorableText(id) || !(await store.remove(id))) throw absent(id)
+      const also = recorded(request, 'item.deleted', id)
+      if (!isStorableText(id) || !(await store.remove(id, also))) throw absent(id)
       return reply.code(204).send(null)
     },
   )

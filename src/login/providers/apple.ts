@@ -36,6 +36,8 @@ export const apple: Preset = {
   }),
   scope: 'name email',
   tokenAuth: 'post',
+  // It cannot be asked to authenticate a person anew.
+  provesAuthentication: false,
   authParams: () => ({ response_mode: 'form_post' }),
   formPost: true,
   signedSecret: {

@@ -16,6 +16,7 @@ const fields = {
   authParams: 'authParams',
   tokenAuth: 'tokenAuth',
   pkce: 'pkce',
+  provesAuthentication: 'provesAuthentication',
   settings: 'own',
 } as const satisfies Record<keyof ProviderConfig, keyof ProviderSettings>
 

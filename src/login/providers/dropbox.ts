@@ -16,6 +16,8 @@ export const dropbox: Preset = {
   }),
   scope: 'account_info.read',
   tokenAuth: 'basic',
+  // It asks for the password then, but nothing in the answer proves it.
+  demandParams: () => ({ force_reauthentication: 'true' }),
   keeping: { authParams: { token_access_type: 'offline' } },
   profileRequest: () => ({ method: 'POST' }),
   readProfile: ({ document }) => ({

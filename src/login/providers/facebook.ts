@@ -23,6 +23,8 @@ export const facebook: Preset = {
   }),
   scope: 'email public_profile',
   tokenAuth: 'post',
+  // It asks for the password then, but nothing in the answer proves it.
+  demandParams: () => ({ auth_type: 'reauthenticate' }),
   profileRequest: (token, clientSecret) =>
     clientSecret === undefined
       ? {}

@@ -10,6 +10,7 @@ export const google: Preset = {
   documentation: [
     'https://developers.google.com/identity/openid-connect/openid-connect',
     'https://developers.google.com/identity/protocols/oauth2/web-server',
+    'https://developers.google.com/identity/siwg/security-bundle',
   ],
   settings: {
     HOSTED_DOMAIN: {
@@ -26,6 +27,12 @@ export const google: Preset = {
   authParams: (own) => (own('HOSTED_DOMAIN') === '' ? {} : { hd: own('HOSTED_DOMAIN') }),
   tokenIssuer: ({ iss }, issuer) =>
     iss === bareIssuer && issuer === `https://${bareIssuer}` ? bareIssuer : issuer,
+  identityIssuer: (named) => (named === bareIssuer ? `https://${bareIssuer}` : named),
+  // It does not know `prompt=login`. `auth_time` and `amr` come for verified applications only:
+  // https://developers.google.com/identity/siwg/security-bundle
+  provesAuthentication: false,
+  demandParams: ({ secondFactor }) =>
+    secondFactor ? { claims: JSON.stringify({ id_token: { amr: { essential: true } } }) } : {},
   admits: ({ hd }, own) => {
     const domain = own('HOSTED_DOMAIN').toLowerCase()
     if (domain === '') return true

@@ -14,6 +14,8 @@ export const linkedin: Preset = {
   addresses: () => ({ issuer: 'https://www.linkedin.com/oauth' }),
   scope: 'openid profile email',
   tokenAuth: 'post',
+  // It lets everybody pass who has a session there.
+  provesAuthentication: false,
   // Its token endpoint answers 401 when a code_verifier comes with the secret.
   pkce: false,
   // Its id_token does not hold the nonce that was sent.

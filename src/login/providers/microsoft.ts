@@ -36,6 +36,16 @@ export const microsoft: Preset = {
   scope: 'openid profile email',
   tokenAuth: 'post',
   keeping: { scope: 'offline_access' },
+  // `auth_time` is an optional claim, and the authentication contexts of Conditional Access are `acrs`: both come when
+  // the request asks for them by name.
+  demandParams: ({ acrValues }) => ({
+    claims: JSON.stringify({
+      id_token: {
+        auth_time: { essential: true },
+        ...(acrValues.length > 0 && { acrs: { essential: true, values: acrValues } }),
+      },
+    }),
+  }),
   // Its userinfo endpoint is one of Graph, and knows less than the id_token: neither tenant nor object id.
   userinfo: false,
   discoveredIssuer: (found, asked) => {

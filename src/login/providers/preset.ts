@@ -57,6 +57,18 @@ export interface Quirks {
   authParams?: (own: Own) => Record<string, string>
   /** What is asked for only when its tokens are kept, so that a refresh token comes with them. */
   keeping?: { scope?: string; authParams?: Readonly<Record<string, string>> }
+  /**
+   * Whether an id_token proves when the person was authenticated once the provider is asked to do it anew: it heeds
+   * `prompt=login` and sends `auth_time`. Default: OpenID Connect does, plain OAuth 2.0 does not. The reason for another
+   * value is in a comment.
+   */
+  provesAuthentication?: boolean
+  /** More parameters that ask for a new authentication, or for a second factor, in the provider's own words. */
+  demandParams?: (demands: {
+    anew: boolean
+    secondFactor: boolean
+    acrValues: readonly string[]
+  }) => Record<string, string>
   /** The answer comes as a POST from the provider's page (`response_mode=form_post`). */
   formPost?: true
   /** Sent with every request to the provider. */
@@ -70,6 +82,8 @@ export interface Quirks {
   discoveredIssuer?: (found: string, asked: string) => boolean
   /** The issuer that an id_token of these claims, not verified yet, must name. Default: the discovered one. */
   tokenIssuer?: (claims: ProfileDocument, issuer: string) => string
+  /** The one name of an issuer that names itself in several ways, for what identities are bound to. */
+  identityIssuer?: (named: string) => string
   /** Whether answers of a provider whose document names `issuer` may also name `named` (RFC 9207). */
   answerIssuer?: (named: string, issuer: string) => boolean
   /** Whether this account may be used at all, by its verified claims; `issuer` as the provider's document names it. */

@@ -15,6 +15,8 @@ interface Common {
   nonce: boolean
   /** How the secret is sent; `undefined` leaves it to the discovery. */
   tokenAuth: TokenAuth | undefined
+  /** Whether `auth_time` is expected of an id_token, once the provider was asked to authenticate anew. */
+  provesAuthentication: boolean
   /** More parameters of the authorization request. */
   authParams: Readonly<Record<string, string>>
   quirks: Quirks
@@ -29,6 +31,8 @@ export interface OpenIdProvider extends Common {
   tokenUrl: string | undefined
   profileUrl: string | undefined
   jwksUrl: string | undefined
+  /** What its identities are bound to in place of the issuer, whose address changes with the service's own. */
+  issuerName?: string
 }
 
 /** Plain OAuth 2.0 by its addresses. */
@@ -37,6 +41,8 @@ export interface OAuthProvider extends Common {
   authUrl: string
   tokenUrl: string
   profileUrl: string
+  /** What its identities are bound to: the preset's issuer, or the origins of the addresses that are configured. */
+  identityIssuer: string
   /** What the provider sends as `iss` with every answer, where a preset knows it. */
   responseIssuer: string | undefined
   /** Whether `authUrl` is not the preset's: an `iss` need not come, and one of the address's origin is right too. */

@@ -27,7 +27,7 @@ export function resolveProvider(settings: ProviderSettings): ResolvedProvider | 
   const kind = issuer === undefined ? 'oauth' : 'openid'
   const { faults } = values
   const resolving = { settings, preset, values, prefix, faults, isOwnWrong: faults.length > 0 }
-  const basics = resolveBasics(resolving, preset && kindOf(preset) === kind ? preset : {})
+  const basics = resolveBasics(resolving, preset && kindOf(preset) === kind ? preset : {}, kind === 'openid')
   const provider =
     issuer === undefined
       ? withAddresses(resolving, basics, known)
@@ -133,12 +133,27 @@ function withAddresses(
     tokenUrl,
     profileUrl,
     responseIssuer: known.responseIssuer,
+    identityIssuer: identityIssuerOf(settings, known, { authUrl, tokenUrl, profileUrl }),
     ownAddress: settings.authUrl !== undefined || known.responseIssuer === undefined,
     scope: settings.scope ?? preset?.scope ?? 'email profile',
   }
 }
 
-function resolveBasics(resolving: Resolving, quirks: Quirks): ProviderBasics {
+/**
+ * Of plain OAuth 2.0 no answer names an issuer that could be verified. A preset is known by its own; with addresses that
+ * are configured, it is who gives the token and who tells the profile.
+ */
+function identityIssuerOf(
+  settings: ProviderSettings,
+  known: Addresses,
+  used: { authUrl: string; tokenUrl: string; profileUrl: string },
+): string {
+  if (settings.tokenUrl === undefined && settings.profileUrl === undefined)
+    return known.responseIssuer ?? new URL(known.authUrl ?? used.authUrl).origin
+  return [...new Set([used.tokenUrl, used.profileUrl].map((address) => new URL(address).origin))].join(' ')
+}
+
+function resolveBasics(resolving: Resolving, quirks: Quirks, openid: boolean): ProviderBasics {
   const { settings, preset, values, prefix, faults } = resolving
   const { name, clientId, clientSecret } = settings
   const pkce = settings.pkce ?? quirks.pkce !== false
@@ -168,6 +183,7 @@ function resolveBasics(resolving: Resolving, quirks: Quirks): ProviderBasics {
     pkce,
     nonce: quirks.nonce !== false,
     tokenAuth: settings.tokenAuth ?? quirks.tokenAuth,
+    provesAuthentication: openid && (settings.provesAuthentication ?? quirks.provesAuthentication ?? true),
     authParams: { ...quirks.authParams?.(values.own), ...settings.authParams },
     quirks,
     own: values.own,

@@ -14,6 +14,8 @@ export const twitch: Preset = {
   addresses: () => ({ issuer: 'https://id.twitch.tv/oauth2' }),
   scope: 'openid user:read:email',
   tokenAuth: 'post',
+  // `force_verify` asks for consent, not for the password, and its id_token has no `auth_time`.
+  provesAuthentication: false,
   authParams: () => ({ claims: JSON.stringify({ id_token: wanted }) }),
   userinfo: false,
   readProfile: ({ claims }) => ({

@@ -2,8 +2,24 @@ import { Type } from 'typebox'
 import { Problem } from '../../errors.ts'
 import { readTimeParameter } from '../../paging/time-parameter.ts'
 
+/** The events that a declared handler gets. */
+export interface HandlerFilter {
+  /** What it was declared for: a type, `prefix.*` or `*`. */
+  key: string
+  /** The sources whose types have actions, such as `issues.opened`: there a handler for `issues` gets those too. */
+  withActions: readonly string[]
+}
+
+/** Tells which events the handler gets that was declared for `key`; `undefined` when there is no such handler. */
+export type FindHandler = (key: string) => HandlerFilter | undefined
+
+const statuses = ['failed', 'retrying'] as const
+
 /** Which failed events are meant; all that it names must hold. */
 export interface FailedFilter {
+  /** `retrying`: those that have failed and wait for another attempt. Default: those that have failed for good. */
+  status?: (typeof statuses)[number]
+  handler?: HandlerFilter
   /** A type, or `prefix.*`. */
   type?: string
   source?: string
@@ -16,6 +32,18 @@ export interface FailedFilter {
 }
 
 export const filterSchema = {
+  status: Type.Optional(
+    Type.String({
+      description:
+        '`failed` (the default): after their last attempt. `retrying`: failed at least once, and tried again by the schedule',
+    }),
+  ),
+  handler: Type.Optional(
+    Type.String({
+      description:
+        'Of the handler that the configuration declares for this type or pattern, such as `order.*`',
+    }),
+  ),
   type: Type.Optional(
     Type.String({ description: 'Of this type; `order.*` is all that begin with `order.`' }),
   ),
@@ -31,9 +59,23 @@ export type FilterTexts = Partial<Record<keyof typeof filterSchema, string | und
 
 const longestText = 1_000
 
-/** Empty ones do not count. @throws Problem `invalid-parameter` that names the one at fault. */
-export function readFailedFilter(texts: FilterTexts): FailedFilter {
+/**
+ * Empty ones do not count.
+ * @param findHandler where handlers are known
+ * @throws Problem `invalid-parameter` that names the one at fault.
+ */
+export function readFailedFilter(texts: FilterTexts, findHandler?: FindHandler): FailedFilter {
   const filter: FailedFilter = {}
+  if (texts.status) filter.status = readStatus(texts.status)
+  if (texts.handler) {
+    const handler = findHandler?.(texts.handler)
+    if (!handler)
+      throw new Problem('invalid-parameter', {
+        parameter: 'handler',
+        detail: 'The parameter `handler` names no handler of the configuration.',
+      })
+    filter.handler = handler
+  }
   for (const name of ['type', 'source', 'error'] as const) {
     const text = texts[name]
     if (!text) continue
@@ -48,4 +90,14 @@ export function readFailedFilter(texts: FilterTexts): FailedFilter {
   if (texts.since) filter.since = readTimeParameter(texts.since, 'since')
   if (texts.until) filter.until = readTimeParameter(texts.until, 'until')
   return filter
+}
+
+function readStatus(text: string): (typeof statuses)[number] {
+  const status = statuses.find((one) => one === text)
+  if (!status)
+    throw new Problem('invalid-parameter', {
+      parameter: 'status',
+      detail: `The parameter \`status\` is one of ${statuses.join(', ')}.`,
+    })
+  return status
 }

@@ -1,39 +1,46 @@
+import type { AuditOrigin, RecordAudit } from '../../accounts/audit.ts'
 import type { Clock } from '../../clock.ts'
-import { Problem } from '../../errors.ts'
 import { beginJob } from '../../events/jobs/job.ts'
 import { JobWorker, type JobStep, type JobWorkerParts } from '../../events/jobs/worker.ts'
 import type { Database, Queryable, Tx } from '../../storage/database.ts'
 import type { Engine } from '../../storage/query-runner.ts'
+import type { EventStatus } from '../../events/store.ts'
 import type { InboxStatus, JobsTable } from '../../storage/tables.ts'
 import { advance } from '../advance.ts'
 import { orderKeysOf } from '../order-keys.ts'
 import type { FailedFilter } from './filter.ts'
-import { failedEvents } from './store.ts'
+import { makeDueNow } from './run-now.ts'
+import { failedEvents, findReceived } from './store.ts'
 
-/** What a job works on: events that had failed when it began. */
+/** What a job works on: events that had failed, or were retried, when it began. */
 interface ReprocessFilter extends FailedFilter {
   /** The newest event that belongs to it. */
   upTo: number
 }
 
-/** Gives failed received events all of their attempts again. */
+/** Gives failed received events all of their attempts again, and makes those due that wait for their next attempt. */
 export class Reprocessing {
   readonly #database: Database
   readonly #clock: Clock
+  readonly #record: RecordAudit
 
-  constructor(database: Database, clock: Clock) {
+  constructor(database: Database, clock: Clock, record: RecordAudit) {
     this.#database = database
     this.#clock = clock
+    this.#record = record
   }
 
   /**
-   * One event. `blocked` while another one of its order key is not processed yet.
-   * @throws Problem `not-found`; `conflict` when the event was emitted, or has not failed; `no-longer-kept`.
+   * One event: a failed one gets all of its attempts again; one that waits for its next attempt is due at once. `blocked` while
+   * another one of its order key is not processed yet.
+   * @throws Problem `not-found`; `conflict` when the event was emitted, or is processed; `no-longer-kept`.
    */
-  async one(event: number): Promise<{ eventId: string; status: InboxStatus }> {
-    const found = await this.#database.transaction((tx) =>
-      reprocessOne(this.#database.engine, tx, event, this.#clock.now()),
-    )
+  async one(event: number, origin: AuditOrigin): Promise<{ eventId: string; status: EventStatus }> {
+    const found = await this.#database.transaction(async (tx) => {
+      const again = await reprocessOne(this.#database.engine, tx, event, this.#clock.now())
+      await this.#record(tx, { action: 'event.reprocessed', target: `event:${event}`, ...origin })
+      return again
+    })
     this.#database.signal('inbox')
     return found
   }
@@ -44,11 +51,18 @@ export class Reprocessing {
   }
 
   /** Begins a job that a worker carries out in steps. */
-  async begin(filter: FailedFilter): Promise<JobsTable> {
+  async begin(filter: FailedFilter, origin: AuditOrigin): Promise<JobsTable> {
     const job = await this.#database.transaction(async (tx) => {
       const { total, upTo } = await measure(tx, this.#database.engine, filter)
       const kept: ReprocessFilter = { ...filter, upTo }
-      return beginJob(tx, { kind: 'reprocess', filter: kept, total }, this.#clock.now())
+      const begun = await beginJob(tx, { kind: 'reprocess', filter: kept, total }, this.#clock.now())
+      await this.#record(tx, {
+        action: 'reprocess.started',
+        target: `job:${begun.id}`,
+        detail: { filter: Object.keys(filter).join(','), total },
+        ...origin,
+      })
+      return begun
     })
     this.#database.signal('jobs')
     return job
@@ -100,7 +114,10 @@ export async function reprocessStep(
     .$if(engine === 'postgres', (query) => query.forUpdate('inbox'))
     .execute()
   const events = rows.map(({ event }) => event)
-  if (events.length > 0) await giveAllAttempts(engine, tx, events, now)
+  if (events.length > 0) {
+    if (filter.status === 'retrying') await makeDueNow(tx, events, now)
+    else await giveAllAttempts(engine, tx, events, now)
+  }
   return { count: events.length, last: events.at(-1) }
 }
 
@@ -109,32 +126,17 @@ async function reprocessOne(
   tx: Tx,
   event: number,
   now: number,
-): Promise<{ eventId: string; status: InboxStatus }> {
-  // Locked before it is looked whether the event is still there: it is removed under the same lock.
-  const inbox = await tx
+): Promise<{ eventId: string; status: EventStatus }> {
+  const { status, eventId } = await findReceived(engine, tx, event)
+  if (status === 'failed') await giveAllAttempts(engine, tx, [event], now)
+  else await makeDueNow(tx, [event], now)
+  const after = await tx
     .selectFrom('inbox')
-    .select(['status', 'event_id'])
-    .where('event', '=', event)
-    .$if(engine === 'postgres', (query) => query.forUpdate())
-    .executeTakeFirst()
-  const kept = await tx.selectFrom('events').select('id').where('id', '=', event).executeTakeFirst()
-  if (!inbox && kept)
-    throw new Problem('conflict', {
-      detail: 'The event was emitted, not received: replay its deliveries instead.',
-    })
-  if (!inbox) throw new Problem('not-found')
-  if (inbox.status !== 'failed')
-    throw new Problem('conflict', {
-      detail: `The event is ${inbox.status}: only a failed one can be processed again.`,
-    })
-  if (!kept) throw new Problem('no-longer-kept', { detail: 'The event has failed and its body is gone.' })
-  await giveAllAttempts(engine, tx, [event], now)
-  const { status } = await tx
-    .selectFrom('inbox')
-    .select('status')
+    .select(['status', 'failed_at'])
     .where('event', '=', event)
     .executeTakeFirstOrThrow()
-  return { eventId: inbox.event_id, status }
+  const isRetried = after.status === 'pending' && after.failed_at !== null
+  return { eventId, status: isRetried ? 'retrying' : after.status }
 }
 
 /** Gives failed events all of their attempts again. */
@@ -154,8 +156,9 @@ async function giveAllAttempts(
         .then<InboxStatus>('pending')
         .else<InboxStatus>('blocked')
         .end(),
-      claim: null,
+      // A claim of a failed event is that of a dry run: it is respected until it is given back, or its lease ends.
       due_at: now,
+      failed_at: null,
       attempts_before: eb.ref('attempts'),
     }))
     .where('event', 'in', events)

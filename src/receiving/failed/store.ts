@@ -1,14 +1,49 @@
 import { sql, type Expression, type SqlBool } from 'kysely'
-import type { Queryable } from '../../storage/database.ts'
+import { Problem } from '../../errors.ts'
+import type { Queryable, Tx } from '../../storage/database.ts'
 import type { Engine } from '../../storage/query-runner.ts'
-import type { FailedFilter } from './filter.ts'
+import type { InboxStatus } from '../../storage/tables.ts'
+import type { FailedFilter, HandlerFilter } from './filter.ts'
+
+/** A received event that is not processed yet, as it is while its row is locked. */
+export interface FoundEvent {
+  eventId: string
+  status: Exclude<InboxStatus, 'processed'>
+  claim: string | null
+  leasedUntil: number | null
+}
 
 /**
- * Failed events that the filter means, with their last failure. Those whose body is no longer kept are left out: nobody
+ * Finds one that may be run, and locks its row: whoever claims, records or removes it waits.
+ * @throws Problem `not-found`; `conflict` when the event was emitted, or is processed; `no-longer-kept`.
+ */
+export async function findReceived(engine: Engine, tx: Tx, event: number): Promise<FoundEvent> {
+  // Locked before it is looked whether the event is still there: it is removed under the same lock.
+  const inbox = await tx
+    .selectFrom('inbox')
+    .select(['status', 'event_id', 'claim', 'leased_until'])
+    .where('event', '=', event)
+    .$if(engine === 'postgres', (query) => query.forUpdate())
+    .executeTakeFirst()
+  const kept = await tx.selectFrom('events').select('id').where('id', '=', event).executeTakeFirst()
+  if (!inbox && kept)
+    throw new Problem('conflict', {
+      detail: 'The event was emitted, not received: replay its deliveries instead.',
+    })
+  if (!inbox) throw new Problem('not-found')
+  const { status } = inbox
+  if (status === 'processed')
+    throw new Problem('conflict', { detail: 'The event is processed: it cannot be processed again.' })
+  if (!kept) throw new Problem('no-longer-kept', { detail: `The event is ${status} and its body is gone.` })
+  return { eventId: inbox.event_id, status, claim: inbox.claim, leasedUntil: inbox.leased_until }
+}
+
+/**
+ * Failed events, or those that wait for another attempt, that the filter means, with their last failure. Those whose body is no longer kept are left out: nobody
  * can process them again.
  */
 export function failedEvents(db: Queryable, engine: Engine, filter: FailedFilter) {
-  const { type, source, error, since, until } = filter
+  const { status, type, handler, source, error, since, until } = filter
   let query = db
     .selectFrom('inbox')
     .innerJoin('events', 'events.id', 'inbox.event')
@@ -20,14 +55,26 @@ export function failedEvents(db: Queryable, engine: Engine, filter: FailedFilter
           .whereRef('other.event', '=', 'inbox.event'),
       ),
     )
-    .where('inbox.status', '=', 'failed')
+    .$if(status !== 'retrying', (failed) => failed.where('inbox.status', '=', 'failed'))
+    .$if(status === 'retrying', (waiting) =>
+      waiting.where('inbox.status', '=', 'pending').where('inbox.failed_at', 'is not', null),
+    )
   if (type?.endsWith('.*')) query = query.where(beginsWith(type.slice(0, -1)))
   else if (type !== undefined) query = query.where('inbox.type', '=', type)
+  if (handler !== undefined) query = query.where(isHandledBy(handler))
   if (source !== undefined) query = query.where('inbox.source', '=', source)
   if (error !== undefined) query = query.where(holds(engine, error))
   if (since !== undefined) query = query.where('events.created_at', '>=', since)
   if (until !== undefined) query = query.where('events.created_at', '<', until)
   return query
+}
+
+/** Whether the handler that was declared for `key` is among those of an event, by its type. */
+function isHandledBy({ key, withActions }: HandlerFilter): Expression<SqlBool> {
+  if (key.endsWith('*')) return beginsWith(key.slice(0, -1))
+  const exact = sql<SqlBool>`inbox.type = ${key}`
+  if (withActions.length === 0) return exact
+  return sql<SqlBool>`(${exact} or (inbox.source in (${sql.join(withActions)}) and ${beginsWith(`${key}.`)}))`
 }
 
 /** Unlike `like`, the same on both engines: case counts, and nothing stands for anything else. */

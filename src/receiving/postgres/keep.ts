@@ -5,8 +5,9 @@ import { queryBound, type PreparedStatement } from '../../storage/postgres/bound
 import { isUniqueViolation } from '../../storage/unavailable.ts'
 import type { IncomingEvent } from '../incoming.ts'
 import { advanceAll, lockKeys, orderKeysOf } from '../order-keys.ts'
+import type { InboxStore } from '../store.ts'
 
-/** Milliseconds that a batch may take; a database that hangs is answered like one that is gone. */
+/** Milliseconds that a batch may take unless its caller says otherwise; a database that hangs is answered like one that is gone. */
 const keepTimeout = 10_000
 
 /** Milliseconds after a duplicate in which others are expected. */
@@ -18,13 +19,14 @@ const waryFor = 60_000
  * statement's main target, whose BEFORE trigger runs before any of this: it publishes the floor that readers of the log
  * go by, and only then nextval is called.
  */
-const keepWith = (onConflict: string, kept: string): string => `
+const keepWith = (onConflict: string, kept: string, which = ''): string => `
   with numbered as materialized (
     select nextval('events_id_seq') as id, incoming.* from (
       select * from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::text[], $8::bigint[],
         $9::text[], $10::bytea[])
       with ordinality as t (source, event_id, type, content_type, headers, received_at, status, due_at, order_key, payload,
         place)
+      ${which}
       order by place
     ) incoming
   ), kept as (
@@ -38,12 +40,17 @@ const keepWith = (onConflict: string, kept: string): string => `
   select id, event_id, 'received', source, type, content_type, received_at, headers, payload
   from ${kept}`
 
-/** Leaves out what is there already. */
+/**
+ * Leaves out what is there already. What is visible is not inserted at all: the insert would wait for a handler that is about to
+ * mark its event, while the handler waits for the lock on the order key that the batch holds.
+ * As a subquery that gives a value it stays one seek for each event; a join might read the whole inbox.
+ */
 const keepMissing: PreparedStatement = {
   name: 'inbox_keep_missing',
   text: keepWith(
     'on conflict (source, event_id) do nothing returning event',
     'numbered join kept on kept.event = numbered.id',
+    'where (select event from inbox where inbox.source = t.source and inbox.event_id = t.event_id) is null',
   ),
 }
 
@@ -74,25 +81,25 @@ const columns: readonly Column<IncomingEvent>[] = [
  * statement that leaves out what is there; so are the batches after it, until there was no duplicate for a while: what sends
  * events twice is likely to go on, and the server writes into its log about each statement that failed.
  */
-export function keeper(pool: Pool, clock: Clock): (events: readonly IncomingEvent[]) => Promise<void> {
+export function keeper(pool: Pool, clock: Clock): InboxStore['keep'] {
   let waryUntil = 0
 
-  async function keepUnordered(events: readonly IncomingEvent[]): Promise<void> {
+  async function keepUnordered(events: readonly IncomingEvent[], within: number): Promise<void> {
     if (clock.now() >= waryUntil) {
       try {
-        await insert(pool, keepNew, events)
+        await insert(pool, keepNew, events, within)
         return
       } catch (error) {
         if (!isUniqueViolation(error)) throw error
       }
     }
-    const kept = await insert(pool, keepMissing, events)
+    const kept = await insert(pool, keepMissing, events, within)
     if (kept < events.length) waryUntil = clock.now() + waryFor
   }
 
-  return async (events) => {
+  return async (events, within = keepTimeout) => {
     const keys = orderKeysOf(events)
-    await (keys.length === 0 ? keepUnordered(events) : keepInOrder(pool, events, keys))
+    await (keys.length === 0 ? keepUnordered(events, within) : keepInOrder(pool, events, keys, within))
   }
 }
 
@@ -100,14 +107,14 @@ async function keepInOrder(
   pool: Pool,
   events: readonly IncomingEvent[],
   keys: readonly string[],
+  within: number,
 ): Promise<void> {
   const client = await pool.connect()
-  const query = (text: string) =>
-    client.query({ text, values: [keys], query_timeout: keepTimeout } as QueryConfig)
+  const query = (text: string) => client.query({ text, values: [keys], query_timeout: within } as QueryConfig)
   try {
     await client.query('begin')
     await query(lockKeys)
-    await insert(client, keepMissing, events)
+    await insert(client, keepMissing, events, within)
     await query(advanceAll)
     await client.query('commit')
   } catch (error) {
@@ -123,6 +130,7 @@ function insert(
   on: Pool | PoolClient,
   statement: PreparedStatement,
   events: readonly IncomingEvent[],
+  within: number,
 ): Promise<number> {
-  return queryBound(on, statement, events, columns, keepTimeout)
+  return queryBound(on, statement, events, columns, within)
 }

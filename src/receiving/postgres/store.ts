@@ -4,15 +4,18 @@ import type { QueryResultRow } from 'pg'
 import type { Clock } from '../../clock.ts'
 import type { PostgresDatabase, Tx } from '../../storage/database.ts'
 import { arrayLiteral } from '../../storage/postgres/array-literal.ts'
+import { bounded } from '../../storage/postgres/bounded-query.ts'
 import { claimSessions, type ClaimerList } from '../../storage/postgres/claim-session.ts'
 import { Claimer } from '../../storage/postgres/claimer.ts'
 import { prepare } from '../../storage/postgres/prepared.ts'
+import { anyForeignMigration } from '../../storage/schema-watch.ts'
 import { translateError } from '../../storage/unavailable.ts'
 import { ClaimLost } from '../interruptions.ts'
 import { advance } from '../advance.ts'
 import { orderKeysOf } from '../order-keys.ts'
 import { mostLookedAt, type ClaimedEvent, type InboxStore, type Kind, type PendingKind } from '../store.ts'
 import { keeper } from './keep.ts'
+import { postgresSlots } from './slots.ts'
 
 /** Each step is one seek in the index, whatever lies between two kinds. */
 const pendingKindsStatement = `
@@ -42,6 +45,9 @@ const kindsAtWorkStatement = `
  * What is due is locked first and then found again by its place in the table. As a join the planner would read the whole
  * inbox for it, up to some hundred thousand rows: it takes a guess at how many are due, and they are never more than 256.
  *
+ * A program takes nothing from a database that a newer one has changed so that it would do damage (`SchemaWatch` hears of it a moment
+ * later).
+ *
  * Its commit does not wait for the disk: a claim that a crash of the server undoes was void already, since the session that
  * held it broke, and whoever marks an event checks the claim. The setting is this transaction's only.
  * https://www.postgresql.org/docs/current/wal-async-commit.html
@@ -50,7 +56,7 @@ const claimStatement = `
   with want as materialized (
     select want.* from unnest($3::text[], $4::text[], $5::integer[], $6::bigint[]) as want (source, type, count, until),
       set_config('synchronous_commit', 'off', true) as durable
-    where durable = 'off'
+    where durable = 'off' and not exists (${anyForeignMigration})
   ), due as materialized (
     select next.place from want cross join lateral (
       select ctid as place from inbox where status = 'pending' and source = want.source and type = want.type and due_at <= $1
@@ -76,12 +82,22 @@ const markStatement = `
 const markAllStatement = `
   with marked as (${markStatement} returning 1) select 1 / (count(*) = $4)::integer as held from marked`
 
+const releaseAllButStatement = `
+  update inbox set claim = null, leased_until = null, attempts = attempts - 1
+  where status = 'pending' and split_part(claim, ':', 1) = $1 and not exists (
+    select from unnest($2::bigint[], $3::text[]) as held (event, claim)
+    where held.event = inbox.event and held.claim = inbox.claim
+  )`
+
 const claimers: ClaimerList = {
   table: 'inbox_claimers',
   lockSpace: 7_227,
   takeOver: `update inbox set claim = null, leased_until = null
     where status = 'pending' and split_part(claim, ':', 1) in (select id::text from dead)`,
 }
+
+/** Milliseconds that the worker waits for an answer: what a silent path takes from the time in which it is to go on. */
+const answerWithin = 5_000
 
 export interface PostgresInboxParts {
   database: PostgresDatabase
@@ -91,8 +107,8 @@ export interface PostgresInboxParts {
 
 /** PostgreSQL's side of the inbox. */
 export function postgresInbox({ database, clock, onError }: PostgresInboxParts): InboxStore {
-  const { pool, newClient } = database
-  const claimer = new Claimer({ open: claimSessions(claimers, newClient), clock, onError })
+  const { pool, claiming } = database
+  const claimer = new Claimer({ open: claimSessions(claimers, claiming), clock, onError })
 
   const keep = keeper(pool, clock)
 
@@ -102,7 +118,7 @@ export function postgresInbox({ database, clock, onError }: PostgresInboxParts):
     values: unknown[],
   ): Promise<Row[]> {
     try {
-      return (await pool.query<Row>({ name, text, values })).rows
+      return (await pool.query<Row>({ ...bounded(answerWithin, text, values), name })).rows
     } catch (error) {
       throw translateError(error)
     }
@@ -110,9 +126,10 @@ export function postgresInbox({ database, clock, onError }: PostgresInboxParts):
 
   return {
     commits: 4,
-    async keep(events) {
+    slots: postgresSlots(pool, claimer),
+    async keep(events, within) {
       try {
-        await keep(events)
+        await keep(events, within)
       } catch (error) {
         throw translateError(error)
       }
@@ -151,8 +168,15 @@ export function postgresInbox({ database, clock, onError }: PostgresInboxParts):
       await advance('postgres', tx, keys)
       return undefined
     },
+    async releaseAllBut(held) {
+      await rows('inbox_release_all_but', releaseAllButStatement, [
+        String(claimer.id),
+        held.map(({ event }) => event),
+        held.map(({ claim }) => claim),
+      ])
+    },
     attend: (listener) => claimer.start(listener),
-    leave: () => claimer.close(),
+    leave: (clean) => claimer.close(clean),
     close: () => Promise.resolve(),
   }
 }

@@ -8,6 +8,7 @@ export type Reason =
   | 'malformed'
   | 'media-type'
   | 'too-large'
+  | 'too-slow'
   | 'overloaded'
   | 'unavailable'
 
@@ -51,6 +52,10 @@ export const reasons: Readonly<Record<Reason, Explanation>> = {
   'too-large': {
     meaning: 'The body is larger than the limit; its signature was not looked at.',
     advice: 'Raise WEBHOOK_BODY_LIMIT if bodies of this size are to be taken.',
+  },
+  'too-slow': {
+    meaning: 'The body came too slowly; its signature was not looked at.',
+    advice: 'Nothing, if it is rare. Else look at the network of the sender, or at the proxy in front.',
   },
   overloaded: {
     meaning: 'More arrived than could be stored; the sender was asked to come again.',

@@ -1,22 +1,23 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingHttpHeaders } from 'node:http'
-import { isAboutConnection, tellsCredential } from '../kept-headers.ts'
+import { redactForm, redactJson } from '../../events/redact-payload.ts'
+import { isSensitiveHeader } from '../../sensitive-names.ts'
+import { isAboutConnection } from '../kept-headers.ts'
 
+/** Names of fields that hold credentials, signatures or addresses that answer to anybody. */
 const credential =
-  '(?:token|secret|signature|password|passwd|client_?state|api_?key|authorization|credential)'
-/** The value may be cut off at the end of what is kept. */
-const inJson = new RegExp(
-  `("[^"]{0,64}${credential}[^"]{0,64}"\\s*:\\s*)(?:"(?:[^"\\\\]|\\\\.)*(?:"|\\\\?$)|-?\\d+)`,
-  'gi',
-)
-const inForm = new RegExp(`((?:^|&)[^=&]{0,64}${credential}[^=&]{0,64}=)[^&]*`, 'gi')
+  /token|secret|signature|passw|client_?state|(?:api|access|private|order|functions|subscription)_?-?key|authorization|credential|response_?url/i
+
+const removed = '[removed]'
 
 /** The first bytes of a body, without what its field names tell to be credentials or signatures. */
 export function redactBody(body: Uint8Array, most: number): Buffer {
   const bytes = Buffer.from(body.buffer, body.byteOffset, Math.min(body.byteLength, most))
   // One character per byte: nothing else is changed by going to and fro.
   const text = bytes.toString('latin1')
-  const shown = text.replace(inJson, '$1"[removed]"').replace(inForm, '$1[removed]')
+  const isSecret = (name: string): boolean => credential.test(name)
+  const inJson = redactJson(text, isSecret, removed)
+  const shown = /^\s*[[{"]/.test(text) ? inJson : redactForm(inJson, isSecret, removed)
   return Buffer.from(shown, 'latin1').subarray(0, most)
 }
 
@@ -27,7 +28,7 @@ export function redactHeaders(headers: IncomingHttpHeaders, signatureHeader?: st
     if (isAboutConnection(name) || value === undefined) continue
     const text = typeof value === 'string' ? value : value.join(', ')
     shown[name] =
-      name === signatureHeader || tellsCredential(name) ? `[removed: ${text.length} characters]` : text
+      name === signatureHeader || isSensitiveHeader(name) ? `[removed: ${text.length} characters]` : text
   }
   return JSON.stringify(shown)
 }

@@ -62,7 +62,7 @@ export function rejectedRoutes(
   app.get(
     '/rejected-webhooks',
     {
-      config: { access: 'admin', quiet: true },
+      config: { access: { scope: 'webhooks:read' }, quiet: true },
       schema: {
         tags: ['receiving'],
         summary: 'The last webhooks that were refused, and why, newest first',
@@ -117,7 +117,7 @@ export function rejectedRoutes(
   app.get(
     '/rejected-webhooks/:id',
     {
-      config: { access: 'admin', quiet: true },
+      config: { access: { scope: 'webhooks:read' }, quiet: true },
       schema: {
         tags: ['receiving'],
         summary: 'One refused webhook',
@@ -139,7 +139,7 @@ export function rejectedRoutes(
   app.get(
     '/rejected-webhooks/counts',
     {
-      config: { access: 'admin', quiet: true },
+      config: { access: { scope: 'webhooks:read' }, quiet: true },
       schema: {
         tags: ['receiving'],
         summary: 'How many webhooks were refused, by source and reason',

@@ -1,15 +1,16 @@
 import { bodyDigest, headerOf, identify, readObject } from './body.ts'
 import { hmacCheck } from './hmac-check.ts'
 import { createScheme, type Scheme, type SourceOptions } from './scheme.ts'
+import { idBy, type UnsignedIdOptions } from './unsigned-id.ts'
 
 /**
  * Bitbucket, Cloud and Data Center: `X-Hub-Signature: sha256=<hex>`, HMAC-SHA256 over the body. The type is `X-Event-Key`,
  * as Bitbucket writes it: `repo:push`. The id is `X-Request-UUID` (Cloud) or `X-Request-Id` (Data Center); neither it nor
- * a time is signed, and that a retry repeats it is not documented.
+ * a time is signed, and that a retry repeats it is not documented; `id: 'digest'` goes by the body instead.
  * https://support.atlassian.com/bitbucket-cloud/docs/manage-webhooks/
  * https://confluence.atlassian.com/bitbucketserver/event-payload-938025882.html
  */
-export function bitbucket(options: SourceOptions): Scheme {
+export function bitbucket(options: SourceOptions & UnsignedIdOptions): Scheme {
   return createScheme({
     name: 'bitbucket',
     options,
@@ -19,7 +20,10 @@ export function bitbucket(options: SourceOptions): Scheme {
       if ('rejected' in body) return body
       const id =
         headerOf(headers, 'x-request-uuid') ?? headerOf(headers, 'x-request-id') ?? bodyDigest(rawBody)
-      return identify(id, headerOf(headers, 'x-event-key'))
+      return identify(
+        idBy(options, rawBody, () => id),
+        headerOf(headers, 'x-event-key'),
+      )
     },
   })
 }

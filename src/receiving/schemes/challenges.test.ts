@@ -75,7 +75,9 @@ test('meta: the challenge is repeated to who knows the verify token', () => {
 })
 
 test('dropbox and intercom: the GET or HEAD of a new address is answered', () => {
-  assert.deepEqual(ask(dropbox({ secret: 's' }), 'challenge=abc%3Cscript%3E'), text('abc<script>'))
+  assert.deepEqual(ask(dropbox({ secret: 's' }), 'challenge=abc-_123'), text('abc-_123'))
+  for (const forged of ['abc%3Cscript%3E', '%22', '%26', '%0D%0Aa', '%C3%A9', '%00', '%E2%80%AE', ''])
+    assert.equal(ask(dropbox({ secret: 's' }), `challenge=${forged}`), 'malformed', forged)
   assert.equal(ask(dropbox({ secret: 's' }), ''), 'malformed')
   assert.equal(ask(dropbox({ secret: 's' }), `challenge=${'x'.repeat(5_000)}`), 'malformed')
   assert.deepEqual(ask(intercom({ secret: 's' }), ''), { status: 200, body: '' })
@@ -101,11 +103,14 @@ test('x: the check is answered, and is no way to have a forged event signed', ()
 
 test('microsoft graph: the validation token is repeated, and every notification must know the secret', () => {
   const scheme = microsoftGraph({ secret: 's' })
-  const url = 'https://a.example/w?validationToken=Validation%3A+Testing+client%3C%3E'
-  assert.deepEqual(
-    post(scheme, '', { 'content-type': 'text/plain' }, url),
-    text('Validation: Testing client<>'),
-  )
+  // As documented: a text, encoded for URLs.
+  const url = 'https://a.example/w?validationToken='
+  const validate = (token: string) => post(scheme, '', { 'content-type': 'text/plain' }, url + token)
+  const token =
+    'Validation: Testing client application reachability RequestId: 461034c7-9e8b-4bd7-b2aa-c4e0b1a2a5c6'
+  assert.deepEqual(validate(encodeURIComponent(token)), text(token))
+  for (const forged of ['%3Cb%3E', 'a%22', 'a%0D%0Ab', '%C3%A9', '%1B%5D', '', 'x'.repeat(1_025)])
+    assert.equal(validate(forged), 'malformed', forged)
   const body = (...states: string[]) =>
     JSON.stringify({ value: states.map((clientState) => ({ clientState, changeType: 'created' })) })
   assert.match(JSON.stringify(post(scheme, body('s', 's'), {})), / notifications"$/)

@@ -1,15 +1,16 @@
 import { form, hasMediaType, identify, json, kindAndAction, readForm, readObject } from './body.ts'
 import { hmacCheck } from './hmac-check.ts'
 import { createScheme, type Scheme, type SourceOptions } from './scheme.ts'
+import { idBy, type UnsignedIdOptions } from './unsigned-id.ts'
 
 /**
  * GitHub: `X-Hub-Signature-256: sha256=<hex>`, HMAC-SHA256 over the body. The id is `X-GitHub-Delivery`, which a
- * redelivery repeats; GitHub signs neither it nor a time. The type is the event header, followed by `.action` where the
+ * redelivery repeats; GitHub signs neither it nor a time: `id: 'digest'` goes by the body instead. The type is the event header, followed by `.action` where the
  * body has one: `push`, `issues.opened`. Of the webhook's two content types, that of forms has the JSON in `payload`.
  * https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries
  * https://docs.github.com/en/webhooks/webhook-events-and-payloads#delivery-headers
  */
-export function github(options: SourceOptions): Scheme {
+export function github(options: SourceOptions & UnsignedIdOptions): Scheme {
   return createScheme({
     name: 'github',
     options,
@@ -23,7 +24,10 @@ export function github(options: SourceOptions): Scheme {
       const body = readObject(payload)
       if ('rejected' in body) return body
       const type = kindAndAction(headers['x-github-event'], body.object['action'])
-      return identify(headers['x-github-delivery'], type)
+      return identify(
+        idBy(options, rawBody, () => headers['x-github-delivery']),
+        type,
+      )
     },
   })
 }

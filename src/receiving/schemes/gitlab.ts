@@ -2,16 +2,17 @@ import { equalBytes } from '../../crypto/tokens.ts'
 import { bodyDigest, headerOf, identify, kindAndAction, readObject, valueAt } from './body.ts'
 import { createScheme, refuse, type Check, type Scheme, type TimedOptions } from './scheme.ts'
 import { standardCheck } from './standard-webhooks.ts'
+import { idBy, type UnsignedIdOptions } from './unsigned-id.ts'
 
 /**
  * GitLab, in both of its ways. A secret that begins with `whsec_` is a signing token, and what it signs is verified as
  * Standard Webhooks do; any other is the secret token, which GitLab sends as it is in `X-Gitlab-Token`, without signing
  * anything. The id is `webhook-id`, or `Idempotency-Key` (GitLab 17.4), or `X-Gitlab-Event-UUID`; older ones send none, and
- * the body's digest stands for it. The type is `object_kind`, or the `event_name` of system hooks, followed by the action:
+ * the body's digest stands for it, as with `id: 'digest'`. The type is `object_kind`, or the `event_name` of system hooks, followed by the action:
  * `push`, `merge_request.open`.
  * https://docs.gitlab.com/user/project/integrations/webhooks/
  */
-export function gitlab(options: TimedOptions): Scheme {
+export function gitlab(options: TimedOptions & UnsignedIdOptions): Scheme {
   return createScheme({
     name: 'gitlab',
     options,
@@ -26,7 +27,10 @@ export function gitlab(options: TimedOptions): Scheme {
         headerOf(headers, 'idempotency-key') ??
         headerOf(headers, 'x-gitlab-event-uuid') ??
         bodyDigest(rawBody)
-      return identify(id, kindAndAction(kind ?? name, valueAt(body.object, 'object_attributes.action')))
+      return identify(
+        idBy(options, rawBody, () => id),
+        kindAndAction(kind ?? name, valueAt(body.object, 'object_attributes.action')),
+      )
     },
   })
 }

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { sharedSecret, weaknessOf, type Weakness } from '../../config/secret-strength.ts'
 import type { ForwardTo } from '../forward-target.ts'
 import { readSecrets, type KeptSecret, type Secret } from './secrets.ts'
 
@@ -79,8 +80,8 @@ export interface SourceOptions {
    */
   forwardTo?: ForwardTo
   /**
-   * Events a second that are taken from this sender, by each process, above 0 and at most 1,000,000; as many may come at
-   * once. What is more is answered with 429 and Retry-After. Counted are events whose signature is right. Default: any number.
+   * Events a second that are taken from this sender, by all processes of the service together, above 0 and at most 1,000,000;
+   * as many may come at once. What is more is answered with 429 and Retry-After. Counted are events whose signature is right. Default: any number.
    */
   rateLimit?: number
 }
@@ -97,6 +98,8 @@ export interface Scheme {
   readonly name: string
   /** Whether there is a secret to verify by; without one the source cannot be used. */
   readonly hasSecret: boolean
+  /** What is weak about the newest secret, if anything is. */
+  readonly weakness?: Weakness
   readonly verify: Verify
   /** Answers the sender's GET. Without it GET is not allowed. */
   readonly ask?: (question: Question) => Answered | Rejected
@@ -116,6 +119,8 @@ export interface Scheme {
 export interface Shown {
   readonly secret: string
   readonly signedAt?: number
+  /** What the signature covers, where the reader cannot tell it by itself. */
+  readonly signed?: string
 }
 
 /** Whether a delivery comes from the sender. */
@@ -130,7 +135,7 @@ interface Definition {
   /** Makes the check for the given secrets; there is at least one. */
   check: (secrets: readonly string[]) => Check
   /** Reads a delivery whose origin is shown. */
-  read: (delivery: Delivery, secret: string) => Verdict
+  read: (delivery: Delivery, shown: Shown) => Verdict
   ask?: (secrets: readonly string[]) => (question: Question) => Answered | Rejected
 }
 
@@ -140,13 +145,15 @@ export function createScheme(definition: Definition): Scheme {
   const withKept = (kept: readonly KeptSecret[]): Scheme => {
     const checkAt = atTime(kept, check)
     const askAt = ask && atTime(kept, ask)
+    const weakness = kept[0] && weaknessOf(kept[0].value, sharedSecret, false)
     return {
       name,
       hasSecret: kept.length > 0,
+      ...(weakness && { weakness }),
       verify(delivery) {
         const found = checkAt(delivery.now)?.(delivery) ?? withoutSecret
         if (!('secret' in found)) return found
-        const verdict = read(delivery, found.secret)
+        const verdict = read(delivery, found)
         if (!('id' in verdict)) return verdict
         const secret = kept.findIndex(({ value }) => value === found.secret) + 1
         return found.signedAt === undefined
@@ -193,11 +200,20 @@ export function malformed(detail: string): Rejected {
 }
 
 /** The longest text of a question that is repeated in an answer, in UTF-16 units. */
-const longestEcho = 2_048
+const longestEcho = 1_024
+
+/**
+ * What the challenges of senders are made of: printable ASCII without what HTML is made of. Some are not signed, so that
+ * anybody can have a text repeated under our name.
+ */
+const plausibleChallenge = /^[\x20-\x7e]+$/
+const markup = /[<>"'&`\\]/
 
 /** Answers a question with plain text, usually the sender's own. */
 export function answerText(text: string): Answered | Rejected {
   if (text.length > longestEcho) return malformed('The challenge is too long.')
+  if (!plausibleChallenge.test(text) || markup.test(text))
+    return malformed('The challenge holds characters that no sender uses.')
   return { answer: { status: 200, body: text, contentType: 'text/plain; charset=utf-8' } }
 }
 

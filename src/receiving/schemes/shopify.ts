@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { bodyDigest, headerOf, identify, readObject } from './body.ts'
 import { hmacCheck } from './hmac-check.ts'
 import { createScheme, type Scheme, type SourceOptions } from './scheme.ts'
+import { idBy, type UnsignedIdOptions } from './unsigned-id.ts'
 
 /** By its presence a delivery is known for one of Shopify's Events. */
 const eventsHeader = 'shopify-hmac-sha256'
@@ -14,12 +15,12 @@ const eventsHeader = 'shopify-hmac-sha256'
  * Its newer Events come with `Shopify-Hmac-Sha256`, signed in the same way. Their type is `Shopify-Topic` with
  * `Shopify-Action`, such as `Product/update`; their id is `Shopify-Webhook-Id`, by which those are told from duplicates.
  *
- * Shopify signs no time and none of these headers.
+ * Shopify signs no time and none of these headers: `id: 'digest'` goes by the body instead, whatever the topic.
  * https://shopify.dev/docs/apps/build/webhooks/subscribe/https
  * https://shopify.dev/docs/apps/build/webhooks/ignore-duplicates
  * https://shopify.dev/docs/apps/build/events/verify-deliveries
  */
-export function shopify(options: SourceOptions): Scheme {
+export function shopify(options: SourceOptions & UnsignedIdOptions): Scheme {
   const ofWebhooks = hmacCheck({ header: 'x-shopify-hmac-sha256', encoding: 'base64' })
   const ofEvents = hmacCheck({ header: eventsHeader, encoding: 'base64' })
   return createScheme({
@@ -33,7 +34,8 @@ export function shopify(options: SourceOptions): Scheme {
       const body = readObject(rawBody)
       if ('rejected' in body) return body
       const { id, type } = eventsHeader in headers ? ofEvent(headers) : ofWebhook(headers)
-      return identify(id ?? bodyDigest(`${type}\n${rawBody.toString('latin1')}`), type)
+      const sendersId = (): string => id ?? bodyDigest(`${type}\n${rawBody.toString('latin1')}`)
+      return identify(idBy(options, rawBody, sendersId), type)
     },
   })
 }

@@ -23,8 +23,9 @@ const noInstructions: Reply = {
 
 /**
  * Twilio: `X-Twilio-Signature`, HMAC-SHA1 in base64 with the account's auth token over the URL and, for forms, each field's
- * name and value, sorted by name; for JSON the URL has the body's SHA-256 in `bodySHA256`. The id is
- * `I-Twilio-Idempotency-Token`, which is not signed, or the body's digest. Forms have no type of one name: it is `EventType`
+ * name and value, sorted by name; for JSON the URL has the body's SHA-256 in `bodySHA256`. The id is the digest of what is
+ * signed, so that one signature is one event: a form can be written in several ways, and names and values be parted in others,
+ * under the same signature. `I-Twilio-Idempotency-Token` is not signed, and not looked at. Forms have no type of one name: it is `EventType`
  * where there is one, or else the kind and the status: `message.delivered`, `call.completed`, `message.received`. Twilio
  * signs no time. The answer to a form is TwiML without instructions.
  * https://www.twilio.com/docs/usage/security#validating-requests
@@ -36,7 +37,10 @@ export function twilio(options: AddressedOptions): Scheme {
     mediaTypes: [json, form],
     typesHaveActions: true,
     check: (secrets) => twilioCheck(secrets, options.url),
-    read: (delivery) => (hasMediaType(delivery.headers, form) ? readCallback(delivery) : readEvent(delivery)),
+    read: (delivery, { signed = '' }) =>
+      hasMediaType(delivery.headers, form)
+        ? readCallback(delivery, bodyDigest(signed))
+        : readEvent(delivery, bodyDigest(signed)),
   })
 }
 
@@ -53,8 +57,10 @@ function twilioCheck(secrets: readonly string[], configured: string | undefined)
     const fields = digest === null ? sortedFields(rawBody) : ''
     for (const { secret, mac } of keys) {
       // Some of Twilio's products sign the address with the port that the scheme implies, others without one.
-      const expected = [called, otherPort(called)].map((address) => mac.digest(address, fields))
-      if (findEqual(expected, [signature]) !== -1) return { secret }
+      const addresses = [called, otherPort(called)]
+      const expected = addresses.map((address) => mac.digest(address, fields))
+      const found = findEqual(expected, [signature])
+      if (found !== -1) return { secret, signed: `${addresses[found]}${fields}` }
     }
     return refuse('x-twilio-signature does not match')
   }
@@ -94,7 +100,7 @@ function sortedFields(rawBody: Buffer): string {
     .join('')
 }
 
-function readCallback({ rawBody, headers }: Delivery): Verdict {
+function readCallback({ rawBody }: Delivery, id: string): Verdict {
   const fields = readForm(rawBody)
   const status = fields.get('MessageStatus') ?? fields.get('SmsStatus')
   const call = fields.get('CallStatus')
@@ -102,15 +108,11 @@ function readCallback({ rawBody, headers }: Delivery): Verdict {
     fields.get('EventType') ??
     (status === null ? undefined : `message.${status}`) ??
     (call === null ? 'callback' : `call.${call}`)
-  return identify(idOf(headers, rawBody), type, noInstructions)
+  return identify(id, type, noInstructions)
 }
 
-function readEvent({ rawBody, headers }: Delivery): Verdict {
+function readEvent({ rawBody }: Delivery, id: string): Verdict {
   const body = readObject(rawBody)
   if ('rejected' in body) return body
-  return identify(idOf(headers, rawBody), body.object['type'] ?? body.object['EventType'] ?? 'callback')
-}
-
-function idOf(headers: Delivery['headers'], rawBody: Buffer): string {
-  return headerOf(headers, 'i-twilio-idempotency-token') ?? bodyDigest(rawBody)
+  return identify(id, body.object['type'] ?? body.object['EventType'] ?? 'callback')
 }

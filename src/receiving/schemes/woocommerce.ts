@@ -1,18 +1,19 @@
 import { bodyDigest, headerOf, identify, readObject } from './body.ts'
 import { hmacCheck } from './hmac-check.ts'
 import { answerEmpty, createScheme, type Scheme, type SourceOptions } from './scheme.ts'
+import { idBy, type UnsignedIdOptions } from './unsigned-id.ts'
 
 /** What WooCommerce sends to a new address, unsigned; anything but 200 disables the webhook. */
 const ping = /^webhook_id=\d{1,20}$/
 
 /**
  * WooCommerce: `X-WC-Webhook-Signature`, HMAC-SHA256 over the body in base64. The type is `X-WC-Webhook-Topic`, such as
- * `order.updated`, and the id `X-WC-Webhook-Delivery-ID`; neither they nor a time are signed. The ping that a new webhook
+ * `order.updated`, and the id `X-WC-Webhook-Delivery-ID`; neither they nor a time are signed: `id: 'digest'` goes by the body instead. The ping that a new webhook
  * begins with is answered; it is not signed, and nothing is stored of it.
  * https://developer.woocommerce.com/docs/apis/rest-api/v3/webhooks/
  * https://github.com/woocommerce/woocommerce/blob/trunk/plugins/woocommerce/includes/class-wc-webhook.php
  */
-export function woocommerce(options: SourceOptions): Scheme {
+export function woocommerce(options: SourceOptions & UnsignedIdOptions): Scheme {
   const signed = hmacCheck({ header: 'x-wc-webhook-signature', encoding: 'base64' })
   return createScheme({
     name: 'woocommerce',
@@ -29,7 +30,7 @@ export function woocommerce(options: SourceOptions): Scheme {
       const body = readObject(rawBody)
       if ('rejected' in body) return body
       return identify(
-        headerOf(headers, 'x-wc-webhook-delivery-id') ?? bodyDigest(rawBody),
+        idBy(options, rawBody, () => headerOf(headers, 'x-wc-webhook-delivery-id') ?? bodyDigest(rawBody)),
         headerOf(headers, 'x-wc-webhook-topic'),
       )
     },

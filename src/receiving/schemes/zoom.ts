@@ -21,7 +21,7 @@ export function zoom(options: TimedOptions): Scheme {
       template: 'v0:{timestamp}:{body}',
       tolerance: options.tolerance,
     }),
-    read({ rawBody }, secret) {
+    read({ rawBody }, { secret }) {
       const body = readObject(rawBody)
       if ('rejected' in body) return body
       const plainToken = valueAt(body.object, 'payload.plainToken')

@@ -72,3 +72,48 @@ export function unpackBatch({ text, numbers: packed, payloads }: BatchMessage): 
   }
   return events
 }
+
+/** The form of `encodeBatch`; another one gets another number. */
+const form = 1
+/** Bytes before the numbers: the form, how many numbers there are, and how many bytes the text has. */
+const headLength = 12
+
+/** Events as bytes, for what keeps them outside of this process. Their texts have to be well-formed. */
+export function encodeBatch(events: readonly IncomingEvent[]): Uint8Array {
+  const { message } = packBatch(events)
+  const text = Buffer.from(message.text)
+  const head = Buffer.alloc(headLength + message.numbers.byteLength)
+  head.writeUInt32LE(form, 0)
+  head.writeUInt32LE(message.numbers.length, 4)
+  head.writeUInt32LE(text.length, 8)
+  for (const [index, number] of message.numbers.entries()) head.writeDoubleLE(number, headLength + index * 8)
+  return Buffer.concat([head, text, message.payloads])
+}
+
+/** @throws Error when these are not the bytes of a batch in the form that this version writes. */
+export function decodeBatch(bytes: Uint8Array): IncomingEvent[] {
+  const whole = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  if (whole.length < headLength || whole.readUInt32LE(0) !== form)
+    throw new Error('these are no events in a form that this version knows')
+  const count = whole.readUInt32LE(4)
+  const textAt = headLength + count * 8
+  const payloadsAt = textAt + whole.readUInt32LE(8)
+  if (payloadsAt > whole.length || count % perEvent !== 0) throw new Error('the events are cut off')
+  const packed = new Float64Array(count)
+  for (let index = 0; index < count; index += 1) packed[index] = whole.readDoubleLE(headLength + index * 8)
+  const text = whole.toString('utf8', textAt, payloadsAt)
+  const [characters, payload] = lengthsOf(packed)
+  if (characters !== text.length || payload !== whole.length - payloadsAt)
+    throw new Error('the events are cut off')
+  return unpackBatch({ text, numbers: packed, payloads: new Uint8Array(whole.subarray(payloadsAt)) })
+}
+
+/** What the numbers of events say of all their texts, in UTF-16 code units, and of all their payloads, in bytes. */
+function lengthsOf(packed: Float64Array): [characters: number, bytes: number] {
+  let [characters, bytes] = [0, 0]
+  for (let place = 0; place < packed.length; place += perEvent) {
+    bytes += packed[place + numbers - 1]!
+    for (const length of packed.subarray(place + numbers, place + perEvent)) characters += Math.max(0, length)
+  }
+  return [characters, bytes]
+}

@@ -1,21 +1,19 @@
 // The thread that stores received events, so that neither the inserts nor the wait for the disk hold up the loop that
 // reads requests. It does one task after the other; what each one left in the spool goes back with the answer.
 import { parentPort, workerData } from 'node:worker_threads'
-import { Problem } from '../../errors.ts'
-import { StorageUnavailable } from '../../storage/unavailable.ts'
 import { unpackBatch, type BatchMessage } from './batch-message.ts'
 import { Keeper } from './keeper.ts'
+import { describeFailure, type ThreadAnswer } from './thread-client.ts'
 
 export type Task =
   | { kind: 'keep'; batch: BatchMessage; mayWrite: boolean }
   | { kind: 'move' }
   | { kind: 'close' }
 
-export interface Answer {
+export interface Answer extends ThreadAnswer {
   spooled: number
   /** Of `move`: whether it had the write lock. */
   moved?: boolean
-  failed?: { as: 'unavailable' | 'overloaded' | 'error'; message: string; stack?: string | undefined }
 }
 
 const port = parentPort!
@@ -28,7 +26,7 @@ port.on('message', (task: Task) => {
     else if (task.kind === 'move') answer.moved = keeper.move()
     else keeper.close()
   } catch (error) {
-    answer.failed = describe(error)
+    answer.failed = describeFailure(error)
   }
   answer.spooled = keeper.spooled
   port.postMessage(answer)
@@ -37,12 +35,3 @@ port.on('message', (task: Task) => {
 
 // What a start finds in the spool is to be moved.
 port.postMessage({ spooled: keeper.spooled } satisfies Answer)
-
-function describe(error: unknown): NonNullable<Answer['failed']> {
-  const { message, stack } = error instanceof Error ? error : new Error(String(error))
-  if (error instanceof StorageUnavailable) {
-    const { cause } = error
-    return { as: 'unavailable', message: cause instanceof Error ? cause.message : message }
-  }
-  return { as: error instanceof Problem ? 'overloaded' : 'error', message, stack }
-}

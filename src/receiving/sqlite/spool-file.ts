@@ -4,8 +4,10 @@ import { finish } from '../../storage/sqlite/begin.ts'
 import { SqliteConnection } from '../../storage/sqlite/connection.ts'
 import type { IncomingEvent } from '../incoming.ts'
 
-/** Bytes of payload that may lie in the spool; above it, requests are refused until the lock is free again. */
+/** Bytes that the file may hold unless its owner says otherwise; above it, requests are refused. */
 const mostBytes = 256 * 1024 * 1024
+/** Bytes of payloads and headers that are read at once, if they are of more than one event. */
+const readAtOnce = 8 * 1024 * 1024
 
 export interface Spooled extends IncomingEvent {
   readonly seq: number
@@ -17,28 +19,48 @@ const createTable = `
     content_type text not null, payload blob not null, headers text not null, received_at integer not null,
     status text not null, due_at integer not null, order_key text
   ) strict`
-const insert = `
-  insert into spool (source, event_id, type, content_type, payload, headers, received_at, status, due_at, order_key)
-  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+const columns =
+  'source, event_id, type, content_type, payload, headers, received_at, status, due_at, order_key'
+const insert = `insert into spool (${columns}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+const selectSizes = 'select seq, length(payload) + length(headers) as size from spool order by seq limit ?'
 const selectOldest = `
   select seq, source, event_id as eventId, type, content_type as contentType, payload, headers,
     received_at as receivedAt, status, due_at as dueAt,
     order_key as orderKey
-  from spool order by seq limit ?`
+  from spool where seq <= ? order by seq`
+/** For operators: nothing of the service reads it. */
+const createSetAside = `
+  create table if not exists set_aside (
+    seq integer primary key, source text not null, event_id text not null, type text not null,
+    content_type text not null, payload blob not null, headers text not null, received_at integer not null,
+    status text not null, due_at integer not null, order_key text, reason text not null
+  ) strict`
+const copyAside = `
+  insert or ignore into set_aside (seq, ${columns}, reason)
+  select seq, ${columns}, ? from spool where source = ? and event_id = ?`
+
+export interface SpoolFileOptions {
+  /** Bytes that the file may hold. Default 256 MiB. */
+  maxBytes?: number
+  /** Whether the file is made at once, instead of with the first event. Default false. */
+  create?: boolean
+}
 
 /**
- * Where acknowledged events are kept while somebody else holds the write lock of the database: a second, small SQLite
- * file beside it (`<file>-spool`), as durable, with a lock of its own. It is made when it is first needed.
+ * Where acknowledged events are kept that cannot be written to the database now: a small SQLite file, as durable, with a
+ * lock of its own. Beside a database on SQLite (`<file>-spool`) it is made when it is first needed. Events are
+ * removed in the order in which they came.
  */
 export class SpoolFile {
   readonly #file: string
+  readonly #maxBytes: number
   #connection: SqliteConnection | undefined
   #count = 0
-  #bytes = 0
 
-  constructor(file: string) {
+  constructor(file: string, options: SpoolFileOptions = {}) {
     this.#file = file
-    if (existsSync(file)) this.#open()
+    this.#maxBytes = options.maxBytes ?? mostBytes
+    if (options.create || existsSync(file)) this.#open()
   }
 
   /** Events that lie in the spool. */
@@ -46,10 +68,22 @@ export class SpoolFile {
     return this.#count
   }
 
+  /** Whether the file holds as much as it may. */
+  get full(): boolean {
+    return this.#count > 0 && this.#bytes() > this.#maxBytes
+  }
+
+  /** When the oldest event was received, in milliseconds since 1970. */
+  get oldestReceivedAt(): number | undefined {
+    return this.#connection?.get<{ at: number }>('select received_at as at from spool order by seq limit 1')
+      ?.at
+  }
+
   /** @throws Problem `overloaded` when the spool is full; StorageUnavailable. */
   add(events: readonly IncomingEvent[]): void {
-    if (this.#bytes > mostBytes) throw new Problem('overloaded', { retryAfter: 1 })
+    if (this.full) throw new Problem('overloaded', { retryAfter: 1 })
     const connection = this.#connection ?? this.#open()
+    connection.checkInPlace()
     connection.exec('begin immediate')
     finish(connection, () => {
       for (const event of events) {
@@ -70,19 +104,44 @@ export class SpoolFile {
       }
     })
     this.#count += events.length
-    this.#bytes += bytesOf(events)
   }
 
+  /** The oldest events, at most `limit` and about 8 MiB of them. */
   oldest(limit: number): Spooled[] {
-    return this.#connection?.all<Spooled>(selectOldest, [limit]) ?? []
+    const connection = this.#connection
+    if (!connection || this.#count === 0) return []
+    let bytes = 0
+    let last: number | undefined
+    for (const { seq, size } of connection.all<{ seq: number; size: number }>(selectSizes, [limit])) {
+      bytes += size
+      if (last !== undefined && bytes > readAtOnce) break
+      last = seq
+    }
+    return last === undefined ? [] : connection.all<Spooled>(selectOldest, [last])
   }
 
   /** Deletes what `oldest` gave, once it is in the database. */
   forget(moved: readonly Spooled[]): void {
-    if (moved.length === 0) return
-    this.#connection?.run('delete from spool where seq <= ?', [moved.at(-1)!.seq])
-    this.#count -= moved.length
-    this.#bytes -= bytesOf(moved)
+    if (moved.length > 0) this.forgetUntil(moved.at(-1)!.seq)
+  }
+
+  /** Deletes the oldest events up to this one. */
+  forgetUntil(seq: number): void {
+    if (!this.#connection) return
+    this.#count -= this.#connection.run('delete from spool where seq <= ?', [seq]).changes
+  }
+
+  /** Copies an event, with the reason why it cannot be moved, to a table of its own. */
+  setAside({ source, eventId }: Pick<IncomingEvent, 'source' | 'eventId'>, reason: string): void {
+    const connection = this.#connection ?? this.#open()
+    connection.exec(createSetAside)
+    connection.run(copyAside, [reason, source, eventId])
+  }
+
+  /** Gives the disk back what an empty spool holds: deleted bodies stay in the file until then. */
+  shrink(): void {
+    if (this.#count > 0) return
+    this.#connection?.exec('vacuum; pragma wal_checkpoint(truncate)')
   }
 
   close(): void {
@@ -90,21 +149,24 @@ export class SpoolFile {
     this.#connection = undefined
   }
 
+  #bytes(): number {
+    const pages = this.#pragma('page_count') - this.#pragma('freelist_count')
+    return pages * this.#pragma('page_size')
+  }
+
+  #pragma(name: 'page_count' | 'freelist_count' | 'page_size'): number {
+    return Object.values(this.#connection?.get<Record<string, number>>(`pragma ${name}`) ?? {})[0] ?? 0
+  }
+
   #open(): SqliteConnection {
     // No checkpointer works beside it: often, and little each time.
     const connection = new SqliteConnection(this.#file, { logPages: 1_000 })
     connection.exec(createTable)
-    const found = connection.get<{ count: number; bytes: number }>(
-      'select count(*) as count, coalesce(sum(length(payload)), 0) as bytes from spool',
+    // Numbers are given out without gaps and removed from the front: to count would be to read the whole file.
+    const found = connection.get<{ count: number }>(
+      `select coalesce((select max(seq) from spool) - (select min(seq) from spool) + 1, 0) as count`,
     )
     this.#count = found?.count ?? 0
-    this.#bytes = found?.bytes ?? 0
     return (this.#connection = connection)
   }
-}
-
-function bytesOf(events: readonly IncomingEvent[]): number {
-  let bytes = 0
-  for (const { payload } of events) bytes += payload.length
-  return bytes
 }

@@ -89,6 +89,8 @@ export function sqliteInbox({ database, clock, onError, onMoved }: SqliteInboxPa
   return {
     // There is one right to write; what comes meanwhile is the next batch.
     commits: 1,
+    // One process works on a file.
+    slots: undefined,
     async keep(events) {
       const release = await database.hold('acknowledge', patience)
       try {

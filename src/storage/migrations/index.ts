@@ -15,6 +15,15 @@ import { orderOfOneIndex } from './0013-order-of-one-index.ts'
 import { nextActiveSubscriber } from './0014-next-active-subscriber.ts'
 import { leasesApart } from './0015-leases-apart.ts'
 import { floorWithoutQuery } from './0016-floor-without-query.ts'
+import { keyScopes } from './0017-key-scopes.ts'
+import { signInProof } from './0018-sign-in-proof.ts'
+import { masterKeyIds } from './0020-master-key-ids.ts'
+import { retryingEvents } from './0021-retrying-events.ts'
+import { auditExport } from './0022-audit-export.ts'
+import { allowances } from './0019-allowances.ts'
+import { continuity } from './0023-continuity.ts'
+import { replicaBeats } from './0034-replica-beats.ts'
+import { sharedLimits } from './0028-shared-limits.ts'
 
 /** All migrations, in the order in which they are applied. A released one is never changed. */
 export const migrations: readonly Migration[] = [
@@ -34,4 +43,13 @@ export const migrations: readonly Migration[] = [
   nextActiveSubscriber,
   leasesApart,
   floorWithoutQuery,
+  keyScopes,
+  signInProof,
+  masterKeyIds,
+  retryingEvents,
+  auditExport,
+  allowances,
+  continuity,
+  sharedLimits,
+  replicaBeats,
 ]

@@ -6,6 +6,8 @@ export interface BatchStatement {
   text: string
   /** Under which it is kept prepared on each connection; without one it is prepared once for the batch. */
   name: string | undefined
+  /** Milliseconds for all of it, in place of what holds for its pool. */
+  answerWithin?: number
 }
 
 const { prepareValue } = (pg as unknown as { utils: { prepareValue: (value: unknown) => unknown } }).utils
@@ -21,13 +23,16 @@ class BatchQuery extends pg.Query {
   declare callback: Answer<number[]>
   declare name: string | undefined
   declare text: string
+  /** Milliseconds; pg reads it. */
+  readonly query_timeout: number | undefined
   readonly #all: readonly (readonly unknown[])[]
   readonly #counts: number[] = []
   #failure: Error | undefined
 
-  constructor({ text, name }: BatchStatement, all: readonly (readonly unknown[])[]) {
+  constructor({ text, name, answerWithin }: BatchStatement, all: readonly (readonly unknown[])[]) {
     super(text)
     this.name = name
+    this.query_timeout = answerWithin
     this.#all = all
   }
 

@@ -1,6 +1,7 @@
 import pg, { type Connection, type Pool, type PoolClient } from 'pg'
 import { BindMessage, type Column } from './bind-message.ts'
 import { parseOnce, runOwn, type Answer } from './own-query.ts'
+import { keepsPrepared } from './keeps-prepared.ts'
 
 /** A statement without rows that every connection keeps prepared. */
 export interface PreparedStatement {
@@ -16,16 +17,16 @@ const spare: BindMessage[] = []
 class BoundQuery extends pg.Query {
   /** Set by the client that runs it. */
   declare callback: Answer<number>
-  declare name: string
+  declare name: string | undefined
   declare text: string
   /** Milliseconds; pg reads it. */
   readonly query_timeout: number
   readonly #message: Uint8Array
   #count = 0
 
-  constructor({ name, text }: PreparedStatement, message: Uint8Array, timeout: number) {
+  constructor(text: string, name: string, message: Uint8Array, timeout: number) {
     super(text)
-    this.name = name
+    this.name = name || undefined
     this.query_timeout = timeout
     this.#message = message
   }
@@ -70,8 +71,9 @@ export async function queryBound<Row>(
   timeout: number,
 ): Promise<number> {
   const message = spare.pop() ?? new BindMessage()
-  const bytes = message.write(statement.name, rows, columns)
-  const count = await runOwn(on, new BoundQuery(statement, bytes, timeout))
+  const name = keepsPrepared(on) ? statement.name : ''
+  const bytes = message.write(name, rows, columns)
+  const count = await runOwn(on, new BoundQuery(statement.text, name, bytes, timeout))
   // It was read to its end. After an error it may still be on its way: then the collector has it.
   if (message.capacity <= mostKept && spare.length < mostSpare) spare.push(message)
   return count

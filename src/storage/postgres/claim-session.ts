@@ -1,4 +1,5 @@
-import type { PostgresDatabase } from '../database.ts'
+import type { Connector } from './connector.ts'
+import { SharedSession } from './shared-session.ts'
 
 /** A list of those that claim, and what becomes of the claims of dead ones. */
 export interface ClaimerList {
@@ -23,6 +24,8 @@ export interface ClaimSession {
   /** Strikes those off whose locks nobody holds now. Returns how many claims were theirs. */
   takeOver(ids: readonly number[]): Promise<number>
   leave(id: number): Promise<void>
+  /** Gives up the lock of a number that is off the list for this process; others take over what it has. */
+  unlock(id: number): Promise<void>
   end(): Promise<void>
 }
 
@@ -40,9 +43,16 @@ const answerWithin = 4_000
 const settings = `set tcp_keepalives_idle = 4; set tcp_keepalives_interval = 2; set tcp_keepalives_count = 2;
   set tcp_user_timeout = 8000`
 
+/** The session that holds the locks of all claimers of a process. */
+export function claimingSession(connector: Connector): SharedSession {
+  return new SharedSession(() =>
+    connector.newClient({ connectWithin, answerWithin, firstStatements: settings, name: 'postern-claims' }),
+  )
+}
+
 export function claimSessions(
   { table, lockSpace, takeOver }: ClaimerList,
-  newClient: PostgresDatabase['newClient'],
+  shared: SharedSession,
 ): OpenClaimSession {
   const isHeld = `exists (
     select from pg_locks where locktype = 'advisory' and classid = ${lockSpace} and objid = claimer.id and objsubid = 2
@@ -54,38 +64,34 @@ export function claimSessions(
   const enlistAgain = `select id, pg_try_advisory_lock(${lockSpace}, id) as held from ${table} where id = $1`
   const findMissing = `select id from ${table} claimer where not ${isHeld}`
   const strike = `with dead as (delete from ${table} claimer where id = any($1) and not ${isHeld} returning id) ${takeOver}`
+  const leave = `
+    with left_behind as (delete from ${table} where id = $1 returning id)
+    select pg_advisory_unlock(${lockSpace}, id) from left_behind`
 
   return (onBroken) => {
-    const client = newClient({
-      keepAlive: true,
-      connectionTimeoutMillis: connectWithin,
-      query_timeout: answerWithin,
-      application_name: 'postern-claims',
-    })
-    // Without a listener an error on a connection would end the process.
-    client.on('error', onBroken)
-    client.on('end', () => onBroken())
+    const session = shared.join(onBroken)
     return {
       async enlist(id) {
-        await client.connect()
-        await client.query(settings)
-        const { rows } = await client.query<{ id: number; held: boolean }>(
+        const { rows } = await session.query<{ id: number; held: boolean }>(
           id === undefined ? enlist : enlistAgain,
           id === undefined ? [] : [id],
         )
         return rows[0]
       },
       async findMissing() {
-        const { rows } = await client.query<{ id: number }>(findMissing)
+        const { rows } = await session.query<{ id: number }>(findMissing)
         return rows.map(({ id }) => id)
       },
       async takeOver(ids) {
-        return (await client.query(strike, [ids])).rowCount ?? 0
+        return (await session.query(strike, [ids])).rowCount ?? 0
+      },
+      async unlock(id) {
+        await session.query(`select pg_advisory_unlock(${lockSpace}, $1)`, [id])
       },
       async leave(id) {
-        await client.query(`delete from ${table} where id = $1`, [id])
+        await session.query(leave, [id])
       },
-      end: () => client.end(),
+      end: () => session.leave(),
     }
   }
 }

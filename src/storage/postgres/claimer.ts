@@ -52,6 +52,8 @@ export class Claimer {
   readonly #elapsed: Scheduler['elapsed']
   /** By claimer, since when its lock has been missing, as `elapsed` has it. */
   readonly #missing = new Map<number, number>()
+  /** Numbers that were ours. Nothing is done under them any more: what they had claimed waits for nobody. */
+  readonly #former = new Set<number>()
   #lookedAt = never
   #listener: ClaimListener | undefined
   #session: ClaimSession | undefined
@@ -66,6 +68,8 @@ export class Claimer {
   #asked = false
   #cancelTimer: (() => void) | undefined
   #cancelLoss: (() => void) | undefined
+  /** The last error that was told since the session was lost. */
+  #told: string | undefined
 
   constructor(parts: ClaimerParts) {
     this.#parts = parts
@@ -108,14 +112,15 @@ export class Claimer {
     return false
   }
 
-  async close(): Promise<void> {
+  /** @param clean whether nothing is claimed any more; else the others find our number without a session, and take over */
+  async close(clean = true): Promise<void> {
     this.#closed = true
     this.#cancelTimer?.()
     this.#cancelLoss?.()
     const session = this.#session
     if (!session) return
     // A row that stays is found by the others.
-    if (this.#ready) await session.leave(this.#id!).catch(this.#parts.onError)
+    if (this.#ready && clean) await session.leave(this.#id!).catch(this.#parts.onError)
     await session.end().catch(this.#parts.onError)
   }
 
@@ -144,7 +149,11 @@ export class Claimer {
       const enlisted = await session.enlist(id)
       if (!enlisted) this.#lose()
       // Lost meanwhile: the number is nobody's any more.
-      if (!enlisted?.held || this.#id !== id) throw new Error('the lock of the claims is not to be had yet')
+      if (!enlisted?.held || this.#id !== id) {
+        // The session may live on for others: with the lock, nobody could take over what the number has.
+        if (enlisted?.held) await session.unlock(enlisted.id)
+        throw new Error('the lock of the claims is not to be had yet')
+      }
       this.#id = enlisted.id
     } catch (error) {
       this.#session = undefined
@@ -153,6 +162,7 @@ export class Claimer {
     }
     if (this.#closed) return void session.end().catch(this.#parts.onError)
     this.#ready = true
+    this.#told = undefined
     this.#cancelLoss?.()
     this.#proven(asked)
     this.#after(0, () => void this.#look(session))
@@ -164,7 +174,7 @@ export class Claimer {
     this.#session = undefined
     this.#ready = false
     this.#looking = false
-    if (error) this.#parts.onError(error)
+    if (error) this.#tell(error)
     session.end().catch(() => undefined)
     this.#cancelLoss = this.#parts.clock.after(sureFor - this.#since(this.#provenAt), () => this.#lose())
     this.#reconnect()
@@ -173,15 +183,24 @@ export class Claimer {
   #reconnect(): void {
     this.#after(reconnectAfter, () => {
       this.#connect().catch((error: unknown) => {
-        this.#parts.onError(error)
+        this.#tell(error)
         this.#reconnect()
       })
     })
   }
 
+  /** Ten attempts a second fail in the same way while the database is away: the log has that once. */
+  #tell(error: unknown): void {
+    const text = String(error)
+    if (text === this.#told) return
+    this.#told = text
+    this.#parts.onError(error)
+  }
+
   /** Others will take over, or have done so: what comes next is another claimer. */
   #lose(): void {
     this.#cancelLoss?.()
+    if (this.#id !== undefined) this.#former.add(this.#id)
     this.#id = undefined
     this.#listener?.lost()
   }
@@ -196,6 +215,7 @@ export class Claimer {
       const dead = this.#deadOf(ids)
       if (dead.length > 0 && (await session.takeOver(dead))) this.#listener?.freed()
       if (this.#session !== session) return
+      for (const id of dead) this.#former.delete(id)
       this.#looking = false
       // Whoever waits cannot use an answer that took too long, or was given before a sleep.
       this.#after(this.#asked ? 0 : lookEvery, () => void this.#look(session))
@@ -210,7 +230,9 @@ export class Claimer {
     this.#lookedAt = moment
     for (const id of this.#missing.keys()) if (!ids.has(id)) this.#missing.delete(id)
     for (const id of ids) if (!this.#missing.has(id)) this.#missing.set(id, moment.elapsed)
-    return [...ids].filter((id) => moment.elapsed - this.#missing.get(id)! >= takeOverAfter)
+    return [...ids].filter(
+      (id) => this.#former.has(id) || moment.elapsed - this.#missing.get(id)! >= takeOverAfter,
+    )
   }
 
   #after(delay: number, then: () => void): void {

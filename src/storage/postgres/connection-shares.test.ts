@@ -48,3 +48,18 @@ test('a wait that is given up takes nothing, and a place is given back once', as
   await new Promise(setImmediate)
   assert.deepEqual(inside, ['a', 'c'])
 })
+
+test('a place is kept for the favoured share, however many others take long', async () => {
+  const { inside, leave, enter } = entrance(new ConnectionShares(4, 'shared'))
+  for (const share of ['a', 'a', 'a', 'b', 'c']) void enter(share)
+  await new Promise(setImmediate)
+  assert.deepEqual(inside, ['a', 'a', 'b'], 'the last one is kept')
+  await enter('shared')
+  void enter('d')
+  await new Promise(setImmediate)
+  assert.equal(inside.length, 4)
+  leave['shared']![0]!()
+  await new Promise(setImmediate)
+  assert.equal(inside.length, 4, 'it is kept again')
+  await enter('shared')
+})

@@ -5,18 +5,22 @@ interface Waiter {
 
 /**
  * A bounded number of places, handed out in the order of asking. When a third is left, only who has none yet gets one:
- * somebody whose transactions take long ends up with what others do not need, and never with everything.
+ * somebody whose transactions take long ends up with what others do not need, and never with everything. One place is
+ * kept for the favoured share, whose transactions are short.
  */
 export class ConnectionShares {
   readonly #most: number
   readonly #scarceFrom: number
+  readonly #favoured: string | undefined
   readonly #held = new Map<string, number>()
   readonly #waiting: Waiter[] = []
   #used = 0
 
-  constructor(most: number) {
+  /** @param favoured a share for which one of several places is kept while it has none */
+  constructor(most: number, favoured?: string) {
     this.#most = most
-    this.#scarceFrom = Math.ceil((most * 2) / 3)
+    this.#favoured = most > 1 ? favoured : undefined
+    this.#scarceFrom = Math.ceil(((this.#favoured === undefined ? most : most - 1) * 2) / 3)
   }
 
   /** Resolves with the function that gives the place back. @throws the signal's reason when that is aborted first. */
@@ -40,7 +44,11 @@ export class ConnectionShares {
   }
 
   #mayEnter(share: string): boolean {
-    return this.#used < (this.#held.has(share) ? this.#scarceFrom : this.#most)
+    if (share === this.#favoured) return this.#used < this.#most
+    const favoured = this.#favoured === undefined ? 0 : (this.#held.get(this.#favoured) ?? 0)
+    const kept = this.#favoured !== undefined && favoured === 0 ? 1 : 0
+    if (this.#used + kept >= this.#most) return false
+    return !this.#held.has(share) || this.#used - favoured < this.#scarceFrom
   }
 
   #take(share: string): () => void {

@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto'
-import pg from 'pg'
+import type pg from 'pg'
 import type { Signal, Topic } from '../database.ts'
 import { LocalSignals } from '../signals.ts'
+import { channel } from './channel.ts'
+import type { ListeningSession } from './listening-session.ts'
 
-const channel = 'postern'
 /** NOTIFY takes a lock that every notifying commit shares: at most one per name in this many milliseconds. */
 const pause = 20
 /** Ids that one notification names: it may have 8,000 bytes. */
 const mostIds = 150
-const reconnectAfter = 1_000
 
 /**
  * Wakes the workers of other processes by LISTEN and NOTIFY, and this process's own at once. It is a wake-up only: what
@@ -17,7 +17,7 @@ const reconnectAfter = 1_000
 export class Notifications {
   readonly #local = new LocalSignals()
   readonly #pool: pg.Pool
-  readonly #url: string
+  readonly #session: ListeningSession
   readonly #onError: (error: Error) => void
   readonly #scheduled = new Map<string, NodeJS.Timeout>()
   readonly #sentAt = new Map<string, number>()
@@ -25,14 +25,12 @@ export class Notifications {
   readonly #name = randomBytes(8).toString('hex')
   readonly #untold = new Map<Topic, Set<string>>()
   readonly #hearers = new Map<string, Set<(id: string) => void>>()
-  #listener: pg.Client | undefined
   #listening = false
-  #retry: NodeJS.Timeout | undefined
   #closed = false
 
-  constructor(pool: pg.Pool, url: string, onError: (error: Error) => void) {
+  constructor(pool: pg.Pool, session: ListeningSession, onError: (error: Error) => void) {
     this.#pool = pool
-    this.#url = url
+    this.#session = session
     this.#onError = onError
   }
 
@@ -40,6 +38,14 @@ export class Notifications {
   send(name: Signal): void {
     this.#local.emit(name)
     this.#schedule(name, () => name)
+  }
+
+  here(name: Signal): boolean {
+    return this.#local.emit(name)
+  }
+
+  others(name: Signal): void {
+    this.#schedule(`${name}:`, () => `${name}:${this.#name}`)
   }
 
   /** Tells the other processes of an id, together with what else is told of just now. */
@@ -73,7 +79,7 @@ export class Notifications {
     this.#pool.query('select pg_notify($1, $2)', [channel, payload()]).catch(this.#onError)
   }
 
-  /** The connection that listens is made when somebody first asks for it. */
+  /** The session that listens is made when somebody first asks for it. */
   on(name: Signal, listener: () => void): () => void {
     this.#startListening()
     return this.#local.on(name, listener)
@@ -90,49 +96,20 @@ export class Notifications {
   #startListening(): void {
     if (this.#listening) return
     this.#listening = true
-    void this.#listen()
+    this.#session.join({ name: channel, hear: (payload) => this.#hear(payload) })
   }
 
   #hear(payload: string): void {
     const [about = '', ...ids] = payload.split(' ')
     const [topic = '', teller] = about.split(':')
-    if (teller === undefined) return this.#local.emit(payload as Signal)
+    if (teller === undefined) return void this.#local.emit(payload as Signal)
     if (teller === this.#name) return
+    if (ids.length === 0) return void this.#local.emit(topic as Signal)
     for (const listener of this.#hearers.get(topic) ?? []) for (const id of ids) listener(id)
   }
 
-  async close(): Promise<void> {
+  close(): void {
     this.#closed = true
-    clearTimeout(this.#retry)
     for (const timer of this.#scheduled.values()) clearTimeout(timer)
-    await this.#listener?.end().catch(this.#onError)
-  }
-
-  async #listen(): Promise<void> {
-    if (this.#closed) return
-    const client = new pg.Client({
-      connectionString: this.#url,
-      keepAlive: true,
-      application_name: 'postern-listen',
-    })
-    let ended = false
-    const again = (error?: Error): void => {
-      if (ended) return
-      ended = true
-      if (this.#closed) return
-      if (error) this.#onError(error)
-      client.end().catch(() => undefined)
-      this.#retry = setTimeout(() => void this.#listen(), reconnectAfter)
-    }
-    client.on('error', again)
-    client.on('end', () => again())
-    client.on('notification', ({ payload = '' }) => this.#hear(payload))
-    this.#listener = client
-    try {
-      await client.connect()
-      await client.query(`listen ${channel}`)
-    } catch (error) {
-      again(error as Error)
-    }
   }
 }

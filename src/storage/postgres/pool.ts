@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import pg from 'pg'
-import { gatheringSocket } from './gathering-socket.ts'
+import type { Pool } from 'pg'
+import type { Connector } from './connector.ts'
+import { SessionClient } from './session-client.ts'
 
 /** Milliseconds that the server is waited for when connections are closed: it may be out of reach. */
 const longestGoodbye = 2_000
@@ -13,12 +14,14 @@ const longestGoodbye = 2_000
 const readableValues = 'set datestyle to iso; set extra_float_digits to 3'
 
 export interface OpenPool {
-  readonly pool: pg.Pool
+  readonly pool: Pool
   /**
    * Takes no more statements, and resolves when every connection is closed, after 2 s at the latest; pg itself
    * resolves when that has begun.
    */
   close(): Promise<void>
+  /** Closes all connections that are there now, at once, also those that somebody uses. New ones are made when they are needed. */
+  abandonAll(): void
 }
 
 export interface PoolOptions {
@@ -26,56 +29,49 @@ export interface PoolOptions {
   max: number
   /** Told about errors on connections that nobody is waiting for. */
   onError: (error: Error) => void
+  /**
+   * Milliseconds that a statement may take. Then it fails, and its connection is closed: a path that went silent answers
+   * nothing, and tells nobody.
+   */
+  answerWithin: number
+  /** Whether the server gives up such a statement too. Not where a statement may ask for more time itself. */
+  cancelled?: boolean
   /** More statements that each connection begins with. */
   settings?: string
 }
 
 /** Opens a pool whose connections send what is asked for in one turn of the loop together. None is connected yet. */
-export function openPool(url: string, { max, onError, settings }: PoolOptions): OpenPool {
-  const pool = new pg.Pool({
-    connectionString: url,
-    max,
-    // Statements are sent without waiting for the answers to those before them.
-    pipeline: true,
-    connectionTimeoutMillis: 3_000,
-    keepAlive: true,
-    application_name: 'postern',
-    types: { getTypeParser },
-    stream: gatheringSocket,
-  })
-  let connected = 0
+export function openPool(connector: Connector, options: PoolOptions): OpenPool {
+  const { max, onError, answerWithin } = options
+  const pool = connector.newPool({ max, onError, answerWithin, firstStatements: firstStatementsOf(options) })
+  const connected = new Set<object>()
   let allClosed: (() => void) | undefined
   pool.on('error', onError)
+  pool.on('no-room' as 'error', onError)
   pool.on('connect', (client) => {
-    connected += 1
+    connected.add(client)
     // Without a listener an error on a connection that is checked out would end the process.
     client.on('error', onError)
-    // Goes out with the first statement, and before it.
-    client.query(settings === undefined ? readableValues : `${readableValues}; ${settings}`).catch(onError)
   })
-  pool.on('remove', () => {
-    connected -= 1
-    if (connected === 0) allClosed?.()
+  pool.on('remove', (client) => {
+    connected.delete(client)
+    if (connected.size === 0) allClosed?.()
   })
   return {
     pool,
     async close() {
       await pool.end()
-      if (connected === 0) return
+      if (connected.size === 0) return
       const closed = new Promise<void>((resolve) => (allClosed = resolve))
       await Promise.race([closed, sleep(longestGoodbye, undefined, { ref: false })])
+    },
+    abandonAll() {
+      for (const client of connected) if (client instanceof SessionClient) client.abandon()
     },
   }
 }
 
-/** bigint columns and count(*) come as text unless asked otherwise; ours fit a number (ids, times, counts). */
-function getTypeParser(oid: number, format?: 'text' | 'binary'): (value: string) => unknown {
-  if (oid === pg.types.builtins.INT8 && format !== 'binary') return toSafeNumber
-  return pg.types.getTypeParser(oid, format) as (value: string) => unknown
-}
-
-function toSafeNumber(text: string): number {
-  const value = Number(text)
-  if (!Number.isSafeInteger(value)) throw new RangeError(`bigint ${text} does not fit a number`)
-  return value
+function firstStatementsOf({ answerWithin, cancelled = false, settings }: PoolOptions): string {
+  const bound = cancelled ? `set statement_timeout = ${answerWithin}` : undefined
+  return [readableValues, bound, settings].filter((statement) => statement !== undefined).join('; ')
 }

@@ -1,16 +1,30 @@
 import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
-import pg from 'pg'
+import type pg from 'pg'
 import type { Revocations, Tx } from '../database.ts'
+import { millisecondsSince, thisMoment, type Moment } from '../moment.ts'
+import { ListenerLeases, Wait, type Listener } from './listener-leases.ts'
+import type { ListeningSession, Session } from './listening-session.ts'
 
 const channel = 'postern_revocations'
 /** Milliseconds that an answer on the listening connection proves that nothing was missed. */
 const lease = 2_000
 /** Milliseconds after which the proof is renewed, at the next use. */
 const renewAfter = 500
-const reconnectAfter = 1_000
-/** The shared advisory lock that each listening connection holds, so that listeners can be counted. */
+/** The shared advisory lock that the session of each listener holds, so that listeners can be counted. */
 const lockKeys = [7_226, 2] as const
+
+/**
+ * The connections that hold the lock, and the last statement that each of them began; null where this account may not see
+ * that, or the server does not track it.
+ */
+const findListeners = `
+  select pid as connection, (backend_start, query_start)::text as statement
+  from pg_locks left join lateral (
+    select backend_start, query_start from pg_stat_activity a where a.pid = pg_locks.pid and query_start is not null
+  ) activity on true
+  where locktype = 'advisory' and objsubid = 2 and granted and classid = $1 and objid = $2
+    and database = (select oid from pg_database where datname = current_database())`
 
 /**
  * Announcements travel by NOTIFY within the transaction that they belong to, so none is lost and none comes of work that
@@ -18,27 +32,33 @@ const lockKeys = [7_226, 2] as const
  * - What a process keeps counts only while its listening connection has answered within the lease. PostgreSQL delivers
  *   what is due before it answers, so an answer proves that everything committed before the question was heard.
  * - Who announced waits until every listening connection has confirmed, or until the lease of one that does not answer
- *   has run out.
+ *   has run out. A process proves itself by a statement on that connection: as long as the server shows no new one there, its
+ *   lease goes on running out, however many announcements are made. So a process that stalls is waited for once.
+ *
+ * Only the server knows who listens. Where it ended a session, and the process cannot be told since its path is silent, too, nobody
+ * waits for that process, and it goes on for what is left of its lease: two seconds at most.
  */
 export class PostgresRevocations implements Revocations {
   readonly #pool: pg.Pool
-  readonly #url: string
+  readonly #listening: ListeningSession
   readonly #onError: (error: Error) => void
   readonly #name = randomUUID()
   readonly #listeners: ((subject: string | undefined) => void)[] = []
   readonly #announced = new WeakMap<Tx, string[]>()
-  readonly #awaiting = new Map<string, (process: string) => void>()
-  #client: pg.Client | undefined
-  #ready = false
+  /** By question: told of the listening connections that confirm. */
+  readonly #awaiting = new Map<string, (connection: number) => void>()
+  readonly #leases = new ListenerLeases(lease)
+  /** Set while it listens and is counted. */
+  #session: Session | undefined
+  /** How the server names the connection of the session. */
+  #connection: number | undefined
   #started = false
-  #closed = false
   #proving = false
-  #provenAt = Number.NEGATIVE_INFINITY
-  #retry: NodeJS.Timeout | undefined
+  #provenAt: Moment | undefined
 
-  constructor(pool: pg.Pool, url: string, onError: (error: Error) => void) {
+  constructor(pool: pg.Pool, listening: ListeningSession, onError: (error: Error) => void) {
     this.#pool = pool
-    this.#url = url
+    this.#listening = listening
     this.#onError = onError
   }
 
@@ -46,16 +66,26 @@ export class PostgresRevocations implements Revocations {
     this.#listeners.push(listener)
   }
 
-  /** The listening connection is made at the first question: a process that keeps nothing needs none. */
+  /** It begins to listen at the first question: a process that keeps nothing need not be waited for. */
   get current(): boolean {
     if (!this.#started) {
       this.#started = true
-      void this.#connect()
+      this.#listening.join({
+        name: channel,
+        hear: (payload, session, from) => this.#hear(payload, session, from),
+        opened: (session) => this.#open(session),
+        closed: () => this.#close(),
+      })
       return false
     }
-    const age = performance.now() - this.#provenAt
+    const age = this.#provenAt ? millisecondsSince(this.#provenAt) : Number.POSITIVE_INFINITY
     if (age > renewAfter) void this.#prove()
-    return this.#ready && age < lease
+    return this.#session !== undefined && age < lease
+  }
+
+  /** What is kept is not so any more, without an announcement: the database was taken back to an earlier state. */
+  forgetAll(): void {
+    this.#tell(undefined)
   }
 
   async announce(tx: Tx, subject: string): Promise<void> {
@@ -79,103 +109,71 @@ export class PostgresRevocations implements Revocations {
     }
   }
 
-  async close(): Promise<void> {
-    this.#closed = true
-    clearTimeout(this.#retry)
-    await this.#client?.end().catch(this.#onError)
-  }
-
   async #confirmed(): Promise<void> {
-    const { rows } = await this.#pool.query<{ listeners: number }>(
-      `select count(*)::int as listeners from pg_locks where locktype = 'advisory' and objsubid = 2 and granted
-         and classid = $1 and objid = $2 and database = (select oid from pg_database where datname = current_database())`,
-      [...lockKeys],
-    )
-    const listeners = rows[0]?.listeners ?? 0
-    if (listeners - (this.#ready ? 1 : 0) <= 0) return
+    const { rows } = await this.#pool.query<Listener>(findListeners, [...lockKeys])
+    const others = rows.filter(({ connection }) => !this.#session || connection !== this.#connection)
+    const leases = this.#leases.of(others, performance.now())
+    if (leases.size === 0) return
     const question = randomUUID()
-    await new Promise<void>((resolve, reject) => {
-      const confirmed = new Set<string>()
-      const timer = setTimeout(resolve, lease)
-      this.#awaiting.set(question, (process) => {
-        confirmed.add(process)
-        if (confirmed.size < listeners) return
-        clearTimeout(timer)
-        resolve()
-      })
-      this.#pool.query('select pg_notify($1, $2)', [channel, `?${question}`]).catch((error: Error) => {
-        clearTimeout(timer)
-        reject(error)
-      })
-    }).finally(() => this.#awaiting.delete(question))
+    const wait = new Wait(leases)
+    this.#awaiting.set(question, (connection) => wait.confirmed(connection))
+    try {
+      const asked = this.#pool.query('select pg_notify($1, $2)', [channel, `?${question}`])
+      await Promise.race([wait.over, asked.then(() => wait.over)])
+    } finally {
+      wait.end()
+      this.#awaiting.delete(question)
+    }
   }
 
   #tell(subject: string | undefined): void {
     for (const listener of this.#listeners) listener(subject)
   }
 
-  #hear(client: pg.Client, payload: string): void {
+  /** @param from the connection that sent it */
+  #hear(payload: string, session: Session, from: number): void {
     const text = payload.slice(1)
     if (payload.startsWith('-')) this.#tell(text)
     else if (payload.startsWith('?')) {
-      client.query('select pg_notify($1, $2)', [channel, `!${text} ${this.#name}`]).catch(this.#onError)
+      session
+        .query('select pg_notify($1, $2)', [channel, `!${text} ${this.#name}`])
+        .catch((error: Error) => this.#listening.broken(session, error))
     } else if (payload.startsWith('!')) {
-      const [question = '', process = ''] = text.split(' ')
-      this.#awaiting.get(question)?.(process)
+      const [question = ''] = text.split(' ')
+      this.#awaiting.get(question)?.(from)
     }
   }
 
-  async #connect(): Promise<void> {
-    if (this.#closed) return
-    const client = new pg.Client({
-      connectionString: this.#url,
-      keepAlive: true,
-      connectionTimeoutMillis: 3_000,
-      query_timeout: 2 * lease,
-      application_name: 'postern-revocations',
-    })
-    this.#client = client
-    let over = false
-    const again = (error?: Error): void => {
-      if (over) return
-      over = true
-      this.#ready = false
-      this.#proving = false
-      if (this.#closed) return
-      if (error) this.#onError(error)
-      client.end().catch(() => undefined)
-      this.#retry = setTimeout(() => void this.#connect(), reconnectAfter)
-      this.#retry.unref()
-    }
-    client.on('error', again)
-    client.on('end', () => again())
-    client.on('notification', ({ payload = '' }) => this.#hear(client, payload))
-    try {
-      await client.connect()
-      // Listening first: whoever is counted confirms.
-      await client.query(`listen ${channel}`)
-      await client.query('select pg_advisory_lock_shared($1, $2)', [...lockKeys])
-      // What was announced while nobody listened here is not known: nothing that was read before may be kept.
-      this.#tell(undefined)
-      this.#ready = true
-      await this.#prove()
-    } catch (error) {
-      again(error as Error)
-    }
+  /** It listens by now: a listener that is counted confirms. */
+  async #open(session: Session): Promise<void> {
+    const { rows } = await session.query<{ connection: number }>(
+      'select pg_backend_pid() as connection, pg_advisory_lock_shared($1, $2)',
+      [...lockKeys],
+    )
+    this.#connection = rows[0]!.connection
+    // What was announced while nobody listened here is not known: nothing that was read before may be kept.
+    this.#tell(undefined)
+    this.#session = session
+    await this.#prove()
+  }
+
+  #close(): void {
+    this.#session = undefined
+    this.#proving = false
   }
 
   async #prove(): Promise<void> {
-    const client = this.#client
-    if (!client || !this.#ready || this.#proving) return
+    const session = this.#session
+    if (!session || this.#proving) return
     this.#proving = true
-    const asked = performance.now()
+    const asked = thisMoment()
     try {
-      await client.query('select 1')
-      if (this.#ready && client === this.#client) this.#provenAt = asked
+      await session.query('select 1')
+      if (session === this.#session) this.#provenAt = asked
     } catch (error) {
-      client.emit('error', error)
+      this.#listening.broken(session, error as Error)
     } finally {
-      if (client === this.#client) this.#proving = false
+      if (session === this.#session) this.#proving = false
     }
   }
 }

@@ -1,7 +1,11 @@
 import type { Pool } from 'pg'
+import { bounded } from './bounded-query.ts'
 
 /** Tables that grow by the work of the service, and by which its statements look for what is due. */
 const tables = ['attempts', 'deliveries', 'events', 'inbox', 'outbox', 'subscribers', 'users'] as const
+
+/** Milliseconds that the look at one table may take. */
+const longestLook = 600_000
 
 /** Changed rows from which on it matters. */
 const few = 1_000
@@ -21,6 +25,10 @@ const changedTables = `
  */
 export async function analyzeChanged(pool: Pool): Promise<string[]> {
   const { rows } = await pool.query<{ name: string }>(changedTables, [tables])
-  for (const { name } of rows) await pool.query(`analyze (skip_locked) "${name}"`)
+  for (const { name } of rows) {
+    // One round trip; the bound of ordinary statements is for less.
+    const text = `begin; set local statement_timeout = ${longestLook}; analyze (skip_locked) "${name}"; commit`
+    await pool.query(bounded(longestLook, text))
+  }
   return rows.map(({ name }) => name)
 }

@@ -5,7 +5,7 @@ import type { LazyTransaction, RunLast, TransactionOptions, Tx } from '../databa
 import { LastStatement } from '../last-statement.ts'
 import { transactionOver } from '../query-runner.ts'
 import { TransactionOver } from '../transaction-over.ts'
-import { translateError } from '../unavailable.ts'
+import { StorageUnavailable, translateError } from '../unavailable.ts'
 import { toStatement } from './prepared.ts'
 import { toResult } from './result.ts'
 
@@ -19,6 +19,8 @@ export class PostgresTransaction implements LazyTransaction {
   #opening: Promise<PoolClient> | undefined
   readonly #clock: Clock
   #cancelTimer: (() => void) | undefined
+  /** Why the server cannot do it. Another connection may lead to one that can. */
+  #unavailable: StorageUnavailable | undefined
   #over: 'committed' | 'rolled back' | 'out of time' | undefined
 
   constructor(pool: Pool, options: TransactionOptions, clock: Clock = systemClock) {
@@ -78,7 +80,7 @@ export class PostgresTransaction implements LazyTransaction {
       // Set by the opening, which may have ended only now.
       this.#cancelTimer?.()
       await client?.query('rollback')
-      if (client) client.release()
+      if (client) client.release(this.#unavailable !== undefined)
     } catch {
       // It never began, or its connection broke: the server rolls back by itself, and the error was seen before.
       if (client) client.release(true)
@@ -114,7 +116,10 @@ export class PostgresTransaction implements LazyTransaction {
     try {
       return toResult(await client.query(toStatement(query)))
     } catch (error) {
-      throw translateError(error)
+      const failure = translateError(error)
+      if (failure instanceof StorageUnavailable) this.#unavailable ??= failure
+      // Statements that went out behind the one that failed are told only that it did.
+      throw isAborted(error) ? (this.#unavailable ?? failure) : failure
     }
   }
 
@@ -137,6 +142,9 @@ export class PostgresTransaction implements LazyTransaction {
     }
   }
 }
+
+/** in_failed_sql_transaction */
+const isAborted = (error: unknown): boolean => (error as { code?: string }).code === '25P02'
 
 /** query_canceled: https://www.postgresql.org/docs/current/errcodes-appendix.html */
 const isCancelled = (error: unknown): boolean => (error as { code?: string }).code === '57014'

@@ -6,7 +6,8 @@ import { StorageUnavailable } from '../unavailable.ts'
 export interface Carrier {
   /** Begins a part that can be undone without the others. @throws when the transaction has ended under its parts. */
   enter(): void
-  run(query: CompiledQuery): QueryResult<unknown> | Promise<QueryResult<unknown>>
+  /** @param own whether it is a statement of the service, which bounds its time, not one of a handler. Default false. */
+  run(query: CompiledQuery, own?: boolean): QueryResult<unknown> | Promise<QueryResult<unknown>>
   /**
    * Runs statements that answer no rows, in any order; rejects when one of them fails, and then what of the others was done is
    * not known. Only where what is sent waits for its answer.

@@ -79,6 +79,8 @@ export class Member<Note> {
   leave(busy: boolean, reason: unknown): void {
     this.gone = true
     if (busy) this.refuse(reason)
+    // A second statement may still wait for a turn that no longer comes.
+    this.#turn?.reject(reason)
     if (!this.#batch) this.#part.left()
     else if (busy) this.#batch.fail(reason)
     else this.#batch.breakUp()

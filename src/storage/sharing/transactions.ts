@@ -169,7 +169,7 @@ export class SharedTransactions<Note> implements Sharing<Note>, Host<Note>, Batc
     try {
       if (kept.length === 0) await carrier.drop()
       else {
-        const tx = transactionOver(this.#parts.engine, async (query) => carrier.run(query))
+        const tx = transactionOver(this.#parts.engine, async (query) => carrier.run(query, true))
         const notes = kept.map(({ note }) => note)
         await carrier.commit(await this.#parts.seal(tx, notes))
       }

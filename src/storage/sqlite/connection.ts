@@ -1,6 +1,7 @@
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { translateError } from '../unavailable.ts'
 import { FileInPlace } from './file-in-place.ts'
+import { createPrivately } from './file-modes.ts'
 
 /** What may be bound: `undefined` would silently be NULL, so it is no value here. */
 export type SqlValue = null | number | bigint | string | Uint8Array
@@ -35,6 +36,7 @@ export class SqliteConnection {
 
   constructor(file: string, options: ConnectionOptions = {}) {
     this.#cache = options.cache ?? 500
+    if (!options.readOnly) createPrivately(file)
     this.#database = new DatabaseSync(file, {
       readOnly: options.readOnly ?? false,
       timeout: 0,

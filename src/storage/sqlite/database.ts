@@ -115,9 +115,14 @@ export function openSqlite(file: string, onError: (error: Error) => void = () =>
     transaction,
     single: transaction,
     signal: (name: Signal) => signals.emit(name),
+    signalHere: (name: Signal) => signals.emit(name),
+    signalOthers: () => undefined,
     onSignal: (name: Signal, listener: () => void) => signals.on(name, listener),
     tell: () => undefined,
     onTold: () => () => undefined,
+    saw: () => undefined,
+    // A file that is replaced is not served any more: see file-in-place.ts.
+    onSetBack: () => () => undefined,
     revocations: { announce: () => Promise.resolve(), listen: () => undefined, current: false },
     async ping() {
       if (gate.heldFor > longestHold)

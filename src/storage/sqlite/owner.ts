@@ -1,10 +1,12 @@
 import { DatabaseSync } from 'node:sqlite'
+import { createPrivately } from './file-modes.ts'
 
 /** Another process serves the same SQLite file. */
 export class FileInUse extends Error {
-  constructor(file: string) {
+  /** @param advice what to do, beside stopping that process. */
+  constructor(file: string, advice = 'set DATABASE_URL to another file or to PostgreSQL') {
     super(
-      `Another process serves ${file}, and one SQLite file belongs to one: stop that process, or set DATABASE_URL to another file or to PostgreSQL.`,
+      `Another process serves ${file}, and one SQLite file belongs to one: stop that process, or ${advice}.`,
     )
     this.name = 'FileInUse'
   }
@@ -17,6 +19,7 @@ export class FileInUse extends Error {
  * @throws FileInUse
  */
 export function claimFile(file: string): () => void {
+  createPrivately(`${file}-owner`)
   const owner = new DatabaseSync(`${file}-owner`, { timeout: 0 })
   try {
     owner.exec('begin exclusive')

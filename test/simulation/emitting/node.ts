@@ -39,8 +39,11 @@ export class DispatcherNode {
           world.notify()
         },
         onSignal: (signal, listener) => signals.on(signal, listener),
-        onTold: (_topic, listener) => {
-          this.#told = listener
+        onSetBack: () => () => undefined,
+        tell: () => world.notify(),
+        onTold: (topic, listener) => {
+          // Of lanes the others are notified without a name: they look.
+          if (topic === 'subscriber') this.#told = listener
           return () => (this.#told = () => undefined)
         },
         transaction: () => Promise.reject(new Error('nothing follows here')),
@@ -100,7 +103,7 @@ export class DispatcherNode {
   #announce(rows: readonly DeliveryRow[], generation: number): void {
     this.#dispatcher.offer([
       rows.map(({ id, event, subscriberId, dueAt }) => ({
-        delivery: { id, event, subscriberId, number: 1, begun: 1, dueAt },
+        delivery: { id, event, subscriberId, number: 1, begun: 1, dueAt, nonce: event },
         payload: payloadOf(event),
         generation,
       })),

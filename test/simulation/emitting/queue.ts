@@ -69,5 +69,5 @@ export function simulatedQueue(world: World, process: VirtualProcess, claimer: C
 }
 
 export function payloadOf(event: number): Payload {
-  return { event_id: `e${event}`, type: 'a', payload: Buffer.from(`${event}`) }
+  return { event_id: `e${event}`, type: 'a', payload: Buffer.from(`${event}`), audience: null, nonce: event }
 }

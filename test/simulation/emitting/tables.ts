@@ -119,6 +119,7 @@ export class Tables {
         number: attempts + 1,
         begun: attempts + 1 - attemptsBefore,
         dueAt,
+        nonce: event,
       }))
   }
 

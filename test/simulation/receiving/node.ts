@@ -1,4 +1,4 @@
-import type { Database } from '../../../src/storage/database.ts'
+import type { Database, Signal } from '../../../src/storage/database.ts'
 import type { Log } from '../../../src/telemetry/log.ts'
 import type { Metrics } from '../../../src/telemetry/metrics.ts'
 import { reprocessStep } from '../../../src/receiving/failed/reprocess.ts'
@@ -72,7 +72,7 @@ export class ServiceNode {
   }
 
   /** What other processes notify of. */
-  hear(name: 'inbox' | 'deliveries' | 'jobs'): void {
+  hear(name: Signal): void {
     this.#engine.signals.emit(name)
   }
 

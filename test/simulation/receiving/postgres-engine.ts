@@ -106,11 +106,19 @@ export function postgresEngine(world: World, process: VirtualProcess, connection
       engine: 'postgres',
       transaction,
       signal: (name: Signal) => world.notify(name),
+      signalOthers: (name: Signal) => world.notify(name),
       onSignal: (name: Signal, listener: () => void) => signals.on(name, listener),
+      onSetBack: () => () => undefined,
     } as unknown as PostgresDatabase,
     signals,
     store: {
       commits: 2,
+      slots: {
+        share: (asked, now) => {
+          const me = claimer.id
+          return ask(() => world.slots.share(me, asked, now))
+        },
+      },
       keep: () => Promise.reject(new Error('not by the worker')),
       pendingKinds: (after, limit, now) => ask(() => inbox.pendingKinds(after, limit, now)),
       kindsAtWork: (kinds, now) => ask(() => inbox.kindsAtWork(kinds, now)),
@@ -125,13 +133,13 @@ export function postgresEngine(world: World, process: VirtualProcess, connection
         await advance('postgres', tx, orderKeysOf(marks))
       },
       attend: (listener) => claimer.start(listener),
-      leave: () => claimer.close(),
+      leave: (clean) => claimer.close(clean),
       close: () => Promise.resolve(),
     },
     share: (seal: Seal<Mark>) =>
       new SharedTransactions({
         engine: 'postgres',
-        open: carriersOn(handlersPool, shares, oneByOne),
+        open: carriersOn({ pool: handlersPool, shares, answerWithin: 30_000, together: oneByOne }),
         seal,
         most: sharedAtOnce,
         batches: true,

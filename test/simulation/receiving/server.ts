@@ -126,6 +126,8 @@ export class Session {
     if (text === 'commit' || text === 'rollback') return this.#endAs(text)
     const { transaction } = this
     if (!transaction) throw new Error(`${text}: there is no transaction`)
+    // Time limits are the process's own here.
+    if (text.startsWith('set local ')) return told('SET')
     const [, control, name] = /^(rollback to |release |)savepoint (\w+)$/.exec(text) ?? []
     if (control === 'rollback to ') {
       storage.rollBackTo(transaction, name!)

@@ -1,10 +1,12 @@
 import type { IncomingEvent } from '../../../src/receiving/incoming.ts'
 import { Chance } from '../../harness/chance.ts'
+import { BoundedRuns } from './bounded-runs.ts'
 import { Claimers } from './claimers.ts'
 import { calm, rough, stormy, type Weather } from './faults.ts'
 import { Invariants } from './invariants.ts'
 import { ServiceNode } from './node.ts'
 import { Server } from './server.ts'
+import { SlotTable } from './slots.ts'
 import { Storage } from './storage.ts'
 import { VirtualTime } from './virtual-time.ts'
 import { kinds, newTask, type Task } from './work.ts'
@@ -89,12 +91,15 @@ class Simulation {
     this.#weather = name
     this.#nodes = Array.from({ length: engine === 'sqlite' ? 1 : 1 + chance.below(3) })
     this.#connections = chance.pick([3, 6, 12])
+    const claimers = new Claimers()
     const world: World = {
       engine,
       time,
       chance,
       storage,
-      claimers: new Claimers(),
+      claimers,
+      slots: new SlotTable(claimers),
+      bounded: new BoundedRuns(),
       weather,
       trace: (who, what) => onTrace?.(`${time.now.toFixed(2).padStart(11)} ${who}: ${what}`),
       newName: (what) => `${what}${(this.#names += 1)}`,

@@ -150,7 +150,9 @@ export function sqliteEngine(world: World, process: VirtualProcess): Engine {
     batch,
     transaction,
     signal: (name: Signal) => signals.emit(name),
+    signalOthers: () => undefined,
     onSignal: (name: Signal, listener: () => void) => signals.on(name, listener),
+    onSetBack: () => () => undefined,
   } as unknown as SqliteDatabase
   const store = sqliteInbox({ database, clock: process, onError: () => undefined, onMoved: () => undefined })
   return {

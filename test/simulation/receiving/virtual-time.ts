@@ -11,6 +11,9 @@ interface Entry {
   cancelled: boolean
 }
 
+/** Milliseconds. */
+const longSuspension = 500
+
 const epoch = Date.UTC(2026, 0, 1)
 
 /** Milliseconds that pass only by what happens in them; the same seed gives the same order of everything. */
@@ -107,6 +110,8 @@ export class VirtualProcess implements Scheduler {
   readonly name: string
   alive = true
   suspendedUntil = 0
+  /** The end of the last suspension in which others could take it for dead. */
+  stoodStillUntil = -Infinity
   readonly #time: VirtualTime
   readonly #chance: Chance
   /** What its clock is wrong by. */
@@ -140,5 +145,6 @@ export class VirtualProcess implements Scheduler {
   /** As the kernel or a collection of garbage would stop it: everything comes late. */
   suspend(milliseconds: number): void {
     this.suspendedUntil = Math.max(this.suspendedUntil, this.#time.now + milliseconds)
+    if (milliseconds >= longSuspension) this.stoodStillUntil = this.suspendedUntil
   }
 }

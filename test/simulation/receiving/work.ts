@@ -71,7 +71,7 @@ export const kinds: readonly Kind[] = [
   { ...plain, type: 'ordered', ordered: true, bad: 0.2, poison: 0.05 },
   { ...plain, type: 'faulty', bad: 0.5, poison: 0.2 },
   { ...plain, type: 'slow', before: 700 },
-  { ...plain, type: 'long', effects: 2, inside: 600, bad: 0.1 },
+  { ...plain, type: 'long', concurrency: 2, effects: 2, inside: 600, bad: 0.1 },
   { ...plain, type: 'single', concurrency: 1, inside: 30, bad: 0.1 },
   { ...plain, type: 'emits', effects: 0 },
   { ...plain, type: 'idle', effects: 0, followUps: 0, bad: 0.1 },
@@ -156,10 +156,14 @@ function handlerOf(kind: Kind, { world, process, tasks, running, fail }: WorkPar
       const ending = attempt <= task.bad ? task.ending : 'well'
       world.trace(process.name, `begins ${type} ${event.id}, attempt ${event.attempt}, ends ${ending}`)
       if (running.begin(type) > (concurrency ?? perLane)) fail(`${running.of(type)} of ${type} at once`)
+      const endBounded = concurrency === undefined ? undefined : world.bounded.begin(type, process)
+      if (concurrency !== undefined && world.bounded.of(type) > concurrency)
+        fail(`${world.bounded.of(type)} of ${type} at once in all processes`)
       if (running.all > mostRunning) fail(`${running.all} handlers at once`)
       let over = false
       const end = (): void => {
         if (!over) running.end(type)
+        endBounded?.()
         over = true
       }
       context.signal.addEventListener('abort', end, { once: true })

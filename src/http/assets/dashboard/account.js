@@ -1,7 +1,10 @@
 import { read, send } from './api.js'
 import { browserName } from './browser-name.js'
-import { $, cell, element, labelled, row, time } from './elements.js'
-import { smallButton } from './work.js'
+import { $, cell, element, keyed, labelled, row, time } from './elements.js'
+import { update } from './update.js'
+import { confirmedButton } from './work.js'
+
+const smallDanger = (label, ask, work) => confirmedButton(label, ask, work, 'small danger')
 
 export async function showSessions() {
   const { data } = await read('/auth/sessions')
@@ -9,33 +12,69 @@ export async function showSessions() {
     await send('DELETE', path)
     await showSessions()
   }
-  $('sessions').replaceChildren(
-    ...data.map(({ id, current, device, app, userAgent, address, createdAt, lastSeenAt }) =>
-      row(
-        cell('main', element('span', { title: userAgent ?? '' }, app ? `${app} (${device})` : device)),
-        address,
-        labelled('signed in', time(createdAt)),
-        labelled('last seen', time(lastSeenAt)),
-        cell('side', current ? 'this one' : smallButton('Sign out', end(`/auth/sessions/${id}`))),
-      ),
-    ),
+  const signOut = (id, name, address) =>
+    smallDanger(
+      'Sign out',
+      {
+        question: `Sign out ${name}?`,
+        consequence: `The session from ${address ?? 'an unknown address'} ends at once. Whoever uses it has to sign in again.`,
+      },
+      end(`/auth/sessions/${id}`),
+    )
+  update(
+    $('sessions'),
+    ...data.map(({ id, current, device, app, userAgent, address, createdAt, lastSeenAt }) => {
+      const name = app ? `${app} (${device})` : device
+      return keyed(
+        id,
+        row(
+          cell('main', element('span', { title: userAgent ?? '' }, name)),
+          address,
+          labelled('signed in', time(createdAt)),
+          labelled('last seen', time(lastSeenAt)),
+          cell('side', current ? 'this one' : signOut(id, name, address)),
+        ),
+      )
+    }),
   )
-  const others = data.length > 1 ? [smallButton('Sign out everywhere else', end('/auth/sessions'))] : []
-  $('sessions-actions').replaceChildren(...others)
+  const others = data.length - 1
+  const everywhereElse = smallDanger(
+    'Sign out everywhere else',
+    {
+      question: `Sign out ${others === 1 ? 'your other session' : `your ${others} other sessions`}?`,
+      consequence: 'They end at once, on all devices and in all apps. You stay signed in here.',
+    },
+    end('/auth/sessions'),
+  )
+  update($('sessions-actions'), ...(others > 0 ? [everywhereElse] : []))
 }
 
 export async function showIdentities() {
   const { data } = await read('/auth/identities')
-  $('identities').replaceChildren(
-    ...data.map(({ provider, providerId, name, email, createdAt }) =>
-      row(
-        cell('main', provider),
-        name ?? providerId,
-        email,
-        labelled('linked', time(createdAt)),
-        cell('side', data.length > 1 ? smallButton('Unlink', () => unlink(provider, providerId)) : ''),
-      ),
-    ),
+  const unlinkButton = ({ provider, providerId, name, email }) =>
+    smallDanger(
+      'Unlink',
+      {
+        question: `Unlink ${name ?? email ?? providerId} of ${provider}?`,
+        consequence: `You can then no longer sign in to this account with this identity of ${provider}.`,
+      },
+      () => unlink(provider, providerId),
+    )
+  update(
+    $('identities'),
+    ...data.map((identity) => {
+      const { provider, providerId, name, email, createdAt } = identity
+      return keyed(
+        `${provider} ${providerId}`,
+        row(
+          cell('main', provider),
+          name ?? providerId,
+          email,
+          labelled('linked', time(createdAt)),
+          cell('side', data.length > 1 ? unlinkButton(identity) : ''),
+        ),
+      )
+    }),
   )
 }
 
@@ -66,15 +105,19 @@ export function result({ code, supportId }) {
 
 export async function showActivity() {
   const { data } = await read('/auth/audit?limit=20')
-  $('activity').replaceChildren(
+  update(
+    $('activity'),
     ...data.map((entry) =>
-      row(
-        cell('tight', time(entry.at)),
-        cell('main', entry.action),
-        entry.provider,
-        cell('side', result(entry)),
-        entry.address,
-        browserName(entry.userAgent),
+      keyed(
+        entry.id,
+        row(
+          cell('tight', time(entry.at)),
+          cell('main', entry.action),
+          entry.provider,
+          cell('side', result(entry)),
+          entry.address,
+          browserName(entry.userAgent),
+        ),
       ),
     ),
   )

@@ -13,6 +13,8 @@ async function answer(path, options) {
       location.assign('/login?error=reauthentication-needed&return_to=/dashboard')
     const error = new Error([problem.title, problem.detail, problem.advice].filter(Boolean).join('. '))
     error.status = response.status
+    error.code = problem.code
+    error.detail = problem.detail
     throw error
   }
   return response.text()

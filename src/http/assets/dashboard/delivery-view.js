@@ -1,6 +1,6 @@
 import { inPortal, readText, send } from './api.js'
 import { refreshDrawer } from './drawer.js'
-import { block, code, element, facts, fold, headerBlock, link, state, time } from './elements.js'
+import { block, code, element, facts, fold, headerBlock, heading, link, state, time } from './elements.js'
 import { subscriberName } from './subscriber-name.js'
 import { button } from './work.js'
 
@@ -24,12 +24,12 @@ export async function deliveryView(id) {
       element(
         'div',
         { class: 'actions' },
-        button('Replay', async () => {
+        button(delivery.status === 'pending' ? 'Send now' : 'Replay', async () => {
           await send('POST', `/deliveries/${id}/replay`)
           await refreshDrawer()
         }),
       ),
-      element('h3', {}, 'Attempts'),
+      heading('Attempts'),
       ...(delivery.attempts.length === 0 ? [element('p', { class: 'soft' }, 'None yet.')] : []),
       ...delivery.attempts.toReversed().map(attempt),
     ],
@@ -43,7 +43,7 @@ function attempt(made) {
   const pill = element('span', { class: `state ${good ? 'good' : 'bad'}` }, status ?? 'no answer')
   return element(
     'div',
-    { class: 'attempt' },
+    { class: good ? 'attempt' : 'attempt failed', 'data-key': String(number) },
     element('p', {}, `Attempt ${number} `, pill, ' ', time(at), ` · ${durationMs} ms`),
     phases ? phasesLine(phases) : undefined,
     error ? element('p', { class: 'bad' }, error) : undefined,

@@ -2,12 +2,12 @@
 
 export const $ = (id) => document.getElementById(id)
 
-/** An element with properties (`class` and `data-…` as attributes) and children; empty children are left out. */
+/** An element with properties (`class`, `data-…` and `aria-…` as attributes) and children; empty children are left out. */
 export function element(name, properties = {}, ...children) {
   const made = document.createElement(name)
   for (const [key, value] of Object.entries(properties)) {
     if (value === undefined) continue
-    if (key === 'class' || key.startsWith('data-')) made.setAttribute(key, value)
+    if (key === 'class' || /^(data|aria)-/.test(key)) made.setAttribute(key, value)
     else made[key] = value
   }
   made.append(...children.filter((child) => child !== undefined && child !== null && child !== ''))
@@ -24,6 +24,12 @@ export const labelled = (label, child) => element('td', { 'data-label': child ? 
 export function row(...cells) {
   const made = cells.map((one) => (one instanceof HTMLTableCellElement ? one : cell('', one)))
   return element('tr', {}, ...made)
+}
+
+/** Names an element among its siblings, so that an update finds it again (update.js). */
+export function keyed(key, made) {
+  made.dataset.key = key
+  return made
 }
 
 export const table = (headings, ...rows) =>
@@ -70,7 +76,10 @@ export function facts(entries) {
   const known = Object.entries(entries).filter(
     ([, value]) => value !== undefined && value !== null && value !== '',
   )
-  const lines = known.flatMap(([name, value]) => [element('dt', {}, name), element('dd', {}, value)])
+  const lines = known.flatMap(([name, value]) => [
+    keyed(name, element('dt', {}, name)),
+    keyed(name, element('dd', {}, value)),
+  ])
   return element('dl', {}, ...lines)
 }
 
@@ -89,4 +98,7 @@ export const headerBlock = (headers) =>
   )
 
 /** What is only shown when asked for. */
-export const fold = (summary, content) => element('details', {}, element('summary', {}, summary), content)
+export const fold = (summary, content) =>
+  element('details', { 'data-key': summary }, element('summary', {}, summary), content)
+
+export const heading = (text) => keyed(text, element('h3', {}, text))

@@ -1,4 +1,5 @@
-import { readText, send } from './api.js'
+import { readText } from './api.js'
+import { notice, refreshDrawer } from './drawer.js'
 import {
   block,
   code,
@@ -6,6 +7,8 @@ import {
   facts,
   fold,
   headerBlock,
+  heading,
+  keyed,
   link,
   row,
   state,
@@ -14,10 +17,10 @@ import {
   cell,
 } from './elements.js'
 import { indented, lastMember } from './json-text.js'
+import { canRun, dryRun, runNow } from './run-again.js'
 import { isAdmin } from './session.js'
 import { subscriberName } from './subscriber-name.js'
 import { button } from './work.js'
-import { refreshDrawer } from './drawer.js'
 
 /** One event: what it holds, how it was processed, and to whom it was delivered. */
 export async function eventView(id) {
@@ -42,7 +45,7 @@ export async function eventView(id) {
       ...(event.processing ? processing(event) : []),
       ...(event.emitted.length > 0 ? emitted(event.emitted) : []),
       ...(event.direction === 'emitted' ? deliveries(event.deliveries, names) : []),
-      element('h3', {}, 'Payload'),
+      heading('Payload'),
       block(payloadOf(text, event)),
       ...asItCame(text, event),
       ...(event.headers ? [fold('Headers', headerBlock(event.headers))] : []),
@@ -59,15 +62,18 @@ function verified(verification) {
 
 function emitted(list) {
   const rows = list.map(({ id, eventId, type }) =>
-    row(cell('main', link(`#events/${id}`, type ?? 'no longer kept')), cell('id', code(eventId))),
+    keyed(
+      String(id),
+      row(cell('main', link(`#events/${id}`, type ?? 'no longer kept')), cell('id', code(eventId))),
+    ),
   )
-  return [element('h3', {}, 'Emitted'), table(['type', 'event id'], ...rows)]
+  return [heading('Emitted'), table(['type', 'event id'], ...rows)]
 }
 
 /** The bytes are shown with line breaks of their own where that is easier to read. */
 function asItCame(text, event) {
   const raw = lastMember(text, 'payload')
-  return raw === undefined || raw === payloadOf(text, event) ? [] : [fold('As it came', block(raw))]
+  return raw === undefined || raw === payloadOf(text, event) ? [] : [fold('Raw body', block(raw))]
 }
 
 function payloadOf(text, { payloadBase64 }) {
@@ -75,13 +81,26 @@ function payloadOf(text, { payloadBase64 }) {
   return indented(lastMember(text, 'payload') ?? '')
 }
 
-function processing({ id, status, processing: { attempts, processedAt, nextAttemptAt, failures } }) {
-  const reprocess = button('Reprocess', async () => {
-    await send('POST', `/events/${id}/reprocess`)
-    await refreshDrawer()
+function runButtons(event) {
+  const now = button(
+    'Run now',
+    async () => {
+      await runNow(event.id)
+      await refreshDrawer()
+    },
+    'primary',
+  )
+  const dry = button('Dry run', async () => {
+    const result = await dryRun(event)
+    if (result) notice(result)
   })
+  return element('div', { class: 'actions' }, now, dry)
+}
+
+function processing(event) {
+  const { attempts, processedAt, nextAttemptAt, failures } = event.processing
   return [
-    element('h3', {}, 'Processing'),
+    heading('Processing'),
     attempts === 0 && processedAt
       ? element('p', { class: 'soft' }, 'No handler is declared for it: it was recorded.')
       : '',
@@ -90,28 +109,33 @@ function processing({ id, status, processing: { attempts, processedAt, nextAttem
       processed: time(processedAt),
       'next attempt': time(nextAttemptAt),
     }),
-    ...failures.map(({ number, at, durationMs, error }) =>
-      element(
-        'div',
-        { class: 'attempt' },
-        element('p', {}, `Attempt ${number} `, state('failed'), ' ', time(at), ` · ${durationMs} ms`),
-        block(error),
+    isAdmin && canRun(event) ? runButtons(event) : '',
+    ...failures
+      .toReversed()
+      .map(({ number, at, durationMs, error }) =>
+        element(
+          'div',
+          { class: 'attempt', 'data-key': String(number) },
+          element('p', {}, `Attempt ${number} `, state('failed'), ' ', time(at), ` · ${durationMs} ms`),
+          block(error),
+        ),
       ),
-    ),
-    ...(isAdmin && status === 'failed' ? [element('div', { class: 'actions' }, reprocess)] : []),
   ]
 }
 
 function deliveries(list, names) {
   if (list.length === 0) return [element('p', { class: 'soft' }, 'No subscriber was to get it.')]
   const rows = list.map((delivery, index) =>
-    row(
-      cell('main', isAdmin ? link(`#deliveries/${delivery.id}`, names[index]) : names[index]),
-      cell('side', state(delivery.status)),
-      attemptsOf(delivery),
+    keyed(
+      String(delivery.id),
+      row(
+        cell('main', isAdmin ? link(`#deliveries/${delivery.id}`, names[index]) : names[index]),
+        cell('side', state(delivery.status)),
+        attemptsOf(delivery),
+      ),
     ),
   )
-  return [element('h3', {}, 'Deliveries'), table(['to', 'status', 'attempts'], ...rows)]
+  return [heading('Deliveries'), table(['to', 'status', 'attempts'], ...rows)]
 }
 
 /** How many attempts there were, and what the newest met. */

@@ -6,10 +6,12 @@ import { deliveryView } from './delivery-view.js'
 import { openDrawer, refreshDrawer } from './drawer.js'
 import { $ } from './elements.js'
 import { eventView } from './event-view.js'
-import { refreshEvents, showOlderEvents } from './events.js'
-import { showFailed, showFailedAtFirst, showMoreFailed, takeFailedFilter } from './failed-events.js'
+import { refreshEvents, showOlderEvents, takeEventFilter } from './events.js'
+import { showFailed, showFailedAtFirst } from './failed-list.js'
 import { refusedView, showMoreRefused, showRefused } from './refused.js'
-import { isAdmin, me } from './session.js'
+import { hasRunRecently } from './run-again.js'
+import { isAdmin, me, stepUp } from './session.js'
+import { showSpool } from './spool.js'
 import { subscriberView } from './subscriber-view.js'
 import { showSubscribers, takeNewSubscribers } from './subscribers.js'
 import { guarded, onClick, show } from './work.js'
@@ -20,20 +22,24 @@ const [often, seldom] = [2_000, 15_000]
 const parts = [showSessions, showIdentities, showLinks, showActivity]
 
 $('who').textContent = `${me.name ?? me.email ?? me.id}${isAdmin ? ' (admin)' : ''}`
+if (stepUp !== undefined) {
+  const link = document.createElement('a')
+  link.href = `${stepUp}&return_to=/dashboard`
+  link.textContent = 'Sign in with a second factor to use your rights as an admin'
+  $('who').append(' ', link)
+}
 onClick($('sign-out'), async () => {
   await send('POST', '/auth/logout')
   location.assign('/login')
 })
 onClick($('events-older'), showOlderEvents)
+takeEventFilter()
 
 if (isAdmin) {
   for (const part of document.querySelectorAll('.for-admins')) part.hidden = false
   onClick($('users-more'), showMoreUsers)
   onClick($('audit-more'), showMoreAudit)
   $('audit-failed').addEventListener('change', () => void guarded(showAuditAnew))
-  takeFailedFilter()
-  onClick($('failed-more'), showMoreFailed)
-  onClick($('failed-refresh'), showFailed)
   onClick($('refused-more'), showMoreRefused)
   onClick($('refused-refresh'), showRefused)
   takeNewSubscribers()
@@ -51,13 +57,17 @@ let failing = false
 // The log is open to admins, and in demo mode to all: others are not bothered with a refusal.
 async function follow() {
   try {
+    // First, since the others fail while the database is away.
+    if (isAdmin) await showSpool()
     await refreshEvents()
     if ($('drawer').open) await refreshDrawer()
+    if (hasRunRecently()) await showFailed()
     if (failing) $('problems').replaceChildren()
     failing = false
   } catch (error) {
     if (error.status === 403) {
       $('events-empty').textContent = 'The event log is for admins.'
+      $('events-status').parentElement.hidden = true
       return
     }
     show(error)

@@ -1,7 +1,23 @@
 // Webhooks that were refused: how often for which reason, and the last ones.
 import { read, readText } from './api.js'
-import { $, block, cell, element, facts, fold, headerBlock, labelled, link, row, time } from './elements.js'
+import {
+  $,
+  block,
+  cell,
+  element,
+  facts,
+  fold,
+  headerBlock,
+  heading,
+  keyed,
+  labelled,
+  link,
+  row,
+  time,
+} from './elements.js'
+import { update } from './update.js'
 
+let shown = []
 let cursor
 
 /** The counts, and the newest ones. */
@@ -10,27 +26,33 @@ export async function showRefused() {
   $('refused-note').textContent = total === 0 ? '' : `${total} since ${new Date(since).toLocaleDateString()}`
   $('refused-empty').hidden = total > 0
   $('refused-last').hidden = total === 0
-  $('refused-counts').replaceChildren(
+  update(
+    $('refused-counts'),
     ...data.map(({ source, reason, meaning, advice, count, lastAt }) =>
-      row(
-        cell('main', reason),
-        element('td', { title: advice }, meaning),
-        labelled('source', source),
-        cell('side', String(count)),
-        labelled('last', time(lastAt)),
+      keyed(
+        `${source} ${reason}`,
+        row(
+          cell('main', reason),
+          element('td', { title: advice }, meaning),
+          labelled('source', source),
+          cell('side', String(count)),
+          labelled('last', time(lastAt)),
+        ),
       ),
     ),
   )
-  cursor = undefined
-  $('refused').replaceChildren()
-  await showMoreRefused()
+  await showPage()
 }
 
-export async function showMoreRefused() {
-  const query = new URLSearchParams({ limit: '10', ...(cursor && { cursor }) })
+export const showMoreRefused = () => showPage(cursor)
+
+async function showPage(cursorOfPage) {
+  const query = new URLSearchParams({ limit: '10', ...(cursorOfPage && { cursor: cursorOfPage }) })
   const { data, pageInfo } = await read(`/rejected-webhooks?${query}`)
-  $('refused').append(
-    ...data.map(({ id, at, source, reason, detail, address }) => {
+  shown = cursorOfPage ? [...shown, ...data] : data
+  update(
+    $('refused'),
+    ...shown.map(({ id, at, source, reason, detail, address }) => {
       const line = row(
         cell('tight', time(at)),
         cell('main', link(`#refused/${id}`, reason)),
@@ -39,7 +61,7 @@ export async function showMoreRefused() {
         address ?? '',
       )
       line.className = 'opens'
-      return line
+      return keyed(String(id), line)
     }),
   )
   cursor = pageInfo.nextCursor
@@ -60,10 +82,10 @@ export async function refusedView(id) {
         source: one.source,
         came: time(one.at),
         from: one.address,
-        'what exactly': one.detail,
+        detail: one.detail,
         size: one.size === null ? undefined : `${one.size} bytes`,
       }),
-      element('h3', {}, 'Body'),
+      heading('Body'),
       one.body || one.bodyBase64
         ? block(one.body ?? `${one.bodyBase64}\n\n(no text: its bytes in base64)`)
         : element('p', { class: 'soft' }, 'It had none, or was refused before it was read.'),

@@ -1,7 +1,8 @@
 // Sending many deliveries again: which, how many, how fast, how far it is, and stopping it.
 import { read, send } from './api.js'
 import { element, fold } from './elements.js'
-import { button, guarded } from './work.js'
+import { update } from './update.js'
+import { button, confirmedButton, guarded } from './work.js'
 
 /** Milliseconds between looks at a job that runs. */
 const often = 1_000
@@ -26,7 +27,7 @@ function makePanel(id) {
     const { data } = await read(`/subscribers/${id}/jobs`)
     const [job] = data
     const isNews = job && (job.status === 'running' || Date.now() - Date.parse(job.updatedAt) < 60_000)
-    progress.replaceChildren(...(isNews ? [jobView(job, follow)] : []))
+    update(progress, ...(isNews ? [jobView(job, follow)] : []))
     clearTimeout(timer)
     if (job?.status === 'running')
       timer = setTimeout(() => progress.isConnected && void guarded(follow), often)
@@ -43,7 +44,13 @@ function form(id, follow) {
     { class: 'fields' },
     field(
       'Which',
-      element('select', { name: 'status' }, option('dead', 'dead'), option('delivered', 'delivered')),
+      element(
+        'select',
+        { name: 'status' },
+        option('dead', 'dead'),
+        option('pending', 'waiting for a retry: now'),
+        option('delivered', 'delivered'),
+      ),
     ),
     field('Event type, all when empty', element('input', { type: 'text', name: 'eventType' })),
     field('Since', element('input', { type: 'datetime-local', name: 'since' })),
@@ -61,10 +68,10 @@ function form(id, follow) {
       const { total } = await send('POST', `/subscribers/${id}/replay`, { ...wanted, dryRun: true })
       const again = button(`Send ${total.toLocaleString()} again`, async () => {
         await send('POST', `/subscribers/${id}/replay`, wanted)
-        answer.replaceChildren()
+        update(answer)
         await follow()
       })
-      answer.replaceChildren(total > 0 ? again : element('p', { class: 'soft' }, 'There is none.'))
+      answer.replaceChildren(total > 0 ? again : element('p', { class: 'soft' }, 'No delivery fits.'))
     })
   })
   return element('div', {}, made, answer)
@@ -90,13 +97,19 @@ function jobView({ id, status, done, total, rate }, follow) {
     element('p', {}, text),
     element('progress', { max: Math.max(total, 1), value: done, ariaLabel: text }),
     status === 'running'
-      ? button(
+      ? confirmedButton(
           'Cancel',
+          {
+            question: 'Cancel the replay?',
+            consequence: `${(total - done).toLocaleString()} of ${total.toLocaleString()} deliveries are then not sent again. Those that were already queued are sent.`,
+            action: 'Cancel the replay',
+            keep: 'Go on',
+          },
           async () => {
             await send('DELETE', `/jobs/${id}`)
             await follow()
           },
-          'small',
+          'small danger',
         )
       : undefined,
   )

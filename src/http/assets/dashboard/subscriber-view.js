@@ -1,12 +1,26 @@
 import { inPortal, readText, send } from './api.js'
 import { refreshDrawer } from './drawer.js'
-import { code, cell, element, facts, fold, link, row, state, table, time } from './elements.js'
+import {
+  code,
+  cell,
+  element,
+  facts,
+  fold,
+  heading,
+  keyed,
+  link,
+  row,
+  state,
+  table,
+  time,
+} from './elements.js'
 import { attemptsOf } from './event-view.js'
 import { healthChart, readHealth } from './health-chart.js'
 import { showKeys } from './keys.js'
 import { replayPanel } from './replay-form.js'
-import { showSubscribers } from './subscribers.js'
-import { button, guarded } from './work.js'
+import { showSubscribers, subscriberState } from './subscribers.js'
+import { on } from './update.js'
+import { button, confirmedButton, guarded } from './work.js'
 
 /** One subscriber: what it gets, what became of it, and what can be done about it. */
 export async function subscriberView(id) {
@@ -18,7 +32,7 @@ export async function subscriberView(id) {
   const subscriber = JSON.parse(about)
   const { data, pageInfo } = JSON.parse(list)
   return {
-    title: [inPortal ? 'Endpoint ' : 'Subscriber ', state(subscriber.status)],
+    title: [inPortal ? 'Endpoint ' : 'Subscriber ', subscriberState(subscriber)],
     version: about + list + version,
     content: () => [
       warning(subscriber),
@@ -35,9 +49,9 @@ export async function subscriberView(id) {
       actions(subscriber),
       fold('Change', changes(subscriber)),
       replayPanel(id),
-      element('h3', {}, 'Health'),
+      heading('Health'),
       healthChart(health),
-      element('h3', {}, 'Deliveries'),
+      heading('Deliveries'),
       data.length === 0 ? element('p', { class: 'soft' }, 'None yet.') : deliveries(data),
       pageInfo.hasNextPage ? element('p', { class: 'soft' }, `The newest ${data.length}.`) : '',
     ],
@@ -65,7 +79,7 @@ function conditions({ conditions }) {
 /** The form for what is changed most. */
 function changes({ id, url, eventTypes, description }) {
   const field = (label, name, value, type = 'text') =>
-    element('label', {}, `${label} `, element('input', { type, name, value, maxLength: 2000 }))
+    element('label', {}, `${label} `, element('input', { type, name, defaultValue: value, maxLength: 2000 }))
   const form = element(
     'form',
     { class: 'fields' },
@@ -74,10 +88,12 @@ function changes({ id, url, eventTypes, description }) {
     field('Description', 'description', description ?? ''),
     element('button', {}, 'Save'),
   )
-  form.addEventListener('submit', (event) => {
+  // A form that is updated keeps its element, so what was typed is read from the event's.
+  on(form, 'submit', (event) => {
     event.preventDefault()
+    const { currentTarget } = event
     void guarded(async () => {
-      const fields = new FormData(form)
+      const fields = new FormData(currentTarget)
       await send('PATCH', `/subscribers/${id}`, {
         url: fields.get('url'),
         eventTypes: fields
@@ -87,12 +103,14 @@ function changes({ id, url, eventTypes, description }) {
         description: fields.get('description') || null,
       })
       await Promise.all([refreshDrawer(), showSubscribers()])
+      // From here on the fields follow what is stored.
+      currentTarget.reset()
     })
   })
   return form
 }
 
-function actions({ id, status }) {
+function actions({ id, url, status }) {
   const then = (work) => async () => {
     await work()
     await Promise.all([refreshDrawer(), showSubscribers()])
@@ -101,31 +119,56 @@ function actions({ id, status }) {
   return element(
     'div',
     { class: 'actions' },
-    status === 'active' ? button('Pause', become('paused')) : button('Resume', become('active')),
+    status === 'active'
+      ? confirmedButton(
+          'Pause',
+          {
+            question: `Pause deliveries to ${url}?`,
+            consequence: 'Nothing is sent to it until it is resumed. Its events wait and are sent then.',
+          },
+          become('paused'),
+          '',
+        )
+      : button('Resume', become('active')),
     button(
       'Send a test event',
       then(() => send('POST', `/subscribers/${id}/test`)),
     ),
-    button('Rotate the secret', async () => {
-      if (!confirm('Make a new secret? The old one goes on signing for 24 hours beside it.')) return
-      showKeys(await send('POST', `/subscribers/${id}/rotate-secret`, {}))
-    }),
-    button('Remove', async () => {
-      if (!confirm('Remove it with its delivery log?')) return
-      await send('DELETE', `/subscribers/${id}`)
-      location.hash = ''
-      await showSubscribers()
-    }),
+    confirmedButton(
+      'Rotate the secret',
+      {
+        question: `Make a new secret for ${url}?`,
+        consequence:
+          'The new secret is shown once, and the receiver needs it. The old one goes on signing beside it for 24 hours.',
+      },
+      async () => showKeys(await send('POST', `/subscribers/${id}/rotate-secret`, {})),
+    ),
+    confirmedButton(
+      'Remove',
+      {
+        question: `Remove ${url}?`,
+        consequence:
+          'It gets no more events, waiting ones included, and its delivery log is deleted. This cannot be undone.',
+      },
+      async () => {
+        await send('DELETE', `/subscribers/${id}`)
+        location.hash = ''
+        await showSubscribers()
+      },
+    ),
   )
 }
 
 function deliveries(list) {
   const rows = list.map((delivery) =>
-    row(
-      cell('tight', time(delivery.createdAt)),
-      cell('main', link(`#deliveries/${delivery.id}`, delivery.eventType)),
-      attemptsOf(delivery),
-      cell('side', state(delivery.status)),
+    keyed(
+      String(delivery.id),
+      row(
+        cell('tight', time(delivery.createdAt)),
+        cell('main', link(`#deliveries/${delivery.id}`, delivery.eventType)),
+        attemptsOf(delivery),
+        cell('side', state(delivery.status)),
+      ),
     ),
   )
   return table(['time', 'event', 'attempts', 'status'], ...rows)

@@ -1,22 +1,32 @@
 import { read, send } from './api.js'
-import { $, cell, element, link, row, state } from './elements.js'
+import { $, cell, element, keyed, link, row, state } from './elements.js'
 import { showKeys } from './keys.js'
+import { update } from './update.js'
 import { guarded } from './work.js'
+
+/** Its status in one word: an active one whose deliveries fail is not shown as a healthy one. */
+export const subscriberState = ({ status, failingSince }) =>
+  state(status === 'active' && failingSince ? 'failing' : status)
 
 export async function showSubscribers() {
   const { data } = await read('/subscribers?limit=100')
-  $('subscribers').replaceChildren(
-    ...data.map(({ id, url, description, eventTypes, status, failingSince }) =>
-      row(
-        cell(
-          'main',
-          link(`#subscribers/${id}`, url),
-          description ? element('div', { class: 'soft' }, description) : '',
+  update(
+    $('subscribers'),
+    ...data.map((subscriber) => {
+      const { id, url, description, eventTypes } = subscriber
+      return keyed(
+        id,
+        row(
+          cell(
+            'main',
+            link(`#subscribers/${id}`, url),
+            description ? element('div', { class: 'soft' }, description) : '',
+          ),
+          eventTypes.join(', '),
+          cell('side', subscriberState(subscriber)),
         ),
-        eventTypes.join(', '),
-        cell('side', status === 'active' && failingSince ? state('failing') : state(status)),
-      ),
-    ),
+      )
+    }),
   )
   $('subscribers-empty').hidden = data.length > 0
 }

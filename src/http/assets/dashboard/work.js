@@ -1,4 +1,6 @@
+import { confirmed } from './confirmation.js'
 import { $, element } from './elements.js'
+import { on } from './update.js'
 
 /** Tells what went wrong, where the person looks: in the drawer when it is open. */
 export function show(error) {
@@ -24,10 +26,20 @@ export function button(label, work, kind = '') {
 
 export const smallButton = (label, work) => button(label, work, 'small')
 
+/** A button whose work begins when the person has confirmed it: `ask` is what the dialog says (confirmation.js). */
+export function confirmedButton(label, ask, work, kind = 'danger') {
+  const asked = async () => {
+    if (await confirmed({ action: label, ...ask })) await work()
+  }
+  return button(label, asked, kind)
+}
+
+/** The button is marked as disabled and not disabled by the browser, which would take the focus from it. */
 export function onClick(target, work) {
-  target.addEventListener('click', async () => {
-    target.disabled = true
+  on(target, 'click', async ({ currentTarget }) => {
+    if (currentTarget.getAttribute('aria-disabled') === 'true') return
+    currentTarget.setAttribute('aria-disabled', 'true')
     await guarded(work)
-    target.disabled = false
+    currentTarget.removeAttribute('aria-disabled')
   })
 }

@@ -1,0 +1,64 @@
+import { Readable } from 'node:stream'
+import { Type } from 'typebox'
+import { Problem } from '../errors.ts'
+import type { App } from '../http/app.ts'
+import { acceptedCoding, encodeStream } from '../http/content-coding.ts'
+import { readTimeParameter } from '../paging/time-parameter.ts'
+import { entryLine } from './audit-entry.ts'
+import type { AuditReader, AuditStart } from './audit-reader.ts'
+
+const mediaType = 'application/x-ndjson'
+/** Exports of one address in a minute: enough for who follows the log by asking every few seconds. */
+const exportsPerMinute = 30
+
+/** GET /audit/export: all entries behind a position, as a stream. */
+export function auditExportRoute(app: App, reader: AuditReader): void {
+  app.get(
+    '/audit/export',
+    {
+      config: {
+        access: { scope: 'admin' },
+        rateLimit: { max: exportsPerMinute },
+        sends: { always: ['Content-Disposition', 'Vary'], sometimes: ['Content-Encoding'] },
+      },
+      schema: {
+        tags: ['sign-in'],
+        summary: 'The audit log as one JSON object per line, oldest first',
+        description:
+          'Each line is an entry of `GET /audit` with its number `seq`. To follow the log, ask again with the last `seq` as `after`: no entry is missed, and none comes twice.',
+        querystring: Type.Object({
+          after: Type.Optional(Type.String({ description: 'Only entries with a greater `seq`' })),
+          since: Type.Optional(Type.String({ description: 'At this time or later, ISO 8601' })),
+        }),
+        response: { 200: { description: 'A stream', content: { [mediaType]: { schema: Type.String() } } } },
+      },
+    },
+    async (request, reply) => {
+      const start = readStart(request.query)
+      const coding = acceptedCoding(request.headers['accept-encoding'])
+      reply.header('vary', 'Accept-Encoding').header('content-type', `${mediaType}; charset=utf-8`)
+      reply.header('content-disposition', 'attachment; filename="audit.ndjson"')
+      if (coding !== 'identity') reply.header('content-encoding', coding)
+      if (request.method === 'HEAD') return reply.send(Readable.from([]) as never)
+      const wanted = new AbortController()
+      reply.raw.once('close', () => wanted.abort())
+      const pieces = Readable.from(linesOf(reader, start, wanted.signal), { objectMode: false })
+      return reply.send(encodeStream(pieces, coding) as never)
+    },
+  )
+}
+
+async function* linesOf(reader: AuditReader, start: AuditStart, wanted: AbortSignal): AsyncGenerator<string> {
+  for await (const rows of reader.pages(start, wanted)) yield rows.map(entryLine).join('')
+}
+
+/** @throws Problem `invalid-parameter` */
+function readStart({ after = '', since = '' }: { after?: string; since?: string }): AuditStart {
+  const number = after === '' ? 0 : /^\d{1,15}$/.test(after) ? Number(after) : undefined
+  if (number === undefined)
+    throw new Problem('invalid-parameter', {
+      parameter: 'after',
+      detail: 'The parameter `after` takes the `seq` of an entry.',
+    })
+  return { after: number, since: since === '' ? undefined : readTimeParameter(since, 'since') }
+}

@@ -1,0 +1,38 @@
+import type { Clock } from '../../clock.ts'
+import type { Configuration } from '../../config/environment.ts'
+import { createOutboundAgent } from '../../network/outbound-agent.ts'
+import type { Database } from '../../storage/database.ts'
+import type { Log } from '../../telemetry/log.ts'
+import type { Metrics } from '../../telemetry/metrics.ts'
+import type { AuditDestination } from './destination.ts'
+import { AuditForwarder } from './forwarder.ts'
+import { syslogDestination } from './syslog.ts'
+import { webhookDestination } from './webhook.ts'
+
+export interface AuditForwardingParts {
+  configuration: Configuration
+  database: Database
+  clock: Clock
+  log: Log
+  metrics: Metrics
+  baseUrl: () => string
+}
+
+/** The worker that forwards the audit log to AUDIT_EXPORT_URL; none without one. */
+export function createAuditForwarding(parts: AuditForwardingParts): AuditForwarder[] {
+  const { auditExportUrl: url } = parts.configuration
+  return url === undefined
+    ? []
+    : [new AuditForwarder({ ...parts, url, destination: destinationOf(url, parts) })]
+}
+
+/** The address is the operator's own, so private ones are allowed; EMIT_PROXY holds for webhooks here, too. */
+function destinationOf(
+  url: string,
+  { configuration, clock, baseUrl }: AuditForwardingParts,
+): AuditDestination {
+  if (url.startsWith('syslog+'))
+    return syslogDestination(url, { hostname: () => new URL(baseUrl()).hostname })
+  const agent = createOutboundAgent({ allowPrivateNetwork: true, proxy: configuration.emitProxy })
+  return webhookDestination(url, configuration.auditExportSecrets ?? [], { agent, clock })
+}

@@ -1,0 +1,53 @@
+import type { Clock } from '../../clock.ts'
+import { HmacKey } from '../../crypto/hmac.ts'
+import type { OutboundAgent } from '../../network/outbound-agent.ts'
+import { printable } from '../../telemetry/printable.ts'
+import { exportEntry } from '../audit-entry.ts'
+import type { AuditDestination } from './destination.ts'
+
+/** Bytes of an answer that are read so that its connection can be used again. */
+const answerLimit = 16 * 1024
+
+/**
+ * Posts batches as JSON, `{"type":"audit.entries","timestamp":…,"data":{"entries":[…]}}`, signed by Standard Webhooks with each of
+ * the secrets. Any answer but 2xx means that the batch was not taken; redirects are not followed.
+ * https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+ */
+export function webhookDestination(
+  url: string,
+  secrets: readonly Uint8Array[],
+  { agent, clock }: { agent: OutboundAgent; clock: Clock },
+): AuditDestination {
+  const { origin, pathname, search } = new URL(url)
+  const macs = secrets.map((secret) => new HmacKey('sha256', secret))
+  return {
+    async send(rows, signal) {
+      const now = clock.now()
+      const entries = rows.map(exportEntry)
+      const payload = { type: 'audit.entries', timestamp: new Date(now).toISOString(), data: { entries } }
+      const body = Buffer.from(printable(JSON.stringify(payload)))
+      // The same for the same entries: by it the receiver recognises a repetition.
+      const id = `audit_${rows[0]!.seq}_${rows.at(-1)!.seq}`
+      const timestamp = String(Math.floor(now / 1000))
+      const signed = `${id}.${timestamp}.`
+      const signatures = macs.map((mac) => `v1,${mac.digest(signed, body).toString('base64')}`)
+      const answer = await agent.request({
+        origin,
+        path: pathname + search,
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          'webhook-id': id,
+          'webhook-timestamp': timestamp,
+          'webhook-signature': signatures.join(' '),
+        },
+        body,
+        signal,
+      })
+      await answer.body.dump({ limit: answerLimit, signal })
+      const { statusCode: status } = answer
+      if (status < 200 || status > 299) throw new Error(`${origin} answered ${status}`)
+    },
+    close: () => agent.destroy(),
+  }
+}

@@ -1,0 +1,12 @@
+import type { AuthenticationProof } from '../storage/tables.ts'
+
+/** How and when a person was authenticated for a sign-in, as far as the provider tells. */
+export interface Authentication {
+  /** Milliseconds since 1970; never in the future. */
+  at: number
+  proof: AuthenticationProof
+  /** `acr` of the id_token; null when it has none. */
+  acr: string | null
+  /** `amr` of the id_token, its values separated by spaces; null when it has none. */
+  amr: string | null
+}

@@ -1,0 +1,101 @@
+import { once } from 'node:events'
+import { entryLine } from '../accounts/audit-entry.ts'
+import { AuditReader, type AuditStart } from '../accounts/audit-reader.ts'
+import { sleep, systemClock } from '../clock.ts'
+import { Problem } from '../errors.ts'
+import { readTimeParameter } from '../paging/time-parameter.ts'
+import { migrate } from '../storage/migrate.ts'
+import { openDatabase } from '../storage/open.ts'
+import { CommandFailure } from './command-failure.ts'
+import { readSettings } from './settings.ts'
+
+export interface AuditExportOptions {
+  since?: string
+  after?: string
+  follow?: boolean
+}
+
+/** Milliseconds between two looks for new entries. */
+const pause = 1_000
+
+/**
+ * Writes the audit log to standard output, one JSON object per line, oldest first; with `follow` it goes on with new entries
+ * until Ctrl-C. Memory is bounded: the next entries are read when those before were taken.
+ */
+export async function exportAudit(options: AuditExportOptions): Promise<void> {
+  const start = readStart(options)
+  const database = await openDatabase(readSettings())
+  const interrupt = new AbortController()
+  const end = (): void => interrupt.abort()
+  // A reader that has enough, as `head` does, closes the pipe: that is the end and no error.
+  const failed = (error: NodeJS.ErrnoException): void => {
+    if (error.code !== 'EPIPE') process.stderr.write(`${error.message}\n`)
+    end()
+  }
+  process.on('SIGINT', end)
+  process.on('SIGTERM', end)
+  process.stdout.on('error', failed)
+  const progress = showProgress()
+  let last = start.after
+  try {
+    await migrate(database)
+    const reader = new AuditReader(database)
+    while (!interrupt.signal.aborted) {
+      for await (const rows of reader.pages({ ...start, after: last }, interrupt.signal)) {
+        await write(rows.map(entryLine).join(''), interrupt.signal)
+        last = rows.at(-1)!.seq
+        progress.add(rows.length, last)
+      }
+      if (!options.follow) break
+      await sleep(systemClock, pause, interrupt.signal).catch(stopped)
+    }
+  } finally {
+    progress.stop()
+    process.off('SIGINT', end)
+    process.off('SIGTERM', end)
+    await database.close()
+    process.stdout.off('error', failed)
+  }
+  if (interrupt.signal.aborted && !options.follow) process.exitCode = 130
+}
+
+async function write(text: string, signal: AbortSignal): Promise<void> {
+  if (!process.stdout.write(text)) await once(process.stdout, 'drain', { signal }).catch(stopped)
+}
+
+/** A wait that Ctrl-C, or a closed pipe, has ended; the loop sees why. */
+function stopped(error: unknown): void {
+  if (!(error instanceof Error) || error.name !== 'AbortError') throw error
+}
+
+function readStart({ since, after }: AuditExportOptions): AuditStart {
+  if (after !== undefined && !/^\d{1,15}$/.test(after))
+    throw new CommandFailure(`--after takes the seq of an entry, not ${after}`)
+  try {
+    const time = since === undefined ? undefined : readTimeParameter(since, 'since')
+    return { after: Number(after ?? 0), since: time }
+  } catch (error) {
+    if (error instanceof Problem)
+      throw new CommandFailure(`--since takes a time such as 2026-01-31T08:30:00Z`)
+    throw error
+  }
+}
+
+/** Counts on a terminal, unless the entries themselves go there. At the end, in any case, where to go on from. */
+function showProgress(): { add: (rows: number, seq: number) => void; stop: () => void } {
+  const shown = process.stderr.isTTY && !process.stdout.isTTY
+  let count = 0
+  let last: number | undefined
+  return {
+    add(rows, seq) {
+      count += rows
+      last = seq
+      if (shown) process.stderr.write(`\r${count} entries`)
+    },
+    stop() {
+      if (shown && count > 0) process.stderr.write('\r\u001b[K')
+      const next = last === undefined ? '' : `; --after ${last} goes on from here`
+      process.stderr.write(`${count} ${count === 1 ? 'entry' : 'entries'}${next}\n`)
+    },
+  }
+}

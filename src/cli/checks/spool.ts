@@ -1,0 +1,73 @@
+import { accessSync, constants, existsSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { systemClock } from '../../clock.ts'
+import type { Configuration } from '../../config/environment.ts'
+import type { FileSpoolSettings, NatsSpoolSettings } from '../../config/spool-url.ts'
+import { inspectFiles, inspectStream, type FileContents } from '../../receiving/spool/inspect.ts'
+import { aroundAnEvent } from '../../receiving/spool/nats-spool.ts'
+import { describeExposed, exposedFiles } from '../../storage/sqlite/file-modes.ts'
+import { describeError } from '../describe-error.ts'
+import { fault, ok, warning, type Finding } from './finding.ts'
+
+/** Milliseconds that webhooks may lie in the spool before it is worth a warning. */
+const longestWait = 60_000
+
+/** Whether the spool can be used, and what lies in it. Changes nothing. */
+export async function checkSpool({
+  spool,
+  bodyLimit,
+}: Partial<Pick<Configuration, 'spool' | 'bodyLimit'>>): Promise<Finding[]> {
+  if (!spool) return []
+  return spool.kind === 'file' ? [...checkFiles(spool)] : checkStream(spool, bodyLimit)
+}
+
+async function checkStream(settings: NatsSpoolSettings, bodyLimit = 0): Promise<Finding[]> {
+  const about = `spool ${settings.stream}`
+  try {
+    const { maxPayload, contents } = await inspectStream(settings)
+    const findings: Finding[] = []
+    if (maxPayload < bodyLimit + aroundAnEvent)
+      findings.push(
+        warning(
+          about,
+          `NATS takes messages of ${maxPayload} bytes (max_payload), and WEBHOOK_BODY_LIMIT is ${bodyLimit}: larger webhooks get 503 while the database is away`,
+        ),
+      )
+    if (!contents) return [...findings, ok(about, 'the stream will be made at the first start')]
+    return [...findings, describe(about, contents, contents.bytes, settings.maxBytes)]
+  } catch (error) {
+    return [fault(about, `NATS does not answer: ${error instanceof Error ? error.message : String(error)}`)]
+  }
+}
+
+function* checkFiles({ file, maxBytes }: FileSpoolSettings): Generator<Finding> {
+  const exposed = exposedFiles(file)
+  if (exposed.length > 0) yield warning('spool', describeExposed(exposed))
+  try {
+    // The folder is not made by the start.
+    accessSync(existsSync(file) ? file : dirname(file), constants.W_OK)
+    const found = inspectFiles(file)
+    if (found.length === 0) yield ok('spool', `${file} will be made at the first start`)
+    for (const contents of found)
+      yield describe(`spool ${contents.file}`, contents, statSync(contents.file).size, maxBytes)
+  } catch (error) {
+    yield fault('spool', describeError(error))
+  }
+}
+
+function describe(
+  about: string,
+  { events, oldest, setAside }: Pick<FileContents, 'events' | 'oldest' | 'setAside'>,
+  bytes: number,
+  maxBytes: number,
+): Finding {
+  if (setAside > 0)
+    return warning(about, `the database refused ${setAside} acknowledged webhooks: they are set aside there`)
+  if (events === 0) return ok(about, 'empty')
+  const age = oldest === undefined ? 0 : systemClock.now() - oldest
+  const [size, most] = [bytes, maxBytes].map((count) => Math.round(count / 1024 ** 2))
+  const text = `${events} webhooks wait, the oldest for ${Math.round(age / 1000)} s; ${size} of ${most} MB`
+  return age > longestWait
+    ? warning(about, `${text}. Is the database there, and does a service run?`)
+    : ok(about, text)
+}

@@ -1,0 +1,50 @@
+import { sql } from 'kysely'
+import type { Configuration } from '../../config/environment.ts'
+import type { Database } from '../../storage/database.ts'
+import { openDatabase } from '../../storage/open.ts'
+import { causeInWords } from '../describe-error.ts'
+import { fault, ok, warning, type Finding } from './finding.ts'
+
+type Settings = Partial<Pick<Configuration, 'databaseReplicaUrl'>>
+
+const about = 'standby'
+
+/** Whether lists can be read at DATABASE_REPLICA_URL. How far it is behind only a service that runs can tell. */
+export async function checkStandby({ databaseReplicaUrl }: Settings): Promise<Finding[]> {
+  if (databaseReplicaUrl === undefined) return []
+  let database: Database | undefined
+  try {
+    database = await openDatabase({ databaseUrl: databaseReplicaUrl })
+    const { rows } = await sql<{ standby: boolean; readable: boolean | null }>`
+      select pg_is_in_recovery() as standby,
+        (select has_table_privilege(oid, 'select') from pg_class where oid = to_regclass('replica_beats')) as readable
+    `.execute(database.reader)
+    const { standby, readable } = rows[0]!
+    if (readable === null)
+      return [
+        fault(
+          about,
+          'it has no table replica_beats: it is another database, or has not replayed the migrations',
+        ),
+      ]
+    if (!readable) return [fault(about, 'its user may not read the tables: lists are read on the primary')]
+    return [
+      standby
+        ? ok(about, 'lists are read on it')
+        : warning(
+            about,
+            'DATABASE_REPLICA_URL leads to a server that is no standby: lists are read there all the same',
+          ),
+    ]
+  } catch (error) {
+    const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
+    return [
+      fault(
+        about,
+        `DATABASE_REPLICA_URL cannot be used, so lists are read on the primary: ${causeInWords(cause)}`,
+      ),
+    ]
+  } finally {
+    await database?.close()
+  }
+}

@@ -1,0 +1,81 @@
+import { createRecordAudit } from '../accounts/audit.ts'
+import { systemClock } from '../clock.ts'
+import { Keyring } from '../crypto/keyring.ts'
+import type { Database } from '../storage/database.ts'
+import { migrate } from '../storage/migrate.ts'
+import { openDatabase } from '../storage/open.ts'
+import { reseal, type ResealOutcome } from '../storage/reseal.ts'
+import { describeGroups } from '../storage/sealed-values.ts'
+import { CommandFailure } from './command-failure.ts'
+import { showProgress } from './progress.ts'
+import { readSettings } from './settings.ts'
+
+/**
+ * Seals every value of the database anew under the newest POSTERN_SECRET. Ctrl-C stops after the batch that is under way.
+ * Exit code: 0 when nothing needs an older secret any more, 130 when it was stopped before, else 1.
+ */
+export async function resealCommand(): Promise<void> {
+  const configuration = readSettings()
+  const { masterSecrets } = configuration
+  if (!masterSecrets)
+    throw new CommandFailure('POSTERN_SECRET is missing, and no service was ever started here in demo mode')
+  const database = await openDatabase(configuration)
+  const interrupt = new AbortController()
+  const onInterrupt = (): void => interrupt.abort(new Error('interrupted'))
+  process.once('SIGINT', onInterrupt)
+  const progress = showProgress(0, 'values sealed anew')
+  try {
+    await migrate(database)
+    const keyring = new Keyring(masterSecrets)
+    const { signal } = interrupt
+    const outcome = await reseal({
+      database,
+      keyring,
+      clock: systemClock,
+      onProgress: (done, total) => progress.update(done, total),
+      signal,
+    })
+    progress.stop()
+    await note(database, outcome)
+    process.stdout.write(describe(outcome))
+    if (needsOlder(outcome)) process.exitCode = signal.aborted ? 130 : 1
+  } finally {
+    process.off('SIGINT', onInterrupt)
+    await database.close()
+  }
+}
+
+async function note(database: Database, { done }: ResealOutcome): Promise<void> {
+  const record = createRecordAudit(systemClock)
+  const values = [...done.values()].reduce((sum, count) => sum + count, 0)
+  await database.transaction((tx) =>
+    record(tx, { action: 'secrets.resealed', actor: 'cli', detail: { values } }),
+  )
+}
+
+/** Begun sign-ins end by themselves: whatever opens them is not needed for long. */
+const needsOlder = ({ left }: ResealOutcome): boolean => left.some(({ column }) => !column.shortLived)
+
+function describe(outcome: ResealOutcome): string {
+  const { done, damaged, left } = outcome
+  const lines = [...done]
+    .filter(([, count]) => count > 0)
+    .map(([{ table, column }, count]) => `  ${table}.${column}: ${count}`)
+  const unknown = left.filter(({ openedBy }) => openedBy === 'unknown')
+  const older = left.filter(({ openedBy }) => openedBy === 'older')
+  for (const [{ table, column }, count] of damaged)
+    lines.push(
+      `${table}.${column}: ${count} do not open, since they were changed or moved; replace or delete these rows`,
+    )
+  if (unknown.length > 0)
+    lines.push(
+      `No given secret opens ${describeGroups(unknown)}. Add their secret behind the others, and run this again.`,
+    )
+  if (older.length > 0)
+    lines.push(`Older secrets are still needed for ${describeGroups(older)}. Run this again.`)
+  if (!needsOlder(outcome))
+    lines.push(
+      'Nothing needs an older POSTERN_SECRET: take it away from the setting, and start every process again.',
+    )
+  return lines.map((line) => `${line}\n`).join('')
+}

@@ -1,0 +1,69 @@
+import type { Tables } from '../storage/tables.ts'
+import type { SealContext } from './keyring.ts'
+
+/** A column whose values `Keyring.seal` makes. */
+export interface SealedColumn {
+  readonly table: keyof Tables
+  readonly column: string
+  /** The columns of the primary key. */
+  readonly key: readonly string[]
+  /** Rows end by themselves within minutes, so that one which cannot be opened is no reason to refuse a start. */
+  readonly shortLived?: true
+  /** What binds a value to its row, made of the key's columns. */
+  context(row: never): SealContext
+}
+
+function sealed<T extends keyof Tables, K extends keyof Tables[T] & string>(definition: {
+  table: T
+  column: keyof Tables[T] & string
+  key: readonly K[]
+  shortLived?: true
+  context: (row: Readonly<Pick<Tables[T], K>>) => string
+}) {
+  return { ...definition, context: definition.context as (row: Readonly<Pick<Tables[T], K>>) => SealContext }
+}
+
+const providerToken = (column: 'access_token' | 'refresh_token') =>
+  sealed({
+    table: 'provider_tokens',
+    column,
+    key: ['provider', 'provider_id'],
+    context: (row) => `provider_tokens:${JSON.stringify([row.provider, row.provider_id])}:${column}`,
+  })
+
+/**
+ * Every column that holds sealed values. What seals and opens a value takes its context from here, so that
+ * `postern keys reseal`, the check at the start and `postern doctor` miss none. The contexts of released versions never
+ * change: values in databases are bound to them.
+ */
+export const sealedColumns = {
+  subscriberSecret: sealed({
+    table: 'subscriber_secrets',
+    column: 'secret',
+    key: ['id'],
+    context: ({ id }) => `subscriber_secrets:${id}`,
+  }),
+  subscriberHeaders: sealed({
+    table: 'subscribers',
+    column: 'headers',
+    key: ['id'],
+    context: ({ id }) => `subscribers.headers:${id}`,
+  }),
+  signingKey: sealed({
+    table: 'signing_keys',
+    column: 'private_jwk',
+    key: ['kid'],
+    context: ({ kid }) => `signing_keys:${kid}`,
+  }),
+  providerAccessToken: providerToken('access_token'),
+  providerRefreshToken: providerToken('refresh_token'),
+  flowVerifier: sealed({
+    table: 'flows',
+    column: 'verifier',
+    key: ['state_hash'],
+    shortLived: true,
+    context: ({ state_hash: hash }) => `flows:${Buffer.from(hash).toString('hex')}`,
+  }),
+} as const
+
+export const allSealedColumns: readonly SealedColumn[] = Object.values(sealedColumns)

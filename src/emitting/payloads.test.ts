@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { longestKept, Payloads } from './payloads.ts'
+import type { Payload } from './store.ts'
+
+const payload = (nonce: number | null, text: string): Payload => ({
+  event_id: text,
+  type: 'a',
+  payload: Buffer.from(text),
+  audience: null,
+  nonce,
+})
+
+/** The log by numbers. Tells what was read of it. */
+function over(log: Record<number, Payload>) {
+  const reads: number[][] = []
+  const payloads = new Payloads({
+    payloads: async (events, longest = Infinity) => {
+      reads.push([...events])
+      const found = events.filter((event) => log[event] && log[event].payload.length <= longest)
+      return new Map(found.map((event) => [event, log[event]!]))
+    },
+  })
+  return { log, reads, payloads }
+}
+
+test('what was read is kept, by the nonce of its event', async () => {
+  const { reads, payloads } = over({ 1: payload(11, 'one'), 2: payload(12, 'two') })
+  const delivery = { event: 1, nonce: 11 }
+  const of = await payloads.small([delivery, delivery, { event: 2, nonce: 12 }])
+  assert.equal(of(delivery)?.event_id, 'one')
+  assert.equal((await payloads.one(delivery))?.event_id, 'one')
+  assert.deepEqual(reads, [[1, 2]])
+})
+
+test('a number that stands for another event by now is read anew', async () => {
+  const { log, payloads } = over({ 1: payload(11, 'one') })
+  await payloads.small([{ event: 1, nonce: 11 }])
+  log[1] = payload(99, 'another one')
+  const delivery = { event: 1, nonce: 99 }
+  assert.equal((await payloads.one(delivery))?.event_id, 'another one')
+  assert.equal((await payloads.small([delivery]))(delivery)?.event_id, 'another one')
+})
+
+test('a delivery whose event is another one by now gets no payload', async () => {
+  const { payloads } = over({ 1: payload(99, 'another one') })
+  const delivery = { event: 1, nonce: 11 }
+  assert.equal(await payloads.one(delivery), undefined)
+  assert.equal((await payloads.small([delivery]))(delivery), undefined)
+})
+
+test('events of older versions have no nonce: nothing of them is kept', async () => {
+  const { log, reads, payloads } = over({ 1: payload(null, 'one') })
+  const delivery = { event: 1, nonce: null }
+  assert.equal((await payloads.one(delivery))?.event_id, 'one')
+  log[1] = payload(null, 'another one')
+  assert.equal((await payloads.small([delivery]))(delivery)?.event_id, 'another one')
+  assert.deepEqual(reads, [[1], [1]])
+})
+
+test('what is long, and what is to be forgotten, is not kept', async () => {
+  const long = payload(11, 'x'.repeat(longestKept + 1))
+  const { reads, payloads } = over({ 1: long, 2: payload(12, 'two') })
+  const delivery = { event: 1, nonce: 11 }
+  assert.equal((await payloads.small([delivery]))(delivery), undefined)
+  assert.equal(await payloads.one(delivery), long)
+  payloads.keep(payload(12, 'two'))
+  payloads.forgetAll()
+  await payloads.one({ event: 2, nonce: 12 })
+  assert.deepEqual(reads, [[1], [1], [2]])
+})

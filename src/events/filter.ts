@@ -1,0 +1,81 @@
+import { Type } from 'typebox'
+import { Problem } from '../errors.ts'
+import { readTimeParameter } from '../paging/time-parameter.ts'
+import type { EventStatus } from './store.ts'
+
+/** Which events of the log are meant; all that it names must hold. */
+export interface EventFilter {
+  status?: EventStatus
+  /** A type, or `prefix.*`. */
+  type?: string
+  source?: string
+  direction?: 'received' | 'emitted'
+  /** Received or emitted at this time or later, in milliseconds since 1970. */
+  since?: number
+  /** Received or emitted before this time. */
+  until?: number
+}
+
+/** All statuses, with the direction of the events that may have them. */
+export const statusDirections: Readonly<Record<EventStatus, 'received' | 'emitted' | undefined>> = {
+  pending: undefined,
+  retrying: 'received',
+  blocked: 'received',
+  processed: 'received',
+  failed: undefined,
+  delivered: 'emitted',
+  cancelled: 'emitted',
+  unsubscribed: 'emitted',
+}
+const statuses = Object.keys(statusDirections) as EventStatus[]
+const directions = ['received', 'emitted'] as const
+
+export const filterSchema = {
+  status: Type.Optional(Type.String({ description: `One of ${statuses.join(', ')}` })),
+  type: Type.Optional(
+    Type.String({ description: 'Of this type; `order.*` is all that begin with `order.`' }),
+  ),
+  source: Type.Optional(Type.String({ description: 'Received from this source' })),
+  direction: Type.Optional(Type.String({ description: '`received` or `emitted`' })),
+  since: Type.Optional(Type.String({ description: 'Of this time or later, ISO 8601' })),
+  until: Type.Optional(Type.String({ description: 'Before this time, ISO 8601' })),
+}
+
+export type FilterTexts = Partial<Record<keyof typeof filterSchema, string | undefined>>
+
+/** Characters. */
+const longestText = 1_000
+
+/**
+ * Empty ones do not count. Returns `undefined` when nothing is left.
+ * @throws Problem `invalid-parameter` that names the one at fault.
+ */
+export function readEventFilter(texts: FilterTexts): EventFilter | undefined {
+  const filter: EventFilter = {}
+  if (texts.status) filter.status = readOne(texts.status, 'status', statuses)
+  if (texts.direction) filter.direction = readOne(texts.direction, 'direction', directions)
+  for (const name of ['type', 'source'] as const) {
+    const text = texts[name]
+    if (!text) continue
+    if (text.length > longestText || text.includes('\0') || !text.isWellFormed())
+      throw new Problem('invalid-parameter', {
+        parameter: name,
+        detail: `The parameter \`${name}\` is no text of up to ${longestText} characters.`,
+      })
+    filter[name] = text
+  }
+  if (filter.type === '*') delete filter.type
+  if (texts.since) filter.since = readTimeParameter(texts.since, 'since')
+  if (texts.until) filter.until = readTimeParameter(texts.until, 'until')
+  return Object.keys(filter).length === 0 ? undefined : filter
+}
+
+function readOne<T extends string>(text: string, parameter: string, values: readonly T[]): T {
+  const value = values.find((one) => one === text)
+  if (value === undefined)
+    throw new Problem('invalid-parameter', {
+      parameter,
+      detail: `The parameter \`${parameter}\` is one of ${values.join(', ')}.`,
+    })
+  return value
+}

@@ -1,0 +1,116 @@
+import { redactedValue } from '../sensitive-names.ts'
+
+/**
+ * Fields that hold a sender's credentials or signatures, by the scheme that verified the event:
+ * Discord's interaction token (https://docs.discord.com/developers/interactions/receiving-and-responding),
+ * Mailgun's signature (https://documentation.mailgun.com/docs/mailgun/user-manual/webhooks/securing-webhooks),
+ * Graph's shared state and tokens (https://learn.microsoft.com/graph/change-notifications-delivery-webhooks),
+ * Slack's verification token and the address that answers to anybody
+ * (https://docs.slack.dev/interactivity/handling-user-interaction#message_responses),
+ * Stripe's client secrets (https://docs.stripe.com/api/payment_intents/object#payment_intent_object-client_secret),
+ * and WooCommerce's key of an order (https://developer.woocommerce.com/docs/apis/rest-api/v3/orders/).
+ */
+const secretFields: Readonly<Record<string, readonly string[]>> = {
+  discord: ['token'],
+  mailgun: ['token', 'signature', 'parent-signature'],
+  'microsoft-graph': ['clientState', 'validationTokens'],
+  slack: ['token', 'response_url', 'response_urls'],
+  stripe: ['client_secret'],
+  woocommerce: ['order_key'],
+}
+
+/** Whether a field's value is not to be shown, by the field's name. */
+export type IsSecret = (name: string) => boolean
+
+/**
+ * The payload of a received event as people may see it: the values of its scheme's secret fields are replaced. All other
+ * bytes stay as they came. Handlers get the payload itself.
+ */
+export function redactPayload(bytes: Buffer, contentType: string, scheme: string | undefined): Buffer {
+  const names = scheme !== undefined && Object.hasOwn(secretFields, scheme) ? secretFields[scheme] : undefined
+  if (!names) return bytes
+  const isSecret: IsSecret = (name) => names.includes(name)
+  // One character for each byte: what is not replaced is the same afterwards, whatever it was.
+  const text = bytes.toString('latin1')
+  const isForm = /^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(contentType)
+  return Buffer.from(isForm ? redactForm(text, isSecret) : redactJson(text, isSecret), 'latin1')
+}
+
+/** JSON, which may be cut off, with the values of secret fields replaced, at any depth. */
+export function redactJson(text: string, isSecret: IsSecret, mark = redactedValue): string {
+  let shown = ''
+  let copied = 0
+  for (let at = text.indexOf('"'); at !== -1; at = text.indexOf('"', at)) {
+    const end = endOfString(text, at)
+    const colon = skipSpace(text, end)
+    if (text[colon] !== ':' || !isSecret(readName(text.slice(at, end)))) {
+      at = end
+      continue
+    }
+    const value = skipSpace(text, colon + 1)
+    shown += `${text.slice(copied, value)}"${mark}"`
+    copied = at = endOfValue(text, value)
+  }
+  return shown + text.slice(copied)
+}
+
+/** A form with the values of secret fields replaced, and those within fields that hold JSON. */
+export function redactForm(text: string, isSecret: IsSecret, mark = redactedValue): string {
+  return text
+    .split('&')
+    .map((field) => {
+      const at = field.indexOf('=')
+      if (at === -1) return field
+      const [[name = '', value = ''] = []] = new URLSearchParams(field)
+      if (isSecret(name)) return `${field.slice(0, at)}=${mark}`
+      if (!/^\s*[[{]/.test(value)) return field
+      const redacted = redactJson(value, isSecret, mark)
+      return redacted === value ? field : `${field.slice(0, at)}=${encodeURIComponent(redacted)}`
+    })
+    .join('&')
+}
+
+function readName(quoted: string): string {
+  if (!quoted.includes('\\')) return quoted.slice(1, -1)
+  try {
+    return JSON.parse(quoted) as string
+  } catch {
+    // It is no JSON, and no name.
+    return ''
+  }
+}
+
+/** The place behind the string that begins at `at`. */
+function endOfString(text: string, at: number): number {
+  for (let end = at + 1; end < text.length; end += 1) {
+    const character = text[end]
+    if (character === '\\') end += 1
+    else if (character === '"') return end + 1
+  }
+  return text.length
+}
+
+function skipSpace(text: string, at: number): number {
+  let next = at
+  while (next < text.length && ' \t\r\n'.includes(text[next]!)) next += 1
+  return next
+}
+
+/** The place behind the value that begins at `at`. */
+function endOfValue(text: string, at: number): number {
+  if (text[at] === '"') return endOfString(text, at)
+  let depth = 0
+  for (let end = at; end < text.length;) {
+    const character = text[end]!
+    if (character === '"') {
+      end = endOfString(text, end)
+      continue
+    }
+    if ('[{'.includes(character)) depth += 1
+    else if (depth === 0 && ',]} \t\r\n'.includes(character)) return end
+    else if (']}'.includes(character)) depth -= 1
+    end += 1
+    if (depth === 0 && ']}'.includes(character)) return end
+  }
+  return text.length
+}

@@ -1,0 +1,172 @@
+import { setImmediate as turnOfTheLoop } from 'node:timers/promises'
+import { sql, type RawBuilder, type SqlBool } from 'kysely'
+import type { Database } from '../storage/database.ts'
+import { translateError } from '../storage/unavailable.ts'
+import { statusDirections, type EventFilter } from './filter.ts'
+import { columns, statusExpression, type EventRow } from './store.ts'
+
+export interface Search {
+  filter: EventFilter
+  /** The number that the caller has got to: the page begins behind it. */
+  cursor: number
+  descending: boolean
+  limit: number
+  /** The number up to which no event can appear any more: read before the search, see docs/adr/0004. */
+  horizon: number
+}
+
+export interface FoundPage {
+  rows: EventRow[]
+  /** Where to go on; null when all was looked at. */
+  nextCursor: number | null
+}
+
+/** Numbers that may be found, in an order that an index gives. */
+interface Candidates {
+  /** SQL: a table and a condition that an index on `key` has. */
+  from: RawBuilder<unknown>
+  key: RawBuilder<unknown>
+  where: RawBuilder<SqlBool>
+}
+
+/** Rows that one statement looks at: a few milliseconds of SQLite's, which is read on the loop. */
+const chunk = 1_000
+/** Statements of one page: after that it ends, with fewer rows, and its cursor goes on. */
+const mostChunks = 50
+/** With so few pending ones all of them are looked at, wherever they lie. */
+const fewPending = 5_000
+
+const wholeLog: Candidates = { from: sql`events e`, key: sql`e.id`, where: sql`true` }
+const retrying: Candidates = {
+  from: sql`inbox`,
+  key: sql`event`,
+  where: sql`status = 'pending' and failed_at is not null`,
+}
+const failedReceived: Candidates = { from: sql`inbox`, key: sql`event`, where: sql`status = 'failed'` }
+const failedEmitted: Candidates = { from: sql`deliveries`, key: sql`event`, where: sql`status = 'dead'` }
+
+/**
+ * Events of the log by what they are and what became of them, in the order of their numbers. What is failed or retried is found by
+ * an index; the rest by going through the log, so far in one page as its bounds allow. Nothing is passed over: a page that
+ * found little tells where to go on.
+ */
+export async function searchEvents(database: Database, search: Search): Promise<FoundPage> {
+  const { descending, limit } = search
+  const pending = search.filter.status === 'pending' && (await findPending(database, search))
+  if (pending) return pending
+  const found: Walked[] = []
+  for (const candidates of candidatesOf(search.filter)) found.push(await walk(database, search, candidates))
+  const nearer = (a: number, b: number): number => (descending ? Math.max(a, b) : Math.min(a, b))
+  const open = found.flatMap(({ through }) => through ?? [])
+  const through = open.length === 0 ? undefined : open.reduce(nearer)
+  const rows = [...new Map(found.flatMap((one) => one.rows).map((row) => [row.id, row])).values()]
+    .filter(({ id }) => through === undefined || nearer(id, through) === id)
+    .toSorted((a, b) => (descending ? b.id - a.id : a.id - b.id))
+  if (rows.length > limit) return { rows: rows.slice(0, limit), nextCursor: rows[limit - 1]!.id }
+  return { rows, nextCursor: through ?? null }
+}
+
+function candidatesOf({ status, direction }: EventFilter): Candidates[] {
+  const only = status && statusDirections[status]
+  if (only && direction && only !== direction) return []
+  if (status === 'retrying') return [retrying]
+  if (status !== 'failed') return [wholeLog]
+  return [
+    ...(direction === 'emitted' ? [] : [failedReceived]),
+    ...(direction === 'received' ? [] : [failedEmitted]),
+  ]
+}
+
+interface Walked {
+  rows: EventRow[]
+  /** The number up to which it has looked; `undefined` when it has come to the end. */
+  through: number | undefined
+}
+
+/** Goes through candidates, chunk by chunk, until there are enough rows, no more candidates, or it was much. */
+async function walk(database: Database, search: Search, { from, key, where }: Candidates): Promise<Walked> {
+  const { descending, limit, horizon } = search
+  const order = descending ? sql`desc` : sql`asc`
+  const rows: EventRow[] = []
+  let position = descending ? Math.min(search.cursor, horizon + 1) : search.cursor
+  for (let chunks = 0; chunks < mostChunks; chunks += 1) {
+    const ahead = descending ? sql`${key} < ${position}` : sql`${key} > ${position} and ${key} <= ${horizon}`
+    const [last] = await run<{ key: number }>(
+      database,
+      sql`select ${key} as key from ${from} where ${where} and ${ahead} order by ${key} ${order} limit 1 offset ${sql.lit(chunk - 1)}`,
+    )
+    const until = last?.key
+    const range = (id: RawBuilder<unknown>): RawBuilder<SqlBool> =>
+      descending
+        ? sql`${id} < ${position} and ${id} >= ${until ?? 0}`
+        : sql`${id} > ${position} and ${id} <= ${until ?? horizon}`
+    const among = sql<SqlBool>`e.id in (select ${key} from ${from} where ${where} and ${range(key)})`
+    const conditions = [range(sql`e.id`), ...conditionsOf(search.filter)]
+    if (from !== wholeLog.from) conditions.push(among)
+    rows.push(...(await select(database, conditions, order, limit + 1 - rows.length)))
+    if (rows.length > limit) return { rows, through: rows.at(-1)!.id }
+    if (until === undefined) return { rows, through: undefined }
+    position = until
+    // Others have their turn between two statements of SQLite's.
+    await turnOfTheLoop()
+  }
+  return { rows, through: position }
+}
+
+/** All that are pending, when they are few: they may lie anywhere, most of them at the end of a long log. */
+async function findPending(database: Database, search: Search): Promise<FoundPage | undefined> {
+  const { filter, cursor, descending, limit, horizon } = search
+  const ids = sql`select event from inbox where status = 'pending' union all select event from deliveries where status = 'pending'`
+  const few = await run(
+    database,
+    sql`select 1 as found from (${ids}) as pending limit 1 offset ${sql.lit(fewPending)}`,
+  )
+  if (few.length > 0) return undefined
+  const range = descending
+    ? sql<SqlBool>`e.id < ${cursor} and e.id <= ${horizon}`
+    : sql<SqlBool>`e.id > ${cursor} and e.id <= ${horizon}`
+  const conditions = [range, sql<SqlBool>`e.id in (${ids})`, ...conditionsOf(filter)]
+  const rows = await select(database, conditions, descending ? sql`desc` : sql`asc`, limit + 1)
+  const page = rows.slice(0, limit)
+  return { rows: page, nextCursor: rows.length > limit ? page.at(-1)!.id : null }
+}
+
+function select(
+  database: Database,
+  conditions: readonly RawBuilder<SqlBool>[],
+  order: RawBuilder<unknown>,
+  limit: number,
+): Promise<EventRow[]> {
+  return run<EventRow>(
+    database,
+    sql`select ${sql.raw(columns)} from events e where ${sql.join(conditions, sql` and `)} order by e.id ${order} limit ${sql.lit(limit)}`,
+  )
+}
+
+function conditionsOf(filter: EventFilter): RawBuilder<SqlBool>[] {
+  const { status, type, source, direction, since, until } = filter
+  const conditions: RawBuilder<SqlBool>[] = []
+  const only = direction ?? (status && statusDirections[status])
+  if (only) conditions.push(sql`e.direction = ${only}`)
+  if (source !== undefined) conditions.push(sql`e.source = ${source}`)
+  if (type?.endsWith('.*')) {
+    const prefix = type.slice(0, -1)
+    conditions.push(sql`substr(e.type, 1, ${sql.lit(Array.from(prefix).length)}) = ${prefix}`)
+  } else if (type !== undefined) conditions.push(sql`e.type = ${type}`)
+  if (since !== undefined) conditions.push(sql`e.created_at >= ${since}`)
+  if (until !== undefined) conditions.push(sql`e.created_at < ${until}`)
+  if (status) conditions.push(sql`${sql.raw(statusExpression)} = ${status}`)
+  return conditions
+}
+
+/** On PostgreSQL on the primary: the locks that the horizon is read from cannot be seen on a standby. */
+async function run<Row>(database: Database, query: RawBuilder<unknown>): Promise<Row[]> {
+  const { sql: text, parameters } = query.compile(database.reader)
+  if (database.engine === 'sqlite')
+    return database.readConnection.all<Row & object>(text, parameters as number[])
+  try {
+    return await database.lists(async () => (await database.pool.query(text, [...parameters])).rows as Row[])
+  } catch (error) {
+    throw translateError(error)
+  }
+}

@@ -1,0 +1,24 @@
+import type { PostgresDatabase } from '../storage/database.ts'
+import { translateError } from '../storage/unavailable.ts'
+import type { CountCalls, Counted } from './shared-counts.ts'
+
+/** See migration 28. */
+const countStatement = `
+  select granted, calls, before, passed from count_calls($1::text[], $2::integer[], $3::integer[], $4) order by place`
+
+/** Counts in the table that all processes share. */
+export function postgresCallCounts(database: Pick<PostgresDatabase, 'pool'>): CountCalls {
+  return async (calls, now) => {
+    const values = [
+      calls.map(({ key }) => key),
+      calls.map(({ wanted }) => wanted),
+      calls.map(({ max }) => max),
+      now,
+    ]
+    try {
+      return (await database.pool.query<Counted>({ name: 'count_calls', text: countStatement, values })).rows
+    } catch (error) {
+      throw translateError(error)
+    }
+  }
+}

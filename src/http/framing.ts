@@ -1,0 +1,34 @@
+import type { FastifyInstance } from 'fastify'
+import type { IncomingMessage } from 'node:http'
+import { Problem } from '../errors.ts'
+
+/**
+ * What two readers of one request could understand differently, such as a proxy and this service: more than one Host
+ * (RFC 9112, section 3.2), and a transfer coding other than `chunked` alone, which the parser would pass on undecoded
+ * (section 6.1; it refuses other faults of framing by itself).
+ * @returns what is wrong, or undefined
+ */
+export function framingFault(request: IncomingMessage): string | undefined {
+  const { rawHeaders, headers, httpVersion } = request
+  let hosts = 0
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]!
+    if (name.length === 4 && (name === 'Host' || name.toLowerCase() === 'host')) hosts += 1
+  }
+  if (hosts > 1) return 'The Host header came more than once.'
+  if (hosts === 0 && httpVersion === '1.1') return 'The Host header is missing.'
+  const coding = headers['transfer-encoding']
+  if (coding === undefined) return undefined
+  if (coding.toLowerCase() !== 'chunked') return 'The only transfer coding that is understood is chunked.'
+  return httpVersion === '1.0' ? 'HTTP/1.0 has no transfer codings.' : undefined
+}
+
+/** Refuses such requests, and closes their connections: what follows on them may be meant in another way. */
+export function refuseFramingFaults(app: FastifyInstance): void {
+  app.addHook('onRequest', (request, reply, done) => {
+    const detail = framingFault(request.raw)
+    if (detail === undefined) return done()
+    reply.header('connection', 'close')
+    done(new Problem('bad-request', { detail }))
+  })
+}

@@ -1,0 +1,39 @@
+/**
+ * The scopes of API keys. Every route that is for administrators names one; a key reaches the routes of its scopes and no
+ * others. A `:write` scope does not imply its `:read` scope. `admin` reaches every route.
+ */
+export const scopes = {
+  'events:read': 'Read the log of events, payloads included, and the events that failed.',
+  'events:write': 'Emit events.',
+  'subscribers:read': 'Read subscribers, their deliveries, health and replay jobs.',
+  'subscribers:write':
+    'Register, change and remove subscribers, rotate their secrets, send test events, replay deliveries, make portal links.',
+  'users:read': 'Read the list of users, and where they are signed in.',
+  'users:write':
+    'Block users, change their roles, end their sessions. A key with this scope can make any user an administrator.',
+  'lists:read': 'Read the declared lists that are for administrators.',
+  'lists:write': 'Create, change and delete products and posts.',
+  'webhooks:read': 'Read the webhooks that were refused, and the jobs that process events again.',
+  'webhooks:write': 'Run the handlers of received events again.',
+  operate: 'Read metrics, and the API reference where it is private.',
+  admin: 'Everything, the audit log included.',
+} as const satisfies Record<string, string>
+
+export type Scope = keyof typeof scopes
+
+/** One scope, or several of which any is enough. */
+export type ScopeChoice = Scope | readonly Scope[]
+
+export function isScope(text: string): text is Scope {
+  return Object.hasOwn(scopes, text)
+}
+
+/** The scopes of a choice as an array. */
+export function scopesOf(choice: ScopeChoice): readonly Scope[] {
+  return typeof choice === 'string' ? [choice] : choice
+}
+
+/** Whether credentials with the scopes `held` may do what asks for any of the scopes of `choice`. */
+export function holdsScope(held: readonly Scope[], choice: ScopeChoice): boolean {
+  return held.includes('admin') || scopesOf(choice).some((scope) => held.includes(scope))
+}

@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { SharedCounts, type CallsToCount, type Counted } from './shared-counts.ts'
+
+/** A clock that goes when it is told to. */
+class Clock {
+  time = 600_000
+  readonly #timers = new Set<{ at: number; callback: () => void }>()
+
+  now(): number {
+    return this.time
+  }
+
+  after(ms: number, callback: () => void): () => void {
+    const timer = { at: this.time + ms, callback }
+    this.#timers.add(timer)
+    return () => this.#timers.delete(timer)
+  }
+
+  pass(ms: number): void {
+    this.time += ms
+    for (const timer of this.#timers) {
+      if (timer.at > this.time) continue
+      this.#timers.delete(timer)
+      timer.callback()
+    }
+  }
+}
+
+const unexpected = (error: unknown): never => assert.fail(String(error))
+const allowed: Counted = { granted: 1, calls: 1, before: 0, passed: 0 }
+const refused: Counted = { granted: 0, calls: 10, before: 0, passed: 0 }
+
+test('what comes at the same time goes into one statement', async () => {
+  const asked: number[] = []
+  const count = async (calls: readonly CallsToCount[]): Promise<Counted[]> => {
+    asked.push(calls.length)
+    return calls.map(() => allowed)
+  }
+  const counts = new SharedCounts({ count, clock: new Clock(), onError: unexpected })
+  const taken = await Promise.all(Array.from({ length: 50 }, (_, index) => counts.take(`key ${index}`, 10)))
+  assert.ok(taken.every((one) => one?.allowed === true && one.remaining === 9))
+  assert.deepEqual(asked, [50])
+})
+
+test('calls of one key that come at the same time are one row; those beyond what is granted are refused', async () => {
+  const asked: (readonly CallsToCount[])[] = []
+  const count = async (calls: readonly CallsToCount[]): Promise<Counted[]> => {
+    asked.push(calls)
+    return [{ granted: 2, calls: 10, before: 0, passed: 0 }]
+  }
+  const counts = new SharedCounts({ count, clock: new Clock(), onError: unexpected })
+  const taken = await Promise.all(Array.from({ length: 3 }, () => counts.take('key', 10)))
+  assert.deepEqual(
+    taken.map((one) => one && [one.allowed, one.remaining]),
+    [
+      [true, 1],
+      [true, 0],
+      [false, 0],
+    ],
+  )
+  assert.deepEqual(
+    asked.map((calls) => calls.map(({ wanted }) => wanted)),
+    [[3]],
+  )
+})
+
+test('a key that is refused is asked about again when it may call again', async () => {
+  let asked = 0
+  const clock = new Clock()
+  const count = async (): Promise<Counted[]> => {
+    asked += 1
+    return [refused]
+  }
+  const counts = new SharedCounts({ count, clock, onError: unexpected })
+  const first = await counts.take('key', 10)
+  assert.equal(first?.allowed, false)
+  clock.pass(1_000)
+  assert.deepEqual(await counts.take('key', 10), { ...first, wait: first.wait - 1 })
+  assert.equal(asked, 1)
+  clock.pass(first.wait * 1_000)
+  await counts.take('key', 10)
+  assert.equal(asked, 2)
+})
+
+test('a flood of keys adds a hundred rows a second, and keys that are known are counted on', async () => {
+  let rows = 0
+  const clock = new Clock()
+  const count = async (calls: readonly CallsToCount[]): Promise<Counted[]> => {
+    rows += calls.length
+    return calls.map(() => allowed)
+  }
+  const counts = new SharedCounts({ count, clock, onError: unexpected })
+  const flood = (from: number): Promise<unknown[]> =>
+    Promise.all(Array.from({ length: 1_000 }, (_, index) => counts.take(`key ${from + index}`, 10)))
+  const taken = await flood(0)
+  assert.equal(taken.filter((one) => one === undefined).length, 900, 'these are counted by the process alone')
+  assert.equal(rows, 100)
+  assert.equal((await counts.take('key 5', 10))?.allowed, true)
+  assert.equal(rows, 101)
+  clock.pass(1_000)
+  await flood(1_000)
+  assert.equal(rows, 201)
+})
+
+test('a database that fails, or does not answer, holds up nobody', async () => {
+  const clock = new Clock()
+  const errors: unknown[] = []
+  let answer = Promise.withResolvers<Counted[]>()
+  const count = (): Promise<Counted[]> => answer.promise
+  const counts = new SharedCounts({ count, clock, onError: (error) => errors.push(error) })
+  const waiting = counts.take('key', 10)
+  clock.pass(1_000)
+  assert.equal(await waiting, undefined, 'it waits for a second')
+  assert.equal(await counts.take('key', 10), undefined, 'and for five more nothing is asked')
+  clock.pass(5_000)
+  const other = counts.take('other', 10)
+  answer.reject(new Error('away'))
+  assert.equal(await other, undefined)
+  assert.equal(errors.length, 1)
+  answer = Promise.withResolvers<Counted[]>()
+  answer.resolve([allowed])
+  clock.pass(4_000)
+  assert.equal(await counts.take('key', 10), undefined)
+  clock.pass(1_000)
+  assert.equal((await counts.take('key', 10))?.allowed, true)
+})

@@ -1,0 +1,143 @@
+import type { Clock } from '../clock.ts'
+import { hashToken } from '../crypto/tokens.ts'
+import { takenOf, type Taken } from './rate-limiter.ts'
+
+export interface CallsToCount {
+  readonly key: string
+  readonly wanted: number
+  /** Calls that are allowed in a minute. */
+  readonly max: number
+}
+
+/** Calls of one key in the current minute and in the one before, in all processes together. */
+export interface Counted {
+  /** How many of the wanted calls are allowed. */
+  readonly granted: number
+  /** The granted ones included. */
+  readonly calls: number
+  readonly before: number
+  /** Of the current minute, 0 to 1. */
+  readonly passed: number
+}
+
+/** Counts calls of each key, and answers in the same order. @throws StorageUnavailable */
+export type CountCalls = (calls: readonly CallsToCount[], now: number) => Promise<readonly Counted[]>
+
+export interface SharedCountsParts {
+  count: CountCalls
+  clock: Clock
+  onError: (error: unknown) => void
+}
+
+type Answer = (taken: Taken | undefined) => void
+
+/** New keys that one process has counted in a second; more of them are not counted together. */
+const newKeysPerSecond = 100
+/** Keys that are known; of more, the one that has been there longest is forgotten. */
+const mostKnown = 20_000
+/** Keys that one statement counts. */
+const mostAtOnce = 100
+/** Milliseconds that a request waits for the answer. */
+const patience = 1_000
+/** Milliseconds after a failure, or without an answer, in which nothing is asked. */
+const pause = 5_000
+
+/**
+ * Counts calls in all processes together. It is asked about calls that the process's own count allows. A key that is refused is
+ * remembered until it may call again, and nothing is asked meanwhile. One statement at a time counts all calls that wait.
+ *
+ * Where the database does not answer within a second, or too many keys are new, the answer is `undefined`: then the
+ * process's own count has to do. So a flood from many addresses adds no more than a hundred rows a second and process.
+ */
+export class SharedCounts {
+  readonly #parts: SharedCountsParts
+  /** By key that was counted, until when it is refused. The order is that of insertion. */
+  readonly #known = new Map<string, number>()
+  /** By key. */
+  readonly #waiting = new Map<string, { max: number; answers: Answer[] }>()
+  #asking = false
+  #pausedUntil = -Infinity
+  #second = 0
+  #newKeys = 0
+
+  constructor(parts: SharedCountsParts) {
+    this.#parts = parts
+  }
+
+  /** Counts one call of a key, of which `max` are allowed in a minute. Does not reject. */
+  async take(name: string, max: number): Promise<Taken | undefined> {
+    const { clock } = this.#parts
+    const now = clock.now()
+    // Names hold addresses and credentials: what is stored need not.
+    const key = hashToken(name).toString('base64url')
+    const refusedUntil = this.#known.get(key)
+    if (refusedUntil !== undefined && now < refusedUntil)
+      return { allowed: false, remaining: 0, wait: (refusedUntil - now) / 1000 }
+    if (now < this.#pausedUntil) return undefined
+    if (refusedUntil === undefined && !this.#admit(key, now)) return undefined
+    const taken = await new Promise<Taken | undefined>((resolve) => {
+      const cancel = clock.after(patience, () => {
+        this.#pausedUntil = clock.now() + pause
+        resolve(undefined)
+      })
+      const answer: Answer = (taken) => {
+        cancel()
+        resolve(taken)
+      }
+      const waiting = this.#waiting.get(key)
+      if (waiting) waiting.answers.push(answer)
+      else this.#waiting.set(key, { max, answers: [answer] })
+      if (!this.#asking) void this.#ask()
+    })
+    if (taken?.allowed === false && this.#known.has(key)) this.#known.set(key, now + taken.wait * 1000)
+    return taken
+  }
+
+  #admit(key: string, now: number): boolean {
+    const second = Math.floor(now / 1000)
+    if (second !== this.#second) {
+      this.#second = second
+      this.#newKeys = 0
+    }
+    if (this.#newKeys >= newKeysPerSecond) return false
+    this.#newKeys += 1
+    if (this.#known.size >= mostKnown) {
+      const [oldest] = this.#known.keys()
+      this.#known.delete(oldest!)
+    }
+    this.#known.set(key, -Infinity)
+    return true
+  }
+
+  async #ask(): Promise<void> {
+    const { count, clock, onError } = this.#parts
+    this.#asking = true
+    // One request may count calls of several keys.
+    await Promise.resolve()
+    while (this.#waiting.size > 0) {
+      const asked = [...this.#waiting].slice(0, mostAtOnce)
+      for (const [key] of asked) this.#waiting.delete(key)
+      try {
+        const calls = asked.map(([key, { max, answers }]) => ({ key, max, wanted: answers.length }))
+        const counted = await count(calls, clock.now())
+        for (const [index, [, { max, answers }]] of asked.entries()) tell(answers, counted[index]!, max)
+      } catch (error) {
+        this.#pausedUntil = clock.now() + pause
+        onError(error)
+        const unanswered = [...asked, ...this.#waiting]
+        this.#waiting.clear()
+        for (const [, { answers }] of unanswered) for (const answer of answers) answer(undefined)
+      }
+    }
+    this.#asking = false
+  }
+}
+
+/** The first calls are the granted ones. */
+function tell(answers: readonly Answer[], { granted, calls, before, passed }: Counted, max: number): void {
+  for (const [index, answer] of answers.entries()) {
+    const allowed = index < granted
+    const callsThen = allowed ? calls - granted + index + 1 : calls
+    answer(takenOf({ allowed, calls: callsThen, before, passed }, max))
+  }
+}

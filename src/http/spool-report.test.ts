@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { systemClock, type Clock } from '../clock.ts'
+import { StorageUnavailable } from '../storage/unavailable.ts'
+import type { SpoolStatus } from './room.ts'
+import { spoolReport } from './spool-report.ts'
+
+const clock: Clock = { now: () => 60_000, after: (ms, callback) => systemClock.after(ms, callback) }
+const spool = (state: SpoolStatus['state']): SpoolStatus => ({ away: false, state })
+
+test('tells how many events lie in the spool, and since when', async () => {
+  assert.deepEqual(
+    await spoolReport(
+      spool(async () => ({ events: 0, oldest: undefined, full: false })),
+      clock,
+    ),
+    {
+      status: 'ok',
+      events: 0,
+      oldestSeconds: 0,
+    },
+  )
+  assert.deepEqual(
+    await spoolReport(
+      spool(async () => ({ events: 3, oldest: 55_000, full: true })),
+      clock,
+    ),
+    {
+      status: 'full',
+      events: 3,
+      oldestSeconds: 5,
+    },
+  )
+})
+
+test('a spool that does not answer holds up nobody', async () => {
+  const unavailable = { status: 'unavailable' }
+  assert.deepEqual(
+    await spoolReport(
+      spool(() => Promise.withResolvers<never>().promise),
+      clock,
+    ),
+    unavailable,
+  )
+  const failing = spool(() => Promise.reject(new StorageUnavailable(new Error('no route'))))
+  assert.deepEqual(await spoolReport(failing, clock), unavailable)
+})

@@ -1,0 +1,39 @@
+import { Type, type Static } from 'typebox'
+import type { Clock } from '../clock.ts'
+import { StorageUnavailable } from '../storage/unavailable.ts'
+import type { SpoolStatus } from './room.ts'
+
+/** What is told of a spool. */
+export const SpoolReport = Type.Object(
+  {
+    status: Type.Union([Type.Literal('ok'), Type.Literal('full'), Type.Literal('unavailable')]),
+    events: Type.Optional(Type.Integer({ description: 'Acknowledged webhooks that lie in it' })),
+    oldestSeconds: Type.Optional(Type.Number({ description: 'Age of the oldest of them' })),
+  },
+  { description: 'Where webhooks are kept while the database is away; only with `SPOOL_URL`' },
+)
+
+/** Milliseconds; a load balancer waits for some seconds for the answer, and the spool is one part of it. */
+const answerWithin = 1_000
+
+/** What a spool says of itself within a second. */
+export async function spoolReport(spool: SpoolStatus, clock: Clock): Promise<Static<typeof SpoolReport>> {
+  const late = Promise.withResolvers<never>()
+  const cancel = clock.after(answerWithin, () =>
+    late.reject(new StorageUnavailable(new Error('the spool does not answer'))),
+  )
+  try {
+    const { events, oldest, full } = await Promise.race([spool.state(), late.promise])
+    const now = clock.now()
+    return {
+      status: full ? 'full' : 'ok',
+      events,
+      oldestSeconds: oldest === undefined ? 0 : Math.max(0, (now - oldest) / 1000),
+    }
+  } catch (error) {
+    if (!(error instanceof StorageUnavailable)) throw error
+    return { status: 'unavailable' }
+  } finally {
+    cancel()
+  }
+}

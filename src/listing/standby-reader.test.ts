@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { PostgresDatabase } from '../storage/database.ts'
+import { thisMoment } from '../storage/moment.ts'
+import { StandbyReader } from './standby-reader.ts'
+
+const plan = { name: 'plan', sql: 'select 1', slots: [] }
+
+/** A reader of lists whose standby answers `rows` with each of `answers` in turn, where an error is thrown. */
+function reader(...answers: unknown[]): StandbyReader {
+  const database = { pool: {}, rows: async () => [['primary']] } as unknown as PostgresDatabase
+  return new StandbyReader(database, {
+    usable: (maxAge) => maxAge > 0,
+    async rows() {
+      const answer = answers.shift()
+      if (answer instanceof Error) throw answer
+      return { rows: [['standby']], asOf: thisMoment() }
+    },
+  })
+}
+const failing = (code: string): Error => Object.assign(new Error(code), { code })
+const read = (from: StandbyReader) => from.read(plan, [])
+
+test('lists are read on the standby only within a reading that allows it', async () => {
+  const standby = reader()
+  assert.deepEqual(await read(standby), [['primary']])
+  assert.deepEqual((await standby.reading(5_000, () => read(standby))).result, [['standby']])
+  const fresh = await standby.reading(0, () => read(standby))
+  assert.deepEqual(fresh, { result: [['primary']], age: 0 })
+})
+
+test('what is in the way of the replay is cancelled there, and read on the primary, with all that follows', async () => {
+  // serialization_failure, the end of the session by a conflict, and a table that the standby does not have yet
+  for (const code of ['40001', '57P01', '42P01']) {
+    const standby = reader(failing(code))
+    const { result, age } = await standby.reading(5_000, async () => [
+      await read(standby),
+      await read(standby),
+    ])
+    assert.deepEqual(result, [[['primary']], [['primary']]])
+    assert.equal(age, 0)
+  }
+})
+
+test('a statement that took too long is not repeated on the primary', async () => {
+  const standby = reader(failing('57014'))
+  await assert.rejects(
+    standby.reading(5_000, () => read(standby)),
+    /does not answer/,
+  )
+})
+
+test('an answer of several statements is as old as the oldest of them', async () => {
+  const standby = reader()
+  const { age } = await standby.reading(5_000, async () => {
+    await read(standby)
+    const before = performance.now()
+    while (performance.now() - before < 20) await new Promise((resolve) => setTimeout(resolve, 1))
+    await read(standby)
+  })
+  assert.ok(age >= 20)
+})

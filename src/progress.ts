@@ -1,0 +1,21 @@
+import type { Clock } from './clock.ts'
+
+/** When a worker last got through a round of its work with the database. */
+export class Progress {
+  readonly #clock: Clock
+  #at: number | undefined
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** The worker begins, or a round, or a part of it that took a statement, has succeeded. */
+  made(): void {
+    this.#at = this.#clock.now()
+  }
+
+  /** Milliseconds since then; 0 for a worker that does not run in this process. */
+  get age(): number {
+    return this.#at === undefined ? 0 : Math.max(0, this.#clock.now() - this.#at)
+  }
+}

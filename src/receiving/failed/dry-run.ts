@@ -1,0 +1,154 @@
+import { randomUUID } from 'node:crypto'
+import { Problem } from '../../errors.ts'
+import type { Database } from '../../storage/database.ts'
+import { StorageUnavailable } from '../../storage/unavailable.ts'
+import type { EmittedEvent } from '../config.ts'
+import { describeError } from '../failures.ts'
+import { Stopping, WaitedForTransaction } from '../interruptions.ts'
+import type { Plan, PlanOf } from '../plan.ts'
+import { rehearse, type RehearseParts } from '../rehearse.ts'
+import type { ClaimedEvent } from '../store.ts'
+import { findReceived } from './store.ts'
+
+export interface DryRunParts extends RehearseParts {
+  database: Database
+  planOf: PlanOf
+  /** Where the events of a source are forwarded to, for those that are. */
+  targetOf: (source: string) => string | undefined
+}
+
+/** What processing an event would do now. */
+export interface DryRunResult {
+  /** `forwarded`: it would be posted to `forwardTo`. That was not done: what is answered there is not known. */
+  outcome: 'processed' | 'failed' | 'forwarded'
+  /** What a handler threw, with its stack. */
+  error: string | null
+  /** What the handlers would emit: the first hundred. */
+  emitted: EmittedEvent[]
+  emittedTotal: number
+  /** Origin and path of where it would be posted to. */
+  forwardTo: string | null
+  durationMs: number
+}
+
+/** Dry runs at once in one process: each holds a connection, or on SQLite the right to write, while its handler uses it. */
+const mostAtOnce = 4
+const mostShown = 100
+/** Milliseconds that the lease outlives the handlers' time: emitting, and undoing it all. */
+const leaseMargin = 10_000
+
+/** Shows what processing an event would do, and keeps nothing of it. */
+export class DryRuns {
+  readonly #parts: DryRunParts
+  #running = 0
+
+  constructor(parts: DryRunParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Runs the handlers of an event that is not processed yet. Meanwhile nobody else runs them: it holds a claim on the event.
+   * @throws Problem `not-found`; `conflict` when the event was emitted, is processed, or is being handled now;
+   * `no-longer-kept`; `overloaded`, `stopping`. StorageUnavailable.
+   */
+  async one(event: number): Promise<DryRunResult> {
+    if (this.#running >= mostAtOnce)
+      throw new Problem('overloaded', { retryAfter: 1, detail: 'Other dry runs are under way.' })
+    this.#running += 1
+    try {
+      return await this.#run(event)
+    } finally {
+      this.#running -= 1
+    }
+  }
+
+  async #run(event: number): Promise<DryRunResult> {
+    const found = await this.#claim(event)
+    const { claimed, plan, forwardTo } = found
+    if (forwardTo !== undefined)
+      return result({ outcome: 'forwarded', forwardTo: withoutCredentials(forwardTo) })
+    const startedAt = performance.now()
+    const took = (): number => Math.round(performance.now() - startedAt)
+    try {
+      const emitted = await rehearse(claimed, plan, this.#parts)
+      return result({
+        outcome: 'processed',
+        emitted: emitted.slice(0, mostShown),
+        emittedTotal: emitted.length,
+        durationMs: took(),
+      })
+    } catch (error) {
+      throwIfNotItsOwn(error)
+      return result({ outcome: 'failed', error: describeError(error), durationMs: took() })
+    } finally {
+      await this.#giveBack(claimed)
+    }
+  }
+
+  async #claim(event: number): Promise<{ claimed: ClaimedEvent; plan: Plan; forwardTo?: string }> {
+    const { database, clock, planOf, targetOf } = this.#parts
+    // No claim of a worker begins so: it ends with its lease if this process does.
+    const claim = `dry-run:${randomUUID()}`
+    return database.transaction(async (tx) => {
+      const now = clock.now()
+      const found = await findReceived(database.engine, tx, event)
+      const row = await tx
+        .selectFrom('inbox as i')
+        .innerJoin('events as e', 'e.id', 'i.event')
+        .select(['i.event', 'i.source', 'i.event_id as eventId', 'i.type', 'i.order_key as orderKey'])
+        .select(['i.attempts', 'i.attempts_before as attemptsBefore'])
+        .select(['e.payload', 'e.headers', 'e.created_at as receivedAt'])
+        .where('i.event', '=', event)
+        .executeTakeFirstOrThrow()
+      const claimed: ClaimedEvent = { ...row, claim, attempts: row.attempts + 1 }
+      const plan = planOf(row.source, row.type)
+      const forwardTo = targetOf(row.source)
+      if (forwardTo !== undefined) return { claimed, plan, forwardTo }
+      if (found.claim !== null && (found.leasedUntil ?? 0) > now)
+        throw new Problem('conflict', { detail: 'The event is being handled at this moment.' })
+      await tx
+        .updateTable('inbox')
+        .set({ claim, leased_until: now + plan.timeout + leaseMargin })
+        .where('event', '=', event)
+        .execute()
+      return { claimed, plan }
+    })
+  }
+
+  async #giveBack({ event, claim }: ClaimedEvent): Promise<void> {
+    const { database, log } = this.#parts
+    try {
+      await database.transaction((tx) =>
+        tx
+          .updateTable('inbox')
+          .set({ claim: null, leased_until: null })
+          .where('event', '=', event)
+          .where('claim', '=', claim)
+          .execute(),
+      )
+      // It may have become due meanwhile.
+      database.signal('inbox')
+    } catch (error) {
+      // The lease ends by itself.
+      log.warn({ err: error, event }, 'the claim of a dry run could not be given back')
+    }
+  }
+}
+
+function result(told: Pick<DryRunResult, 'outcome'> & Partial<DryRunResult>): DryRunResult {
+  return { error: null, emitted: [], emittedTotal: 0, forwardTo: null, durationMs: 0, ...told }
+}
+
+/** @throws what kept a handler from ending and is not its fault. */
+function throwIfNotItsOwn(error: unknown): void {
+  if (error instanceof StorageUnavailable) throw error
+  if (error instanceof Stopping) throw new Problem('stopping', { retryAfter: 1 })
+  if (error instanceof WaitedForTransaction)
+    throw new Problem('overloaded', { retryAfter: 1, detail: error.message })
+}
+
+/** An address without what may hold a secret: user, password and query. */
+function withoutCredentials(address: string): string {
+  const { origin, pathname } = new URL(address)
+  return origin + pathname
+}

@@ -1,0 +1,228 @@
+import type { Clock } from '../clock.ts'
+import type { Lanes } from './lanes.ts'
+import type { Bound, Plan } from './plan.ts'
+
+/** What a process asks for of one handler's slots. */
+export interface SlotsAsked extends Bound {
+  /** Slots that it may be using until the answer. */
+  readonly keeps: number
+  /** Slots that it has work for. */
+  readonly wants: number
+  /** When others may take its slots, unless it asks again before that. Milliseconds since 1970. */
+  readonly until: number
+}
+
+export interface SlotsShared {
+  readonly key: string
+  /** Slots that are this process's. */
+  readonly held: number
+  /** How many of them it may use from now on: fewer than it holds while another process waits for slots. */
+  readonly share: number
+  /** Whether slots were given back that another process waits for. */
+  readonly freed: boolean
+}
+
+/** The slots of all processes. */
+export interface SlotStore {
+  /**
+   * Changes what this process has of some handlers' slots. Answers nothing about a process that others take for dead.
+   * @throws StorageUnavailable
+   */
+  share(asked: readonly SlotsAsked[], now: number): Promise<readonly SlotsShared[]>
+}
+
+export interface HandlerSlotsParts {
+  store: SlotStore
+  clock: Clock
+  lanes: Lanes
+  /** More events may be begun than before. */
+  onMore: () => void
+  /** Events of this bound wait here, and none of them may be begun. */
+  onNone: (key: string) => void
+  /** Others may begin more than before. */
+  onFreed: () => void
+  onError: (error: unknown) => void
+}
+
+interface Slots {
+  readonly limit: number
+  /** The longest that events of this handler may take, in milliseconds. */
+  timeout: number
+  share: number
+  /** Until when the share may be used. */
+  validUntil: number
+  /** When there was last work for more. */
+  wantedAt: number
+  askAfter: number
+}
+
+/** Milliseconds between two renewals of what is held. */
+const renewEvery = 1_000
+/** Milliseconds after which a share that was not renewed is used no more: no handler begins. */
+const validFor = 5_000
+/** Milliseconds for which slots outlive that and the handler's time: for the clocks of others. */
+const margin = 5_000
+/** Milliseconds between two questions about a handler whose slots others have, and after a question that failed. */
+const askEvery = 200
+const askAfterError = 1_000
+/** Milliseconds for which work for more is remembered: a process without a slot looks for work every second. */
+const wantsFor = 2_500
+
+/**
+ * A process's share of the events that a handler with a declared concurrency may have under way in all processes together. It asks
+ * for slots when there is work for the handler, renews them every second while it uses them, gives back what it did not use in
+ * that second, and shares evenly with processes that wait for slots. What is held ends with the process's claims.
+ *
+ * The database never takes slots away: a process first stops using them, and says so with its next question. So it does not matter
+ * how long an answer takes, or whether it is lost.
+ */
+export class HandlerSlots {
+  readonly #parts: HandlerSlotsParts
+  readonly #handlers = new Map<string, Slots>()
+  /** Bounds to be asked about when the last answer is there: one question at a time. */
+  readonly #due = new Set<string>()
+  #asking: Promise<void> | undefined
+  /** Changes when the slots were lost: an answer of before says nothing. */
+  #generation = 0
+  #cancelTimer: (() => void) | undefined
+  #stopped = false
+
+  constructor(parts: HandlerSlotsParts) {
+    this.#parts = parts
+  }
+
+  /** How many events of a bound this process may have under way now. */
+  allowed({ key }: Pick<Bound, 'key'>): number {
+    const slots = this.#handlers.get(key)
+    return slots && this.#parts.clock.now() <= slots.validUntil ? slots.share : 0
+  }
+
+  /** There are due events: asks for slots where none is free. `onMore` is called when there are some. */
+  want({ bounds, timeout }: Plan): void {
+    if (bounds.length === 0 || this.#stopped) return
+    const now = this.#parts.clock.now()
+    for (const bound of bounds) {
+      const slots = this.#slotsOf(bound)
+      slots.timeout = Math.max(slots.timeout, timeout)
+      const allowed = this.allowed(bound)
+      if (allowed >= bound.limit || allowed > this.#parts.lanes.running(bound.key)) continue
+      slots.wantedAt = now
+      if (now >= slots.askAfter) this.#due.add(bound.key)
+    }
+    this.#askDue()
+    this.#renewLater()
+  }
+
+  /** The claims of this process are lost, and the slots with them. */
+  forget(): void {
+    this.#generation += 1
+    this.#handlers.clear()
+    this.#due.clear()
+  }
+
+  /** Gives back what is not in use. What is in use is given back with the claims. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    this.#cancelTimer?.()
+    this.#due.clear()
+    await this.#asking
+    for (const slots of this.#handlers.values()) {
+      slots.share = 0
+      slots.wantedAt = -Infinity
+    }
+    if (this.#handlers.size > 0) await this.#ask([...this.#handlers.keys()])
+  }
+
+  #slotsOf({ key, limit }: Bound): Slots {
+    let slots = this.#handlers.get(key)
+    if (!slots) {
+      const none = { share: 0, validUntil: -Infinity, wantedAt: -Infinity, askAfter: -Infinity }
+      this.#handlers.set(key, (slots = { limit, timeout: 0, ...none }))
+    }
+    return slots
+  }
+
+  #renewLater(): void {
+    if (this.#cancelTimer || this.#stopped || this.#handlers.size === 0) return
+    this.#cancelTimer = this.#parts.clock.after(renewEvery, () => void this.#renew())
+  }
+
+  async #renew(): Promise<void> {
+    while (this.#asking) await this.#asking
+    this.#cancelTimer = undefined
+    if (this.#stopped) return
+    const { lanes } = this.#parts
+    for (const [key, slots] of this.#handlers) {
+      const peak = lanes.takePeak(key)
+      // What was not used goes back, unless there was work for more than could be begun.
+      if (!this.#wantsMore(slots) && !lanes.waits(key)) slots.share = Math.min(slots.share, peak)
+      this.#due.add(key)
+    }
+    this.#askDue()
+    this.#renewLater()
+  }
+
+  #wantsMore({ wantedAt }: Slots): boolean {
+    return this.#parts.clock.now() - wantedAt <= wantsFor
+  }
+
+  #askDue(): void {
+    if (this.#asking || this.#due.size === 0) return
+    const keys = [...this.#due]
+    this.#due.clear()
+    this.#asking = this.#ask(keys).finally(() => {
+      this.#asking = undefined
+      if (!this.#stopped) this.#askDue()
+    })
+  }
+
+  /** Does not reject. */
+  async #ask(keys: readonly string[]): Promise<void> {
+    const { store, clock, onError } = this.#parts
+    const now = clock.now()
+    const asked = keys.flatMap((key): SlotsAsked[] => {
+      const slots = this.#handlers.get(key)
+      if (!slots) return []
+      const { limit, timeout } = slots
+      slots.askAfter = now + askEvery
+      return [{ key, limit, ...this.#needs(key, slots), until: now + validFor + timeout + margin }]
+    })
+    const generation = this.#generation
+    try {
+      const shared = await store.share(asked, now)
+      if (generation === this.#generation) this.#take(shared, now)
+    } catch (error) {
+      onError(error)
+      for (const key of keys) {
+        const slots = this.#handlers.get(key)
+        if (slots) slots.askAfter = now + askAfterError
+      }
+    }
+  }
+
+  #needs(key: string, slots: Slots): Pick<SlotsAsked, 'keeps' | 'wants'> {
+    const { lanes } = this.#parts
+    const keeps = Math.max(lanes.running(key), this.allowed({ key }))
+    if (this.#wantsMore(slots)) return { keeps, wants: slots.limit }
+    return { keeps, wants: lanes.waits(key) ? Math.max(1, keeps) : keeps }
+  }
+
+  #take(shared: readonly SlotsShared[], askedAt: number): void {
+    const { lanes, onMore, onNone, onFreed } = this.#parts
+    let more = false
+    for (const { key, held, share } of shared) {
+      const slots = this.#handlers.get(key)
+      if (!slots) continue
+      const before = this.allowed({ key })
+      slots.share = this.#stopped ? 0 : Math.min(held, share)
+      slots.validUntil = askedAt + validFor
+      const allowed = this.allowed({ key })
+      more ||= allowed > before
+      if (lanes.waits(key)) {
+        if (allowed === 0 && lanes.running(key) === 0) onNone(key)
+      } else if (held === 0 && !this.#wantsMore(slots)) this.#handlers.delete(key)
+    }
+    if (shared.some(({ freed }) => freed)) onFreed()
+    if (more) onMore()
+  }
+}

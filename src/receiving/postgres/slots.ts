@@ -1,0 +1,30 @@
+import type { Pool } from 'pg'
+import type { SlotsAsked, SlotsShared, SlotStore } from '../handler-slots.ts'
+import { translateError } from '../../storage/unavailable.ts'
+
+/** See migration 28. */
+const shareStatement = `
+  select handler as key, held, share, freed
+  from share_handler_slots($1, $2::text[], $3::integer[], $4::integer[], $5::integer[], $6::bigint[], $7)`
+
+/** @param claimer tells our number among the claimers. @throws StorageUnavailable from it, while others could take us for dead. */
+export function postgresSlots(pool: Pool, claimer: { readonly id: number }): SlotStore {
+  return {
+    async share(asked: readonly SlotsAsked[], now: number) {
+      const values = [
+        claimer.id,
+        asked.map(({ key }) => key),
+        asked.map(({ limit }) => limit),
+        asked.map(({ keeps }) => keeps),
+        asked.map(({ wants }) => wants),
+        asked.map(({ until }) => until),
+        now,
+      ]
+      try {
+        return (await pool.query<SlotsShared>({ name: 'inbox_slots', text: shareStatement, values })).rows
+      } catch (error) {
+        throw translateError(error)
+      }
+    },
+  }
+}

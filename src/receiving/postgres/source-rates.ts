@@ -1,0 +1,20 @@
+import type { Pool } from 'pg'
+import { translateError } from '../../storage/unavailable.ts'
+import type { Reserved, ReserveRate } from '../shared-source-rate.ts'
+
+/** See migration 28. */
+const reserveStatement = `
+  select granted, owed from take_source_rate($1, $2, $3::double precision, $4::double precision, $5::double precision)`
+
+/** Reserves from the rows that all processes share. */
+export function postgresRates(pool: Pool): ReserveRate {
+  return async ({ source, wanted, cost, credit }, now) => {
+    const values = [source, wanted, cost, credit, now]
+    try {
+      const { rows } = await pool.query<Reserved>({ name: 'source_rate', text: reserveStatement, values })
+      return rows[0]!
+    } catch (error) {
+      throw translateError(error)
+    }
+  }
+}

@@ -1,0 +1,60 @@
+import { CompiledQuery } from 'kysely'
+import type { Engine } from '../storage/query-runner.ts'
+import type { EmittedEvent } from './config.ts'
+import { runHandlers, turnLimit, type AttemptParts } from './attempt.ts'
+import { TransactionTimeout } from './interruptions.ts'
+import { LazySignal } from './lazy-signal.ts'
+import type { Plan } from './plan.ts'
+import type { ClaimedEvent } from './store.ts'
+
+export interface RehearseParts extends AttemptParts {
+  engine: Engine
+}
+
+/**
+ * Runs the handlers of an event as an attempt does, in a transaction of its own, and emits what they emit; then rolls
+ * everything back. What a handler does outside of its transaction is done. Returns what they emitted.
+ * @throws what a handler threw, or what kept its work or its events from being stored; HandlerTimeout,
+ * WaitedForTransaction, TransactionTimeout, the reason of a stop, StorageUnavailable.
+ */
+export function rehearse(claimed: ClaimedEvent, plan: Plan, parts: RehearseParts): Promise<EmittedEvent[]> {
+  const { sharing, stops, emitWithin, transactionTimeout = plan.timeout } = parts
+  const { promise, resolve, reject } = Promise.withResolvers<EmittedEvent[]>()
+  const aborted = new LazySignal()
+  const part = sharing.begin({
+    alone: true,
+    timeLimit: transactionTimeout,
+    turnLimit,
+    share: plan.lane.key,
+    onTimeLimit: () => end(new TransactionTimeout(transactionTimeout)),
+  })
+  const ended = stops.add(end)
+  runAndUndo().then(resolve, reject).finally(ended)
+  return promise
+
+  async function runAndUndo(): Promise<EmittedEvent[]> {
+    try {
+      return await part.within(work)
+    } finally {
+      await part.undo()
+    }
+  }
+
+  async function work(): Promise<EmittedEvent[]> {
+    const emitted = await runHandlers(claimed, plan, part, aborted, end, parts, { dryRun: true })
+    aborted.throwIfAborted()
+    if (emitted.length > 0) await emitWithin(part.tx, emitted, claimed.event)
+    // A commit would check these now: https://www.postgresql.org/docs/current/sql-set-constraints.html
+    if (parts.engine === 'postgres')
+      await part.tx.executeQuery(CompiledQuery.raw('set constraints all immediate'))
+    return emitted
+  }
+
+  /** Does not wait for a handler that ignores its signal. */
+  function end(reason: Error): void {
+    ended()
+    reject(reason)
+    part.undo().catch(() => undefined)
+    aborted.abort(reason)
+  }
+}

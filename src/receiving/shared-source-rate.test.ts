@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { SharedSourceRate, type ReserveRate, type Reserved } from './shared-source-rate.ts'
+
+/** A clock that goes when it is told to. */
+class Clock {
+  time = 1_000_000
+  readonly #timers = new Set<{ at: number; callback: () => void }>()
+
+  now(): number {
+    return this.time
+  }
+
+  after(ms: number, callback: () => void): () => void {
+    const timer = { at: this.time + ms, callback }
+    this.#timers.add(timer)
+    return () => this.#timers.delete(timer)
+  }
+
+  pass(ms: number): void {
+    this.time += ms
+    for (const timer of this.#timers) {
+      if (timer.at > this.time) continue
+      this.#timers.delete(timer)
+      timer.callback()
+    }
+  }
+}
+
+/** What migration 28 does, and how often it is asked. */
+function model(): { reserve: ReserveRate; asked: () => number } {
+  let until = 0
+  let asked = 0
+  const reserve: ReserveRate = async ({ wanted, cost, credit }, now): Promise<Reserved> => {
+    asked += 1
+    const owed = Math.min(credit, Math.max(0, until - now))
+    const granted = Math.min(wanted, Math.floor((credit - owed) / cost + 1e-6))
+    if (granted > 0) until = now + owed + granted * cost
+    return { granted, owed: owed + granted * cost }
+  }
+  return { reserve, asked: () => asked }
+}
+
+const unexpected = (error: unknown): never => assert.fail(String(error))
+
+test('several processes accept a second’s worth at once together, and then what the rate gives', async () => {
+  const clock = new Clock()
+  const { reserve } = model()
+  const processes = Array.from(
+    { length: 3 },
+    () => new SharedSourceRate('source', 5, { reserve, clock, onError: unexpected }),
+  )
+  const accepted = async (): Promise<number> => {
+    let count = 0
+    for (let index = 0; index < 12; index += 1)
+      if ((await processes[index % 3]!.take(clock.now())).allowed) count += 1
+    return count
+  }
+  assert.equal(await accepted(), 5)
+  clock.pass(199)
+  assert.equal(await accepted(), 0)
+  clock.pass(201)
+  assert.equal(await accepted(), 2)
+})
+
+test('one process is told the same as one that is alone', async () => {
+  const clock = new Clock()
+  const rate = new SharedSourceRate('source', 10, { ...model(), clock, onError: unexpected })
+  assert.deepEqual(await rate.take(clock.now()), { allowed: true, remaining: 9, wait: 0.1 })
+  assert.equal((await rate.take(clock.now())).remaining, 8)
+  for (let taken = 2; taken < 10; taken += 1) await rate.take(clock.now())
+  const { allowed, remaining, wait } = await rate.take(clock.now())
+  assert.deepEqual([allowed, remaining], [false, 0])
+  assert.ok(wait > 0 && wait <= 0.1 + 1e-9)
+})
+
+test('few statements carry a high rate, most events wait for none, and the rate is used in full', async () => {
+  const clock = new Clock()
+  const { reserve, asked } = model()
+  const processes = [1, 2].map(
+    () => new SharedSourceRate('source', 1_000, { reserve, clock, onError: unexpected }),
+  )
+  let [accepted, waited] = [0, 0]
+  const seconds = 10
+  for (let ms = 0; ms < seconds * 1_000; ms += 1) {
+    for (const process of processes) {
+      const taken = process.take(clock.now())
+      if (taken instanceof Promise) waited += 1
+      if ((await taken).allowed) accepted += 1
+    }
+    clock.pass(1)
+  }
+  assert.ok(accepted <= 1_000 * (seconds + 1), `${accepted} accepted`)
+  assert.ok(accepted >= 1_000 * seconds * 0.95, `${accepted} accepted`)
+  assert.ok(asked() <= 25 * seconds, `${asked()} statements`)
+  assert.ok(waited <= accepted / 20, `${waited} waited`)
+})
+
+test('what was reserved and not used adds to no later burst', async () => {
+  const clock = new Clock()
+  const { reserve } = model()
+  const [one, other] = [1, 2].map(
+    () => new SharedSourceRate('source', 100, { reserve, clock, onError: unexpected }),
+  ) as [SharedSourceRate, SharedSourceRate]
+  for (let index = 0; index < 20; index += 1) await one.take(clock.now())
+  clock.pass(5_000)
+  let accepted = 0
+  for (let index = 0; index < 300; index += 1)
+    if ((await (index % 2 ? one : other).take(clock.now())).allowed) accepted += 1
+  assert.equal(accepted, 100)
+})
+
+test('without an answer, or after a failure, a process holds the rate for itself; a clock that is set back locks nobody out', async () => {
+  const clock = new Clock()
+  const errors: unknown[] = []
+  let answer = Promise.withResolvers<Reserved>()
+  const rate = new SharedSourceRate('source', 2, {
+    reserve: () => answer.promise,
+    clock,
+    onError: (error) => errors.push(error),
+  })
+  const waiting = [1, 2, 3].map(async () => rate.take(clock.now()))
+  await Promise.resolve()
+  clock.pass(1_000)
+  assert.deepEqual(
+    (await Promise.all(waiting)).map(({ allowed }) => allowed),
+    [true, true, false],
+  )
+  assert.equal((await rate.take(clock.now())).allowed, false, 'nothing is asked for a while')
+  answer.reject(new Error('away'))
+  clock.pass(5_000)
+  answer = Promise.withResolvers<Reserved>()
+  answer.resolve({ granted: 0, owed: 1_000 })
+  assert.equal((await rate.take(clock.now())).allowed, true, 'since the failure came late')
+  assert.equal(errors.length, 1)
+  clock.time -= 3_600_000
+  answer = Promise.withResolvers<Reserved>()
+  answer.resolve({ granted: 1, owed: 500 })
+  assert.equal((await rate.take(clock.now())).allowed, true)
+})

@@ -1,0 +1,157 @@
+import { sleep, type Clock } from '../../clock.ts'
+import type { IncomingEvent } from '../incoming.ts'
+import { StorageUnavailable } from '../../storage/unavailable.ts'
+import type { Log } from '../../telemetry/log.ts'
+import { isRefusedValue } from './refused-value.ts'
+import type { Portion, Spool } from './spool.ts'
+
+/** Events that one statement moves. */
+const step = 2_000
+/** Milliseconds between two looks for what other processes left, and after a failure. */
+const [interval, pauseAfterError] = [5_000, 1_000]
+
+export interface DrainerParts {
+  spool: Spool
+  /** Stores events in the database, each at most once per (source, event id), within the time of a large statement. */
+  store: (events: readonly IncomingEvent[]) => Promise<void>
+  /** Whether the database is believed to be there. */
+  present: () => boolean
+  /** Opens what a process left behind that has not come back. */
+  openAbandoned?: () => Promise<Spool | undefined>
+  clock: Clock
+  log: Log
+}
+
+/**
+ * Moves spooled events into the database, oldest first, by the insert that received events are stored by: it knows those
+ * that are there already, so that a portion may be moved twice.
+ */
+export class Drainer {
+  readonly #parts: DrainerParts
+  readonly #stopping = new AbortController()
+  #running: Promise<void> | undefined
+  #wake: (() => void) | undefined
+  #moved = 0
+
+  constructor(parts: DrainerParts) {
+    this.#parts = parts
+  }
+
+  start(): void {
+    this.#running ??= this.#run()
+  }
+
+  /** Has it look for spooled events now. */
+  wake(): void {
+    this.#wake?.()
+  }
+
+  /** Begins no more portions, and resolves when the last one has ended. One that does not may be left: moved again it is nothing. */
+  async stop(): Promise<void> {
+    this.#stopping.abort()
+    this.#wake?.()
+    await this.#running
+  }
+
+  /**
+   * Moves the oldest events; false when there are none.
+   * @throws StorageUnavailable when the spool or the database does not answer.
+   */
+  async step(): Promise<boolean> {
+    const moved = await this.#move(this.#parts.spool)
+    this.#moved += moved
+    return moved > 0
+  }
+
+  async #run(): Promise<void> {
+    const { clock, log, present } = this.#parts
+    const { signal } = this.#stopping
+    while (!signal.aborted) {
+      let pause = interval
+      try {
+        while (present() && !signal.aborted && (await this.step()));
+        this.#tellEmpty()
+        if (present() && !signal.aborted) await this.#drainAbandoned()
+      } catch (error) {
+        if (signal.aborted) return
+        log.warn({ err: error }, 'webhooks could not be moved from the spool into the database')
+        pause = pauseAfterError
+      }
+      await this.#sleep(clock, pause)
+    }
+  }
+
+  #tellEmpty(): void {
+    if (this.#moved === 0 || !this.#parts.present()) return
+    this.#parts.log.info({ moved: this.#moved }, 'the spool is empty: its webhooks are in the database')
+    this.#moved = 0
+  }
+
+  /** Until the time is over, or somebody wakes it. */
+  async #sleep(clock: Clock, ms: number): Promise<void> {
+    if (this.#stopping.signal.aborted) return
+    const woken = new AbortController()
+    this.#wake = () => woken.abort()
+    await sleep(clock, ms, woken.signal).catch(() => undefined)
+    this.#wake = undefined
+  }
+
+  async #drainAbandoned(): Promise<void> {
+    const spool = await this.#parts.openAbandoned?.()
+    if (!spool) return
+    let moved = 0
+    try {
+      for (let count = 1; count > 0 && !this.#stopping.signal.aborted; moved += count)
+        count = await this.#move(spool)
+    } finally {
+      await spool.close()
+    }
+    this.#parts.log.info({ moved }, 'webhooks were moved that another process had left in its spool')
+  }
+
+  /** Returns how many there were. */
+  async #move(spool: Spool): Promise<number> {
+    const portion = await spool.read(step)
+    if (portion.events.length === 0) return 0
+    try {
+      await this.#store(spool, portion.events)
+    } catch (error) {
+      await giveBack(portion, error)
+    }
+    await portion.remove()
+    return portion.events.length
+  }
+
+  /** What the database refuses as a value is set aside, so that it does not hold up the others: halving finds it. */
+  async #store(spool: Spool, events: readonly IncomingEvent[]): Promise<void> {
+    try {
+      await this.#parts.store(events)
+    } catch (error) {
+      if (error instanceof StorageUnavailable || !isRefusedValue(error)) throw error
+      if (events.length === 1) {
+        await this.#setAside(spool, events[0]!, error)
+        return
+      }
+      const middle = Math.ceil(events.length / 2)
+      await this.#store(spool, events.slice(0, middle))
+      await this.#store(spool, events.slice(middle))
+    }
+  }
+
+  async #setAside(spool: Spool, event: IncomingEvent, error: unknown): Promise<void> {
+    const { source, eventId, type } = event
+    await spool.setAside(event, error instanceof Error ? error.message : String(error))
+    this.#parts.log.error(
+      { err: error, source, eventId, type },
+      'the database refuses an acknowledged webhook: it is set aside in the spool',
+    )
+  }
+}
+
+/** @throws the error with which the portion failed. */
+async function giveBack(portion: Portion, error: unknown): Promise<never> {
+  await portion.release().catch((second: unknown) => {
+    throw new AggregateError([error, second], 'spooled webhooks could be neither moved nor given back')
+  })
+  throw error
+}

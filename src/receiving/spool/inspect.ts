@@ -1,0 +1,63 @@
+import { existsSync } from 'node:fs'
+import { SqliteConnection } from '../../storage/sqlite/connection.ts'
+import type { NatsSpoolSettings } from '../../config/spool-url.ts'
+import { fileNames } from './file-spool.ts'
+import { answerWithin, connectToNats, contentsOf, isMissing, type StreamContents } from './nats-link.ts'
+
+/** What lies in the file of a spool. */
+export interface FileContents {
+  readonly file: string
+  readonly events: number
+  /** When the oldest of them was received, in milliseconds since 1970. */
+  readonly oldest: number | undefined
+  /** Events that the database refused. */
+  readonly setAside: number
+}
+
+/** Reads the files of a spool beside the processes that use them, those that are there. */
+export function inspectFiles(file: string): FileContents[] {
+  return [...fileNames(file)].filter((name) => existsSync(name)).map(inspect)
+}
+
+function inspect(file: string): FileContents {
+  const connection = new SqliteConnection(file, { readOnly: true })
+  try {
+    const tables = connection.all<{ name: string }>(`select name from sqlite_schema where type = 'table'`)
+    const has = (table: string): boolean => tables.some(({ name }) => name === table)
+    const spooled = has('spool')
+      ? connection.get<{ events: number; oldest: number | null }>(
+          `select coalesce(max(seq) - min(seq) + 1, 0) as events,
+            (select received_at from spool order by seq limit 1) as oldest from spool`,
+        )
+      : undefined
+    const aside = has('set_aside')
+      ? connection.get<{ count: number }>('select count(*) as count from set_aside')
+      : undefined
+    return {
+      file,
+      events: spooled?.events ?? 0,
+      oldest: spooled?.oldest ?? undefined,
+      setAside: aside?.count ?? 0,
+    }
+  } finally {
+    connection.close()
+  }
+}
+
+/** What lies in a stream; no contents when it is not there yet. */
+export async function inspectStream(
+  settings: NatsSpoolSettings,
+): Promise<{ maxPayload: number; contents: StreamContents | undefined }> {
+  const { jetstreamManager } = await import('@nats-io/jetstream')
+  const connection = await connectToNats(settings)
+  try {
+    const manager = await jetstreamManager(connection, { timeout: answerWithin })
+    const contents = await contentsOf(manager, settings.stream).catch((error: unknown) => {
+      if (isMissing(error)) return undefined
+      throw error
+    })
+    return { maxPayload: connection.info?.max_payload ?? 0, contents }
+  } finally {
+    await connection.close()
+  }
+}

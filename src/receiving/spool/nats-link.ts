@@ -1,0 +1,192 @@
+import type { Consumer, JetStreamClient, JetStreamManager } from '@nats-io/jetstream'
+import type { NatsConnection } from '@nats-io/transport-node'
+import type { NatsSpoolSettings } from '../../config/spool-url.ts'
+
+/** Milliseconds that a connection, and a question to JetStream, may take. */
+export const answerWithin = 3_000
+/** Milliseconds after which a message that was read and neither acknowledged nor given back is read again. */
+const readAgainAfter = 30_000
+/** Nanoseconds, as JetStream counts. */
+const nanosecond = 1_000_000
+
+/**
+ * Codes of JetStream's errors that time does not mend: not enabled for the account, not enough storage, configuration refused, name or subjects in
+ * use, replicas without a cluster. https://github.com/nats-io/nats-server/blob/main/server/errors.json
+ */
+const lasting = new Set([10_039, 10_047, 10_052, 10_058, 10_065, 10_074])
+
+/** The subjects of a stream: events, by how many of them are in a message, and those that were set aside. */
+export const subjectsOf = (stream: string) => ({
+  events: (count: number | '*'): string => `${stream}.events.${count}`,
+  aside: `${stream}.aside`,
+})
+
+/** A connection to JetStream, with the stream and its reader. */
+export interface NatsLink {
+  readonly connection: NatsConnection
+  readonly client: JetStreamClient
+  readonly manager: JetStreamManager
+  readonly consumer: Consumer
+}
+
+/** A server, or a stream, that cannot be used as it is: to try again changes nothing. */
+export class NatsMisconfigured extends Error {
+  constructor(message: string, cause?: unknown) {
+    super(message, { cause })
+    this.name = 'NatsMisconfigured'
+  }
+}
+
+/**
+ * Whether JetStream says that it has no such stream or consumer; a publication without a stream finds nobody that answers. The classes of
+ * these errors are not exported.
+ */
+export const isMissing = (error: unknown): boolean =>
+  error instanceof Error &&
+  /^(StreamNotFoundError|ConsumerNotFoundError|JetStreamNotEnabled)$/.test(error.name)
+
+/** Connects. The driver is loaded when it is needed: others pay nothing for it. */
+export async function connectToNats({
+  servers,
+  tls,
+  credentials,
+}: NatsSpoolSettings): Promise<NatsConnection> {
+  const { AuthorizationError, connect } = await import('@nats-io/transport-node')
+  try {
+    return await connect({
+      servers: [...servers],
+      ...credentials,
+      ...(tls && { tls: {} }),
+      name: 'postern',
+      timeout: answerWithin,
+      maxReconnectAttempts: -1,
+      reconnectTimeWait: 500,
+      // A path that goes silent is noticed after ten seconds.
+      pingInterval: 5_000,
+      maxPingOut: 2,
+    })
+  } catch (error) {
+    if (error instanceof AuthorizationError)
+      throw new NatsMisconfigured('NATS refuses the credentials', error)
+    throw error
+  }
+}
+
+/**
+ * Connects, and makes the stream and its reader unless they are there.
+ * @throws NatsMisconfigured when that is refused.
+ */
+export async function openNatsLink(settings: NatsSpoolSettings): Promise<NatsLink> {
+  const connection = await connectToNats(settings)
+  try {
+    const { JetStreamApiError, jetstreamManager } = await import('@nats-io/jetstream')
+    try {
+      const manager = await jetstreamManager(connection, { timeout: answerWithin })
+      await ensureStream(manager, settings)
+      const client = manager.jetstream()
+      return { connection, client, manager, consumer: await ensureConsumer(manager, client, settings.stream) }
+    } catch (error) {
+      if (error instanceof JetStreamApiError && lasting.has(error.code))
+        throw new NatsMisconfigured(`JetStream: ${error.message}`, error)
+      throw error
+    }
+  } catch (error) {
+    await connection.close()
+    throw error
+  }
+}
+
+async function ensureStream(manager: JetStreamManager, settings: NatsSpoolSettings): Promise<void> {
+  const { DiscardPolicy, RetentionPolicy, StorageType } = await import('@nats-io/jetstream')
+  const { stream: name, replicas, maxBytes } = settings
+  const subjects = subjectsOf(name)
+  const wanted = {
+    subjects: [subjects.events('*'), subjects.aside],
+    num_replicas: replicas,
+    max_bytes: maxBytes,
+  }
+  const fixed = {
+    retention: RetentionPolicy.Workqueue,
+    storage: StorageType.File,
+    // What is there is never dropped for what comes.
+    discard: DiscardPolicy.New,
+    max_age: 0,
+  }
+  try {
+    const { config } = await manager.streams.info(name)
+    if (
+      config.retention !== fixed.retention ||
+      config.storage !== fixed.storage ||
+      config.discard !== fixed.discard
+    )
+      throw new NatsMisconfigured(
+        `there is a stream ${name} for something else: give this one another name (?stream=)`,
+      )
+    if (config.num_replicas !== replicas || config.max_bytes !== maxBytes)
+      await manager.streams.update(name, { ...config, ...wanted })
+  } catch (error) {
+    if (!isMissing(error)) throw error
+    await manager.streams.add({ name, ...wanted, ...fixed })
+  }
+}
+
+async function ensureConsumer(
+  manager: JetStreamManager,
+  client: JetStreamClient,
+  stream: string,
+): Promise<Consumer> {
+  const { AckPolicy } = await import('@nats-io/jetstream')
+  const name = 'drainer'
+  try {
+    return await client.consumers.get(stream, name)
+  } catch (error) {
+    if (!isMissing(error)) throw error
+    await manager.consumers.add(stream, {
+      durable_name: name,
+      ack_policy: AckPolicy.Explicit,
+      ack_wait: readAgainAfter * nanosecond,
+      max_ack_pending: 4_000,
+      filter_subject: subjectsOf(stream).events('*'),
+    })
+    return client.consumers.get(stream, name)
+  }
+}
+
+export interface StreamContents {
+  /** Messages with events that wait, and those events. */
+  readonly messages: number
+  readonly events: number
+  /** When the oldest of them was kept, in milliseconds since 1970. */
+  readonly oldest: number | undefined
+  /** Events that the database refused. */
+  readonly setAside: number
+  /** Of the whole stream. */
+  readonly bytes: number
+}
+
+/** What lies in a stream: the subjects tell how many events are in their messages. */
+export async function contentsOf(manager: JetStreamManager, stream: string): Promise<StreamContents> {
+  const { state } = await manager.streams.info(stream, { subjects_filter: subjectsOf(stream).events('*') })
+  let [events, messages] = [0, 0]
+  for (const [subject, count] of Object.entries(state.subjects ?? {})) {
+    messages += count
+    events += count * Number(subject.slice(subject.lastIndexOf('.') + 1))
+  }
+  const setAside = state.messages - messages
+  let oldest: number | undefined
+  if (messages > 0) {
+    const first = setAside === 0 ? undefined : await firstEvent(manager, stream, state.first_seq)
+    oldest = first ?? Date.parse(state.first_ts)
+  }
+  return { messages, events, oldest, setAside, bytes: state.bytes }
+}
+
+/** Where messages that were set aside lie before it. */
+async function firstEvent(
+  manager: JetStreamManager,
+  stream: string,
+  seq: number,
+): Promise<number | undefined> {
+  const next = { seq, next_by_subj: subjectsOf(stream).events('*') }
+  return (await manager.streams.getMessage(stream, next))?.time.getTime()
+}

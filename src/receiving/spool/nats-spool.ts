@@ -1,0 +1,237 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { JsMsg } from '@nats-io/jetstream'
+import type { MsgHdrs } from '@nats-io/transport-node'
+import { Problem } from '../../errors.ts'
+import type { NatsSpoolSettings } from '../../config/spool-url.ts'
+import { StorageUnavailable } from '../../storage/unavailable.ts'
+import type { Log } from '../../telemetry/log.ts'
+import type { IncomingEvent } from '../incoming.ts'
+import { decodeBatch, encodeBatch } from '../sqlite/batch-message.ts'
+import { answerWithin, contentsOf, isMissing, openNatsLink, subjectsOf, type NatsLink } from './nats-link.ts'
+import { EventTooLarge, type Portion, type Spool, type SpoolState } from './spool.ts'
+
+/** Events, and about as many bytes, of one message; a larger event has one of its own. */
+const [mostEvents, mostBytes] = [100, 256 * 1024]
+/** Bytes of a message that are not the event's: its headers, and what the codec adds. */
+export const aroundAnEvent = 1_024
+/** Messages, and about as many bytes, that are read at once. */
+const [mostMessages, readAtOnce] = [256, 8 * 1024 * 1024]
+/**
+ * Milliseconds that a message may take to be kept, that one try of it may, and between two: while the servers choose a new leader, which takes
+ * some seconds, tries are lost. Senders give up after 10 s.
+ */
+const [keptWithin, triedFor, pauseBetweenTries] = [7_000, 2_000, 200]
+/** Milliseconds that what is known of the stream is told again. */
+const stateFor = 1_000
+/** Milliseconds until a message is read again that this version cannot read. */
+const unreadableFor = 60_000
+/** https://github.com/nats-io/nats-server/blob/main/server/errors.json: maximum bytes, messages or storage exceeded. */
+const fullCodes = new Set([10_023, 10_028, 10_047, 10_077])
+
+interface Known extends SpoolState {
+  readonly messages: number
+  readonly bytes: number
+}
+
+/** A spool in a stream of NATS JetStream, shared by all processes with the same setting. */
+export class NatsSpool implements Spool {
+  readonly #settings: NatsSpoolSettings
+  readonly #log: Log
+  #link: Promise<NatsLink> | undefined
+  #state: { at: number; known: Known } | undefined
+  #changes = 0
+  #closed = false
+
+  constructor(settings: NatsSpoolSettings, log: Log) {
+    this.#settings = settings
+    this.#log = log
+  }
+
+  /**
+   * Connects, and resolves with the bytes that a message may have.
+   * @throws NatsMisconfigured, or what made it fail this time: it is tried again at the next use.
+   */
+  async connect(): Promise<number> {
+    const { connection } = await (this.#link ??= this.#open())
+    return connection.info?.max_payload ?? 0
+  }
+
+  async append(events: readonly IncomingEvent[]): Promise<void> {
+    await this.#use(async (link) => {
+      const most = (link.connection.info?.max_payload ?? 0) - aroundAnEvent
+      const messages = [...messagesOf(events, Math.min(most, mostBytes))].map((part) => ({
+        subject: subjectsOf(this.#settings.stream).events(part.length),
+        data: encodeBatch(part),
+      }))
+      if (messages.some(({ data }) => data.length > most)) throw new EventTooLarge(most)
+      await Promise.all(messages.map(({ subject, data }) => publish(link, subject, data)))
+    })
+    this.#forgetState()
+  }
+
+  async read(limit: number): Promise<Portion> {
+    this.#forgetState()
+    const { events, messages, bytes } = await this.#known()
+    if (messages === 0) return nothing
+    // As many as hold so many events and bytes, if all messages are alike.
+    const share = Math.min(limit / events, readAtOnce / Math.max(1, bytes))
+    const count = Math.min(messages, mostMessages, Math.max(1, Math.floor(share * messages)))
+    const found = await this.#use(({ consumer }) => fetch(consumer, count))
+    const readable = found.flatMap((message) => this.#readable(message))
+    return {
+      events: readable.flatMap(({ events }) => events),
+      remove: () =>
+        this.#use(async () => {
+          const answers = readable.map(({ message }) => message.ackAck({ timeout: answerWithin }))
+          await Promise.all(answers)
+          this.#forgetState()
+        }),
+      release: () =>
+        this.#use(async () => {
+          for (const { message } of readable) message.nak()
+        }),
+    }
+  }
+
+  async setAside(event: IncomingEvent, reason: string): Promise<void> {
+    const { headers } = await import('@nats-io/transport-node')
+    const why = headers()
+    why.set('Postern-Reason', reason.replaceAll(/\s+/g, ' ').slice(0, 500))
+    const { aside } = subjectsOf(this.#settings.stream)
+    await this.#use((link) => publish(link, aside, encodeBatch([event]), why))
+  }
+
+  state(): Promise<SpoolState> {
+    return this.#known()
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    const link = await this.#link?.catch(() => undefined)
+    await link?.connection.close()
+  }
+
+  async #known(): Promise<Known> {
+    const now = performance.now()
+    if (this.#state && now - this.#state.at < stateFor) return this.#state.known
+    const changes = this.#changes
+    const { stream, maxBytes } = this.#settings
+    const known = await this.#use(async ({ manager }) => {
+      const { messages, events, bytes, oldest } = await contentsOf(manager, stream)
+      return { messages, events, bytes, oldest, full: bytes + mostBytes > maxBytes }
+    })
+    if (changes === this.#changes) this.#state = { at: now, known }
+    return known
+  }
+
+  /** What is known is from before a change. */
+  #forgetState(): void {
+    this.#changes += 1
+    this.#state = undefined
+  }
+
+  #readable(message: JsMsg): { message: JsMsg; events: IncomingEvent[] }[] {
+    try {
+      return [{ message, events: decodeBatch(message.data) }]
+    } catch (error) {
+      this.#log.error(
+        { err: error, sequence: message.seq },
+        'a message of the spool cannot be read by this version',
+      )
+      message.nak(unreadableFor)
+      return []
+    }
+  }
+
+  /** Does something over the connection, which is made anew when there is none. */
+  async #use<T>(work: (link: NatsLink) => Promise<T>): Promise<T> {
+    if (this.#closed) throw new StorageUnavailable(new Error('the spool is closed'))
+    const link = (this.#link ??= this.#open())
+    try {
+      return await work(await link)
+    } catch (error) {
+      // The stream was deleted: the next use makes it anew.
+      if (isMissing(error) && this.#link === link) {
+        this.#link = undefined
+        void (await link).connection.close()
+      }
+      throw await translate(error)
+    }
+  }
+
+  async #open(): Promise<NatsLink> {
+    try {
+      const link = await openNatsLink(this.#settings)
+      void link.connection.closed().then(() => (this.#link = undefined))
+      return link
+    } catch (error) {
+      this.#link = undefined
+      throw error
+    }
+  }
+}
+
+const nothing: Portion = {
+  events: [],
+  remove: () => Promise.resolve(),
+  release: () => Promise.resolve(),
+}
+
+function* messagesOf(events: readonly IncomingEvent[], most: number): Generator<readonly IncomingEvent[]> {
+  let part: IncomingEvent[] = []
+  let bytes = 0
+  for (const event of events) {
+    const size = event.payload.length + event.headers.length + aroundAnEvent
+    if (part.length > 0 && (part.length === mostEvents || bytes + size > most)) {
+      yield part
+      part = []
+      bytes = 0
+    }
+    part.push(event)
+    bytes += size
+  }
+  if (part.length > 0) yield part
+}
+
+/** Resolves once most of the servers have the message on their disks. By its id it is kept once, however often it is tried. */
+async function publish(
+  { client, connection }: NatsLink,
+  subject: string,
+  data: Uint8Array,
+  headers?: MsgHdrs,
+): Promise<void> {
+  const until = performance.now() + keptWithin
+  const options = { msgID: randomUUID(), timeout: triedFor, ...(headers && { headers }) }
+  for (;;) {
+    try {
+      await client.publish(subject, data, options)
+      return
+    } catch (error) {
+      if (connection.isClosed() || performance.now() + triedFor > until || !(await mayPass(error)))
+        throw error
+      await sleep(pauseBetweenTries)
+    }
+  }
+}
+
+/** Whether a publication may succeed at once when it is tried again. */
+async function mayPass(error: unknown): Promise<boolean> {
+  const { JetStreamApiError } = await import('@nats-io/jetstream')
+  return !(error instanceof JetStreamApiError)
+}
+
+async function fetch(consumer: NatsLink['consumer'], count: number): Promise<JsMsg[]> {
+  const found: JsMsg[] = []
+  for await (const message of await consumer.fetch({ max_messages: count, expires: 1_000 }))
+    found.push(message)
+  return found
+}
+
+async function translate(error: unknown): Promise<unknown> {
+  const { JetStreamApiError } = await import('@nats-io/jetstream')
+  if (error instanceof EventTooLarge) return error
+  if (error instanceof JetStreamApiError && fullCodes.has(error.apiError().err_code))
+    return new Problem('overloaded', { retryAfter: 1 })
+  return new StorageUnavailable(error)
+}

@@ -1,0 +1,59 @@
+import { ConfigurationError } from '../../config/environment.ts'
+import type { NatsSpoolSettings, SpoolSettings } from '../../config/spool-url.ts'
+import { FileInUse } from '../../storage/sqlite/owner.ts'
+import { StorageUnavailable } from '../../storage/unavailable.ts'
+import type { Log } from '../../telemetry/log.ts'
+import { openAbandoned, openFileSpool } from './file-spool.ts'
+import { NatsMisconfigured } from './nats-link.ts'
+import { aroundAnEvent, NatsSpool } from './nats-spool.ts'
+import type { Spool } from './spool.ts'
+
+export interface OpenSpool {
+  readonly spool: Spool
+  /** Opens what a process left behind that has not come back, if there is something. */
+  readonly openAbandoned?: () => Promise<Spool | undefined>
+}
+
+export interface SpoolParts {
+  log: Log
+  /** The largest body of a webhook, in bytes. */
+  bodyLimit: number
+}
+
+/**
+ * Opens what `SPOOL_URL` names. Servers of NATS that do not answer now are tried again when they are needed.
+ * @throws ConfigurationError when it cannot be used.
+ */
+export async function openSpool(settings: SpoolSettings, parts: SpoolParts): Promise<OpenSpool> {
+  try {
+    if (settings.kind === 'nats') return { spool: await openNatsSpool(settings, parts) }
+    return { spool: await openFileSpool(settings), openAbandoned: () => openAbandoned(settings) }
+  } catch (error) {
+    if (error instanceof FileInUse || error instanceof NatsMisconfigured)
+      throw new ConfigurationError([`SPOOL_URL cannot be used: ${error.message}`])
+    if (!(error instanceof StorageUnavailable)) throw error
+    const { cause } = error
+    throw new ConfigurationError([
+      `SPOOL_URL cannot be used: ${cause instanceof Error ? cause.message : String(cause)}`,
+    ])
+  }
+}
+
+async function openNatsSpool(settings: NatsSpoolSettings, { log, bodyLimit }: SpoolParts): Promise<Spool> {
+  const spool = new NatsSpool(settings, log)
+  try {
+    const maxPayload = await spool.connect()
+    if (maxPayload < bodyLimit + aroundAnEvent)
+      log.warn(
+        { maxPayload, bodyLimit },
+        'larger webhooks than the max_payload of NATS cannot be spooled: raise it, or lower WEBHOOK_BODY_LIMIT',
+      )
+  } catch (error) {
+    if (error instanceof NatsMisconfigured) {
+      await spool.close()
+      throw error
+    }
+    log.warn({ err: error }, 'the spool does not answer yet: it is tried again when it is needed')
+  }
+  return spool
+}

@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import type { IncomingEvent } from '../incoming.ts'
+import { SpoolFile } from './spool-file.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'postern-spool-file-'))
+after(() => rmSync(folder, { recursive: true, force: true }))
+
+const events = (from: number, count: number, bytes = 10): IncomingEvent[] =>
+  Array.from({ length: count }, (_, index) => ({
+    source: 'shop',
+    eventId: `evt_${from + index}`,
+    type: 'order.paid',
+    contentType: 'application/json',
+    headers: '{}',
+    payload: new Uint8Array(bytes).fill(7),
+    receivedAt: 1_700_000_000_000 + from + index,
+    dueAt: 1_700_000_000_000,
+    status: 'pending',
+    orderKey: null,
+  }))
+
+test('what was added is there after a new start, counted, and in its order', () => {
+  const file = join(folder, 'order.db')
+  const first = new SpoolFile(file)
+  first.add(events(0, 30))
+  first.forget(first.oldest(10))
+  first.close()
+  const second = new SpoolFile(file)
+  assert.equal(second.count, 20)
+  assert.equal(second.oldestReceivedAt, 1_700_000_000_010)
+  second.add(events(30, 5))
+  assert.deepEqual(
+    second.oldest(100).map(({ eventId }) => eventId),
+    Array.from({ length: 25 }, (_, index) => `evt_${10 + index}`),
+  )
+  second.forget(second.oldest(100))
+  assert.equal(second.count, 0)
+  assert.equal(second.oldestReceivedAt, undefined)
+  second.close()
+})
+
+test('a full spool refuses, and takes events again when others have left', () => {
+  const spool = new SpoolFile(join(folder, 'full.db'), { maxBytes: 1024 * 1024 })
+  let added = 0
+  assert.throws(
+    () => {
+      for (; added < 200; added += 10) spool.add(events(added, 10, 20_000))
+    },
+    { name: 'Problem', code: 'overloaded' },
+  )
+  assert.ok(added > 20 && added < 80)
+  assert.ok(spool.full)
+  assert.equal(spool.count, added)
+  spool.forget(spool.oldest(20))
+  assert.ok(!spool.full)
+  spool.add(events(500, 10))
+  spool.close()
+})
+
+test('large events are read a few at a time, each at least alone', () => {
+  const spool = new SpoolFile(join(folder, 'large.db'))
+  spool.add(events(0, 4, 3 * 1024 * 1024))
+  spool.add(events(4, 1, 20 * 1024 * 1024))
+  for (const expected of [2, 2, 1]) {
+    const read = spool.oldest(500)
+    assert.equal(read.length, expected)
+    spool.forget(read)
+  }
+  spool.close()
+})
+
+test('an empty spool gives the disk back what it held', () => {
+  const file = join(folder, 'shrink.db')
+  const spool = new SpoolFile(file)
+  spool.add(events(0, 100, 20_000))
+  spool.shrink()
+  assert.ok(statSync(`${file}-wal`).size > 1_000_000, 'it does nothing while something lies in it')
+  spool.forget(spool.oldest(100))
+  spool.shrink()
+  assert.ok(statSync(file).size < 65_536)
+  assert.equal(statSync(`${file}-wal`).size, 0)
+  spool.close()
+})

@@ -1,0 +1,144 @@
+import type { Clock } from '../clock.ts'
+import type { Database } from '../storage/database.ts'
+import { StorageUnavailable } from '../storage/unavailable.ts'
+import type { Log } from '../telemetry/log.ts'
+import { giveBack, giveBackClaim, type Held } from './failures.ts'
+import type { Kind } from './store.ts'
+
+/**
+ * Milliseconds from a claim whose answer was lost until its statement cannot take effect any more: the server drops a connection
+ * that is silent for eight seconds, and cancels a statement after ten.
+ */
+const claimLandsWithin = 30_000
+/** Milliseconds until the same claim is looked for again, at first: doubled by each look. */
+const firstPause = 1_000
+
+/** A claim whose statement may have taken effect, or may do so yet. No handler of it was begun. */
+interface LostClaim {
+  readonly claim: string
+  readonly kinds: readonly Kind[]
+  /** The latest time by which what it took was due. */
+  readonly dueBy: number
+  readonly landedBy: number
+  nextAt: number
+  pause: number
+}
+
+interface Unreturned {
+  readonly held: Held
+  /** When the lease has ended, and others take the event anyway. */
+  readonly leaseEnds: number
+}
+
+interface Unrecorded {
+  readonly record: () => Promise<void>
+  readonly leaseEnds: number
+}
+
+export interface UnsettledParts {
+  database: Database
+  clock: Clock
+  log: Log
+}
+
+/**
+ * What this process still holds in the inbox though it does not work on it, because the database was away when it would have
+ * said so. It is settled by the first statements that succeed; without it, the events would wait until their leases end.
+ * Everything is bound to the claim: an event that somebody else has claimed by then is left alone.
+ */
+export class Unsettled {
+  readonly #parts: UnsettledParts
+  #claims: LostClaim[] = []
+  #unreturned: Unreturned[] = []
+  #unrecorded: Unrecorded[] = []
+
+  constructor(parts: UnsettledParts) {
+    this.#parts = parts
+  }
+
+  /** Whether events may still be held by claims of this process. */
+  get any(): boolean {
+    return this.#claims.length + this.#unreturned.length + this.#unrecorded.length > 0
+  }
+
+  /** The answer to a claim did not come. */
+  claimLost(claim: string, kinds: readonly Kind[], dueBy: number): void {
+    const now = this.#parts.clock.now()
+    const times = { dueBy, landedBy: now + claimLandsWithin, nextAt: now, pause: firstPause }
+    this.#claims.push({ claim, kinds: kinds.map(({ source, type }) => ({ source, type })), ...times })
+  }
+
+  /** An event that is to be given back. */
+  toReturn({ event, claim }: Held, leaseEnds: number): void {
+    this.#unreturned.push({ held: { event, claim }, leaseEnds })
+  }
+
+  /** The failure of an attempt that is to be written down. */
+  toRecord(record: () => Promise<void>, leaseEnds: number): void {
+    this.#unrecorded.push({ record, leaseEnds })
+  }
+
+  /**
+   * Settles what can be settled now; not to be called again before it has ended.
+   * @throws StorageUnavailable; everything that was not settled is kept for the next call.
+   */
+  async settle(): Promise<void> {
+    if (!this.any) return
+    await this.#return()
+    await this.#record()
+    await this.#returnClaims()
+  }
+
+  async #return(): Promise<void> {
+    if (this.#unreturned.length === 0) return
+    const { database, clock } = this.#parts
+    const now = clock.now()
+    const all = this.#unreturned.filter(({ leaseEnds }) => leaseEnds > now)
+    this.#unreturned = []
+    try {
+      const held = all.map((one) => one.held)
+      await giveBack(database, held, now)
+    } catch (error) {
+      this.#unreturned.push(...all)
+      throw error
+    }
+  }
+
+  async #record(): Promise<void> {
+    const { clock, log } = this.#parts
+    const all = this.#unrecorded.filter(({ leaseEnds }) => leaseEnds > clock.now())
+    this.#unrecorded = []
+    for (const [index, one] of all.entries()) {
+      try {
+        await one.record()
+      } catch (error) {
+        if (error instanceof StorageUnavailable) {
+          this.#unrecorded.push(...all.slice(index))
+          throw error
+        }
+        this.#unrecorded.push(one)
+        log.error({ err: error }, 'a failed attempt could not be recorded; trying again')
+      }
+    }
+  }
+
+  async #returnClaims(): Promise<void> {
+    const { database, clock, log } = this.#parts
+    const over = new Set<LostClaim>()
+    for (const lost of this.#claims) {
+      const now = clock.now()
+      if (lost.nextAt > now) continue
+      lost.nextAt = now + lost.pause
+      try {
+        const events = await giveBackClaim(database, lost)
+        if (events > 0) log.info({ events }, 'a claim whose answer was lost was given back')
+        lost.pause *= 2
+        if (now >= lost.landedBy) over.add(lost)
+      } catch (error) {
+        // It is no reason to claim nothing else.
+        log.warn({ err: error }, 'a claim whose answer was lost could not be looked for; trying again')
+      }
+    }
+    this.#claims = this.#claims.filter((lost) => !over.has(lost))
+  }
+}

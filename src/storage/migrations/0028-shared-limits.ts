@@ -1,0 +1,147 @@
+import type { Migration } from '../migrate.ts'
+
+/**
+ * What limits all processes of a service together (docs/adr/0034): the slots of handlers that declare a concurrency, the rate of
+ * sources that declare one, and calls in a minute. Each is taken by a function, which reads after it has its lock: it sees what
+ * the process before it wrote, and a caller that stops holds no lock. On SQLite one process has the file, and counts by itself.
+ */
+export const sharedLimits: Migration = {
+  number: 28,
+  name: 'shared-limits',
+  breaking: false,
+  sqlite: `
+    create table handler_slots (
+      handler text not null, claimer integer not null, held integer not null, wanted integer not null, until integer not null,
+      primary key (handler, claimer)
+    ) strict, without rowid;
+    create table source_rates (source text primary key, at real not null, until real not null) strict, without rowid;
+    create table call_counts (
+      key text primary key, minute integer not null, calls integer not null, before integer not null
+    ) strict, without rowid;
+  `,
+  postgres: `
+    create table handler_slots (
+      handler text collate "C" not null, claimer integer not null, held integer not null, wanted integer not null,
+      until bigint not null, primary key (handler, claimer)
+    );
+    -- For each handler: the process ('me', a claimer) keeps 'keeps' slots and wants 'wants' of them. 'share' is what it may use
+    -- from now on: less than it holds while another process waits for slots.
+    create function share_handler_slots(
+      me integer, handlers text[], most integer[], keeps integer[], wants integer[], untils bigint[], moment bigint
+    ) returns table (handler text, held integer, share integer, freed boolean) language plpgsql as $$
+    #variable_conflict use_column
+    declare
+      asked record;
+      mine integer;
+      others integer;
+      rivals integer;
+      starving boolean;
+    begin
+      perform pg_advisory_xact_lock(7226, 4);
+      delete from handler_slots slot where until <= moment
+        or not exists (select from inbox_claimers where id = slot.claimer);
+      if not exists (select from inbox_claimers where id = me) then
+        return;
+      end if;
+      for asked in
+        select * from unnest(handlers, most, keeps, wants, untils) as t (handler, most, keeps, wants, until)
+      loop
+        handler := asked.handler;
+        select coalesce(sum(slot.held) filter (where slot.claimer <> me), 0), count(*) filter (where slot.claimer <> me),
+            coalesce(bool_or(slot.wanted > slot.held) filter (where slot.claimer <> me), false),
+            coalesce(sum(slot.held) filter (where slot.claimer = me), 0)
+          into others, rivals, starving, mine
+          from handler_slots slot where slot.handler = asked.handler;
+        share := case when starving then (asked.most + rivals) / (rivals + 1) else asked.most end;
+        held := greatest(asked.keeps, least(asked.wants, share, asked.most - others));
+        freed := starving and held < mine;
+        if held = 0 and asked.wants = 0 then
+          delete from handler_slots slot where slot.handler = asked.handler and slot.claimer = me;
+        else
+          insert into handler_slots as slot (handler, claimer, held, wanted, until)
+            values (asked.handler, me, held, asked.wants, asked.until)
+            on conflict (handler, claimer) do update
+            set held = excluded.held, wanted = excluded.wanted, until = excluded.until;
+        end if;
+        return next;
+      end loop;
+    end $$;
+
+    create table source_rates (source text collate "C" primary key, at double precision not null, until double precision not null);
+    -- Takes up to 'wanted' events of a source's rate, each of which costs 'cost' milliseconds, while no more than 'credit' is owed.
+    -- The time is that of the process whose clock is ahead; one that is ahead by more than ten seconds was set back meanwhile.
+    create function take_source_rate(
+      of_source text, wanted integer, cost double precision, credit double precision, moment double precision
+    ) returns table (granted integer, owed double precision) language plpgsql as $$
+    #variable_conflict use_column
+    declare
+      rate source_rates;
+      present double precision := moment;
+    begin
+      perform set_config('synchronous_commit', 'off', true);
+      select * into rate from source_rates where source = of_source for update;
+      if not found then
+        insert into source_rates values (of_source, moment, moment) on conflict do nothing;
+        select * into rate from source_rates where source = of_source for update;
+      end if;
+      if rate.at <= moment + 10000 then
+        present := greatest(moment, rate.at);
+      end if;
+      owed := least(credit, greatest(0, rate.until - present));
+      granted := least(wanted, floor((credit - owed) / cost + 1e-6)::integer);
+      if granted > 0 then
+        owed := owed + granted * cost;
+        update source_rates set at = present, until = present + owed where source = of_source;
+      end if;
+      return next;
+    end $$;
+
+    create table call_counts (
+      key text collate "C" primary key, minute bigint not null, calls integer not null, before integer not null
+    );
+    create index call_counts_by_minute on call_counts (minute);
+    -- Counts up to 'wanted' calls of each key, as many as 'most' in a minute allow, in the minute of the process whose clock is ahead; one
+    -- that is ahead by more than five minutes was set back meanwhile. Keys are locked in their order, so that callers never deadlock.
+    create function count_calls(keys text[], wanted integer[], most integer[], moment bigint)
+    returns table (place bigint, granted integer, calls integer, before integer, passed double precision) language plpgsql as $$
+    #variable_conflict use_column
+    declare
+      asked record;
+      kept call_counts;
+      this bigint;
+      calls_now integer;
+      before_now integer;
+    begin
+      perform set_config('synchronous_commit', 'off', true);
+      for asked in
+        select * from unnest(keys, wanted, most) with ordinality as t (key, wanted, most, place) order by key collate "C", place
+      loop
+        place := asked.place;
+        this := moment / 60000;
+        passed := (moment % 60000) / 60000.0;
+        select * into kept from call_counts where key = asked.key for update;
+        if not found then
+          insert into call_counts values (asked.key, this, 0, 0) on conflict do nothing;
+          select * into kept from call_counts where key = asked.key for update;
+        end if;
+        if kept.minute > this and kept.minute <= this + 5 then
+          this := kept.minute;
+          passed := 0;
+        end if;
+        calls_now := case when kept.minute = this then kept.calls else 0 end;
+        before_now := case when kept.minute = this then kept.before when kept.minute = this - 1 then kept.calls else 0 end;
+        granted := greatest(0, least(asked.wanted, floor(asked.most - before_now * (1 - passed) - calls_now)::integer));
+        if granted > 0 then
+          calls_now := calls_now + granted;
+          update call_counts set minute = this, calls = calls_now, before = before_now where key = asked.key;
+        end if;
+        calls := calls_now;
+        before := before_now;
+        return next;
+      end loop;
+      delete from call_counts where key in (
+        select key from call_counts where minute < moment / 60000 - 1 order by minute limit 200 for update skip locked
+      );
+    end $$;
+  `,
+}

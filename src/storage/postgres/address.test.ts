@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { describeAddress, describeHost, parseAddress } from './address.ts'
+
+const hostsOf = (url: string): string[] =>
+  parseAddress(url).hosts.map((host) =>
+    host.address === undefined || host.address === host.name
+      ? describeHost(host)
+      : `${describeHost(host)} at ${host.address}`,
+  )
+
+test('hosts are named as libpq takes them', () => {
+  for (const [url, hosts] of [
+    ['postgres://h1:5432,h2:5433/db', ['h1:5432', 'h2:5433']],
+    ['postgresql://u:p@h1,h2,h3:6000/db', ['h1:5432', 'h2:5432', 'h3:6000']],
+    ['postgres:///db?host=a,b&port=5432,5433', ['a:5432', 'b:5433']],
+    ['postgres://u@/db?host=a,b&port=6000', ['a:6000', 'b:6000']],
+    ['postgres://u@gone:1/db?host=a&port=6000', ['a:6000']],
+    ['postgres://[::1]:5433,[fe80::1]/db', ['[::1]:5433', '[fe80::1]:5432']],
+    ['postgres://u@/db?host=/var/run/postgresql', ['/var/run/postgresql/.s.PGSQL.5432']],
+    ['postgres://u@%2Fvar%2Frun:5433/db', ['/var/run/.s.PGSQL.5433']],
+    ['postgres://u@db.example/x?hostaddr=10.0.0.1', ['db.example:5432 at 10.0.0.1']],
+    ['postgres://u@/x?hostaddr=10.0.0.1,::1', ['10.0.0.1:5432', '[::1]:5432']],
+    ['postgres://', ['localhost:5432']],
+    ['postgres:///db', ['localhost:5432']],
+    ['postgres://user:with@sign@h/db', ['h:5432']],
+  ] as const)
+    assert.deepEqual(hostsOf(url), hosts, url)
+})
+
+test('what the driver is to read is handed on for each host', () => {
+  const address = parseAddress(
+    'postgres://us%40er:p%2Fw@a:1,[::1]/some%20db?sslmode=require&target_session_attrs=standby&keepalives=1&ssl=false&connect_timeout=2',
+  )
+  assert.deepEqual(
+    address.hosts.map((host) => address.urlOf(host)),
+    [
+      'postgres://us%40er:p%2Fw@a:1/some%20db?sslmode=require&ssl=0',
+      'postgres://us%40er:p%2Fw@[::1]/some%20db?sslmode=require&ssl=0',
+    ],
+  )
+  assert.equal(address.attributes, 'standby')
+  assert.equal(address.connectWithin, 2_000)
+  assert.equal(parseAddress('postgres://a/db?connect_timeout=3600').connectWithin, 30_000)
+  assert.equal(parseAddress('postgres://a/db?connect_timeout=0').connectWithin, undefined)
+  assert.equal(
+    parseAddress('postgres://a/?dbname=other').urlOf({ name: 'a', port: 1 }),
+    'postgres://a:1/other',
+  )
+})
+
+test('what cannot be read is refused in words that hold nothing of it', () => {
+  const reserved = /reserved characters in the user or the password are to be percent-encoded/
+  for (const [url, problem] of [
+    ['postgres://u:hush@h1,h2/db?target_session_attrs=writable', /target_session_attrs is to be one of any,/],
+    ['postgres://u:hush@h1/db?target_session_attr=any', /the parameter target_session_attr is not known/],
+    ['postgres://u:hush@h/db?passfile=x', /the parameter passfile is not supported/],
+    ['postgres://u:hush@h/db?connect_timeout=soon', /connect_timeout is to be a whole number/],
+    ['postgres://u:hush@h/db?sslmode=maybe', /sslmode is to be one of disable,/],
+    ['postgres://u:hush@h1:1,h2:2/db?host=a,b,c', /2 ports do not fit 3 hosts/],
+    ['postgres://u:hush@h1,h2/db?port=1,2,3', /3 ports do not fit 2 hosts/],
+    ['postgres://u:hush@h1,/db', /a host is empty/],
+    ['postgres://u:hush@h:70000/db', /a port is no number from 1 to 65535/],
+    ['postgres://u:hush@/db?host=a,b&hostaddr=10.0.0.1', /1 addresses in hostaddr do not fit 2 hosts/],
+    ['postgres://u:hush@a/db?hostaddr=b', /hostaddr is to hold IP addresses/],
+    ['postgres://u:hu/sh@h/db', /a port is no number|reserved/],
+    ['postgres://u:7/hush@h/db', reserved],
+    ['postgres://u:hush#1@h/db', reserved],
+    ['postgres://u:7?hush=1@h/db', /reserved characters such as \? and @/],
+    ['postgres://u:%hush@h/db', /the user or the password is not percent-encoded as it should be/],
+    ['postgres://u:hush@[::1/db', /a host is not readable/],
+    [`postgres://u:hush@${'h,'.repeat(40)}h/db`, /more than 32 hosts/],
+  ] as const)
+    assert.throws(
+      () => parseAddress(url),
+      (error: Error) => {
+        assert.match(error.message, problem, url)
+        assert.doesNotMatch(error.message, /hush/, url)
+        assert.equal(error.constructor, Error)
+        return true
+      },
+      url,
+    )
+})
+
+test('an address is shown without user, password and most parameters', () => {
+  for (const [url, shown] of [
+    ['postgres://u:hush@h1:5432,h2:5433/db', 'postgres://[redacted]@h1,h2:5433/db'],
+    [
+      'postgres://u@/db?host=a,b&password=hush&target_session_attrs=primary&application_name=x',
+      'postgres://[redacted]@a,b/db?target_session_attrs=primary',
+    ],
+    ['postgres://h/db', 'postgres://h/db'],
+    ['postgres://u:hush/x@h/db', 'postgres://[redacted]'],
+  ] as const)
+    assert.equal(describeAddress(url), shown)
+})

@@ -1,0 +1,142 @@
+import { isIP } from 'node:net'
+import { readParameters, type SessionAttributes, type UrlParameters } from './url-parameters.ts'
+
+/** One of the servers that an address names. */
+export interface Host {
+  /** A name, an IP address, the folder of a Unix socket, or empty for the driver's default (PGHOST, or localhost). */
+  readonly name: string
+  /** An IP address to connect to, in place of those that the name resolves to; certificates are checked for the name. */
+  readonly address?: string
+  readonly port: number
+}
+
+/** What a `postgres://` URL says. */
+export interface PostgresAddress {
+  /** At least one, in the order of preference. */
+  readonly hosts: readonly Host[]
+  /** `undefined` where nothing is said. */
+  readonly attributes: SessionAttributes | undefined
+  /** Whether a new connection takes the hosts in an order of chance. */
+  readonly shuffled: boolean
+  /** Milliseconds that one server may take for a connection; `undefined` where nothing is said. */
+  readonly connectWithin: number | undefined
+  /** Whether a server that does not bind the sign-in to the TLS connection is refused. */
+  readonly channelBinding: boolean
+  /** The name of the database; empty for the driver's default, the user's name. */
+  readonly database: string
+  /** What the driver reads, with one of the hosts. */
+  urlOf(host: Host): string
+}
+
+/** Seconds that one server may be given for a connection at most: work waits for it. */
+const longestConnect = 30
+const most = 32
+const shape = 'expected postgres://user:password@host:port/database?parameter=value'
+
+/**
+ * Reads an address as libpq does: several hosts in the URL or in `host`, `hostaddr` and `port`, IPv6 addresses in
+ * brackets, the folder of a Unix socket as `host=/folder` or percent-encoded in the place of the host.
+ * https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING-URIS
+ * @throws Error whose message holds nothing of the address but names of parameters
+ */
+export function parseAddress(url: string): PostgresAddress {
+  const parts = /^postgres(?:ql)?:\/\/(?:([^/?#]*)@)?([^/?#@]*)(?:\/([^?#]*))?(?:\?([^#]*))?$/s.exec(url)
+  const [, credentials, authority = '', path = '', query = ''] = parts ?? []
+  // Behind a password with a slash everything looks like the name of a database.
+  if (!parts || path.includes('@'))
+    throw new Error(`${shape}; reserved characters in the user or the password are to be percent-encoded`)
+  const parameters = readParameters(query)
+  const hosts = readHosts(authority, parameters)
+  for (const text of credentials?.split(':') ?? []) decode(text, 'the user or the password')
+  const database = parameters.own.get('dbname') ?? decode(path, 'the name of the database')
+  const seconds = Number(parameters.own.get('connect_timeout') ?? 0)
+  const search = parameters.passedOn.toString()
+  return {
+    hosts,
+    attributes: parameters.own.get('target_session_attrs') as SessionAttributes | undefined,
+    shuffled: parameters.own.get('load_balance_hosts') === 'random',
+    connectWithin: seconds === 0 ? undefined : Math.min(seconds, longestConnect) * 1_000,
+    channelBinding: parameters.own.get('channel_binding') === 'require',
+    database,
+    urlOf: (host) =>
+      `postgres://${credentials === undefined ? '' : `${credentials}@`}${inUrl(host)}` +
+      `/${encodeURIComponent(database)}${search === '' ? '' : `?${search}`}`,
+  }
+}
+
+/**
+ * Where the database is, without user, password and most parameters: for logs and messages. What cannot be read is not
+ * shown at all.
+ */
+export function describeAddress(url: string): string {
+  let address: PostgresAddress
+  try {
+    address = parseAddress(url)
+  } catch {
+    // The reader of the setting says what is wrong with it.
+    return 'postgres://[redacted]'
+  }
+  const { hosts, attributes, database } = address
+  const credentials = /^postgres(?:ql)?:\/\/[^/?#]*@/.test(url) ? '[redacted]@' : ''
+  const parameters = attributes === undefined ? '' : `?target_session_attrs=${attributes}`
+  return `postgres://${credentials}${hosts.map(inUrl).join(',')}/${database}${parameters}`
+}
+
+/** A server, for messages. */
+export function describeHost({ name, port }: Host): string {
+  if (name.startsWith('/')) return `${name}/.s.PGSQL.${port}`
+  return `${isIP(name) === 6 ? `[${name}]` : name || 'localhost'}:${port}`
+}
+
+function inUrl({ name, port }: Host): string {
+  if (name === '') return ''
+  const host = isIP(name) === 6 ? `[${name}]` : encodeURIComponent(name)
+  return port === defaultPort() ? host : `${host}:${port}`
+}
+
+function readHosts(authority: string, { own }: UrlParameters): Host[] {
+  const inAuthority = authority.split(',').map((item) => {
+    const [, bracketed, plain = '', port = ''] =
+      /^(?:\[([\da-f:.%]+)\]|([^:[\]]*))(?::([^:]*))?$/i.exec(item) ?? fail('a host is not readable')
+    return { name: bracketed ?? decode(plain, 'a host'), port }
+  })
+  const names = own.get('host')?.split(',') ?? inAuthority.map(({ name }) => name)
+  const addresses = own.get('hostaddr')?.split(',')
+  const count = Math.max(names.length, addresses?.length ?? 1)
+  const ports = own.get('port')?.split(',') ?? inAuthority.map(({ port }) => port)
+  if (count > most) fail(`more than ${most} hosts`)
+  if (addresses && addresses.length !== names.length && own.has('host'))
+    fail(`${addresses.length} addresses in hostaddr do not fit ${names.length} hosts`)
+  if (ports.length !== 1 && ports.length !== count) fail(`${ports.length} ports do not fit ${count} hosts`)
+  if (count > 1 && names.length === count && names.includes('')) fail('a host is empty')
+  return Array.from({ length: count }, (_, index) => {
+    const address = addresses?.[index]
+    if (address !== undefined && isIP(address) === 0) fail('hostaddr is to hold IP addresses')
+    const name = names[index] ?? ''
+    const port = readPort(ports[index] ?? ports[0]!)
+    return { name: name || (address ?? ''), port, ...(address !== undefined && { address }) }
+  })
+}
+
+function readPort(text: string): number {
+  if (text === '') return defaultPort()
+  const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN
+  return port >= 1 && port <= 65_535 ? port : fail('a port is no number from 1 to 65535')
+}
+
+function defaultPort(): number {
+  const port = Number(process.env['PGPORT'])
+  return Number.isInteger(port) && port > 0 ? port : 5432
+}
+
+function decode(text: string, what: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return fail(`${what} is not percent-encoded as it should be`)
+  }
+}
+
+function fail(what: string): never {
+  throw new Error(`${what}; ${shape}`)
+}

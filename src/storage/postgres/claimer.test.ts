@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { ClaimSession } from './claim-session.ts'
+import { Claimer } from './claimer.ts'
+
+test('a lock that comes for a number that was lost meanwhile is given up: its session lives on for others', async () => {
+  const timers: { delay: number; run: () => void }[] = []
+  /** Runs the timers of so many milliseconds. */
+  const pass = (most: number): void => {
+    const due = timers.filter(({ delay }) => delay <= most)
+    for (const timer of due) timers.splice(timers.indexOf(timer), 1)
+    for (const { run } of due) run()
+  }
+  const turn = () => new Promise((resolve) => setImmediate(resolve))
+  const enlisted: (number | undefined)[] = []
+  const unlocked: number[] = []
+  let answer: (() => void) | undefined
+  let breakSession: (() => void) | undefined
+  let lost = 0
+  const claimer = new Claimer({
+    clock: {
+      now: () => 0,
+      after(delay, run) {
+        const timer = { delay, run }
+        timers.push(timer)
+        return () => void timers.splice(timers.indexOf(timer), timers.includes(timer) ? 1 : 0)
+      },
+    },
+    elapsed: () => 0,
+    onError: () => undefined,
+    open: (onBroken) => {
+      breakSession = () => onBroken()
+      const session: Partial<ClaimSession> = {
+        enlist: (id) => {
+          enlisted.push(id)
+          if (id === undefined) return Promise.resolve({ id: enlisted.length, held: true })
+          return new Promise((resolve) => (answer = () => resolve({ id, held: true })))
+        },
+        findMissing: () => Promise.resolve([]),
+        unlock: async (id) => void unlocked.push(id),
+        end: () => Promise.resolve(),
+      }
+      return session as ClaimSession
+    },
+  })
+  await claimer.start({ lost: () => (lost += 1), freed: () => undefined })
+  assert.equal(claimer.id, 1)
+  breakSession!()
+  pass(100)
+  await turn()
+  assert.deepEqual(enlisted, [undefined, 1])
+  pass(2_000)
+  assert.equal(lost, 1)
+  answer!()
+  await turn()
+  assert.deepEqual(unlocked, [1])
+  pass(100)
+  await turn()
+  assert.equal(claimer.id, 3)
+  await claimer.close(false)
+})
+
+test('attempts to connect again that fail in the same way are told once', async () => {
+  let due: (() => void) | undefined
+  let working = true
+  let breakSession: (() => void) | undefined
+  const told: unknown[] = []
+  const claimer = new Claimer({
+    clock: {
+      now: () => 0,
+      after(delay, run) {
+        if (delay === 100) due = run
+        return () => undefined
+      },
+    },
+    elapsed: () => 0,
+    onError: (error) => told.push((error as Error).message),
+    open: (onBroken) => {
+      breakSession = () => onBroken(new Error('gone'))
+      const session: Partial<ClaimSession> = {
+        enlist: async () => {
+          if (!working) throw new Error('refused')
+          return { id: 1, held: true }
+        },
+        findMissing: () => Promise.resolve([]),
+        end: () => Promise.resolve(),
+      }
+      return session as ClaimSession
+    },
+  })
+  await claimer.start({ lost: () => undefined, freed: () => undefined })
+  for (let outage = 0; outage < 2; outage += 1) {
+    working = false
+    breakSession!()
+    for (let attempt = 0; attempt < 5; attempt += 1) {
+      due!()
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    working = true
+    due!()
+    await new Promise((resolve) => setImmediate(resolve))
+    assert.equal(claimer.id, 1)
+  }
+  assert.deepEqual(told, ['gone', 'refused', 'gone', 'refused'])
+  await claimer.close(false)
+})

@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ListenerLeases, Wait } from './listener-leases.ts'
+
+const lease = 2_000
+const end = (now: number): number => now + lease + 100
+
+test('who has begun a statement since the last look may trust what it keeps for a whole lease', () => {
+  const leases = new ListenerLeases(lease)
+  assert.deepEqual(leases.of([{ connection: 7, statement: 'a' }], 1_000), new Map([[7, end(1_000)]]))
+  assert.deepEqual(leases.of([{ connection: 7, statement: 'b' }], 2_000), new Map([[7, end(2_000)]]))
+})
+
+test('who has begun none is waited for until its lease is over, and then no more', () => {
+  const leases = new ListenerLeases(lease)
+  const listener = { connection: 7, statement: 'a' }
+  leases.of([listener], 1_000)
+  assert.deepEqual(leases.of([listener], 2_500), new Map([[7, end(1_000)]]))
+  assert.deepEqual(leases.of([listener], end(1_000)), new Map())
+  assert.deepEqual(leases.of([listener], 60_000), new Map())
+  assert.deepEqual(leases.of([{ ...listener, statement: 'b' }], 70_000), new Map([[7, end(70_000)]]))
+})
+
+test('what an older look tells is no reason to wait less', () => {
+  const leases = new ListenerLeases(lease)
+  leases.of([{ connection: 7, statement: 'a' }], 1_000)
+  leases.of([{ connection: 7, statement: 'b' }], 2_000)
+  // This answer was on its way for long.
+  assert.deepEqual(leases.of([{ connection: 7, statement: 'a' }], 4_000), new Map([[7, end(4_000)]]))
+  assert.deepEqual(leases.of([{ connection: 7, statement: 'b' }], 5_000), new Map([[7, end(5_000)]]))
+})
+
+test('whose statements cannot be seen is waited for each time', () => {
+  const leases = new ListenerLeases(lease)
+  for (const now of [1_000, 60_000])
+    assert.deepEqual(leases.of([{ connection: 7, statement: null }], now), new Map([[7, end(now)]]))
+})
+
+test('a wait ends when each has confirmed, or its lease has ended', async () => {
+  const now = performance.now()
+  const wait = new Wait(
+    new Map([
+      [1, now + 60_000],
+      [2, now + 50],
+    ]),
+  )
+  wait.confirmed(3)
+  wait.confirmed(1)
+  await wait.over
+  assert.ok(performance.now() >= now + 50)
+})

@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { parseAddress } from './address.ts'
+import { Locator, NoServer, type ServerState } from './locator.ts'
+import type { SessionAttributes } from './url-parameters.ts'
+
+const primary: ServerState = { recovering: false, readOnly: false }
+const standby: ServerState = { recovering: true, readOnly: true }
+const withoutWrites: ServerState = { recovering: false, readOnly: true }
+
+/** Servers by the port; `silent` never answers, and what is not named refuses. */
+function locate(
+  ports: readonly number[],
+  wanted: SessionAttributes,
+  servers: Readonly<Record<number, ServerState | 'silent'>>,
+) {
+  const asked: number[] = []
+  const stopped: number[] = []
+  const address = parseAddress(`postgres://${ports.map((port) => `127.0.0.1:${port}`).join(',')}/db`)
+  const locator = new Locator(
+    address,
+    wanted,
+    async ({ host: { port } }, signal) => {
+      asked.push(port)
+      const server = servers[port]
+      if (server === undefined) throw new Error('refused')
+      if (server !== 'silent') return server
+      return new Promise((_, reject) => {
+        signal.addEventListener('abort', () => {
+          stopped.push(port)
+          reject(new Error('stopped'))
+        })
+      })
+    },
+    60_000,
+  )
+  return { locator, asked, stopped, port: async () => (await locator.find()).place.host.port }
+}
+
+test('the first server that is what is wanted, in their order', async () => {
+  const servers = { 2: standby, 3: withoutWrites, 4: primary, 5: primary }
+  const found = async (wanted: SessionAttributes) => locate([1, 2, 3, 4, 5], wanted, servers).port()
+  assert.equal(await found('any'), 2)
+  assert.equal(await found('read-write'), 4)
+  assert.equal(await found('read-only'), 2)
+  assert.equal(await found('primary'), 3)
+  assert.equal(await found('standby'), 2)
+  assert.equal(await found('prefer-standby'), 2)
+  assert.equal(await locate([3, 4], 'prefer-standby', servers).port(), 3)
+})
+
+test('a server without an answer does not hold up the others, and is not waited for', async () => {
+  const { port, stopped } = locate([1, 2, 3], 'read-write', { 1: 'silent', 2: standby, 3: primary })
+  assert.equal(await port(), 3)
+  assert.deepEqual(stopped, [1])
+})
+
+test('a server is asked once for all who ask at once, and remembered until it is forgotten', async () => {
+  const servers: Record<number, ServerState> = { 1: primary, 2: standby }
+  const { locator, port, asked } = locate([1, 2], 'read-write', servers)
+  assert.deepEqual(await Promise.all([port(), port(), port()]), [1, 1, 1])
+  assert.deepEqual(asked, [1])
+  const { place, remembered } = await locator.find()
+  assert.ok(remembered)
+  Object.assign(servers, { 1: standby, 2: primary })
+  assert.equal(await port(), 1)
+  locator.forget(place)
+  assert.equal(await port(), 2)
+  // Who connected to the first one, and notices only now, does not undo what was found since.
+  locator.forget(place)
+  assert.ok((await locator.find()).remembered)
+})
+
+test('a primary that was taken for want of a standby is not remembered', async () => {
+  const servers: Record<number, ServerState> = { 1: primary }
+  const { port } = locate([1, 2], 'prefer-standby', servers)
+  assert.equal(await port(), 1)
+  servers[2] = standby
+  assert.equal(await port(), 2)
+})
+
+test('hosts are taken in an order of chance where that is asked for', async () => {
+  const address = parseAddress('postgres://127.0.0.1:1,127.0.0.1:2/db?load_balance_hosts=random')
+  const locator = new Locator(address, 'any', async () => primary, 60_000)
+  const ports = new Set<number>()
+  // Two thousand flips of a coin that all fall on one side come once in 10^602.
+  for (let n = 0; n < 2_000 && ports.size < 2; n += 1) ports.add((await locator.find()).place.host.port)
+  assert.deepEqual(
+    [...ports].toSorted((a, b) => a - b),
+    [1, 2],
+  )
+})
+
+test('where none is what is wanted, each says why', async () => {
+  const { locator } = locate([1, 2, 3], 'read-write', { 2: standby, 3: withoutWrites })
+  await assert.rejects(locator.find(), (error: Error) => {
+    assert.ok(error instanceof NoServer)
+    assert.equal(
+      error.message,
+      'no server is there that is read-write: 127.0.0.1:1: refused; 127.0.0.1:2 is a standby; 127.0.0.1:3 takes no writes',
+    )
+    return true
+  })
+})
+
+test('all addresses of a name are asked, and a name without any is one server that failed', async () => {
+  const asked: (string | undefined)[] = []
+  const address = parseAddress('postgres://nowhere.invalid,localhost/db')
+  const locator = new Locator(
+    address,
+    'read-write',
+    async (place) => {
+      asked.push(place.address)
+      throw new Error('refused')
+    },
+    60_000,
+  )
+  await assert.rejects(locator.find(), /nowhere\.invalid:5432: .*; localhost:5432 \(.*\): refused/)
+  assert.ok(asked.length > 0 && asked.every((address) => address === '127.0.0.1' || address === '::1'))
+})

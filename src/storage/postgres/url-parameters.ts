@@ -1,0 +1,110 @@
+/** As libpq has them: https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNECT-TARGET-SESSION-ATTRS */
+export const sessionAttributes = [
+  'any',
+  'read-write',
+  'read-only',
+  'primary',
+  'standby',
+  'prefer-standby',
+] as const
+
+/** Which of several servers is wanted. */
+export type SessionAttributes = (typeof sessionAttributes)[number]
+
+/** What a value has to be, or `undefined` where any text will do. */
+type Expected = readonly string[] | 'a whole number' | undefined
+
+/** Read by this module. */
+const own: Readonly<Record<string, Expected>> = {
+  host: undefined,
+  hostaddr: undefined,
+  port: undefined,
+  dbname: undefined,
+  connect_timeout: 'a whole number',
+  target_session_attrs: sessionAttributes,
+  load_balance_hosts: ['disable', 'random'],
+  channel_binding: ['disable', 'prefer', 'require'],
+}
+
+/** Passed on to the driver. */
+const passedOn: Readonly<Record<string, Expected>> = {
+  user: undefined,
+  password: undefined,
+  application_name: undefined,
+  fallback_application_name: undefined,
+  client_encoding: undefined,
+  options: undefined,
+  statement_timeout: 'a whole number',
+  lock_timeout: 'a whole number',
+  idle_in_transaction_session_timeout: 'a whole number',
+  ssl: ['true', '1', 'false', '0', 'no-verify'],
+  sslmode: ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify'],
+  sslnegotiation: ['postgres', 'direct'],
+  sslcert: undefined,
+  sslkey: undefined,
+  sslrootcert: undefined,
+  uselibpqcompat: ['true', 'false'],
+}
+
+/** Change nothing about which server is reached and how safely: accepted, since addresses of providers have them. */
+const withoutEffect: Readonly<Record<string, Expected>> = {
+  keepalives: undefined,
+  keepalives_idle: undefined,
+  keepalives_interval: undefined,
+  keepalives_count: undefined,
+  tcp_user_timeout: undefined,
+  gssencmode: ['disable', 'prefer'],
+  gsslib: undefined,
+  krbsrvname: undefined,
+  sslcompression: ['0'],
+  sslsni: undefined,
+}
+
+/** Of libpq, but not to be had here; to go without them could be less safe than asked for. */
+const refused = new Set(
+  `passfile service require_auth sslpassword sslcrl sslcrldir sslcertmode ssl_min_protocol_version
+  ssl_max_protocol_version requirepeer requiressl replication gssdelegation scram_client_key scram_server_key
+  min_protocol_version max_protocol_version sslkeylogfile`.split(/\s+/),
+)
+
+const known: Readonly<Record<string, Expected>> = { ...own, ...passedOn, ...withoutEffect }
+
+export interface UrlParameters {
+  /** Those that `address.ts` reads. */
+  readonly own: ReadonlyMap<string, string>
+  /** Those that the driver reads. */
+  readonly passedOn: URLSearchParams
+}
+
+/**
+ * Reads the part behind the question mark; the last of several values of one parameter counts.
+ * @throws Error that never contains a value, since one may be a password
+ */
+export function readParameters(text: string): UrlParameters {
+  const found = { own: new Map<string, string>(), passedOn: new URLSearchParams() }
+  for (const [name, value] of new URLSearchParams(text)) {
+    if (refused.has(name)) throw new Error(`the parameter ${name} is not supported`)
+    // A name that is not known could be a piece of a password that was not percent-encoded.
+    if (!Object.hasOwn(known, name))
+      throw new Error(
+        text.includes('@') || !/^\w{1,40}$/.test(name)
+          ? 'it has a parameter that is not known; reserved characters such as ? and @ in a password are to be percent-encoded'
+          : `the parameter ${name} is not known`,
+      )
+    check(name, value)
+    if (Object.hasOwn(own, name)) found.own.set(name, value)
+    // The driver takes the text `false` for true.
+    else if (Object.hasOwn(passedOn, name))
+      found.passedOn.set(name, name === 'ssl' && value === 'false' ? '0' : value)
+  }
+  return found
+}
+
+function check(name: string, value: string): void {
+  const expected = known[name]
+  if (expected === undefined) return
+  if (expected === 'a whole number') {
+    if (!/^\d{1,9}$/.test(value)) throw new Error(`the parameter ${name} is to be a whole number`)
+  } else if (!expected.includes(value))
+    throw new Error(`the parameter ${name} is to be one of ${expected.join(', ')}`)
+}

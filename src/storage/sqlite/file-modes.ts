@@ -1,0 +1,73 @@
+import { closeSync, existsSync, openSync, realpathSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { StorageUnavailable } from '../unavailable.ts'
+
+/** What lies beside the database file, by the end of its name. */
+const beside = [
+  '',
+  '-wal',
+  '-shm',
+  '-journal',
+  '-owner',
+  '-spool',
+  '-spool-wal',
+  '-spool-shm',
+  '-spool-journal',
+]
+
+/**
+ * Makes a file that only its owner can read and write (mode 0600), whatever the umask is. SQLite gives its log and its
+ * shared memory the mode of the database file. An existing file keeps its mode.
+ * @throws StorageUnavailable when it cannot be made.
+ */
+export function createPrivately(file: string): void {
+  if (existsSync(file)) return
+  try {
+    // Exclusive, so that a file that exists is never opened: to close it would drop the locks that SQLite holds on it in
+    // this process (https://sqlite.org/howtocorrupt.html, section 2.2).
+    closeSync(openSync(file, 'wx', 0o600))
+  } catch (error) {
+    // Another connection was first. Otherwise there is no such folder, no permission or no space, as when SQLite cannot open.
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw new StorageUnavailable(error)
+  }
+}
+
+/** A file that users other than its owner can read or write. */
+export interface ExposedFile {
+  file: string
+  /** The permission bits in octal, such as `0644`. */
+  mode: string
+}
+
+/**
+ * Which of the files of an SQLite database, and of the other files that are given, users other than the owner can reach.
+ * A file in a folder that others cannot enter is not exposed. Empty on Windows, which has no such permissions.
+ */
+export function exposedFiles(database: string, others: readonly string[] = []): ExposedFile[] {
+  if (process.platform === 'win32') return []
+  const files = [...beside.map((end) => database + end), ...others]
+  return files.flatMap((file) => {
+    if (!existsSync(file)) return []
+    const real = realpathSync(file)
+    const { mode } = statSync(real)
+    const open = mode & enterable(dirname(real))
+    return (open & 0o066) === 0 ? [] : [{ file, mode: `0${(mode & 0o777).toString(8).padStart(3, '0')}` }]
+  })
+}
+
+/** Bits of the classes (group, others) that may enter a folder and all folders above it. */
+function enterable(folder: string): number {
+  let classes = 0o077
+  for (let at = folder; ; at = dirname(at)) {
+    const { mode } = statSync(at)
+    if ((mode & 0o010) === 0) classes &= ~0o070
+    if ((mode & 0o001) === 0) classes &= ~0o007
+    if (at === dirname(at)) return classes
+  }
+}
+
+/** What to do about exposed files, in one sentence. */
+export function describeExposed(exposed: readonly ExposedFile[]): string {
+  const named = exposed.map(({ file, mode }) => `${file} (${mode})`).join(', ')
+  return `other users of this machine can read or write ${named}: chmod 600 these files`
+}

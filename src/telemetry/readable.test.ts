@@ -1,0 +1,30 @@
+import assert from 'node:assert/strict'
+import { PassThrough } from 'node:stream'
+import { test } from 'node:test'
+import { createLog } from './log.ts'
+import { readableLines } from './readable.ts'
+
+function logged(write: (log: ReturnType<typeof createLog>) => void): string {
+  const out = new PassThrough()
+  write(createLog('info', readableLines(out)))
+  return (out.read() as Buffer | null)?.toString() ?? ''
+}
+
+const hostile = 'x\n12:00:00  info  forged\r\u001b[2J\u001b]0;title\u0007\u009b31m\u2028\u202egnp'
+// oxlint-disable-next-line no-control-regex
+const commands = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/
+
+test('what was logged neither begins a line of its own nor speaks to the terminal', () => {
+  const text = logged((log) => log.info({ agent: hostile, nested: { agent: hostile } }, hostile))
+  assert.equal(text.split('\n').length, 2)
+  assert.doesNotMatch(text, commands)
+  assert.ok(text.includes(String.raw`\u001b[2J`))
+})
+
+test('the lines of an error are indented, also those that its message brings', () => {
+  const text = logged((log) => log.error({ err: new Error(hostile) }, 'failed'))
+  const [head, ...lines] = text.trimEnd().split('\n')
+  assert.match(head!, /ERROR {2}failed$/)
+  assert.doesNotMatch(text, commands)
+  for (const line of lines) assert.match(line, /^(Error: | {4})/)
+})

@@ -1,0 +1,202 @@
+// GET /audit/export and `postern audit export`: all entries in order, none twice, none missed.
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { onEachEngine } from '#test/harness/engines.ts'
+import { adminKey, startTestService, type TestService } from '#test/harness/service.ts'
+import { AuditReader } from '../../src/accounts/audit-reader.ts'
+import { createRecordAudit, type AuditEntry } from '../../src/accounts/audit.ts'
+import { systemClock } from '../../src/clock.ts'
+import { newId } from '../../src/crypto/ids.ts'
+import { postern, startPostern } from '../cli/command.ts'
+import { until } from '../emitting/harness.ts'
+
+interface Line {
+  seq: number
+  id: string
+  at: string
+  action: string
+  actor: string | null
+  userAgent: string | null
+  detail: Record<string, unknown> | null
+}
+
+onEachEngine('the export of the audit log', (engine) => {
+  const folder = mkdtempSync(join(tmpdir(), 'postern-audit-'))
+  let service: TestService
+  before(async () => {
+    service = await startTestService(engine)
+  })
+  after(async () => {
+    await service.close()
+    rmSync(folder, { recursive: true })
+  })
+
+  const record = createRecordAudit(systemClock)
+  const write = (detail: AuditEntry['detail'], more: Partial<AuditEntry> = {}): Promise<void> =>
+    service.database.transaction((tx) =>
+      record(tx, { action: 'key.created', actor: 'test', detail, ...more }),
+    )
+  const read = async (query = ''): Promise<Line[]> => {
+    const answer = await service.admin(`/audit/export${query}`)
+    assert.equal(answer.status, 200)
+    assert.equal(answer.headers.get('content-type'), 'application/x-ndjson; charset=utf-8')
+    assert.equal(answer.headers.get('cache-control'), 'no-store')
+    return parse(await answer.text())
+  }
+  const env = {
+    POSTERN_SECRET: 'test-master-secret-of-32-bytes-or-more',
+    WEBHOOK_SECRET: 'x',
+  }
+  const command = (...args: string[]) =>
+    postern(folder, ['audit', 'export', ...args], { ...env, DATABASE_URL: service.databaseUrl })
+
+  test('every entry once, oldest first; the last seq goes on from there', async () => {
+    for (let n = 0; n < 3; n += 1) await write({ n })
+    const all = await read()
+    assert.deepEqual(
+      all.map(({ detail }) => detail?.['n']).filter((n) => n !== undefined),
+      [0, 1, 2],
+    )
+    assert.deepEqual(
+      all.map(({ seq }) => seq),
+      all.map(({ seq }) => seq).toSorted((one, other) => one - other),
+    )
+    const last = all.at(-1)!.seq
+    assert.deepEqual(await read(`?after=${last}`), [])
+    const time = new Date().toISOString()
+    await new Promise((resolve) => setTimeout(resolve, 5))
+    await write({ n: 3 })
+    assert.deepEqual(
+      (await read(`?after=${last}`)).map(({ detail }) => detail),
+      [{ n: 3 }],
+    )
+    assert.deepEqual(
+      (await read(`?since=${time}`)).map(({ detail }) => detail),
+      [{ n: 3 }],
+    )
+    assert.deepEqual(await read('?since=2200-01-01T00:00:00Z'), [])
+  })
+
+  test('only for admins, and only with parameters that are understood', async () => {
+    assert.equal((await service.fetch('/audit/export')).status, 401)
+    for (const query of ['?after=-1', '?after=x', '?since=yesterday'])
+      assert.equal((await service.admin(`/audit/export${query}`)).status, 400, query)
+    const head = await service.admin('/audit/export', { method: 'HEAD' })
+    assert.equal(await head.text(), '')
+  })
+
+  test('an entry that is committed late is not passed over', async () => {
+    const start = (await read()).at(-1)?.seq ?? 0
+    const reader = new AuditReader(service.database)
+    const slow = service.database.begin()
+    await slow.within(() => record(slow.tx, { action: 'key.created', detail: { which: 'slow' } }))
+    const quick = write({ which: 'quick' })
+    // On SQLite one transaction writes at a time: the quick one waits.
+    if (engine.name === 'postgres') await quick
+    assert.deepEqual(await reader.page({ after: start }, 10), [])
+    await slow.commit()
+    await quick
+    const rows = await reader.page({ after: start }, 10)
+    assert.deepEqual(
+      rows.map(({ detail }) => detail),
+      ['{"which":"slow"}', '{"which":"quick"}'],
+    )
+  })
+
+  test('what a browser sent cannot begin a line or command a terminal', async () => {
+    const hostile = 'x\n{"forged":1}\u001b[2J\u009b31m\u202e\u2028y'
+    await write({ n: 9 }, { userAgent: hostile })
+    const answer = await service.admin('/audit/export')
+    const text = await answer.text()
+    // oxlint-disable-next-line no-control-regex
+    assert.doesNotMatch(text, /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028-\u202e]/)
+    assert.equal(parse(text).at(-1)!.userAgent, hostile)
+  })
+
+  test('many entries: read as they are taken, and all of them come', async () => {
+    const rows = 4_000
+    const start = (await read()).at(-1)?.seq ?? 0
+    const filler = 'x'.repeat(2_000)
+    for (let n = 0; n < rows; n += 500) {
+      const some = Array.from({ length: 500 }, (_, index) => ({
+        id: newId(Date.now()),
+        created_at: Date.now(),
+        action: 'key.created',
+        detail: JSON.stringify({ n: n + index, filler }),
+      }))
+      await service.database.transaction((tx) => tx.insertInto('audit_log').values(some).execute())
+    }
+    const { hostname, port } = new URL(service.baseUrl)
+    const socket = connect(Number(port), hostname)
+    await once(socket, 'connect')
+    socket.pause()
+    const head = `host: ${hostname}:${port}\r\nauthorization: Bearer ${adminKey}\r\n`
+    socket.write(`GET /audit/export?after=${start} HTTP/1.1\r\n${head}\r\n`)
+    // Entries that come while the reader stands still are read late, so they are in it.
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    await write({ n: rows, late: true })
+    const text = await new Promise<string>((resolve) => {
+      let received = ''
+      socket.setEncoding('latin1').on('data', (piece: string) => {
+        received += piece
+        if (received.endsWith('0\r\n\r\n')) resolve(received)
+      })
+      socket.resume()
+    })
+    socket.destroy()
+    assert.equal(text.match(/"seq":/g)!.length, rows + 1)
+    assert.ok(text.includes('"late":true'))
+  })
+
+  test('the command writes the same lines; what is counted goes to standard error', async () => {
+    const from = (await read()).at(-6)!.seq
+    const expected = await read(`?after=${from}`)
+    const all = await command('--after', String(from))
+    assert.equal(all.code, 0, all.stderr)
+    assert.deepEqual(parse(all.stdout), expected)
+    assert.match(all.stderr, new RegExp(`^${expected.length} entries; --after ${expected.at(-1)!.seq} `))
+    const none = await command('--after', String(expected.at(-1)!.seq))
+    assert.deepEqual([none.code, none.stdout, none.stderr], [0, '', '0 entries\n'])
+    for (const [option, value] of [
+      ['--since', 'yesterday'],
+      ['--after', 'x'],
+    ] as const) {
+      const refused = await command(option, value)
+      assert.equal(refused.code, 1)
+      assert.match(refused.stderr, new RegExp(`${option} takes`))
+    }
+  })
+
+  test('the command follows until it is interrupted', async () => {
+    const last = (await read()).at(-1)!.seq
+    const { child, ended } = startPostern(folder, ['audit', 'export', '--follow', '--after', String(last)], {
+      ...env,
+      DATABASE_URL: service.databaseUrl,
+    })
+    let output = ''
+    child.stdout!.on('data', (piece: string) => (output += piece))
+    for (const n of [100, 101]) {
+      await write({ n })
+      await until(async () => output.includes(`"n":${n}`), `${n} was followed`)
+    }
+    child.kill('SIGINT')
+    const { code, stdout } = await ended
+    assert.equal(code, 0)
+    assert.deepEqual(
+      parse(stdout).map(({ detail }) => detail),
+      [{ n: 100 }, { n: 101 }],
+    )
+  })
+})
+
+function parse(text: string): Line[] {
+  return text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as Line)
+}

@@ -1,0 +1,140 @@
+// Admins who have to show a second factor (ADMIN_MFA).
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, test } from 'node:test'
+import { Browser } from '#test/harness/browser.ts'
+import { onEachEngine } from '#test/harness/engines.ts'
+import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
+import { forgedClient, startOpenIdForger, type OpenIdForger } from '#test/harness/openid-forger.ts'
+import { startTestService, type TestService } from '#test/harness/service.ts'
+import { appCode, exchange, newPkce, signIn, whoAmI } from '../login/harness.ts'
+
+const stepUp = '/auth/acme?second_factor=true'
+
+onEachEngine('a second factor of admins', (engine) => {
+  let forger: OpenIdForger
+  let plain: OAuthProvider
+  let service: TestService
+  before(async () => {
+    forger = await startOpenIdForger()
+    plain = await startOAuthProvider()
+    const console = {
+      id: 'console',
+      admin: true,
+      redirectUris: ['https://console.example.com/callback'],
+    }
+    service = await startTestService(engine, {
+      env: {
+        ACME_CLIENT_ID: forgedClient.id,
+        ACME_CLIENT_SECRET: forgedClient.secret,
+        ACME_ISSUER: forger.issuer,
+        ...plain.env('PLAIN'),
+        ADMIN_IDENTITIES: 'acme:subject-1,plain:boss',
+        ADMIN_MFA: 'required',
+        ADMIN_ACR_VALUES: 'gold,urn:okta:loa:2fa:any',
+      },
+      config: { login: { clients: [console] } },
+    })
+  })
+  beforeEach(() => {
+    forger.claims = (claims) => claims
+  })
+  after(async () => {
+    await service.close()
+    await forger.close()
+    await plain.close()
+  })
+
+  const tells = (more: Record<string, unknown>): void => {
+    forger.claims = (claims) => ({ ...claims, ...more })
+  }
+  async function signedIn(more: Record<string, unknown>, path = '/auth/acme'): Promise<Browser> {
+    tells(more)
+    const browser = new Browser()
+    await signIn(service, browser, path)
+    return browser
+  }
+  /** A call for admins. */
+  const audit = (browser: Browser): Promise<Response> => browser.go(new URL('/audit', service.baseUrl))
+
+  for (const [what, claims] of [
+    ['no word of it', {}],
+    ['a password alone', { amr: ['pwd'], acr: '1' }],
+    ['another acr', { acr: 'silver' }],
+    ['two values as one text', { acr: 'silver gold' }],
+    ['amr as a text', { amr: 'mfa' }],
+    ['a longer name', { amr: ['mfa2'], acr: 'golden' }],
+  ] as [string, Record<string, unknown>][]) {
+    test(`with ${what} an admin is a user, and is told where to go`, async () => {
+      const browser = await signedIn(claims)
+      const answer = await audit(browser)
+      assert.equal(answer.status, 403)
+      const problem = (await answer.json()) as { code: string; detail: string }
+      assert.equal(problem.code, 'second-factor-needed')
+      assert.ok(problem.detail.includes(stepUp))
+      const session = await browser.go(new URL('/auth/session', service.baseUrl))
+      const me = (await session.json()) as { user: { role: string }; stepUp: string }
+      assert.equal(me.user.role, 'user')
+      assert.equal(me.stepUp, stepUp)
+    })
+  }
+
+  for (const [what, claims] of [
+    ['amr mfa', { amr: ['pwd', 'otp', 'mfa'] }],
+    ['an acr that is configured', { acr: 'gold' }],
+    ['an authentication context of Microsoft', { acrs: ['c2', 'gold'] }],
+  ] as [string, Record<string, unknown>][]) {
+    test(`with ${what} an admin is one`, async () => {
+      const browser = await signedIn(claims)
+      assert.equal((await audit(browser)).status, 200)
+      assert.equal((await whoAmI(service, browser))!.role, 'admin')
+    })
+  }
+
+  test('the way to step up asks the provider for it, and then the admin is one', async () => {
+    const browser = await signedIn({ amr: ['pwd'] })
+    const start = await browser.go(new URL(stepUp, service.baseUrl))
+    const asked = new URL(start.headers.get('location')!).searchParams
+    assert.equal(asked.get('acr_values'), 'gold urn:okta:loa:2fa:any')
+    assert.equal(asked.get('prompt'), 'login')
+    tells({ acr: 'gold' })
+    await signIn(service, browser, stepUp)
+    assert.equal((await audit(browser)).status, 200)
+  })
+
+  test('a provider that tells nothing gives no admin', async () => {
+    plain.profile = { id: 'boss' }
+    const browser = new Browser()
+    await signIn(service, browser, '/auth/plain')
+    assert.equal((await audit(browser)).status, 403)
+  })
+
+  test("an app's token carries the admin role by the same rule", async () => {
+    for (const [claims, status] of [
+      [{}, 403],
+      [{ amr: ['mfa'] }, 200],
+    ] as const) {
+      tells(claims)
+      const pkce = newPkce()
+      const redirectUri = 'https://console.example.com/callback'
+      const { body } = await exchange(service, {
+        grant_type: 'authorization_code',
+        client_id: 'console',
+        code: await appCode(service, pkce, { client_id: 'console', redirect_uri: redirectUri }),
+        code_verifier: pkce.verifier,
+        redirect_uri: redirectUri,
+      })
+      const headers = { authorization: `Bearer ${String(body['access_token'])}` }
+      assert.equal((await service.fetch('/audit', { headers })).status, status)
+    }
+  })
+
+  test('users and API keys are asked for none', async () => {
+    forger.userinfo['sub'] = 'somebody'
+    const browser = await signedIn({ sub: 'somebody' })
+    forger.userinfo['sub'] = 'subject-1'
+    assert.equal((await audit(browser)).status, 403)
+    const session = await browser.go(new URL('/auth/session', service.baseUrl))
+    assert.equal('stepUp' in ((await session.json()) as object), false)
+    assert.equal((await service.admin('/audit')).status, 200)
+  })
+})

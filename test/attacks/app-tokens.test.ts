@@ -1,0 +1,117 @@
+// Whoever gets hold of an app's access token has that app, and not the account: other devices are none of its business.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { Browser } from '#test/harness/browser.ts'
+import { onEachEngine } from '#test/harness/engines.ts'
+import { startTestService, type TestService } from '#test/harness/service.ts'
+import { appStart, exchange, newPkce, whoAmI } from '../login/harness.ts'
+import { assertProblem, signInAs } from './harness.ts'
+import { startHonestProvider, type HonestProvider } from './honest-provider.ts'
+
+const redirectUri = 'https://app.example.com/callback'
+interface Device {
+  id: string
+  kind: string
+  app: string | null
+  current: boolean
+}
+
+onEachEngine("an app's token and the sessions of its user", (engine) => {
+  let provider: HonestProvider
+  let service: TestService
+  before(async () => {
+    provider = await startHonestProvider()
+    const redirectUris = [redirectUri]
+    const clients = [
+      { id: 'spa', redirectUris },
+      { id: 'mobile', redirectUris },
+      { id: 'account-page', redirectUris, managesSessions: true },
+    ]
+    service = await startTestService(engine, { env: provider.env('ACME'), config: { login: { clients } } })
+  })
+  after(async () => {
+    await service.close()
+    await provider.close()
+  })
+
+  async function tokenOf(client: string, person: string): Promise<string> {
+    const pkce = newPkce()
+    const path = appStart(pkce, { client_id: client, redirect_uri: redirectUri })
+    const target = await signInAs(service, new Browser(), provider, person, path)
+    const { body } = await exchange(service, {
+      grant_type: 'authorization_code',
+      client_id: client,
+      code: new URL(target).searchParams.get('code')!,
+      code_verifier: pkce.verifier,
+      redirect_uri: redirectUri,
+    })
+    return String(body['access_token'])
+  }
+  const call = (token: string, method: string, path: string): Promise<Response> =>
+    service.fetch(path, { method, headers: { authorization: `Bearer ${token}` } })
+  const devicesOf = async (token: string): Promise<Device[]> =>
+    ((await (await call(token, 'GET', '/auth/sessions')).json()) as { data: Device[] }).data
+  const isGood = async (token: string): Promise<boolean> =>
+    (await call(token, 'GET', '/auth/session')).status === 200
+  async function signedIn(person: string): Promise<{ browser: Browser; id: string }> {
+    const browser = new Browser()
+    await signInAs(service, browser, provider, person)
+    const answer = await browser.go(new URL('/auth/session', service.baseUrl))
+    return { browser, id: ((await answer.json()) as { session: { id: string } }).session.id }
+  }
+
+  test('it sees the sessions of its own app alone', async () => {
+    await signedIn('sees')
+    await tokenOf('mobile', 'sees')
+    const [first, second] = [await tokenOf('spa', 'sees'), await tokenOf('spa', 'sees')]
+    for (const token of [first, second]) {
+      const devices = await devicesOf(token)
+      assert.deepEqual(
+        devices.map(({ app, kind, current }) => [app, kind, current]),
+        [
+          ['spa', 'app', true],
+          ['spa', 'app', false],
+        ],
+      )
+    }
+  })
+
+  test('it ends neither a browser session nor another app, by id or all at once', async () => {
+    const { browser, id } = await signedIn('ends')
+    const mobile = await tokenOf('mobile', 'ends')
+    const [mine, sibling] = [await tokenOf('spa', 'ends'), await tokenOf('spa', 'ends')]
+    const [{ id: mobileId } = { id: '' }] = await devicesOf(mobile)
+    for (const foreign of [id, mobileId])
+      await assertProblem(await call(mine, 'DELETE', `/auth/sessions/${foreign}`), 404, 'not-found')
+    assert.equal((await call(mine, 'DELETE', '/auth/sessions')).status, 204)
+    assert.ok(await whoAmI(service, browser), 'the browser goes on')
+    assert.deepEqual(await Promise.all([mobile, mine, sibling].map(isGood)), [true, true, false])
+  })
+
+  test('its own sign-ins it may end, one by one, and sign itself out', async () => {
+    const { browser } = await signedIn('own')
+    const [mine, sibling] = [await tokenOf('spa', 'own'), await tokenOf('spa', 'own')]
+    const other = (await devicesOf(mine)).find(({ current }) => !current)!
+    assert.equal((await call(mine, 'DELETE', `/auth/sessions/${other.id}`)).status, 204)
+    assert.equal(await isGood(sibling), false)
+    assert.equal((await call(mine, 'POST', '/auth/logout')).status, 204)
+    assert.equal(await isGood(mine), false)
+    assert.ok(await whoAmI(service, browser))
+  })
+
+  test('it does not read what happened to the account elsewhere', async () => {
+    await assertProblem(await call(await tokenOf('spa', 'log'), 'GET', '/auth/audit'), 403, 'forbidden')
+  })
+
+  test('an app that the configuration lets manage sessions sees and ends all of them', async () => {
+    const { browser, id } = await signedIn('manages')
+    const mobile = await tokenOf('mobile', 'manages')
+    const manager = await tokenOf('account-page', 'manages')
+    assert.equal((await devicesOf(manager)).length, 3)
+    assert.equal((await call(manager, 'GET', '/auth/audit')).status, 200)
+    assert.equal((await call(manager, 'DELETE', `/auth/sessions/${id}`)).status, 204)
+    assert.equal(await whoAmI(service, browser), undefined)
+    assert.equal((await call(manager, 'DELETE', '/auth/sessions')).status, 204)
+    assert.deepEqual(await Promise.all([mobile, manager].map(isGood)), [false, true])
+  })
+})

@@ -1,0 +1,148 @@
+// Group 25: what a stolen key with few rights is worth. Which key reaches which route at all is test/http/scopes.test.ts.
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { request, type IncomingMessage } from 'node:http'
+import { after, before, test } from 'node:test'
+import { Browser } from '#test/harness/browser.ts'
+import { onEachEngine } from '#test/harness/engines.ts'
+import { startTestService, type TestService } from '#test/harness/service.ts'
+import { ApiKeys } from '../../src/accounts/api-keys.ts'
+import { createRecordAudit } from '../../src/accounts/audit.ts'
+import { systemClock } from '../../src/clock.ts'
+import type { Scope } from '../../src/http/scopes.ts'
+import { accountsOf } from '../login/harness.ts'
+import { signInAs } from './harness.ts'
+import { startHonestProvider, type HonestProvider } from './honest-provider.ts'
+
+onEachEngine('keys with few rights', (engine) => {
+  let provider: HonestProvider
+  let service: TestService
+  before(async () => {
+    provider = await startHonestProvider({ openid: true })
+    service = await startTestService(engine, { env: provider.env('ACME') })
+  })
+  after(async () => {
+    await service.close()
+    await provider.close()
+  })
+
+  const newKey = (...scopes: Scope[]) =>
+    new ApiKeys(service.database, systemClock, createRecordAudit(systemClock)).create(
+      { name: 'stolen', scopes },
+      {},
+    )
+  async function keyWith(...scopes: Scope[]) {
+    const { key } = await newKey(...scopes)
+    return (path: string, method = 'GET', json?: unknown) =>
+      service.fetch(path, {
+        method,
+        headers: {
+          authorization: `Bearer ${key}`,
+          ...(json !== undefined && { 'content-type': 'application/json' }),
+        },
+        ...(json !== undefined && { body: JSON.stringify(json) }),
+      })
+  }
+
+  test('a key that emits promotes nobody, reads no audit log, registers no receiver and reads nothing back', async () => {
+    await signInAs(service, new Browser(), provider, 'accomplice')
+    const call = await keyWith('events:write')
+    const before = await accountsOf(service)
+    const [{ id }] = (await service.database.reader.selectFrom('users').select('id').execute()) as [
+      { id: string },
+    ]
+    assert.equal((await call('/events', 'POST', { type: 'order.paid', data: {} })).status, 202)
+    for (const [method, path, json] of [
+      ['PATCH', `/users/${id}`, { role: 'admin' }],
+      ['PATCH', `/users/${id}`, { blocked: true }],
+      ['GET', '/audit'],
+      ['POST', '/subscribers', { url: 'https://attacker.example.com/' }],
+      ['POST', '/portal-links', { owner: 'acme' }],
+      ['GET', '/subscribers'],
+      ['GET', '/rejected-webhooks'],
+      ['POST', '/events/reprocess', {}],
+      ['POST', '/products', { id: 'x', category: 'x', name: 'x', price: 1, stock: 1 }],
+    ] as const) {
+      const response = await call(path, method, json)
+      assert.equal(response.status, 403, `${method} ${path}`)
+      assert.equal(((await response.json()) as { code: string }).code, 'insufficient-scope')
+    }
+    assert.deepEqual(await accountsOf(service), before)
+  })
+
+  test('no other way of writing an address or a method leads past the scope', async () => {
+    const { key } = await newKey('events:write')
+    const status = async (path: string, method = 'GET', headers: Record<string, string> = {}) => {
+      // Unlike fetch, it sends paths as they are written.
+      const sent = request(service.baseUrl, {
+        path,
+        method,
+        headers: { authorization: `Bearer ${key}`, ...headers },
+      }).end()
+      const [response] = (await once(sent, 'response')) as [IncomingMessage]
+      response.resume()
+      return response.statusCode
+    }
+    for (const path of ['/audit', '/audit?', '/audit?scope=admin', '/%61udit'])
+      assert.equal(await status(path), 403, path)
+    for (const path of ['/audit/', '//audit', '/./audit', '/x/../audit', '/AUDIT', '/audit;x', '/audit%2f'])
+      assert.ok([400, 403, 404].includes((await status(path)) ?? 0), path)
+    assert.equal(await status('/audit', 'HEAD'), 403)
+    for (const name of ['x-http-method-override', 'x-method-override', 'x-original-url', 'x-scope'])
+      assert.equal(await status('/audit', 'GET', { [name]: 'admin' }), 403, name)
+  })
+
+  test('a scope names one thing: reading is not writing, and writing is not reading', async () => {
+    const reader = await keyWith('subscribers:read')
+    const writer = await keyWith('subscribers:write')
+    assert.equal((await reader('/subscribers')).status, 200)
+    assert.equal((await reader('/subscribers', 'POST', { url: 'https://a.example.com/' })).status, 403)
+    assert.equal((await writer('/subscribers')).status, 403)
+  })
+
+  test('a job is reached with the scope of what it works on, and not by the other one', async () => {
+    const { id: subscriberId } = (await (
+      await service.admin('/subscribers', { method: 'POST', json: { url: 'http://127.0.0.1:9/' } })
+    ).json()) as { id: string }
+    for (const [begun, own, other] of [
+      [`/subscribers/${subscriberId}/replay`, 'subscribers', 'webhooks'],
+      ['/events/reprocess', 'webhooks', 'subscribers'],
+    ] as const) {
+      const started = await service.admin(begun, { method: 'POST', json: {} })
+      assert.equal(started.status, 202)
+      const { id } = (await started.json()) as { id: string }
+      // With nothing to do it would be done, and nothing would be left to cancel.
+      await service.database.transaction((tx) =>
+        tx
+          .updateTable('jobs')
+          .set({ status: 'running', due_at: Date.now() + 3_600_000 })
+          .where('id', '=', id)
+          .execute(),
+      )
+      const path = `/jobs/${id}`
+      for (const scope of [`${other}:read`, `${other}:write`, `${own}:write`] as const)
+        assert.equal((await (await keyWith(scope))(path)).status, 403, `${begun} read with ${scope}`)
+      for (const scope of [`${other}:read`, `${other}:write`, `${own}:read`] as const)
+        assert.equal((await (await keyWith(scope))(path, 'DELETE')).status, 403, `${begun} with ${scope}`)
+      const response = await (await keyWith(`${own}:read`))(path)
+      assert.equal(((await response.json()) as { status: string }).status, 'running')
+      const ended = await (await keyWith(`${own}:write`))(path, 'DELETE')
+      assert.equal(((await ended.json()) as { status: string }).status, 'cancelled')
+    }
+  })
+
+  test('a webhook is taken without a key, and no key stands in for its signature', async () => {
+    const call = await keyWith('admin')
+    const response = await call('/webhooks/provider', 'POST', { id: 'evt_1', type: 'order.paid' })
+    assert.equal(response.status, 401)
+  })
+
+  test('scopes that this version does not know give nothing', async () => {
+    const call = await keyWith('events:read')
+    await service.database.transaction((tx) =>
+      tx.updateTable('api_keys').set({ scopes: 'everything * admin:x ADMIN toString' }).execute(),
+    )
+    for (const path of ['/audit', '/subscribers', '/events/failed'])
+      assert.equal((await call(path)).status, 403, path)
+  })
+})

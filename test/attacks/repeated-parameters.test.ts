@@ -1,0 +1,85 @@
+// A parameter that comes twice can be read in two ways (RFC 6749, sections 3.1 and 3.2), so nothing of it is used.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { onEachEngine } from '#test/harness/engines.ts'
+import { startTestService, type TestService } from '#test/harness/service.ts'
+import { appStart, newPkce, spa } from '../login/harness.ts'
+import { assertProblem } from './harness.ts'
+import { startHonestProvider, type HonestProvider } from './honest-provider.ts'
+
+onEachEngine('parameters that come twice', (engine) => {
+  let provider: HonestProvider
+  let service: TestService
+  before(async () => {
+    provider = await startHonestProvider()
+    const config = { login: { clients: [spa] } }
+    service = await startTestService(engine, { env: provider.env('ACME'), config })
+  })
+  after(async () => {
+    await service.close()
+    await provider.close()
+  })
+
+  const begun = async (): Promise<number> =>
+    (await service.database.reader.selectFrom('flows').select('provider').execute()).length
+
+  const twice: [name: string, writing: string][] = [
+    ['redirect_uri', `redirect_uri=${encodeURIComponent('https://evil.example.com/')}`],
+    ['redirect_uri', `redirect_uri=${encodeURIComponent(spa.redirectUris[0]!)}`],
+    ['client_id', 'client_id=other'],
+    ['code_challenge', `code_challenge=${newPkce().challenge}`],
+    ['code_challenge_method', 'code_challenge_method=plain'],
+    ['scope', 'scope=a&scope=b'],
+    ['state', 'state=other'],
+    ['state', 'state'],
+    ['state', '%73tate=other'],
+    ['response_type', 'response_type=code&response_type=token'],
+    ['return_to', 'return_to=/a&return_to=/b'],
+    ['reauthenticate', 'reauthenticate=true&reauthenticate=false'],
+    // Behind more parameters than the parser of queries reads.
+    ['state', `${Array.from({ length: 120 }, (_, index) => `p${index}=`).join('&')}&state=other`],
+  ]
+  for (const [name, writing] of twice) {
+    test(`a sign-in of an app is not begun with two of ${name}: ${writing.slice(0, 50)}`, async () => {
+      const before = await begun()
+      const good = appStart(newPkce())
+      for (const path of [`${good}&${writing}`, good.replace('?', `?${writing}&`)]) {
+        const answer = await service.fetch(path)
+        const { source } = (await answer.clone().json()) as { source: { parameter: string } }
+        assert.equal(source.parameter, name)
+        await assertProblem(answer, 400, 'invalid-parameter')
+      }
+      assert.equal(await begun(), before)
+    })
+  }
+
+  const fields = ['grant_type', 'client_id', 'code', 'code_verifier', 'redirect_uri', 'refresh_token']
+  const refusal = async (body: string, type: string): Promise<void> => {
+    const headers = { 'content-type': type }
+    const answer = await service.fetch('/auth/token', { method: 'POST', headers, body })
+    const { error, error_description: description } = (await answer.json()) as Record<string, string>
+    assert.equal(answer.status, 400, body)
+    assert.equal(error, 'invalid_request', body)
+    assert.match(description!, /came twice/, body)
+  }
+  test('the exchange takes no field twice, as a form', async () => {
+    for (const field of fields)
+      await refusal(`a=b&${field}=x&${field}=y`, 'application/x-www-form-urlencoded')
+    await refusal('code=x&c%6fde=y', 'application/x-www-form-urlencoded')
+  })
+
+  test('the exchange takes no name twice, as JSON', async () => {
+    for (const field of fields)
+      await refusal(`{"a":{"b":1},"${field}":"x","${field}":"y"}`, 'application/json')
+    await refusal('{"code":"x","c\\u006fde":"y"}', 'application/json')
+    await refusal('{ "code" : "a\\"b" , "code"\n: "y" }', 'application/json')
+  })
+
+  test('the same name inside of something else, or as a value, is no repetition', async () => {
+    const body =
+      '{"grant_type":"x","client_id":"spa","note":"code:","more":{"client_id":"a"},"code":"client_id"}'
+    const headers = { 'content-type': 'application/json' }
+    const answer = await service.fetch('/auth/token', { method: 'POST', headers, body })
+    assert.equal(((await answer.json()) as { error: string }).error, 'unsupported_grant_type')
+  })
+})

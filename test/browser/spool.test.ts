@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict'
+import { renameSync } from 'node:fs'
+import { after, before, describe, test } from 'node:test'
+import type { Browser, Page } from 'playwright-core'
+import { engines, type TestDatabase } from '../harness/engines.ts'
+import { startTestService, type TestService } from '../harness/service.ts'
+import { postWebhook } from '../receiving/harness.ts'
+import { launchBrowser, signIn } from './browser.ts'
+
+const sqlite = engines.find(({ name }) => name === 'sqlite')
+
+describe(
+  'the dashboard while the database is away',
+  { skip: !sqlite && 'TEST_ENGINE leaves SQLite out' },
+  () => {
+    let home: TestDatabase
+    let service: TestService
+    let browser: Browser
+    let page: Page
+
+    before(async () => {
+      home = await sqlite!.createDatabase()
+      service = await startTestService(sqlite!, {
+        databaseUrl: home.url,
+        env: { SPOOL_URL: `file:${home.url.slice('sqlite:'.length)}-away` },
+      })
+      browser = await launchBrowser()
+      page = await browser.newPage({ viewport: { width: 1100, height: 800 } })
+      await signIn(page, service, 'Ada Lovelace')
+    })
+    after(async () => {
+      await browser?.close()
+      await service?.close()
+      await home?.drop()
+    })
+
+    test('tells how many webhooks lie in the spool, until they are in the database', async () => {
+      const file = home.url.slice('sqlite:'.length)
+      const notice = page.locator('#spool')
+      assert.equal(await notice.textContent(), '')
+      renameSync(file, `${file}.moved`)
+      for (const id of ['one', 'two'])
+        assert.equal((await postWebhook(service, { id, type: 'order.paid' })).status, 200)
+      await notice.getByText('2 acknowledged webhooks wait in the spool').waitFor()
+      renameSync(`${file}.moved`, file)
+      await notice.getByText('acknowledged').waitFor({ state: 'detached' })
+    })
+  },
+)

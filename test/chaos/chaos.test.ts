@@ -1,0 +1,49 @@
+// A database that moves, and all else that may happen to it, under load, against processes as users run them. Hours of it:
+// npm run chaos.
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { engines } from '../harness/engines.ts'
+import { campaign } from './campaign.ts'
+import { faultsOf } from './check.ts'
+
+const skip = engines.every(({ name }) => name !== 'postgres') && 'TEST_ENGINE leaves PostgreSQL out'
+
+async function suffer(only: string[]): Promise<void> {
+  const said: string[] = []
+  const { faults, verdicts } = await campaign({
+    seed: 1,
+    only,
+    faults: only.length,
+    faultsOfWorld: only.length,
+    time: Infinity,
+    longest: 1_500,
+    // A busy machine is no database that stalls; what was forgotten comes after 35 s.
+    stalledAfter: 30_000,
+    processes: 2,
+    rate: 20,
+    project: join(import.meta.dirname, '..', '..'),
+    signal: new AbortController().signal,
+    say: (line) => said.push(line),
+  })
+  const all = said.join('\n')
+  assert.deepEqual(verdicts.flatMap(faultsOf), [], all)
+  assert.equal(faults.length, only.length, all)
+  assert.ok(verdicts[0]!.acknowledged > 50, all)
+}
+
+test('sessions end, paths are cut, a process is killed: nothing is lost, doubled or foreign', { skip }, () =>
+  suffer(['terminate', 'cut', 'read-only', 'kill']),
+)
+
+test(
+  'paths go silent, a process stands still, a server starts again: nothing is lost, doubled or foreign',
+  { skip },
+  () => suffer(['silence', 'pause', 'restart', 'failover']),
+)
+
+test(
+  'another server takes over, the database is an earlier one: nothing is reused, missed or foreign',
+  { skip },
+  () => suffer(['silence-elsewhere', 'failover-async', 'restore']),
+)

@@ -1,0 +1,95 @@
+import type { Item } from './load/item.ts'
+import { textOf } from './load/item.ts'
+import { findOverlaps, type Overlaps } from './postern/runs.ts'
+import type { World } from './world.ts'
+
+/** What was found wrong at the end, and what was looked at. Lists hold what is wrong. */
+export interface Verdict extends Overlaps {
+  acknowledged: number
+  /** Acknowledged, and there is no effect of it. */
+  lost: string[]
+  /** Handled more than once. */
+  doubled: string[]
+  foreign: string[]
+  stalled: string[]
+  /** Events that a follower of GET /events never got. */
+  missed: string[]
+  /** Numbers of events that stood for two. */
+  reused: string[]
+  /** Answers that a client must not get from a database that moves. */
+  answers: string[]
+  findings: readonly string[]
+  /** Acknowledged by a server whose data were lost by the fault itself: there is no effect of these. */
+  inherent: number
+  /** Arrivals at a subscriber that had had the event. */
+  again: number
+}
+
+interface Effect {
+  event_id: string
+  text: string
+  count: string
+}
+interface Logged {
+  id: string
+  event_id: string
+  direction: string
+}
+
+/** Holds what was acknowledged against what is there. The load has ended, and its effects are awaited. */
+export async function check(world: World): Promise<Verdict> {
+  const { ledger, runsFile, processes, topology, followers } = world
+  const effects = await topology.query<Effect>(
+    'select event_id, text, count(*) from chaos_effects group by event_id, text',
+  )
+  const log = await topology.query<Logged>('select id, event_id, direction from events order by id')
+  const acknowledged = [...ledger.items.values()].filter((item) => item.acknowledgedAt !== undefined)
+  const handled = new Set(effects.map(({ event_id }) => event_id))
+  const has = (item: Item): boolean =>
+    item.kind === 'webhook' ? handled.has(item.id) : item.doneAt !== undefined
+  const without = acknowledged.filter((item) => !has(item))
+  const wrong = effects.filter(({ event_id, text }) => textOf(event_id) !== text)
+  const overlaps = findOverlaps(
+    runsFile,
+    processes.flatMap(({ pauses }) => pauses),
+    (time) => world.faults.findLast(({ from }) => from <= time)?.name ?? 'the start',
+  )
+  return {
+    ...overlaps,
+    acknowledged: acknowledged.length,
+    lost: without.filter(({ inLostWindow }) => !inLostWindow).map(({ id }) => id),
+    inherent: without.filter(({ inLostWindow }) => inLostWindow).length,
+    doubled: effects
+      .filter(({ count }) => count !== '1')
+      .map(({ event_id, count }) => `${event_id}: ${count} times`),
+    foreign: [
+      ...ledger.foreign,
+      ...wrong.map(({ event_id }) => `the handler of ${event_id} got another's data`),
+    ],
+    stalled: [...ledger.stalled],
+    missed: followers.flatMap(({ seen }) => log.filter((event) => !seen.has(nameOf(event))).map(nameOf)),
+    reused: followers.flatMap(({ reused, numbers }) =>
+      reused.concat(
+        log.filter((event) => (numbers.get(Number(event.id)) ?? nameOf(event)) !== nameOf(event)).map(nameOf),
+      ),
+    ),
+    answers: [...(world.senders?.answers ?? [])]
+      .filter(([status]) => ![0, 200, 202, 408, 503].includes(status))
+      .map(([status, count]) => `${status}: ${count}`),
+    findings: world.findings,
+    again: ledger.again,
+  }
+}
+
+function nameOf({ event_id, direction }: Logged): string {
+  return `${direction} ${event_id}`
+}
+
+/** Names and counts of what is wrong; empty when nothing is. */
+export function faultsOf(verdict: Verdict): string[] {
+  return Object.entries(verdict).flatMap(([name, value]: [string, unknown]) =>
+    Array.isArray(value) && value.length > 0
+      ? [`${value.length} ${name} (${value.slice(0, 3).join('; ')}${value.length > 3 ? '; …' : ''})`]
+      : [],
+  )
+}

@@ -1,0 +1,86 @@
+import { chmodSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { QueryResultRow } from 'pg'
+import { freePort } from '../../harness/free-port.ts'
+import { openLink, type Link } from '../../harness/link.ts'
+import { eventually } from '../../receiving/harness.ts'
+import type { Binaries } from './binaries.ts'
+import { findProgram, Program } from './programs.ts'
+import { queryAt, Server } from './server.ts'
+import type { Topology } from './topology.ts'
+
+/** A server behind PgBouncer, which gives each connection a session of its own. */
+export class PooledServer implements Topology {
+  readonly links: Link[] = []
+  readonly primary: Server
+  readonly pooler: Program
+  readonly #url: string
+
+  private constructor(primary: Server, pooler: Program, url: string) {
+    this.primary = primary
+    this.pooler = pooler
+    this.#url = url
+  }
+
+  static async start(binaries: Binaries, folder: string): Promise<PooledServer> {
+    const path = findProgram('pgbouncer', '--topology pgbouncer')
+    const server = await Server.create(binaries, join(folder, 'server'))
+    const port = await freePort()
+    const [file, users] = [join(folder, 'pgbouncer.ini'), join(folder, 'users.txt')]
+    writeFileSync(users, '"postern" ""\n')
+    writeFileSync(
+      file,
+      `[databases]
+postgres = host=127.0.0.1 port=${server.port}
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = ${port}
+unix_socket_dir =
+auth_type = trust
+auth_file = ${users}
+pool_mode = session
+max_client_conn = 500
+default_pool_size = 110
+server_connect_timeout = 3
+server_login_retry = 1
+`,
+    )
+    chmodSync(file, 0o644)
+    const pooler = new Program(path, [file], join(folder, 'pgbouncer.log'), binaries.user)
+    const pooled = new PooledServer(server, pooler, `postgres://postern@127.0.0.1:${port}/postgres`)
+    await pooled.startPooler()
+    return pooled
+  }
+
+  /** Resolves when it takes connections. */
+  async startPooler(): Promise<void> {
+    this.pooler.start()
+    const answers = (): Promise<boolean> =>
+      queryAt(this.#url, 'select 1').then(
+        () => true,
+        () => false,
+      )
+    await eventually(answers, 'PgBouncer answers', 60_000)
+  }
+
+  async openLink(): Promise<Link> {
+    const link = await openLink(this.#url)
+    this.links.push(link)
+    return link
+  }
+
+  query<Row extends QueryResultRow>(text: string, values: unknown[] = []): Promise<Row[]> {
+    return this.primary.query<Row>(text, values)
+  }
+
+  async end(): Promise<void> {
+    for (const link of this.links) link.close()
+    await this.pooler.end()
+    await this.primary.kill()
+  }
+
+  killNow(): void {
+    this.pooler.signal('SIGKILL')
+    this.primary.killNow()
+  }
+}

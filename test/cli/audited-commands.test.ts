@@ -1,0 +1,135 @@
+// Every command that changes something writes to the audit log, or stands below with the reason why it need not.
+import assert from 'node:assert/strict'
+import type { Command } from 'commander'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { engines } from '#test/harness/engines.ts'
+import { startTestService, type TestService } from '#test/harness/service.ts'
+import type { AuditAction } from '../../src/accounts/audit-actions.ts'
+import { newId } from '../../src/crypto/ids.ts'
+import { commandLine } from '../../src/cli/program.ts'
+import { subscribe } from '../emitting/harness.ts'
+import { postern } from './command.ts'
+
+/** Commands that write no entry, with the reason. */
+const exceptions: Record<string, string> = {
+  serve: 'what it does has entries of its own; starts and stops are in the service log',
+  migrate: 'the table `migrations` has each with its time',
+  'keys list': 'reads',
+  sources: 'reads',
+  'users sessions': 'reads',
+  'users issuers': 'reads',
+  send: 'a client of the service',
+  listen: 'a client of the service: what it calls there has its entries',
+  'audit export': 'reads',
+  doctor: 'reads',
+}
+
+describe('the audit log and all commands', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'postern-audited-'))
+  const userId = newId(Date.now())
+  const issuer = 'https://acme.example.com'
+  let service: TestService
+  before(async () => {
+    service = await startTestService(engines[0]!)
+    await service.database.transaction(async (tx) => {
+      const user = { id: userId, email: null, name: 'Ada', provider: 'acme', provider_id: 'ada' } as const
+      await tx
+        .insertInto('users')
+        .values({ ...user, role: 'user', blocked_at: null, created_at: 1 })
+        .execute()
+      const identity = { provider: 'acme', provider_id: 'ada', user_id: userId, issuer } as const
+      const about = { email: null, email_verified: 0, name: null, created_at: 1, last_used_at: 1 }
+      await tx
+        .insertInto('identities')
+        .values({ ...identity, ...about })
+        .execute()
+    })
+    await subscribe(service, { url: 'http://127.0.0.1:9/' })
+    writeFileSync(
+      join(folder, 'products.ndjson'),
+      '{"id":"p","name":"Lamp","category":"home","price":1,"stock":1}\n',
+    )
+  })
+  after(async () => {
+    await service.close()
+    rmSync(folder, { recursive: true })
+  })
+
+  const run = (...args: string[]) =>
+    postern(folder, args, {
+      DATABASE_URL: service.databaseUrl,
+      POSTERN_SECRET: 'test-master-secret-of-32-bytes-or-more',
+      WEBHOOK_SECRET: 'test-webhook-secret',
+    })
+  async function beginSession(): Promise<void> {
+    const now = Date.now()
+    const times = { created_at: now, last_seen_at: now, authenticated_at: now, expires_at: now + 3_600_000 }
+    const unknown = { address: null, user_agent: null, authentication_proof: null, acr: null, amr: null }
+    const session = { id: newId(now), token_hash: Buffer.alloc(32, 1), user_id: userId, provider: 'acme' }
+    await service.database.transaction((tx) =>
+      tx
+        .insertInto('sessions')
+        .values({ ...session, ...unknown, ...times, revoked_at: null })
+        .execute(),
+    )
+  }
+  const newestKey = async (): Promise<string> => {
+    const keys = service.database.reader.selectFrom('api_keys').select('id').orderBy('id', 'desc').limit(1)
+    return (await keys.executeTakeFirstOrThrow()).id
+  }
+
+  const commands: Record<string, [AuditAction, () => Promise<string[]>]> = {
+    'keys create': ['key.created', async () => ['keys', 'create', 'ci', '--scope', 'events:write']],
+    'keys revoke': ['key.revoked', async () => ['keys', 'revoke', await newestKey()]],
+    'keys rotate-signing': ['signing_key.rotated', async () => ['keys', 'rotate-signing']],
+    'keys reseal': ['secrets.resealed', async () => ['keys', 'reseal']],
+    'users block': ['user.blocked', async () => ['users', 'block', userId]],
+    'users unblock': ['user.unblocked', async () => ['users', 'unblock', userId]],
+    'users end-sessions': [
+      'session.revoked',
+      async () => {
+        await beginSession()
+        return ['users', 'end-sessions', userId]
+      },
+    ],
+    'users move-issuer': [
+      'identity.issuer_moved',
+      async () => ['users', 'move-issuer', 'acme', issuer, `${issuer}/new`],
+    ],
+    'users role': ['user.role_changed', async () => ['users', 'role', userId, 'admin']],
+    lists: ['list.counts_changed', async () => ['lists', 'repair']],
+    import: ['import.finished', async () => ['import', 'products', 'products.ndjson']],
+    replay: ['replay.started', async () => ['replay', 'deliveries']],
+  }
+
+  test('each command that changes something writes an entry, or is an exception with a reason', async () => {
+    const known = [...Object.keys(commands), ...Object.keys(exceptions)]
+    assert.deepEqual(leavesOf(commandLine()).toSorted(), known.toSorted())
+    for (const [command, [action, args]] of Object.entries(commands)) {
+      const before = await entries(action)
+      const { code, stderr } = await run(...(await args()))
+      assert.equal(code, 0, `${command}: ${stderr}`)
+      assert.equal(await entries(action), before + 1, `${command} wrote no ${action}`)
+    }
+  })
+
+  async function entries(action: AuditAction): Promise<number> {
+    const query = service.database.reader.selectFrom('audit_log').where('action', '=', action)
+    const { count } = await query
+      .where('actor', '=', 'cli')
+      .select((eb) => eb.fn.countAll<number>().as('count'))
+      .executeTakeFirstOrThrow()
+    return count
+  }
+})
+
+/** The commands that do something, as `keys create`. */
+function leavesOf(command: Command, path: readonly string[] = []): string[] {
+  return command.commands.flatMap((below) => {
+    const name = [...path, below.name()]
+    return below.commands.length === 0 ? [name.join(' ')] : leavesOf(below, name)
+  })
+}

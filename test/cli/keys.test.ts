@@ -1,0 +1,74 @@
+// `postern keys`: what a key is given, what the list shows, what ends.
+import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { onEachEngine } from '../harness/engines.ts'
+import { startTestService, type TestService } from '../harness/service.ts'
+import { postern, type Ended } from './command.ts'
+
+onEachEngine('postern keys', (engine) => {
+  let service: TestService
+  let home: string
+  before(async () => {
+    service = await startTestService(engine)
+    home = await mkdtemp(join(tmpdir(), 'postern-keys-'))
+  })
+  after(async () => {
+    await service.close()
+    await rm(home, { recursive: true, force: true })
+  })
+  const run = (...args: string[]): Promise<Ended> =>
+    postern(home, args, { DATABASE_URL: service.databaseUrl, POSTERN_SECRET: 'x'.repeat(32) })
+  const status = async (key: string, path: string, method = 'GET'): Promise<number> => {
+    const headers = { authorization: `Bearer ${key}` }
+    return (await service.fetch(path, { method, headers })).status
+  }
+
+  test('create, list and revoke: scopes repeated, comma-separated, all of a room, and each once', async () => {
+    const args = ['--scope', 'events:write,subscribers:*', '--scope', 'events:write', '--expires', '90d']
+    const { code, stdout, stderr } = await run('keys', 'create', 'shop', ...args)
+    assert.equal(code, 0, stderr)
+    const granted = 'events:write subscribers:read subscribers:write'
+    const [, id = ''] = /^Key (\S+) was made with the scopes (.*)\. It is stored/.exec(stderr) ?? []
+    assert.ok(stderr.includes(`with the scopes ${granted}.`), stderr)
+    const key = stdout.trim()
+    assert.equal(await status(key, '/subscribers'), 200)
+    assert.equal(await status(key, '/audit'), 403)
+    const listed = (await run('keys', 'list')).stdout.split('\n').find((line) => line.startsWith(id))
+    assert.ok(listed?.includes(granted), listed ?? 'not listed')
+    assert.equal((await run('keys', 'revoke', id)).code, 0)
+    assert.equal(await status(key, '/subscribers'), 401)
+    assert.match((await run('keys', 'list')).stdout, new RegExp(`^${id}.*revoked$`, 'm'))
+  })
+
+  test('the role admin is the scope admin, beside which others add nothing', async () => {
+    const { stdout, stderr } = await run('keys', 'create', 'ops', '--role', 'admin')
+    assert.match(stderr, /with the scopes admin\./)
+    assert.equal(await status(stdout.trim(), '/audit'), 200)
+    const { stderr: user } = await run('keys', 'create', 'metrics', '--role', 'user', '--scope', 'operate')
+    assert.match(user, /with the scopes operate\./)
+  })
+
+  test('doctor names the keys that reach everything and never expire, and no others', async () => {
+    const made = async (...args: string[]): Promise<string> => {
+      const { stderr } = await run('keys', 'create', 'for the doctor', ...args)
+      return /^Key (\S+) /.exec(stderr)![1]!
+    }
+    const wide = await made('--scope', 'admin')
+    const maker = await made('--scope', 'users:write')
+    const others = [
+      await made('--scope', 'admin', '--expires', '1h'),
+      await made('--scope', 'events:read,events:write'),
+    ]
+    const warning = (await run('doctor')).stdout.split('\n').find((line) => line.startsWith('! API keys'))
+    assert.ok(warning?.includes(wide) && warning.includes(maker), warning ?? 'no warning')
+    for (const other of others) assert.ok(!warning?.includes(other))
+  })
+
+  test('the help explains every scope', async () => {
+    const { stdout } = await run('keys', 'create', '--help')
+    assert.match(stdout, /^ {2}events:write +Emit events\.$/m)
+  })
+})

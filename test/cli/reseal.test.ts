@@ -1,0 +1,186 @@
+// A rotation of POSTERN_SECRET from A to B, as the guide has it: B,A; `postern keys reseal`; B alone.
+import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { Webhook } from 'standardwebhooks'
+import { provider as webhook } from '../../src/cli/samples/provider.ts'
+import { ConfigurationError } from '../../src/config/environment.ts'
+import { Keyring } from '../../src/crypto/keyring.ts'
+import { sealedColumns } from '../../src/crypto/sealed-columns.ts'
+import { defineConfig } from '../../src/index.ts'
+import { createLog } from '../../src/telemetry/log.ts'
+import { emit, subscribe } from '../emitting/harness.ts'
+import { Browser } from '../harness/browser.ts'
+import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
+import { freePort } from '../harness/free-port.ts'
+import { startOAuthProvider, type OAuthProvider } from '../harness/oauth-provider.ts'
+import { startReceiver, type Receiver } from '../harness/receiver.ts'
+import { startTestService, webhookSecret, type TestService } from '../harness/service.ts'
+import { signIn, upToCallback } from '../login/harness.ts'
+import { postern, type Ended } from './command.ts'
+
+const a = 'the-old-master-secret-of-32-bytes-or-more'
+const b = 'another-master-secret-of-32-bytes-or-more'
+
+onEachEngine('a rotation of POSTERN_SECRET', (engine) => {
+  let home: string
+  let database: TestDatabase
+  let provider: OAuthProvider
+  let receiver: Receiver
+  /** The same at every start, so that a browser comes back with its cookies. */
+  let port: number
+  let handedOut: (token: string | undefined) => void = () => undefined
+  const config = defineConfig({
+    login: {
+      providers: { acme: { keepTokens: true } },
+      clients: [{ id: 'spa', redirectUris: ['https://app.example.com/callback'] }],
+    },
+    receiving: {
+      handlers: {
+        'need.token': {
+          providerTokens: ['acme'],
+          handle: async (_event, { providerToken }) =>
+            handedOut(await providerToken('acme', { providerId: 'ada' })),
+        },
+      },
+    },
+  })
+
+  before(async () => {
+    home = await mkdtemp(join(tmpdir(), 'postern-reseal-'))
+    database = await engine.createDatabase()
+    provider = await startOAuthProvider()
+    provider.profile = { id: 'ada', displayName: 'Ada' }
+    receiver = await startReceiver()
+    port = await freePort()
+  })
+  after(async () => {
+    await receiver.close()
+    await provider.close()
+    await database.drop()
+    await rm(home, { recursive: true, force: true })
+  })
+
+  const start = (secrets: string, lines: string[] = []): Promise<TestService> =>
+    startTestService(engine, {
+      databaseUrl: database.url,
+      config,
+      env: { ...provider.env('ACME'), PORT: String(port), POSTERN_SECRET: secrets },
+      parts: { log: createLog('warn', { write: (line: string) => void lines.push(line) }) },
+    })
+  const command = (secrets: string, ...args: string[]): Promise<Ended> =>
+    postern(home, args, { DATABASE_URL: database.url, POSTERN_SECRET: secrets })
+
+  /** Emits an event, and verifies what the subscriber gets of it as its library does. */
+  async function delivers(service: TestService, secret: string): Promise<void> {
+    const before = receiver.calls.length
+    await emit(service, { type: 'order.paid', data: { n: before } })
+    const { headers, body } = (await receiver.waitFor(before + 1))[before]!
+    new Webhook(secret).verify(body, headers as Record<string, string>)
+    assert.equal(headers['x-api-key'], 'key-of-the-subscriber')
+  }
+
+  async function opensTokens(service: TestService): Promise<void> {
+    const token = new Promise((resolve) => (handedOut = resolve))
+    const id = crypto.randomUUID()
+    const sample = webhook({ type: 'need.token', secret: webhookSecret, id, now: 0, data: {} })
+    const headers = { ...sample.headers, 'content-type': 'application/json' }
+    const response = await service.fetch('/webhooks/provider', { method: 'POST', headers, body: sample.body })
+    assert.equal(response.status, 200)
+    assert.equal(await token, 'provider-access-token-4711')
+  }
+
+  test('from A to B: nothing is lost, and nothing needs A at the end', async () => {
+    const first = await start(a)
+    const { secret } = await subscribe(first, {
+      url: receiver.url,
+      signing: 'both',
+      headers: { 'x-api-key': 'key-of-the-subscriber' },
+    })
+    const browser = new Browser()
+    await signIn(first, browser)
+    assert.equal((await first.fetch('/.well-known/jwks.json')).status, 200)
+    await delivers(first, secret)
+    const underWay = new Browser()
+    const callback = await upToCallback(first, underWay)
+    await first.close()
+
+    await assert.rejects(start(b), (error: Error) => {
+      assert.ok(error instanceof ConfigurationError)
+      for (const named of [
+        '2 in subscriber_secrets.secret',
+        '1 in subscribers.headers',
+        '1 in signing_keys.private_jwk',
+        '1 in provider_tokens.access_token',
+      ])
+        assert.ok(error.message.includes(named), `${named} in ${error.message}`)
+      assert.match(error.message, /Add that secret behind the others/)
+      return true
+    })
+    const lost = await command(b, 'doctor')
+    assert.equal(lost.code, 1, lost.stdout)
+    assert.match(lost.stdout, /^✖ sealed values: .*2 in subscriber_secrets\.secret/m)
+    const without = await command(b, 'keys', 'reseal')
+    assert.equal(without.code, 1, without.stdout)
+    assert.match(without.stdout, /No given secret opens .*2 in subscriber_secrets/)
+
+    const lines: string[] = []
+    const second = await start(`${b},${a}`, lines)
+    assert.match(
+      lines.join(''),
+      /2 in subscriber_secrets\.secret.* need an older POSTERN_SECRET: run `postern keys reseal`/,
+    )
+    assert.match((await command(`${b},${a}`, 'doctor')).stdout, /^! sealed values: .*need an older/m)
+    await delivers(second, secret)
+    const done = await command(`${b},${a}`, 'keys', 'reseal')
+    assert.equal(done.code, 0, done.stdout + done.stderr)
+    assert.match(done.stdout, /subscriber_secrets\.secret: 2/)
+    assert.match(done.stdout, /Nothing needs an older POSTERN_SECRET/)
+    await delivers(second, secret)
+    await opensTokens(second)
+    const again = await command(`${b},${a}`, 'keys', 'reseal')
+    assert.equal(again.code, 0)
+    assert.match(again.stdout, /^0 of 0 values sealed anew$/m)
+    await second.close()
+
+    lines.length = 0
+    const third = await start(b, lines)
+    try {
+      assert.doesNotMatch(lines.join(''), /POSTERN_SECRET/)
+      assert.match((await command(b, 'doctor')).stdout, /^✔ sealed values: /m)
+      await delivers(third, secret)
+      await opensTokens(third)
+      assert.equal((await third.admin('/subscribers')).status, 200)
+      const response = await underWay.go(callback)
+      assert.equal(response.headers.get('location'), '/dashboard', 'a sign-in that was under way ends well')
+    } finally {
+      await third.close()
+    }
+  })
+
+  test('a begun sign-in that cannot be opened is no reason to refuse the start, and begins again', async () => {
+    const service = await start(b)
+    const browser = new Browser()
+    const callback = await upToCallback(service, browser)
+    const foreign = new Keyring([a])
+    const flow = await service.database.reader.selectFrom('flows').selectAll().executeTakeFirstOrThrow()
+    await service.database.transaction((tx) =>
+      tx
+        .updateTable('flows')
+        .set({ verifier: foreign.seal('v'.repeat(43), sealedColumns.flowVerifier.context(flow)) })
+        .where('state_hash', '=', flow.state_hash)
+        .execute(),
+    )
+    await service.close()
+    const restarted = await start(b)
+    try {
+      const response = await browser.go(callback)
+      assert.ok(response.status < 500, String(response.status))
+      assert.notEqual(response.headers.get('location'), '/dashboard')
+    } finally {
+      await restarted.close()
+    }
+  })
+})

@@ -1,0 +1,83 @@
+// Settings that are right in form and weak all the same: production names them at once, the start and doctor warn.
+import assert from 'node:assert/strict'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { postern, startPostern } from './command.ts'
+
+const strong = {
+  NODE_ENV: 'production',
+  BASE_URL: 'http://127.0.0.1:3000',
+  PORT: '0',
+  POSTERN_SECRET: 'test-master-secret-of-32-bytes-or-more',
+  WEBHOOK_SECRET: 'test-webhook-secret',
+  ADMIN_API_KEY: 'pk_test_admin_key_0123456789',
+}
+
+describe('weak settings in production', () => {
+  let home: string
+  before(async () => {
+    home = await mkdtemp(join(tmpdir(), 'postern-weak-'))
+  })
+  after(() => rm(home, { recursive: true, force: true }))
+
+  /** Starts the service, waits until it is ready or has ended, and gives what it wrote. */
+  async function start(env: Record<string, string>): Promise<{ ready: boolean; output: string }> {
+    const { child, ended } = startPostern(home, ['serve'], env)
+    let ready = false
+    child.stdout!.on('data', (lines: string) => {
+      if (!lines.includes('"ready"')) return
+      ready = true
+      child.kill('SIGTERM')
+    })
+    const { stdout, stderr } = await ended
+    return { ready, output: stdout + stderr }
+  }
+
+  test('are refused together with weak secrets of the configuration module', async () => {
+    const file = join(home, 'weak.config.ts')
+    await writeFile(
+      file,
+      `import { defineConfig, hmac } from 'postern'
+       export default defineConfig({ receiving: { sources: { shop: hmac({ header: 'x-signature', secret: 'shop' }) } } })`,
+    )
+    const { ready, output } = await start({
+      ...strong,
+      BASE_URL: 'http://gate.example.com',
+      POSTERN_SECRET: 'a'.repeat(32),
+      WEBHOOK_SECRET: 'b',
+      ADMIN_API_KEY: 'k'.repeat(16),
+      POSTERN_CONFIG: file,
+    })
+    assert.equal(ready, false, output)
+    for (const fault of [
+      /BASE_URL is wrong: expected https/,
+      /POSTERN_SECRET has only 1 different character/,
+      /WEBHOOK_SECRET is shorter than 6 bytes/,
+      /ADMIN_API_KEY has only 1 different character/,
+      /receiving\.sources\.shop has a secret that is shorter than 6 bytes/,
+    ])
+      assert.match(output, fault)
+    assert.equal(output.match(/WEBHOOK_SECRET is/g)!.length, 1, 'once')
+  })
+
+  test('that are tolerated are warned of by the start and by doctor', async () => {
+    const env = { ...strong, WEBHOOK_SECRET: 'short-one', ADMIN_API_KEY: 'pk_0123456789abcdef' }
+    const { ready, output } = await start(env)
+    assert.ok(ready, output)
+    const { code, stdout } = await postern(home, ['doctor'], env)
+    assert.equal(code, 0, stdout)
+    for (const told of [output, stdout]) {
+      assert.match(told, /WEBHOOK_SECRET is shorter than 16 bytes/)
+      assert.match(told, /ADMIN_API_KEY is a sequence of characters/)
+    }
+    assert.match(stdout, /^! BASE_URL: is http on loopback/m)
+  })
+
+  test('ordinary ones start without a word', async () => {
+    const { ready, output } = await start(strong)
+    assert.ok(ready, output)
+    assert.doesNotMatch(output, /"level":"?(?:40|warn)/)
+  })
+})

@@ -1,0 +1,197 @@
+// What one owner can have the service send, and how much of it runs at a time.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { systemClock } from '../../src/clock.ts'
+import { newId } from '../../src/crypto/ids.ts'
+import { openDatabase } from '../../src/storage/open.ts'
+import { onEachEngine } from '../harness/engines.ts'
+import { startReceiver } from '../harness/receiver.ts'
+import type { TestServiceOptions } from '../harness/service.ts'
+import {
+  deliveries,
+  emit,
+  expectJson,
+  settled,
+  startEmitting,
+  subscribe,
+  until,
+  type SubscriberAnswer,
+} from './harness.ts'
+import { enterPortal } from './portal-harness.ts'
+
+const url = 'http://127.0.0.1:9/'
+const http: TestServiceOptions = { parts: { roles: { http: true, workers: false } } }
+
+onEachEngine('limits', (engine) => {
+  test('an owner sends ten test events at once and then one in six seconds, from all processes together', async () => {
+    let shift = 0
+    const clock = { ...systemClock, now: () => Date.now() + shift }
+    const database = await engine.createDatabase()
+    const options = { databaseUrl: database.url, parts: { ...http.parts, clock } }
+    const service = await startEmitting(engine, options)
+    const other = engine.name === 'postgres' ? await startEmitting(engine, options) : service
+    const made = await Promise.all([
+      subscribe(service, { url, owner: 'acme' }),
+      subscribe(service, { url, owner: 'acme' }),
+      subscribe(service, { url, owner: 'globex' }),
+    ])
+    const acme = await enterPortal(service, 'acme')
+    const send = async (index: number, by: typeof service = service): Promise<Response> =>
+      by.admin(`/subscribers/${made[index]!.id}/test`, { method: 'POST' })
+    const answers = await Promise.all(
+      Array.from({ length: 16 }, (_, number) => send(number % 2, number % 4 < 2 ? service : other)),
+    )
+    const statuses = answers.map(({ status }) => status).toSorted((a, b) => a - b)
+    assert.deepEqual(statuses, [...Array<number>(10).fill(202), ...Array<number>(6).fill(429)])
+    const refused = answers.find(({ status }) => status === 429)!
+    const wait = Number(refused.headers.get('retry-after'))
+    assert.ok(wait >= 1 && wait <= 6, String(wait))
+    // Neither a new subscriber nor the portal is a way around it, and nothing is registered on the way.
+    await acme.json(429, 'POST', `/subscribers/${made[0].id}/test`)
+    await acme.json(429, 'POST', '/subscribers', { url, sendTest: true })
+    const list = await acme.json<{ data: unknown[] }>(200, 'GET', '/subscribers')
+    assert.equal(list.data.length, 2)
+    assert.equal((await send(2)).status, 202, 'another owner')
+    shift += 6_000
+    await acme.json(202, 'POST', `/subscribers/${made[0].id}/test`)
+    await acme.json(429, 'POST', `/subscribers/${made[0].id}/test`)
+    shift += 3_600_000
+    assert.equal((await send(2)).status, 202)
+    const aside = await openDatabase(database.url)
+    const rows = await aside.reader.selectFrom('allowances').select('key').execute()
+    const keys = rows.map(({ key }) => key)
+    assert.deepEqual(keys, ['test-event owner globex'], 'what is full again is removed')
+    await aside.close()
+    await Promise.all([service.close(), other === service ? undefined : other.close()])
+    await database.drop()
+  })
+
+  test('five bulk replays of an owner run at a time; an owner begins ten at once', async () => {
+    const database = await engine.createDatabase()
+    const receiver = await startReceiver()
+    const first = await startEmitting(engine, { databaseUrl: database.url })
+    const made: SubscriberAnswer[] = []
+    for (let count = 0; count < 2; count += 1)
+      made.push(await subscribe(first, { url: receiver.url, owner: 'acme' }))
+    await emit(first, { type: 'a', data: 1, audience: 'acme' })
+    for (const { id } of made) await settled(first, id, 'delivered')
+    await first.close()
+    const service = await startEmitting(engine, { databaseUrl: database.url, ...http })
+    const acme = await enterPortal(service, 'acme')
+    let second = 0
+    const begin = (): [method: string, path: string, json: object] => {
+      second += 1
+      const since = new Date(second * 1000).toISOString()
+      return ['POST', `/subscribers/${made[second % 2]!.id}/replay`, { status: 'delivered', since }]
+    }
+    const answers = await Promise.all(Array.from({ length: 8 }, () => acme.call(...begin())))
+    const statuses = answers.map(({ status }) => status).toSorted((a, b) => a - b)
+    assert.deepEqual(statuses, [202, 202, 202, 202, 202, 409, 409, 409])
+    const [, path, json] = begin()
+    await expectJson(service, 409, path, { method: 'POST', json })
+    const jobs = await Promise.all(
+      answers
+        .filter(({ status }) => status === 202)
+        .map((answer) => answer.json() as Promise<{ id: string }>),
+    )
+    for (const { id } of jobs) await acme.json(200, 'DELETE', `/jobs/${id}`)
+    const more = []
+    for (let count = 0; count < 5; count += 1) more.push(await acme.json<{ id: string }>(202, ...begin()))
+    for (const { id } of more) await acme.json(200, 'DELETE', `/jobs/${id}`)
+    assert.equal((await acme.call(...begin())).status, 429)
+    // An admin begins more.
+    await expectJson(service, 202, path, { method: 'POST', json })
+    await Promise.all([service.close(), receiver.close()])
+    await database.drop()
+  })
+
+  test('single replays of an owner are limited, those of admins are not', async () => {
+    const service = await startEmitting(engine, http)
+    const made = await subscribe(service, { url, owner: 'acme' })
+    const acme = await enterPortal(service, 'acme')
+    await emit(service, { type: 'a', data: 1, audience: 'acme' })
+    const [waiting] = await deliveries(service, made.id)
+    const path = `/deliveries/${waiting!.id}/replay`
+    const answers = await Promise.all(Array.from({ length: 70 }, () => acme.call('POST', path)))
+    const refused = answers.filter(({ status }) => status === 429).length
+    assert.ok(refused >= 1 && refused <= 10, String(refused))
+    await expectJson(service, 202, path, { method: 'POST' })
+    await service.close()
+  })
+
+  test('an owner has at most a hundred subscribers, also when many are registered at the same moment', async () => {
+    const service = await startEmitting(engine, http)
+    const { id } = await subscribe(service, { url, owner: 'acme' })
+    const acme = await enterPortal(service, 'acme')
+    const database = await openDatabase(service.databaseUrl)
+    const row = await database.reader
+      .selectFrom('subscribers')
+      .selectAll()
+      .where('id', '=', id)
+      .executeTakeFirstOrThrow()
+    const copies = Array.from({ length: 94 }, () => ({ ...row, id: newId(Date.now()) }))
+    await database.transaction((tx) => tx.insertInto('subscribers').values(copies).execute())
+    await database.close()
+    const answers = await Promise.all(
+      Array.from({ length: 15 }, () => acme.call('POST', '/subscribers', { url })),
+    )
+    assert.equal(answers.filter(({ status }) => status === 201).length, 5)
+    assert.equal(answers.filter(({ status }) => status === 409).length, 10)
+    await service.close()
+  })
+
+  test('a delivery that waits for its next attempt gets it now, and its schedule goes on behind it', async () => {
+    const [service, receiver] = await Promise.all([
+      startEmitting(engine, { env: { EMIT_RETRY_SCHEDULE: '0,3600,3600' } }),
+      startReceiver(500),
+    ])
+    const made = await subscribe(service, { url: receiver.url, owner: 'acme' })
+    const acme = await enterPortal(service, 'acme')
+    const { eventId } = await emit(service, { type: 'a', data: 1, audience: 'acme' })
+    const attempted = (count: number) =>
+      until(async () => {
+        const [newest] = await deliveries(service, made.id)
+        return newest?.attemptCount === count && newest
+      }, `${count} attempts are made`)
+    const waiting = await attempted(1)
+    assert.equal(waiting.status, 'pending')
+    const asked = Date.now()
+    await acme.json(202, 'POST', `/deliveries/${waiting.id}/replay`)
+    const again = await attempted(2)
+    assert.ok(Date.now() - asked < 10_000)
+    assert.equal(again.status, 'pending')
+    assert.ok(Date.parse(again.nextAttemptAt!) > Date.now() + 1_800_000)
+    // The third is the last one of the schedule, whenever it is made.
+    await expectJson(service, 202, `/deliveries/${waiting.id}/replay`, { method: 'POST' })
+    const dead = await settled(service, made.id, 'dead')
+    assert.equal(dead.attempts.length, 3)
+    assert.deepEqual(new Set(receiver.calls.map(({ headers }) => headers['webhook-id'])), new Set([eventId]))
+    await Promise.all([service.close(), receiver.close()])
+  })
+
+  test('all that waits for a retry is sent now by a bulk replay of the pending ones', async () => {
+    const [service, receiver] = await Promise.all([
+      startEmitting(engine, { env: { EMIT_RETRY_SCHEDULE: '0,3600' } }),
+      startReceiver(500),
+    ])
+    const made = await subscribe(service, { url: receiver.url, owner: 'acme' })
+    const acme = await enterPortal(service, 'acme')
+    for (let count = 0; count < 5; count += 1)
+      await emit(service, { type: count < 3 ? 'a' : 'b', data: count, audience: 'acme' })
+    await until(async () => {
+      const waiting = await deliveries(service, made.id, '?status=pending')
+      return waiting.length === 5 && waiting.every(({ attemptCount }) => attemptCount === 1)
+    }, 'all have been attempted')
+    receiver.answer(204)
+    const path = `/subscribers/${made.id}/replay`
+    const pending = { status: 'pending' }
+    assert.deepEqual(await acme.json(200, 'POST', path, { ...pending, dryRun: true }), { total: 5 })
+    await acme.json(202, 'POST', path, { ...pending, eventType: 'a' })
+    await receiver.waitFor(8)
+    const job = (await expectJson(service, 202, path, { method: 'POST', json: pending })) as { total: number }
+    assert.ok(job.total >= 2 && job.total <= 5, String(job.total))
+    await receiver.waitFor(10)
+    await settled(service, made.id, 'delivered')
+    await Promise.all([service.close(), receiver.close()])
+  })
+})

@@ -1,0 +1,59 @@
+// The concurrency and the rate of a subscriber hold for all processes on one PostgreSQL together.
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { engines, type Engine, type TestDatabase } from '../harness/engines.ts'
+import { startReceiver, type Answer } from '../harness/receiver.ts'
+import type { TestService } from '../harness/service.ts'
+import { emit, startEmitting, subscribe, until } from './harness.ts'
+
+// One process works on an SQLite file.
+const postgres = engines.find(({ name }) => name === 'postgres')
+
+describe('a subscriber of two processes', { skip: !postgres }, () => {
+  const engine = postgres as Engine
+  let home: TestDatabase
+  let services: TestService[]
+  before(async () => {
+    home = await engine.createDatabase()
+    services = []
+    for (let process = 0; process < 2; process += 1)
+      services.push(await startEmitting(engine, { databaseUrl: home.url }))
+  })
+  after(async () => {
+    await Promise.all(services.map((service) => service.close()))
+    await home.drop()
+  })
+
+  test('no more than its concurrency at a time, whichever process emits', async () => {
+    const gate = Promise.withResolvers<void>()
+    let running = 0
+    let most = 0
+    const slow: Answer = (response) => {
+      most = Math.max(most, ++running)
+      void gate.promise.then(() => {
+        running -= 1
+        response.writeHead(204).end()
+      })
+    }
+    const receiver = await startReceiver(slow)
+    await subscribe(services[0]!, { url: receiver.url, concurrency: 3, eventTypes: ['slow'] })
+    for (let n = 0; n < 20; n += 1) await emit(services[n % 2]!, { type: 'slow', data: n })
+    await until(async () => most >= 3, 'all of its places are used')
+    gate.resolve()
+    await receiver.waitFor(20)
+    assert.equal(most, 3)
+    await receiver.close()
+  })
+
+  test('no more than its rate', async () => {
+    const receiver = await startReceiver()
+    await subscribe(services[0]!, { url: receiver.url, rateLimit: 10, eventTypes: ['limited'] })
+    await Promise.all(
+      Array.from({ length: 20 }, (_, n) => emit(services[n % 2]!, { type: 'limited', data: n })),
+    )
+    const calls = await receiver.waitFor(20)
+    const span = calls.at(-1)!.at - calls[0]!.at
+    assert.ok(span >= 850, `at most ten at once, ten more in a second: ${span} ms`)
+    await receiver.close()
+  })
+})

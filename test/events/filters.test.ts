@@ -1,0 +1,206 @@
+// GET /events by what the events are and what became of them.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { onEachEngine } from '../harness/engines.ts'
+import { startTestService, webhookSecret, type TestService } from '../harness/service.ts'
+import { eventually, postWebhook, sign } from '../receiving/harness.ts'
+import { hmac } from '../../src/index.ts'
+
+interface Page {
+  data: { id: number; eventId: string; status: string; direction: string }[]
+  nextCursor: number | null
+}
+
+onEachEngine('the event log, filtered', (engine) => {
+  let service: TestService
+
+  before(async () => {
+    service = await startTestService(engine, {
+      env: { HANDLER_RETRY_SCHEDULE: '0,3600', EMIT_RETRY_SCHEDULE: '0', ALLOW_PRIVATE_NETWORK: 'true' },
+      config: {
+        receiving: {
+          sources: { other: hmac({ header: 'x-signature', secret: webhookSecret }) },
+          handlers: {
+            'order.*': (event) => {
+              if (event.type === 'order.broken') throw new Error('not today')
+            },
+          },
+        },
+      },
+    })
+    const { database } = service
+    for (const [id, type] of [
+      ['done-1', 'order.paid'],
+      ['again-1', 'order.broken'],
+      ['lost-1', 'order.broken'],
+      ['plain', 'invoice.paid'],
+    ] as const)
+      await postWebhook(service, { id, type })
+    const body = JSON.stringify({ id: 'again-2', type: 'order.broken' })
+    await service.fetch('/webhooks/other', {
+      method: 'POST',
+      body,
+      headers: { 'content-type': 'application/json', 'x-signature': sign(body) },
+    })
+    await eventually(async () => {
+      const rows = await database.reader.selectFrom('inbox').selectAll().execute()
+      return rows.every((row) => row.status === 'processed' || (row.failed_at !== null && row.claim === null))
+    })
+    await database.transaction(async (tx) => {
+      await tx.updateTable('inbox').set({ status: 'failed' }).where('event_id', '=', 'lost-1').execute()
+    })
+    // Nothing listens there.
+    await service.admin('/subscribers', {
+      method: 'POST',
+      json: { url: 'http://127.0.0.1:9/', eventTypes: ['shop.told'] },
+    })
+    for (const [id, type] of [
+      ['told', 'shop.told'],
+      ['unheard', 'shop.closed'],
+    ])
+      await service.admin('/events', { method: 'POST', json: { id, type, data: 1 } })
+    await eventually(
+      async () =>
+        await database.reader
+          .selectFrom('deliveries')
+          .select('id')
+          .where('status', '=', 'dead')
+          .executeTakeFirst(),
+    )
+  })
+  after(() => service.close())
+
+  const read = async (query: Record<string, string>): Promise<Page> => {
+    const response = await service.admin(`/events?${new URLSearchParams(query).toString()}`)
+    assert.equal(response.status, 200)
+    return (await response.json()) as Page
+  }
+  const idsOf = ({ data }: Page): string[] => data.map(({ eventId }) => eventId)
+
+  const cases: [filter: Record<string, string>, ids: string[]][] = [
+    [{ status: 'retrying' }, ['again-1', 'again-2']],
+    [{ status: 'retrying', source: 'other' }, ['again-2']],
+    [{ status: 'retrying', type: 'order.*', direction: 'received' }, ['again-1', 'again-2']],
+    [{ status: 'retrying', direction: 'emitted' }, []],
+    [{ status: 'failed' }, ['lost-1', 'told']],
+    [{ status: 'failed', direction: 'received' }, ['lost-1']],
+    [{ status: 'failed', direction: 'emitted' }, ['told']],
+    [{ status: 'failed', type: 'shop.told' }, ['told']],
+    [{ status: 'processed' }, ['done-1', 'plain']],
+    [{ status: 'pending' }, []],
+    [{ status: 'blocked' }, []],
+    [{ status: 'unsubscribed' }, ['unheard']],
+    [{ status: 'delivered' }, []],
+    [{ direction: 'emitted' }, ['told', 'unheard']],
+    [{ type: 'order.*', source: 'provider' }, ['done-1', 'again-1', 'lost-1']],
+    [{ type: 'Order.*' }, []],
+    [{ type: '*', source: 'other' }, ['again-2']],
+    [{ since: '2020-01-01', direction: 'emitted' }, ['told', 'unheard']],
+    [{ since: '2999-01-01' }, []],
+    [{ until: '2020-01-01T00:00:00Z' }, []],
+    [{ status: '', type: '', direction: 'emitted', colour: 'red' }, ['told', 'unheard']],
+  ]
+
+  test('finds by status, type, source, direction and time, in both orders and page by page', async () => {
+    for (const [filter, ids] of cases) {
+      const all = await read(filter)
+      assert.deepEqual(idsOf(all), ids, JSON.stringify(filter))
+      assert.equal(all.nextCursor, null)
+      assert.deepEqual(
+        idsOf(await read({ ...filter, order: 'desc' })),
+        ids.toReversed(),
+        JSON.stringify(filter),
+      )
+      for (const order of ['asc', 'desc']) {
+        const walked: string[] = []
+        let cursor: Record<string, string> = {}
+        for (;;) {
+          const page = await read({ ...filter, order, limit: '1', ...cursor })
+          walked.push(...idsOf(page))
+          if (page.nextCursor === null) break
+          cursor = { cursor: String(page.nextCursor) }
+        }
+        assert.deepEqual(walked, order === 'asc' ? ids : ids.toReversed(), JSON.stringify(filter))
+      }
+    }
+  })
+
+  test('a list and an event tell the same status', async () => {
+    for (const { id, status } of (await read({ since: '2020-01-01' })).data) {
+      const detail = (await (await service.admin(`/events/${id}`)).json()) as { status: string }
+      assert.equal(detail.status, status)
+    }
+  })
+
+  test('the next page is linked with the filters', async () => {
+    const response = await service.admin('/events?limit=1&status=retrying&type=order.*&order=desc')
+    const { nextCursor } = (await response.json()) as Page
+    assert.equal(
+      response.headers.get('link'),
+      `</events?limit=1&order=desc&status=retrying&type=order.*&cursor=${nextCursor}>; rel="next"`,
+    )
+  })
+
+  test('a wrong filter is told by its name', async () => {
+    for (const [name, value] of [
+      ['status', 'broken'],
+      ['direction', 'up'],
+      ['since', 'yesterday'],
+      ['until', '2026-01-01T00:00:00'],
+      ['type', 'a'.repeat(1001)],
+      ['source', 'a\0'],
+    ] as const) {
+      const response = await service.admin(`/events?${new URLSearchParams({ [name]: value }).toString()}`)
+      assert.equal(response.status, 400)
+      assert.match(((await response.json()) as { detail: string }).detail, new RegExp(`\`${name}\``))
+    }
+  })
+})
+
+onEachEngine('a long event log, filtered', (engine) => {
+  test('is gone through in bounded pages that miss nothing; what is retried is found at once', async () => {
+    const service = await startTestService(engine, { parts: { roles: { http: true, workers: false } } })
+    try {
+      const { database } = service
+      const many = 60_000
+      const statements = [
+        engine.name === 'sqlite'
+          ? `insert into events (event_id, direction, source, type, content_type, payload, created_at)
+             with recursive n (i) as (select 1 union all select i + 1 from n where i < ${many})
+             select 'e' || i, 'received', 'provider', case when i = ${many} - 3 then 'rare' else 'a' end, 'application/json', x'7b7d', i from n`
+          : `insert into events (event_id, direction, source, type, content_type, payload, created_at)
+             select 'e' || i, 'received', 'provider', case when i = ${many} - 3 then 'rare' else 'a' end, 'application/json', '{}', i
+             from generate_series(1, ${many}) as i`,
+        `insert into inbox (event, source, event_id, type, status, due_at, processed_at, failed_at)
+         select id, source, event_id, type, case when id % 20000 = 0 then 'pending' else 'processed' end, 9000000000000000, 1,
+           case when id % 20000 = 0 then 1 end from events`,
+      ]
+      for (const statement of statements) {
+        if (database.engine === 'sqlite')
+          await database.batch('request', (connection) => connection.exec(statement))
+        else await database.pool.query(statement)
+      }
+      const read = async (query: string): Promise<Page> =>
+        (await (await service.admin(`/events?${query}`)).json()) as Page
+      const retried = await read('status=retrying')
+      assert.deepEqual(
+        retried.data.map(({ id }) => id),
+        [20_000, 40_000, 60_000],
+      )
+      assert.equal(retried.nextCursor, null)
+      const first = await read('type=rare')
+      assert.deepEqual(first.data, [])
+      assert.equal(first.nextCursor, 50_000)
+      const second = await read(`type=rare&cursor=${first.nextCursor}`)
+      assert.deepEqual(
+        second.data.map(({ eventId }) => eventId),
+        [`e${many - 3}`],
+      )
+      assert.equal(second.nextCursor, null)
+      const newest = await read('type=rare&order=desc&limit=1')
+      assert.equal(newest.data[0]?.eventId, `e${many - 3}`)
+    } finally {
+      await service.close()
+    }
+  })
+})

@@ -1,0 +1,124 @@
+// What senders send as proof of who they are is shown to nobody, and handlers get what came.
+import assert from 'node:assert/strict'
+import { createHmac } from 'node:crypto'
+import { after, before, test } from 'node:test'
+import { microsoftGraph, slack } from '../../src/index.ts'
+import { onEachEngine } from '../harness/engines.ts'
+import { startTestService, type TestService } from '../harness/service.ts'
+import { eventually, postWebhook } from './harness.ts'
+
+const state = 'client-state-0123456789-secret'
+const secret = 'slack-signing-secret-0123456789'
+
+onEachEngine('credentials of senders', (engine) => {
+  let service: TestService
+  const handled = new Map<string, { payload: unknown; headers: Readonly<Record<string, string>> }>()
+  before(async () => {
+    service = await startTestService(engine, {
+      config: {
+        receiving: {
+          sources: { graph: microsoftGraph({ secret: state }), slack: slack({ secret }) },
+          handlers: {
+            '*': ({ source, payload, headers }) => void handled.set(source, { payload, headers }),
+          },
+        },
+      },
+    })
+  })
+  after(() => service.close())
+
+  const textOf = async (source: string): Promise<string> => {
+    const { id } = await service.database.reader
+      .selectFrom('events')
+      .select('id')
+      .where('source', '=', source)
+      .executeTakeFirstOrThrow()
+    return (await service.admin(`/events/${id}`)).text()
+  }
+
+  test('in headers are not kept', async () => {
+    const names = [
+      'x-functions-key',
+      'x-access-key',
+      'ocp-apim-subscription-key',
+      'x-api-key',
+      'apikey',
+      'x-shared-secret',
+      'x-auth',
+      'x-session-id',
+      'x-client-jwt',
+      'x-sig',
+      'x-passwd',
+      'x-db-credentials',
+    ]
+    const headers = Object.fromEntries(names.map((name) => [name, 'credential-1234']))
+    const harmless = { 'idempotency-key': 'shown-1', 'x-event-key': 'shown-2', 'x-signal': 'shown-3' }
+    assert.equal(
+      (await postWebhook(service, { id: 'h', type: 'a' }, { ...headers, ...harmless })).status,
+      200,
+    )
+    await eventually(() => handled.get('provider'))
+    const text = await textOf('provider')
+    assert.doesNotMatch(text, /credential-1234/)
+    for (const shown of Object.values(harmless)) assert.match(text, new RegExp(shown))
+    const stored = await service.database.reader.selectFrom('events').select('headers').execute()
+    assert.doesNotMatch(JSON.stringify(stored), /credential-1234/)
+  })
+
+  test('of Graph are not shown with an event, and its handler gets the whole', async () => {
+    const body = `{"value":[{"clientState":"${state}","subscriptionId":"s1","n":12345678901234567890}],"validationTokens":["eyJ0.eyJ1.sig"]}`
+    const response = await service.fetch('/webhooks/graph', {
+      method: 'POST',
+      body,
+      headers: { 'content-type': 'application/json' },
+    })
+    assert.equal(response.status, 200)
+    await eventually(() => handled.get('graph'))
+    const text = await textOf('graph')
+    assert.match(
+      text,
+      /"payload":\{"value":\[\{"clientState":"\[redacted\]","subscriptionId":"s1","n":12345678901234567890\}\],"validationTokens":"\[redacted\]"\}/,
+    )
+    assert.match(JSON.stringify(handled.get('graph')!.payload), new RegExp(state))
+  })
+
+  test('of Slack, in a form and in JSON within it, neither', async () => {
+    const hook = 'https://hooks.slack.com/actions/T0/1/credential-1234'
+    const payload = JSON.stringify({ type: 'block_actions', token: 'credential-1234', response_url: hook })
+    const body = new URLSearchParams({ payload, token: 'credential-1234' }).toString()
+    const time = String(Math.floor(Date.now() / 1000))
+    const signature = createHmac('sha256', secret).update(`v0:${time}:${body}`).digest('hex')
+    const response = await service.fetch('/webhooks/slack', {
+      method: 'POST',
+      body,
+      headers: {
+        'content-type': 'application/x-www-form-urlencoded',
+        'x-slack-request-timestamp': time,
+        'x-slack-signature': `v0=${signature}`,
+      },
+    })
+    assert.equal(response.status, 200)
+    await eventually(() => handled.get('slack'))
+    const { payloadBase64 } = JSON.parse(await textOf('slack')) as { payloadBase64: string }
+    const shown = new URLSearchParams(Buffer.from(payloadBase64, 'base64').toString())
+    assert.doesNotMatch(shown.toString(), /credential-1234/)
+    assert.match(shown.get('payload')!, /"type":"block_actions"/)
+    assert.match(JSON.stringify(handled.get('slack')!.payload), /credential-1234/)
+  })
+
+  test('of a refused request are not kept either, in lists and cut off', async () => {
+    const body = `{"value":[{"clientState":"credential-1234"}],"validationTokens":["credential-1234"],"x_functions_key":"credential-1234","rest":"${'x'.repeat(100)}"`
+    await service.fetch('/webhooks/graph', {
+      method: 'POST',
+      body,
+      headers: { 'content-type': 'application/json', 'x-functions-key': 'credential-1234' },
+    })
+    const kept = await eventually(async () => {
+      const { data } = (await (await service.admin('/rejected-webhooks?source=graph')).json()) as {
+        data: object[]
+      }
+      return data[0]
+    })
+    assert.doesNotMatch(JSON.stringify(kept), /credential-1234/)
+  })
+})

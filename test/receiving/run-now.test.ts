@@ -1,0 +1,256 @@
+// A handler that failed was mended: its events are run now, not when their next attempt is due.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { hmac } from '../../src/index.ts'
+import { onEachEngine } from '../harness/engines.ts'
+import { startReceiver } from '../harness/receiver.ts'
+import { startTestService, webhookSecret, type TestService } from '../harness/service.ts'
+import { createEffects, eventually, postWebhook, readEffects, sign, writeEffect } from './harness.ts'
+
+/** Far longer than any test: what runs earlier does so because somebody said so. */
+const hour = 3600
+
+interface Detail {
+  status: string
+  processing: { attempts: number; nextAttemptAt: string | null; failures: { number: number }[] }
+  emitted: unknown[]
+}
+
+interface DryRun {
+  outcome: string
+  error: string | null
+  emitted: { id?: string; type: string; data: unknown }[]
+  emittedTotal: number
+  forwardTo: string | null
+}
+
+onEachEngine('an event whose handler failed', (engine) => {
+  let service: TestService
+  let receiver: Awaited<ReturnType<typeof startReceiver>>
+  const broken = new Set<string>()
+  const dryRuns: string[] = []
+  let running = 0
+  let mostRunning = 0
+  let held: PromiseWithResolvers<void> | undefined
+
+  before(async () => {
+    receiver = await startReceiver(200)
+    const source = (forwardTo?: string) =>
+      hmac({ header: 'x-signature', secret: webhookSecret, ...(forwardTo !== undefined && { forwardTo }) })
+    service = await startTestService(engine, {
+      env: { HANDLER_RETRY_SCHEDULE: `0,${hour},${hour}`, HANDLER_TIMEOUT: '5' },
+      config: {
+        receiving: {
+          sources: { onward: source(`${receiver.url}?token=of-the-operator`) },
+          handlers: {
+            'order.*': async (event, { tx, emit, dryRun }) => {
+              if (dryRun) dryRuns.push(event.id)
+              running += 1
+              mostRunning = Math.max(mostRunning, running)
+              try {
+                // Before the transaction: on SQLite it keeps others from writing.
+                if (event.type === 'order.held') await held?.promise
+                await writeEffect(tx, event.id, event.attempt)
+                emit({ type: 'shop.told', data: { of: event.id } })
+                if (broken.has(event.type)) throw new Error('the shop is closed')
+              } finally {
+                running -= 1
+              }
+            },
+            'order.unsent': (_event, { emit }) => emit({ type: 'not told', data: 1n }),
+          },
+        },
+      },
+    })
+    await createEffects(service.database)
+  })
+  after(async () => {
+    await service.close()
+    await receiver.close()
+  })
+
+  const rowOf = (eventId: string) =>
+    service.database.reader.selectFrom('inbox').selectAll().where('event_id', '=', eventId).executeTakeFirst()
+  async function failed(id: string, type: string): Promise<number> {
+    broken.add(type)
+    await postWebhook(service, { id, type })
+    return eventually(async () => {
+      const row = await rowOf(id)
+      return row && row.failed_at !== null ? row.event : undefined
+    })
+  }
+  const reprocess = (event: number, json?: object): Promise<Response> =>
+    service.admin(`/events/${event}/reprocess`, { method: 'POST', ...(json && { json }) })
+  const detailOf = async (event: number): Promise<Detail> =>
+    (await (await service.admin(`/events/${event}`)).json()) as Detail
+  const isProcessed = (eventId: string) =>
+    eventually(async () => (await rowOf(eventId))?.status === 'processed')
+  const dryRun = async (event: number): Promise<DryRun> => {
+    const answer = await reprocess(event, { dryRun: true })
+    assert.equal(answer.status, 200)
+    return (await answer.json()) as DryRun
+  }
+
+  test('is retrying, and is run now; its schedule goes on', async () => {
+    const event = await failed('now', 'order.now')
+    const waiting = await detailOf(event)
+    assert.equal(waiting.status, 'retrying')
+    assert.ok(Date.parse(waiting.processing.nextAttemptAt!) > Date.now() + (hour / 2) * 1000)
+    const still = await reprocess(event)
+    assert.equal(still.status, 202)
+    assert.equal(((await still.json()) as { status: string }).status, 'retrying')
+    await eventually(async () => (await detailOf(event)).processing.failures.length === 2)
+    const again = await eventually(async () => {
+      const detail = await detailOf(event)
+      return detail.processing.nextAttemptAt === null ? undefined : detail
+    })
+    assert.equal(again.status, 'retrying', 'the second of three attempts failed')
+    assert.ok(Date.parse(again.processing.nextAttemptAt!) > Date.now() + (hour / 2) * 1000)
+    broken.clear()
+    assert.equal((await reprocess(event)).status, 202)
+    await isProcessed('now')
+    assert.deepEqual(await readEffects(service.database), ['now'])
+    assert.equal((await detailOf(event)).status, 'processed')
+    assert.equal((await reprocess(event)).status, 409, 'a processed one is not run again')
+    assert.equal((await reprocess(event, { dryRun: true })).status, 409)
+  })
+
+  test('is not run twice side by side', async () => {
+    held = Promise.withResolvers()
+    mostRunning = 0
+    await postWebhook(service, { id: 'held', type: 'order.held' })
+    await eventually(() => running === 1)
+    const { event } = (await rowOf('held'))!
+    for (let times = 0; times < 3; times += 1) {
+      const answer = await reprocess(event)
+      assert.equal(answer.status, 202)
+      assert.equal(((await answer.json()) as { status: string }).status, 'pending')
+    }
+    const refused = await reprocess(event, { dryRun: true })
+    assert.equal(refused.status, 409)
+    assert.match(((await refused.json()) as { detail: string }).detail, /being handled/)
+    held.resolve()
+    await isProcessed('held')
+    assert.equal(mostRunning, 1)
+    assert.equal((await rowOf('held'))!.attempts, 1)
+  })
+
+  test('shows in a dry run what it would do, and keeps nothing of it', async () => {
+    const before = await readEffects(service.database)
+    const event = await failed('dry', 'order.dry')
+    const lost = await dryRun(event)
+    assert.equal(lost.outcome, 'failed')
+    assert.match(lost.error!, /the shop is closed/)
+    assert.deepEqual([lost.emitted, lost.emittedTotal], [[], 0])
+    broken.clear()
+    const told = await dryRun(event)
+    assert.deepEqual([told.outcome, told.error, told.forwardTo], ['processed', null, null])
+    assert.deepEqual(told.emitted, [{ type: 'shop.told', data: { of: 'dry' } }])
+    assert.ok(dryRuns.includes('dry'), 'the handler could know')
+    assert.deepEqual(await readEffects(service.database), before)
+    const detail = await detailOf(event)
+    assert.deepEqual([detail.status, detail.processing.attempts, detail.emitted], ['retrying', 1, []])
+    const row = (await rowOf('dry'))!
+    assert.deepEqual([row.claim, row.leased_until], [null, null])
+    await reprocess(event)
+    await isProcessed('dry')
+    assert.deepEqual(
+      (await readEffects(service.database)).filter((id) => id === 'dry'),
+      ['dry'],
+    )
+  })
+
+  test('is told of in a dry run when what it emits could not be stored', async () => {
+    const event = await failed('unsent', 'order.unsent')
+    broken.clear()
+    const told = await dryRun(event)
+    assert.equal(told.outcome, 'failed')
+    assert.equal((await detailOf(event)).status, 'retrying')
+    assert.equal((await reprocess(event)).status, 202)
+  })
+
+  test('has one dry run at a time, within which nobody else runs it', async () => {
+    const event = await failed('fenced', 'order.held')
+    broken.clear()
+    held = Promise.withResolvers()
+    mostRunning = 0
+    const first = dryRun(event)
+    await eventually(() => running === 1)
+    assert.equal((await reprocess(event, { dryRun: true })).status, 409)
+    assert.equal((await reprocess(event)).status, 202)
+    held.resolve()
+    assert.equal((await first).outcome, 'processed')
+    await isProcessed('fenced')
+    assert.equal(mostRunning, 1)
+  })
+
+  test('ends a dry run that takes longer than a handler may', async () => {
+    const event = await failed('slow', 'order.held')
+    held = Promise.withResolvers()
+    const told = await dryRun(event)
+    assert.equal(told.outcome, 'failed')
+    assert.match(told.error!, /HandlerTimeout/)
+    held.resolve()
+    await eventually(() => running === 0)
+    broken.clear()
+    await reprocess(event)
+    await isProcessed('slow')
+  })
+
+  test('of a source that forwards, a dry run names the target and sends nothing', async () => {
+    const body = JSON.stringify({ id: 'onward', type: 'a' })
+    const calls = receiver.calls.length
+    await service.fetch('/webhooks/onward', {
+      method: 'POST',
+      body,
+      headers: { 'content-type': 'application/json', 'x-signature': sign(body) },
+    })
+    const event = await eventually(async () => (await rowOf('onward'))?.event)
+    await isProcessed('onward')
+    assert.equal(receiver.calls.length, calls + 1)
+    await service.database.transaction((tx) =>
+      tx
+        .updateTable('inbox')
+        .set({ status: 'failed', processed_at: null })
+        .where('event', '=', event)
+        .execute(),
+    )
+    const sent = receiver.calls.length
+    const told = await dryRun(event)
+    assert.deepEqual([told.outcome, told.forwardTo], ['forwarded', receiver.url])
+    assert.equal(receiver.calls.length, sent)
+  })
+
+  test('is found with others of its handler and error, and all of them are run now', async () => {
+    for (const [id, type] of [
+      ['many-1', 'order.many'],
+      ['many-2', 'order.many'],
+      ['other', 'order.other'],
+    ] as const)
+      await failed(id, type)
+    broken.delete('order.many')
+    const list = async (query: string): Promise<string[]> => {
+      const { data } = (await (await service.admin(`/events/failed?${query}`)).json()) as {
+        data: { eventId: string; status: string; nextAttemptAt: string | null }[]
+      }
+      assert.ok(data.every(({ status, nextAttemptAt }) => status === 'retrying' && nextAttemptAt !== null))
+      return data.map(({ eventId }) => eventId)
+    }
+    assert.deepEqual(await list('status=retrying&handler=order.*&error=the+shop+is+closed'), [
+      'other',
+      'many-2',
+      'many-1',
+    ])
+    const filter = { status: 'retrying', handler: 'order.*', type: 'order.many', error: 'closed' }
+    const again = (json: object): Promise<Response> =>
+      service.admin('/events/reprocess', { method: 'POST', json })
+    assert.deepEqual(await (await again({ ...filter, dryRun: true })).json(), { total: 2 })
+    const begun = await again(filter)
+    assert.equal(begun.status, 202)
+    assert.equal(((await begun.json()) as { total: number }).total, 2)
+    await isProcessed('many-1')
+    await isProcessed('many-2')
+    assert.deepEqual(await list('status=retrying&type=order.other'), ['other'])
+    assert.equal((await rowOf('other'))!.attempts, 1)
+  })
+})

@@ -1,0 +1,99 @@
+// The rate that a source declares holds for all processes on one PostgreSQL together.
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { systemClock } from '../../src/clock.ts'
+import { defineConfig, hmac } from '../../src/index.ts'
+import type { PostgresDatabase } from '../../src/storage/database.ts'
+import { engines, type Engine, type TestDatabase } from '../harness/engines.ts'
+import { startTestService, webhookSecret, type TestService } from '../harness/service.ts'
+import { sign } from './harness.ts'
+
+// One process works on an SQLite file.
+const postgres = engines.find(({ name }) => name === 'postgres')
+
+describe('the rate of a source over two processes', { skip: !postgres }, () => {
+  const engine = postgres as Engine
+  let home: TestDatabase
+  let services: TestService[]
+  let now = 1_000_000_000_000
+  let sent = 0
+  before(async () => {
+    home = await engine.createDatabase()
+    services = []
+    const source = (rateLimit?: number) =>
+      hmac({ header: 'x-signature', secret: webhookSecret, ...(rateLimit !== undefined && { rateLimit }) })
+    for (let process = 0; process < 2; process += 1)
+      services.push(
+        await startTestService(engine, {
+          databaseUrl: home.url,
+          config: defineConfig({
+            receiving: {
+              sources: {
+                five: source(5),
+                many: source(100),
+                away: source(3),
+                cold: source(40),
+                free: source(),
+              },
+            },
+          }),
+          parts: { clock: { ...systemClock, now: () => now } },
+        }),
+      )
+  })
+  after(async () => {
+    await Promise.all(services.map((service) => service.close()))
+    await home.drop()
+  })
+  const post = async (source: string, process: number): Promise<Response> => {
+    const body = JSON.stringify({ id: `event-${(sent += 1)}`, type: 'a' })
+    const headers = { 'content-type': 'application/json', 'x-signature': sign(body) }
+    return services[process]!.fetch(`/webhooks/${source}`, { method: 'POST', headers, body })
+  }
+  async function accepted(source: string, count: number): Promise<number> {
+    let accepted = 0
+    for (let index = 0; index < count; index += 1) {
+      const { status } = await post(source, index % 2)
+      assert.ok(status === 200 || status === 429, `${status}`)
+      if (status === 200) accepted += 1
+    }
+    return accepted
+  }
+  const pool = () => (services[0]!.database as PostgresDatabase).pool
+
+  test('a second’s worth at once, and then what the rate gives, whichever process is asked', async () => {
+    assert.equal(await accepted('five', 14), 5)
+    now += 400
+    assert.equal(await accepted('five', 6), 2)
+    now += 10_000
+    const response = await post('five', 1)
+    assert.equal(response.headers.get('ratelimit-limit'), '5')
+    assert.equal(response.headers.get('ratelimit-remaining'), '4')
+  })
+
+  test('the same for events that come at the same time, and for one that reserves ahead', async () => {
+    const burst = await Promise.all(Array.from({ length: 60 }, (_, index) => post('cold', index % 2)))
+    const taken = burst.filter(({ status }) => status === 200).length
+    // When the last requests come, each process may have four events reserved that the other one lacks.
+    assert.ok(taken <= 40 && taken >= 32, `${taken} accepted`)
+    assert.equal(await accepted('many', 150), 100)
+  })
+
+  test('a source without a rate asks nothing', async () => {
+    assert.equal(await accepted('free', 10), 10)
+    const { rows } = await pool().query<{ source: string }>('select source from source_rates order by source')
+    assert.deepEqual(
+      rows.map(({ source }) => source),
+      ['cold', 'five', 'many'],
+    )
+  })
+
+  test('where the table does not answer, each process holds the rate for itself', async () => {
+    await pool().query('alter table source_rates rename to source_rates_away')
+    try {
+      assert.equal(await accepted('away', 16), 6)
+    } finally {
+      await pool().query('alter table source_rates_away rename to source_rates')
+    }
+  })
+})

@@ -1,0 +1,355 @@
+// With SPOOL_URL webhooks are acknowledged while PostgreSQL is away, and each has one effect when it is back.
+import assert from 'node:assert/strict'
+import { fork, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, renameSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import pg from 'pg'
+import { openDatabase } from '../../src/storage/open.ts'
+import type { Database } from '../../src/storage/database.ts'
+import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
+import { engines, type TestDatabase } from '../harness/engines.ts'
+import { openLink, type Link } from '../harness/link.ts'
+import { startTestService, webhookSecret, type TestService } from '../harness/service.ts'
+import { createEffects, eventually, postWebhook, readEffects, settled, writeEffect } from './harness.ts'
+
+const postgres = engines.find(({ name }) => name === 'postgres')
+
+interface Scene {
+  home: TestDatabase
+  /** The service's path to the database. */
+  link: Link
+  /** A path of the test's own, which stays. */
+  direct: Database
+  service: TestService
+  file: string
+  start: (env?: Record<string, string>) => Promise<TestService>
+  close: () => Promise<void>
+}
+
+interface Ready {
+  status: string
+  database: string
+  spool?: { status: string; events?: number; oldestSeconds?: number }
+}
+
+/** A service that reaches its PostgreSQL by a link, with a spool in a folder of its own. */
+async function stage(parameters = ''): Promise<Scene> {
+  const home = await postgres!.createDatabase()
+  const link = await openLink(home.url)
+  const direct = await openDatabase(home.url)
+  const folder = mkdtempSync(join(tmpdir(), 'postern-spool-'))
+  const file = join(folder, 'spool.db')
+  const start = (env: Record<string, string> = {}): Promise<TestService> =>
+    startTestService(postgres!, {
+      databaseUrl: link.url,
+      env: {
+        SPOOL_URL: `file:${file}${parameters}`,
+        HANDLER_TIMEOUT: '5',
+        HANDLER_RETRY_SCHEDULE: '0,0,0,0,0',
+        ...env,
+      },
+      config: {
+        receiving: {
+          handlers: {
+            work: (event, { tx }) => writeEffect(tx, event.id),
+            ordered: {
+              orderBy: () => 'one',
+              handle: (event, { tx }) => writeEffect(tx, event.id),
+            },
+          },
+        },
+      },
+    })
+  const service = await start()
+  await createEffects(direct)
+  return {
+    home,
+    link,
+    direct,
+    service,
+    file,
+    start,
+    async close() {
+      await service.close()
+      link.close()
+      await direct.close()
+      await home.drop()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+const readinessOf = async (service: TestService, path = '/readyz'): Promise<[number, Ready]> => {
+  const response = await service.fetch(path)
+  return [response.status, (await response.json()) as Ready]
+}
+
+interface Process {
+  child: ChildProcess
+  baseUrl: string
+}
+
+async function startProcess(databaseUrl: string, file: string): Promise<Process> {
+  const child = fork(join(import.meta.dirname, 'crash-service.ts'), {
+    env: {
+      ...process.env,
+      PORT: '0',
+      DATABASE_URL: databaseUrl,
+      SPOOL_URL: `file:${file}`,
+      POSTERN_SECRET: 'test-master-secret-of-32-bytes-or-more',
+      WEBHOOK_SECRET: webhookSecret,
+      RATE_LIMIT: 'off',
+      HANDLER_TIMEOUT: '5',
+    },
+  })
+  const [message] = (await once(child, 'message')) as [{ baseUrl: string }]
+  return { child, baseUrl: message.baseUrl }
+}
+
+const drained = (service: TestService): Promise<boolean> =>
+  eventually(async () => (await readinessOf(service))[1].spool?.events === 0, 'the spool is empty')
+
+describe('a spool in a file', { skip: !postgres && 'TEST_ENGINE leaves PostgreSQL out' }, () => {
+  test('the database goes away under load: every webhook is acknowledged, and has one effect', async () => {
+    const { link, direct, service, file, close } = await stage()
+    try {
+      const acknowledged: string[] = []
+      const send = async (round: string, count: number): Promise<void> => {
+        const one = async (id: string): Promise<void> => {
+          const { status } = await postWebhook(service, { id, type: id.endsWith('7') ? 'ordered' : 'work' })
+          assert.equal(status, 200, id)
+          acknowledged.push(id)
+        }
+        await Promise.all(Array.from({ length: count }, (_, index) => one(`${round}-${index}`)))
+      }
+      for (let outage = 0; outage < 2; outage += 1) {
+        const sending = send(`cut-${outage}`, 50)
+        link.cut()
+        await sending
+        await send(`away-${outage}`, 50)
+        // What was stored before comes again.
+        assert.equal((await postWebhook(service, { id: `away-${outage}-1`, type: 'work' })).status, 200)
+
+        const [status, ready] = await readinessOf(service)
+        assert.equal(status, 503)
+        assert.ok(ready.spool!.events! >= 50)
+        const [forWebhooks, spooling] = await readinessOf(service, '/readyz?for=webhooks')
+        assert.equal(forWebhooks, 200)
+        assert.equal(spooling.status, 'spooling')
+        assert.equal(statSync(file).mode & 0o777, 0o600)
+        const metrics = await (await service.admin('/metrics')).text()
+        assert.match(metrics, /^postern_spool_events [1-9]\d*$/m)
+        assert.match(metrics, /^postern_spool_away 1$/m)
+
+        link.mend()
+        await send(`back-${outage}`, 20)
+        await eventually(async () => (await readinessOf(service))[0] === 200, 'it is ready')
+        await drained(service)
+      }
+      await settled(direct)
+      assert.deepEqual(await readEffects(direct), acknowledged.toSorted())
+      const [status, ready] = await readinessOf(service, '/readyz?for=webhooks')
+      assert.deepEqual(
+        [status, ready.status, ready.spool],
+        [200, 'ready', { status: 'ok', events: 0, oldestSeconds: 0 }],
+      )
+    } finally {
+      await close()
+    }
+  })
+
+  test('a commit that is too slow is spooled, and is the same event when it happens all the same', async () => {
+    const { home, direct, service, close } = await stage()
+    const blocking = new pg.Client({ connectionString: home.url })
+    await blocking.connect()
+    try {
+      assert.equal((await postWebhook(service, { id: 'before', type: 'work' })).status, 200)
+      await settled(direct)
+      await blocking.query('begin; lock table inbox in exclusive mode')
+      const ids = Array.from({ length: 30 }, (_, index) => `slow-${index}`)
+      const answers = await Promise.all(ids.map((id) => postWebhook(service, { id, type: 'work' })))
+      assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]))
+      const waiting = await blocking.query(
+        `select 1 from pg_locks where not granted and relation = 'inbox'::regclass`,
+      )
+      assert.ok(waiting.rowCount! > 0, 'statements of the service still wait for the lock')
+      await blocking.query('commit')
+      await drained(service)
+      await settled(direct)
+      assert.deepEqual(await readEffects(direct), ['before', ...ids].toSorted())
+    } finally {
+      await blocking.end()
+      await close()
+    }
+  })
+
+  test('everything goes silent: webhooks are acknowledged, and a stop ends within its limit', async () => {
+    const { link, direct, service, start, close } = await stage()
+    try {
+      assert.equal((await postWebhook(service, { id: 'before', type: 'work' })).status, 200)
+      link.silence('new')
+      const ids = Array.from({ length: 40 }, (_, index) => `silent-${index}`)
+      const sentAt = Date.now()
+      for (const id of ids) assert.equal((await postWebhook(service, { id, type: 'work' })).status, 200, id)
+      const answeredAt = Date.now()
+      const [status, { status: readiness }] = await readinessOf(service, '/readyz?for=webhooks')
+      assert.deepEqual([status, readiness], [200, 'spooling'])
+      const stopping = performance.now()
+      await service.stop(5_000)
+      const took = performance.now() - stopping
+      assert.ok(took < 7_500, `the stop took ${took} ms`)
+
+      link.mend()
+      const next = await start()
+      try {
+        await drained(next)
+        await settled(direct)
+        assert.deepEqual(await readEffects(direct), ['before', ...ids].toSorted())
+        const times = await direct.reader
+          .selectFrom('events')
+          .select('created_at')
+          .where('event_id', '!=', 'before')
+          .execute()
+        for (const { created_at: at } of times)
+          assert.ok(at >= sentAt && at <= answeredAt, 'an event is of the time of its receipt')
+      } finally {
+        await next.stop()
+      }
+    } finally {
+      await close()
+    }
+  })
+
+  test('a process is killed during the outage: the one that starts after it finds what was acknowledged', async () => {
+    const { link, direct, service, file, close } = await stage()
+    const killed = await startProcess(link.url, file)
+    try {
+      const post = (id: string): Promise<Response> =>
+        postWebhook(
+          { fetch: (path, init) => fetch(new URL(path, killed.baseUrl), init) },
+          { id, type: 'work' },
+        )
+      assert.equal((await post('before')).status, 200)
+      link.cut()
+      const acknowledged = ['before']
+      const sending = Array.from({ length: 200 }, async (_, index) => {
+        const id = `killed-${index}`
+        const { status } = await post(id)
+        if (status === 200) acknowledged.push(id)
+      })
+      await eventually(() => acknowledged.length > 20)
+      killed.child.kill('SIGKILL')
+      await Promise.allSettled(sending)
+      assert.ok(existsSync(`${file}.2`), 'each process has a file of its own')
+      link.mend()
+      // The other process takes over what is left: its own file is another one.
+      await eventually(async () => {
+        const effects = new Set(await readEffects(direct))
+        return acknowledged.every((id) => effects.has(id))
+      }, 'every acknowledged event has its effect')
+      await settled(direct)
+      const effects = await readEffects(direct)
+      assert.equal(effects.length, new Set(effects).size)
+      assert.equal((await readinessOf(service))[0], 200)
+    } finally {
+      killed.child.kill('SIGKILL')
+      await close()
+    }
+  })
+
+  test('what the database refuses is set aside, and holds up nothing', async () => {
+    const { home, link, direct, service, file, close } = await stage()
+    const admin = new pg.Client({ connectionString: home.url })
+    await admin.connect()
+    try {
+      assert.equal((await postWebhook(service, { id: 'before', type: 'work' })).status, 200)
+      await admin.query(`alter table inbox add constraint refusing check (event_id <> 'refused') not valid`)
+      link.cut()
+      const ids = ['one', 'refused', 'two', 'three']
+      for (const id of ids) assert.equal((await postWebhook(service, { id, type: 'work' })).status, 200)
+      link.mend()
+      await drained(service)
+      await settled(direct)
+      assert.deepEqual(await readEffects(direct), ['before', 'one', 'three', 'two'])
+      await service.stop()
+      const spool = new SqliteConnection(file, { readOnly: true })
+      assert.deepEqual(
+        spool.all<{ event_id: string }>('select event_id from set_aside').map(({ event_id }) => event_id),
+        ['refused'],
+      )
+      spool.close()
+    } finally {
+      await admin.end()
+      await close()
+    }
+  })
+})
+
+test(
+  'without a database and with a full or a removed spool webhooks get 503',
+  { skip: !postgres },
+  async () => {
+    const { link, service, file, close } = await stage('?max_bytes=134217728')
+    try {
+      link.cut()
+      assert.equal((await postWebhook(service, { id: 'spooled', type: 'work' })).status, 200)
+      renameSync(file, `${file}.moved`)
+      const refused = await postWebhook(service, { id: 'refused', type: 'work' })
+      assert.equal(refused.status, 503)
+      assert.ok(Number(refused.headers.get('retry-after')) > 0)
+      renameSync(`${file}.moved`, file)
+      assert.equal((await postWebhook(service, { id: 'again', type: 'work' })).status, 200)
+      link.mend()
+      await drained(service)
+      assert.ok(statSync(file).size < 65_536, 'the disk has its room back')
+    } finally {
+      await close()
+    }
+  },
+)
+
+test('a spool that cannot be used stops the start', { skip: !postgres }, async () => {
+  const home = await postgres!.createDatabase()
+  const start = (spool: string): Promise<TestService> =>
+    startTestService(postgres!, { databaseUrl: home.url, env: { SPOOL_URL: spool } })
+  try {
+    await assert.rejects(start('file:/proc/no-such-folder/spool.db'), /SPOOL_URL cannot be used/)
+    await assert.rejects(start('redis://user:swordfish@host'), (error: Error) => {
+      assert.match(error.message, /SPOOL_URL is wrong/)
+      assert.doesNotMatch(error.message, /swordfish/)
+      return true
+    })
+  } finally {
+    await home.drop()
+  }
+})
+
+const sqlite = engines.find(({ name }) => name === 'sqlite')
+
+test('on SQLite too: the file of the database is gone for a while', { skip: !sqlite }, async () => {
+  const home = await sqlite!.createDatabase()
+  const file = home.url.slice('sqlite:'.length)
+  const service = await startTestService(sqlite!, {
+    databaseUrl: home.url,
+    env: { SPOOL_URL: `file:${file}-away`, HANDLER_RETRY_SCHEDULE: '0,0,0,0,0' },
+    config: { receiving: { handlers: { work: (event, { tx }) => writeEffect(tx, event.id) } } },
+  })
+  try {
+    await createEffects(service.database)
+    assert.equal((await postWebhook(service, { id: 'before', type: 'work' })).status, 200)
+    await settled(service.database)
+    renameSync(file, `${file}.moved`)
+    for (const id of ['one', 'two', 'one'])
+      assert.equal((await postWebhook(service, { id, type: 'work' })).status, 200)
+    renameSync(`${file}.moved`, file)
+    await drained(service)
+    await settled(service.database)
+    assert.deepEqual(await readEffects(service.database), ['before', 'one', 'two'])
+  } finally {
+    await service.close()
+    await home.drop()
+  }
+})

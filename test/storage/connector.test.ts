@@ -1,0 +1,87 @@
+// Every connection to PostgreSQL is made by one connector: its checks run before a session is used, in pools and beside them.
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { engines, type TestDatabase } from '../harness/engines.ts'
+import { Connector } from '../../src/storage/postgres/connector.ts'
+import { endClient } from '../../src/storage/postgres/end-client.ts'
+import { openPool } from '../../src/storage/postgres/pool.ts'
+
+const postgres = engines.find(({ name }) => name === 'postgres')
+const answerWithin = 60_000
+
+describe('the connector', { skip: !postgres }, () => {
+  let database: TestDatabase
+  before(async () => (database = await postgres!.createDatabase()))
+  after(() => database.drop())
+
+  const pool = (connector: Connector, onError: (error: Error) => void = assert.ifError) =>
+    openPool(connector, { max: 2, answerWithin, onError })
+
+  test('a session is checked before it is used, after its first statements', async () => {
+    const connector = new Connector(database.url)
+    const seen: string[] = []
+    connector.addCheck(async (client) => {
+      const { rows } = await client.query<{ style: string; name: string }>(
+        "select current_setting('datestyle') as style, current_setting('application_name') as name",
+      )
+      seen.push(`${rows[0]!.name} ${rows[0]!.style}`)
+    })
+    const opened = pool(connector)
+    await opened.pool.query('select 1')
+    await opened.pool.query('select 2')
+    assert.deepEqual(seen, ['postern ISO, MDY'])
+    const client = connector.newClient({
+      answerWithin,
+      name: 'postern-beside',
+      firstStatements: 'set datestyle to german',
+    })
+    await client.connect()
+    assert.deepEqual(seen.slice(1), ['postern-beside German, DMY'])
+    await endClient(client)
+    await opened.close()
+  })
+
+  test('a check that fails closes the connection, and the next one is made anew', async () => {
+    const connector = new Connector(database.url)
+    const processes: number[] = []
+    let failing = true
+    connector.addCheck(async (client) => {
+      const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
+      processes.push(rows[0]!.pid)
+      if (failing) throw new Error('not this one')
+    })
+    const opened = pool(connector)
+    const client = connector.newClient({ answerWithin })
+    await assert.rejects(opened.pool.query('select 1'), /not this one/)
+    await assert.rejects(opened.pool.connect(), /not this one/)
+    await assert.rejects(client.connect(), /not this one/)
+    assert.equal(opened.pool.totalCount, 0)
+    failing = false
+    const left = processes.splice(0)
+    assert.equal(left.length, 3)
+    // The server ends a session some time after its socket was closed.
+    for (let alive = left.length; alive > 0;) {
+      const { rows } = await opened.pool.query<{ alive: number }>(
+        'select count(*)::int as alive from pg_stat_activity where pid = any($1)',
+        [left],
+      )
+      alive = rows[0]!.alive
+    }
+    await opened.close()
+  })
+
+  test('a session that is lost while it is checked fails, and nothing else does', async () => {
+    const connector = new Connector(database.url)
+    const killer = pool(new Connector(database.url))
+    connector.addCheck(async (client) => {
+      const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
+      await killer.pool.query('select pg_terminate_backend($1)', [rows[0]!.pid])
+      await client.query('select 1')
+    })
+    const opened = pool(connector)
+    await assert.rejects(opened.pool.query('select 1'))
+    await assert.rejects(connector.newClient({ answerWithin }).connect())
+    assert.equal(opened.pool.totalCount, 0)
+    await Promise.all([opened.close(), killer.close()])
+  })
+})

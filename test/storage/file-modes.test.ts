@@ -1,0 +1,117 @@
+// Files of an SQLite database: what the service makes is for its own user alone, and what others can read is named.
+import assert from 'node:assert/strict'
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, statSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { SpoolFile } from '../../src/receiving/sqlite/spool-file.ts'
+import { exposedFiles } from '../../src/storage/sqlite/file-modes.ts'
+import { openSqlite } from '../../src/storage/sqlite/database.ts'
+import { createLog } from '../../src/telemetry/log.ts'
+import { postern } from '../cli/command.ts'
+import { engines } from '../harness/engines.ts'
+import { startTestService } from '../harness/service.ts'
+
+const engine = engines.find(({ name }) => name === 'sqlite')
+const skip =
+  (process.platform === 'win32' && 'Windows has no such permissions') ||
+  (!engine && 'TEST_ENGINE leaves SQLite out')
+
+const mode = (path: string): string => (statSync(path).mode & 0o777).toString(8)
+
+describe('files of an SQLite database', { skip }, () => {
+  let home: string
+  let umask: number
+  /** A folder that exists and that everybody may read, as `mkdir` makes it. */
+  const folder = (name: string): string => {
+    const path = join(home, name)
+    mkdirSync(path)
+    chmodSync(path, 0o755)
+    return path
+  }
+  before(() => {
+    umask = process.umask(0o022)
+    home = mkdtempSync(join(tmpdir(), 'postern-modes-'))
+    chmodSync(home, 0o755)
+  })
+  after(async () => {
+    process.umask(umask)
+    await rm(home, { recursive: true, force: true })
+  })
+
+  test('are readable by their owner alone, in a folder that everybody may read, under umask 022', async () => {
+    const data = folder('service')
+    const service = await startTestService(engine!, { databaseUrl: `sqlite:${join(data, 'postern.db')}` })
+    try {
+      await service.admin('/subscribers', { method: 'POST', json: { url: 'http://127.0.0.1:9/' } })
+      const names = readdirSync(data).toSorted()
+      for (const name of ['postern.db', 'postern.db-owner', 'postern.db-shm', 'postern.db-wal'])
+        assert.ok(names.includes(name), `${name} among ${names.join()}`)
+      for (const name of names) assert.equal(mode(join(data, name)), '600', name)
+      assert.equal(mode(data), '755', 'the folder is left as it was')
+      assert.deepEqual(exposedFiles(join(data, 'postern.db')), [])
+    } finally {
+      await service.close()
+    }
+  })
+
+  test('the spool and its log are too', () => {
+    const data = folder('spool')
+    const spool = new SpoolFile(join(data, 'postern.db-spool'))
+    try {
+      spool.add([
+        {
+          source: 'provider',
+          eventId: 'e1',
+          type: 't',
+          contentType: 'application/json',
+          payload: Buffer.from('{}'),
+          headers: '{}',
+          receivedAt: 1,
+          status: 'pending',
+          dueAt: 1,
+          orderKey: null,
+        },
+      ])
+      const names = readdirSync(data)
+      assert.ok(names.length >= 2, names.join())
+      for (const name of names) assert.equal(mode(join(data, name)), '600', name)
+    } finally {
+      spool.close()
+    }
+  })
+
+  test('a folder that the service makes is for its owner alone', async () => {
+    const database = openSqlite(join(home, 'made/below/postern.db'))
+    await database.close()
+    assert.equal(mode(join(home, 'made/below')), '700')
+    assert.equal(mode(join(home, 'made')), '700')
+  })
+
+  test('doctor and the start name existing files that others can read, until these are closed', async () => {
+    const data = folder('old')
+    const file = join(data, 'postern.db')
+    const env = { DATABASE_URL: `sqlite:${file}` }
+    assert.equal((await postern(home, ['migrate'], env)).code, 0)
+    chmodSync(file, 0o644)
+    const { stdout } = await postern(home, ['doctor'], env)
+    assert.match(stdout, /^! file permissions: other users .*old\/postern\.db \(0644\).*chmod 600/m)
+
+    const warned: string[] = []
+    const log = createLog('warn', { write: (line: string) => void warned.push(line) })
+    const service = await startTestService(engine!, { databaseUrl: env.DATABASE_URL, parts: { log } })
+    await service.close()
+    assert.match(warned.join(''), /chmod 600/)
+
+    chmodSync(data, 0o700)
+    assert.doesNotMatch(
+      (await postern(home, ['doctor'], env)).stdout,
+      /file permissions/,
+      'nobody gets there',
+    )
+    chmodSync(data, 0o755)
+    chmodSync(file, 0o600)
+    assert.doesNotMatch((await postern(home, ['doctor'], env)).stdout, /file permissions/)
+  })
+})

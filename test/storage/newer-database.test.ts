@@ -1,0 +1,212 @@
+// A newer version applies a breaking migration while an older process works: that one ends its work, and says so.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { HandlerContext, ReceivedEvent } from '../../src/index.ts'
+import { systemClock } from '../../src/clock.ts'
+import { openInbox } from '../../src/receiving/inbox.ts'
+import type { IncomingEvent } from '../../src/receiving/incoming.ts'
+import { ClaimLost } from '../../src/receiving/interruptions.ts'
+import type { ClaimedEvent, Mark } from '../../src/receiving/store.ts'
+import { migrate, type Migration } from '../../src/storage/migrate.ts'
+import { migrations } from '../../src/storage/migrations/index.ts'
+import { openDatabase } from '../../src/storage/open.ts'
+import { createLog } from '../../src/telemetry/log.ts'
+import { engines, onEachEngine, type TestDatabase } from '../harness/engines.ts'
+import { startReceiver } from '../harness/receiver.ts'
+import { startTestService, type TestService } from '../harness/service.ts'
+import { subscribe } from '../emitting/harness.ts'
+import {
+  createEffects,
+  eventually,
+  postWebhook,
+  readEffects,
+  settled,
+  writeEffect,
+} from '../receiving/harness.ts'
+
+const postgres = engines.find(({ name }) => name === 'postgres')
+
+const breaking: Migration = {
+  number: 9_001,
+  name: 'of-a-newer-version',
+  breaking: true,
+  sqlite: 'create table newer (id integer)',
+  postgres: 'create table newer (id integer)',
+}
+const harmless: Migration = { ...breaking, number: 9_002, name: 'harmless', breaking: false }
+
+onEachEngine('a migration by a newer version', (engine) => {
+  let home: TestDatabase
+  const lines: string[] = []
+
+  async function start(
+    handle: (event: ReceivedEvent, context: HandlerContext) => Promise<void>,
+  ): Promise<TestService> {
+    lines.length = 0
+    home = await engine.createDatabase()
+    return startTestService(engine, {
+      databaseUrl: home.url,
+      env: { ALLOW_PRIVATE_NETWORK: 'true', HANDLER_TIMEOUT: '600' },
+      config: { receiving: { handlers: { work: handle } } },
+      parts: { log: createLog('warn', { write: (line) => void lines.push(line) }) },
+    })
+  }
+
+  async function applyNewer(...newer: Migration[]): Promise<void> {
+    const database = await openDatabase(home.url)
+    try {
+      await migrate(database, [...migrations, ...newer])
+    } finally {
+      await database.close()
+    }
+  }
+
+  test('is no concern of an older process if it breaks nothing', async () => {
+    const service = await start((event, { tx }) => writeEffect(tx, event.id))
+    try {
+      await createEffects(service.database)
+      await applyNewer({ ...harmless, sqlite: 'select 1', postgres: 'select 1' })
+      await postWebhook(service, { id: 'after', type: 'work' })
+      await settled(service.database)
+      assert.equal((await service.fetch('/readyz')).status, 200)
+    } finally {
+      await service.close()
+      await home.drop()
+    }
+  })
+
+  test('ends the work of an older process if it breaks it: nothing is claimed, committed or sent, calls get 503', async () => {
+    const gate = Promise.withResolvers<void>()
+    const begun: string[] = []
+    let last: unknown
+    const service = await start(async (event, { tx, signal }) => {
+      begun.push(event.id)
+      await gate.promise
+      last = signal.reason
+      await writeEffect(tx, event.id)
+    })
+    const receiver = await startReceiver()
+    const direct = await openDatabase(home.url)
+    try {
+      await createEffects(direct)
+      await subscribe(service, { url: receiver.url })
+      for (const id of ['one', 'two']) await postWebhook(service, { id, type: 'work' })
+      await eventually(() => begun.length === 2)
+      await applyNewer(breaking)
+      await eventually(async () => (await service.fetch('/readyz')).status === 503, 'it is not ready')
+      assert.deepEqual(await (await service.fetch('/readyz')).json(), {
+        status: 'outdated',
+        database: 'newer',
+        oldestDueSeconds: {},
+      })
+      assert.equal((await service.fetch('/healthz')).status, 200)
+      const refused = [
+        await postWebhook(service, { id: 'three', type: 'work' }),
+        await service.admin('/events', { method: 'POST', json: { type: 'went.out', data: 1 } }),
+        await service.admin('/subscribers'),
+        await service.fetch('/login'),
+        await service.fetch('/nowhere'),
+      ]
+      for (const response of refused) {
+        assert.equal(response.status, 503)
+        assert.equal(((await response.json()) as { code: string }).code, 'database-newer')
+        assert.ok(Number(response.headers.get('retry-after')) > 0)
+      }
+      gate.resolve()
+      await eventually(() => last !== undefined, 'the handlers were told to stop')
+      assert.ok(lines.some((line) => line.includes('migration 9001 (of-a-newer-version)')))
+
+      // Sessions are refused, not made again and again.
+      const told = lines.length
+      await new Promise((resolve) => setTimeout(resolve, 2_000))
+      assert.ok(
+        lines.length - told < 5,
+        `it has logged ${lines.length - told} lines in 2 s:\n${lines.slice(told).join('')}`,
+      )
+      assert.deepEqual(await readEffects(direct), [])
+      const rows = await direct.reader.selectFrom('inbox').select('status').execute()
+      assert.deepEqual(
+        rows.map(({ status }) => status),
+        ['pending', 'pending'],
+      )
+    } finally {
+      await service.close()
+      await receiver.close()
+      await direct.close()
+      await home.drop()
+    }
+  })
+
+  test('stops the start of an older process', async () => {
+    const service = await start(async () => undefined)
+    await service.close()
+    await applyNewer(breaking)
+    for (const migrating of [true, false])
+      await assert.rejects(
+        startTestService(engine, { databaseUrl: home.url, parts: { migrate: migrating } }),
+        /migration 9001 \(of-a-newer-version\)/,
+      )
+    await home.drop()
+  })
+})
+
+test(
+  'what an older process had claimed before the migration it cannot mark, and it claims nothing more',
+  { skip: !postgres && 'TEST_ENGINE leaves PostgreSQL out' },
+  async () => {
+    const home = await postgres!.createDatabase()
+    const database = await openDatabase(home.url)
+    const newer = await openDatabase(home.url)
+    const unexpected = (error: unknown): never => assert.fail(String(error))
+    const parts = { database, clock: systemClock, onError: unexpected, onClaimerError: unexpected }
+    try {
+      await migrate(database)
+      const inbox = openInbox(parts)
+      await inbox.attend({ lost: () => undefined, freed: () => undefined })
+      const now = Date.now()
+      const kind = { source: 'provider', type: 'work' }
+      const incoming = (eventId: string): IncomingEvent => ({
+        ...kind,
+        eventId,
+        contentType: 'application/json',
+        payload: Buffer.from('{}'),
+        headers: '{}',
+        receivedAt: now,
+        status: 'pending',
+        orderKey: null,
+        dueAt: now,
+      })
+      const claim = (): Promise<ClaimedEvent[]> =>
+        inbox.claim([{ ...kind, count: 9, until: now + 600_000 }], inbox.newClaim(), now)
+      await inbox.keep([incoming('before')])
+      const [before] = await claim()
+      await migrate(newer, [...migrations, breaking])
+      await inbox.keep([incoming('after')])
+      assert.deepEqual(await claim(), [])
+
+      const sharing = database.share((tx, marks: readonly Mark[]) => inbox.mark(tx, marks))
+      const options = { timeLimit: 9_000, turnLimit: 9_000, onTimeLimit: () => undefined, share: 'test' }
+      const part = sharing.begin({ alone: true, ...options })
+      const { event, claim: held } = before!
+      const { committed } = await part.keep({ event, claim: held, orderKey: null, at: now })
+      await assert.rejects(committed, ClaimLost)
+      const rows = await newer.reader
+        .selectFrom('inbox')
+        .select(['event_id', 'claim'])
+        .orderBy('event')
+        .execute()
+      const [id] = held.split(':')
+      assert.deepEqual(rows, [
+        // Others take it over when the session of its claimer is gone.
+        { event_id: 'before', claim: `${id}:before-migration` },
+        { event_id: 'after', claim: null },
+      ])
+      await inbox.leave(true)
+      await inbox.close()
+    } finally {
+      await newer.close()
+      await database.close()
+      await home.drop()
+    }
+  },
+)

@@ -1,0 +1,245 @@
+// Connection poolers between the service and PostgreSQL: refused where sessions would be lost, used where they may be.
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { tmpdir } from 'node:os'
+import pg from 'pg'
+import { postern } from '../cli/command.ts'
+import { emit, subscribe } from '../emitting/harness.ts'
+import { engines, type TestDatabase } from '../harness/engines.ts'
+import { hasPgbouncer, startPgbouncer } from '../harness/pgbouncer.ts'
+import { startReceiver } from '../harness/receiver.ts'
+import { startTestService } from '../harness/service.ts'
+import { startTransactionPooler, type Pooler } from '../harness/transaction-pooler.ts'
+import { createEffects, eventually, postWebhook, readEffects, writeEffect } from '../receiving/harness.ts'
+import { openDatabase } from '../../src/storage/open.ts'
+import { keepsPrepared } from '../../src/storage/postgres/keeps-prepared.ts'
+import { UnsuitablePooler } from '../../src/storage/postgres/pooling.ts'
+
+const postgres = engines.find(({ name }) => name === 'postgres')
+
+describe('poolers', { skip: !postgres }, () => {
+  let database: TestDatabase
+  let pooler: Pooler
+  before(async () => {
+    database = await postgres!.createDatabase()
+    pooler = await startTransactionPooler(database.url)
+  })
+  after(async () => {
+    await pooler.close()
+    await database.drop()
+  })
+
+  async function check(databaseUrl: string, databaseSessionUrl?: string): Promise<void> {
+    const opened = await openDatabase({ databaseUrl, databaseSessionUrl })
+    assert.equal(opened.engine, 'postgres')
+    try {
+      await (opened.engine === 'postgres' && opened.checkPooling())
+    } finally {
+      await opened.close()
+    }
+  }
+
+  test('a database without one, and a pooler with a way past it, pass', async () => {
+    await check(database.url)
+    await check(database.url, database.url)
+    await check(pooler.url, database.url)
+  })
+
+  for (const order of ['last', 'turn'] as const)
+    for (const sessions of [1, 2, 3, 7])
+      test(`one that changes sessions is noticed: ${sessions}, ${order === 'last' ? 'the last one back' : 'in turn'}`, async () => {
+        const changing = await startTransactionPooler(database.url, { sessions, order })
+        try {
+          await assert.rejects(check(changing.url), (error: Error) => {
+            assert.ok(error instanceof UnsuitablePooler)
+            assert.match(
+              error.message,
+              /^DATABASE_URL leads to a connection pooler .*pool_mode = session.*DATABASE_SESSION_URL/,
+            )
+            return true
+          })
+          await assert.rejects(
+            check(database.url, changing.url),
+            /^UnsuitablePooler: DATABASE_SESSION_URL leads to a/,
+          )
+        } finally {
+          await changing.close()
+        }
+      })
+
+  test('the two addresses have to lead to one database', async () => {
+    const other = await postgres!.createDatabase()
+    await assert.rejects(check(pooler.url, other.url), /DATABASE_SESSION_URL leads to another database/)
+    await other.drop()
+  })
+
+  test('what a session begins with has to be readable, since none can be set up', async () => {
+    const home = await postgres!.createDatabase()
+    const client = new pg.Client({ connectionString: home.url })
+    await client.connect()
+    await client.query(`alter database ${new URL(home.url).pathname.slice(1)} set datestyle = 'German'`)
+    await client.end()
+    const behind = await startTransactionPooler(home.url)
+    await assert.rejects(check(behind.url, home.url), /run alter role \S+ set datestyle = 'ISO, MDY'$/)
+    await check(home.url)
+    await behind.close()
+    await home.drop()
+  })
+
+  test('the start of a service is refused, and leaves no setting behind in the sessions of the pooler', async () => {
+    await assert.rejects(startTestService(postgres!, { databaseUrl: pooler.url }), UnsuitablePooler)
+    const client = new pg.Client({ connectionString: pooler.url })
+    await client.connect()
+    for (let n = 0; n < 10; n += 1) {
+      const { rows } = await client.query<{ bound: string; scans: string }>(
+        "select current_setting('statement_timeout') as bound, current_setting('enable_seqscan') as scans",
+      )
+      assert.deepEqual(rows, [{ bound: '0', scans: 'on' }])
+    }
+    await client.end()
+  })
+
+  test('postern doctor and postern migrate say what to do', async () => {
+    const env = {
+      POSTERN_SECRET: 'a-master-secret-of-32-bytes-or-more',
+      DATABASE_URL: pooler.url,
+      DATABASE_SESSION_URL: '',
+    }
+    const refusal = /DATABASE_URL leads to a connection pooler that changes the session of a connection/
+    const doctor = await postern(tmpdir(), ['doctor'], env)
+    assert.equal(doctor.code, 1)
+    assert.match(doctor.stdout, new RegExp(`^✖ database: ${refusal.source}`, 'm'))
+    const migrate = await postern(tmpdir(), ['migrate'], env)
+    assert.equal(migrate.code, 1)
+    assert.match(migrate.stderr, refusal)
+    const past = await postern(tmpdir(), ['doctor'], { ...env, DATABASE_SESSION_URL: database.url })
+    assert.match(past.stdout, /^✔ sessions: connections keep their sessions$/m)
+  })
+
+  test('with a way past it two services receive, handle, emit and deliver through it', async () => {
+    await serveThrough((url) => startTransactionPooler(url, { sessions: 6 }))
+  })
+
+  test('connections through a pooler are made anew, and checked, after a session past it ended', async () => {
+    const opened = await openDatabase({ databaseUrl: pooler.url, databaseSessionUrl: database.url })
+    assert.ok(opened.engine === 'postgres')
+    let checked = 0
+    opened.addCheck(async (client) => {
+      if (!keepsPrepared(client)) checked += 1
+    })
+    try {
+      await opened.pool.query('select 1')
+      await opened.pool.query('select 1')
+      assert.equal(checked, 1)
+      const session = opened.newClient({ answerWithin: 60_000 })
+      session.on('error', () => undefined)
+      await session.connect()
+      const { rows } = await session.query<{ pid: number }>('select pg_backend_pid() as pid')
+      const ended = new Promise<void>((resolve) => session.once('end', () => resolve()))
+      await opened.pool.query('select pg_terminate_backend($1)', [rows[0]!.pid])
+      await ended
+      await Promise.all(Array.from({ length: 4 }, () => opened.pool.query('select 1')))
+      assert.ok(checked >= 2)
+      const before = checked
+      await opened.pool.query('select 1')
+      assert.equal(checked, before)
+    } finally {
+      await opened.close()
+    }
+  })
+
+  describe('PgBouncer', { skip: !hasPgbouncer }, () => {
+    for (const inTurn of [false, true])
+      test(`is refused where it changes sessions${inTurn ? ', in turn' : ''}`, async () => {
+        const changing = await startPgbouncer(database.url, { mode: 'transaction', sessions: 5, inTurn })
+        await assert.rejects(
+          check(changing.url),
+          /^UnsuitablePooler: DATABASE_URL leads to a .*DATABASE_SESSION_URL/,
+        )
+        await check(changing.url, database.url)
+        await assert.rejects(
+          check(database.url, changing.url),
+          /: DATABASE_SESSION_URL leads to a connection pooler/,
+        )
+        await changing.close()
+      })
+
+    test('is refused where it takes no transactions, and taken where it keeps sessions', async () => {
+      const split = await startPgbouncer(database.url, { mode: 'statement', sessions: 5 })
+      await assert.rejects(check(split.url), UnsuitablePooler)
+      await assert.rejects(
+        check(split.url, database.url),
+        /takes no transactions .*pool_mode = transaction or session/,
+      )
+      await split.close()
+      const keeping = await startPgbouncer(database.url, { mode: 'session', sessions: 20 })
+      await check(keeping.url)
+      await check(keeping.url, keeping.url)
+      await keeping.close()
+    })
+
+    test('serves two services that have a way past it', async () => {
+      await serveThrough((url) => startPgbouncer(url, { mode: 'transaction', sessions: 6, inTurn: true }))
+    })
+  })
+
+  /** Two services on a database of their own, whose transactions go through a pooler. */
+  async function serveThrough(startPooler: (url: string) => Promise<Pooler>): Promise<void> {
+    const home = await postgres!.createDatabase()
+    const behind = await startPooler(home.url)
+    const direct = await openDatabase(home.url)
+    const receiver = await startReceiver()
+    const start = () =>
+      startTestService(postgres!, {
+        databaseUrl: behind.url,
+        env: { DATABASE_SESSION_URL: home.url, ALLOW_PRIVATE_NETWORK: 'true' },
+        config: {
+          receiving: {
+            handlers: {
+              work: async (event, { tx, emit }) => {
+                await writeEffect(tx, event.id)
+                emit({ type: 'work.done', data: event.id })
+              },
+            },
+          },
+        },
+      })
+    await createEffects(direct)
+    const services = [await start(), await start()]
+    try {
+      const [first, second] = services as [(typeof services)[0], (typeof services)[0]]
+      await subscribe(first, { url: receiver.url })
+      const ids = Array.from({ length: 100 }, (_, n) => `event-${n}`)
+      const answers = await Promise.all(
+        ids.flatMap((id, n) => {
+          const service = n % 2 === 0 ? first : second
+          return [
+            postWebhook(service, { id, type: 'work' }),
+            // The same once more: a duplicate takes another statement.
+            postWebhook(service, { id, type: 'work' }),
+          ]
+        }),
+      )
+      assert.deepEqual([...new Set(answers.map(({ status }) => status))], [200])
+      await emit(second, { type: 'went.out', data: 1 })
+      await eventually(async () => (await readEffects(direct)).length === ids.length, 'handled', 60_000)
+      await eventually(
+        () => new Set(receiver.calls.map(({ headers }) => headers['webhook-id'])).size === ids.length + 1,
+        'delivered',
+        60_000,
+      )
+      for (const service of services) {
+        assert.equal((await service.fetch('/readyz')).status, 200)
+        assert.equal((await service.admin('/events?limit=5')).status, 200)
+        assert.equal((await service.admin('/subscribers')).status, 200)
+      }
+      assert.deepEqual(behind.misplaced, [])
+    } finally {
+      for (const service of services) await service.close()
+      await direct.close()
+      await receiver.close()
+      await behind.close()
+      await home.drop()
+    }
+  }
+})

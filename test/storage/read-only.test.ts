@@ -1,0 +1,62 @@
+// A server that takes no writes, as a name that still leads to the primary of before a fail-over: unavailable, and left as soon as another one is there.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import pg from 'pg'
+import { engines } from '../harness/engines.ts'
+import { startTestService } from '../harness/service.ts'
+import { eventually, postWebhook } from '../receiving/harness.ts'
+
+const postgres = engines.find(({ name }) => name === 'postgres')
+
+test(
+  'a server that became read-only is unavailable, and its connections are not kept',
+  { skip: !postgres },
+  async () => {
+    const home = await postgres!.createDatabase()
+    const service = await startTestService(postgres!, { databaseUrl: home.url })
+    const { pathname } = new URL(home.url)
+    const alter = async (value: string): Promise<void> => {
+      const client = new pg.Client({ connectionString: home.url })
+      await client.connect()
+      await client.query('set default_transaction_read_only = off')
+      await client.query(`alter database ${pathname.slice(1)} set default_transaction_read_only = ${value}`)
+      // What is connected keeps what it began with: only these become read-only, as all do at a fail-over.
+      if (value === 'on')
+        await client.query(
+          'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
+        )
+      await client.end()
+    }
+    try {
+      assert.equal((await postWebhook(service, { id: 'before', type: 'work' })).status, 200)
+      await alter('on')
+      await eventually(async () => (await service.fetch('/readyz')).status === 503, 'not ready')
+      for (const call of [
+        () => postWebhook(service, { id: 'meanwhile', type: 'work' }),
+        () => service.admin('/events', { method: 'POST', json: { type: 'went.out', data: 1 } }),
+        () =>
+          service.admin('/subscribers', { method: 'POST', json: { url: 'https://shop.example.com/hooks' } }),
+      ]) {
+        const refused = await call()
+        assert.equal(refused.status, 503)
+        assert.ok(Number(refused.headers.get('retry-after')) > 0)
+      }
+      await alter('off')
+      // Nothing ends the connections that are read-only: the service does, since they failed.
+      await eventually(async () => (await service.fetch('/readyz')).status === 200, 'ready')
+      assert.equal(
+        (
+          await service.admin('/subscribers', {
+            method: 'POST',
+            json: { url: 'https://shop.example.com/hooks' },
+          })
+        ).status,
+        201,
+      )
+      assert.equal((await postWebhook(service, { id: 'after', type: 'work' })).status, 200)
+    } finally {
+      await service.close()
+      await home.drop()
+    }
+  },
+)

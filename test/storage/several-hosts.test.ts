@@ -1,0 +1,166 @@
+// Several servers in one address, some of them gone, silent, or not what is wanted.
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import pg from 'pg'
+import { engines, type TestDatabase } from '../harness/engines.ts'
+import { freePort } from '../harness/free-port.ts'
+import { openLink, type Link } from '../harness/link.ts'
+import { startOwnPostgres, type OwnPostgres } from '../harness/postgres.ts'
+import { startTestService } from '../harness/service.ts'
+import { eventually, postWebhook } from '../receiving/harness.ts'
+import { Connector } from '../../src/storage/postgres/connector.ts'
+import { openPool } from '../../src/storage/postgres/pool.ts'
+
+const postgres = engines.find(({ name }) => name === 'postgres')
+
+/** The URL with other hosts, each as `host:port`. */
+function withHosts(url: string, hosts: readonly string[], parameters = ''): string {
+  const { username, password, pathname } = new URL(url)
+  const credentials = password === '' ? username : `${username}:${password}`
+  return `postgres://${credentials}@${hosts.join(',')}${pathname}${parameters}`
+}
+
+const hostOf = (url: string): string => new URL(url).host
+
+async function run(url: string, ...statements: string[]): Promise<void> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    for (const statement of statements) await client.query(statement)
+  } finally {
+    await client.end()
+  }
+}
+
+describe('several hosts', { skip: !postgres }, () => {
+  let database: TestDatabase
+  before(async () => (database = await postgres!.createDatabase()))
+  after(() => database.drop())
+
+  test('a service goes on over the next host when the first is cut or silent', async () => {
+    const [first, second] = await Promise.all([openLink(database.url), openLink(database.url)])
+    const service = await startTestService(postgres!, {
+      databaseUrl: withHosts(database.url, [hostOf(first.url), hostOf(second.url)]),
+    })
+    let n = 0
+    const works = async (): Promise<boolean> => {
+      const { status } = await postWebhook(service, { id: `event-${(n += 1)}`, type: 'work' })
+      return status === 200 && (await service.fetch('/readyz')).status === 200
+    }
+    try {
+      assert.ok(await works())
+      first.cut()
+      await eventually(works, 'the second host is used', 60_000)
+      first.mend()
+      second.silence('new')
+      await eventually(works, 'the first host is used', 60_000)
+    } finally {
+      await service.close()
+      for (const link of [first, second]) link.close()
+    }
+  })
+
+  describe('of which one takes writes', () => {
+    let other: OwnPostgres
+    let [silent, otherUrl, closed]: [Link, string, string] = [undefined as never, '', '']
+    const name = () => new URL(database.url).pathname.slice(1)
+
+    before(async () => {
+      other = await startOwnPostgres()
+      const user = decodeURIComponent(new URL(database.url).username)
+      if (user !== 'postgres') await run(other.url, `create role "${user}" login superuser`)
+      await run(other.url, `create database ${name()}`)
+      otherUrl = withHosts(database.url, [hostOf(other.url)])
+      await run(otherUrl, 'create table other (id integer)')
+      silent = await openLink(database.url)
+      silent.silence('new')
+      closed = `127.0.0.1:${await freePort()}`
+    })
+    after(async () => {
+      silent.close()
+      await other.stop()
+    })
+
+    /** What is connected keeps what it began with, as on a server that was demoted; it is ended there, as a demotion does. */
+    const setReadOnly = (url: string, value: 'on' | 'off') =>
+      run(
+        url,
+        'set default_transaction_read_only = off',
+        `alter database ${name()} set default_transaction_read_only = ${value}`,
+        `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`,
+      )
+    const isOther = "select to_regclass('other') is not null as other"
+
+    test('the one is found, and found again when it changes', async () => {
+      await setReadOnly(otherUrl, 'on')
+      const url = withHosts(database.url, [
+        closed,
+        hostOf(silent.url),
+        hostOf(other.url),
+        hostOf(database.url),
+      ])
+      const connector = new Connector(url)
+      const opened = openPool(connector, { max: 4, answerWithin: 60_000, onError: () => undefined })
+      const ask = async (): Promise<boolean> => {
+        const { rows } = await opened.pool.query<{ other: boolean }>(isOther)
+        return rows[0]!.other
+      }
+      try {
+        assert.equal(await ask(), false)
+        await setReadOnly(database.url, 'on')
+        await setReadOnly(otherUrl, 'off')
+        // Each asks on a new connection: those from before were ended.
+        await eventually(
+          () =>
+            Promise.all(Array.from({ length: 4 }, ask)).then(
+              (all) => all.every(Boolean),
+              () => false,
+            ),
+          'the other server is found',
+          60_000,
+        )
+        const client = connector.newClient({ answerWithin: 60_000 })
+        await client.connect()
+        assert.equal((await client.query<{ other: boolean }>(isOther)).rows[0]!.other, true)
+        await client.end()
+      } finally {
+        await setReadOnly(database.url, 'off')
+        await opened.close()
+      }
+    })
+
+    test('a pool that knows a server which is gone finds the other one for the same statement', async () => {
+      await setReadOnly(otherUrl, 'off')
+      const gone = await openLink(database.url)
+      const connector = new Connector(withHosts(database.url, [hostOf(gone.url), hostOf(other.url)]))
+      const opened = openPool(connector, { max: 1, answerWithin: 60_000, onError: () => undefined })
+      const client = await opened.pool.connect()
+      client.release(true)
+      gone.cut()
+      const { rows } = await opened.pool.query<{ other: boolean }>(isOther)
+      assert.equal(rows[0]!.other, true)
+      await opened.close()
+      gone.close()
+    })
+
+    test('each kind that can be asked for, and the message where it is not there', async () => {
+      await setReadOnly(otherUrl, 'on')
+      const hosts = [hostOf(database.url), hostOf(other.url)]
+      const ask = async (attributes: string): Promise<boolean> => {
+        const connector = new Connector(withHosts(database.url, hosts, `?target_session_attrs=${attributes}`))
+        const client = connector.newClient({ answerWithin: 60_000 })
+        await client.connect()
+        const { rows } = await client.query<{ other: boolean }>(isOther)
+        await client.end()
+        return rows[0]!.other
+      }
+      for (const attributes of ['any', 'read-write', 'primary', 'prefer-standby'])
+        assert.equal(await ask(attributes), false, attributes)
+      assert.equal(await ask('read-only'), true)
+      await assert.rejects(
+        ask('standby'),
+        /no server is there that is standby: .* is a primary; .* takes no writes/,
+      )
+    })
+  })
+})

@@ -1,0 +1,173 @@
+// The path to PostgreSQL goes silent, as when its machine vanishes: nothing is answered, and no connection is reset.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { defineConfig } from '../../src/index.ts'
+import { emit, subscribe } from '../emitting/harness.ts'
+import { engines } from '../harness/engines.ts'
+import { openLink } from '../harness/link.ts'
+import { startReceiver } from '../harness/receiver.ts'
+import { startTestService } from '../harness/service.ts'
+import { createEffects, eventually, postWebhook, readEffects, writeEffect } from '../receiving/harness.ts'
+import { openDatabase } from '../../src/storage/open.ts'
+
+const postgres = engines.find(({ name }) => name === 'postgres')
+
+test(
+  'all connections go silent, new ones lead to the database: work goes on by itself, each event has one effect',
+  { skip: !postgres },
+  async () => {
+    const home = await postgres!.createDatabase()
+    const link = await openLink(home.url)
+    const direct = await openDatabase(home.url)
+    const receiver = await startReceiver()
+    const service = await startTestService(postgres!, {
+      databaseUrl: link.url,
+      env: { ALLOW_PRIVATE_NETWORK: 'true' },
+      config: {
+        receiving: {
+          handlers: { work: { timeout: 60, handle: (event, { tx }) => writeEffect(tx, event.id) } },
+        },
+      },
+    })
+    try {
+      await createEffects(direct)
+      await subscribe(service, { url: receiver.url })
+      const acknowledged = new Set<string>()
+      const emitted = new Set<string>()
+      let loading = true
+      const load = async (): Promise<void> => {
+        for (let n = 0; loading; n += 1) {
+          const id = `event-${n}`
+          const work = [
+            postWebhook(service, { id, type: 'work' }).then(({ status }) => {
+              if (status === 200) acknowledged.add(id)
+              else assert.equal(status, 503)
+            }),
+            service
+              .admin('/events', { method: 'POST', json: { id, type: 'went.out', data: n } })
+              .then(({ status }) => {
+                if (status === 202) emitted.add(id)
+                else assert.equal(status, 503)
+              }),
+          ]
+          await Promise.race([Promise.all(work), new Promise((resolve) => setTimeout(resolve, 20))])
+        }
+      }
+      const loaded = load()
+      await eventually(() => acknowledged.size > 20 && emitted.size > 20)
+      link.silence()
+      const before = {
+        acknowledged: acknowledged.size,
+        emitted: emitted.size,
+        arrived: receiver.calls.length,
+      }
+      await eventually(
+        () =>
+          acknowledged.size > before.acknowledged + 50 &&
+          emitted.size > before.emitted + 50 &&
+          receiver.calls.length > before.arrived + 50,
+        'work goes on',
+        60_000,
+      )
+      loading = false
+      await loaded
+      const arrived = (): Set<unknown> => new Set(receiver.calls.map(({ headers }) => headers['webhook-id']))
+      await eventually(
+        async () => {
+          const effects = new Set(await readEffects(direct))
+          return (
+            [...acknowledged].every((id) => effects.has(id)) && [...emitted].every((id) => arrived().has(id))
+          )
+        },
+        'everything that was acknowledged is done',
+        60_000,
+      )
+      const effects = await readEffects(direct)
+      assert.equal(effects.length, new Set(effects).size)
+      assert.equal((await service.fetch('/readyz')).status, 200)
+    } finally {
+      await service.close()
+      link.close()
+      await direct.close()
+      await receiver.close()
+      await home.drop()
+    }
+  },
+)
+
+test(
+  'everything goes silent: not ready, calls get 503, and a stop ends within its limit',
+  { skip: !postgres },
+  async () => {
+    const home = await postgres!.createDatabase()
+    const link = await openLink(home.url)
+    const service = await startTestService(postgres!, { databaseUrl: link.url })
+    try {
+      assert.equal((await postWebhook(service, { id: 'before', type: 'work' })).status, 200)
+      await emit(service, { type: 'went.out', data: 1 })
+      link.silence('new')
+      const asked = performance.now()
+      assert.equal((await service.fetch('/readyz')).status, 503)
+      assert.ok(performance.now() - asked < 15_000)
+      const refused = await postWebhook(service, { id: 'meanwhile', type: 'work' })
+      assert.equal(refused.status, 503)
+      assert.ok(Number(refused.headers.get('retry-after')) > 0)
+      const stopping = performance.now()
+      await service.stop(5_000)
+      const took = performance.now() - stopping
+      assert.ok(took < 7_500, `the stop took ${took} ms`)
+    } finally {
+      await service.close()
+      link.close()
+      await home.drop()
+    }
+  },
+)
+
+test(
+  'connections go silent while nothing uses them: handlers with much time do not wait on them',
+  { skip: !postgres },
+  async () => {
+    const home = await postgres!.createDatabase()
+    const link = await openLink(home.url)
+    const direct = await openDatabase(home.url)
+    const config = defineConfig({
+      receiving: {
+        handlers: {
+          work: {
+            timeout: 600,
+            async handle(event, { tx }) {
+              await writeEffect(tx, event.id)
+              await new Promise((resolve) => setTimeout(resolve, 300))
+            },
+          },
+        },
+      },
+    })
+    const service = await startTestService(postgres!, { databaseUrl: link.url, config })
+    // Its path stays as it is.
+    const other = await startTestService(postgres!, {
+      databaseUrl: home.url,
+      config,
+      parts: { roles: { http: true, workers: false } },
+    })
+    try {
+      await createEffects(direct)
+      const done = async (): Promise<number> => (await readEffects(direct)).length
+      // At once, so that their transactions have a connection each.
+      const ids = Array.from({ length: 24 }, (_, n) => `before-${n}`)
+      await Promise.all(ids.map((id) => postWebhook(service, { id, type: 'work' })))
+      await eventually(async () => (await done()) === 24, 'all is done')
+      link.silence()
+      for (let n = 0; n < 3; n += 1)
+        assert.equal((await postWebhook(other, { id: `after-${n}`, type: 'work' })).status, 200)
+      await eventually(async () => (await done()) === 27, 'what came later is done', 40_000)
+    } finally {
+      await service.close()
+      await other.close()
+      link.close()
+      await direct.close()
+      await home.drop()
+    }
+  },
+)

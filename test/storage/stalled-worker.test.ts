@@ -1,0 +1,86 @@
+// New connections and requests work, and the workers' rounds do not: the process says that it is not ready, and recovers.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import pg from 'pg'
+import { emit, subscribe } from '../emitting/harness.ts'
+import { engines } from '../harness/engines.ts'
+import { startReceiver } from '../harness/receiver.ts'
+import { startTestService } from '../harness/service.ts'
+import { createEffects, eventually, postWebhook, readEffects, writeEffect } from '../receiving/harness.ts'
+
+const postgres = engines.find(({ name }) => name === 'postgres')
+
+interface Readiness {
+  status: string
+  database: string
+  lastRoundSeconds: Record<string, number>
+}
+
+test(
+  'workers that get through no round: not ready within 15 s, while a long queue and long handlers are no reason',
+  { skip: !postgres && 'TEST_ENGINE leaves PostgreSQL out' },
+  async () => {
+    const home = await postgres!.createDatabase()
+    const receiver = await startReceiver()
+    const gate = Promise.withResolvers<void>()
+    let begun = 0
+    const service = await startTestService(postgres!, {
+      databaseUrl: home.url,
+      env: { HANDLER_TIMEOUT: '600', ALLOW_PRIVATE_NETWORK: 'true' },
+      config: {
+        receiving: {
+          handlers: {
+            async long(event, { tx }) {
+              begun += 1
+              await gate.promise
+              await writeEffect(tx, event.id)
+            },
+          },
+        },
+      },
+    })
+    const other = new pg.Client({ connectionString: home.url })
+    await other.connect()
+    const readiness = async (): Promise<Readiness & { code: number }> => {
+      const response = await service.fetch('/readyz')
+      return { ...((await response.json()) as Readiness), code: response.status }
+    }
+    try {
+      await createEffects(service.database)
+      for (let n = 0; n < 30; n += 1) await postWebhook(service, { id: `event-${n}`, type: 'long' })
+      await eventually(() => begun > 0)
+      // All places of the handler are taken, and others wait.
+      const ready = await readiness()
+      assert.equal(ready.code, 200, JSON.stringify(ready))
+      assert.ok(ready.lastRoundSeconds['handlers']! < 10 && ready.lastRoundSeconds['deliveries']! < 10)
+
+      // What is read is answered, but no lane can be taken.
+      await subscribe(service, { url: receiver.url })
+      await other.query('begin; lock table delivery_lanes in share mode')
+      await emit(service, { type: 'went.out', data: 1 })
+      const stalled = await eventually(
+        async () => {
+          const answer = await readiness()
+          return answer.code === 503 ? answer : undefined
+        },
+        'it is not ready',
+        60_000,
+      )
+      assert.equal(stalled.status, 'stalled')
+      assert.equal(stalled.database, 'ok')
+      const { deliveries } = stalled.lastRoundSeconds
+      assert.ok(deliveries! > 10 && deliveries! < 60, `${deliveries} s`)
+      await other.query('rollback')
+      await eventually(async () => (await readiness()).code === 200, 'it is ready again')
+      await receiver.waitFor(1)
+      gate.resolve()
+      await eventually(async () => (await readEffects(service.database)).length === 30, 'all is done')
+    } finally {
+      gate.resolve()
+      await service.close()
+      await receiver.close()
+      await other.end()
+      await home.drop()
+    }
+  },
+)

@@ -1,0 +1,93 @@
+// A service whose DATABASE_URL leads to a standby. It tells what was true some time ago, so the service does not work on it.
+import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { postern } from '../cli/command.ts'
+import { engines } from '../harness/engines.ts'
+import { openLink, type Link } from '../harness/link.ts'
+import { startOwnPostgres, type OwnPostgres } from '../harness/postgres.ts'
+import { startTestService } from '../harness/service.ts'
+import { startStandby, type Standby } from '../harness/standby.ts'
+import { eventually, postWebhook } from '../receiving/harness.ts'
+
+const postgres = engines.find(({ name }) => name === 'postgres')
+
+describe('on a standby', { skip: !postgres }, () => {
+  let primary: OwnPostgres
+  let standby: Standby
+  let link: Link
+  before(async () => {
+    primary = await startOwnPostgres()
+    const service = await startTestService(postgres!, { databaseUrl: primary.url })
+    assert.equal((await postWebhook(service, { id: 'before', type: 'work' })).status, 200)
+    await service.close()
+    standby = await startStandby(primary.url)
+    await standby.caughtUp()
+    link = await openLink(primary.url)
+  })
+  after(async () => {
+    link?.close()
+    await standby?.stop()
+    await primary?.stop()
+  })
+
+  test('a start says in one line what it is, and ends', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'postern-standby-start-'))
+    try {
+      for (const args of [['serve'], ['serve', '--only', 'http', '--no-migrate'], ['migrate']]) {
+        const ended = await postern(folder, args, { DATABASE_URL: standby.url, PORT: '0' })
+        assert.equal(ended.code, 1, args.join(' '))
+        const lines = ended.stderr.trim().split('\n')
+        assert.equal(lines.length, 1, ended.stderr)
+        assert.match(lines[0]!, /cannot be used: .*(standby|read-only).*Name the primary/)
+      }
+    } finally {
+      await rm(folder, { recursive: true, force: true })
+    }
+  })
+
+  test('the doctor tells whether lists can be read at DATABASE_REPLICA_URL', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'postern-standby-doctor-'))
+    try {
+      const doctor = async (url: string): Promise<string> =>
+        (await postern(folder, ['doctor'], { DATABASE_URL: primary.url, DATABASE_REPLICA_URL: url })).stdout
+      assert.match(await doctor(standby.url), /✔ standby: lists are read on it/)
+      assert.match(await doctor(primary.url), /! standby: .*no standby/)
+      const other = new URL(standby.url)
+      other.pathname = '/template1'
+      assert.match(await doctor(other.href), /✖ standby: it has no table replica_beats/)
+      assert.match(await doctor('postgres://127.0.0.1:1/none'), /✖ standby: .*cannot be used.*ECONNREFUSED/)
+    } finally {
+      await rm(folder, { recursive: true, force: true })
+    }
+  })
+
+  test('a service whose address comes to lead to a standby tells nothing of what lies there', async () => {
+    const service = await startTestService(postgres!, { databaseUrl: link.url })
+    try {
+      const paths = ['/events', '/events/1', '/users', '/products', '/subscribers', '/readyz']
+      const statuses = (): Promise<number[]> =>
+        Promise.all(paths.map(async (path) => (await service.admin(path)).status))
+      assert.deepEqual(
+        await statuses(),
+        paths.map(() => 200),
+      )
+      link.lead(standby.url)
+      link.cut()
+      link.mend()
+      for (let round = 0; round < 20; round += 1)
+        assert.deepEqual(
+          await statuses(),
+          paths.map(() => 503),
+        )
+      assert.equal((await postWebhook(service, { id: 'meanwhile', type: 'work' })).status, 503)
+      link.lead(primary.url)
+      await eventually(async () => (await statuses()).every((status) => status === 200), 'answered again')
+      assert.equal((await postWebhook(service, { id: 'after', type: 'work' })).status, 200)
+    } finally {
+      await service.close()
+    }
+  })
+})
