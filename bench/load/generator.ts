@@ -1,11 +1,10 @@
 // A process that makes load over raw sockets: requests are bytes that were made before, responses are looked at only as
 // far as their status and length, so that one request costs it far less than it costs any server.
-import { connect, type Socket } from 'node:net'
 import { answer, ready } from '../harness/child-process.ts'
 import { percentile } from '../measure/statistics.ts'
+import { Connection } from './connection.ts'
 import type { Load, LoadResult } from './load.ts'
 import { makeRequests } from './requests.ts'
-import { ResponseReader } from './response-reader.ts'
 
 answer(async (load: Load): Promise<LoadResult> => {
   const requests = makeRequests(load)
@@ -43,52 +42,5 @@ answer(async (load: Load): Promise<LoadResult> => {
     for (const connection of sockets) connection.close()
   }
 })
-
-class Connection {
-  readonly #socket: Socket
-  readonly #reader = new ResponseReader()
-  #resolve: ((status: string) => void) | undefined
-  #reject: ((error: Error) => void) | undefined
-
-  static open(port: number): Promise<Connection> {
-    return new Promise((resolve, reject) => {
-      const connection = new Connection(port, () => resolve(connection), reject)
-    })
-  }
-
-  private constructor(port: number, onOpen: () => void, onError: (error: Error) => void) {
-    const buffer = Buffer.allocUnsafe(64 * 1024)
-    // onread: one buffer for all that comes on the connection, and no stream around it.
-    const onread = { buffer, callback: (size: number) => this.#take(buffer.subarray(0, size)) }
-    this.#socket = connect({ host: '127.0.0.1', port, noDelay: true, onread }, onOpen)
-    this.#socket.on('error', (error) => {
-      onError(error)
-      this.#reject?.(error)
-    })
-    this.#socket.on('close', () => this.#reject?.(new Error('the server closed a connection')))
-  }
-
-  call(request: Buffer): Promise<string> {
-    return new Promise((resolve, reject) => {
-      this.#resolve = resolve
-      this.#reject = reject
-      this.#socket.write(request)
-    })
-  }
-
-  close(): void {
-    this.#socket.destroy()
-  }
-
-  #take(chunk: Buffer): boolean {
-    try {
-      const status = this.#reader.read(chunk)
-      if (status !== undefined) this.#resolve?.(status)
-    } catch (error) {
-      this.#reject?.(error as Error)
-    }
-    return true
-  }
-}
 
 ready()

@@ -31,7 +31,8 @@ function makeGets({ count, paths, headers }: Gets): Buffer[] {
   return Array.from({ length: count }, (_, index) => made[index % made.length]!)
 }
 
-function post(path: string, headers: Record<string, string>, body: string): Buffer {
+/** The bytes of a POST. */
+export function post(path: string, headers: Record<string, string>, body: string): Buffer {
   const length = String(Buffer.byteLength(body))
   return Buffer.from(
     `${head(`POST ${path}`, { ...headers, 'content-type': 'application/json', 'content-length': length })}\r\n${body}`,
