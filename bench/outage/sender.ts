@@ -62,7 +62,7 @@ async function send(connection: Connection, number: number): Promise<void> {
 }
 
 function report(): Report {
-  const sorted = latencies.sort((a, b) => a - b)
+  const sorted = latencies.toSorted((a, b) => a - b)
   latencies = []
   return { ...counts, refused: { ...refused }, p50: percentile(sorted, 0.5), p99: percentile(sorted, 0.99) }
 }
