@@ -66,7 +66,7 @@ export const settings = {
     read: readSpoolUrl,
     secret: true,
     description:
-      'Where received webhooks are kept, and acknowledged, while the database does not answer; without it they get 503. `file:PATH`: an SQLite file on a disk that outlives the process. Several processes on one machine may have the same; each uses a file of its own (`PATH`, `PATH.2`, …). `nats://user:password@host:4222,host:4222` or `tls://…`: a stream of NATS JetStream, for all processes together; `?replicas=` (3 unless it says otherwise; 1 for a single server), `?stream=` (`POSTERN_SPOOL`). For both `?max_bytes=` is how large it may get (4 GiB); then webhooks get 503 again. See [the guide](../guides/receiving.md#while-the-database-is-away).',
+      'Where received webhooks are kept, and acknowledged, while the database does not answer; without it they get 503. `file:PATH`: an SQLite file on a disk that outlives the process. Several processes on one machine may have the same; each uses a file of its own (`PATH`, `PATH.2`, …). `nats://user:password@host:4222,host:4222` or `tls://…`: a stream of NATS JetStream, for all processes together; `?replicas=` (3 unless it says otherwise; 1 for a single server), `?stream=` (`POSTERN_SPOOL`); with `tls://` also `?ca=`, `?cert=` and `?key=`, paths of PEM files: the authority that is trusted in place of the default ones, and a certificate for the servers. For both `?max_bytes=` is how large it may get (4 GiB); then webhooks get 503 again. See [the guide](../guides/receiving.md#while-the-database-is-away).',
   }),
   databaseSessionUrl: setting({
     env: 'DATABASE_SESSION_URL',

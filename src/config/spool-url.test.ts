@@ -19,14 +19,20 @@ test('a file, relative or absolute, with the size that it may have', () => {
 })
 
 test('servers of NATS, with what they are asked for', () => {
-  const common = { kind: 'nats', tls: false, credentials: undefined, stream: 'POSTERN_SPOOL', replicas: 3 }
+  const common = {
+    kind: 'nats',
+    tls: undefined,
+    credentials: undefined,
+    stream: 'POSTERN_SPOOL',
+    replicas: 3,
+  }
   assert.deepEqual(readSpoolUrl('nats://one'), { ...common, servers: ['one:4222'], maxBytes: 4 * gibibyte })
   assert.deepEqual(
     readSpoolUrl('tls://me:p%40ss@one:1,two,[::1]:3/?replicas=1&stream=GATE&max_bytes=1073741824'),
     {
       kind: 'nats',
       servers: ['one:1', 'two:4222', '[::1]:3'],
-      tls: true,
+      tls: {},
       credentials: { user: 'me', pass: 'p@ss' },
       stream: 'GATE',
       replicas: 1,
@@ -38,6 +44,20 @@ test('servers of NATS, with what they are asked for', () => {
     servers: ['one:4222'],
     credentials: { token: 'a-token' },
     maxBytes: 4 * gibibyte,
+  })
+})
+
+test('the files of TLS', () => {
+  const tlsOf = (url: string): unknown => {
+    const settings = readSpoolUrl(url)
+    return settings.kind === 'nats' ? settings.tls : 'a file'
+  }
+  assert.equal(tlsOf('nats://one'), undefined)
+  assert.deepEqual(tlsOf('tls://one?ca=/etc/nats/ca.pem'), { ca: '/etc/nats/ca.pem' })
+  assert.deepEqual(tlsOf('tls://one?ca=ca.pem&cert=/me.pem&key=/me.key'), {
+    ca: resolve('ca.pem'),
+    cert: '/me.pem',
+    key: '/me.key',
   })
 })
 
@@ -60,6 +80,9 @@ test('what cannot be used is refused, and no secret is repeated', () => {
     'nats://one?stream=sword.fish',
     'nats://one?tls=swordfish',
     'nats://one:port',
+    'nats://one?ca=/swordfish.pem',
+    'tls://one?ca=',
+    'tls://one?cert=/swordfish.pem',
   ]
   for (const url of refused)
     assert.throws(

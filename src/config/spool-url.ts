@@ -14,12 +14,22 @@ export interface FileSpoolSettings {
   readonly maxBytes: number
 }
 
+/** Absolute paths of PEM files, read anew for each connection. */
+export interface NatsTls {
+  /** The authorities that are trusted, in place of the default ones. */
+  readonly ca?: string
+  /** The certificate that is shown to the servers, and its key: both or neither. */
+  readonly cert?: string
+  readonly key?: string
+}
+
 /** A spool in a stream of NATS JetStream. */
 export interface NatsSpoolSettings {
   readonly kind: 'nats'
   /** `host:port`, of one cluster. */
   readonly servers: readonly string[]
-  readonly tls: boolean
+  /** Undefined unless it is asked for: then servers that ask for it get it, by the default authorities. */
+  readonly tls: NatsTls | undefined
   readonly credentials:
     | { readonly user: string; readonly pass: string }
     | { readonly token: string }
@@ -68,16 +78,32 @@ function readNatsUrl(scheme: string, rest: string, parameters: URLSearchParams):
     throw new Error('expected letters, digits, _ and -, at most 64, for stream')
   const replicas = readNumber(parameters, 'replicas', 1, 5) ?? 3
   const maxBytes = readNumber(parameters, 'max_bytes', leastBytes, Number.MAX_SAFE_INTEGER) ?? mostBytes
-  refuseOthers(parameters, ['stream', 'replicas', 'max_bytes'])
+  const tls = readTls(scheme, parameters)
+  refuseOthers(parameters, ['stream', 'replicas', 'max_bytes', ...tlsFiles])
   return {
     kind: 'nats',
     servers: servers.map((server) => (/:\d+$/.test(server) ? server : `${server}:4222`)),
-    tls: scheme === 'tls',
+    tls,
     credentials: before ? readCredentials(before) : undefined,
     stream,
     replicas,
     maxBytes,
   }
+}
+
+/** As a context of the `nats` command names them. */
+const tlsFiles = ['ca', 'cert', 'key'] as const
+
+function readTls(scheme: string, parameters: URLSearchParams): NatsTls | undefined {
+  const named = tlsFiles.filter((name) => parameters.has(name))
+  if (scheme !== 'tls') {
+    if (named.length > 0) throw new Error(`${named.join(', ')} need tls://`)
+    return undefined
+  }
+  if (parameters.has('cert') !== parameters.has('key')) throw new Error('cert and key need each other')
+  if (named.some((name) => parameters.get(name) === ''))
+    throw new Error(`expected the path of a PEM file for ${named.join(', ')}`)
+  return Object.fromEntries(named.map((name) => [name, resolve(parameters.get(name)!)]))
 }
 
 /** `user:password`, or a token, percent-encoded. */

@@ -2,101 +2,15 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import pg from 'pg'
-import { openDatabase } from '../../src/storage/open.ts'
-import type { Database } from '../../src/storage/database.ts'
-import { engines } from '../harness/engines.ts'
-import { openLink, type Link } from '../harness/link.ts'
-import { startNats, withoutNats, type NatsServers } from '../harness/nats.ts'
+import { startNats } from '../harness/nats.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
-import { createEffects, eventually, postWebhook, readEffects, settled, writeEffect } from './harness.ts'
-
-const postgres = engines.find(({ name }) => name === 'postgres')
-const skip = !postgres ? 'TEST_ENGINE leaves PostgreSQL out' : withoutNats
-
-interface Ready {
-  status: string
-  spool?: { status: string; events?: number; oldestSeconds?: number }
-}
-
-interface Scene {
-  link: Link
-  direct: Database
-  databaseUrl: string
-  start: (path?: string) => Promise<TestService>
-  close: () => Promise<void>
-}
-
-async function stage(nats: NatsServers, parameters: string): Promise<Scene> {
-  const home = await postgres!.createDatabase()
-  const link = await openLink(home.url)
-  const direct = await openDatabase(home.url)
-  const services: TestService[] = []
-  return {
-    link,
-    direct,
-    databaseUrl: home.url,
-    async start(databaseUrl = link.url) {
-      const service = await startTestService(postgres!, {
-        databaseUrl,
-        env: {
-          SPOOL_URL: `nats://${nats.servers.join(',')}${parameters}`,
-          HANDLER_TIMEOUT: '5',
-          HANDLER_RETRY_SCHEDULE: '0,0,0,0,0',
-        },
-        config: { receiving: { handlers: { work: (event, { tx }) => writeEffect(tx, event.id) } } },
-      })
-      services.push(service)
-      return service
-    },
-    async close() {
-      await Promise.all(services.map((service) => service.close()))
-      link.close()
-      await direct.close()
-      await home.drop()
-    },
-  }
-}
-
-async function ready(service: TestService, path = '/readyz'): Promise<Ready> {
-  return (await (await service.fetch(path)).json()) as Ready
-}
-
-/** Sends so many, each until it is acknowledged. */
-async function deliver(service: TestService, name: string, count: number): Promise<string[]> {
-  const ids = Array.from({ length: count }, (_, index) => `${name}-${index}`)
-  const send = (id: string): Promise<boolean> =>
-    eventually(async () => (await postWebhook(service, { id, type: 'work' })).status === 200, id)
-  for (let at = 0; at < ids.length; at += 20) await Promise.all(ids.slice(at, at + 20).map(send))
-  return ids
-}
-
-const drained = (service: TestService): Promise<boolean> =>
-  eventually(
-    async () => {
-      const { spool } = await ready(service)
-      return spool?.status === 'ok' && spool.events === 0
-    },
-    'the spool is empty',
-    60_000,
-  )
-
-async function oneEffectEach(database: Database, ids: readonly string[]): Promise<void> {
-  await eventually(
-    async () => (await readEffects(database)).length >= ids.length,
-    'each has an effect',
-    60_000,
-  )
-  await settled(database)
-  const rows = await database.reader.selectFrom('inbox').select(['event_id', 'status']).execute()
-  const unprocessed = rows.filter(({ status }) => status !== 'processed')
-  assert.deepEqual(unprocessed, [], 'every event in the inbox is processed')
-  assert.deepEqual(await readEffects(database), ids.toSorted())
-}
+import { createEffects, eventually, postWebhook } from './harness.ts'
+import { deliver, drained, oneEffectEach, plain, postgres, ready, skip, stage } from './nats-scene.ts'
 
 describe('a spool in NATS JetStream', { skip }, () => {
   test('one server: what is acknowledged has one effect, and any process moves it', async () => {
     const nats = await startNats(1)
-    const { link, direct, databaseUrl, start, close } = await stage(nats, '?replicas=1')
+    const { link, direct, databaseUrl, start, close } = await stage(plain(nats, '?replicas=1'))
     try {
       const service = await start()
       await createEffects(direct)
@@ -126,7 +40,7 @@ describe('a spool in NATS JetStream', { skip }, () => {
 
   test('a cluster of three that loses a server during the outage loses no webhook', async () => {
     const nats = await startNats(3)
-    const { link, direct, start, close } = await stage(nats, '?replicas=3')
+    const { link, direct, start, close } = await stage(plain(nats, '?replicas=3'))
     try {
       const service = await start()
       await createEffects(direct)
@@ -151,7 +65,7 @@ describe('a spool in NATS JetStream', { skip }, () => {
 
   test('without database and spool webhooks get 503; servers that come later are used', async () => {
     const nats = await startNats(1)
-    const { link, direct, start, close } = await stage(nats, '?replicas=1')
+    const { link, direct, start, close } = await stage(plain(nats, '?replicas=1'))
     try {
       nats.kill(0)
       const service = await start()
@@ -176,7 +90,7 @@ describe('a spool in NATS JetStream', { skip }, () => {
 
   test('what the database refuses is set aside, and an event that is too large gets 503', async () => {
     const nats = await startNats(1, { configuration: 'max_payload: 65536' })
-    const { link, direct, databaseUrl, start, close } = await stage(nats, '?replicas=1')
+    const { link, direct, databaseUrl, start, close } = await stage(plain(nats, '?replicas=1'))
     const admin = new pg.Client({ connectionString: databaseUrl })
     await admin.connect()
     try {
@@ -201,7 +115,7 @@ describe('a spool in NATS JetStream', { skip }, () => {
 
   test('what is wrong with the setting stops the start, without the password', async () => {
     const nats = await startNats(1, { configuration: 'authorization { user: postern, password: right }' })
-    const { start, close } = await stage(nats, '')
+    const { start, close } = await stage(plain(nats, ''))
     const home = await postgres!.createDatabase()
     const begin = (before: string, after = ''): Promise<TestService> =>
       startTestService(postgres!, {

@@ -1,4 +1,5 @@
 import { sleep, type Clock } from '../../clock.ts'
+import { Problem } from '../../errors.ts'
 import type { SpoolStatus } from '../../http/room.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import type { Log } from '../../telemetry/log.ts'
@@ -16,6 +17,8 @@ const patience = 2_000
 const probeInterval = 500
 /** Milliseconds that the database may take to store a portion of the spool. */
 const drainWithin = 10_000
+/** Milliseconds between two lines of the log about a spool that is full. */
+const tellFullEvery = 10_000
 
 export interface FallbackParts {
   spool: Spool
@@ -38,6 +41,7 @@ export class Fallback implements SpoolStatus {
   readonly #drainer: Drainer
   readonly #stopping = new AbortController()
   #away = false
+  #toldFullAt = -Infinity
 
   constructor(parts: FallbackParts) {
     this.#parts = parts
@@ -107,8 +111,19 @@ export class Fallback implements SpoolStatus {
     } catch (error) {
       // The limit of bodies is above what the spool takes: the sender is to try again when the database is back.
       if (error instanceof EventTooLarge && events.length === 1) throw new StorageUnavailable(error)
+      if (error instanceof Problem && error.code === 'overloaded') this.#tellFull()
       throw error
     }
+  }
+
+  #tellFull(): void {
+    const { clock, log } = this.#parts
+    const now = clock.now()
+    if (Math.abs(now - this.#toldFullAt) < tellFullEvery) return
+    this.#toldFullAt = now
+    log.error(
+      'the spool is full: webhooks get 503 until the database is back. max_bytes of SPOOL_URL says how much it holds',
+    )
   }
 
   #leave(error: StorageUnavailable): void {

@@ -1,6 +1,7 @@
+import { accessSync, constants } from 'node:fs'
 import type { Consumer, JetStreamClient, JetStreamManager } from '@nats-io/jetstream'
-import type { NatsConnection } from '@nats-io/transport-node'
-import type { NatsSpoolSettings } from '../../config/spool-url.ts'
+import type { NatsConnection, NodeConnectionOptions } from '@nats-io/transport-node'
+import type { NatsSpoolSettings, NatsTls } from '../../config/spool-url.ts'
 
 /** Milliseconds that a connection, and a question to JetStream, may take. */
 export const answerWithin = 3_000
@@ -52,11 +53,12 @@ export async function connectToNats({
   credentials,
 }: NatsSpoolSettings): Promise<NatsConnection> {
   const { AuthorizationError, connect } = await import('@nats-io/transport-node')
+  for (const file of Object.values(tls ?? {})) checkReadable(file)
   try {
     return await connect({
       servers: [...servers],
       ...credentials,
-      ...(tls && { tls: {} }),
+      ...(tls && { tls: tlsOptions(tls) }),
       name: 'postern',
       timeout: answerWithin,
       maxReconnectAttempts: -1,
@@ -68,8 +70,46 @@ export async function connectToNats({
   } catch (error) {
     if (error instanceof AuthorizationError)
       throw new NatsMisconfigured('NATS refuses the credentials', error)
+    const distrust = distrustOf(error)
+    if (distrust !== undefined) throw new NatsMisconfigured(`TLS to NATS: ${distrust}`, error)
     throw error
   }
+}
+
+function tlsOptions({ ca, cert, key }: NatsTls): NonNullable<NodeConnectionOptions['tls']> {
+  return { ...(ca && { caFile: ca }), ...(cert && { certFile: cert }), ...(key && { keyFile: key }) }
+}
+
+function checkReadable(file: string): void {
+  try {
+    accessSync(file, constants.R_OK)
+  } catch (error) {
+    throw new NatsMisconfigured(`${file} cannot be read`, error)
+  }
+}
+
+/**
+ * Codes of node:tls for certificates that no waiting makes good: of an authority that is not trusted, or for another name. One that has expired
+ * is renewed by somebody else. https://nodejs.org/api/tls.html#x509-certificate-error-codes
+ */
+const untrusted = new Set([
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'ERR_TLS_CERT_ALTNAME_INVALID',
+])
+
+/** Why the server cannot be trusted; undefined when the error is about something else. */
+function distrustOf(error: unknown): string | undefined {
+  for (let cause = error; cause instanceof Error; { cause } = cause)
+    if (
+      untrusted.has((cause as { code?: string }).code ?? '') ||
+      /does not support 'tls'/.test(cause.message)
+    )
+      return cause.message
+  return undefined
 }
 
 /**
