@@ -32,6 +32,8 @@ export class PosternProcess {
   baseUrl = ''
   /** Whether senders may ask it: not while it starts or stops. */
   open = false
+  /** What its environment has besides from its next start on, or in place of what all have. */
+  settings: Readonly<Record<string, string>> = {}
   readonly #parts: ProcessParts
   #child: ChildProcess | undefined
 
@@ -73,6 +75,7 @@ export class PosternProcess {
         ALLOW_PRIVATE_NETWORK: 'true',
         LOG_LEVEL: 'warn',
         CHAOS_RUNS: runsFile,
+        ...this.settings,
       },
     })
     closeSync(log)
@@ -98,6 +101,16 @@ export class PosternProcess {
     } catch {
       return 0
     }
+  }
+
+  /** The code of the problem that it answers a call with; undefined when it is none. @throws Error when nobody answers */
+  async problem(): Promise<string | undefined> {
+    const response = await fetch(new URL('/subscribers', this.baseUrl), {
+      headers: { authorization: `Bearer ${adminKey}` },
+      signal: AbortSignal.timeout(5_000),
+    })
+    const body = (await response.json()) as { code?: string }
+    return body.code
   }
 
   async kill(): Promise<void> {

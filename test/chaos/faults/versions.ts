@@ -1,0 +1,71 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import { eventually } from '../../receiving/harness.ts'
+import { migrationOf, newerSettings, versionOf } from '../postern/newer-version.ts'
+import type { PosternProcess } from '../postern/process.ts'
+import { readMarks } from '../postern/runs.ts'
+import { now } from '../now.ts'
+import type { World } from '../world.ts'
+import { everywhere, last, type Fault } from './fault.ts'
+import { replace } from './replace.ts'
+
+/** Milliseconds from a breaking migration until an older process refuses calls: it looks every 5 s, and is told besides. */
+const longestNotice = 8_000
+/** Milliseconds from the refusal until no handler begins: what was claimed before it. */
+const longestEnd = 1_000
+
+interface Outdated {
+  process: PosternProcess
+  pid: number
+  /** When it was seen that it refuses calls. */
+  at: number
+}
+
+async function migrated({ topology }: World, number: number): Promise<void> {
+  const query = 'select 1 from migrations where number = $1'
+  while ((await topology.query(query, [number])).length === 0) await wait(50)
+}
+
+/** Resolves when an older process is not ready and says why. */
+async function outdated({ findings }: World, process: PosternProcess): Promise<Outdated> {
+  const began = now()
+  const refuses = async (): Promise<boolean> =>
+    (await process.readiness()) === 503 && (await process.problem()) === 'database-newer'
+  await eventually(refuses, 'an older process says that the database is newer', 60_000)
+  const at = now()
+  if (at - began > longestNotice)
+    findings.push(`an older process noticed the migration after ${Math.round(at - began)} ms`)
+  return { process, pid: process.pid, at }
+}
+
+/** Handlers that an older process has begun after it said that it has ended its work. */
+function begunLate({ runsFile }: World, { pid, at }: Outdated): string[] {
+  return readMarks(runsFile)
+    .filter((mark) => mark.pid === pid && !mark.end && mark.at > at + longestEnd)
+    .map(({ event }) => `an older process began to handle ${event}`)
+}
+
+const newer: Fault = {
+  name: 'newer-version',
+  topologies: everywhere,
+  async run(world, chance) {
+    const { processes, findings } = world
+    const first = chance.pick(processes)
+    const older = processes.filter((process) => process !== first)
+    const version = versionOf(first.settings) + 1
+    const ended = async (): Promise<Outdated[]> => {
+      await migrated(world, migrationOf(version).number)
+      return Promise.all(older.map((process) => outdated(world, process)))
+    }
+    const [refusing] = await Promise.all([
+      ended(),
+      replace(world, first, newerSettings(first.settings, version)),
+    ])
+    const both = await last(longestEnd + chance.ms(500, 6_000))
+    findings.push(...refusing.flatMap((one) => begunLate(world, one)))
+    for (const { process } of refusing)
+      await replace(world, process, newerSettings(process.settings, version))
+    return `${refusing.length} older processes beside a newer one for ${both}`
+  },
+}
+
+export const versionFaults: readonly Fault[] = [newer]
