@@ -6,7 +6,7 @@ import { replace } from './replace.ts'
 /** Milliseconds from the promotion to the first request that is acknowledged again. */
 const longestRefusal = 10_000
 
-/** All processes know both servers, and nothing between them tells which one is the primary. */
+/** Restarts all processes with an address that names both servers, past the links. */
 async function connectDirectly(world: World, chance: Draw): Promise<void> {
   const { primary, standby } = world.cluster
   const hosts = [primary, standby!].map(({ port }) => `127.0.0.1:${port}`)
@@ -16,7 +16,7 @@ async function connectDirectly(world: World, chance: Draw): Promise<void> {
     await replace(world, process, { ...process.settings, DATABASE_URL: url })
 }
 
-/** All processes use their links again. */
+/** Restarts all processes with the addresses of their links. */
 async function connectByLinks(world: World): Promise<void> {
   world.cluster.lead()
   for (const process of world.processes) {

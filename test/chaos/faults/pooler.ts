@@ -68,7 +68,7 @@ const pooled: Fault = {
     )
     if (!refused.includes('set DATABASE_SESSION_URL to an address'))
       throw new Error(`without DATABASE_SESSION_URL the start was not refused: ${refused}`)
-    // It stays so for the faults that follow, which meet both modes of the pooler.
+    // It keeps these settings, so that the faults that follow test both modes of the pooler.
     process.settings = { ...others, DATABASE_URL, DATABASE_SESSION_URL: server.primary.serviceUrl }
     await process.start()
     await last(chance.ms(500, 3_000))

@@ -8,24 +8,27 @@ import type { World } from '../world.ts'
 import { everywhere, last, type Fault } from './fault.ts'
 import { replace } from './replace.ts'
 
-/** Milliseconds from a breaking migration until an older process refuses calls: it looks every 5 s, and is told besides. */
-const longestNotice = 8_000
-/** Milliseconds from the refusal until no handler begins: what was claimed before it. */
-const longestEnd = 1_000
+/** Milliseconds from a breaking migration until an older process refuses calls. It gets a notification, and looks every 5 s. */
+const longestNotice = 15_000
+/** Milliseconds after the first refusal in which a handler may still begin, because its event was claimed before. */
+const longestEnd = 2_000
 
 interface Outdated {
   process: PosternProcess
   pid: number
-  /** When it was seen that it refuses calls. */
+  /** When its refusal was seen. */
   at: number
 }
 
 async function migrated({ topology }: World, number: number): Promise<void> {
-  const query = 'select 1 from migrations where number = $1'
-  while ((await topology.query(query, [number])).length === 0) await wait(50)
+  const applied = async (): Promise<boolean> => {
+    await wait(100)
+    return (await topology.query('select 1 from migrations where number = $1', [number])).length > 0
+  }
+  await eventually(applied, 'the newer version has migrated', 120_000)
 }
 
-/** Resolves when an older process is not ready and says why. */
+/** Resolves when an older process is not ready and answers calls with the reason. */
 async function outdated({ findings }: World, process: PosternProcess): Promise<Outdated> {
   const began = now()
   const refuses = async (): Promise<boolean> =>
@@ -37,7 +40,7 @@ async function outdated({ findings }: World, process: PosternProcess): Promise<O
   return { process, pid: process.pid, at }
 }
 
-/** Handlers that an older process has begun after it said that it has ended its work. */
+/** Handler runs that an older process began after it had refused calls. */
 function begunLate({ runsFile }: World, { pid, at }: Outdated): string[] {
   return readMarks(runsFile)
     .filter((mark) => mark.pid === pid && !mark.end && mark.at > at + longestEnd)

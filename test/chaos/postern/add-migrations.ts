@@ -1,5 +1,5 @@
-// Loaded before the service (node --import), it makes a process one of a newer version: the service's own list of migrations has
-// some more before anything reads it.
+// Node loads this module before the service (--import). It appends migrations to the service's list before anything reads the
+// list, so that the process acts as one of a newer version.
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Migration } from '../../../src/storage/migrate.ts'

@@ -10,7 +10,7 @@ export function versionOf(settings: Settings): number {
   return Number(settings['CHAOS_VERSION'] ?? 0)
 }
 
-/** What makes a process one of a newer version, which knows a breaking migration for each version up to its own. */
+/** The settings of a process of a newer version, which has one more breaking migration for each version up to its own. */
 export function newerSettings(settings: Settings, version: number): Settings {
   const module = pathToFileURL(join(import.meta.dirname, 'add-migrations.ts'))
   return { ...settings, CHAOS_VERSION: String(version), NODE_OPTIONS: `--import=${module.href}` }

@@ -32,7 +32,7 @@ export class PosternProcess {
   baseUrl = ''
   /** Whether senders may ask it: not while it starts or stops. */
   open = false
-  /** What its environment has besides from its next start on, or in place of what all have. */
+  /** Environment variables of this process alone, used from its next start on. They override the common ones. */
   settings: Readonly<Record<string, string>> = {}
   readonly #parts: ProcessParts
   #child: ChildProcess | undefined
@@ -103,11 +103,11 @@ export class PosternProcess {
     }
   }
 
-  /** The code of the problem that it answers a call with; undefined when it is none. @throws Error when nobody answers */
+  /** The problem code in the answer to a call; undefined when the call succeeds. @throws Error without an answer in 10 s */
   async problem(): Promise<string | undefined> {
     const response = await fetch(new URL('/subscribers', this.baseUrl), {
       headers: { authorization: `Bearer ${adminKey}` },
-      signal: AbortSignal.timeout(5_000),
+      signal: AbortSignal.timeout(10_000),
     })
     const body = (await response.json()) as { code?: string }
     return body.code
