@@ -109,7 +109,7 @@ async function suffer(
 async function settled({ ledger, senders }: World): Promise<{ ms: number; last: string }> {
   const began = now()
   const waiting = new Set(ledger.outstanding.values())
-  const accepted = (): number => (senders?.answers.get(200) ?? 0) + (senders?.answers.get(202) ?? 0)
+  const accepted = (): number => senders?.accepted ?? 0
   const enough = accepted() + fewAcknowledged
   let last = ''
   let ms: number

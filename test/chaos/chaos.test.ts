@@ -4,16 +4,19 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { engines } from '../harness/engines.ts'
+import { hasPgbouncer } from '../harness/pgbouncer.ts'
 import { campaign } from './campaign.ts'
 import { faultsOf } from './check.ts'
+import type { TopologyName } from './world.ts'
 
 const skip = engines.every(({ name }) => name !== 'postgres') && 'TEST_ENGINE leaves PostgreSQL out'
 
-async function suffer(only: string[]): Promise<void> {
+async function suffer(only: string[], topology: TopologyName = 'pair'): Promise<void> {
   const said: string[] = []
   const { faults, verdicts } = await campaign({
     seed: 1,
     only,
+    topology,
     faults: only.length,
     faultsOfWorld: only.length,
     time: Infinity,
@@ -46,4 +49,16 @@ test(
   'another server takes over, the database is an earlier one: nothing is reused, missed or foreign',
   { skip },
   () => suffer(['silence-elsewhere', 'failover-async', 'restore']),
+)
+
+test(
+  'a newer version breaks the schema, an address names both servers: nothing is run twice at a time, lost or foreign',
+  { skip },
+  () => suffer(['newer-version', 'several-hosts']),
+)
+
+test(
+  'a process works through PgBouncer in transaction mode: nothing is lost, doubled or foreign',
+  { skip: skip || (!hasPgbouncer && 'this machine has no PgBouncer') },
+  () => suffer(['pooled', 'terminate'], 'pgbouncer'),
 )

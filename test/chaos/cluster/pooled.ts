@@ -9,7 +9,10 @@ import { findProgram, Program } from './programs.ts'
 import { queryAt, Server } from './server.ts'
 import type { Topology } from './topology.ts'
 
-/** A server behind PgBouncer, which gives each connection a session of its own. */
+/** The name under which PgBouncer serves the database in transaction mode. */
+const transactionName = 'transactions'
+
+/** A server behind PgBouncer, which serves it in session mode, and under another name in transaction mode. */
 export class PooledServer implements Topology {
   readonly links: Link[] = []
   readonly primary: Server
@@ -32,6 +35,7 @@ export class PooledServer implements Topology {
       file,
       `[databases]
 postgres = host=127.0.0.1 port=${server.port}
+${transactionName} = host=127.0.0.1 port=${server.port} dbname=postgres pool_mode=transaction pool_size=10
 [pgbouncer]
 listen_addr = 127.0.0.1
 listen_port = ${port}
@@ -43,6 +47,8 @@ max_client_conn = 500
 default_pool_size = 110
 server_connect_timeout = 3
 server_login_retry = 1
+# Marks the server's sessions that come through PgBouncer.
+application_name_add_host = 1
 `,
     )
     chmodSync(file, 0o644)
@@ -67,6 +73,21 @@ server_login_retry = 1
     const link = await openLink(this.#url)
     this.links.push(link)
     return link
+  }
+
+  /** The address of the database in transaction mode, over a path to PgBouncer. */
+  transactionsUrl(link: Link): string {
+    const url = new URL(link.url)
+    url.pathname = transactionName
+    return url.href
+  }
+
+  /** Ends PgBouncer's sessions at the server. Resolves with their number. */
+  async endSessions(): Promise<number> {
+    const [row] = await this.query<{ count: string }>(
+      `select count(pg_terminate_backend(pid)) from pg_stat_activity where application_name like '% - 127.0.0.1:%'`,
+    )
+    return Number(row!.count)
   }
 
   query<Row extends QueryResultRow>(text: string, values: unknown[] = []): Promise<Row[]> {

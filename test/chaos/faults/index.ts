@@ -1,12 +1,14 @@
 import { Chance } from '../../harness/chance.ts'
 import type { TopologyName } from '../world.ts'
 import type { Fault } from './fault.ts'
+import { hostFaults } from './hosts.ts'
 import { patroniFaults } from './patroni.ts'
 import { pathFaults } from './paths.ts'
 import { poolerFaults } from './pooler.ts'
 import { processFaults } from './processes.ts'
 import { serverFaults } from './servers.ts'
 import { sessionFaults } from './sessions.ts'
+import { versionFaults } from './versions.ts'
 
 const faults: readonly Fault[] = [
   ...sessionFaults,
@@ -15,6 +17,8 @@ const faults: readonly Fault[] = [
   ...processFaults,
   ...patroniFaults,
   ...poolerFaults,
+  ...hostFaults,
+  ...versionFaults,
 ].filter(({ needs }) => needs === undefined || process.platform === 'linux')
 
 export interface Planned {

@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { everywhere, last, type Fault } from './fault.ts'
 
 /** Milliseconds from SIGTERM to the end: SHUTDOWN_DELAY, the limit of a stop, and what a busy machine adds. */
-const longestStop = 30_000
+export const longestStop = 30_000
 
 const kill: Fault = {
   name: 'kill',

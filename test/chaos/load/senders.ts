@@ -36,6 +36,11 @@ export class Senders {
     this.#running = Array.from({ length: senders }, () => this.#send())
   }
 
+  /** How many requests were acknowledged. */
+  get accepted(): number {
+    return (this.answers.get(200) ?? 0) + (this.answers.get(202) ?? 0)
+  }
+
   async end(): Promise<void> {
     this.#ended = true
     await Promise.all(this.#running)

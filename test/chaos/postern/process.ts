@@ -32,6 +32,8 @@ export class PosternProcess {
   baseUrl = ''
   /** Whether senders may ask it: not while it starts or stops. */
   open = false
+  /** Environment variables of this process alone, used from its next start on. They override the common ones. */
+  settings: Readonly<Record<string, string>> = {}
   readonly #parts: ProcessParts
   #child: ChildProcess | undefined
 
@@ -73,6 +75,7 @@ export class PosternProcess {
         ALLOW_PRIVATE_NETWORK: 'true',
         LOG_LEVEL: 'warn',
         CHAOS_RUNS: runsFile,
+        ...this.settings,
       },
     })
     closeSync(log)
@@ -98,6 +101,16 @@ export class PosternProcess {
     } catch {
       return 0
     }
+  }
+
+  /** The problem code in the answer to a call; undefined when the call succeeds. @throws Error without an answer in 10 s */
+  async problem(): Promise<string | undefined> {
+    const response = await fetch(new URL('/subscribers', this.baseUrl), {
+      headers: { authorization: `Bearer ${adminKey}` },
+      signal: AbortSignal.timeout(10_000),
+    })
+    const body = (await response.json()) as { code?: string }
+    return body.code
   }
 
   async kill(): Promise<void> {

@@ -25,16 +25,21 @@ export interface Overlaps {
   excused: number
 }
 
+/** All that handlers have written until now. */
+export function readMarks(file: string): Mark[] {
+  return readFileSync(file, 'utf8')
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as Mark)
+}
+
 /** Finds runs of one event that overlap to the end. `faultAt` names the fault of a time. */
 export function findOverlaps(
   file: string,
   pauses: readonly Pause[],
   faultAt: (time: number) => string,
 ): Overlaps {
-  const marks = readFileSync(file, 'utf8')
-    .split('\n')
-    .filter(Boolean)
-    .map((line) => JSON.parse(line) as Mark)
+  const marks = readMarks(file)
   const begun = new Map(marks.filter(({ end }) => !end).map((mark) => [mark.run, mark]))
   const runs = marks.flatMap(({ run, event, pid, end, at }) => {
     const from = begun.get(run)
