@@ -7,12 +7,14 @@ import { poolerFaults } from './pooler.ts'
 import { processFaults } from './processes.ts'
 import { serverFaults } from './servers.ts'
 import { sessionFaults } from './sessions.ts'
+import { spoolFaults } from './spool.ts'
 
 const faults: readonly Fault[] = [
   ...sessionFaults,
   ...serverFaults,
   ...pathFaults,
   ...processFaults,
+  ...spoolFaults,
   ...patroniFaults,
   ...poolerFaults,
 ].filter(({ needs }) => needs === undefined || process.platform === 'linux')

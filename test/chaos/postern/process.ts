@@ -34,6 +34,8 @@ export class PosternProcess {
   open = false
   /** Whether its last answer to /readyz was 200. */
   ready = false
+  /** SPOOL_URL from its next start on. */
+  spoolUrl: string | undefined
   readonly #parts: ProcessParts
   #child: ChildProcess | undefined
 
@@ -75,6 +77,7 @@ export class PosternProcess {
         ALLOW_PRIVATE_NETWORK: 'true',
         LOG_LEVEL: 'warn',
         CHAOS_RUNS: runsFile,
+        ...(this.spoolUrl && { SPOOL_URL: this.spoolUrl }),
       },
     })
     closeSync(log)
@@ -106,6 +109,19 @@ export class PosternProcess {
     // Not that of the process before.
     if (this.#child === asked) this.ready = this.open && status === 200
     return status
+  }
+
+  /** Events that lie in its spool; undefined when it has none that takes webhooks, or does not answer. */
+  async spool(): Promise<number | undefined> {
+    try {
+      const response = await fetch(new URL('/readyz?for=webhooks', this.baseUrl), {
+        signal: AbortSignal.timeout(5_000),
+      })
+      const { spool } = (await response.json()) as { spool?: { events?: number } }
+      return response.status === 200 ? spool?.events : undefined
+    } catch {
+      return undefined
+    }
   }
 
   async kill(): Promise<void> {
