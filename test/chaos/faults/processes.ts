@@ -4,15 +4,15 @@ import type { PosternProcess } from '../postern/process.ts'
 import type { World } from '../world.ts'
 import { everywhere, last, type Fault } from './fault.ts'
 
-/** Milliseconds from SIGTERM to the end: SHUTDOWN_DELAY (5 s), the limit of a stop (10 s), and what a busy machine adds. */
-const longestStop = 20_000
+/** Milliseconds beyond those of a stall, which SHUTDOWN_DELAY (5 s) and the limit of a stop (10 s) take together. */
+const stopMargin = 5_000
 /** Milliseconds without a failed request after which what fails is not left over from a fault before. */
 const calm = 10_000
 
 /** SIGTERM. Resolves with the seconds that it took; too many are a finding. */
-async function stop({ findings }: World, process: PosternProcess): Promise<string> {
+async function stop({ findings, ledger }: World, process: PosternProcess): Promise<string> {
   const ms = await process.stop()
-  if (ms > longestStop) findings.push(`SIGTERM took ${Math.round(ms)} ms`)
+  if (ms > ledger.stalledAfter + stopMargin) findings.push(`SIGTERM took ${Math.round(ms)} ms`)
   return `${(ms / 1000).toFixed(1)} s`
 }
 
