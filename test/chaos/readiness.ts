@@ -43,6 +43,8 @@ export class Readiness {
       const status = await process.readiness()
       // Between two processes nobody listens to the database.
       if (status === 0 || !process.open || process.pid !== pid) continue
+      // Past its link nothing is known of what it hears.
+      if (process.settings['DATABASE_URL']) continue
       const silent = asked - heardAt
       if (silent > readyAtMost && counted !== heardAt) {
         counted = heardAt

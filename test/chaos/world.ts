@@ -118,7 +118,7 @@ export class World implements AsyncDisposable {
   /** Whether all that lies in spools at this time is in the database within so many milliseconds. */
   readonly spoolsEmpty = async (ms: number): Promise<boolean> => {
     const until = performance.now() + ms
-    const waiting = new Set(this.processes.filter(({ spoolUrl }) => spoolUrl))
+    const waiting = new Set(this.processes.filter(({ settings }) => settings['SPOOL_URL']))
     for (;;) {
       for (const process of waiting) if ((await process.spool()) === 0) waiting.delete(process)
       if (waiting.size === 0) return true

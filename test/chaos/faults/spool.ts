@@ -15,9 +15,9 @@ const ways: Record<string, (link: Link) => void> = {
 async function prepare(world: World, chance: Draw): Promise<void> {
   const urls = await world.spoolUrls(chance.is(0.4))
   for (const [index, process] of world.processes.entries()) {
-    if (process.spoolUrl) continue
+    if (process.settings['SPOOL_URL']) continue
     await process.kill()
-    process.spoolUrl = urls[index]
+    process.settings = { ...process.settings, SPOOL_URL: urls[index]! }
     await process.start()
   }
 }
@@ -44,7 +44,7 @@ const spool: Fault = {
     const began = performance.now()
     if (!(await spoolsEmpty(emptyWithin))) findings.push(`spool: not empty after ${emptyWithin} ms`)
     const seconds = ((performance.now() - began) / 1000).toFixed(1)
-    const kind = processes[0]!.spoolUrl!.split(':')[0]
+    const kind = processes[0]!.settings['SPOOL_URL']!.split(':')[0]
     return `${kind}, all paths ${way} for ${away}, ${lying} lay there, empty after ${seconds} s`
   },
 }

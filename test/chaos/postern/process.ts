@@ -34,8 +34,8 @@ export class PosternProcess {
   open = false
   /** Whether its last answer to /readyz was 200. */
   ready = false
-  /** SPOOL_URL from its next start on. */
-  spoolUrl: string | undefined
+  /** What its environment has besides from its next start on, or in place of what all have. */
+  settings: Readonly<Record<string, string>> = {}
   readonly #parts: ProcessParts
   #child: ChildProcess | undefined
 
@@ -77,7 +77,7 @@ export class PosternProcess {
         ALLOW_PRIVATE_NETWORK: 'true',
         LOG_LEVEL: 'warn',
         CHAOS_RUNS: runsFile,
-        ...(this.spoolUrl && { SPOOL_URL: this.spoolUrl }),
+        ...this.settings,
       },
     })
     closeSync(log)
