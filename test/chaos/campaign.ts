@@ -27,6 +27,8 @@ export interface FaultResult {
   passed: boolean
   /** Milliseconds from its end until everything that had been acknowledged by then had its effect. */
   recoveredMs: number
+  /** Milliseconds from its end until all processes said that they are ready. */
+  readyMs: number
   /** What had its effect last. */
   last: string
   stalled: number
@@ -91,28 +93,41 @@ async function suffer(
     world.findings.push(`${fault.name} failed: ${(error as Error).message}`)
   }
   ledger.heal()
-  const { ms: recoveredMs, last } = await settled(world)
+  const { ms: recoveredMs, readyMs, last } = await settled(world)
+  if (readyMs > ledger.stalledAfter)
+    world.findings.push(`${fault.name}: not ready until ${Math.round(readyMs)} ms after it`)
   const stalled = ledger.stalled.size - before.stalled
   const foreign = ledger.foreign.length - before.foreign
   const passed = stalled === 0 && foreign === 0 && world.findings.length === findings
   const told = [
     `${number}/${faults} ${fault.name}: ${did}`,
     `recovered in ${(recoveredMs / 1000).toFixed(1)} s${recoveredMs > slow ? ` (${last})` : ''}`,
+    ...(readyMs > slow ? [`ready after ${(readyMs / 1000).toFixed(1)} s`] : []),
     ...(stalled > 0 ? [`${stalled} STALLED`] : []),
     ...(foreign > 0 ? [`${foreign} FOREIGN`] : []),
   ]
   say(told.join(', '))
-  return { fault: fault.name, seed, did, passed, recoveredMs, last, stalled, foreign }
+  return { fault: fault.name, seed, did, passed, recoveredMs, readyMs, last, stalled, foreign }
 }
 
-/** Resolves with the milliseconds after which all that is acknowledged until now has its effect, and more is acknowledged. */
-async function settled({ ledger, senders }: World): Promise<{ ms: number; last: string }> {
+interface Settled {
+  ms: number
+  readyMs: number
+  last: string
+}
+
+/**
+ * Resolves with the milliseconds after which all that is acknowledged until now has its effect, more is acknowledged, and all
+ * processes are ready.
+ */
+async function settled({ ledger, senders, processes }: World): Promise<Settled> {
   const began = now()
   const waiting = new Set(ledger.outstanding.values())
   const accepted = (): number => senders?.accepted ?? 0
   const enough = accepted() + fewAcknowledged
   let last = ''
   let ms: number
+  let readyMs: number | undefined
   do {
     await wait(50)
     ms = now() - began
@@ -121,8 +136,9 @@ async function settled({ ledger, senders }: World): Promise<{ ms: number; last: 
       waiting.delete(item)
       last = item.id
     }
-  } while ((waiting.size > 0 || accepted() < enough) && ms < settleLimit)
-  return { ms, last }
+    if (processes.every(({ ready }) => ready)) readyMs ??= ms
+  } while ((waiting.size > 0 || accepted() < enough || readyMs === undefined) && ms < settleLimit)
+  return { ms, readyMs: readyMs ?? ms, last }
 }
 
 /** Ends the load, waits for what is left, and checks all of it. */
@@ -135,9 +151,10 @@ async function finish(world: World, { say }: CampaignOptions): Promise<Verdict> 
   await wait(3_000)
   const verdict = await check(world)
   const wrong = faultsOf(verdict)
-  const { acknowledged, inherent, again, runs, excused } = verdict
+  const { acknowledged, inherent, again, runs, excused, silences, longestReadyMs } = verdict
   say(
     `checked: ${acknowledged} acknowledged, ${inherent} of them in lost windows, ${again} arrived again, ${runs} slow runs (${excused} excused), ` +
+      `${silences} silences over 15 s (ready for ${(longestReadyMs / 1000).toFixed(1)} s at most), ` +
       `longest delay ${(ledger.longest.ms / 1000).toFixed(1)} s: ${wrong.length === 0 ? 'all as it should be' : wrong.join(', ')}`,
   )
   return verdict

@@ -46,6 +46,12 @@ test(
 )
 
 test(
+  'processes restart one after the other, one is stopped on a silent path, webhooks go to a spool: no request fails that must not',
+  { skip },
+  () => suffer(['rolling', 'silence-stop', 'spool']),
+)
+
+test(
   'another server takes over, the database is an earlier one: nothing is reused, missed or foreign',
   { skip },
   () => suffer(['silence-elsewhere', 'failover-async', 'restore']),

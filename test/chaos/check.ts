@@ -23,6 +23,10 @@ export interface Verdict extends Overlaps {
   inherent: number
   /** Arrivals at a subscriber that had had the event. */
   again: number
+  /** Times in which a process heard nothing from the database for longer than it may be ready. */
+  silences: number
+  /** The longest time without the database after which a process said that it was ready, in milliseconds. */
+  longestReadyMs: number
 }
 
 interface Effect {
@@ -38,7 +42,7 @@ interface Logged {
 
 /** Holds what was acknowledged against what is there. The load has ended, and its effects are awaited. */
 export async function check(world: World): Promise<Verdict> {
-  const { ledger, runsFile, processes, topology, followers } = world
+  const { ledger, runsFile, processes, topology, followers, readiness } = world
   const effects = await topology.query<Effect>(
     'select event_id, text, count(*) from chaos_effects group by event_id, text',
   )
@@ -78,6 +82,8 @@ export async function check(world: World): Promise<Verdict> {
       .map(([status, count]) => `${status}: ${count}`),
     findings: world.findings,
     again: ledger.again,
+    silences: readiness.silences,
+    longestReadyMs: readiness.longestReadyMs,
   }
 }
 

@@ -1,19 +1,23 @@
 import { chmodSync, chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
 import { Chance } from '../harness/chance.ts'
 import { adminKey } from '../harness/service.ts'
+import { startNats, withoutNats, type NatsServers } from '../harness/nats.ts'
 import { eventually } from '../receiving/harness.ts'
 import { findBinaries } from './cluster/binaries.ts'
 import { Cluster } from './cluster/cluster.ts'
 import { PatroniCluster } from './cluster/patroni.ts'
 import { PooledServer } from './cluster/pooled.ts'
 import type { Topology } from './cluster/topology.ts'
+import { Demands } from './load/demands.ts'
 import { Follower } from './load/follower.ts'
 import { Ledger } from './load/ledger.ts'
 import { Senders } from './load/senders.ts'
 import { startSinks, type Sinks, type Subscribe } from './load/sinks.ts'
 import { PosternProcess } from './postern/process.ts'
+import { Readiness } from './readiness.ts'
 import { Watch } from './watch.ts'
 
 const topologies = { pair: Cluster, patroni: PatroniCluster, pgbouncer: PooledServer }
@@ -52,10 +56,15 @@ export class World implements AsyncDisposable {
   readonly watch: Watch
   /** What was seen that must not be, beside what the ledger tells. */
   readonly findings: string[] = []
+  readonly demands = new Demands(this.findings)
+  readonly readiness = new Readiness(this.processes, this.findings)
   /** The faults until now, with the times at which they began. */
   readonly faults: { name: string; from: number }[] = []
+  /** Whether requests go to processes only that say they are ready, as behind a load balancer. */
+  balanced = false
   senders: Senders | undefined
   #sinks: Sinks | undefined
+  #nats: NatsServers | undefined
 
   private constructor(folder: string, topology: Topology, ledger: Ledger) {
     this.ledger = ledger
@@ -92,7 +101,31 @@ export class World implements AsyncDisposable {
   }
 
   /** Addresses of the processes that take requests. */
-  readonly addresses = (): string[] => this.processes.filter(({ open }) => open).map(({ baseUrl }) => baseUrl)
+  readonly addresses = (): string[] =>
+    this.processes
+      .filter(({ open, ready }) => open && (ready || !this.balanced))
+      .map(({ baseUrl }) => baseUrl)
+
+  /** A spool for each process: its own file, or a stream of all where NATS is wanted and installed. */
+  async spoolUrls(nats: boolean): Promise<string[]> {
+    if (nats && !withoutNats) this.#nats ??= await startNats(1)
+    const [server] = this.#nats?.servers ?? []
+    return this.processes.map((_, index) =>
+      server ? `nats://${server}?replicas=1` : `file:${join(this.folder, `spool-${index}.db`)}`,
+    )
+  }
+
+  /** Whether all that lies in spools at this time is in the database within so many milliseconds. */
+  readonly spoolsEmpty = async (ms: number): Promise<boolean> => {
+    const until = performance.now() + ms
+    const waiting = new Set(this.processes.filter(({ settings }) => settings['SPOOL_URL']))
+    for (;;) {
+      for (const process of waiting) if ((await process.spool()) === 0) waiting.delete(process)
+      if (waiting.size === 0) return true
+      if (performance.now() > until) return false
+      await wait(50)
+    }
+  }
 
   /** Ends the load: each sender ends what it is about. */
   async quiet(): Promise<void> {
@@ -103,6 +136,7 @@ export class World implements AsyncDisposable {
   endNow(): void {
     for (const process of this.processes) process.killNow()
     this.topology.killNow()
+    this.#nats?.close()
     removeFolder(this.folder)
   }
 
@@ -110,14 +144,16 @@ export class World implements AsyncDisposable {
     await this.quiet()
     await Promise.all(this.followers.map((follower) => follower.end()))
     this.watch.stop()
+    this.readiness.stop()
     await Promise.all(this.processes.map((process) => process.kill()))
     await this.#sinks?.[Symbol.asyncDispose]()
     await this.topology.end()
+    this.#nats?.close()
     removeFolder(this.folder)
   }
 
   async #begin({ processes, project, rate, seed, logs }: WorldOptions): Promise<void> {
-    const { topology, ledger, folder, runsFile, addresses } = this
+    const { topology, ledger, demands, folder, runsFile, addresses } = this
     writeFileSync(runsFile, '')
     await topology.query(
       `create table chaos_effects (serial bigint generated always as identity primary key,
@@ -134,8 +170,9 @@ export class World implements AsyncDisposable {
     await Promise.all(this.processes.map((process) => process.start()))
     this.#sinks = await startSinks(ledger, subscribeAt(this.processes[0]!.baseUrl))
     this.watch.start()
-    this.followers.push(...[1, 2].map((nth) => new Follower(new Chance(seed + nth), addresses)))
-    this.senders = new Senders({ ledger, chance: new Chance(seed), addresses, rate })
+    this.readiness.start()
+    this.followers.push(...[1, 2].map((nth) => new Follower(new Chance(seed + nth), addresses, demands)))
+    this.senders = new Senders({ ledger, demands, chance: new Chance(seed), addresses, rate })
     await eventually(() => ledger.items.size > 20, 'requests are sent')
   }
 }

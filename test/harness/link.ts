@@ -8,6 +8,8 @@ export interface Link {
   readonly url: string
   /** Connections that pass, or are silent. */
   readonly connections: number
+  /** When bytes of the server last passed to a client, as `performance.now()` tells it; at first the time of the opening. */
+  readonly heardAt: number
   /** Closes all connections, and refuses new ones. */
   cut(): void
   /**
@@ -48,6 +50,7 @@ export async function openLink(target: string): Promise<Link> {
   let passing: 'all' | 'refused' | 'silent' | 'held' = 'all'
   let shape: Shape = {}
   let losing = { to: '', count: 0 }
+  let heardAt = performance.now()
   const server = createServer({ noDelay: true }, (near) => {
     near.on('error', () => near.destroy())
     if (passing === 'refused') {
@@ -60,7 +63,12 @@ export async function openLink(target: string): Promise<Link> {
     const away = connect({ port: Number(destination.port), host: destination.hostname, noDelay: true })
     const end = (): void => void near.destroy()
     away.on('error', end).on('close', end)
-    const answers = new Relay(away, near, () => shape)
+    const answers = new Relay(
+      away,
+      near,
+      () => shape,
+      () => (heardAt = performance.now()),
+    )
     const relays = [new Relay(near, away, () => shape), answers]
     near.on('data', (message: Buffer) => {
       if (losing.count === 0 || !message.includes(losing.to)) return
@@ -84,6 +92,9 @@ export async function openLink(target: string): Promise<Link> {
     url: url.href,
     get connections() {
       return sockets.size
+    },
+    get heardAt() {
+      return heardAt
     },
     cut() {
       passing = 'refused'

@@ -15,6 +15,7 @@ export class Relay {
   readonly #from: Socket
   readonly #to: Socket
   readonly #shape: () => Shape
+  readonly #onPass: (() => void) | undefined
   readonly #queue: { due: number; bytes: Buffer }[] = []
   #waiting = 0
   #lastDue = 0
@@ -23,10 +24,12 @@ export class Relay {
   #stopped = false
   #timer: NodeJS.Timeout | undefined
 
-  constructor(from: Socket, to: Socket, shape: () => Shape) {
+  /** @param onPass is called when bytes have passed */
+  constructor(from: Socket, to: Socket, shape: () => Shape, onPass?: () => void) {
     this.#from = from
     this.#to = to
     this.#shape = shape
+    this.#onPass = onPass
     from.on('data', (bytes: Buffer) => this.#take(bytes))
     from.on('end', () => {
       this.#ended = true
@@ -77,6 +80,7 @@ export class Relay {
       this.#queue.shift()
       this.#waiting -= next.bytes.length
       this.#to.write(next.bytes)
+      this.#onPass?.()
     }
     if (this.#ended) this.#to.end()
     else this.#from.resume()

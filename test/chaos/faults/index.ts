@@ -9,12 +9,14 @@ import { processFaults } from './processes.ts'
 import { serverFaults } from './servers.ts'
 import { sessionFaults } from './sessions.ts'
 import { versionFaults } from './versions.ts'
+import { spoolFaults } from './spool.ts'
 
 const faults: readonly Fault[] = [
   ...sessionFaults,
   ...serverFaults,
   ...pathFaults,
   ...processFaults,
+  ...spoolFaults,
   ...patroniFaults,
   ...poolerFaults,
   ...hostFaults,

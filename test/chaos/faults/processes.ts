@@ -1,8 +1,10 @@
 import { setTimeout as wait } from 'node:timers/promises'
+import { eventually } from '../../receiving/harness.ts'
 import { everywhere, last, type Fault } from './fault.ts'
+import { stop } from './replace.ts'
 
-/** Milliseconds from SIGTERM to the end: SHUTDOWN_DELAY, the limit of a stop, and what a busy machine adds. */
-export const longestStop = 30_000
+/** Milliseconds without a failed request after which what fails is not left over from a fault before. */
+const calm = 10_000
 
 const kill: Fault = {
   name: 'kill',
@@ -33,17 +35,45 @@ const pause: Fault = {
 const rolling: Fault = {
   name: 'rolling',
   topologies: everywhere,
-  async run({ processes, findings }, chance) {
-    const times: number[] = []
-    for (const process of processes) {
-      const ms = await process.stop()
-      if (ms > longestStop) findings.push(`SIGTERM took ${Math.round(ms)} ms`)
-      times.push(ms)
-      await wait(chance.ms(0, 500))
-      await process.start()
+  prepare: ({ demands }) =>
+    eventually(() => demands.calm > calm, 'no request fails', 60_000).then(() => undefined),
+  async run(world, chance) {
+    const { processes, demands } = world
+    const times: string[] = []
+    world.balanced = true
+    const end = demands.begin('rolling', ['webhook', 'event', 'page'])
+    try {
+      for (const process of processes) {
+        times.push(await stop(world, process))
+        await wait(chance.ms(0, 500))
+        await process.start()
+      }
+    } finally {
+      end()
+      world.balanced = false
     }
-    return `stopped in ${times.map((ms) => `${(ms / 1000).toFixed(1)} s`).join(', ')}`
+    return `stopped in ${times.join(', ')}`
   },
 }
 
-export const processFaults: readonly Fault[] = [kill, pause, rolling]
+const stopInSilence: Fault = {
+  name: 'silence-stop',
+  topologies: everywhere,
+  async run(world, chance) {
+    const victim = chance.pick(world.processes)
+    const held = chance.is(0.5)
+    if (held) victim.link.hold()
+    else victim.link.silence('new')
+    let told: string
+    try {
+      const before = await last(chance.ms(0, 20_000))
+      told = `${held ? 'held' : 'silent'} for ${before}, then stopped in ${await stop(world, victim)}`
+    } finally {
+      victim.link.mend()
+    }
+    await victim.start()
+    return told
+  },
+}
+
+export const processFaults: readonly Fault[] = [kill, pause, rolling, stopInSilence]

@@ -1,18 +1,26 @@
 import type { PosternProcess } from '../postern/process.ts'
 import type { World } from '../world.ts'
-import { longestStop } from './processes.ts'
+
+/** Milliseconds beyond those of a stall, which SHUTDOWN_DELAY (5 s) and the limit of a stop (10 s) take together. */
+const stopMargin = 5_000
+
+/** Stops a process by SIGTERM. Resolves with the seconds that it took; too many are a finding. */
+export async function stop({ findings, ledger }: World, process: PosternProcess): Promise<string> {
+  const ms = await process.stop()
+  if (ms > ledger.stalledAfter + stopMargin) findings.push(`SIGTERM took ${Math.round(ms)} ms`)
+  return `${(ms / 1000).toFixed(1)} s`
+}
 
 /**
- * Ends a process in order and starts one with these settings in its place.
+ * Stops a process and starts one with these settings in its place.
  * @throws Error when it does not become ready, with the end of its log
  */
 export async function replace(
-  { findings }: World,
+  world: World,
   process: PosternProcess,
   settings: PosternProcess['settings'],
 ): Promise<void> {
-  const ms = await process.stop()
-  if (ms > longestStop) findings.push(`SIGTERM took ${Math.round(ms)} ms`)
+  await stop(world, process)
   process.settings = settings
   await process.start()
 }

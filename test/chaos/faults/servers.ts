@@ -1,6 +1,12 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { now } from '../now.ts'
+import type { World } from '../world.ts'
 import { last, type Fault } from './fault.ts'
+
+/** What was acknowledged before is in the database, and none of it in a spool: it is not in the window of what is lost. */
+async function moved(spoolsEmpty: World['spoolsEmpty']): Promise<void> {
+  if (!(await spoolsEmpty(30_000))) throw new Error('a spool is not emptied')
+}
 
 const restart: Fault = {
   name: 'restart',
@@ -28,8 +34,9 @@ const failover: Fault = {
 const failoverAsync: Fault = {
   name: 'failover-async',
   prepare: ({ cluster }) => cluster.prepare({ synchronous: false }),
-  async run({ cluster, ledger }, chance) {
+  async run({ cluster, ledger, spoolsEmpty }, chance) {
     const from = now()
+    await moved(spoolsEmpty)
     await cluster.cutStream()
     const behind = await last(chance.ms(500, 4_000))
     await cluster.primary.kill()
@@ -45,8 +52,9 @@ const failoverAsync: Fault = {
 const restore: Fault = {
   name: 'restore',
   prepare: ({ cluster }) => cluster.dropStandby(),
-  async run({ cluster, ledger }, chance) {
+  async run({ cluster, ledger, spoolsEmpty }, chance) {
     const from = now()
+    await moved(spoolsEmpty)
     const backup = cluster.newFolder()
     await cluster.primary.backUpTo(backup)
     const behind = await last(chance.ms(500, 4_000))

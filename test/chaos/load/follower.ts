@@ -1,6 +1,8 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Chance } from '../../harness/chance.ts'
 import { adminKey } from '../../harness/service.ts'
+import { now } from '../now.ts'
+import { whyOf, type Demands } from './demands.ts'
 
 interface Page {
   data: { id: number; eventId: string; direction: string }[]
@@ -24,8 +26,10 @@ export class Follower {
   readonly #running: Promise<void>
   readonly #chance: Chance
   readonly #addresses: () => string[]
+  readonly #demands: Demands
 
-  constructor(chance: Chance, addresses: () => string[]) {
+  constructor(chance: Chance, addresses: () => string[], demands: Demands) {
+    this.#demands = demands
     this.#chance = chance
     this.#addresses = addresses
     this.#running = this.#follow()
@@ -45,6 +49,7 @@ export class Follower {
   }
 
   async #page(base: string): Promise<boolean> {
+    const beganAt = now()
     let response: Response
     let page: Page
     try {
@@ -53,7 +58,8 @@ export class Follower {
         signal: AbortSignal.timeout(patience),
       })
       page = (await response.json()) as Page
-    } catch {
+    } catch (error) {
+      this.#demands.failed('page', beganAt, whyOf(error))
       return false
     }
     if (
@@ -66,7 +72,10 @@ export class Follower {
       this.#cursor = 0
       return false
     }
-    if (response.status !== 200) return false
+    if (response.status !== 200) {
+      this.#demands.failed('page', beganAt, `${response.status}`)
+      return false
+    }
     for (const { id, eventId, direction } of page.data) {
       const event = `${direction} ${eventId}`
       const before = this.numbers.get(id)

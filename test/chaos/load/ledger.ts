@@ -20,14 +20,14 @@ export class Ledger {
   longest: Delay = { ms: 0, id: '' }
   readonly #arrived = new Map<string, Set<string>>()
   readonly #subscribers = new Map<Tenant, number>()
-  readonly #stalledAfter: number
+  readonly stalledAfter: number
   #numbers = 0
   #disturbed = false
   #healedAt = 0
 
   /** @param stalledAfter milliseconds after which what has no effect counts as stalled, once nothing is broken any more */
   constructor(stalledAfter: number) {
-    this.#stalledAfter = stalledAfter
+    this.stalledAfter = stalledAfter
   }
 
   addSubscriber(tenant: Tenant): void {
@@ -125,6 +125,6 @@ export class Ledger {
     if (acknowledgedAt === undefined) return
     const ms = until - Math.max(acknowledgedAt, this.#healedAt)
     if (ms > this.longest.ms) this.longest = { ms, id }
-    if (ms > this.#stalledAfter) this.stalled.add(id)
+    if (ms > this.stalledAfter) this.stalled.add(id)
   }
 }

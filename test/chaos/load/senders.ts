@@ -2,11 +2,14 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Chance } from '../../harness/chance.ts'
 import { adminKey } from '../../harness/service.ts'
 import { sign } from '../../receiving/harness.ts'
+import { now } from '../now.ts'
 import { tenants, type Item, type Work } from './item.ts'
+import { whyOf, type Demands } from './demands.ts'
 import type { Ledger } from './ledger.ts'
 
 export interface SendersParts {
   ledger: Ledger
+  demands: Demands
   chance: Chance
   /** Base URLs of the processes that are there. */
   addresses: () => string[]
@@ -76,11 +79,13 @@ export class Senders {
   }
 
   async #request(item: Item, work: Work | undefined): Promise<boolean> {
-    const { addresses, chance } = this.#parts
+    const { addresses, chance, demands } = this.#parts
     const there = addresses()
     if (there.length === 0) return false
     const { path, headers, body } = work ? webhook(item, work) : emit(item)
+    const beganAt = now()
     let status = 0
+    let why: string
     try {
       const response = await fetch(new URL(path, chance.pick(there)), {
         method: 'POST',
@@ -90,12 +95,15 @@ export class Senders {
       })
       await response.arrayBuffer()
       status = response.status
-    } catch {
+      why = `${status}`
+    } catch (error) {
       // Killed, stopped or cut off on the way: it was not acknowledged.
       status = 0
+      why = whyOf(error)
     }
     this.answers.set(status, (this.answers.get(status) ?? 0) + 1)
     const good = status === 200 || status === 202
+    if (!good) demands.failed(item.kind, beganAt, why)
     this.refused = good ? 0 : this.refused + 1
     return good
   }

@@ -32,6 +32,8 @@ export class PosternProcess {
   baseUrl = ''
   /** Whether senders may ask it: not while it starts or stops. */
   open = false
+  /** Whether its last answer to /readyz was 200. */
+  ready = false
   /** Environment variables of this process alone, used from its next start on. They override the common ones. */
   settings: Readonly<Record<string, string>> = {}
   readonly #parts: ProcessParts
@@ -90,16 +92,35 @@ export class PosternProcess {
       await wait(50)
     }
     this.open = true
+    this.ready = true
   }
 
-  /** The status of /readyz; 0 when nobody answers within two seconds. */
+  /** The status of /readyz; 0 when nobody answers within two seconds. Notes whether it is ready. */
   async readiness(): Promise<number> {
+    const asked = this.#child
+    let status = 0
     try {
       const response = await fetch(new URL('/readyz', this.baseUrl), { signal: AbortSignal.timeout(2_000) })
       await response.arrayBuffer()
-      return response.status
+      status = response.status
     } catch {
-      return 0
+      // Stopped, or killed, or too busy: nobody would send it anything.
+    }
+    // Not that of the process before.
+    if (this.#child === asked) this.ready = this.open && status === 200
+    return status
+  }
+
+  /** Events that lie in its spool; undefined when it has none that takes webhooks, or does not answer. */
+  async spool(): Promise<number | undefined> {
+    try {
+      const response = await fetch(new URL('/readyz?for=webhooks', this.baseUrl), {
+        signal: AbortSignal.timeout(5_000),
+      })
+      const { spool } = (await response.json()) as { spool?: { events?: number } }
+      return response.status === 200 ? spool?.events : undefined
+    } catch {
+      return undefined
     }
   }
 
