@@ -9,11 +9,14 @@ export const beforeAll: Kind = { source: '', type: '' }
 
 /** The next kinds in turn, from the beginning again behind the last one. */
 export async function nextKinds(store: InboxStore, after: Kind, now: number): Promise<PendingKind[]> {
+  const first = await store.pendingKinds(beforeAll, perRound, now)
+  if (first.length === 0 || after === beforeAll) return first
+  // Few kinds are all in one answer. The order is the database's own, so it is not compared here.
+  const place = first.findIndex((kind) => keyOf(kind) === keyOf(after))
+  if (first.length < perRound && place >= 0) return [...first.slice(place + 1), ...first.slice(0, place + 1)]
   const kinds = await store.pendingKinds(after, perRound, now)
-  if (kinds.length === perRound || after === beforeAll) return kinds
   const seen = new Set(kinds.map(keyOf))
-  const first = await store.pendingKinds(beforeAll, perRound - kinds.length, now)
-  return [...kinds, ...first.filter((kind) => !seen.has(keyOf(kind)))]
+  return [...kinds, ...first.filter((kind) => !seen.has(keyOf(kind)))].slice(0, perRound)
 }
 
 /**

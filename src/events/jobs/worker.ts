@@ -110,6 +110,8 @@ export class JobWorker implements Worker {
   async #work(): Promise<void> {
     this.#again = false
     try {
+      // Mostly there is no job: one read, and no transaction.
+      if ((await this.#nextTurn()) === undefined) return
       while (!this.#stopped) if (!(await this.step())) break
       await this.#waitForTurn()
     } catch (error) {

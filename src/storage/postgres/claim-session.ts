@@ -79,7 +79,7 @@ export function claimSessions(
         return rows[0]
       },
       async findMissing() {
-        const { rows } = await session.query<{ id: number }>(findMissing)
+        const { rows } = await session.query<{ id: number }>(findMissing, [], `missing_${table}`)
         return rows.map(({ id }) => id)
       },
       async takeOver(ids) {

@@ -1,9 +1,10 @@
 import type { Client, QueryResult, QueryResultRow } from 'pg'
 
-/** Runs a statement on a session. */
+/** Runs a statement on a session, which keeps it prepared where it has a name. */
 export type Query = <Row extends QueryResultRow>(
   text: string,
   values?: readonly unknown[],
+  name?: string,
 ) => Promise<QueryResult<Row>>
 
 /** What several callers ask of one session, each when what came before it was answered. */
@@ -22,7 +23,9 @@ export function queuedQueries(client: Client): QueuedQueries {
   }
   return {
     inTurn,
-    query: <Row extends QueryResultRow>(text: string, values?: readonly unknown[]) =>
-      inTurn(() => client.query<Row>(text, values && [...values])),
+    query: <Row extends QueryResultRow>(text: string, values?: readonly unknown[], name?: string) =>
+      inTurn(() =>
+        client.query<Row>({ text, ...(values && { values: [...values] }), ...(name && { name }) }),
+      ),
   }
 }

@@ -36,10 +36,10 @@ export class SharedSession {
     session.users.add(told)
     const { client, connected, query, users } = session
     return {
-      query: async <Row extends QueryResultRow>(text: string, values?: readonly unknown[]) => {
+      query: async <Row extends QueryResultRow>(text: string, values?: readonly unknown[], name?: string) => {
         try {
           await connected
-          return await query<Row>(text, values)
+          return await query<Row>(text, values, name)
         } catch (error) {
           this.#broken(session, error)
           throw error
