@@ -26,7 +26,10 @@ export class Health {
   readonly #parts: HealthParts
   #counts = new Map<string, SubscriberHoursTable>()
   #cancel: (() => void) | undefined
-  #flushing: Promise<void> = Promise.resolve()
+  /** The write of counts that is under way, and how many were begun: what is being written may be in the table or not. */
+  #writing: Promise<void> = Promise.resolve()
+  #writes = 0
+  #sweeping: Promise<void> = Promise.resolve()
   #sweptAt = 0
   #stopped = false
 
@@ -55,35 +58,50 @@ export class Health {
     if (!this.#stopped) this.#cancel ??= clock.after(flushEvery, () => this.#flushSoon())
   }
 
-  /** All rows of a subscriber's hours, those that are not written down yet included. */
+  /** All rows of a subscriber's hours, including those that are not in the table yet. Each attempt is counted once. */
   async read(subscriberId: string, since: number, until: number): Promise<SubscriberHoursTable[]> {
-    const unwritten = [...this.#counts.values()].filter(
-      (row) => row.subscriber_id === subscriberId && row.hour >= since && row.hour < until,
-    )
-    const rows = await this.#parts.database.reader
+    for (;;) {
+      await this.#writing
+      const writes = this.#writes
+      const unwritten = [...this.#counts.values()].filter(
+        (row) => row.subscriber_id === subscriberId && row.hour >= since && row.hour < until,
+      )
+      const rows = await this.#written(subscriberId, since, until)
+      // A write that began meanwhile may have moved counts from memory to the table: they would count twice.
+      if (writes === this.#writes) return [...rows, ...unwritten]
+    }
+  }
+
+  #written(subscriberId: string, since: number, until: number): Promise<SubscriberHoursTable[]> {
+    return this.#parts.database.reader
       .selectFrom('subscriber_hours')
       .selectAll()
       .where('subscriber_id', '=', subscriberId)
       .where('hour', '>=', since)
       .where('hour', '<', until)
       .execute()
-    return [...rows, ...unwritten]
   }
 
   /** Writes down what was counted; then nothing gathers any more. */
   async stop(): Promise<void> {
     this.#stopped = true
     this.#cancel?.()
-    await this.#flushing
+    await this.#sweeping
     await this.#flush()
   }
 
   #flushSoon(): void {
     this.#cancel = undefined
-    this.#flushing = this.#flush().then(() => this.#sweep())
+    this.#sweeping = this.#flush().then(() => this.#sweep())
   }
 
-  async #flush(): Promise<void> {
+  #flush(): Promise<void> {
+    this.#writes += 1
+    return (this.#writing = this.#writing.then(() => this.#write()))
+  }
+
+  /** Adds the counts to the table. Never rejects. */
+  async #write(): Promise<void> {
     const rows = [...this.#counts.values()]
     this.#counts = new Map()
     // In one order, so that two processes cannot wait for each other.

@@ -1,6 +1,7 @@
 import type { TestService, TestServiceOptions } from '../harness/service.ts'
 import { startTestService } from '../harness/service.ts'
 import type { Engine } from '../harness/engines.ts'
+import { eventually } from '../receiving/harness.ts'
 
 /** A service that may deliver to loopback, with a retry schedule that a test can wait for. */
 export function startEmitting(engine: Engine, options: TestServiceOptions = {}): Promise<TestService> {
@@ -95,21 +96,13 @@ export async function settled(
   return delivery(service, newest.id)
 }
 
-/** Asks again and again until the answer is there. */
-export async function until<T>(
+/** Asks again and again until the answer is there; fails after `limit` milliseconds in which this process ran. */
+export function until<T>(
   ask: () => Promise<T | undefined | false>,
   what: string,
-  limit = 30_000,
-): Promise<T> {
-  for (
-    const end = Date.now() + limit;
-    Date.now() < end;
-    await new Promise((resolve) => setTimeout(resolve, 15))
-  ) {
-    const found = await ask()
-    if (found) return found
-  }
-  throw new Error(`not within ${limit} ms: ${what}`)
+  limit?: number,
+): Promise<NonNullable<T>> {
+  return eventually(ask, what, limit) as Promise<NonNullable<T>>
 }
 
 export async function expectJson(

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { systemClock } from '../../src/clock.ts'
+import { Health } from '../../src/emitting/health.ts'
+import { createLog } from '../../src/telemetry/log.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startReceiver } from '../harness/receiver.ts'
 import type { TestService } from '../harness/service.ts'
@@ -95,5 +97,30 @@ onEachEngine('health of subscribers', (engine) => {
     await emit(service, { type: 'a', data: 3 })
     await hoursAre(1)
     await Promise.all([service.close(), receiver.close()])
+  })
+
+  test('each attempt is counted once, also while counts are written to the table', async () => {
+    let flush = (): void => undefined
+    const clock = {
+      now: () => 1_000,
+      after: (_ms: number, then: () => void) => {
+        flush = then
+        return () => undefined
+      },
+    }
+    const service = await startEmitting(engine, { parts: { roles: { http: true, workers: false } } })
+    const { id } = await subscribe(service, { url: 'http://127.0.0.1:9/' })
+    const { database } = service
+    const health = new Health({ database, clock, log: createLog('fatal'), kept: Infinity })
+    const counted = async (): Promise<number> =>
+      (await health.read(id, 0, 1_000)).reduce((sum, { delivered }) => sum + delivered, 0)
+    for (let attempts = 1; attempts <= 30; attempts += 1) {
+      health.record(id, true, 5)
+      const before = counted()
+      flush()
+      assert.deepEqual(await Promise.all([before, counted(), counted()]), Array(3).fill(attempts))
+    }
+    await health.stop()
+    await service.close()
   })
 })

@@ -1,7 +1,7 @@
 // What one owner can have the service send, and how much of it runs at a time.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock, type Scheduler } from '../../src/clock.ts'
 import { newId } from '../../src/crypto/ids.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { onEachEngine } from '../harness/engines.ts'
@@ -20,12 +20,16 @@ import {
 import { enterPortal } from './portal-harness.ts'
 
 const url = 'http://127.0.0.1:9/'
+/** A clock that a test moves: allowances grow with the time that the service takes for its answers otherwise. */
+function stillClock(): { clock: Scheduler; pass: (ms: number) => void } {
+  let now = Date.now()
+  return { clock: { ...systemClock, now: () => now }, pass: (ms) => void (now += ms) }
+}
 const http: TestServiceOptions = { parts: { roles: { http: true, workers: false } } }
 
 onEachEngine('limits', (engine) => {
   test('an owner sends ten test events at once and then one in six seconds, from all processes together', async () => {
-    let shift = 0
-    const clock = { ...systemClock, now: () => Date.now() + shift }
+    const { clock, pass } = stillClock()
     const database = await engine.createDatabase()
     const options = { databaseUrl: database.url, parts: { ...http.parts, clock } }
     const service = await startEmitting(engine, options)
@@ -45,17 +49,17 @@ onEachEngine('limits', (engine) => {
     assert.deepEqual(statuses, [...Array<number>(10).fill(202), ...Array<number>(6).fill(429)])
     const refused = answers.find(({ status }) => status === 429)!
     const wait = Number(refused.headers.get('retry-after'))
-    assert.ok(wait >= 1 && wait <= 6, String(wait))
+    assert.equal(wait, 6)
     // Neither a new subscriber nor the portal is a way around it, and nothing is registered on the way.
     await acme.json(429, 'POST', `/subscribers/${made[0].id}/test`)
     await acme.json(429, 'POST', '/subscribers', { url, sendTest: true })
     const list = await acme.json<{ data: unknown[] }>(200, 'GET', '/subscribers')
     assert.equal(list.data.length, 2)
     assert.equal((await send(2)).status, 202, 'another owner')
-    shift += 6_000
+    pass(6_000)
     await acme.json(202, 'POST', `/subscribers/${made[0].id}/test`)
     await acme.json(429, 'POST', `/subscribers/${made[0].id}/test`)
-    shift += 3_600_000
+    pass(3_600_000)
     assert.equal((await send(2)).status, 202)
     const aside = await openDatabase(database.url)
     const rows = await aside.reader.selectFrom('allowances').select('key').execute()
@@ -76,7 +80,8 @@ onEachEngine('limits', (engine) => {
     await emit(first, { type: 'a', data: 1, audience: 'acme' })
     for (const { id } of made) await settled(first, id, 'delivered')
     await first.close()
-    const service = await startEmitting(engine, { databaseUrl: database.url, ...http })
+    const parts = { ...http.parts, clock: stillClock().clock }
+    const service = await startEmitting(engine, { databaseUrl: database.url, parts })
     const acme = await enterPortal(service, 'acme')
     let second = 0
     const begin = (): [method: string, path: string, json: object] => {
@@ -106,15 +111,18 @@ onEachEngine('limits', (engine) => {
   })
 
   test('single replays of an owner are limited, those of admins are not', async () => {
-    const service = await startEmitting(engine, http)
+    const { clock, pass } = stillClock()
+    const service = await startEmitting(engine, { parts: { ...http.parts, clock } })
     const made = await subscribe(service, { url, owner: 'acme' })
     const acme = await enterPortal(service, 'acme')
     await emit(service, { type: 'a', data: 1, audience: 'acme' })
     const [waiting] = await deliveries(service, made.id)
     const path = `/deliveries/${waiting!.id}/replay`
     const answers = await Promise.all(Array.from({ length: 70 }, () => acme.call('POST', path)))
-    const refused = answers.filter(({ status }) => status === 429).length
-    assert.ok(refused >= 1 && refused <= 10, String(refused))
+    assert.equal(answers.filter(({ status }) => status === 429).length, 10)
+    pass(1_000)
+    await acme.json(202, 'POST', path)
+    await acme.json(429, 'POST', path)
     await expectJson(service, 202, path, { method: 'POST' })
     await service.close()
   })
@@ -155,10 +163,9 @@ onEachEngine('limits', (engine) => {
       }, `${count} attempts are made`)
     const waiting = await attempted(1)
     assert.equal(waiting.status, 'pending')
-    const asked = Date.now()
     await acme.json(202, 'POST', `/deliveries/${waiting.id}/replay`)
+    // By its schedule it would come after an hour.
     const again = await attempted(2)
-    assert.ok(Date.now() - asked < 10_000)
     assert.equal(again.status, 'pending')
     assert.ok(Date.parse(again.nextAttemptAt!) > Date.now() + 1_800_000)
     // The third is the last one of the schedule, whenever it is made.

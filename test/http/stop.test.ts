@@ -1,12 +1,21 @@
+import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { test } from 'node:test'
+import { createLog } from '../../src/telemetry/log.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startTestService } from '../harness/service.ts'
 
 onEachEngine('stopping', (engine) => {
   test('a client that trickles its request does not hold the stop up beyond its limit', async () => {
-    const service = await startTestService(engine)
+    const lines: string[] = []
+    const service = await startTestService(engine, {
+      parts: {
+        log: createLog('warn', { write: (line: string) => void lines.push(line) }),
+        // The connection outlives the test unless the stop closes it.
+        timeouts: { headers: 600_000, request: 600_000, check: 1_000, stillness: 600_000 },
+      },
+    })
     const { hostname, port } = new URL(service.baseUrl)
     const socket = connect(Number(port), hostname)
     socket.on('error', () => undefined)
@@ -17,8 +26,9 @@ onEachEngine('stopping', (engine) => {
     // The answer to a second connection tells that the first one's bytes have been read.
     await service.fetch('/healthz')
     const closed = once(socket, 'close')
-    await service.stop(600)
+    await service.stop(5_000)
     await closed
+    assert.deepEqual(lines, [], 'no part was left behind at the limit')
     await service.close()
   })
 })

@@ -182,7 +182,7 @@ onEachEngine('a source that forwards', (engine) => {
       204,
     )
     const service = await startTestService(engine, {
-      env: { HANDLER_RETRY_SCHEDULE: '0,0,0,0', HANDLER_TIMEOUT: '0.5' },
+      env: { HANDLER_RETRY_SCHEDULE: '0,0,0,0', HANDLER_TIMEOUT: '3' },
       config: {
         receiving: {
           sources: {

@@ -22,7 +22,7 @@ onEachEngine('handlers', (engine) => {
 
   before(async () => {
     service = await startTestService(engine, {
-      env: { HANDLER_RETRY_SCHEDULE: '0,0,0', HANDLER_TIMEOUT: '0.3' },
+      env: { HANDLER_RETRY_SCHEDULE: '0,0,0' },
       config: {
         receiving: {
           sources: { github: github({ secret: 'github-secret' }) },
@@ -40,13 +40,16 @@ onEachEngine('handlers', (engine) => {
               })
               if (event.attempt < 3) throw new Error('not yet')
             },
-            hanging: async (event, { tx, signal }) => {
-              await writeEffect(tx, event.id)
-              await new Promise((resolve) => signal.addEventListener('abort', resolve))
-              abortedReason = signal.reason
-              lateQuery = writeEffect(tx, event.id)
-              lateQuery.catch(() => undefined)
-              await lateQuery
+            hanging: {
+              timeout: 0.3,
+              handle: async (event, { tx, signal }) => {
+                await writeEffect(tx, event.id)
+                await new Promise((resolve) => signal.addEventListener('abort', resolve))
+                abortedReason = signal.reason
+                lateQuery = writeEffect(tx, event.id)
+                lateQuery.catch(() => undefined)
+                await lateQuery
+              },
             },
             stolen: async (event, { tx }) => {
               if (event.attempt === 1 && !stolen) {

@@ -14,8 +14,9 @@ test(
   async () => {
     let open = 0
     let most = 0
+    let rolledBack = 0
     const service = await startTestService(engine!, {
-      env: { HANDLER_RETRY_SCHEDULE: '0,0', HANDLER_TRANSACTION_TIMEOUT: '0.3' },
+      env: { HANDLER_RETRY_SCHEDULE: '0,0', HANDLER_TRANSACTION_TIMEOUT: '1' },
       config: {
         receiving: {
           handlers: {
@@ -25,9 +26,12 @@ test(
               // Not even interested in its signal.
               await new Promise((resolve) => signal.addEventListener('abort', resolve))
               open -= 1
+              rolledBack += 1
             },
             slowly: async (event, { tx }) => {
-              await new Promise((resolve) => setTimeout(resolve, 700))
+              // The second of these began after this handler: it lasts longer than a transaction may.
+              const before = rolledBack
+              await eventually(() => rolledBack >= before + 2)
               await writeEffect(tx, event.id)
             },
             quick: (event, { tx }) => writeEffect(tx, event.id),
@@ -57,7 +61,7 @@ test(
       const failures = await service.database.reader.selectFrom('handler_failures').select('error').execute()
       assert.equal(failures.length, 8)
       for (const { error } of failures)
-        assert.match(error, /open for more than 300 ms.*before the first use of tx/)
+        assert.match(error, /open for more than 1000 ms.*before the first use of tx/)
     } finally {
       await service.close()
     }
