@@ -21,9 +21,9 @@ export interface Report {
   readonly acknowledged: number
   /** By status, or `broken` for a connection that ended before the answer. */
   readonly refused: Readonly<Record<string, number>>
-  /** Of this report, in milliseconds from when a request was due; NaN when none was answered. */
-  readonly p50: number
-  readonly p99: number
+  /** Of this report, in milliseconds from when a request was due; null when none was answered. */
+  readonly p50: number | null
+  readonly p99: number | null
 }
 
 export interface Checked {

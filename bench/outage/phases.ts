@@ -101,8 +101,8 @@ async function drainOf(world: World, sender: Sender, watch: Watch): Promise<Drai
     spooled,
     seconds,
     live: report.acknowledged - before.report.acknowledged,
-    p50: report.p50,
-    p99: report.p99,
+    p50: report.p50 ?? Number.NaN,
+    p99: report.p99 ?? Number.NaN,
     posternCpu: cpu.postern - before.cpu.postern,
     postgresCpu: cpu.postgres - before.cpu.postgres,
   }
@@ -132,7 +132,7 @@ class Watch {
       if (left > 0) await wait(Math.min(left, tellEvery))
       const { acknowledged, refused, p50, p99 } = (await this.#sender.ask({ kind: 'report' })) as Report
       const { spooled } = await this.#world.state()
-      const times = `p50 ${p50.toFixed(0)} ms, p99 ${p99.toFixed(0)} ms`
+      const times = p50 === null ? '' : `p50 ${p50.toFixed(0)} ms, p99 ${p99?.toFixed(0)} ms`
       this.#line(phase, spooled, `acknowledged ${acknowledged}, refused ${JSON.stringify(refused)}, ${times}`)
       if (performance.now() >= until) return
     }

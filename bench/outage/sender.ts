@@ -64,7 +64,8 @@ async function send(connection: Connection, number: number): Promise<void> {
 function report(): Report {
   const sorted = latencies.toSorted((a, b) => a - b)
   latencies = []
-  return { ...counts, refused: { ...refused }, p50: percentile(sorted, 0.5), p99: percentile(sorted, 0.99) }
+  const at = (share: number): number | null => (sorted.length > 0 ? percentile(sorted, share) : null)
+  return { ...counts, refused: { ...refused }, p50: at(0.5), p99: at(0.99) }
 }
 
 answer(async (question: Question) => {

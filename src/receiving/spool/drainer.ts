@@ -58,9 +58,12 @@ export class Drainer {
    * @throws StorageUnavailable when the spool or the database does not answer.
    */
   async step(): Promise<boolean> {
-    const moved = await this.#move(this.#parts.spool)
-    this.#moved += moved
-    return moved > 0
+    const { spool } = this.#parts
+    const portion = await spool.read(step)
+    if (portion.events.length === 0) return false
+    await this.#move(spool, portion)
+    this.#moved += portion.events.length
+    return true
   }
 
   async #run(): Promise<void> {
@@ -69,7 +72,7 @@ export class Drainer {
     while (!signal.aborted) {
       let pause = interval
       try {
-        while (present() && !signal.aborted && (await this.step()));
+        await this.#drain(this.#parts.spool, (count) => (this.#moved += count))
         this.#tellEmpty()
         if (present() && !signal.aborted) await this.#drainAbandoned()
       } catch (error) {
@@ -101,25 +104,38 @@ export class Drainer {
     if (!spool) return
     let moved = 0
     try {
-      for (let count = 1; count > 0 && !this.#stopping.signal.aborted; moved += count)
-        count = await this.#move(spool)
+      await this.#drain(spool, (count) => (moved += count))
     } finally {
       await spool.close()
     }
     this.#parts.log.info({ moved }, 'webhooks were moved that another process had left in its spool')
   }
 
-  /** Returns how many there were. */
-  async #move(spool: Spool): Promise<number> {
-    const portion = await spool.read(step)
-    if (portion.events.length === 0) return 0
+  /** Moves all that is there, as long as the database is. While a portion is stored the next one is read. */
+  async #drain(spool: Spool, onMoved: (count: number) => void): Promise<void> {
+    let next: Promise<Portion> | undefined
+    try {
+      while (this.#parts.present() && !this.#stopping.signal.aborted) {
+        const portion = await (next ?? spool.read(step))
+        next = undefined
+        if (portion.events.length === 0) return
+        next = spool.read(step)
+        next.catch(() => undefined)
+        await this.#move(spool, portion)
+        onMoved(portion.events.length)
+      }
+    } finally {
+      await next?.then((portion) => portion.release()).catch(() => undefined)
+    }
+  }
+
+  async #move(spool: Spool, portion: Portion): Promise<void> {
     try {
       await this.#store(spool, portion.events)
     } catch (error) {
       await giveBack(portion, error)
     }
     await portion.remove()
-    return portion.events.length
   }
 
   /** What the database refuses as a value is set aside, so that it does not hold up the others: halving finds it. */

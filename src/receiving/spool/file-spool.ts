@@ -14,6 +14,8 @@ class FileSpool implements Spool {
   readonly #release: () => void
   readonly #thread: ThreadClient<Task, Answer>
   #closed = false
+  /** The number of the last event that was read. */
+  #readUpTo = 0
 
   /** @param release gives the file up for other processes. */
   constructor({ file, maxBytes }: FileSpoolSettings, release: () => void) {
@@ -31,14 +33,16 @@ class FileSpool implements Spool {
   }
 
   async read(limit: number): Promise<Portion> {
-    const { portion } = await this.#ask({ kind: 'read', limit })
+    const { portion } = await this.#ask({ kind: 'read', limit, after: this.#readUpTo })
     if (!portion) throw new Error('the spool gave no events')
-    const { batch, upTo } = portion
+    const { batch, from, upTo } = portion
+    const events = unpackBatch(batch)
+    if (events.length > 0) this.#readUpTo = Math.max(this.#readUpTo, upTo)
     return {
-      events: unpackBatch(batch),
-      remove: async () => void (await this.#ask({ kind: 'remove', upTo })),
-      // They lie where they were.
-      release: () => Promise.resolve(),
+      events,
+      remove: async () => void (await this.#ask({ kind: 'remove', from, upTo })),
+      // What was read after them is read again, too, which changes nothing.
+      release: async () => void (this.#readUpTo = Math.min(this.#readUpTo, from - 1)),
     }
   }
 

@@ -8,15 +8,15 @@ import type { SpoolState } from './spool.ts'
 
 export type Task =
   | { kind: 'append'; batch: BatchMessage }
-  | { kind: 'read'; limit: number }
-  | { kind: 'remove'; upTo: number }
+  | { kind: 'read'; limit: number; after: number }
+  | { kind: 'remove'; from: number; upTo: number }
   | { kind: 'set-aside'; event: Pick<IncomingEvent, 'source' | 'eventId'>; reason: string }
   | { kind: 'state' }
   | { kind: 'close' }
 
 export interface Answer extends ThreadAnswer {
   /** Of `read`. */
-  portion?: { batch: BatchMessage; upTo: number }
+  portion?: { batch: BatchMessage; from: number; upTo: number }
   /** Of `state`. */
   state?: SpoolState
 }
@@ -48,12 +48,12 @@ port.postMessage({} satisfies Answer)
 function carryOut(task: Task, answer: Answer): ArrayBuffer[] {
   if (task.kind === 'append') spool.add(unpackBatch(task.batch))
   else if (task.kind === 'read') {
-    const events = spool.oldest(task.limit)
+    const events = spool.oldest(task.limit, task.after)
     const { message, transfer } = packBatch(events)
-    answer.portion = { batch: message, upTo: events.at(-1)?.seq ?? 0 }
+    answer.portion = { batch: message, from: events[0]?.seq ?? task.after + 1, upTo: events.at(-1)?.seq ?? 0 }
     return transfer
   } else if (task.kind === 'remove') {
-    spool.forgetUntil(task.upTo)
+    spool.forgetBetween(task.from, task.upTo)
     spool.shrink()
   } else if (task.kind === 'set-aside') spool.setAside(task.event, task.reason)
   else if (task.kind === 'state')

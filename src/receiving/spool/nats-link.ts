@@ -185,7 +185,7 @@ async function ensureConsumer(
       durable_name: name,
       ack_policy: AckPolicy.Explicit,
       ack_wait: readAgainAfter * nanosecond,
-      max_ack_pending: 4_000,
+      max_ack_pending: 16_000,
       filter_subject: subjectsOf(stream).events('*'),
     })
     return client.consumers.get(stream, name)

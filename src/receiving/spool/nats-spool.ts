@@ -16,7 +16,12 @@ const [mostEvents, mostBytes] = [100, 256 * 1024]
 /** Bytes of a message that are not the event's: its headers, and what the codec adds. */
 export const aroundAnEvent = 1_024
 /** Messages, and about as many bytes, that are read at once. */
-const [mostMessages, readAtOnce] = [256, 8 * 1024 * 1024]
+const [mostMessages, readAtOnce] = [1_000, 8 * 1024 * 1024]
+/**
+ * Milliseconds that a message with fewer events than this waits, in which the inbox gathers its next batch: a message costs the servers, and the
+ * drain, about as much as many events.
+ */
+const [gather, enough] = [20, 24]
 /**
  * Milliseconds that a message may take to be kept, that one try of it may, and between two: while the servers choose a new leader, which takes
  * some seconds, tries are lost. Senders give up after 10 s.
@@ -34,6 +39,11 @@ interface Known extends SpoolState {
   readonly bytes: number
 }
 
+interface Read {
+  readonly message: JsMsg
+  readonly events: readonly IncomingEvent[]
+}
+
 /** A spool in a stream of NATS JetStream, shared by all processes with the same setting. */
 export class NatsSpool implements Spool {
   readonly #settings: NatsSpoolSettings
@@ -41,6 +51,8 @@ export class NatsSpool implements Spool {
   #link: Promise<NatsLink> | undefined
   #state: { at: number; known: Known } | undefined
   #changes = 0
+  /** Messages that were read and neither acknowledged nor given back. */
+  #held = 0
   #closed = false
 
   constructor(settings: NatsSpoolSettings, log: Log) {
@@ -58,6 +70,7 @@ export class NatsSpool implements Spool {
   }
 
   async append(events: readonly IncomingEvent[]): Promise<void> {
+    if (events.length < enough) await sleep(gather)
     await this.#use(async (link) => {
       const most = (link.connection.info?.max_payload ?? 0) - aroundAnEvent
       const messages = [...messagesOf(events, Math.min(most, mostBytes))].map((part) => ({
@@ -71,25 +84,20 @@ export class NatsSpool implements Spool {
   }
 
   async read(limit: number): Promise<Portion> {
-    this.#forgetState()
     const { events, messages, bytes } = await this.#known()
     if (messages === 0) return nothing
     // As many as hold so many events and bytes, if all messages are alike.
     const share = Math.min(limit / events, readAtOnce / Math.max(1, bytes))
     const count = Math.min(messages, mostMessages, Math.max(1, Math.floor(share * messages)))
-    const found = await this.#use(({ consumer }) => fetch(consumer, count))
+    const found = await this.#use(({ consumer }) => this.#fetch(consumer, count))
     const readable = found.flatMap((message) => this.#readable(message))
+    this.#held += readable.length
     return {
       events: readable.flatMap(({ events }) => events),
-      remove: () =>
-        this.#use(async () => {
-          const answers = readable.map(({ message }) => message.ackAck({ timeout: answerWithin }))
-          await Promise.all(answers)
-          this.#forgetState()
-        }),
+      remove: () => this.#end(readable, acknowledge),
       release: () =>
-        this.#use(async () => {
-          for (const { message } of readable) message.nak()
+        this.#end(readable, async (messages) => {
+          for (const message of messages) message.nak()
         }),
     }
   }
@@ -131,7 +139,23 @@ export class NatsSpool implements Spool {
     this.#state = undefined
   }
 
-  #readable(message: JsMsg): { message: JsMsg; events: IncomingEvent[] }[] {
+  /** Messages that are held are in the stream, and would be waited for. */
+  async #fetch(consumer: NatsLink['consumer'], count: number): Promise<JsMsg[]> {
+    const most = this.#held > 0 ? Math.min(count, (await consumer.info()).num_pending) : count
+    const found: JsMsg[] = []
+    if (most === 0) return found
+    for await (const message of await consumer.fetch({ max_messages: most, expires: 1_000 }))
+      found.push(message)
+    return found
+  }
+
+  async #end(read: readonly Read[], how: (messages: readonly JsMsg[]) => Promise<void>): Promise<void> {
+    this.#held -= read.length
+    await this.#use(() => how(read.map(({ message }) => message)))
+    this.#forgetState()
+  }
+
+  #readable(message: JsMsg): Read[] {
     try {
       return [{ message, events: decodeBatch(message.data) }]
     } catch (error) {
@@ -221,11 +245,10 @@ async function mayPass(error: unknown): Promise<boolean> {
   return !(error instanceof JetStreamApiError)
 }
 
-async function fetch(consumer: NatsLink['consumer'], count: number): Promise<JsMsg[]> {
-  const found: JsMsg[] = []
-  for await (const message of await consumer.fetch({ max_messages: count, expires: 1_000 }))
-    found.push(message)
-  return found
+/** Servers take acknowledgements of one connection in their order: the answer to the last one is about all. */
+async function acknowledge(messages: readonly JsMsg[]): Promise<void> {
+  for (const message of messages.slice(0, -1)) message.ack()
+  await messages.at(-1)?.ackAck({ timeout: answerWithin })
 }
 
 async function translate(error: unknown): Promise<unknown> {

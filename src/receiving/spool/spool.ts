@@ -35,7 +35,7 @@ export interface Spool {
    */
   append(events: readonly IncomingEvent[]): Promise<void>
   /**
-   * The oldest events that nobody else has read, at most `limit` of them, and some megabytes; none when there are none.
+   * The oldest events that have not been read, or were given back, at most `limit` of them, and some megabytes; none when there are none.
    * @throws StorageUnavailable
    */
   read(limit: number): Promise<Portion>

@@ -43,6 +43,26 @@ test('what was added is there after a new start, counted, and in its order', () 
   second.close()
 })
 
+test('events are read behind others that are still there, and a gap is not counted for ever', () => {
+  const file = join(folder, 'gap.db')
+  const first = new SpoolFile(file)
+  first.add(events(0, 30))
+  const ahead = first.oldest(10, first.oldest(10).at(-1)!.seq)
+  assert.deepEqual(
+    ahead.map(({ eventId }) => eventId),
+    Array.from({ length: 10 }, (_, index) => `evt_${10 + index}`),
+  )
+  first.forget(ahead)
+  assert.equal(first.count, 20)
+  assert.equal(first.oldest(100).length, 20)
+  first.close()
+  const second = new SpoolFile(file)
+  second.forget(second.oldest(100))
+  assert.deepEqual(second.oldest(100), [])
+  assert.equal(second.count, 0)
+  second.close()
+})
+
 test('a full spool refuses, and takes events again when others have left', () => {
   const spool = new SpoolFile(join(folder, 'full.db'), { maxBytes: 1024 * 1024 })
   let added = 0

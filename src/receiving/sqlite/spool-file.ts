@@ -22,12 +22,13 @@ const createTable = `
 const columns =
   'source, event_id, type, content_type, payload, headers, received_at, status, due_at, order_key'
 const insert = `insert into spool (${columns}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
-const selectSizes = 'select seq, length(payload) + length(headers) as size from spool order by seq limit ?'
+const selectSizes =
+  'select seq, length(payload) + length(headers) as size from spool where seq > ? order by seq limit ?'
 const selectOldest = `
   select seq, source, event_id as eventId, type, content_type as contentType, payload, headers,
     received_at as receivedAt, status, due_at as dueAt,
     order_key as orderKey
-  from spool where seq <= ? order by seq`
+  from spool where seq > ? and seq <= ? order by seq`
 /** For operators: nothing of the service reads it. */
 const createSetAside = `
   create table if not exists set_aside (
@@ -106,29 +107,32 @@ export class SpoolFile {
     this.#count += events.length
   }
 
-  /** The oldest events, at most `limit` and about 8 MiB of them. */
-  oldest(limit: number): Spooled[] {
+  /** The oldest events behind the number `after`, at most `limit` and about 8 MiB of them. */
+  oldest(limit: number, after = 0): Spooled[] {
     const connection = this.#connection
     if (!connection || this.#count === 0) return []
     let bytes = 0
     let last: number | undefined
-    for (const { seq, size } of connection.all<{ seq: number; size: number }>(selectSizes, [limit])) {
+    for (const { seq, size } of connection.all<{ seq: number; size: number }>(selectSizes, [after, limit])) {
       bytes += size
       if (last !== undefined && bytes > readAtOnce) break
       last = seq
     }
-    return last === undefined ? [] : connection.all<Spooled>(selectOldest, [last])
+    if (last !== undefined) return connection.all<Spooled>(selectOldest, [after, last])
+    // A crash may leave a gap, which was counted at the start.
+    if (!connection.get('select 1 from spool limit 1')) this.#count = 0
+    return []
   }
 
   /** Deletes what `oldest` gave, once it is in the database. */
   forget(moved: readonly Spooled[]): void {
-    if (moved.length > 0) this.forgetUntil(moved.at(-1)!.seq)
+    if (moved.length > 0) this.forgetBetween(moved[0]!.seq, moved.at(-1)!.seq)
   }
 
-  /** Deletes the oldest events up to this one. */
-  forgetUntil(seq: number): void {
+  /** Deletes the events from one number to another, both included. */
+  forgetBetween(from: number, to: number): void {
     if (!this.#connection) return
-    this.#count -= this.#connection.run('delete from spool where seq <= ?', [seq]).changes
+    this.#count -= this.#connection.run('delete from spool where seq between ? and ?', [from, to]).changes
   }
 
   /** Copies an event, with the reason why it cannot be moved, to a table of its own. */
