@@ -236,7 +236,7 @@ async function insertPending(
       event: id,
       source: 'provider',
       event_id,
-      type: type!,
+      type: type,
       status: 'pending' as const,
       attempts: 0,
       attempts_before: 0,
