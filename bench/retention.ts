@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import { systemClock } from '../src/clock.ts'
+import { systemClock } from '../src/runtime/clock.ts'
 import { sqliteRetention } from '../src/events/retention/store.sqlite.ts'
 import { RetentionWorker } from '../src/events/retention/worker.ts'
 import type { Lane, SqliteDatabase } from '../src/storage/database.ts'

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { readNumber, type BenchDatabase } from '../harness/databases.ts'
 import { sampleBody } from '../load/sample-body.ts'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
 import type { IncomingEvent } from '../../src/receiving/incoming.ts'
 import { insertEvents } from '../../src/receiving/sqlite/insert-events.ts'
 import { postgresInbox } from '../../src/receiving/postgres/store.ts'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { JWTPayload, JWTVerifyResult } from 'jose'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../runtime/clock.ts'
 import { Problem } from '../errors.ts'
 import type { Principal } from '../http/principal.ts'
 import type { Queryable } from '../storage/database.ts'

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../runtime/clock.ts'
 import { isId } from '../crypto/ids.ts'
 import { Problem } from '../errors.ts'
 import type { Database, Queryable, Tx } from '../storage/database.ts'

@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../runtime/clock.ts'
 import { newId } from '../crypto/ids.ts'
 import { equalBytes, hashToken, newToken } from '../crypto/tokens.ts'
 import { Problem } from '../errors.ts'

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../runtime/clock.ts'
 import { Problem } from '../errors.ts'
 import { RateLimiter } from '../http/rate-limiter.ts'
 import { auditOrigin, type Audit } from './audit.ts'

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../runtime/clock.ts'
 import type { NoteForeignCall, NoteForbidden } from '../http/access.ts'
 import { clientNetwork } from '../http/client-address.ts'
 import type { Principal } from '../http/principal.ts'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
 import type { CryptoKey, JSONWebKeySet, JWK } from 'jose'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../runtime/clock.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { sealedColumns } from '../crypto/sealed-columns.ts'
 import type { Database, Queryable, Tx } from '../storage/database.ts'

@@ -1,6 +1,6 @@
-import type { Clock } from '../clock.ts'
-import type { Worker } from '../http/room.ts'
-import { repeatedWorker } from '../repeated-worker.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Worker } from '../runtime/worker.ts'
+import { periodicWorker } from '../runtime/periodic-worker.ts'
 import type { Log } from '../telemetry/log.ts'
 
 /** Milliseconds between two rounds. What is over is refused by its times anyway: this only keeps tables small. */
@@ -13,7 +13,7 @@ export function createSweeper(
   log: Log,
   sweeps: readonly ((now: number) => Promise<void>)[],
 ): Worker {
-  return repeatedWorker(name, clock, interval, async () => {
+  return periodicWorker(name, clock, interval, async () => {
     for (const sweep of sweeps) {
       await sweep(clock.now()).catch((error: unknown) =>
         log.warn({ err: error, worker: name }, 'could not sweep'),

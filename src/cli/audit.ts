@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { entryLine } from '../accounts/audit-entry.ts'
 import { AuditReader, type AuditStart } from '../accounts/audit-reader.ts'
-import { sleep, systemClock } from '../clock.ts'
+import { sleep, systemClock } from '../runtime/clock.ts'
 import { Problem } from '../errors.ts'
 import { readTimeParameter } from '../paging/time-parameter.ts'
 import { migrate } from '../storage/migrate.ts'

@@ -2,7 +2,7 @@ import { Presets, SingleBar } from 'cli-progress'
 import { statSync } from 'node:fs'
 import { basename } from 'node:path'
 import { createRecordAudit, type AuditEntry } from '../accounts/audit.ts'
-import { systemClock } from '../clock.ts'
+import { systemClock } from '../runtime/clock.ts'
 import {
   importFile,
   importKinds,

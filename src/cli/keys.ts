@@ -1,6 +1,6 @@
 import { ApiKeys } from '../accounts/api-keys.ts'
 import { createRecordAudit } from '../accounts/audit.ts'
-import { systemClock } from '../clock.ts'
+import { systemClock } from '../runtime/clock.ts'
 import { isScope, scopes, type Scope } from '../http/scopes.ts'
 import { migrate } from '../storage/migrate.ts'
 import { openDatabase } from '../storage/open.ts'

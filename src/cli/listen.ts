@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { systemClock } from '../clock.ts'
+import { systemClock } from '../runtime/clock.ts'
 import type { Scheme } from '../receiving/schemes/scheme.ts'
 import { standardWebhooks } from '../receiving/schemes/standard-webhooks.ts'
 import { printable } from '../telemetry/printable.ts'

@@ -1,5 +1,5 @@
 import { createRecordAudit, type AuditEntry } from '../accounts/audit.ts'
-import { systemClock } from '../clock.ts'
+import { systemClock } from '../runtime/clock.ts'
 import { ConfigurationError } from '../config/environment.ts'
 import { checkList } from '../listing/checking/check.ts'
 import { readLists } from '../listing/declaration.ts'

@@ -1,5 +1,5 @@
 import { createRecordAudit, type AuditOrigin } from '../accounts/audit.ts'
-import { sleep, systemClock } from '../clock.ts'
+import { sleep, systemClock } from '../runtime/clock.ts'
 import { readDeliveryFilter, type DeliveryFilter } from '../emitting/delivery-filter.ts'
 import { cancelJobs } from '../emitting/jobs.ts'
 import { Replay } from '../emitting/replay.ts'

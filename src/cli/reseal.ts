@@ -1,5 +1,5 @@
 import { createRecordAudit } from '../accounts/audit.ts'
-import { systemClock } from '../clock.ts'
+import { systemClock } from '../runtime/clock.ts'
 import { Keyring } from '../crypto/keyring.ts'
 import type { Database } from '../storage/database.ts'
 import { migrate } from '../storage/migrate.ts'

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { systemClock } from '../clock.ts'
+import { systemClock } from '../runtime/clock.ts'
 import { newId } from '../crypto/ids.ts'
 import { printableLines } from '../telemetry/printable.ts'
 import { call, textToShow } from './call.ts'

@@ -1,6 +1,6 @@
 import { createRecordAudit } from '../accounts/audit.ts'
 import { SigningKeys } from '../accounts/signing-keys.ts'
-import { systemClock } from '../clock.ts'
+import { systemClock } from '../runtime/clock.ts'
 import { Keyring } from '../crypto/keyring.ts'
 import { migrate } from '../storage/migrate.ts'
 import { openDatabase } from '../storage/open.ts'

@@ -1,6 +1,6 @@
 import { byService } from '../accounts/audit.ts'
 import { createHmac } from 'node:crypto'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../runtime/clock.ts'
 import { equalBytes } from '../crypto/tokens.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import type { Subscribers } from '../emitting/index.ts'

@@ -1,4 +1,4 @@
-import type { Random } from '../clock.ts'
+import type { Random } from '../runtime/clock.ts'
 
 /** So many failures in a row, over so many milliseconds, and a subscriber counts as down. */
 const failuresToOpen = 10

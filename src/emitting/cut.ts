@@ -1,11 +1,11 @@
-import { Slots } from '../slots.ts'
+import { SlotMap } from '../runtime/slot-map.ts'
 
 /**
  * Says once to all who listen that what they do is to be broken off. As AbortSignal, for many at a time: adding a listener
  * there looks at all that are there already.
  */
 export class Cut {
-  readonly #listeners = new Slots<(reason: Error) => void>()
+  readonly #listeners = new SlotMap<(reason: Error) => void>()
   #reason: Error | undefined
 
   /** Why; `undefined` as long as it has not happened. */

@@ -1,10 +1,10 @@
-import type { Clock, Random } from '../clock.ts'
-import type { Worker } from '../http/room.ts'
+import type { Clock, Random } from '../runtime/clock.ts'
+import type { Worker } from '../runtime/worker.ts'
 import { NotSent } from '../network/exchange.ts'
 import type { Database } from '../storage/database.ts'
 import type { Log } from '../telemetry/log.ts'
-import { Progress } from '../progress.ts'
-import { UnderWay } from '../under-way.ts'
+import { Progress } from '../runtime/progress.ts'
+import { InFlight } from '../runtime/in-flight.ts'
 import { withheld, withoutPayload, type Attempt, type AttemptResult } from './attempt.ts'
 import { isFor } from './audience.ts'
 import { Completions, type Following } from './completions.ts'
@@ -62,7 +62,7 @@ export class Dispatcher implements Worker {
   readonly #progress: Progress
   /** Lanes that have something waiting and may have a place for it, in turn. */
   readonly #ready = new Set<Lane>()
-  readonly #underWay = new UnderWay()
+  readonly #underWay = new InFlight()
   readonly #timers = new Set<() => void>()
   #running = 0
   #suspects = 0
@@ -155,7 +155,7 @@ export class Dispatcher implements Worker {
     if (deadline.aborted) giveUp()
     else deadline.addEventListener('abort', giveUp, { once: true })
     await this.#supply.stop()
-    await this.#underWay.none()
+    await this.#underWay.drained()
     deadline.removeEventListener('abort', giveUp)
     await this.#parts.queue.leave()
     await this.#parts.close()

@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../runtime/clock.ts'
 import { Problem } from '../errors.ts'
 import type { RunLast, Tx } from '../storage/database.ts'
 import type { Engine } from '../storage/query-runner.ts'

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../runtime/clock.ts'
 import { Problem } from '../errors.ts'
 import type { BodyBudget } from '../http/body-budget.ts'
 import { CountedBody } from '../http/counted-body.ts'
@@ -9,7 +9,7 @@ import { commitEmits, type CommitEmitsParts } from './commit-emits.ts'
 import { NewEventBody, type LineAnswer } from './event-body.ts'
 import type { NewEvent } from './event.ts'
 import { Lines, type Line } from './lines.ts'
-import { parseLossless } from './lossless-json.ts'
+import { parseLossless } from '../json/lossless.ts'
 
 /** Lines of one transaction. */
 const mostLines = 500

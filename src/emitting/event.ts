@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { newId, newNonce } from '../crypto/ids.ts'
 import { Problem } from '../errors.ts'
-import { isoTime } from '../iso-time.ts'
+import { isoTime } from '../runtime/iso-time.ts'
 import { everybody, ownerPattern } from './audience.ts'
-import { canonicalJson } from './canonical-json.ts'
+import { canonicalJson } from '../json/canonical.ts'
 
 /** An event as a caller emits it. */
 export interface NewEvent {

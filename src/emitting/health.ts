@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../runtime/clock.ts'
 import type { Database, Tx } from '../storage/database.ts'
 import type { SubscriberHoursTable } from '../storage/tables.ts'
 import type { Log } from '../telemetry/log.ts'

@@ -1,7 +1,7 @@
 import { createRecordAudit } from '../accounts/audit.ts'
 import { HostCookie } from '../accounts/host-cookie.ts'
 import type { NoteRefusal } from '../accounts/refusals.ts'
-import type { Clock, Random } from '../clock.ts'
+import type { Clock, Random } from '../runtime/clock.ts'
 import { ConfigurationError, type Configuration } from '../config/environment.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import type { Authenticate } from '../http/principal.ts'

@@ -1,4 +1,4 @@
-import type { Random } from '../clock.ts'
+import type { Random } from '../runtime/clock.ts'
 import { Breaker } from './breaker.ts'
 import type { Destination } from './destinations.ts'
 import { beginning, type AttemptRecord, type Claimed, type Payload, type Place } from './store.ts'

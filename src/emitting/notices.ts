@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../runtime/clock.ts'
 import type { Database, Tx } from '../storage/database.ts'
 import type { SubscribersTable } from '../storage/tables.ts'
 import type { AttemptResult } from './attempt.ts'

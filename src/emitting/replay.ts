@@ -1,6 +1,6 @@
 import { sql, type Expression, type ExpressionBuilder, type SqlBool } from 'kysely'
 import type { AuditOrigin, RecordAudit } from '../accounts/audit.ts'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../runtime/clock.ts'
 import { Problem } from '../errors.ts'
 import { beginJob } from '../events/jobs/job.ts'
 import type { JobStep } from '../events/jobs/worker.ts'

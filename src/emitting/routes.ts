@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { App } from '../http/app.ts'
 import type { EventCatalogue } from './event-catalogue.ts'
-import { parseLossless, parsePlain } from './lossless-json.ts'
+import { parseLossless, parsePlain } from '../json/lossless.ts'
 import { adminArea } from './routes/area.ts'
 import { deliveryRoutes, type DeliveryRouteParts } from './routes/deliveries.ts'
 import { eventTypeRoutes } from './routes/event-types.ts'

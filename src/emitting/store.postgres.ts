@@ -1,6 +1,6 @@
 import { CompiledQuery, type QueryResult } from 'kysely'
 import type { QueryResultRow } from 'pg'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../runtime/clock.ts'
 import type { PostgresDatabase } from '../storage/database.ts'
 import { arrayLiteral } from '../storage/postgres/array-literal.ts'
 import { bounded } from '../storage/postgres/bounded-query.ts'

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { byService, type AuditOrigin, type RecordAudit } from '../accounts/audit.ts'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../runtime/clock.ts'
 import { newId } from '../crypto/ids.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { Problem } from '../errors.ts'

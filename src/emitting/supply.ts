@@ -1,4 +1,4 @@
-import type { Clock, Random } from '../clock.ts'
+import type { Clock, Random } from '../runtime/clock.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Destinations } from './destinations.ts'
 import { Lane, type Queued } from './lanes.ts'

@@ -1,5 +1,5 @@
 import type { AuditOrigin, RecordAudit } from '../accounts/audit.ts'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../runtime/clock.ts'
 import { Problem } from '../errors.ts'
 import type { Database } from '../storage/database.ts'
 import { holderOf, takeAllowance } from './allowances.ts'

@@ -1,4 +1,4 @@
-import type { Random } from '../clock.ts'
+import type { Random } from '../runtime/clock.ts'
 import type { AttemptResult } from './attempt.ts'
 import { nextDelay } from '../network/retry.ts'
 

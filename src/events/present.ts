@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { isoTime } from '../iso-time.ts'
+import { isoTime } from '../runtime/iso-time.ts'
 import type { EventRow } from './store.ts'
 
 /** An event as lists show it. */

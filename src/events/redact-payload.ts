@@ -1,4 +1,4 @@
-import { redactedValue } from '../sensitive-names.ts'
+import { redactedValue } from '../http/sensitive-names.ts'
 
 /**
  * Fields that hold a sender's credentials or signatures, by the scheme that verified the event:

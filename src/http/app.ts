@@ -8,7 +8,7 @@ import Fastify, {
   type RawRequestDefaultExpression,
   type RawServerDefault,
 } from 'fastify'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../runtime/clock.ts'
 import type { Configuration } from '../config/environment.ts'
 import { guardRoutes, type NoteForbidden, type NoteForeignCall } from './access.ts'
 import { compileSerializer, compileValidator } from './schema-compilers.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { beforeEach, describe, test } from 'node:test'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../runtime/clock.ts'
 import type { Problem } from '../errors.ts'
 import { BodyBudget, type BodyLimits } from './body-budget.ts'
 import { bodyPace, CountedBody } from './counted-body.ts'

@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../runtime/clock.ts'
 import { Problem } from '../errors.ts'
 import { BodyGroup, bodyPace, type BodyPace, type CountedBody } from './counted-body.ts'
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../runtime/clock.ts'
 import type { Problem } from '../errors.ts'
 import { BodyBudget, bodyLimits, type BodyLimits } from './body-budget.ts'
 import { BodyInMemory, overloaded, tooLarge, type TakeBody } from './body-in-memory.ts'

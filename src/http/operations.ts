@@ -1,12 +1,13 @@
 import { Type } from 'typebox'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../runtime/clock.ts'
 import type { Configuration } from '../config/environment.ts'
 import { Problem, problems, type ProblemCode } from '../errors.ts'
 import type { Database } from '../storage/database.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { App } from './app.ts'
 import { docsAccess } from './openapi.ts'
-import type { SpoolStatus, Worker } from './room.ts'
+import type { SpoolStatus } from './room.ts'
+import type { Worker } from '../runtime/worker.ts'
 import { SpoolReport, spoolReport } from './spool-report.ts'
 
 export interface OperationsParts {

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { IncomingMessage } from 'node:http'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../runtime/clock.ts'
 import { Problem } from '../errors.ts'
 import { clientNetwork, readNetworks } from './client-address.ts'
 import type { Principal } from './principal.ts'

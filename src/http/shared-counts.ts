@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../runtime/clock.ts'
 import { hashToken } from '../crypto/tokens.ts'
 import { takenOf, type Taken } from './rate-limiter.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { systemClock, type Clock } from '../clock.ts'
+import { systemClock, type Clock } from '../runtime/clock.ts'
 import { StorageUnavailable } from '../storage/unavailable.ts'
 import type { SpoolStatus } from './room.ts'
 import { spoolReport } from './spool-report.ts'

@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../runtime/clock.ts'
 import { StorageUnavailable } from '../storage/unavailable.ts'
 import type { SpoolStatus } from './room.ts'
 

@@ -1,6 +1,6 @@
 import { Type, type TSchema } from 'typebox'
-import { parseExactly } from '../exact-json.ts'
-import { isoTime } from '../iso-time.ts'
+import { parseExactly } from '../json/exact.ts'
+import { isoTime } from '../runtime/iso-time.ts'
 import type { CursorKey, KeyValue } from '../paging/cursor.ts'
 import { readDecimal } from '../paging/decimal.ts'
 import { canonicalTime, InvalidTime, showTime } from '../paging/time.ts'

@@ -1,5 +1,5 @@
 import { canonicalTime, InvalidTime } from '../paging/time.ts'
-import { isoTime } from '../iso-time.ts'
+import { isoTime } from '../runtime/iso-time.ts'
 import type { Place } from './field-types.ts'
 
 /** How a column of SQLite, which has no type for times, writes them: `2026-01-31 08:30:00`, `2026-01-31T08:30:00.000Z`. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { ServerMetadata } from 'openid-client'
-import { systemClock } from '../clock.ts'
+import { systemClock } from '../runtime/clock.ts'
 import type { TokenAuth } from '../config/providers.ts'
 import { clientAuthentication } from './client-authentication.ts'
 import { resolveProvider } from './providers/settings.ts'

@@ -1,5 +1,5 @@
 import type { ClientAuth, ServerMetadata } from 'openid-client'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../runtime/clock.ts'
 import type { ResolvedProvider } from './providers/resolved-provider.ts'
 
 /**

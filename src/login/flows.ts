@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../runtime/clock.ts'
 import { UnknownMasterKey, type Keyring } from '../crypto/keyring.ts'
 import { sealedColumns } from '../crypto/sealed-columns.ts'
 import { hashToken, newToken } from '../crypto/tokens.ts'

@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../runtime/clock.ts'
 import type { EmitEvents } from '../accounts/account-events.ts'
 import type { User } from '../accounts/users.ts'
 import type { Tx } from '../storage/database.ts'

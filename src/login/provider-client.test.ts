@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
-import { systemClock } from '../clock.ts'
+import { systemClock } from '../runtime/clock.ts'
 import { codeOf } from './callback.ts'
 import { ProviderClient } from './provider-client.ts'
 import { resolveProvider } from './providers/settings.ts'

@@ -1,6 +1,6 @@
 import type { AuthorizationCodeGrantChecks, Configuration } from 'openid-client'
 import type { Authentication } from '../accounts/authentication.ts'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../runtime/clock.ts'
 import { readAuthentication } from './authentication.ts'
 import { checkDiscoveredIssuer, checkKnownIssuer, type AnswerOrigin } from './answer-issuer.ts'
 import { issuedTokens, type IssuedTokens, type Vouched } from './issued-tokens.ts'

@@ -1,5 +1,5 @@
 import type { Configuration, CustomFetch, ExportedJWKSCache, ServerMetadata } from 'openid-client'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../runtime/clock.ts'
 import { clientAuthentication } from './client-authentication.ts'
 import { isObject } from './profile.ts'
 import { withoutFlowParameters } from './providers/authorization-parameters.ts'

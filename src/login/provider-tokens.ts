@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { IdentityKey } from '../accounts/roles.ts'
-import { sleep, type Clock } from '../clock.ts'
+import { sleep, type Clock } from '../runtime/clock.ts'
 import type { Keyring, SealContext } from '../crypto/keyring.ts'
 import { sealedColumns } from '../crypto/sealed-columns.ts'
 import type { Database, Tx } from '../storage/database.ts'

@@ -1,4 +1,4 @@
-import type { Random } from '../clock.ts'
+import type { Random } from '../runtime/clock.ts'
 
 /** The longest wait that a receiver's Retry-After is granted: 24 hours. */
 export const longestRetryAfter = 86_400_000

@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../runtime/clock.ts'
 import type { Sharing, Part, Tx } from '../storage/database.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { EmittedEvent } from './config.ts'

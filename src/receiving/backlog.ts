@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../runtime/clock.ts'
 import { beforeAll, perRound } from './due-kinds.ts'
 import type { InboxStore } from './store.ts'
 

@@ -1,5 +1,5 @@
 import { inspect } from 'node:util'
-import type { Random } from '../clock.ts'
+import type { Random } from '../runtime/clock.ts'
 import type { Database } from '../storage/database.ts'
 import { nextDelay } from '../network/retry.ts'
 import { advance } from './advance.ts'

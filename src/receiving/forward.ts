@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../runtime/clock.ts'
 import { HmacKey } from '../crypto/hmac.ts'
 import type { OutboundAgent } from '../network/outbound-agent.ts'
 import { readRetryAfter } from '../network/retry.ts'

@@ -1,4 +1,4 @@
-import { computedProperty } from '../computed-property.ts'
+import { computedProperty } from '../runtime/computed-property.ts'
 import type { Tx } from '../storage/database.ts'
 import type { HandlerContext, HandlerLog } from './config.ts'
 import { noProviderToken } from './declared-handlers.ts'

@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../runtime/clock.ts'
 import type { Database } from '../storage/database.ts'
 import { postgresInbox } from './postgres/store.ts'
 import { sqliteInbox } from './sqlite/store.ts'

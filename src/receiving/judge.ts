@@ -1,6 +1,6 @@
 import type { FastifyBaseLogger } from 'fastify'
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../runtime/clock.ts'
 import type { Configuration } from '../config/environment.ts'
 import { Problem } from '../errors.ts'
 import type { Verification } from '../events/verification.ts'

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { verifiedName, type Verification } from '../events/verification.ts'
-import { isSensitiveHeader } from '../sensitive-names.ts'
+import { isSensitiveHeader } from '../http/sensitive-names.ts'
 
 /** Names of headers that are about the connection and not about the event. */
 const connection =

@@ -1,4 +1,4 @@
-import { computedProperty } from '../computed-property.ts'
+import { computedProperty } from '../runtime/computed-property.ts'
 import { readKeptHeaders } from '../events/verification.ts'
 import type { ReceivedEvent } from './config.ts'
 import type { ClaimedEvent } from './store.ts'

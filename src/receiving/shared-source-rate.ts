@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../runtime/clock.ts'
 import { chargeOf, SourceRate, type RateTaken } from './source-rate.ts'
 
 /** What all processes together have of a source's rate. */

@@ -1,10 +1,10 @@
-import { Slots } from '../slots.ts'
+import { SlotMap } from '../runtime/slot-map.ts'
 
 type Stop = (reason: Error) => void
 
 /** What is under way, to be ended all at once. Cheaper than a signal that each attempt would listen to. */
 export class Stops {
-  readonly #stops = new Slots<Stop>()
+  readonly #stops = new SlotMap<Stop>()
   #reason: Error | undefined
 
   /** Returns the function that takes it out again. @throws the reason, when all has been ended for good. */

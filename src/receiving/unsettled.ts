@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../runtime/clock.ts'
 import type { Database } from '../storage/database.ts'
 import { StorageUnavailable } from '../storage/unavailable.ts'
 import type { Log } from '../telemetry/log.ts'

@@ -1,11 +1,11 @@
-import type { Random } from '../clock.ts'
-import type { Worker } from '../http/room.ts'
+import type { Random } from '../runtime/clock.ts'
+import type { Worker } from '../runtime/worker.ts'
 import type { Database } from '../storage/database.ts'
 import { SharedCommitFailed } from '../storage/sharing/carrier.ts'
 import { StorageUnavailable } from '../storage/unavailable.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import { Progress } from '../progress.ts'
-import { UnderWay } from '../under-way.ts'
+import { Progress } from '../runtime/progress.ts'
+import { InFlight } from '../runtime/in-flight.ts'
 import { attempt, type AttemptParts } from './attempt.ts'
 import { beforeAll, nextKinds, oldestByLane, perRound } from './due-kinds.ts'
 import { giveBack, recordFailure } from './failures.ts'
@@ -73,7 +73,7 @@ export class HandlerWorker implements Worker {
   /** Handlers that have not ended. */
   #running = 0
   /** Events that are dealt with, to the end of their commit. */
-  readonly #underWay = new UnderWay()
+  readonly #underWay = new InFlight()
   /** Which these are. */
   readonly #dealtWith = new Set<Queued>()
   readonly #unsettled: Unsettled
@@ -166,7 +166,7 @@ export class HandlerWorker implements Worker {
     await this.#claiming
     await this.#giveBack(this.#lanes.clear(), this.#parts.clock.now())
     const sharedOut = this.#slots?.stop()
-    await this.#underWay.none()
+    await this.#underWay.drained()
     await sharedOut
     deadline.removeEventListener('abort', abort)
     await this.#settleAtTheEnd()

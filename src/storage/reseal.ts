@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { sleep, type Clock } from '../clock.ts'
+import { sleep, type Clock } from '../runtime/clock.ts'
 import { keyIdInSql, type Keyring } from '../crypto/keyring.ts'
 import type { SealedColumn } from '../crypto/sealed-columns.ts'
 import type { Database, Tx } from './database.ts'

@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../runtime/clock.ts'
 import type { Database } from './database.ts'
 import { breakingOf, foreignMigration, NewerDatabase, type Migration } from './migrate.ts'
 import { migrations as all } from './migrations/index.ts'

@@ -1,4 +1,4 @@
-import { systemClock, type Scheduler } from '../clock.ts'
+import { systemClock, type Scheduler } from '../runtime/clock.ts'
 import type { Signal } from './database.ts'
 
 /** Wakes listeners within this process. A listener is called soon after, not within the call that signals. */

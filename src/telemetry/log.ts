@@ -1,6 +1,6 @@
 import pino, { type Logger } from 'pino'
-import { systemClock } from '../clock.ts'
-import { isoTime } from '../iso-time.ts'
+import { systemClock } from '../runtime/clock.ts'
+import { isoTime } from '../runtime/iso-time.ts'
 
 export type Log = Logger
 

@@ -8,7 +8,7 @@ import { Browser } from '#test/harness/browser.ts'
 import { engines, onEachEngine, type TestDatabase } from '#test/harness/engines.ts'
 import { startRealProvider, type RealProvider } from '#test/harness/real-provider.ts'
 import { startTestService, type TestService } from '#test/harness/service.ts'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
 import { appStart, assertFails, assertRefused, exchange, newPkce, spa, whoAmI } from '../login/harness.ts'
 import { begin, beginLink } from './harness.ts'
 

@@ -1,7 +1,7 @@
 // What follows from a completion is written with it, or not at all.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
 import { newId } from '../../src/crypto/ids.ts'
 import { Completions, type Following, type Notice } from '../../src/emitting/completions.ts'
 import { openQueue } from '../../src/emitting/queue.ts'

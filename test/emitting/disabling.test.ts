@@ -1,7 +1,7 @@
 // When deliveries end by themselves: what a subscriber asks for in its answers, and a week of nothing but failures.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startReceiver, type Answer } from '../harness/receiver.ts'
 import type { TestService } from '../harness/service.ts'

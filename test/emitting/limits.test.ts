@@ -1,7 +1,7 @@
 // What one owner can have the service send, and how much of it runs at a time.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { systemClock, type Scheduler } from '../../src/clock.ts'
+import { systemClock, type Scheduler } from '../../src/runtime/clock.ts'
 import { newId } from '../../src/crypto/ids.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { onEachEngine } from '../harness/engines.ts'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Pool } from 'pg'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
 import { openQueue } from '../../src/emitting/queue.ts'
 import { beginning, type Completion, type DeliveryQueue } from '../../src/emitting/store.ts'
 import type { PostgresDatabase } from '../../src/storage/database.ts'

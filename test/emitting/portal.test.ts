@@ -1,7 +1,7 @@
 // The portal: an owner manages what is their own, and nothing else, by whatever way they try.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startReceiver } from '../harness/receiver.ts'
 import { adminKey } from '../harness/service.ts'

@@ -1,7 +1,7 @@
 // Two processes on one PostgreSQL: what one of them changes about a subscriber, the other goes by at once.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { systemClock, type Clock } from '../../src/clock.ts'
+import { systemClock, type Clock } from '../../src/runtime/clock.ts'
 import { engines } from '../harness/engines.ts'
 import { startReceiver } from '../harness/receiver.ts'
 import { emit, expectJson, startEmitting, subscribe, until } from './harness.ts'

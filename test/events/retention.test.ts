@@ -1,7 +1,7 @@
 // What is old is removed: bodies first, ids later, and never what is still to be done.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { systemClock, type Clock } from '../../src/clock.ts'
+import { systemClock, type Clock } from '../../src/runtime/clock.ts'
 import type { RetainedTable, RetentionSteps } from '../../src/events/retention/store.ts'
 import { openRetentionStore, RetentionWorker, type Periods } from '../../src/events/retention/worker.ts'
 import type { PostgresDatabase } from '../../src/storage/database.ts'

@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import { ApiKeys } from '../../src/accounts/api-keys.ts'
 import { createRecordAudit } from '../../src/accounts/audit.ts'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
 import { engines } from '../harness/engines.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
 

@@ -4,7 +4,7 @@ import { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
 import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
 import { adminKey, startTestService, type TestService } from '#test/harness/service.ts'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
 import { assertFails, signIn, upToCallback, whoAmI } from './harness.ts'
 
 onEachEngine('accounts', (engine) => {

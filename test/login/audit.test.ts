@@ -6,7 +6,7 @@ import { startOAuthProvider, tokens, type OAuthProvider } from '#test/harness/oa
 import { startTestService, type TestService } from '#test/harness/service.ts'
 import { ApiKeys } from '../../src/accounts/api-keys.ts'
 import { Audit, createRecordAudit } from '../../src/accounts/audit.ts'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { createLog, type Log } from '../../src/telemetry/log.ts'
 import { signIn, upToCallback, whoAmI } from './harness.ts'

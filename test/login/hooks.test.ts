@@ -5,7 +5,7 @@ import { onEachEngine } from '#test/harness/engines.ts'
 import { startOAuthProvider, tokens, type OAuthProvider } from '#test/harness/oauth-provider.ts'
 import { startTestService, type TestService } from '#test/harness/service.ts'
 import type { LoginConfig } from '../../src/login/config.ts'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
 import { appStart, counts, newPkce, signIn, spa, upToCallback, whoAmI } from './harness.ts'
 
 onEachEngine('hooks of sign-in', (engine) => {

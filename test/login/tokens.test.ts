@@ -8,7 +8,7 @@ import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-prov
 import { startTestService, type TestService } from '#test/harness/service.ts'
 import { createRecordAudit } from '../../src/accounts/audit.ts'
 import { SigningKeys } from '../../src/accounts/signing-keys.ts'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
 import { Keyring } from '../../src/crypto/keyring.ts'
 import { appCode, exchange, newPkce, spa } from './harness.ts'
 

@@ -1,7 +1,7 @@
 // What a source may send: its own rate, and how long its events may have waited.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { systemClock, type Clock } from '../../src/clock.ts'
+import { systemClock, type Clock } from '../../src/runtime/clock.ts'
 import { defineConfig, hmac } from '../../src/index.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startTestService, webhookSecret } from '../harness/service.ts'

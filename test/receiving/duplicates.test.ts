@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Pool } from 'pg'
-import { systemClock, type Clock } from '../../src/clock.ts'
+import { systemClock, type Clock } from '../../src/runtime/clock.ts'
 import { openInbox } from '../../src/receiving/inbox.ts'
 import type { IncomingEvent } from '../../src/receiving/incoming.ts'
 import { keeper } from '../../src/receiving/postgres/keep.ts'

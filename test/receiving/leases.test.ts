@@ -1,7 +1,7 @@
 // What somebody works on is nobody else's, until the lease ends; then the one who had it can mark nothing.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
 import { openInbox } from '../../src/receiving/inbox.ts'
 import type { IncomingEvent } from '../../src/receiving/incoming.ts'
 import { ClaimLost } from '../../src/receiving/interruptions.ts'

@@ -1,7 +1,7 @@
 // The rate that a source declares holds for all processes on one PostgreSQL together.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
 import { defineConfig, hmac } from '../../src/index.ts'
 import type { PostgresDatabase } from '../../src/storage/database.ts'
 import { engines, type Engine, type TestDatabase } from '../harness/engines.ts'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { HandlerContext, ReceivedEvent } from '../../src/index.ts'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
 import { openInbox } from '../../src/receiving/inbox.ts'
 import type { IncomingEvent } from '../../src/receiving/incoming.ts'
 import { ClaimLost } from '../../src/receiving/interruptions.ts'

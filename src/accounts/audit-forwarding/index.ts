@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock.ts'
+import type { Clock } from '../../runtime/clock.ts'
 import type { Configuration } from '../../config/environment.ts'
 import { createOutboundAgent } from '../../network/outbound-agent.ts'
 import type { Database } from '../../storage/database.ts'

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { ExportPosition } from '../../accounts/audit-forwarding/position.ts'
-import { systemClock } from '../../clock.ts'
+import { systemClock } from '../../runtime/clock.ts'
 import type { Configuration } from '../../config/environment.ts'
 import { pendingMigrations } from '../../storage/migrate.ts'
 import { openDatabase } from '../../storage/open.ts'

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { accessSync, constants, existsSync, statfsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { systemClock } from '../../clock.ts'
+import { systemClock } from '../../runtime/clock.ts'
 import { secretsFile } from '../../config/generated-secrets.ts'
 import type { Database } from '../../storage/database.ts'
 import { NewerDatabase, pendingMigrations } from '../../storage/migrate.ts'

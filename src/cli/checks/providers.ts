@@ -1,4 +1,4 @@
-import { systemClock } from '../../clock.ts'
+import { systemClock } from '../../runtime/clock.ts'
 import type { ResolvedProvider } from '../../login/providers/resolved-provider.ts'
 import { createGuardedFetch, type GuardedFetch } from '../../network/guarded-fetch.ts'
 import { createOutboundAgent } from '../../network/outbound-agent.ts'

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { existsSync, statSync } from 'node:fs'
-import { systemClock } from '../../clock.ts'
+import { systemClock } from '../../runtime/clock.ts'
 import type { Configuration } from '../../config/environment.ts'
 import { isHeld } from '../../events/retention/store.ts'
 import type { Database, SqliteDatabase } from '../../storage/database.ts'

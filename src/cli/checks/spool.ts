@@ -1,6 +1,6 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { systemClock } from '../../clock.ts'
+import { systemClock } from '../../runtime/clock.ts'
 import type { Configuration } from '../../config/environment.ts'
 import type { FileSpoolSettings, NatsSpoolSettings } from '../../config/spool-url.ts'
 import { inspectFiles, inspectStream, type FileContents } from '../../receiving/spool/inspect.ts'

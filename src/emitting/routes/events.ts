@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { Type, type Static, type TSchema } from 'typebox'
 import type { FastifySchemaCompiler } from 'fastify'
-import type { Clock } from '../../clock.ts'
+import type { Clock } from '../../runtime/clock.ts'
 import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
 import { defaultBodyLimit } from '../../http/body-reader.ts'

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import type { Clock } from '../../clock.ts'
+import type { Clock } from '../../runtime/clock.ts'
 import type { App } from '../../http/app.ts'
 import { readDeliveryFilter } from '../delivery-filter.ts'
 import { hour, type Health } from '../health.ts'

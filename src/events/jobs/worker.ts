@@ -1,5 +1,5 @@
-import type { Clock } from '../../clock.ts'
-import type { Worker } from '../../http/room.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { Worker } from '../../runtime/worker.ts'
 import type { Database, Tx } from '../../storage/database.ts'
 import type { JobsTable } from '../../storage/tables.ts'
 import type { Log } from '../../telemetry/log.ts'

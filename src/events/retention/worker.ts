@@ -1,5 +1,5 @@
-import { sleep, type Clock } from '../../clock.ts'
-import type { Worker } from '../../http/room.ts'
+import { sleep, type Clock } from '../../runtime/clock.ts'
+import type { Worker } from '../../runtime/worker.ts'
 import type { Database } from '../../storage/database.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'

@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs'
-import { sleep, type Clock } from '../../clock.ts'
+import { sleep, type Clock } from '../../runtime/clock.ts'
 import { InvalidTime } from '../../paging/time.ts'
 import type { Database } from '../../storage/database.ts'
 import { isUniqueViolation, StorageUnavailable } from '../../storage/unavailable.ts'

@@ -1,6 +1,6 @@
-import type { Clock } from '../../clock.ts'
-import type { Worker } from '../../http/room.ts'
-import { repeatedWorker } from '../../repeated-worker.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { Worker } from '../../runtime/worker.ts'
+import { periodicWorker } from '../../runtime/periodic-worker.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { Keeping } from './keeping.ts'
 
@@ -9,7 +9,7 @@ const interval = 2_000
 
 /** Folds what changed into the kept counts, round after round. A round that fails is logged, and the next one tries again. */
 export function createKeeper(clock: Clock, log: Log, keepings: readonly Keeping[]): Worker {
-  return repeatedWorker('counts', clock, interval, async () => {
+  return periodicWorker('counts', clock, interval, async () => {
     for (const keeping of keepings) {
       await keeping
         .tidy()

@@ -1,5 +1,5 @@
 import type { AuditOrigin, RecordAudit } from '../../accounts/audit.ts'
-import type { Clock } from '../../clock.ts'
+import type { Clock } from '../../runtime/clock.ts'
 import { beginJob } from '../../events/jobs/job.ts'
 import { JobWorker, type JobStep, type JobWorkerParts } from '../../events/jobs/worker.ts'
 import type { Database, Queryable, Tx } from '../../storage/database.ts'

@@ -1,5 +1,5 @@
 import type { Pool, PoolClient, QueryConfig } from 'pg'
-import type { Clock } from '../../clock.ts'
+import type { Clock } from '../../runtime/clock.ts'
 import type { Column } from '../../storage/postgres/bind-message.ts'
 import { queryBound, type PreparedStatement } from '../../storage/postgres/bound-query.ts'
 import { isUniqueViolation } from '../../storage/unavailable.ts'

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { CompiledQuery } from 'kysely'
 import type { QueryResultRow } from 'pg'
-import type { Clock } from '../../clock.ts'
+import type { Clock } from '../../runtime/clock.ts'
 import type { PostgresDatabase, Tx } from '../../storage/database.ts'
 import { arrayLiteral } from '../../storage/postgres/array-literal.ts'
 import { bounded } from '../../storage/postgres/bounded-query.ts'

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { Insertable } from 'kysely'
-import type { Clock } from '../../clock.ts'
+import type { Clock } from '../../runtime/clock.ts'
 import { clientIp } from '../../http/client-address.ts'
 import type { Database, Tx } from '../../storage/database.ts'
 import type { RejectedWebhooksTable } from '../../storage/tables.ts'

@@ -1,4 +1,4 @@
-import { sleep, type Clock } from '../../clock.ts'
+import { sleep, type Clock } from '../../runtime/clock.ts'
 import type { IncomingEvent } from '../incoming.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import type { Log } from '../../telemetry/log.ts'

@@ -1,4 +1,4 @@
-import { sleep, type Clock } from '../../clock.ts'
+import { sleep, type Clock } from '../../runtime/clock.ts'
 import { Problem } from '../../errors.ts'
 import type { SpoolStatus } from '../../http/room.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { CompiledQuery } from 'kysely'
-import { sleep, type Clock } from '../../clock.ts'
+import { sleep, type Clock } from '../../runtime/clock.ts'
 import type { SqliteDatabase, Tx } from '../../storage/database.ts'
 import { ClaimLost } from '../interruptions.ts'
 import { advance } from '../advance.ts'

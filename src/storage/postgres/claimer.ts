@@ -1,4 +1,4 @@
-import { systemClock, type Clock, type Scheduler } from '../../clock.ts'
+import { systemClock, type Clock, type Scheduler } from '../../runtime/clock.ts'
 import { StorageUnavailable, translateError } from '../unavailable.ts'
 import type { ClaimSession, OpenClaimSession } from './claim-session.ts'
 

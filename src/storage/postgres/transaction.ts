@@ -1,6 +1,6 @@
 import type { CompiledQuery, QueryResult } from 'kysely'
 import type { Pool, PoolClient } from 'pg'
-import { systemClock, type Clock } from '../../clock.ts'
+import { systemClock, type Clock } from '../../runtime/clock.ts'
 import type { LazyTransaction, RunLast, TransactionOptions, Tx } from '../database.ts'
 import { LastStatement } from '../last-statement.ts'
 import { transactionOver } from '../query-runner.ts'

@@ -1,4 +1,4 @@
-import type { Scheduler } from '../../clock.ts'
+import type { Scheduler } from '../../runtime/clock.ts'
 import { TransactionOver } from '../transaction-over.ts'
 import { failureOf } from './carrier.ts'
 import type { Group, Kept } from './group.ts'

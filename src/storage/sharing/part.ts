@@ -1,5 +1,5 @@
 import type { CompiledQuery, QueryResult } from 'kysely'
-import type { Scheduler } from '../../clock.ts'
+import type { Scheduler } from '../../runtime/clock.ts'
 import type { Part, PartOptions, Tx } from '../database.ts'
 import { insideTransaction } from '../inside-transaction.ts'
 import { transactionOver, type Engine } from '../query-runner.ts'

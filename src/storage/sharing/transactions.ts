@@ -1,5 +1,5 @@
 import type { CompiledQuery } from 'kysely'
-import type { Scheduler } from '../../clock.ts'
+import type { Scheduler } from '../../runtime/clock.ts'
 import type { Part, PartOptions, Seal, Sharing } from '../database.ts'
 import { transactionOver, type Engine } from '../query-runner.ts'
 import { TransactionOver } from '../transaction-over.ts'

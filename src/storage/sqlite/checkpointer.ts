@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import { systemClock, type Clock } from '../../clock.ts'
+import { systemClock, type Clock } from '../../runtime/clock.ts'
 import type { Looked } from './checkpointer-thread.ts'
 
 /** Milliseconds between a look at the log and the next, while there is writing. */

@@ -1,4 +1,4 @@
-import { systemClock, type Scheduler } from '../../clock.ts'
+import { systemClock, type Scheduler } from '../../runtime/clock.ts'
 import type { Lane } from '../database.ts'
 import { holdsTheLock } from '../inside-transaction.ts'
 

@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises'
-import type { Scheduler } from '../../../src/clock.ts'
+import type { Scheduler } from '../../../src/runtime/clock.ts'
 import type { Chance } from '../../harness/chance.ts'
 
 interface Entry {

@@ -1,6 +1,6 @@
 // The handlers of the simulation, and what they are up to with each event.
 import { CompiledQuery } from 'kysely'
-import { sleep } from '../../../src/clock.ts'
+import { sleep } from '../../../src/runtime/clock.ts'
 import type { HandlerContext } from '../../../src/index.ts'
 import type { RegisteredHandler } from '../../../src/receiving/declared-handlers.ts'
 import { plansOver, type PlanOf } from '../../../src/receiving/plan.ts'

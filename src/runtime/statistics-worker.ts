@@ -1,9 +1,9 @@
 import type { Clock } from './clock.ts'
-import type { Worker } from './http/room.ts'
-import { repeatedWorker } from './repeated-worker.ts'
-import type { Database } from './storage/database.ts'
-import { analyzeChanged } from './storage/postgres/statistics.ts'
-import type { Log } from './telemetry/log.ts'
+import type { Worker } from './worker.ts'
+import { periodicWorker } from './periodic-worker.ts'
+import type { Database } from '../storage/database.ts'
+import { analyzeChanged } from '../storage/postgres/statistics.ts'
+import type { Log } from '../telemetry/log.ts'
 
 /** Milliseconds between two looks. */
 const interval = 2_000
@@ -12,7 +12,7 @@ const interval = 2_000
 export function statisticsWorkers(database: Database, clock: Clock, log: Log): Worker[] {
   if (database.engine === 'sqlite') return []
   return [
-    repeatedWorker('statistics', clock, interval, async () => {
+    periodicWorker('statistics', clock, interval, async () => {
       try {
         const tables = await database.maintenance(() => analyzeChanged(database.pool))
         if (tables.length > 0) log.debug({ tables }, 'tables have changed, and were analyzed')

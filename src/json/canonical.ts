@@ -1,4 +1,4 @@
-import { isRawNumber, parseExactly } from '../exact-json.ts'
+import { isRawNumber, parseExactly } from './exact.ts'
 
 /**
  * JSON of the same content in one writing: keys sorted, numbers as digits and an exponent, so that `{"a":1,"b":10.0}` and

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { parseLossless } from './lossless-json.ts'
+import { parseLossless } from './lossless.ts'
 
 const through = (text: string): string => JSON.stringify(parseLossless(Buffer.from(text)))
 

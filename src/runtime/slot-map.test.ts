@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Slots } from './slots.ts'
+import { SlotMap } from './slot-map.ts'
 
 test('what was taken out is not there, and its place is used again', () => {
-  const slots = new Slots<{ name: string }>()
+  const slots = new SlotMap<{ name: string }>()
   const names = (): string[] =>
     slots
       .all()
@@ -19,7 +19,7 @@ test('what was taken out is not there, and its place is used again', () => {
 })
 
 test('the same thing may be in it twice', () => {
-  const slots = new Slots<object>()
+  const slots = new SlotMap<object>()
   const one = {}
   const remove = slots.add(one)
   slots.add(one)

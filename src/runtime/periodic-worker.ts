@@ -1,12 +1,12 @@
 import type { Clock } from './clock.ts'
-import type { Worker } from './http/room.ts'
+import type { Worker } from './worker.ts'
 
 /**
  * A worker that does the same again and again.
  * @param interval milliseconds from the end of one round to the beginning of the next, and before the first.
  * @param round never rejects.
  */
-export function repeatedWorker(
+export function periodicWorker(
   name: string,
   clock: Clock,
   interval: number,

@@ -1,6 +1,6 @@
 import type { Clock } from './clock.ts'
 
-/** When a worker last got through a round of its work with the database. */
+/** When a worker last completed a round of its work with the database. */
 export class Progress {
   readonly #clock: Clock
   #at: number | undefined
@@ -9,7 +9,7 @@ export class Progress {
     this.#clock = clock
   }
 
-  /** The worker begins, or a round, or a part of it that took a statement, has succeeded. */
+  /** Records that the worker started, or that a round, or one statement of a round, succeeded. */
   made(): void {
     this.#at = this.#clock.now()
   }

@@ -1,5 +1,5 @@
 import { Problem } from '../errors.ts'
-import { parseExactly } from '../exact-json.ts'
+import { parseExactly } from './exact.ts'
 
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
