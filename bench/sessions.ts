@@ -104,7 +104,7 @@ async function perCall(
 function createCheck(database: Database): Authenticate {
   const limits = { idle: 7 * 86_400_000, perUser: 50, lifetime: 30 * 86_400_000 }
   const log = createLog('warn')
-  const cookie = new HostCookie('postern_session', () => 'https://gate.example.com')
+  const sessionCookie = new HostCookie('postern_session', () => 'https://gate.example.com')
   const found = new Sessions({
     database,
     clock: systemClock,
@@ -117,7 +117,7 @@ function createCheck(database: Database): Authenticate {
   // Requests with an Authorization header go to these two; the bench makes none.
   const others = {} as { keys: ApiKeys; accessTokens: AccessTokens }
   const noteRefusal = async () => undefined
-  return createAuthenticate({ ...others, sessions: found, cookie, secondFactor, noteRefusal })
+  return createAuthenticate({ ...others, sessions: found, sessionCookie, secondFactor, noteRefusal })
 }
 
 /** As many cookies as a browser brings on an ordinary day. */

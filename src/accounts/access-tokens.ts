@@ -96,7 +96,7 @@ export class AccessTokens {
   async authenticate(token: string): Promise<Principal> {
     const { sub, sid } = (await this.#verify(token)).payload as JWTPayload & { sid?: unknown }
     if (typeof sub !== 'string' || typeof sid !== 'string') throw invalid()
-    const live = await this.#refreshTokens.live(this.#reader, sid, sub)
+    const live = await this.#refreshTokens.findLive(this.#reader, sid, sub)
     if (!live) throw invalid()
     const app = this.#apps.get(live.clientId)
     const role = app?.admin === true ? live.role : 'user'

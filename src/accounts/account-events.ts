@@ -55,7 +55,7 @@ export class AccountEvents {
 }
 
 /** What is wrong with the choice, as sentences for the operator. */
-export function faultsOfAccountEvents(choice: AccountEventChoice): string[] {
+export function validateAccountEvents(choice: AccountEventChoice): string[] {
   if (typeof choice === 'boolean') return []
   const known = new Set<string>(accountEventTypes)
   return choice

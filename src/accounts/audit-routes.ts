@@ -8,7 +8,7 @@ import { presentEntry } from './audit-entry.ts'
 import { auditExportRoute } from './audit-export-route.ts'
 import { readAuditFilter, type AuditLog, type AuditRow } from './audit-log.ts'
 import type { AuditReader } from './audit-reader.ts'
-import { neverStored } from './routes.ts'
+import { neverStored, signedIn } from './routes.ts'
 
 const limits = { default: 20, max: 100 }
 const Nullable = (description: string) => Type.Union([Type.String(), Type.Null()], { description })
@@ -51,60 +51,65 @@ const filters = {
   until: Type.Optional(Type.String({ description: 'Before this time, ISO 8601' })),
 }
 
-/** GET /audit for admins, GET /auth/audit for everybody's own account. */
+/** GET /audit for admins, and GET /auth/audit for a user's own account. */
 export async function auditRoutes(app: App, log: AuditLog, reader: AuditReader): Promise<void> {
   await app.register(async (scope: App) => {
     neverStored(scope)
     auditExportRoute(scope, reader)
-
-    scope.get(
-      '/audit',
-      {
-        config: { access: { scope: 'admin' } },
-        schema: {
-          tags: ['sign-in'],
-          summary: 'The audit log, newest first',
-          querystring: Type.Object({
-            ...filters,
-            userId: Type.Optional(Type.String({ description: 'About this account' })),
-            provider: Type.Optional(Type.String({ description: 'About this identity provider' })),
-            ...paging,
-          }),
-          response: { 200: Type.Object({ data: Type.Array(Entry), pageInfo: PageInfo }) },
-        },
-      },
-      async ({ query }) => {
-        const page = await log.page(readAuditFilter(query), readLimit(query.limit, limits), query.cursor)
-        return answer(page, presentEntry)
-      },
-    )
-
-    scope.get(
-      '/auth/audit',
-      {
-        config: { access: 'user' },
-        schema: {
-          tags: ['sign-in'],
-          summary: 'What happened to my account, newest first',
-          querystring: Type.Object({ ...filters, ...paging }),
-          response: { 200: Type.Object({ data: Type.Array(OwnEntry), pageInfo: PageInfo }) },
-        },
-      },
-      async ({ query, principal }) => {
-        if (!principal?.userId) throw new Problem('not-signed-in')
-        // It tells where the person was and with what; an app is not to know that of all others.
-        if (principal.onlyApp !== undefined)
-          throw new Problem('forbidden', {
-            detail: 'This call needs a browser session, or an app that manages sessions.',
-          })
-        const { userId } = principal
-        const { action, failed, since, until } = query
-        const filter = { ...readAuditFilter({ action, failed, since, until }), userId }
-        const page = await log.page(filter, readLimit(query.limit, limits), query.cursor)
-        return answer(page, (row) => ownEntryOf(row, userId))
-      },
-    )
+    adminRoute(scope, log)
+    ownRoute(scope, log)
   })
+}
+
+function adminRoute(scope: App, log: AuditLog): void {
+  scope.get(
+    '/audit',
+    {
+      config: { access: { scope: 'admin' } },
+      schema: {
+        tags: ['sign-in'],
+        summary: 'The audit log, newest first',
+        querystring: Type.Object({
+          ...filters,
+          userId: Type.Optional(Type.String({ description: 'About this account' })),
+          provider: Type.Optional(Type.String({ description: 'About this identity provider' })),
+          ...paging,
+        }),
+        response: { 200: Type.Object({ data: Type.Array(Entry), pageInfo: PageInfo }) },
+      },
+    },
+    async ({ query }) => {
+      const page = await log.page(readAuditFilter(query), readLimit(query.limit, limits), query.cursor)
+      return answer(page, presentEntry)
+    },
+  )
+}
+
+function ownRoute(scope: App, log: AuditLog): void {
+  scope.get(
+    '/auth/audit',
+    {
+      config: { access: 'user' },
+      schema: {
+        tags: ['sign-in'],
+        summary: 'What happened to my account, newest first',
+        querystring: Type.Object({ ...filters, ...paging }),
+        response: { 200: Type.Object({ data: Type.Array(OwnEntry), pageInfo: PageInfo }) },
+      },
+    },
+    async ({ query, principal }) => {
+      const { userId, onlyApp } = signedIn({ principal })
+      // Entries show addresses and browsers of all sign-ins, which an app must not see.
+      if (onlyApp !== undefined)
+        throw new Problem('forbidden', {
+          detail: 'This call needs a browser session, or an app that manages sessions.',
+        })
+      const { action, failed, since, until } = query
+      const filter = { ...readAuditFilter({ action, failed, since, until }), userId }
+      const page = await log.page(filter, readLimit(query.limit, limits), query.cursor)
+      return answer(page, (row) => ownEntryOf(row, userId))
+    },
+  )
 }
 
 function answer<T>(
@@ -114,7 +119,7 @@ function answer<T>(
   return { data: rows.map(present), pageInfo: { hasNextPage: nextCursor !== null, nextCursor } }
 }
 
-/** Where an admin sits is not the user's business; where their own calls, and failed tries, came from is. */
+/** Hides addresses of admins. A user sees those of their own calls and of failed attempts. */
 function ownEntryOf(row: AuditRow, userId: string) {
   const { userId: _about, actor, sessionId: _session, detail: _detail, ...entry } = presentEntry(row)
   const byMe = actor === `user:${userId}`

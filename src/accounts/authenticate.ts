@@ -17,7 +17,7 @@ export interface Credentials {
   keys: ApiKeys
   accessTokens: AccessTokens
   sessions: Sessions
-  cookie: HostCookie
+  sessionCookie: HostCookie
   noteRefusal: NoteRefusal
   secondFactor: SecondFactor
 }
@@ -27,7 +27,7 @@ export function createAuthenticate({
   keys,
   accessTokens,
   sessions,
-  cookie,
+  sessionCookie,
   noteRefusal,
   secondFactor,
 }: Credentials): Authenticate {
@@ -50,7 +50,7 @@ export function createAuthenticate({
         throw error
       })
     }
-    const token = cookie.read(request)
+    const token = sessionCookie.read(request)
     const session = token === undefined ? undefined : await sessions.find(token)
     return session && principalOf(session, secondFactor)
   }

@@ -3,8 +3,7 @@ import type { Device } from './devices.ts'
 
 const Nullable = (description: string) => Type.Union([Type.String(), Type.Null()], { description })
 const Time = Type.String({ format: 'date-time' })
-/** A device as calls answer it. */
-export const DeviceBody = Type.Object({
+const DeviceBody = Type.Object({
   id: Type.String({ description: 'Names the session; it is not the token.' }),
   kind: Type.Enum(['browser', 'app'], { description: 'A session of a browser, or the tokens of an app' }),
   current: Type.Boolean({ description: 'Whether this call was made with it.' }),
@@ -18,7 +17,9 @@ export const DeviceBody = Type.Object({
   expiresAt: Time,
 })
 
-/** The body of a device: its times as ISO 8601. */
+export const DeviceList = Type.Object({ data: Type.Array(DeviceBody) })
+
+/** A device in an answer: its times as ISO 8601. */
 export function describeDevice({ createdAt, lastSeenAt, expiresAt, ...device }: Device) {
   return { ...device, createdAt: iso(createdAt), lastSeenAt: iso(lastSeenAt), expiresAt: iso(expiresAt) }
 }

@@ -3,16 +3,16 @@ import { deviceName } from './device-name.ts'
 import type { RefreshTokens } from './refresh-tokens.ts'
 import type { ListedSession, Sessions } from './sessions.ts'
 
-/** Devices in a list. */
-const most = 100
+/** Devices in a list at most. */
+const longestList = 100
 
-/** A browser that is signed in, or an app that has tokens. */
+/** A browser with a session, or an app with a token family. */
 export interface Device {
-  /** Of the session or of the token family. */
+  /** The id of the session or of the token family. */
   id: string
   kind: 'browser' | 'app'
   current: boolean
-  /** In words, such as `Firefox on Linux`; for an app the browser that its user signed in with. */
+  /** Such as `Firefox on Linux`; for an app, the browser of the sign-in. */
   device: string
   /** The app's client id. */
   app: string | null
@@ -24,12 +24,12 @@ export interface Device {
   expiresAt: number
 }
 
-type Record = (tx: Tx) => Promise<void>
+type RecordRevocation = (tx: Tx) => Promise<void>
 
-/** The client id of the app whose token families alone are seen and ended; `undefined` means all of the user's devices. */
+/** Limits a call to the token families of one app, by its client id; `undefined` means all of the user's devices. */
 type OnlyApp = string | undefined
 
-/** Where a user is signed in: sessions of browsers and token families of apps, in one list. */
+/** A user's browser sessions and token families of apps as one list. */
 export class Devices {
   readonly #database: Database
   readonly #sessions: Sessions
@@ -41,11 +41,11 @@ export class Devices {
     this.#refreshTokens = refreshTokens
   }
 
-  /** The current one, then the others, the newest first; a hundred at most. */
+  /** The current device first, then the newest first; a hundred at most. */
   async list(userId: string, currentId: string | undefined, onlyApp?: OnlyApp): Promise<Device[]> {
     const [sessions, families] = await Promise.all([
-      onlyApp === undefined ? this.#sessions.list(userId, most) : [],
-      this.#refreshTokens.list(userId, most, { clientId: onlyApp }),
+      onlyApp === undefined ? this.#sessions.list(userId, longestList) : [],
+      this.#refreshTokens.list(userId, longestList, { clientId: onlyApp }),
     ])
     const devices = [
       ...sessions.map((row) => deviceOf(row, null, currentId)),
@@ -53,18 +53,18 @@ export class Devices {
     ]
     return devices
       .toSorted((a, b) => Number(b.current) - Number(a.current) || b.createdAt - a.createdAt)
-      .slice(0, most)
+      .slice(0, longestList)
   }
 
-  /** Ends one of them; `record` writes it down in the same transaction. False when the user has no such device. */
-  async revoke(userId: string, id: string, record: Record, onlyApp?: OnlyApp): Promise<boolean> {
+  /** Revokes one device and runs `record` in the same transaction. False when the user has no such device. */
+  async revoke(userId: string, id: string, record: RecordRevocation, onlyApp?: OnlyApp): Promise<boolean> {
     return (
       (onlyApp === undefined && (await this.#sessions.revoke(userId, id, record))) ||
       (await this.#refreshTokens.revoke(userId, id, record, { clientId: onlyApp }))
     )
   }
 
-  /** Ends all but the one that asks. */
+  /** Revokes all devices but the caller's. */
   async revokeOthers(
     userId: string,
     currentId: string | undefined,
@@ -80,9 +80,9 @@ export class Devices {
     })
   }
 
-  /** Ends all of a user's devices but one, or those that began by one provider, within a transaction; gives how many. */
+  /** Revokes all of a user's devices but one, or those that signed in with one provider; gives how many. */
   async revokeAll(tx: Tx, userId: string, exceptId?: string, provider?: string): Promise<number> {
-    const sessions = await this.#sessions.revokeAll(tx, userId, exceptId, provider)
+    const sessions = await this.#sessions.revokeAll(tx, userId, { exceptId, provider })
     return sessions + (await this.#refreshTokens.revokeAll(tx, userId, { exceptId, provider }))
   }
 }

@@ -1,13 +1,13 @@
 import { Type } from 'typebox'
 import { Problem } from '../errors.ts'
 import type { App } from '../http/app.ts'
-import type { Database } from '../storage/database.ts'
+import type { Database, Tx } from '../storage/database.ts'
 import type { AccountEvents } from './account-events.ts'
 import { auditOrigin, type Audit } from './audit.ts'
 import type { Devices } from './devices.ts'
 import type { HostCookie } from './host-cookie.ts'
 import type { RecentSignIn } from './recent-sign-in.ts'
-import type { RoleChanges } from './role-changes.ts'
+import type { IdentityChange, RoleChanges } from './role-changes.ts'
 import { neverStored, signedIn } from './routes.ts'
 import type { Users } from './users.ts'
 
@@ -17,7 +17,7 @@ export interface IdentityRoutesParts {
   devices: Devices
   roleChanges: RoleChanges
   recentSignIn: RecentSignIn
-  cookie: HostCookie
+  sessionCookie: HostCookie
   audit: Audit
   events: AccountEvents
 }
@@ -37,73 +37,87 @@ const Identity = Type.Object({
   lastUsedAt: Time,
 })
 
-/** The calls about one's own identities. Linking one is a sign-in at its provider: the login room has it. */
+/** GET and DELETE /auth/identities. The login room links identities, since linking is a sign-in at the provider. */
 export async function identityRoutes(app: App, parts: IdentityRoutesParts): Promise<void> {
-  const { database, users, devices, roleChanges, recentSignIn, cookie, audit, events } = parts
-
   await app.register(async (scope: App) => {
     neverStored(scope)
-
-    scope.get(
-      '/auth/identities',
-      {
-        config: { access: 'user' },
-        schema: {
-          tags,
-          summary: 'My identities',
-          response: { 200: Type.Object({ data: Type.Array(Identity) }) },
-        },
-      },
-      async ({ principal }) => {
-        const identities = await users.identities(database.reader, signedIn({ principal }).userId)
-        const data = identities.map(({ createdAt, lastUsedAt, ...identity }) =>
-          Object.assign(identity, { createdAt: iso(createdAt), lastUsedAt: iso(lastUsedAt) }),
-        )
-        return { data }
-      },
-    )
-
-    scope.delete(
-      '/auth/identities/:provider',
-      {
-        config: { access: 'session', sends: { sometimes: ['Set-Cookie'] } },
-        schema: {
-          tags,
-          summary: 'Unlink my identities at a provider; never the last, and only shortly after a sign-in',
-          params: Type.Object({ provider: Type.String() }),
-          querystring: Type.Object({
-            providerId: Type.Optional(Type.String({ description: 'Only this one, when there are several' })),
-          }),
-          response: { 204: Type.Null() },
-        },
-      },
-      async (request, reply) => {
-        const { userId, sessionId } = signedIn(request)
-        if (sessionId === undefined) throw new Problem('not-signed-in')
-        const { provider } = request.params
-        const problem = await recentSignIn.check(request, 'identity.unlink_failed', provider)
-        if (problem) throw problem
-        const origin = auditOrigin(request)
-        const { result: emitted, renewed } = await database.transaction((tx) =>
-          roleChanges.watch(tx, { userId, sessionId, origin }, async () => {
-            const result = await users.unlink(tx, userId, provider, request.query.providerId)
-            if (result === 'unknown') throw new Problem('not-found')
-            if (result === 'last') throw new Problem('last-identity')
-            // Whoever came in by it, with the provider's account in their hands, is out with it.
-            await devices.revokeAll(tx, userId, sessionId, provider)
-            const user = await users.find(tx, userId)
-            let emitted = false
-            for (const key of result.unlinked) {
-              await audit.record(tx, { ...origin, action: 'identity.unlinked', userId, ...key })
-              if (user) emitted = (await events.emit(tx, 'identity.unlinked', user, key)) || emitted
-            }
-            return emitted
-          }),
-        )
-        if (emitted) database.signal('deliveries')
-        if (renewed) cookie.set(reply, renewed.token, renewed.maxAge)
-        return reply.code(204).send(null)
-      },
-    )
+    listRoute(scope, parts)
+    unlinkRoute(scope, parts)
   })
+}
+
+function listRoute(scope: App, { database, users }: IdentityRoutesParts): void {
+  scope.get(
+    '/auth/identities',
+    {
+      config: { access: 'user' },
+      schema: {
+        tags,
+        summary: 'My identities',
+        response: { 200: Type.Object({ data: Type.Array(Identity) }) },
+      },
+    },
+    async ({ principal }) => {
+      const identities = await users.identities(database.reader, signedIn({ principal }).userId)
+      const data = identities.map(({ createdAt, lastUsedAt, ...identity }) =>
+        Object.assign(identity, { createdAt: iso(createdAt), lastUsedAt: iso(lastUsedAt) }),
+      )
+      return { data }
+    },
+  )
+}
+
+function unlinkRoute(scope: App, parts: IdentityRoutesParts): void {
+  scope.delete(
+    '/auth/identities/:provider',
+    {
+      config: { access: 'session', sends: { sometimes: ['Set-Cookie'] } },
+      schema: {
+        tags,
+        summary: 'Unlink my identities at a provider; never the last, and only shortly after a sign-in',
+        params: Type.Object({ provider: Type.String() }),
+        querystring: Type.Object({
+          providerId: Type.Optional(Type.String({ description: 'Only this one, when there are several' })),
+        }),
+        response: { 204: Type.Null() },
+      },
+    },
+    async (request, reply) => {
+      const { database, roleChanges, recentSignIn, sessionCookie } = parts
+      const { userId, sessionId } = signedIn(request)
+      if (sessionId === undefined) throw new Problem('not-signed-in')
+      const { provider } = request.params
+      const problem = await recentSignIn.check(request, 'identity.unlink_failed', provider)
+      if (problem) throw problem
+      const change = { userId, sessionId, origin: auditOrigin(request) }
+      const { result: emitted, renewed } = await database.transaction((tx) =>
+        roleChanges.apply(tx, change, () => unlink(parts, tx, change, provider, request.query.providerId)),
+      )
+      if (emitted) database.signal('deliveries')
+      if (renewed) sessionCookie.set(reply, renewed.token, renewed.maxAge)
+      return reply.code(204).send(null)
+    },
+  )
+}
+
+/** Unlinks, audits and emits events; gives whether events were emitted. @throws Problem `not-found`, `last-identity` */
+async function unlink(
+  { users, devices, audit, events }: IdentityRoutesParts,
+  tx: Tx,
+  { userId, sessionId, origin }: IdentityChange,
+  provider: string,
+  providerId: string | undefined,
+): Promise<boolean> {
+  const result = await users.unlink(tx, userId, provider, providerId)
+  if (result === 'unknown') throw new Problem('not-found')
+  if (result === 'last') throw new Problem('last-identity')
+  // Somebody who took over the account at the provider may have signed in with it: those sessions end.
+  await devices.revokeAll(tx, userId, sessionId, provider)
+  const user = await users.find(tx, userId)
+  let emitted = false
+  for (const key of result.unlinked) {
+    await audit.record(tx, { ...origin, action: 'identity.unlinked', userId, ...key })
+    if (user) emitted = (await events.emit(tx, 'identity.unlinked', user, key)) || emitted
+  }
+  return emitted
 }

@@ -10,7 +10,7 @@ import type { Log } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import {
   AccountEvents,
-  faultsOfAccountEvents,
+  validateAccountEvents,
   type AccountEventChoice,
   type EmitEvents,
 } from './account-events.ts'
@@ -78,71 +78,13 @@ export interface Accounts extends Room {
   recentSignIn: RecentSignIn
 }
 
-/** Who is this, and what may they do. @throws ConfigurationError when an event is chosen that there is not. */
-export function createAccounts({
-  configuration,
-  database,
-  keyring,
-  clock,
-  log,
-  metrics,
-  baseUrl,
-  events: choice,
-  emit,
-  apps,
-}: AccountsParts): Accounts {
-  const faults = faultsOfAccountEvents(choice)
-  if (faults.length > 0) throw new ConfigurationError(faults)
-  const events = new AccountEvents(choice, emit)
-  const admins = configuration.adminIdentities
-  const limits = sessionLimits(configuration)
-  const audit = new Audit({ database, clock, log, retention: configuration.auditRetention })
-  const noteRefusal = createRefusalNotes(audit, clock)
-  const keys = new ApiKeys(database, clock, audit.record, { adminKey: configuration.adminApiKey, log })
-  const users = new Users(clock, admins, database.revocations)
-  const sessions = new Sessions({ database, clock, log, limits, admins, record: audit.record })
-  const refreshTokens = new RefreshTokens({ database, clock, limits, admins, record: audit.record })
-  const devices = new Devices(database, sessions, refreshTokens)
-  const administration = new Administration({
-    database,
-    clock,
-    devices,
-    admins,
-    record: audit.record,
-    keepsAnAdmin: true,
-  })
-  const roleChanges = new RoleChanges({ users, devices, sessions, record: audit.record })
-  const signingKeys = new SigningKeys({
-    database,
-    keyring,
-    clock,
-    rotation: configuration.signingKeyRotation,
-    record: audit.record,
-  })
-  const secondFactor = new SecondFactor({
-    required: configuration.adminMfa === 'required',
-    amrValues: configuration.adminAmrValues,
-    acrValues: configuration.adminAcrValues,
-  })
-  const accessTokens = new AccessTokens({
-    keys: signingKeys,
-    refreshTokens,
-    reader: database.reader,
-    clock,
-    baseUrl,
-    apps,
-    secondFactor,
-    idle: limits.idle,
-  })
-  const sessionCookie = new HostCookie('postern_session', baseUrl)
-  const recentSignIn = new RecentSignIn({
-    sessions,
-    cookie: sessionCookie,
-    audit,
-    clock,
-    within: configuration.recentSignIn,
-    proof: configuration.recentSignInProof,
-  })
+/** Users, their credentials and their rights. @throws ConfigurationError when `events` names an unknown event. */
+export function createAccounts(parts: AccountsParts): Accounts {
+  const { database, keyring, clock, log } = parts
+  const errors = validateAccountEvents(parts.events)
+  if (errors.length > 0) throw new ConfigurationError(errors)
+  const services = createServices(parts)
+  const { sessions, refreshTokens, signingKeys, audit, noteRefusal } = services
   const sweeper = createSweeper('accounts', clock, log, [
     (now) => sessions.sweep(now),
     (now) => refreshTokens.sweep(now),
@@ -150,53 +92,83 @@ export function createAccounts({
     (now) => audit.sweep(now),
   ])
   return {
-    authenticate: createAuthenticate({
-      keys,
-      accessTokens,
-      sessions,
-      cookie: sessionCookie,
-      secondFactor,
-      noteRefusal,
-    }),
+    ...services,
+    authenticate: createAuthenticate(services),
     noteForeignCall: createForeignCallNotes(noteRefusal),
     noteForbidden: createForbiddenNotes(noteRefusal),
-    noteRefusal,
+    async routes(app) {
+      const shared = { ...services, database, baseUrl: parts.baseUrl }
+      await accountsRoutes(app, shared)
+      await deviceRoutes(app, shared)
+      await userRoutes(app, services.administration)
+      await userSessionRoutes(app, shared)
+      jwksRoutes(app, signingKeys)
+      await identityRoutes(app, shared)
+      await auditRoutes(app, new AuditLog(database, new Cursors(keyring)), new AuditReader(database))
+    },
+    workers: [sweeper, ...createAuditForwarding(parts)],
+  }
+}
+
+function createServices({
+  configuration,
+  database,
+  keyring,
+  clock,
+  log,
+  baseUrl,
+  events,
+  emit,
+  apps,
+}: AccountsParts) {
+  const { adminIdentities: admins, auditRetention: retention } = configuration
+  const limits = sessionLimits(configuration)
+  const audit = new Audit({ database, clock, log, retention })
+  const { record } = audit
+  const keys = new ApiKeys(database, clock, record, { adminKey: configuration.adminApiKey, log })
+  const users = new Users(clock, admins, database.revocations)
+  const sessions = new Sessions({ database, clock, log, limits, admins, record })
+  const refreshTokens = new RefreshTokens({ database, clock, limits, admins, record })
+  const devices = new Devices(database, sessions, refreshTokens)
+  const rotation = configuration.signingKeyRotation
+  const signingKeys = new SigningKeys({ database, keyring, clock, rotation, record })
+  const secondFactor = new SecondFactor({
+    required: configuration.adminMfa === 'required',
+    amrValues: configuration.adminAmrValues,
+    acrValues: configuration.adminAcrValues,
+  })
+  const sessionCookie = new HostCookie('postern_session', baseUrl)
+  return {
     audit,
-    events,
+    noteRefusal: createRefusalNotes(audit, clock),
+    events: new AccountEvents(events, emit),
     keys,
     users,
     sessions,
     sessionCookie,
     refreshTokens,
-    accessTokens,
-    roleChanges,
-    recentSignIn,
-    async routes(app) {
-      await accountsRoutes(app, {
-        database,
-        users,
-        sessions,
-        refreshTokens,
-        cookie: sessionCookie,
-        audit,
-        baseUrl,
-      })
-      await deviceRoutes(app, { devices, cookie: sessionCookie, audit })
-      await userRoutes(app, administration)
-      await userSessionRoutes(app, { administration, devices, database, audit })
-      jwksRoutes(app, signingKeys)
-      await identityRoutes(app, {
-        database,
-        users,
-        devices,
-        roleChanges,
-        recentSignIn,
-        cookie: sessionCookie,
-        audit,
-        events,
-      })
-      await auditRoutes(app, new AuditLog(database, new Cursors(keyring)), new AuditReader(database))
-    },
-    workers: [sweeper, ...createAuditForwarding({ configuration, database, clock, log, metrics, baseUrl })],
+    devices,
+    administration: new Administration({ database, clock, devices, admins, record, keepsAnAdmin: true }),
+    roleChanges: new RoleChanges({ users, devices, sessions, record }),
+    signingKeys,
+    secondFactor,
+    accessTokens: new AccessTokens({
+      keys: signingKeys,
+      refreshTokens,
+      reader: database.reader,
+      clock,
+      baseUrl,
+      apps,
+      secondFactor,
+      idle: limits.idle,
+    }),
+    recentSignIn: new RecentSignIn({
+      sessions,
+      sessionCookie,
+      audit,
+      clock,
+      within: configuration.recentSignIn,
+      proof: configuration.recentSignInProof,
+    }),
   }
 }

@@ -7,75 +7,69 @@ import type { HostCookie } from './host-cookie.ts'
 import type { Session } from './session-lookup.ts'
 import type { Sessions } from './sessions.ts'
 
-/** Entries about one user in a minute: whoever has a cookie can ask as often as they like. */
-const most = 10
+/** Audit entries about one user in a minute at most: the owner of a cookie can repeat the call without bound. */
+const mostEntries = 10
 
-/** What counts as a proof of a recent sign-in; see `RECENT_SIGN_IN_PROOF`. */
+/** What proves a recent sign-in; see `RECENT_SIGN_IN_PROOF`. */
 export type RecentSignInProof = 'when-supported' | 'required'
 
+export interface RecentSignInParts {
+  sessions: Sessions
+  sessionCookie: HostCookie
+  audit: Audit
+  clock: Clock
+  /** Milliseconds since the authentication at most. */
+  within: number
+  /**
+   * `when-supported`: the time of the sign-in counts when the provider cannot tell when it authenticated the person.
+   * `required`: only an `auth_time` of the provider counts.
+   */
+  proof: RecentSignInProof
+}
+
 /**
- * Whether somebody proved who they are shortly before. A stolen cookie must not be enough to change the ways into an
- * account: neither to add one that stays, nor to take one away. What counts is when the provider authenticated them, not
- * when they last passed through it: a provider lets a person pass who has a session there.
+ * Requires a recent authentication before identities are linked or unlinked, so that a stolen cookie is not enough to
+ * add or remove ways into an account. The time of the authentication at the provider counts, not that of the sign-in
+ * here: a provider signs a person in without authenticating when they have a session there.
  */
 export class RecentSignIn {
-  readonly #sessions: Sessions
-  readonly #cookie: HostCookie
-  readonly #audit: Audit
-  readonly #clock: Clock
-  readonly #within: number
-  readonly #proof: RecentSignInProof
+  readonly #parts: RecentSignInParts
   readonly #limiter: RateLimiter
 
-  /**
-   * @param parts.within milliseconds since the authentication.
-   * @param parts.proof `when-supported`: where the provider cannot tell when it authenticated a person, the time of the
-   * sign-in counts. `required`: only what the provider proves counts.
-   */
-  constructor(parts: {
-    sessions: Sessions
-    cookie: HostCookie
-    audit: Audit
-    clock: Clock
-    within: number
-    proof: RecentSignInProof
-  }) {
-    this.#sessions = parts.sessions
-    this.#cookie = parts.cookie
-    this.#audit = parts.audit
-    this.#clock = parts.clock
-    this.#within = parts.within
-    this.#proof = parts.proof
+  constructor(parts: RecentSignInParts) {
+    this.#parts = parts
     this.#limiter = new RateLimiter(parts.clock)
   }
 
   /**
-   * The problem to answer with when the sign-in was too long ago or is not proven; it names where to sign in again.
-   * `undefined` when the sign-in is recent.
-   * @param action what the audit log calls it then.
+   * `undefined` when the sign-in is recent; otherwise the problem to answer with, which names where to sign in again.
+   * @param action the action of the audit entry about a refusal.
    */
   async check(
     request: FastifyRequest,
     action: 'identity.link_failed' | 'identity.unlink_failed',
     provider: string,
   ): Promise<Problem | undefined> {
-    const token = this.#cookie.read(request)
-    const session = token === undefined ? undefined : await this.#sessions.find(token)
+    const { sessions, sessionCookie, audit } = this.#parts
+    const token = sessionCookie.read(request)
+    const session = token === undefined ? undefined : await sessions.find(token)
     if (session && this.#isRecent(session)) return undefined
     const code = 'reauthentication-needed'
     const { userId } = request.principal ?? {}
-    if (userId !== undefined && this.#limiter.take(userId, most).allowed)
-      await this.#audit.note({ ...auditOrigin(request), action, userId, provider, code })
-    return new Problem(code, session && { detail: this.#adviceFor(session) })
+    if (userId !== undefined && this.#limiter.take(userId, mostEntries).allowed)
+      await audit.note({ ...auditOrigin(request), action, userId, provider, code })
+    return new Problem(code, session && { detail: this.#instructionFor(session) })
   }
 
-  #isRecent({ authenticatedAt, authenticationProof: proof }: Session): boolean {
-    const proven = proof === 'verified' || (proof === 'asserted' && this.#proof === 'when-supported')
-    return proven && authenticatedAt > this.#clock.now() - this.#within
+  #isRecent({ authenticatedAt, authenticationProof }: Session): boolean {
+    const { clock, within, proof } = this.#parts
+    const isProven =
+      authenticationProof === 'verified' || (authenticationProof === 'asserted' && proof === 'when-supported')
+    return isProven && authenticatedAt > clock.now() - within
   }
 
-  #adviceFor({ provider, authenticationProof }: Session): string {
-    if (authenticationProof === 'asserted' && this.#proof === 'required')
+  #instructionFor({ provider, authenticationProof }: Session): string {
+    if (authenticationProof === 'asserted' && this.#parts.proof === 'required')
       return `The provider ${provider} cannot prove when it authenticated you. Sign in with another one that can.`
     return `Sign in again at /auth/${provider}?reauthenticate=true (with return_to, a path to go to afterwards).`
   }

@@ -5,7 +5,7 @@ import { isForeignWrite } from '../http/access.ts'
 import type { App } from '../http/app.ts'
 import type { Principal } from '../http/principal.ts'
 import type { Database, Tx } from '../storage/database.ts'
-import { auditOrigin, type Audit, type AuditEntry } from './audit.ts'
+import { auditOrigin, type Audit } from './audit.ts'
 import type { HostCookie } from './host-cookie.ts'
 import type { RefreshTokens } from './refresh-tokens.ts'
 import type { Sessions } from './sessions.ts'
@@ -16,7 +16,7 @@ export interface AccountsRoutesParts {
   users: Users
   sessions: Sessions
   refreshTokens: RefreshTokens
-  cookie: HostCookie
+  sessionCookie: HostCookie
   audit: Audit
   /** Our own origin. */
   baseUrl: () => string
@@ -32,87 +32,85 @@ const User = Type.Object({
   role: Type.Enum(['user', 'admin']),
 })
 
-/** The calls about one's own account. */
-export async function accountsRoutes(app: App, parts: AccountsRoutesParts): Promise<void> {
-  const { database, users, sessions, refreshTokens, cookie, audit, baseUrl } = parts
-  /** Writes an entry about the caller's own account. */
-  const recorder = (request: FastifyRequest, entry: AuditEntry) => (tx: Tx) =>
-    audit.record(tx, { ...auditOrigin(request), userId: request.principal?.userId, ...entry })
+const CurrentSession = Type.Object({
+  user: User,
+  session: Type.Object({ id: Type.String(), kind: Type.Enum(['session', 'token']) }),
+  stepUp: Type.Optional(
+    Type.String({
+      description:
+        'Of an admin whose sign-in shows no second factor (`ADMIN_MFA`): where to sign in with one',
+    }),
+  ),
+})
 
+/** GET /auth/session and POST /auth/logout. */
+export async function accountsRoutes(app: App, parts: AccountsRoutesParts): Promise<void> {
   await app.register(async (scope: App) => {
     neverStored(scope)
     acceptForms(scope)
-
-    scope.get(
-      '/auth/session',
-      {
-        config: { access: 'user' },
-        schema: {
-          tags,
-          summary: 'Who am I',
-          response: {
-            200: Type.Object({
-              user: User,
-              session: Type.Object({ id: Type.String(), kind: Type.Enum(['session', 'token']) }),
-              stepUp: Type.Optional(
-                Type.String({
-                  description:
-                    'Of an admin whose sign-in shows no second factor (`ADMIN_MFA`): where to sign in with one',
-                }),
-              ),
-            }),
-          },
-        },
-      },
-      async ({ principal }) => {
-        const { kind, userId, sessionId, role, stepUp } = signedIn({ principal })
-        const user = await users.find(database.reader, userId)
-        if (!user || kind === 'key' || kind === 'portal' || sessionId === undefined)
-          throw new Problem('not-signed-in')
-        // The role is that of the credential: an app's may be less than its user's.
-        return {
-          user: { ...user, role },
-          session: { id: sessionId, kind },
-          ...(stepUp !== undefined && { stepUp }),
-        }
-      },
-    )
-
-    scope.post(
-      '/auth/logout',
-      {
-        config: { access: 'user', sends: { sometimes: ['Set-Cookie'] } },
-        schema: {
-          tags,
-          summary: 'Sign out; a form is sent to /login',
-          response: { 204: Type.Null(), 303: Type.Null() },
-        },
-        // A form of ours that is sent after the session has ended leads to where it would have led. One that another
-        // site sends comes without the cookie (Lax), so nobody seems to be signed in: nothing may end by it.
-        errorHandler: (error, request, reply) => {
-          const over = error instanceof Problem && error.code === 'not-signed-in'
-          if (!over || !wantsPage(request) || isForeignWrite(request, baseUrl())) throw error
-          void goodbye(request, reply)
-        },
-      },
-      async (request, reply) => {
-        const { kind, userId, sessionId = '' } = signedIn(request)
-        const record = recorder(request, { action: 'user.signed_out', target: `session:${sessionId}` })
-        if (kind === 'session') await sessions.revoke(userId, sessionId, record)
-        else await refreshTokens.revoke(userId, sessionId, record)
-        return goodbye(request, reply)
-      },
-    )
-
-    function goodbye(request: FastifyRequest, reply: FastifyReply): FastifyReply {
-      // A browser that did not send it has none, or keeps it back from whoever made the call.
-      if (cookie.read(request) !== undefined) cookie.clear(reply)
-      return wantsPage(request) ? reply.redirect('/login', 303) : reply.code(204).send()
-    }
+    sessionRoute(scope, parts)
+    logoutRoute(scope, parts)
   })
 }
 
-/** Answers of sign-in hold what is one person's: no cache, of a browser or on the way, may keep them. */
+function sessionRoute(scope: App, { users, database }: AccountsRoutesParts): void {
+  scope.get(
+    '/auth/session',
+    {
+      config: { access: 'user' },
+      schema: { tags, summary: 'Who am I', response: { 200: CurrentSession } },
+    },
+    async ({ principal }) => {
+      const { kind, userId, sessionId, role, stepUp } = signedIn({ principal })
+      const user = await users.find(database.reader, userId)
+      if (!user || kind === 'key' || kind === 'portal' || sessionId === undefined)
+        throw new Problem('not-signed-in')
+      // The role is the credential's: an app may have fewer rights than its user.
+      return {
+        user: { ...user, role },
+        session: { id: sessionId, kind },
+        ...(stepUp !== undefined && { stepUp }),
+      }
+    },
+  )
+}
+
+function logoutRoute(scope: App, parts: AccountsRoutesParts): void {
+  const { sessions, refreshTokens, sessionCookie, audit, baseUrl } = parts
+  const answer = (request: FastifyRequest, reply: FastifyReply): FastifyReply => {
+    // Without the cookie in the request there is none to clear, or another site made the request.
+    if (sessionCookie.read(request) !== undefined) sessionCookie.clear(reply)
+    return wantsPage(request) ? reply.redirect('/login', 303) : reply.code(204).send()
+  }
+  scope.post(
+    '/auth/logout',
+    {
+      config: { access: 'user', sends: { sometimes: ['Set-Cookie'] } },
+      schema: {
+        tags,
+        summary: 'Sign out; a form is sent to /login',
+        response: { 204: Type.Null(), 303: Type.Null() },
+      },
+      // A form of our own pages is redirected as usual when the session has already ended. A form of another site comes
+      // without the cookie (SameSite=Lax) and must not end a session.
+      errorHandler: (error, request, reply) => {
+        const notSignedIn = error instanceof Problem && error.code === 'not-signed-in'
+        if (!notSignedIn || !wantsPage(request) || isForeignWrite(request, baseUrl())) throw error
+        void answer(request, reply)
+      },
+    },
+    async (request, reply) => {
+      const { kind, userId, sessionId = '' } = signedIn(request)
+      const entry = { action: 'user.signed_out', target: `session:${sessionId}`, userId } as const
+      const record = (tx: Tx) => audit.record(tx, { ...auditOrigin(request), ...entry })
+      if (kind === 'session') await sessions.revoke(userId, sessionId, record)
+      else await refreshTokens.revoke(userId, sessionId, record)
+      return answer(request, reply)
+    },
+  )
+}
+
+/** Sends `Cache-Control: no-store` with every answer of the scope: the answers are personal. */
 export function neverStored(scope: App): void {
   scope.addHook('onRoute', (route) => {
     const { always = [], ...others } = route.config?.sends ?? {}
@@ -123,7 +121,7 @@ export function neverStored(scope: App): void {
   })
 }
 
-/** Forms, with every field as a string. A field that comes twice could be read in two ways, so it is refused. */
+/** Parses forms into strings. A repeated field is ambiguous, so the form is refused. */
 export function acceptForms(scope: App, bodyLimit?: number): void {
   scope.bodies.parse(
     scope,
@@ -141,7 +139,7 @@ export function acceptForms(scope: App, bodyLimit?: number): void {
   )
 }
 
-/** The caller, who must be a user. @throws Problem `not-signed-in` */
+/** The principal of a user. @throws Problem `not-signed-in` */
 export function signedIn({ principal }: Pick<FastifyRequest, 'principal'>): Principal & { userId: string } {
   if (!principal?.userId) throw new Problem('not-signed-in')
   return { ...principal, userId: principal.userId }

@@ -5,7 +5,7 @@ import type { Role } from '../storage/tables.ts'
 import { roleExpression, type IdentityKey } from './roles.ts'
 
 /** What a provider vouches for. Only the key decides whose account it is; the rest is for display and contact. */
-export interface ProvidedIdentity extends IdentityKey {
+export interface ProviderIdentity extends IdentityKey {
   /**
    * Who vouches: `iss` of the id_token, or for plain OAuth 2.0 the provider's issuer or origins. An identity stays bound
    * to the issuer of its first sign-in; null for one that was recorded before that was kept.
@@ -78,7 +78,7 @@ export class Users {
    * one user: the unique key lets one insert through, and the other call takes what it finds.
    * @throws IssuerMismatch
    */
-  async findOrCreate(tx: Tx, identity: ProvidedIdentity): Promise<FoundUser> {
+  async findOrCreate(tx: Tx, identity: ProviderIdentity): Promise<FoundUser> {
     const known = await this.#noteUse(tx, identity)
     if (known) return known
     const now = this.#clock.now()
@@ -108,7 +108,7 @@ export class Users {
    * Links an identity to a user. `taken` when it belongs to another one; nothing is moved then.
    * @throws IssuerMismatch
    */
-  async link(tx: Tx, userId: string, identity: ProvidedIdentity): Promise<'linked' | 'known' | 'taken'> {
+  async link(tx: Tx, userId: string, identity: ProviderIdentity): Promise<'linked' | 'known' | 'taken'> {
     // The same lock as in `unlink`: what counts a user's identities sees them one after the other.
     await this.lock(tx, userId)
     if (await this.#insertIdentity(tx, userId, identity)) {
@@ -161,7 +161,7 @@ export class Users {
   async identities(
     db: Queryable,
     userId: string,
-  ): Promise<(ProvidedIdentity & { createdAt: number; lastUsedAt: number })[]> {
+  ): Promise<(ProviderIdentity & { createdAt: number; lastUsedAt: number })[]> {
     const rows = await db
       .selectFrom('identities')
       .selectAll()
@@ -196,7 +196,7 @@ export class Users {
    * Notes what the provider says now on the identity; the user's own record stays as it is. An identity without an issuer
    * is bound to this one. @throws IssuerMismatch when it is bound to another one.
    */
-  async #noteUse(tx: Tx, identity: ProvidedIdentity): Promise<FoundUser | undefined> {
+  async #noteUse(tx: Tx, identity: ProviderIdentity): Promise<FoundUser | undefined> {
     const row = await tx
       .updateTable('identities')
       .set({
@@ -230,7 +230,7 @@ export class Users {
     return undefined
   }
 
-  async #insertIdentity(tx: Tx, userId: string, identity: ProvidedIdentity): Promise<boolean> {
+  async #insertIdentity(tx: Tx, userId: string, identity: ProviderIdentity): Promise<boolean> {
     const now = this.#clock.now()
     const inserted = await tx
       .insertInto('identities')

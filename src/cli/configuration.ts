@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { faultsOfAccountEvents } from '../accounts/account-events.ts'
+import { validateAccountEvents } from '../accounts/account-events.ts'
 import {
   ConfigurationError,
   inspectEnvironment,
@@ -17,7 +17,7 @@ import type { PosternConfig } from '../define-config.ts'
 import { readLists } from '../listing/declaration.ts'
 import type { ResolvedProvider } from '../login/providers/resolved-provider.ts'
 import { resolveProviders } from '../login/resolve-providers.ts'
-import { keptProviders } from '../login/token-keeping.ts'
+import { providersWithStoredTokens } from '../login/token-storage.ts'
 import { readHandlers } from '../receiving/declared-handlers.ts'
 import { readSources, weakSources } from '../receiving/sources.ts'
 
@@ -62,7 +62,7 @@ export async function inspectConfiguration(env = process.env): Promise<Inspected
   const login = config?.login ?? {}
   const builtIn = configuration.demo ? 'demo' : undefined
   const { providers, faults: faultsOfLogin } = resolveProviders(login, configuration.providers, builtIn)
-  faults.push(...faultsOfLogin.map((fault) => fault + note), ...faultsOfAccountEvents(login.events ?? false))
+  faults.push(...faultsOfLogin.map((fault) => fault + note), ...validateAccountEvents(login.events ?? false))
   faults.push(...faultsOfRooms(config, configuration))
   return { configuration, config, providers, faults }
 }
@@ -85,7 +85,7 @@ function faultsOfRooms(
     production = false,
   }: Inspection['configuration'],
 ): string[] {
-  const kept = keptProviders(login)
+  const kept = providersWithStoredTokens(login)
   const tokens = { keeps: (name: string) => kept.has(name), accessToken: async () => undefined }
   const checks = [
     () => readSources(receiving.sources, { webhookSecrets, production }),

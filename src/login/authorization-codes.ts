@@ -1,19 +1,20 @@
 import { createHash } from 'node:crypto'
 import type { AuditOrigin } from '../accounts/audit.ts'
-import type { Family, Refused, RefreshTokens } from '../accounts/refresh-tokens.ts'
+import type { Family, InvalidGrant, RefreshTokens } from '../accounts/refresh-tokens.ts'
 import type { Authentication } from '../accounts/authentication.ts'
-import { keptUserAgent } from '../accounts/sessions.ts'
+import { storableUserAgent } from '../accounts/sessions.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { equalBytes, hashToken, newToken } from '../crypto/tokens.ts'
 import type { Database, Tx } from '../storage/database.ts'
+import type { AuthorizationCodesTable } from '../storage/tables.ts'
 import type { AppRequest } from './clients.ts'
 
-/** Milliseconds that an app has for the exchange. */
+/** Milliseconds from the issue of a code to its exchange at most. */
 const lifetime = 60_000
-/** Milliseconds after which a code is forgotten; until then its second use is recognised. */
-const remembered = 24 * 3_600_000
+/** Milliseconds after which an expired code is deleted. Until then its second use is recognized. */
+const retention = 24 * 3_600_000
 
-/** Who signed in, and where. */
+/** The user of a code, and the browser of the sign-in. */
 export interface CodeOwner {
   userId: string
   provider: string
@@ -22,29 +23,30 @@ export interface CodeOwner {
   authentication: Authentication
 }
 
-export interface Exchange {
+export interface CodeExchange {
   code: string
   clientId: string
   redirectUri: string
   verifier: string
-  /** Who asks, for the audit log. */
+  /** The caller, for the audit log. */
   origin: AuditOrigin
 }
 
-/** The one-time codes that apps exchange for tokens (RFC 6749, section 4.1; RFC 7636). */
-export class AuthorizationCodes {
-  readonly #database: Database
-  readonly #clock: Clock
-  readonly #refreshTokens: RefreshTokens
+export interface AuthorizationCodesParts {
+  database: Database
+  clock: Clock
+  refreshTokens: RefreshTokens
+}
 
-  constructor(parts: { database: Database; clock: Clock; refreshTokens: RefreshTokens }) {
-    this.#database = parts.database
-    this.#clock = parts.clock
-    this.#refreshTokens = parts.refreshTokens
+/** One-time codes that apps exchange for tokens (RFC 6749, section 4.1; RFC 7636). */
+export class AuthorizationCodes {
+  readonly #parts: AuthorizationCodesParts
+
+  constructor(parts: AuthorizationCodesParts) {
+    this.#parts = parts
   }
 
   async issue(tx: Tx, app: Omit<AppRequest, 'state'>, user: CodeOwner): Promise<string> {
-    const now = this.#clock.now()
     const code = newToken()
     await tx
       .insertInto('authorization_codes')
@@ -56,11 +58,11 @@ export class AuthorizationCodes {
         user_id: user.userId,
         provider: user.provider,
         address: user.address,
-        user_agent: keptUserAgent(user.userAgent),
+        user_agent: storableUserAgent(user.userAgent),
         authenticated_at: user.authentication.at,
         acr: user.authentication.acr,
         amr: user.authentication.amr,
-        expires_at: now + lifetime,
+        expires_at: this.#parts.clock.now() + lifetime,
         used_at: null,
         family_id: null,
       })
@@ -69,20 +71,15 @@ export class AuthorizationCodes {
   }
 
   /**
-   * Exchanges a code. Whoever comes first spends it, rightly or not; a second use means
-   * that two have it, so what the first one got is revoked (RFC 6749, section 4.1.2).
+   * Exchanges a code for a refresh token of a new family. The first exchange uses the code, even when it fails. A second
+   * one shows that two callers have the code, so the family of the first one is revoked (RFC 6749, section 4.1.2).
    */
-  async exchange({
-    code,
-    clientId,
-    redirectUri,
-    verifier,
-    origin,
-  }: Exchange): Promise<{ family: Family; refreshToken: string } | Refused> {
-    const now = this.#clock.now()
-    const hash = hashToken(code)
-    const familyId = this.#refreshTokens.newFamilyId()
-    return this.#database.transaction(async (tx) => {
+  async exchange(request: CodeExchange): Promise<{ family: Family; refreshToken: string } | InvalidGrant> {
+    const { database, clock, refreshTokens } = this.#parts
+    const now = clock.now()
+    const hash = hashToken(request.code)
+    const familyId = refreshTokens.newFamilyId()
+    return database.transaction(async (tx) => {
       const row = await tx
         .updateTable('authorization_codes')
         .set({ used_at: now, family_id: familyId })
@@ -90,60 +87,56 @@ export class AuthorizationCodes {
         .where('used_at', 'is', null)
         .returningAll()
         .executeTakeFirst()
-      if (!row) {
-        return { refused: true, userId: await this.#endWhatItGave(tx, hash, origin) }
-      }
-      const rightVerifier = equalBytes(Buffer.from(challengeOf(verifier)), Buffer.from(row.challenge))
-      const right =
-        row.expires_at > now &&
-        row.client_id === clientId &&
-        row.redirect_uri === redirectUri &&
-        rightVerifier
-      if (!right || (await this.#isBlocked(tx, row.user_id))) return { refused: true, userId: row.user_id }
-      const { user_id: userId, provider, address, user_agent: userAgent, acr, amr } = row
+      if (!row) return { invalidGrant: true, userId: await this.#revokeFamilyOf(tx, hash, request.origin) }
+      const { user_id: userId, client_id: clientId, provider, address, user_agent: userAgent, acr, amr } = row
+      if (!isValid(row, request, now) || (await isBlocked(tx, userId))) return { invalidGrant: true, userId }
       const authentication = { at: row.authenticated_at, acr, amr }
-      const refreshToken = await this.#refreshTokens.begin(tx, {
-        familyId,
-        userId,
-        clientId,
-        provider,
-        address,
-        userAgent,
-        authentication,
-      })
+      const family = { familyId, userId, clientId, provider, address, userAgent, authentication }
+      const refreshToken = await refreshTokens.createFamily(tx, family)
       return { family: { familyId, userId, clientId, authenticatedAt: authentication.at }, refreshToken }
     })
   }
 
   async sweep(now: number): Promise<void> {
-    await this.#database.transaction(
+    await this.#parts.database.transaction(
       (tx) =>
         tx
           .deleteFrom('authorization_codes')
-          .where('expires_at', '<=', now - remembered)
+          .where('expires_at', '<=', now - retention)
           .execute(),
       { lane: 'work' },
     )
   }
 
-  /** Gives whose code it was, when there was one. */
-  async #endWhatItGave(tx: Tx, hash: Uint8Array, origin: AuditOrigin): Promise<string | undefined> {
+  /** Revokes the family of a used code. Gives the user; `undefined` when the code is unknown. */
+  async #revokeFamilyOf(tx: Tx, hash: Uint8Array, origin: AuditOrigin): Promise<string | undefined> {
     const used = await tx
       .selectFrom('authorization_codes')
       .select(['family_id', 'user_id', 'client_id'])
       .where('code_hash', '=', hash)
       .executeTakeFirst()
-    if (used?.family_id) await this.#refreshTokens.endReused(tx, { ...used, id: used.family_id }, origin)
+    if (used?.family_id)
+      await this.#parts.refreshTokens.revokeReused(tx, { ...used, id: used.family_id }, origin)
     return used?.user_id
-  }
-
-  async #isBlocked(tx: Tx, userId: string): Promise<boolean> {
-    const user = await tx.selectFrom('users').select('blocked_at').where('id', '=', userId).executeTakeFirst()
-    return !user || user.blocked_at !== null
   }
 }
 
+function isValid(
+  row: AuthorizationCodesTable,
+  { clientId, redirectUri, verifier }: CodeExchange,
+  now: number,
+): boolean {
+  const verifierMatches = equalBytes(Buffer.from(codeChallenge(verifier)), Buffer.from(row.challenge))
+  const sameRequest = row.client_id === clientId && row.redirect_uri === redirectUri
+  return row.expires_at > now && sameRequest && verifierMatches
+}
+
+async function isBlocked(tx: Tx, userId: string): Promise<boolean> {
+  const user = await tx.selectFrom('users').select('blocked_at').where('id', '=', userId).executeTakeFirst()
+  return !user || user.blocked_at !== null
+}
+
 /** RFC 7636, section 4.6. */
-export function challengeOf(verifier: string): string {
+export function codeChallenge(verifier: string): string {
   return createHash('sha256').update(verifier).digest('base64url')
 }

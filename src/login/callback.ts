@@ -1,15 +1,16 @@
 import type { FlowsTable } from '../storage/tables.ts'
-import { StorageUnavailable } from '../storage/unavailable.ts'
 import { SignInFailure, type FailureCode } from './failures.ts'
-import type { Flows } from './flows.ts'
+import type { ConsumedFlow, Flows } from './flows.ts'
 import type { ProviderClient } from './provider-client.ts'
-import { appTarget, type Browser, type SignedIn, type SignIn } from './sign-in.ts'
+import { ErrorResponse, providerErrorCode } from './provider-errors.ts'
+import { appRedirect, type Browser, type SignedIn, type SignIn } from './sign-in.ts'
+import type { VerifiedIdentity } from './verified-identity.ts'
 
 export interface Callback {
   client: ProviderClient
   /** The request's query string, without the question mark. */
   query: string
-  /** The flow cookie. */
+  /** The value of the flow cookie. */
   browserToken: string | undefined
   browser: Browser
 }
@@ -19,74 +20,152 @@ export type CallbackOutcome =
   | {
       ok: false
       failure: SignInFailure
-      /** What it was for, as far as that is known. */
+      /** The consumed flow; `undefined` when a check failed before the state was consumed. */
       flow: FlowsTable | undefined
-      /** Where an app waits for the answer. */
-      target: string | undefined
+      /** The app's redirect URI with the error; `undefined` for a browser's sign-in. */
+      redirect: string | undefined
     }
 
-/** What of the provider's answer counts; the name comes from our own form route (form-post.ts). */
-const read = ['state', 'code', 'iss', 'error', 'name'] as const
+/** The parameters that are read of the authorization response. Only form-post.ts sends `name`. */
+const parameterNames = ['state', 'code', 'iss', 'error', 'name'] as const
 
-/** Finishes a sign-in. Whatever goes wrong is an outcome too: the browser is led back to a page that says so. */
+interface AuthorizationResponse extends Partial<Record<(typeof parameterNames)[number], string>> {
+  /** Whether one of the parameters came more than once. */
+  repeated: boolean
+}
+
+/** A callback while it is checked. */
+interface Attempt {
+  readonly flows: Flows
+  readonly callback: Callback
+  readonly response: AuthorizationResponse
+  /** Set by `consumeState`. */
+  flow?: ConsumedFlow
+  /** Set by `exchangeCode`. */
+  verified?: VerifiedIdentity
+}
+
+/** Why a check failed; `undefined` when it passed. */
+type CheckResult = { reason: unknown } | undefined
+
+interface Check {
+  /** An error that it throws is a fault of the service: `unavailable`. */
+  check: (attempt: Attempt) => CheckResult | Promise<CheckResult>
+  /** The failure code, or how it follows from the reason. */
+  code: FailureCode | ((reason: unknown) => FailureCode)
+}
+
+/**
+ * The checks of a callback, in their order. The state is consumed before the response is read, so that each state gets
+ * one attempt. The code is sent to the token endpoint only after all other checks.
+ */
+const checks: readonly Check[] = [
+  { check: requireStateAndCookie, code: 'sign-in-expired' },
+  { check: consumeState, code: 'sign-in-expired' },
+  { check: refuseRepeatedParameters, code: 'provider-answer-invalid' },
+  { check: checkIssuer, code: providerErrorCode },
+  { check: refuseErrorResponse, code: providerErrorCode },
+  { check: requireCode, code: 'provider-answer-invalid' },
+  { check: exchangeCode, code: providerErrorCode },
+]
+
+/** Finishes a sign-in. It does not throw: every failure is an outcome that the browser or the app is told about. */
 export async function finishSignIn(
-  parts: { flows: Flows; signIn: SignIn; baseUrl: () => string },
+  { flows, signIn, baseUrl }: { flows: Flows; signIn: SignIn; baseUrl: () => string },
   callback: Callback,
 ): Promise<CallbackOutcome> {
-  let flow: FlowsTable | undefined
+  const attempt: Attempt = { flows, callback, response: parseResponse(callback.query) }
   try {
-    const { client, browserToken, browser } = callback
-    const answer = readAnswer(callback.query)
-    if (answer.state === undefined || browserToken === undefined) throw new SignInFailure('sign-in-expired')
-    const taken = await parts.flows.take(client.provider.name, browserToken, answer.state)
-    if (!taken) throw new SignInFailure('sign-in-expired')
-    flow = taken.row
-    if (answer.repeated)
-      throw new SignInFailure('provider-answer-invalid', new Error('a parameter came twice'))
-    await client
-      .checkIssuer({ issuer: answer.iss, refused: answer.error !== undefined })
-      .catch(providerFailure)
-    if (answer.error !== undefined) throw refusal(answer.error)
-    if (!answer.code) throw new SignInFailure('provider-answer-invalid', new Error('no code came'))
-    // The path is part of what was begun: the provider's name in it is the one of the row.
-    const url = new URL(flow.callback_url)
-    url.search = new URLSearchParams({ code: answer.code, state: answer.state }).toString()
-    const { nonce } = flow
-    const vouched = await client
-      .identity({
-        url,
-        state: answer.state,
-        verifier: taken.verifier,
-        nonce: nonce ?? undefined,
-        reauthenticationAskedAt: flow.reauthentication_asked_at ?? undefined,
-        givenName: answer.name,
-      })
-      .catch(providerFailure)
-    return { ok: true, signedIn: await parts.signIn.complete(flow, vouched, browser) }
+    for (const { check, code } of checks) {
+      const failed = await check(attempt)
+      if (failed)
+        throw new SignInFailure(typeof code === 'function' ? code(failed.reason) : code, failed.reason)
+    }
+    const signedIn = await signIn.complete(attempt.flow!.row, attempt.verified!, callback.browser)
+    return { ok: true, signedIn }
   } catch (error) {
     const failure = error instanceof SignInFailure ? error : new SignInFailure('unavailable', error)
-    const target =
-      flow &&
-      appTarget(flow, parts.baseUrl(), {
-        error: appErrors[failure.code] ?? 'server_error',
-        // For the app's own log. Words of the provider or of a hook are not the app's to show.
-        error_description: `The sign-in failed. Support id: ${callback.browser.origin.supportId ?? 'none'}`,
-      })
-    return { ok: false, failure, flow, target }
+    const flow = attempt.flow?.row
+    const redirect = flow && appRedirect(flow, baseUrl(), appError(failure, callback))
+    return { ok: false, failure, flow, redirect }
   }
 }
 
-/** Whether the fault is ours: the log then wants to know more. */
-export function isOwnFault(failure: SignInFailure): boolean {
-  return failure.code === 'hook-failed' || (failure.code === 'unavailable' && !isStorageFault(failure))
+function parseResponse(query: string): AuthorizationResponse {
+  const parameters = new URLSearchParams(query)
+  const response: AuthorizationResponse = { repeated: false }
+  for (const name of parameterNames) {
+    const [value, ...others] = parameters.getAll(name)
+    if (others.length > 0) response.repeated = true
+    // A repeated state is ambiguous: none of its values is consumed.
+    if (value !== undefined && (name !== 'state' || others.length === 0)) response[name] = value
+  }
+  return response
 }
 
-/** Whether the database did not answer. */
-export function isStorageFault({ cause }: SignInFailure): boolean {
-  return cause instanceof StorageUnavailable
+function requireStateAndCookie({ response, callback }: Attempt): CheckResult {
+  if (response.state === undefined) return failed('there is no state, or more than one')
+  return callback.browserToken === undefined ? failed('there is no flow cookie') : undefined
 }
 
-/** What an app is told (RFC 6749, section 4.1.2.1). */
+async function consumeState(attempt: Attempt): Promise<CheckResult> {
+  const { client, browserToken } = attempt.callback
+  const flow = await attempt.flows.consume(client.provider.name, browserToken!, attempt.response.state!)
+  if (!flow) return failed('the state is unknown, used, expired, or of another browser or provider')
+  attempt.flow = flow
+  return undefined
+}
+
+function refuseRepeatedParameters({ response }: Attempt): CheckResult {
+  return response.repeated ? failed('a parameter came more than once') : undefined
+}
+
+function checkIssuer({ callback, response }: Attempt): Promise<CheckResult> {
+  const origin = { issuer: response.iss, refused: response.error !== undefined }
+  return failureOf(() => callback.client.checkIssuer(origin))
+}
+
+function refuseErrorResponse({ response: { error } }: Attempt): CheckResult {
+  return error === undefined ? undefined : { reason: new ErrorResponse(error) }
+}
+
+function requireCode({ response }: Attempt): CheckResult {
+  return response.code ? undefined : failed('there is no code')
+}
+
+function exchangeCode(attempt: Attempt): Promise<CheckResult> {
+  const { callback, response } = attempt
+  const { row, verifier } = attempt.flow!
+  const state = response.state!
+  // The redirect URI must be the one of the authorization request, so it comes from the row and not from this request.
+  const url = new URL(row.callback_url)
+  url.search = new URLSearchParams({ code: response.code!, state }).toString()
+  return failureOf(async () => {
+    attempt.verified = await callback.client.identity({
+      url,
+      state,
+      verifier,
+      nonce: row.nonce ?? undefined,
+      reauthenticationAskedAt: row.reauthentication_asked_at ?? undefined,
+      givenName: response.name,
+    })
+  })
+}
+
+function failed(reason: string): CheckResult {
+  return { reason: new Error(reason) }
+}
+
+async function failureOf(call: () => Promise<void>): Promise<CheckResult> {
+  try {
+    await call()
+    return undefined
+  } catch (reason) {
+    return { reason }
+  }
+}
+
+/** The error codes for apps (RFC 6749, section 4.1.2.1); `server_error` for all others. */
 const appErrors: Partial<Record<FailureCode, string>> = {
   'access-denied': 'access_denied',
   'account-blocked': 'access_denied',
@@ -97,56 +176,11 @@ const appErrors: Partial<Record<FailureCode, string>> = {
   unavailable: 'temporarily_unavailable',
 }
 
-interface Answer extends Partial<Record<(typeof read)[number], string>> {
-  /** A parameter that came twice can be read in two ways: then none of it is used. */
-  repeated: boolean
-}
-
-function readAnswer(query: string): Answer {
-  const parameters = new URLSearchParams(query)
-  const answer: Answer = { repeated: false }
-  for (const name of read) {
-    const [value, ...others] = parameters.getAll(name)
-    if (others.length > 0) answer.repeated = true
-    if (value !== undefined) answer[name] = value
+/** The error for the app. Messages of the provider and of hooks are for the person, so the app gets only the support id. */
+function appError({ code }: SignInFailure, { browser }: Callback) {
+  const supportId = browser.origin.supportId ?? 'none'
+  return {
+    error: appErrors[code] ?? 'server_error',
+    error_description: `The sign-in failed. Support id: ${supportId}`,
   }
-  // Which of two states was meant cannot be told, so none is spent.
-  if (parameters.getAll('state').length > 1) delete answer.state
-  return answer
-}
-
-function refusal(error: string): SignInFailure {
-  const cause = new Error(`the provider answered ${JSON.stringify(error.slice(0, 100))}`)
-  // Apple and LinkedIn have words of their own for it.
-  if (/^(access_denied|user_cancelled_\w{1,30})$/.test(error))
-    return new SignInFailure('access-denied', cause)
-  if (error === 'temporarily_unavailable' || error === 'server_error')
-    return new SignInFailure('provider-unavailable', cause)
-  return new SignInFailure('provider-refused', cause)
-}
-
-function providerFailure(error: unknown): never {
-  throw new SignInFailure(codeOf(error), error)
-}
-
-/** The kind of an error of the exchange, by what openid-client and fetch throw. */
-export function codeOf(error: unknown): FailureCode {
-  const { name, code, message, status, cause } = error as {
-    name?: string
-    code?: string
-    message?: string
-    status?: number
-    cause?: unknown
-  }
-  if (name === 'AccountNotAdmitted') return 'account-not-admitted'
-  if (name === 'ReauthenticationUnproven') return 'reauthentication-unproven'
-  const answered = status ?? (cause instanceof Response ? cause.status : 0)
-  if (answered >= 500 || answered === 429) return 'provider-unavailable'
-  if (name === 'ResponseBodyError' || name === 'ProfileRefused' || name === 'WWWAuthenticateChallengeError')
-    return 'provider-refused'
-  if (name === 'TimeoutError' || code === 'OAUTH_TIMEOUT' || code === 'OAUTH_ABORT')
-    return 'provider-unavailable'
-  if (error instanceof TypeError && /^(request failed|fetch failed|The address)/.test(message ?? ''))
-    return 'provider-unavailable'
-  return 'provider-answer-invalid'
 }

@@ -2,11 +2,11 @@ import type { App } from '../http/app.ts'
 import { isLoopbackHost } from '../network/loopback.ts'
 
 /**
- * For demo mode: cookies belong to one name of this machine, and the provider leads back to the one in BASE_URL. Who
- * came by another one (localhost for 127.0.0.1) is led there before a sign-in begins. Only between names of loopback, so
- * that no Host header leads anywhere else.
+ * For demo mode: redirects a GET request to the host of BASE_URL, when it came by another name of this machine (localhost
+ * for 127.0.0.1). Cookies belong to one host name, and the provider redirects to the one of BASE_URL. Only loopback names
+ * are redirected, so a forged Host header has no effect.
  */
-export function insistOnBaseUrl(scope: App, baseUrl: () => string): void {
+export function redirectToBaseUrl(scope: App, baseUrl: () => string): void {
   scope.addHook('onRequest', (request, reply, done) => {
     const base = new URL(baseUrl())
     const { host } = request.headers

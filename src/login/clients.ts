@@ -1,7 +1,7 @@
 import { Problem } from '../errors.ts'
 import type { ClientConfig } from './config.ts'
 
-/** What an app sends to begin a sign-in, once it is checked. */
+/** An app's authorization request, validated. */
 export interface AppRequest {
   clientId: string
   redirectUri: string
@@ -11,7 +11,7 @@ export interface AppRequest {
 
 const longestState = 1024
 
-/** The apps that may exchange codes by PKCE, from the configuration module. */
+/** The registered apps (`login.clients` of the configuration module). */
 export class Clients {
   readonly #clients: ReadonlyMap<string, ClientConfig>
   readonly #origins: ReadonlySet<string>
@@ -34,17 +34,16 @@ export class Clients {
   }
 
   /**
-   * Reads an app's request from the parameters of GET /auth/{provider}; `undefined` when no app made it. A fault is
-   * told to whoever asked and never sent to the redirect URI, which is not to be trusted before it was compared.
-   * @throws Problem `invalid-parameter`
+   * Parses an app's authorization request from the query of GET /auth/{provider}; `undefined` when no app made it.
+   * @throws Problem `invalid-parameter`. Errors are never sent to the redirect URI, which may not be registered.
    */
-  read(query: Readonly<Record<string, string | undefined>>): AppRequest | undefined {
+  parseRequest(query: Readonly<Record<string, string | undefined>>): AppRequest | undefined {
     const { client_id: clientId, redirect_uri: redirectUri, code_challenge: challenge, state } = query
     if (clientId === undefined && challenge === undefined && query['code_challenge_method'] === undefined)
       return undefined
     const client = this.#clients.get(clientId ?? '')
     if (!client) throw wrong('client_id', 'No app of this id is registered.')
-    // Compared as whole texts: RFC 9700, section 2.1.
+    // RFC 9700, section 2.1: exact string comparison.
     if (redirectUri === undefined || !client.redirectUris.includes(redirectUri)) {
       throw wrong('redirect_uri', 'It is not registered for this app, or not exactly so.')
     }
@@ -70,8 +69,8 @@ export class Clients {
   }
 }
 
-/** What is wrong with the registration of apps, as sentences for the operator. */
-export function faultsOfClients(clients: readonly ClientConfig[]): string[] {
+/** The errors in `login.clients`, as messages for the operator. */
+export function validateClients(clients: readonly ClientConfig[]): string[] {
   const faults: string[] = []
   const seen = new Set<string>()
   for (const { id, redirectUris, admin, managesSessions, audience } of clients) {

@@ -39,7 +39,7 @@ export interface ProviderConfig {
   settings?: Readonly<Record<string, string | undefined>> | undefined
 }
 
-export interface TokenKeeping {
+export interface TokenStorageConfig {
   /**
    * Keeps the provider's tokens, sealed, for handlers that declare the need of them. `scope`: further scopes, separated
    * by spaces, for what they are needed for.
@@ -51,7 +51,7 @@ export interface TokenKeeping {
 export interface LoginConfig<DB = HookTables> {
   clients?: readonly ClientConfig[]
   /** By the provider's name, as in /auth/{name}. */
-  providers?: Readonly<Record<string, ProviderConfig & TokenKeeping>>
+  providers?: Readonly<Record<string, ProviderConfig & TokenStorageConfig>>
   /**
    * Which events about accounts subscribers get: `true` for user.created, user.signed_in, identity.linked and
    * identity.unlinked, or a list of them. Default none.

@@ -1,4 +1,4 @@
-/** Why a sign-in failed: the codes of /login?error=…, and what the page says about them. */
+/** The failure codes of /login?error=… and the messages that the page shows for them. */
 export const failures = {
   'sign-in-expired':
     'This sign-in was begun in another browser, took longer than ten minutes, or was finished already. Please try again.',
@@ -29,17 +29,16 @@ export const failures = {
 
 export type FailureCode = keyof typeof failures
 
-/** What is known about a failure when it happens. */
 export interface FailureDetails {
-  /** Whose account it is about. */
+  /** The user of the identity. */
   userId?: string
-  /** The identity that the provider vouched for. */
+  /** The provider's id of the verified identity. */
   providerId?: string
-  /** What a hook wants the person to read. */
+  /** A hook's message for the person. */
   message?: string
 }
 
-/** A sign-in that cannot go on. The cause is for the log: nothing of it is shown. */
+/** Ends a sign-in with a code. The cause is logged and never shown. */
 export class SignInFailure extends Error {
   readonly code: FailureCode
   readonly details: FailureDetails
@@ -51,15 +50,15 @@ export class SignInFailure extends Error {
     this.details = details
   }
 
-  /** The same failure, with more known about it. */
-  about(details: FailureDetails): SignInFailure {
+  /** The same failure with more details; existing ones stay. */
+  withDetails(details: FailureDetails): SignInFailure {
     return new SignInFailure(this.code, this.cause, { ...details, ...this.details })
   }
 }
 
 /**
- * What of an error may be logged. Errors of the protocol carry the answers that they are about, tokens included, so
- * only names, codes and messages are taken, of the whole chain of causes.
+ * The loggable parts of an error and its causes: names, codes and messages. Protocol errors also hold the provider's
+ * response, which may contain tokens; that is left out.
  */
 export function describeCause(
   error: unknown,

@@ -4,17 +4,17 @@ import { sealedColumns } from '../crypto/sealed-columns.ts'
 import { hashToken, newToken } from '../crypto/tokens.ts'
 import type { Database } from '../storage/database.ts'
 import type { FlowsTable } from '../storage/tables.ts'
-import { challengeOf } from './authorization-codes.ts'
+import { codeChallenge } from './authorization-codes.ts'
 import type { AppRequest } from './clients.ts'
 import type { AuthenticationDemands, ProviderClient } from './provider-client.ts'
-import { insertFlow, sweepFlows, takeFlow } from './store.ts'
+import { consumeFlow, deleteExpiredFlows, insertFlow } from './state-store.ts'
 
 const contextOf = sealedColumns.flowVerifier.context
 
-/** Milliseconds that a person has between the start and the callback. */
+/** Milliseconds from the start to the callback at most. */
 const lifetime = 10 * 60_000
 
-/** What a sign-in is begun for. */
+/** What a flow is started for. */
 export type Intent =
   | {
       purpose: 'login'
@@ -24,57 +24,62 @@ export type Intent =
     }
   | { purpose: 'link'; returnTo: string; userId: string; sessionId: string }
 
-/** A sign-in that was begun and has come back. */
-export interface TakenFlow {
+/** A flow whose state was used. */
+export interface ConsumedFlow {
   row: FlowsTable
+  /** The PKCE verifier; `undefined` for a provider without PKCE. */
   verifier: string | undefined
 }
 
+export interface FlowsParts {
+  database: Database
+  keyring: Keyring
+  clock: Clock
+  baseUrl: () => string
+}
+
 /**
- * Sign-ins under way: a row each, under the hash of its `state`. The row is bound to the provider and to a cookie of the
- * browser that stays the same, so that several tabs can sign in side by side and nobody can finish what another browser
- * began.
+ * Sign-ins in progress: one row each, under the hash of its `state`. A row is bound to the provider and to the browser's
+ * flow cookie. All tabs share that cookie, so they can sign in side by side, and no other browser can finish the flow.
  */
 export class Flows {
-  readonly #database: Database
-  readonly #keyring: Keyring
-  readonly #clock: Clock
-  readonly #baseUrl: () => string
+  readonly #parts: FlowsParts
 
-  constructor(parts: { database: Database; keyring: Keyring; clock: Clock; baseUrl: () => string }) {
-    this.#database = parts.database
-    this.#keyring = parts.keyring
-    this.#clock = parts.clock
-    this.#baseUrl = parts.baseUrl
+  constructor(parts: FlowsParts) {
+    this.#parts = parts
   }
 
-  /** Begins a sign-in and gives the address at the provider. @throws when the provider cannot be discovered. */
-  async begin(client: ProviderClient, browser: string, intent: Intent): Promise<URL> {
+  /**
+   * Starts a flow and gives the address at the provider.
+   * @param browser the value of the flow cookie.
+   * @throws when the provider cannot be discovered.
+   */
+  async start(client: ProviderClient, browser: string, intent: Intent): Promise<URL> {
+    const { database, keyring, clock, baseUrl } = this.#parts
     const { name, kind, pkce, nonce: sendsNonce } = client.provider
-    const now = this.#clock.now()
+    const now = clock.now()
     const state = newToken()
     const stateHash = hashToken(state)
     const verifier = pkce ? newToken() : undefined
     const nonce = kind === 'openid' && sendsNonce ? newToken() : undefined
-    // Never from the request's Host: whoever sends that could choose where the provider sends the code.
-    const redirectUri = `${this.#baseUrl()}/auth/${name}/callback`
-    const challenge = verifier === undefined ? undefined : challengeOf(verifier)
-    const demands = intent.purpose === 'login' ? intent.demands : undefined
+    // Never from the request's Host header: its sender could choose where the provider sends the code.
+    const redirectUri = `${baseUrl()}/auth/${name}/callback`
+    const challenge = verifier === undefined ? undefined : codeChallenge(verifier)
+    const login = intent.purpose === 'login' ? intent : undefined
+    const linking = intent.purpose === 'link' ? intent : undefined
+    const { app, demands } = login ?? {}
     const url = await client.authorizationUrl({ redirectUri, state, challenge, nonce, demands })
-    const app = intent.purpose === 'login' ? intent.app : undefined
-    const linker = intent.purpose === 'link' ? intent : undefined
-    await insertFlow(this.#database, {
+    await insertFlow(database, {
       state_hash: stateHash,
       browser_hash: hashToken(browser),
       provider: name,
       callback_url: redirectUri,
       purpose: intent.purpose,
-      user_id: linker?.userId ?? null,
-      session_id: linker?.sessionId ?? null,
+      user_id: linking?.userId ?? null,
+      session_id: linking?.sessionId ?? null,
       return_to: intent.returnTo,
       nonce: nonce ?? null,
-      verifier:
-        verifier === undefined ? null : this.#keyring.seal(verifier, contextOf({ state_hash: stateHash })),
+      verifier: verifier === undefined ? null : keyring.seal(verifier, contextOf({ state_hash: stateHash })),
       client_id: app?.clientId ?? null,
       client_redirect_uri: app?.redirectUri ?? null,
       client_state: app?.state ?? null,
@@ -86,23 +91,20 @@ export class Flows {
     return url
   }
 
-  /** Spends a state. `undefined` when it was not begun here, by this browser, for this provider, or not any more. */
-  async take(provider: string, browser: string, state: string): Promise<TakenFlow | undefined> {
-    const stateHash = hashToken(state)
-    const row = await takeFlow(
-      this.#database,
-      { stateHash, browserHash: hashToken(browser), provider },
-      this.#clock.now(),
-    )
+  /** Uses a state. `undefined` when it is unknown, used or expired, or was started by another browser or for another provider. */
+  async consume(provider: string, browser: string, state: string): Promise<ConsumedFlow | undefined> {
+    const { database, clock } = this.#parts
+    const key = { stateHash: hashToken(state), browserHash: hashToken(browser), provider }
+    const row = await consumeFlow(database, key, clock.now())
     if (!row) return undefined
-    const verifier = row.verifier === null ? undefined : this.#open(row, row.verifier)
+    const verifier = row.verifier === null ? undefined : this.#openVerifier(row, row.verifier)
     return verifier === null ? undefined : { row, verifier }
   }
 
-  /** Null when the master key that sealed it was taken away while the sign-in was under way: it has to begin again. */
-  #open(row: FlowsTable, verifier: Uint8Array): string | null {
+  /** Null when its master key was removed after the start: the person has to start again. */
+  #openVerifier(row: FlowsTable, verifier: Uint8Array): string | null {
     try {
-      return this.#keyring.open(verifier, contextOf(row)).toString()
+      return this.#parts.keyring.open(verifier, contextOf(row)).toString()
     } catch (error) {
       if (error instanceof UnknownMasterKey) return null
       throw error
@@ -110,6 +112,6 @@ export class Flows {
   }
 
   sweep(now: number): Promise<void> {
-    return sweepFlows(this.#database, now)
+    return deleteExpiredFlows(this.#parts.database, now)
   }
 }

@@ -3,6 +3,7 @@ import { acceptForms, neverStored } from '../accounts/routes.ts'
 import { Problem } from '../errors.ts'
 import type { App } from '../http/app.ts'
 import { isObject } from './profile.ts'
+import { findProvider, perAddress, ProviderParams } from './start-route.ts'
 import type { ProviderClient } from './provider-client.ts'
 
 const bodyLimit = 16 * 1024
@@ -13,10 +14,9 @@ const longestName = 200
 const Field = (description: string) => Type.Optional(Type.String({ maxLength: longest, description }))
 
 /**
- * POST /auth/{provider}/callback, for providers that answer by a form from their own page (Apple; OAuth 2.0 Form Post
- * Response Mode). Such a POST comes from another site, so the browser keeps back the cookie that the sign-in is bound
- * to. Nothing is decided here, therefore: what has the shape of an answer is led on to the same address as a GET, which
- * brings the cookie along. Of all other fields, only the name is taken.
+ * POST /auth/{provider}/callback, for providers that answer with a form (Apple; OAuth 2.0 Form Post Response Mode). The
+ * POST comes from another site, so the browser does not send the flow cookie (SameSite=Lax). This route checks only the
+ * form of the parameters and redirects to the same path as a GET, which carries the cookie.
  */
 export async function formPostRoute(app: App, providers: ReadonlyMap<string, ProviderClient>): Promise<void> {
   await app.register(async (scope: App) => {
@@ -25,11 +25,11 @@ export async function formPostRoute(app: App, providers: ReadonlyMap<string, Pro
     scope.post(
       '/auth/:provider/callback',
       {
-        config: { access: 'public', rateLimit: { max: 300, together: true } },
+        config: { access: 'public', rateLimit: perAddress },
         schema: {
           tags: ['sign-in'],
           summary: 'The answer of a provider that sends a form: led on to the same address as a GET',
-          params: Type.Object({ provider: Type.String() }),
+          params: ProviderParams,
           body: Type.Object({
             state: Type.String({ pattern: '^[A-Za-z0-9_-]{43}$', description: 'As it was sent' }),
             code: Field('To exchange'),
@@ -41,8 +41,7 @@ export async function formPostRoute(app: App, providers: ReadonlyMap<string, Pro
         },
       },
       async ({ params: { provider }, body }, reply) => {
-        const client = providers.get(provider)
-        if (!client) throw new Problem('unknown-provider')
+        const client = findProvider(providers, provider)
         if (client.provider.quirks.formPost !== true)
           throw new Problem('not-found', { detail: 'This provider answers by a redirect.' })
         const { state, code, error, iss, user } = body
@@ -63,7 +62,7 @@ function nameIn(user: string | undefined): string | undefined {
   try {
     document = JSON.parse(user)
   } catch {
-    // The name is a courtesy: without one the sign-in goes on.
+    // The name is optional: the sign-in continues without it.
     return undefined
   }
   const name = isObject(document) && isObject(document['name']) ? document['name'] : {}

@@ -1,37 +1,37 @@
 import type { Transaction } from 'kysely'
-import type { ProvidedIdentity, User } from '../accounts/users.ts'
+import type { ProviderIdentity, User } from '../accounts/users.ts'
 
 /** Any tables with any columns. */
 export type HookTables = Record<string, Record<string, unknown>>
 
-/** What a hook is called with. */
+/** The argument of a hook. */
 export interface HookContext<DB = HookTables> {
-  /** The account: at a sign-up the one that is being made. */
+  /** The account; at a sign-up, the new one. */
   readonly user: Readonly<User>
-  /** What the provider vouches for, in the form that is the same for all providers. */
-  readonly identity: Readonly<ProvidedIdentity>
-  /** The provider's own profile, as it came. */
+  /** The identity that the provider verified, in one form for all providers. */
+  readonly identity: Readonly<ProviderIdentity>
+  /** The provider's profile, unchanged. */
   readonly profile: Readonly<Record<string, unknown>>
-  /** The app that the sign-in is for; undefined for a browser. */
+  /** The client id of the app; undefined for a browser. */
   readonly client: string | undefined
   /**
-   * The transaction of the sign-in: what is written here is kept if and only if the sign-in succeeds. On SQLite it holds
-   * the one write lock, so a hook that calls over a network delays everybody who writes.
+   * The transaction of the sign-in: it commits if and only if the sign-in succeeds. On SQLite it holds the only write
+   * lock, so a hook that makes network calls delays all other writers.
    */
   readonly tx: Transaction<DB>
   /** Sends an event to subscribers, if and only if the sign-in succeeds. */
   readonly emit: (event: { type: string; data: unknown; id?: string; audience?: string }) => void
   /**
-   * Ends the sign-in, also when what it throws is caught; nothing of the sign-in is kept. The person reads the message of
-   * the first call on /login.
+   * Ends the sign-in and rolls it back, even when the hook catches what this throws. /login shows the message of the first
+   * call.
    */
   readonly refuse: (message: string) => never
-  /** The provider's access token of this sign-in; undefined unless the hook declares the need of it. */
+  /** The provider's access token of this sign-in; undefined unless the hook declares this provider. */
   readonly providerToken: string | undefined
 }
 
-/** Runs within the transaction of the sign-in. When it throws, the sign-in fails and nothing of it is kept. */
+/** Runs within the transaction of the sign-in. When it throws, the sign-in fails and is rolled back. */
 export type Hook<DB = HookTables> = (context: HookContext<DB>) => Promise<void> | void
 
-/** A hook, or one that declares which providers' access tokens it needs. */
+/** A hook, alone or with the providers whose access tokens it needs. */
 export type DeclaredHook<DB = HookTables> = Hook<DB> | { providerTokens: readonly string[]; handle: Hook<DB> }

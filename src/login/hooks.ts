@@ -6,78 +6,80 @@ import { StorageUnavailable } from '../storage/unavailable.ts'
 import type { LoginConfig } from './config.ts'
 import type { DeclaredHook, Hook, HookContext } from './hook-context.ts'
 import { SignInFailure } from './failures.ts'
-import type { Vouched } from './issued-tokens.ts'
+import type { VerifiedIdentity } from './verified-identity.ts'
 
 export type HookName = 'onSignUp' | 'onSignIn' | 'onLink'
 
-/** Milliseconds that one hook may take: the browser waits, and on SQLite so does everybody who writes. */
+/** Milliseconds for one hook: the browser waits for it, and on SQLite all other writers do. */
 const timeout = 5_000
 const longestMessage = 300
 
 export interface HookSubject {
   user: User
-  vouched: Vouched
+  verified: VerifiedIdentity
   client: string | undefined
 }
 
-/** The configuration's hooks, run within the transaction of a sign-in. */
-export class Hooks {
-  readonly #config: LoginConfig
-  readonly #emit: EmitEvents
-  readonly #clock: Clock
+export interface HooksParts {
+  config: LoginConfig
+  emit: EmitEvents
+  clock: Clock
+}
 
-  constructor(parts: { config: LoginConfig; emit: EmitEvents; clock: Clock }) {
-    this.#config = parts.config
-    this.#emit = parts.emit
-    this.#clock = parts.clock
+/** Runs the configured hooks within the transaction of a sign-in. */
+export class Hooks {
+  readonly #parts: HooksParts
+
+  constructor(parts: HooksParts) {
+    this.#parts = parts
   }
 
   has(name: HookName): boolean {
-    return this.#config[name] !== undefined
+    return this.#parts.config[name] !== undefined
   }
 
   /**
-   * Runs one hook, if there is one, and emits what it emitted, in the same transaction. Gives the number of events.
+   * Runs a hook, if it is configured, and emits its events in the same transaction. Gives the number of events.
    * @throws SignInFailure `refused` with the hook's message, or `hook-failed`.
    */
-  async run(name: HookName, tx: Tx, subject: HookSubject): Promise<number> {
-    const declared = this.#config[name]
+  async run(name: HookName, tx: Tx, { user, verified, client }: HookSubject): Promise<number> {
+    const declared = this.#parts.config[name]
     if (!declared) return 0
     const { handle, providerTokens } = declaration(declared)
-    const { identity, profile, tokens } = subject.vouched
-    const emitted: Parameters<HookContext['emit']>[0][] = []
+    const { identity, profile, tokens } = verified
+    const events: Parameters<HookContext['emit']>[0][] = []
     let refusal: SignInFailure | undefined
     const context: HookContext = {
-      user: subject.user,
+      user,
       identity,
       profile,
-      client: subject.client,
-      // The service's own tables are not the hook's business: it sees the user's.
+      client,
+      // The type shows only the user's tables, not those of the service.
       tx: tx as unknown as HookContext['tx'],
-      emit: (event) => void emitted.push(event),
+      emit: (event) => void events.push(event),
       refuse: (message) => {
-        refusal ??= new SignInFailure('refused', undefined, { message: shown(message) })
+        refusal ??= new SignInFailure('refused', undefined, { message: singleLine(message) })
         throw refusal
       },
       providerToken: providerTokens.includes(identity.provider) ? tokens.accessToken : undefined,
     }
     try {
-      await this.#inTime(name, handle, context)
-      // A hook may have caught it, with whatever else it was ready for: it refuses all the same.
+      await this.#withTimeout(name, handle, context)
+      // A refusal counts even when the hook caught what `refuse` threw.
       if (refusal) throw refusal
-      if (emitted.length > 0) await this.#emit(tx, emitted)
+      if (events.length > 0) await this.#parts.emit(tx, events)
     } catch (error) {
       if (refusal) throw refusal
       if (error instanceof SignInFailure || error instanceof StorageUnavailable) throw error
       throw new SignInFailure('hook-failed', error)
     }
-    return emitted.length
+    return events.length
   }
 
-  /** A hook that takes too long goes on, but nobody waits for it, and its transaction is rolled back. */
-  #inTime(name: HookName, handle: Hook, context: HookContext): Promise<void> {
+  /** After the timeout the transaction is rolled back. The hook itself cannot be stopped; its result is ignored. */
+  #withTimeout(name: HookName, handle: Hook, context: HookContext): Promise<void> {
     return new Promise((resolve, reject) => {
-      const cancel = this.#clock.after(timeout, () =>
+      const cancel = this.#parts.clock.after(timeout, () =>
         reject(new Error(`login.${name} did not end within ${timeout} ms`)),
       )
       const run = async (): Promise<void> => handle(context)
@@ -86,12 +88,12 @@ export class Hooks {
   }
 }
 
-/** What is wrong with the hooks, as sentences for the operator. */
-export function faultsOfHooks(config: LoginConfig): string[] {
+/** The errors in the configuration of hooks, as messages for the operator. */
+export function validateHooks(config: LoginConfig): string[] {
   return (['onSignUp', 'onSignIn', 'onLink'] as const).flatMap((name) => {
     const declared = config[name]
     if (declared === undefined || typeof declaration(declared).handle === 'function') return []
-    return [`login.${name} is neither a function nor { providerTokens, handle }`]
+    return [`login.${name} must be a function or { providerTokens, handle }`]
   })
 }
 
@@ -101,7 +103,7 @@ function declaration(hook: DeclaredHook): { handle: Hook; providerTokens: readon
 
 const controls = /[\p{Cc}\p{Cs}]+/gu
 
-/** One line of text that can be shown and sent in an address. */
-function shown(message: string): string {
+/** Removes line breaks and control characters, so that the message can be shown and sent in a query string. */
+function singleLine(message: string): string {
   return message.replaceAll(controls, ' ').trim().slice(0, longestMessage).toWellFormed()
 }

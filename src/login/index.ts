@@ -10,7 +10,6 @@ import { createOutboundAgent } from '../network/outbound-agent.ts'
 import type { Database } from '../storage/database.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import { Admission } from './admission.ts'
 import { AuthorizationCodes } from './authorization-codes.ts'
 import { Clients } from './clients.ts'
 import type { LoginConfig } from './config.ts'
@@ -22,15 +21,16 @@ import { loginRoutes } from './routes.ts'
 import { pageRoutes } from './page-routes.ts'
 import { ProviderClient } from './provider-client.ts'
 import { ProviderTokens } from './provider-tokens.ts'
+import { Provisioning } from './provisioning.ts'
 import { letterIcon } from './providers/icon.ts'
 import type { ResolvedProvider } from './providers/resolved-provider.ts'
 import { RefusalMessages } from './refusal-messages.ts'
 import { resolveProviders } from './resolve-providers.ts'
 import { SignIn } from './sign-in.ts'
-import { keptProviders } from './token-keeping.ts'
+import { providersWithStoredTokens } from './token-storage.ts'
 import { tokenRoutes } from './token-routes.ts'
 
-/** A provider that comes with the service: the demo's. Its issuer is known once the service listens. */
+/** The provider of demo mode, which runs in this process. Its issuer is known once the service listens. */
 export interface BuiltInProvider {
   name: string
   label: string
@@ -51,71 +51,58 @@ export interface LoginParts {
   baseUrl: () => string
   accounts: Accounts
   builtIn?: BuiltInProvider | undefined
-  /** For hooks: emits in the transaction of the sign-in. */
+  /** For hooks: emits events in the transaction of the sign-in. */
   emit: EmitEvents
 }
 
 export interface Login extends Room {
-  /** For handlers that declare the need: users' access tokens at providers whose tokens are kept. */
+  /** For handlers: access tokens of users at providers with `keepTokens`. */
   providerTokens: ProviderTokens
 }
 
 /**
- * Sign-in through identity providers, and the exchange for apps.
- * @throws ConfigurationError that names every provider and app that cannot be used.
+ * Sign-in through identity providers, and the token endpoint for apps.
+ * @throws ConfigurationError with all errors of the configured providers, apps and hooks.
  */
 export function createLogin(parts: LoginParts): Login {
   const { configuration, config, database, keyring, clock, log, metrics, baseUrl, accounts } = parts
   const calls = outgoingCalls(configuration.allowPrivateNetwork)
   const providers = createProviders(parts, calls)
   const clients = new Clients(config.clients ?? [])
-  const { audit, events, users, sessions, sessionCookie, refreshTokens, accessTokens, roleChanges } = accounts
+  const { refreshTokens } = accounts
   const codes = new AuthorizationCodes({ database, clock, refreshTokens })
   const flows = new Flows({ database, keyring, clock, baseUrl })
-  const kept = keptProviders(config)
-  const providerTokens = new ProviderTokens({ database, keyring, clock, log, clients: providers, kept })
+  const stored = providersWithStoredTokens(config)
+  const providerTokens = new ProviderTokens({ database, keyring, clock, log, clients: providers, stored })
   const hooks = new Hooks({ config, emit: parts.emit, clock })
-  const admission = new Admission({ users, audit, events, hooks, tokens: providerTokens })
-  const signIn = new SignIn({ database, sessions, roleChanges, admission, codes, baseUrl })
-  const refusals = new RefusalMessages(keyring)
-  const flowCookie = new FlowCookie(baseUrl)
+  const provisioning = new Provisioning({ ...accounts, hooks, tokens: providerTokens })
+  const signIn = new SignIn({ ...accounts, database, provisioning, codes, baseUrl })
   const counter = metrics.counter('postern_sign_ins_total', 'Sign-ins that ended, by provider and outcome', [
     'provider',
     'outcome',
   ])
-  const count = (provider: string, outcome: string): void => counter.inc({ provider, outcome })
+  const shared = {
+    ...accounts,
+    providers,
+    flowCookie: new FlowCookie(baseUrl),
+    refusals: new RefusalMessages(keyring),
+    baseUrl,
+    demo: parts.builtIn !== undefined,
+  }
   return {
     providerTokens,
     async routes(app) {
-      const demo = parts.builtIn !== undefined
       await loginRoutes(app, {
-        providers,
+        ...shared,
         flows,
         signIn,
         clients,
-        flowCookie,
-        sessionCookie,
-        audit,
-        refusals,
-        recentSignIn: accounts.recentSignIn,
         acrValues: configuration.adminAcrValues,
-        baseUrl,
-        demo,
-        count,
+        count: (provider, outcome) => counter.inc({ provider, outcome }),
       })
       await formPostRoute(app, providers)
-      await tokenRoutes(app, { clients, codes, refreshTokens, accessTokens, audit })
-      await pageRoutes(app, {
-        providers,
-        reader: database.reader,
-        users,
-        sessions,
-        sessionCookie,
-        flowCookie,
-        refusals,
-        baseUrl,
-        demo,
-      })
+      await tokenRoutes(app, { ...accounts, clients, codes })
+      await pageRoutes(app, { ...shared, reader: database.reader })
     },
     workers: [
       createSweeper('sign-ins', clock, log, [(now) => flows.sweep(now), (now) => codes.sweep(now)]),
@@ -124,7 +111,7 @@ export function createLogin(parts: LoginParts): Login {
   }
 }
 
-/** Providers are called over guarded connections; the built-in one is this process, so its address is always ours. */
+/** Guarded connections to providers. The built-in provider is this process, so private addresses are allowed for it. */
 function outgoingCalls(allowPrivateNetwork: boolean) {
   const outside = createOutboundAgent({ allowPrivateNetwork })
   const inside = createOutboundAgent({ allowPrivateNetwork: true })

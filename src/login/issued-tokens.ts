@@ -1,25 +1,15 @@
 import type { TokenEndpointResponse, TokenEndpointResponseHelpers } from 'openid-client'
-import type { Authentication } from '../accounts/authentication.ts'
-import type { ProvidedIdentity } from '../accounts/users.ts'
-import { storable, type ProfileDocument } from './profile.ts'
+import { storable } from './profile.ts'
 
-/** What a provider's token endpoint gave. It stays on the server. */
+/** The response of a provider's token endpoint. It stays on the server. */
 export interface IssuedTokens {
   accessToken: string
-  /** Some providers give one only at the first consent, or only when a refresh replaces it. */
+  /** Some providers send one only at the first consent, or only when a refresh replaces it. */
   refreshToken: string | undefined
   /** Whole seconds from now, ten years at most; undefined when the provider does not say. */
   expiresIn: number | undefined
-  /** Space-separated, at most 2000 characters; undefined when it is what was asked for. */
+  /** Space-separated, at most 2000 characters; undefined when it equals the requested scope. */
   scope: string | undefined
-}
-
-/** A provider's answer to a sign-in: who it is, how they were authenticated, the whole profile as it came, and the tokens for the provider's API. */
-export interface Vouched {
-  identity: ProvidedIdentity
-  authentication: Authentication
-  profile: ProfileDocument
-  tokens: IssuedTokens
 }
 
 /** Seconds. */
@@ -27,8 +17,8 @@ const longest = 10 * 365 * 86_400
 const longestScope = 2_000
 
 /**
- * What is stored of it is such that it can be: the provider has replaced the refresh token by now, so an answer that no
- * database takes would lose it.
+ * Reads a token response and bounds its values. The provider may have replaced the refresh token already, so a value
+ * that the database rejects would lose it.
  */
 export function issuedTokens(
   response: TokenEndpointResponse & Partial<TokenEndpointResponseHelpers>,

@@ -5,7 +5,7 @@ import type { Sessions } from '../accounts/sessions.ts'
 import type { Users } from '../accounts/users.ts'
 import type { App } from '../http/app.ts'
 import type { Queryable } from '../storage/database.ts'
-import { insistOnBaseUrl } from './canonical-host.ts'
+import { redirectToBaseUrl } from './canonical-host.ts'
 import type { FlowCookie } from './flow-cookie.ts'
 import { loginPage } from './page.ts'
 import type { ProviderClient } from './provider-client.ts'
@@ -24,74 +24,83 @@ export interface PageRoutesParts {
   demo: boolean
 }
 
-/** GET /login, and the same choice of providers for programs. */
+const LoginQuery = Type.Object({
+  error: Type.Optional(Type.String({ description: 'Why the last sign-in failed' })),
+  id: Type.Optional(Type.String({ description: 'The number that finds it in the log' })),
+  provider: Type.Optional(Type.String({ description: 'Where it failed' })),
+  message: Type.Optional(Type.String({ description: 'What a hook that refused says' })),
+  proof: Type.Optional(Type.String({ description: 'Shows that the message is ours' })),
+  return_to: Type.Optional(Type.String()),
+})
+
+/** GET /login, and GET /auth/providers with the same providers as JSON. */
 export async function pageRoutes(app: App, parts: PageRoutesParts): Promise<void> {
+  await app.register(async (scope: App) => {
+    neverStored(scope)
+    providersRoute(scope, parts)
+    if (parts.demo) redirectToBaseUrl(scope, parts.baseUrl)
+    loginPageRoute(scope, parts)
+  })
+}
+
+function providersRoute(scope: App, { providers }: PageRoutesParts): void {
+  const data = [...providers.values()].map(({ provider: { name, label } }) => ({ name, label }))
+  scope.get(
+    '/auth/providers',
+    {
+      config: { access: 'public' },
+      schema: {
+        tags: ['sign-in'],
+        summary: 'The identity providers to choose from, as GET /login shows them',
+        response: {
+          200: Type.Object({
+            data: Type.Array(Type.Object({ name: Type.String(), label: Type.String() })),
+          }),
+        },
+      },
+    },
+    async () => ({ data }),
+  )
+}
+
+function loginPageRoute(scope: App, parts: PageRoutesParts): void {
   const { providers, reader, users, sessions, sessionCookie, flowCookie, refusals, baseUrl, demo } = parts
   const buttons = [...providers.values()].map(({ provider: { name, label, icon } }) => ({
     name,
     label,
     icon,
   }))
-
-  await app.register(async (scope: App) => {
-    neverStored(scope)
-    scope.get(
-      '/auth/providers',
-      {
-        config: { access: 'public' },
-        schema: {
-          tags: ['sign-in'],
-          summary: 'The identity providers to choose from, as GET /login shows them',
-          response: {
-            200: Type.Object({
-              data: Type.Array(Type.Object({ name: Type.String(), label: Type.String() })),
-            }),
-          },
-        },
+  scope.get(
+    '/login',
+    {
+      config: { access: 'public', sends: { always: ['Set-Cookie'] } },
+      schema: {
+        tags: ['pages'],
+        summary: 'The page to sign in on',
+        produces: ['text/html'],
+        querystring: LoginQuery,
+        response: { 200: Type.String() },
       },
-      async () => ({ data: buttons.map(({ name, label }) => ({ name, label })) }),
-    )
-
-    if (demo) insistOnBaseUrl(scope, baseUrl)
-    scope.get(
-      '/login',
-      {
-        config: { access: 'public', sends: { always: ['Set-Cookie'] } },
-        schema: {
-          tags: ['pages'],
-          summary: 'The page to sign in on',
-          produces: ['text/html'],
-          querystring: Type.Object({
-            error: Type.Optional(Type.String({ description: 'Why the last sign-in failed' })),
-            id: Type.Optional(Type.String({ description: 'The number that finds it in the log' })),
-            provider: Type.Optional(Type.String({ description: 'Where it failed' })),
-            message: Type.Optional(Type.String({ description: 'What a hook that refused says' })),
-            proof: Type.Optional(Type.String({ description: 'Shows that the message is ours' })),
-            return_to: Type.Optional(Type.String()),
-          }),
-          response: { 200: Type.String() },
-        },
-      },
-      async (request, reply) => {
-        const query = request.query as Record<string, string | undefined>
-        const { error, id, provider = '', return_to: wanted } = query
-        flowCookie.renew(request, reply)
-        const returnTo = safeReturnTo(wanted, baseUrl())
-        const token = sessionCookie.read(request)
-        const session = token === undefined ? undefined : await sessions.find(token)
-        const user = session && (await users.find(reader, session.userId))
-        const html = loginPage({
-          providers: buttons,
-          signedInAs: user && (user.name ?? user.email ?? user.id),
-          error,
-          supportId: id,
-          failedAt: providers.get(provider)?.provider.label,
-          refusal: refusals.read(query),
-          returnTo: returnTo === defaultTarget ? undefined : returnTo,
-          demo,
-        })
-        return reply.type('text/html; charset=utf-8').send(html)
-      },
-    )
-  })
+    },
+    async (request, reply) => {
+      const query = request.query as Record<string, string | undefined>
+      const { error, id, provider = '', return_to: wanted } = query
+      flowCookie.renew(request, reply)
+      const returnTo = safeReturnTo(wanted, baseUrl())
+      const token = sessionCookie.read(request)
+      const session = token === undefined ? undefined : await sessions.find(token)
+      const user = session && (await users.find(reader, session.userId))
+      const html = loginPage({
+        providers: buttons,
+        signedInAs: user && (user.name ?? user.email ?? user.id),
+        error,
+        supportId: id,
+        failedAt: providers.get(provider)?.provider.label,
+        refusal: refusals.verify(query),
+        returnTo: returnTo === defaultTarget ? undefined : returnTo,
+        demo,
+      })
+      return reply.type('text/html; charset=utf-8').send(html)
+    },
+  )
 }

@@ -45,7 +45,7 @@ ${demo ? '<p class="soft">Demo mode: the development provider lets you choose wh
 }
 
 /** Sends the browser on to the provider from a page of our own. */
-export function leavingPage(label: string, url: string): string {
+export function redirectPage(label: string, url: string): string {
   return document(
     'One moment',
     `<h1>One moment</h1>\n<p><a class="button wide" href="${escapeHtml(url)}">Continue to ${escapeHtml(label)}</a></p>`,

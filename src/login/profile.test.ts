@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { joinProfiles, parseProfile, readStandardProfile, toIdentity } from './profile.ts'
+import { mergeProfiles, parseProfile, readStandardProfile, toIdentity } from './profile.ts'
 
 const identityOf = (json: string) => toIdentity('acme', readStandardProfile(parseProfile(json)))
 
@@ -62,7 +62,7 @@ test('what is said of one address is not said of another', () => {
 
 test('the id_token and the userinfo each speak of their own address', () => {
   const join = (claims: Record<string, unknown>, userinfo: Record<string, unknown>) =>
-    joinProfiles({ sub: '1', ...claims }, { sub: '1', name: 'Ada', ...userinfo })
+    mergeProfiles({ sub: '1', ...claims }, { sub: '1', name: 'Ada', ...userinfo })
   const mine = { email: 'a@x.example', email_verified: true }
   const base = { sub: '1', name: 'Ada' }
   assert.deepEqual(join(mine, { email: 'b@x.example' }), { ...base, email: 'b@x.example' })

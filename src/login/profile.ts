@@ -1,4 +1,4 @@
-import type { ProvidedIdentity } from '../accounts/users.ts'
+import type { ProviderIdentity } from '../accounts/users.ts'
 
 /** What a preset reads of a provider's answer. `id` is checked and the rest is cut to size by `toIdentity`. */
 export interface RawProfile {
@@ -32,7 +32,7 @@ export function readStandardProfile(document: ProfileDocument): RawProfile {
  * The claims of the id_token and what the userinfo endpoint added. Both may hold an address, and what is said of the one
  * is not said of the other: the address of the userinfo, if there is one, comes with its own `email_verified` or none.
  */
-export function joinProfiles(claims: ProfileDocument, userinfo: ProfileDocument): ProfileDocument {
+export function mergeProfiles(claims: ProfileDocument, userinfo: ProfileDocument): ProfileDocument {
   const address = typeof userinfo['email'] === 'string' ? userinfo : claims
   const { email: _email, email_verified: _verified, ...joined } = { ...claims, ...userinfo }
   for (const name of ['email', 'email_verified']) if (name in address) joined[name] = address[name]
@@ -48,7 +48,7 @@ function addressIn({ emails, email, email_verified: emailVerified }: ProfileDocu
 }
 
 /** @throws UnusableProfile when the id is neither a text of 1 to 255 characters nor a number. */
-export function toIdentity(provider: string, raw: RawProfile): Omit<ProvidedIdentity, 'issuer'> {
+export function toIdentity(provider: string, raw: RawProfile): Omit<ProviderIdentity, 'issuer'> {
   const id = typeof raw.id === 'number' ? String(raw.id) : raw.id
   if (typeof id !== 'string' || id.length === 0 || id.length > 255 || id !== storable(id)) {
     throw new UnusableProfile('the profile has no usable id')

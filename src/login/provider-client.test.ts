@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { systemClock } from '../runtime/clock.ts'
-import { codeOf } from './callback.ts'
+import { providerErrorCode } from './provider-errors.ts'
 import { ProviderClient } from './provider-client.ts'
 import { resolveProvider } from './providers/settings.ts'
 import type { ProviderFetch } from './token-exchange.ts'
@@ -102,7 +102,7 @@ test('a provider that hangs is given up on', async () => {
       signal!.addEventListener('abort', () => reject(signal!.reason as Error)),
     )
   const failure: unknown = await begin(startClient(hanging, 0.05)).catch((error: unknown) => error)
-  assert.equal(codeOf(failure), 'provider-unavailable')
+  assert.equal(providerErrorCode(failure), 'provider-unavailable')
 })
 
 test('Google: the answer names the whole issuer and the id_token the short one', async () => {

@@ -3,15 +3,16 @@ import type { Authentication } from '../accounts/authentication.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { readAuthentication } from './authentication.ts'
 import { checkDiscoveredIssuer, checkKnownIssuer, type AnswerOrigin } from './answer-issuer.ts'
-import { issuedTokens, type IssuedTokens, type Vouched } from './issued-tokens.ts'
+import { issuedTokens, type IssuedTokens } from './issued-tokens.ts'
+import type { VerifiedIdentity } from './verified-identity.ts'
 import {
-  joinProfiles,
+  mergeProfiles,
   parseProfile,
   readStandardProfile,
   toIdentity,
   type ProfileDocument,
 } from './profile.ts'
-import { AccountNotAdmitted, ProfileRefused } from './provider-failures.ts'
+import { AccountNotAdmitted, ProfileRefused } from './provider-errors.ts'
 import { ProviderServers, type ProviderServer } from './provider-server.ts'
 import type { ProfileSource } from './providers/preset.ts'
 import type { OAuthProvider, OpenIdProvider, ResolvedProvider } from './providers/resolved-provider.ts'
@@ -108,7 +109,7 @@ export class ProviderClient {
    * Exchanges the code of an answer whose issuer was checked for tokens and reads whom the provider vouches for. Nothing shows the tokens, and they are kept
    * only when the configuration asks for it. @throws whatever speaks against the answer.
    */
-  async identity(answer: AuthorizationAnswer): Promise<Vouched> {
+  async identity(answer: AuthorizationAnswer): Promise<VerifiedIdentity> {
     const server = await this.#servers.current()
     return this.provider.kind === 'openid'
       ? this.#openIdIdentity(this.provider, server, answer)
@@ -126,7 +127,7 @@ export class ProviderClient {
     provider: OpenIdProvider,
     server: ProviderServer,
     answer: AuthorizationAnswer,
-  ): Promise<Vouched> {
+  ): Promise<VerifiedIdentity> {
     const { fetchUserInfo } = await import('openid-client')
     const { quirks, own } = provider
     const { tokens, configuration } = await redeemIdToken(this.#servers, {
@@ -142,7 +143,7 @@ export class ProviderClient {
     const profileUrl = provider.profileUrl ?? discovered
     const more =
       profileUrl === undefined ? {} : await fetchUserInfo(configuration, tokens.access_token, claims.sub)
-    const document = joinProfiles(claims, more)
+    const document = mergeProfiles(claims, more)
     const identity = await this.#read({ claims, document, profileUrl: profileUrl ?? '' }, configuration, {
       token: tokens.access_token,
       answer,
@@ -155,7 +156,7 @@ export class ProviderClient {
     provider: OAuthProvider,
     { configuration }: ProviderServer,
     answer: AuthorizationAnswer,
-  ): Promise<Vouched> {
+  ): Promise<VerifiedIdentity> {
     const { authorizationCodeGrant } = await import('openid-client')
     const tokens = await authorizationCodeGrant(configuration, new URL(answer.url), checksOf(answer))
     const token = tokens.access_token

@@ -7,21 +7,22 @@ import type { Database, Tx } from '../storage/database.ts'
 import type { ProviderTokensTable } from '../storage/tables.ts'
 import type { Log } from '../telemetry/log.ts'
 import { describeCause } from './failures.ts'
-import type { IssuedTokens, Vouched } from './issued-tokens.ts'
+import type { IssuedTokens } from './issued-tokens.ts'
+import type { VerifiedIdentity } from './verified-identity.ts'
 import type { ProviderClient } from './provider-client.ts'
-import type { KeptProviders } from './token-keeping.ts'
+import type { StoredTokenScopes } from './token-storage.ts'
 
-/** Milliseconds before its end from which an access token is refreshed: it is still to be used. */
+/** Milliseconds before its expiry at which an access token is refreshed, so that the handler can still use it. */
 const margin = 60_000
-/** Milliseconds that one refresh may take before another process tries: longer than the provider's time-out. */
+/** Milliseconds of the lease for one refresh: longer than the timeout of a request to the provider. */
 const claimTime = 20_000
-/** Milliseconds between two looks at what another process is refreshing. */
-const pause = 100
+/** Milliseconds between two reads of a row that another process is refreshing. */
+const pollInterval = 100
 
-/** Whose token: a user's, or that of one identity. */
+/** A user, or one identity. */
 export type TokenOwner = { userId: string } | { providerId: string }
 
-/** The provider did not answer, so there is no token now; a later try may have one. */
+/** The token could not be refreshed now; a later attempt may succeed. */
 export class ProviderTokenUnavailable extends Error {
   constructor(provider: string, cause: unknown) {
     super(`the access token of ${provider} could not be refreshed: try again later`, { cause })
@@ -29,43 +30,36 @@ export class ProviderTokenUnavailable extends Error {
   }
 }
 
+export interface ProviderTokensParts {
+  database: Database
+  keyring: Keyring
+  clock: Clock
+  log: Log
+  clients: ReadonlyMap<string, ProviderClient>
+  stored: StoredTokenScopes
+}
+
 /**
- * The tokens of providers whose configuration asks to keep them: sealed in the database, given to handlers that declare
- * the need, refreshed when they are asked for. A refresh token may be good for one use only, so one refresh is under way
- * at a time: in this process by a shared promise, among processes by a lease on the row.
+ * Stores the tokens of providers with `keepTokens`, sealed, and gives them to handlers that declare them. An expired
+ * access token is refreshed when it is requested. A refresh token may be valid for one use only, so refreshes of one
+ * identity are exclusive: within this process by a shared promise, between processes by a lease on the row.
  */
 export class ProviderTokens {
-  readonly #database: Database
-  readonly #keyring: Keyring
-  readonly #clock: Clock
-  readonly #log: Log
-  readonly #clients: ReadonlyMap<string, ProviderClient>
-  readonly #kept: KeptProviders
+  readonly #parts: ProviderTokensParts
   readonly #refreshing = new Map<string, Promise<string | undefined>>()
 
-  constructor(parts: {
-    database: Database
-    keyring: Keyring
-    clock: Clock
-    log: Log
-    clients: ReadonlyMap<string, ProviderClient>
-    kept: KeptProviders
-  }) {
-    this.#database = parts.database
-    this.#keyring = parts.keyring
-    this.#clock = parts.clock
-    this.#log = parts.log
-    this.#clients = parts.clients
-    this.#kept = parts.kept
+  constructor(parts: ProviderTokensParts) {
+    this.#parts = parts
   }
 
+  /** Whether the tokens of this provider are stored. */
   keeps(provider: string): boolean {
-    return this.#kept.has(provider)
+    return this.#parts.stored.has(provider)
   }
 
-  /** Keeps what a sign-in brought, if it is to be kept. A refresh token that does not come leaves the one that is there. */
-  async keep(tx: Tx, { identity, tokens }: Vouched): Promise<void> {
-    if (!this.#kept.has(identity.provider)) return
+  /** Stores the tokens of a sign-in, when the provider has `keepTokens`. Without a new refresh token the old one stays. */
+  async save(tx: Tx, { identity, tokens }: VerifiedIdentity): Promise<void> {
+    if (!this.keeps(identity.provider)) return
     const row = this.#seal(identity, tokens)
     await tx
       .insertInto('provider_tokens')
@@ -80,8 +74,8 @@ export class ProviderTokens {
   }
 
   /**
-   * A user's access token at a provider, good for a minute at least where the provider tells how long it is good.
-   * `undefined` when none is kept, or the user has withdrawn the consent: they are to sign in there again.
+   * A user's access token at a provider, valid for one minute at least when the provider sends an expiry. `undefined` when
+   * none is stored or the user has withdrawn the consent; the user then has to sign in there again.
    * @throws ProviderTokenUnavailable when it had to be refreshed and the provider does not answer.
    */
   async accessToken(provider: string, owner: TokenOwner): Promise<string | undefined> {
@@ -97,45 +91,46 @@ export class ProviderTokens {
   }
 
   async #refresh(row: ProviderTokensTable): Promise<string | undefined> {
-    const client = this.#clients.get(row.provider)
+    const { clients, database } = this.#parts
+    const client = clients.get(row.provider)
     if (row.refresh_token === null || !client) return undefined
     const claim = randomUUID()
-    if (!(await this.#claim(row, claim))) return this.#awaitOther(row)
+    if (!(await this.#claim(row, claim))) return this.#awaitOtherProcess(row)
     let tokens: IssuedTokens
     try {
       tokens = await client.refresh(this.#open(row, 'refresh_token'))
     } catch (error) {
-      if (!isWithdrawn(error)) {
-        await this.#database.transaction((tx) => update(tx, row, claim, { claim: null, claimed_until: null }))
-        throw new ProviderTokenUnavailable(row.provider, error)
-      }
-      const { provider } = row
-      this.#log.warn({ provider, causes: describeCause(error) }, 'a kept refresh token is no longer good')
-      await this.#database.transaction((tx) =>
-        tx
-          .deleteFrom('provider_tokens')
-          .where('provider', '=', row.provider)
-          .where('provider_id', '=', row.provider_id)
-          .where('claim', '=', claim)
-          .execute(),
-      )
-      return undefined
+      if (isInvalidGrant(error)) return this.#delete(row, claim, error)
+      await database.transaction((tx) => update(tx, row, claim, { claim: null, claimed_until: null }))
+      throw new ProviderTokenUnavailable(row.provider, error)
     }
     const { refresh_token: newer, ...sealed } = this.#seal(keyOf(row), tokens)
-    // Most providers leave the refresh token out when it stays as it is.
+    // Most providers omit the refresh token when it stays the same.
     const changed = newer === null ? sealed : { ...sealed, refresh_token: newer }
-    await this.#database.transaction((tx) => update(tx, row, claim, changed))
+    await database.transaction((tx) => update(tx, row, claim, changed))
     return tokens.accessToken
   }
 
-  /** Another process is at it: what it gets is good here too. */
-  async #awaitOther(row: ProviderTokensTable): Promise<string | undefined> {
-    for (
-      const end = this.#clock.now() + claimTime;
-      this.#clock.now() < end;
-      await sleep(this.#clock, pause)
-    ) {
-      const now = await this.#read(keyOf(row))
+  /** Deletes tokens whose refresh token the provider rejected. */
+  async #delete({ provider, provider_id: id }: ProviderTokensTable, claim: string, error: unknown) {
+    const { log, database } = this.#parts
+    log.warn({ provider, causes: describeCause(error) }, 'the provider rejected a stored refresh token')
+    await database.transaction((tx) =>
+      tx
+        .deleteFrom('provider_tokens')
+        .where('provider', '=', provider)
+        .where('provider_id', '=', id)
+        .where('claim', '=', claim)
+        .execute(),
+    )
+    return undefined
+  }
+
+  /** Waits for the refresh of another process and gives its access token. */
+  async #awaitOtherProcess(row: ProviderTokensTable): Promise<string | undefined> {
+    const { clock } = this.#parts
+    for (const end = clock.now() + claimTime; clock.now() < end; await sleep(clock, pollInterval)) {
+      const now = await this.#findByKey(keyOf(row))
       if (!now) return undefined
       const changed = now.updated_at !== row.updated_at
       if (changed || !this.#isStale(now)) return this.#open(now, 'access_token')
@@ -145,15 +140,16 @@ export class ProviderTokens {
   }
 
   async #claim(row: ProviderTokensTable, claim: string): Promise<boolean> {
-    const now = this.#clock.now()
-    const result = await this.#database.transaction((tx) =>
+    const { clock, database } = this.#parts
+    const now = clock.now()
+    const result = await database.transaction((tx) =>
       tx
         .updateTable('provider_tokens')
         .set({ claim, claimed_until: now + claimTime })
         .where('provider', '=', row.provider)
         .where('provider_id', '=', row.provider_id)
-        // What was read must still be there: a refresh that ended meanwhile has used the refresh token up. The sealed bytes
-        // do not tell, since `postern keys reseal` changes them.
+        // A refresh that ended since the row was read has used the refresh token. The sealed bytes cannot show that, since
+        // `postern keys reseal` changes them too.
         .where('updated_at', '=', row.updated_at)
         .where((eb) => eb.or([eb('claimed_until', 'is', null), eb('claimed_until', '<=', now)]))
         .executeTakeFirst(),
@@ -161,10 +157,10 @@ export class ProviderTokens {
     return result.numUpdatedRows > 0n
   }
 
-  /** The identity that was used last, when a user has several at one provider. */
+  /** Of several identities of a user at one provider, the last used one counts. */
   async #find(provider: string, owner: TokenOwner): Promise<ProviderTokensTable | undefined> {
-    if ('providerId' in owner) return this.#read({ provider, providerId: owner.providerId })
-    return this.#database.reader
+    if ('providerId' in owner) return this.#findByKey({ provider, providerId: owner.providerId })
+    return this.#parts.database.reader
       .selectFrom('provider_tokens')
       .innerJoin('identities', (join) =>
         join
@@ -179,8 +175,8 @@ export class ProviderTokens {
       .executeTakeFirst()
   }
 
-  async #read({ provider, providerId }: IdentityKey): Promise<ProviderTokensTable | undefined> {
-    return this.#database.reader
+  async #findByKey({ provider, providerId }: IdentityKey): Promise<ProviderTokensTable | undefined> {
+    return this.#parts.database.reader
       .selectFrom('provider_tokens')
       .selectAll()
       .where('provider', '=', provider)
@@ -189,13 +185,14 @@ export class ProviderTokens {
   }
 
   #isStale({ expires_at: end }: ProviderTokensTable): boolean {
-    return end !== null && end <= this.#clock.now() + margin
+    return end !== null && end <= this.#parts.clock.now() + margin
   }
 
   #seal(key: IdentityKey, tokens: IssuedTokens) {
-    const now = this.#clock.now()
+    const { keyring, clock } = this.#parts
+    const now = clock.now()
     const seal = (token: string, column: Column): Uint8Array =>
-      this.#keyring.seal(token, contextOf({ provider: key.provider, provider_id: key.providerId }, column))
+      keyring.seal(token, contextOf({ provider: key.provider, provider_id: key.providerId }, column))
     const { accessToken, refreshToken, expiresIn, scope } = tokens
     return {
       access_token: seal(accessToken, 'access_token'),
@@ -209,7 +206,7 @@ export class ProviderTokens {
   }
 
   #open(row: ProviderTokensTable, column: Column): string {
-    return this.#keyring.open(row[column]!, contextOf(row, column)).toString()
+    return this.#parts.keyring.open(row[column]!, contextOf(row, column)).toString()
   }
 }
 
@@ -240,7 +237,7 @@ async function update(
     .execute()
 }
 
-/** RFC 6749, section 5.2: the refresh token is invalid, expired or revoked. Everything else may pass. */
-function isWithdrawn(error: unknown): boolean {
+/** RFC 6749, section 5.2: the refresh token is invalid, expired or revoked. All other errors may be temporary. */
+function isInvalidGrant(error: unknown): boolean {
   return (error as { error?: unknown }).error === 'invalid_grant'
 }

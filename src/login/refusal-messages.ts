@@ -4,8 +4,8 @@ const purpose = 'refusal'
 const macLength = 18
 
 /**
- * The message of a hook that refused a sign-in, on its way to /login in the address. It is signed together with the
- * number for support, so that nobody can make a link to our page that says what they want.
+ * Signs the message of a hook that refused a sign-in, since it travels to /login in the query string. The signature covers
+ * the support id too. Without it, anybody could make a link to /login that shows a text of their choice.
  */
 export class RefusalMessages {
   readonly #keyring: Keyring
@@ -14,14 +14,14 @@ export class RefusalMessages {
     this.#keyring = keyring
   }
 
-  /** The parameters to add to the address. */
-  write(supportId: string, message: string): Record<string, string> {
+  /** The query parameters of a message. */
+  sign(supportId: string, message: string): Record<string, string> {
     const mac = this.#keyring.sign(`${supportId}\n${message}`, purpose).subarray(0, macLength)
     return { message, proof: mac.toString('base64url') }
   }
 
-  /** The message, when it was written here for this number. */
-  read(query: Readonly<Record<string, string | undefined>>): string | undefined {
+  /** The message, when this service signed it for this support id. */
+  verify(query: Readonly<Record<string, string | undefined>>): string | undefined {
     const { id, message, proof } = query
     if (id === undefined || message === undefined || proof === undefined) return undefined
     const mac = Buffer.from(proof, 'base64url')

@@ -1,11 +1,11 @@
 import type { ProviderSettings } from '../config/providers.ts'
-import { faultsOfClients } from './clients.ts'
+import { validateClients } from './clients.ts'
 import type { LoginConfig } from './config.ts'
-import { faultsOfHooks } from './hooks.ts'
+import { validateHooks } from './hooks.ts'
 import { mergeProviders } from './providers/configured-providers.ts'
 import type { ResolvedProvider } from './providers/resolved-provider.ts'
 import { resolveProvider } from './providers/settings.ts'
-import { faultsOfKeeping, keptProviders, withKeeping } from './token-keeping.ts'
+import { validateTokenStorage, providersWithStoredTokens, withStoredTokenScopes } from './token-storage.ts'
 
 /**
  * The providers of the environment and of the configuration module, without the built-in one, and everything that is
@@ -16,15 +16,15 @@ export function resolveProviders(
   environment: readonly ProviderSettings[],
   builtIn?: string,
 ): { providers: ResolvedProvider[]; faults: string[] } {
-  const faults = [...faultsOfClients(config.clients ?? []), ...faultsOfHooks(config)]
-  const kept = keptProviders(config)
+  const faults = [...validateClients(config.clients ?? []), ...validateHooks(config)]
+  const kept = providersWithStoredTokens(config)
   const providers: ResolvedProvider[] = []
   const named = builtIn === undefined ? [] : [builtIn]
   for (const settings of mergeProviders(environment, config.providers ?? {}, faults)) {
     named.push(settings.name)
     const provider = resolveProvider(settings)
     if ('faults' in provider) faults.push(...provider.faults)
-    else providers.push(withKeeping(provider, kept))
+    else providers.push(withStoredTokenScopes(provider, kept))
   }
-  return { providers, faults: [...faults, ...faultsOfKeeping(kept, named)] }
+  return { providers, faults: [...faults, ...validateTokenStorage(kept, named)] }
 }

@@ -1,126 +1,126 @@
 import type { AuditOrigin } from '../accounts/audit.ts'
 import type { RoleChanges } from '../accounts/role-changes.ts'
 import type { Sessions } from '../accounts/sessions.ts'
-import type { Database } from '../storage/database.ts'
+import type { Database, Tx } from '../storage/database.ts'
 import type { FlowsTable } from '../storage/tables.ts'
-import type { Admission } from './admission.ts'
 import type { AuthorizationCodes } from './authorization-codes.ts'
 import { SignInFailure } from './failures.ts'
-import type { Vouched } from './issued-tokens.ts'
+import type { Provisioning } from './provisioning.ts'
+import type { VerifiedIdentity } from './verified-identity.ts'
 
 export interface Browser {
   /** Where the callback came from. */
   origin: AuditOrigin & { address: string }
-  /** The token of the session cookie that came with it. */
+  /** The value of the callback's session cookie. */
   sessionToken: string | undefined
 }
 
 /** What the callback answers with. */
 export type SignedIn =
-  | { kind: 'session'; token: string; maxAge: number; target: string }
-  | { kind: 'app'; target: string }
+  | { kind: 'session'; token: string; maxAge: number; redirect: string }
+  | { kind: 'app'; redirect: string }
 
-/** Ends a sign-in: who the identity is here, and what they get for it. */
+export interface SignInParts {
+  database: Database
+  sessions: Sessions
+  roleChanges: RoleChanges
+  provisioning: Provisioning
+  codes: AuthorizationCodes
+  baseUrl: () => string
+}
+
+/** Completes a sign-in with a verified identity: a session for a browser, a code for an app, or a linked identity. */
 export class SignIn {
-  readonly #database: Database
-  readonly #sessions: Sessions
-  readonly #roleChanges: RoleChanges
-  readonly #admission: Admission
-  readonly #codes: AuthorizationCodes
-  readonly #baseUrl: () => string
+  readonly #parts: SignInParts
 
-  constructor(parts: {
-    database: Database
-    sessions: Sessions
-    roleChanges: RoleChanges
-    admission: Admission
-    codes: AuthorizationCodes
-    baseUrl: () => string
-  }) {
-    this.#database = parts.database
-    this.#sessions = parts.sessions
-    this.#roleChanges = parts.roleChanges
-    this.#admission = parts.admission
-    this.#codes = parts.codes
-    this.#baseUrl = parts.baseUrl
+  constructor(parts: SignInParts) {
+    this.#parts = parts
   }
 
-  /** @throws SignInFailure when the identity may not be used like this. */
-  async complete(flow: FlowsTable, vouched: Vouched, browser: Browser): Promise<SignedIn> {
-    if (flow.purpose === 'link') return this.#link(flow, vouched, browser)
+  /** @throws SignInFailure when the identity may not be used for this flow. */
+  async complete(flow: FlowsTable, verified: VerifiedIdentity, browser: Browser): Promise<SignedIn> {
+    if (flow.purpose === 'link') return this.#link(flow, verified, browser)
     const { client_id: clientId, client_redirect_uri: redirectUri, client_challenge: challenge } = flow
-    if (clientId !== null && redirectUri !== null && challenge !== null) {
-      return this.#signInApp(flow, vouched, { clientId, redirectUri, challenge }, browser)
-    }
-    return this.#signInBrowser(flow, vouched, browser)
+    if (clientId !== null && redirectUri !== null && challenge !== null)
+      return this.#signInApp(flow, verified, { clientId, redirectUri, challenge }, browser)
+    return this.#signInBrowser(flow, verified, browser)
   }
 
-  async #signInBrowser(flow: FlowsTable, vouched: Vouched, browser: Browser): Promise<SignedIn> {
+  async #signInBrowser(flow: FlowsTable, verified: VerifiedIdentity, browser: Browser): Promise<SignedIn> {
+    const { sessions, provisioning } = this.#parts
     const { sessionToken, origin } = browser
-    const { provider } = vouched.identity
-    const [emitted, session] = await this.#database.transaction(async (tx) => {
-      const arrival = await this.#admission.recognise(tx, vouched.identity)
-      if (sessionToken !== undefined) await this.#sessions.revokeToken(tx, sessionToken)
-      const { address, userAgent } = origin
-      const { userId } = arrival
-      const { authentication } = vouched
-      const session = { userId, provider, address, userAgent, authentication }
-      const begun = await this.#sessions.begin(tx, session)
-      const visit = { origin, client: undefined, target: `session:${begun.id}` }
-      return [await this.#admission.welcome(tx, arrival, vouched, visit), begun] as const
+    const session = await this.#transaction(async (tx) => {
+      const user = await provisioning.findOrCreateUser(tx, verified.identity)
+      if (sessionToken !== undefined) await sessions.revokeToken(tx, sessionToken)
+      const created = await sessions.create(tx, ownerOf(user.userId, verified, origin))
+      const context = { origin, client: undefined, target: `session:${created.id}` }
+      return { emitted: await provisioning.onSignIn(tx, user, verified, context), result: created }
     })
-    if (emitted) this.#database.signal('deliveries')
-    return { kind: 'session', token: session.token, maxAge: session.maxAge, target: flow.return_to }
+    return { kind: 'session', token: session.token, maxAge: session.maxAge, redirect: flow.return_to }
   }
 
-  /** An app gets a one-time code, and the browser no session: the app is who signs in. */
+  /** The app gets a one-time code. The browser gets no session: it belongs to the app's sign-in only. */
   async #signInApp(
     flow: FlowsTable,
-    vouched: Vouched,
+    verified: VerifiedIdentity,
     app: { clientId: string; redirectUri: string; challenge: string },
     { origin }: Browser,
   ): Promise<SignedIn> {
-    const { clientId: client } = app
-    const { provider } = vouched.identity
-    const { address, userAgent } = origin
-    const [emitted, code] = await this.#database.transaction(async (tx) => {
-      const arrival = await this.#admission.recognise(tx, vouched.identity)
-      const { userId } = arrival
-      const owner = { userId, provider, address, userAgent, authentication: vouched.authentication }
-      const code = await this.#codes.issue(tx, app, owner)
-      const visit = { origin, client, target: `app:${client}` }
-      return [await this.#admission.welcome(tx, arrival, vouched, visit), code] as const
+    const { provisioning, codes, baseUrl } = this.#parts
+    const code = await this.#transaction(async (tx) => {
+      const user = await provisioning.findOrCreateUser(tx, verified.identity)
+      const code = await codes.issue(tx, app, ownerOf(user.userId, verified, origin))
+      const context = { origin, client: app.clientId, target: `app:${app.clientId}` }
+      return { emitted: await provisioning.onSignIn(tx, user, verified, context), result: code }
     })
-    if (emitted) this.#database.signal('deliveries')
-    return { kind: 'app', target: appTarget(flow, this.#baseUrl(), { code }) ?? flow.return_to }
+    return { kind: 'app', redirect: appRedirect(flow, baseUrl(), { code }) ?? flow.return_to }
   }
 
-  /** The one who began the linking must still be the one who is signed in here. */
-  async #link(flow: FlowsTable, vouched: Vouched, { sessionToken, origin }: Browser): Promise<SignedIn> {
-    const session = sessionToken === undefined ? undefined : await this.#sessions.find(sessionToken)
-    if (!session || session.id !== flow.session_id || session.userId !== flow.user_id) {
+  /** The session that started the link must still be the session of this browser. */
+  async #link(
+    flow: FlowsTable,
+    verified: VerifiedIdentity,
+    { sessionToken, origin }: Browser,
+  ): Promise<SignedIn> {
+    const { sessions, roleChanges, provisioning } = this.#parts
+    const session = sessionToken === undefined ? undefined : await sessions.find(sessionToken)
+    if (!session || session.id !== flow.session_id || session.userId !== flow.user_id)
       throw new SignInFailure('session-changed')
-    }
-    const [emitted, renewed] = await this.#database.transaction(async (tx) => {
-      const visit = { origin, client: undefined, target: `session:${session.id}` }
-      const change = { userId: session.userId, sessionId: session.id, origin }
-      const { result, renewed } = await this.#roleChanges.watch(tx, change, () =>
-        this.#admission.link(tx, session.userId, vouched, visit),
+    const { id: sessionId, userId } = session
+    const renewed = await this.#transaction(async (tx) => {
+      const context = { origin, client: undefined, target: `session:${sessionId}` }
+      const { result: emitted, renewed } = await roleChanges.apply(tx, { userId, sessionId, origin }, () =>
+        provisioning.link(tx, userId, verified, context),
       )
-      const fresh = renewed ?? (await this.#sessions.renewToken(tx, session.id))
-      if (!fresh) throw new SignInFailure('session-changed')
-      return [result, fresh] as const
+      const result = renewed ?? (await sessions.renewToken(tx, sessionId))
+      if (!result) throw new SignInFailure('session-changed')
+      return { emitted, result }
     })
-    if (emitted) this.#database.signal('deliveries')
-    return { kind: 'session', ...renewed, target: flow.return_to }
+    return { kind: 'session', ...renewed, redirect: flow.return_to }
+  }
+
+  /** Runs `work` in a transaction and wakes the dispatcher after the commit when events were emitted. */
+  async #transaction<T>(work: (tx: Tx) => Promise<{ emitted: boolean; result: T }>): Promise<T> {
+    const { database } = this.#parts
+    const { emitted, result } = await database.transaction(work)
+    if (emitted) database.signal('deliveries')
+    return result
   }
 }
 
+function ownerOf(
+  userId: string,
+  { identity: { provider }, authentication }: VerifiedIdentity,
+  { address, userAgent }: Browser['origin'],
+) {
+  return { userId, provider, address, userAgent, authentication }
+}
+
 /**
- * The address of the app that began a sign-in, with the answer (RFC 6749, section 4.1.2), its state and our name as the
- * issuer (RFC 9207). `undefined` when no app began it.
+ * The app's redirect URI with the answer (RFC 6749, section 4.1.2), the app's state and this service as the issuer (RFC
+ * 9207). `undefined` when no app started the flow.
  */
-export function appTarget(
+export function appRedirect(
   flow: FlowsTable,
   issuer: string,
   answer: Readonly<Partial<Record<'code' | 'error' | 'error_description', string>>>,

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { conformTokenResponse } from './plain-token-response.ts'
+import { normalizeTokenResponse } from './normalize-token-response.ts'
 import { isObject, type ProfileDocument } from './profile.ts'
 
 /** The standard fetch. It is bounded in time and size, and guarded, by whoever passes it in. */
@@ -35,7 +35,7 @@ export class TokenExchange {
       const exchange = TokenExchange.#current.getStore()
       const kept = exchange && exchange.#answer
       if (kept) return new Response(kept.text, kept)
-      const response = await conformTokenResponse(await fetch(url, init), options)
+      const response = await normalizeTokenResponse(await fetch(url, init), options)
       const { status, headers } = response
       const text = await response.text()
       if (exchange) exchange.#answer = { text, status, headers }

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { AccessTokens } from '../accounts/access-tokens.ts'
 import { auditOrigin, type Audit, type AuditOrigin } from '../accounts/audit.ts'
-import type { Family, Refused, RefreshTokens } from '../accounts/refresh-tokens.ts'
+import type { Family, InvalidGrant, RefreshTokens } from '../accounts/refresh-tokens.ts'
 import { acceptForms, neverStored } from '../accounts/routes.ts'
 import { hashToken } from '../crypto/tokens.ts'
 import type { App } from '../http/app.ts'
@@ -19,7 +19,6 @@ export interface TokenRoutesParts {
   audit: Audit
 }
 
-const tags = ['sign-in']
 const Body = Type.Object({
   grant_type: Type.Optional(Type.String({ description: 'authorization_code or refresh_token' })),
   client_id: Type.Optional(Type.String()),
@@ -36,7 +35,7 @@ const Tokens = Type.Object({
 })
 const Refusal = Type.Object({ error: Type.String(), error_description: Type.String() })
 
-/** Exchanges of one code or refresh token in a minute: one is right, a few are parallel tabs. */
+/** Exchanges of one code or refresh token in a minute: parallel tabs cause a few. */
 const perCredential = 20
 
 /** An error of RFC 6749, section 5.2. */
@@ -50,113 +49,121 @@ class TokenError extends Error {
   }
 }
 
-/** POST /auth/token: apps exchange codes and refresh tokens, without a secret, from their own origins. */
-export async function tokenRoutes(
-  app: App,
-  { clients, codes, refreshTokens, accessTokens, audit }: TokenRoutesParts,
-): Promise<void> {
+/** POST /auth/token: apps exchange codes and refresh tokens, without a client secret, from their own origins. */
+export async function tokenRoutes(app: App, parts: TokenRoutesParts): Promise<void> {
   await app.register(async (scope: App) => {
     neverStored(scope)
     acceptForms(scope)
     acceptJsonWithoutRepetition(scope)
-    scope.addHook('onRequest', async (request, reply) => allowOrigin(clients, request, reply))
-
-    scope.options(
-      '/auth/token',
-      { config: { access: 'public', ownOrigins: true }, schema: { hide: true } },
-      async (_request, reply) =>
-        reply
-          .headers({
-            'access-control-allow-methods': 'POST',
-            'access-control-allow-headers': 'content-type',
-            'access-control-max-age': '600',
-          })
-          .code(204)
-          .send(),
-    )
-
-    scope.post(
-      '/auth/token',
-      {
-        config: {
-          access: 'public',
-          ownOrigins: true,
-          rateLimit: { max: 300, together: true },
-          sends: { always: ['Vary'], sometimes: ['Access-Control-Allow-Origin'] },
-        },
-        schema: {
-          tags,
-          summary: 'Exchange a code or a refresh token (RFC 6749; JSON or form)',
-          body: Body,
-          response: { 200: Tokens, 400: Refusal, 401: Refusal },
-        },
-        errorHandler: (error, _request, reply) => {
-          void reply.code(statusOf(error)).send(refusalOf(error))
-        },
-      },
-      async (request, reply) => {
-        const { body } = request
-        const { grant_type: grant, client_id: clientId } = body
-        // The one that is going to be tried: another field beside it must not lend it a count of its own.
-        const credential = grant === 'refresh_token' ? body.refresh_token : body.code
-        if (credential)
-          await app.limits.takeTogether(reply, `credential ${hashOf(credential)}`, perCredential)
-        if (grant === undefined) throw new TokenError('invalid_request', 'grant_type is missing')
-        if (clientId === undefined) throw new TokenError('invalid_request', 'client_id is missing')
-        if (!clients.has(clientId))
-          throw new TokenError('invalid_client', 'no app of this id is registered', 401)
-        if (grant === 'authorization_code')
-          return answer(await exchangeCode(body, clientId, auditOrigin(request)))
-        if (grant === 'refresh_token') return answer(await refresh(body, clientId, auditOrigin(request)))
-        throw new TokenError('unsupported_grant_type', 'use authorization_code or refresh_token')
-      },
-    )
+    scope.addHook('onRequest', async (request, reply) => allowOrigin(parts.clients, request, reply))
+    preflightRoute(scope)
+    tokenRoute(scope, parts)
   })
+}
 
-  async function exchangeCode(
-    body: Record<string, string | undefined>,
-    clientId: string,
-    origin: AuditOrigin,
-  ) {
-    const { code, code_verifier: verifier, redirect_uri: redirectUri } = body
-    if (!code) throw new TokenError('invalid_request', 'code is missing')
-    if (!redirectUri) throw new TokenError('invalid_request', 'redirect_uri is missing')
-    // RFC 7636, section 4.1: the form of a verifier.
-    if (!verifier || !/^[A-Za-z0-9\-._~]{43,128}$/.test(verifier)) {
-      throw new TokenError('invalid_request', 'code_verifier is missing or not of the form of RFC 7636')
-    }
-    const exchanged = await codes.exchange({ code, clientId, redirectUri, verifier, origin })
-    if ('refused' in exchanged) {
-      await noteRefusal(exchanged, clientId, origin)
-      throw new TokenError('invalid_grant', 'the code is wrong, was used or has expired')
-    }
-    return exchanged
-  }
+function preflightRoute(scope: App): void {
+  scope.options(
+    '/auth/token',
+    { config: { access: 'public', ownOrigins: true }, schema: { hide: true } },
+    async (_request, reply) =>
+      reply
+        .headers({
+          'access-control-allow-methods': 'POST',
+          'access-control-allow-headers': 'content-type',
+          'access-control-max-age': '600',
+        })
+        .code(204)
+        .send(),
+  )
+}
 
-  async function refresh(body: Record<string, string | undefined>, clientId: string, origin: AuditOrigin) {
-    if (!body['refresh_token']) throw new TokenError('invalid_request', 'refresh_token is missing')
-    const rotated = await refreshTokens.rotate(body['refresh_token'], clientId, origin)
-    if ('refused' in rotated) {
-      await noteRefusal(rotated, clientId, origin)
-      throw new TokenError('invalid_grant', 'the refresh token is wrong, was used, revoked or has expired')
-    }
-    return { family: rotated.family, refreshToken: rotated.token }
-  }
+function tokenRoute(scope: App, parts: TokenRoutesParts): void {
+  scope.post(
+    '/auth/token',
+    {
+      config: {
+        access: 'public',
+        ownOrigins: true,
+        rateLimit: { max: 300, together: true },
+        sends: { always: ['Vary'], sometimes: ['Access-Control-Allow-Origin'] },
+      },
+      schema: {
+        tags: ['sign-in'],
+        summary: 'Exchange a code or a refresh token (RFC 6749; JSON or form)',
+        body: Body,
+        response: { 200: Tokens, 400: Refusal, 401: Refusal },
+      },
+      errorHandler: (error, _request, reply) => {
+        void reply.code(statusOf(error)).send(refusalOf(error))
+      },
+    },
+    async (request, reply) => {
+      const { body } = request
+      const { grant_type: grant, client_id: clientId } = body
+      // Only the credential of the grant is counted: otherwise an unused field would start a new count for it.
+      const credential = grant === 'refresh_token' ? body.refresh_token : body.code
+      if (credential)
+        await scope.limits.takeTogether(reply, `credential ${hashOf(credential)}`, perCredential)
+      if (grant === undefined) throw new TokenError('invalid_request', 'grant_type is missing')
+      if (clientId === undefined) throw new TokenError('invalid_request', 'client_id is missing')
+      if (!parts.clients.has(clientId))
+        throw new TokenError('invalid_client', 'no app of this id is registered', 401)
+      if (grant !== 'authorization_code' && grant !== 'refresh_token')
+        throw new TokenError('unsupported_grant_type', 'use authorization_code or refresh_token')
+      const origin = auditOrigin(request)
+      const exchange = grant === 'authorization_code' ? exchangeCode : rotateRefreshToken
+      const exchanged = await exchange(parts, body, clientId, origin)
+      if (!('invalidGrant' in exchanged)) return tokenResponse(parts, exchanged)
+      // Somebody else may have copied the credential: its user sees the attempt in the audit log.
+      const entry = { action: 'tokens.refused', target: `app:${clientId}`, code: 'invalid-grant' } as const
+      await parts.audit.note({ ...origin, ...entry, userId: exchanged.userId })
+      throw new TokenError('invalid_grant', invalidGrantMessages[grant])
+    },
+  )
+}
 
-  /** Somebody may have got hold of what was not given to them: whoever it belongs to shall be able to see that. */
-  async function noteRefusal({ userId }: Refused, clientId: string, origin: AuditOrigin): Promise<void> {
-    const target = `app:${clientId}`
-    await audit.note({ ...origin, action: 'tokens.refused', userId, target, code: 'invalid-grant' })
-  }
+const invalidGrantMessages = {
+  authorization_code: 'the code is wrong, was used or has expired',
+  refresh_token: 'the refresh token is wrong, was used, revoked or has expired',
+}
 
-  async function answer({ family, refreshToken }: { family: Family; refreshToken: string }) {
-    const { token, expiresIn } = await accessTokens.issue(family)
-    return {
-      access_token: token,
-      token_type: 'Bearer' as const,
-      expires_in: expiresIn,
-      refresh_token: refreshToken,
-    }
+type TokenBody = Readonly<Record<string, string | undefined>>
+interface Exchanged {
+  family: Family
+  refreshToken: string
+}
+
+async function exchangeCode(
+  { codes }: TokenRoutesParts,
+  { code, code_verifier: verifier, redirect_uri: redirectUri }: TokenBody,
+  clientId: string,
+  origin: AuditOrigin,
+): Promise<Exchanged | InvalidGrant> {
+  if (!code) throw new TokenError('invalid_request', 'code is missing')
+  if (!redirectUri) throw new TokenError('invalid_request', 'redirect_uri is missing')
+  // RFC 7636, section 4.1.
+  if (!verifier || !/^[A-Za-z0-9\-._~]{43,128}$/.test(verifier))
+    throw new TokenError('invalid_request', 'code_verifier is missing or not of the form of RFC 7636')
+  return codes.exchange({ code, clientId, redirectUri, verifier, origin })
+}
+
+async function rotateRefreshToken(
+  { refreshTokens }: TokenRoutesParts,
+  { refresh_token: token }: TokenBody,
+  clientId: string,
+  origin: AuditOrigin,
+): Promise<Exchanged | InvalidGrant> {
+  if (!token) throw new TokenError('invalid_request', 'refresh_token is missing')
+  return refreshTokens.rotate(token, clientId, origin)
+}
+
+async function tokenResponse({ accessTokens }: TokenRoutesParts, { family, refreshToken }: Exchanged) {
+  const { token, expiresIn } = await accessTokens.issue(family)
+  return {
+    access_token: token,
+    token_type: 'Bearer' as const,
+    expires_in: expiresIn,
+    refresh_token: refreshToken,
   }
 }
 
@@ -173,7 +180,7 @@ function hashOf(credential: string): string {
 
 function statusOf(error: unknown): 400 | 401 {
   const status = error instanceof TokenError ? error.status : toProblem(error).status
-  // RFC 6749 has no error for the service's own faults, for limits and for slow bodies: the common handler answers these.
+  // RFC 6749 has no error code for faults of the service, rate limits and slow bodies: the common error handler answers.
   if (status >= 500 || status === 429 || status === 408) throw error
   return status === 401 ? 401 : 400
 }

@@ -278,7 +278,7 @@ onEachEngine('kept provider tokens', (engine) => {
       log: createLog('silent'),
       // Nothing is asked of the provider: another process has the claim.
       clients: new Map([['acme', {} as ProviderClient]]),
-      kept: new Map([['acme', []]]),
+      stored: new Map([['acme', []]]),
     })
     let answered = false
     const asked = tokens.accessToken('acme', { providerId: 'resealed' }).finally(() => (answered = true))

@@ -18,5 +18,5 @@ export const auth0: Preset = {
   addresses: (own) => ({ issuer: `https://${own('DOMAIN')}/` }),
   scope: 'openid profile email',
   tokenAuth: 'post',
-  keeping: { scope: 'offline_access' },
+  storedTokens: { scope: 'offline_access' },
 }

@@ -1,5 +1,5 @@
 import { faultOfProviderName, httpUrl, type ProviderSettings } from '../../config/providers.ts'
-import type { ProviderConfig, TokenKeeping } from '../config.ts'
+import type { ProviderConfig, TokenStorageConfig } from '../config.ts'
 
 const fields = {
   preset: 'preset',
@@ -29,7 +29,7 @@ const addresses = ['issuer', 'authUrl', 'tokenUrl', 'profileUrl', 'jwksUrl'] as 
  */
 export function mergeProviders(
   environment: readonly ProviderSettings[],
-  module: Readonly<Record<string, ProviderConfig & TokenKeeping>>,
+  module: Readonly<Record<string, ProviderConfig & TokenStorageConfig>>,
   faults: string[],
 ): ProviderSettings[] {
   const rest = new Map(environment.map((settings) => [settings.name, settings]))
@@ -57,7 +57,7 @@ export function mergeProviders(
 function fromModule(name: string, config: ProviderConfig, faults: string[]): Partial<ProviderSettings> {
   const settings: Record<string, unknown> = {}
   for (const [key, value] of Object.entries(config)) {
-    // What is done with its tokens is another matter: token-keeping.ts.
+    // token-storage.ts reads it.
     if (key === 'keepTokens') continue
     if (!Object.hasOwn(fields, key)) {
       faults.push(`login.providers.${name}: there is no ${key}; there are ${Object.keys(fields).join(', ')}`)

@@ -18,7 +18,7 @@ export const dropbox: Preset = {
   tokenAuth: 'basic',
   // It asks for the password then, but nothing in the answer proves it.
   demandParams: () => ({ force_reauthentication: 'true' }),
-  keeping: { authParams: { token_access_type: 'offline' } },
+  storedTokens: { authParams: { token_access_type: 'offline' } },
   profileRequest: () => ({ method: 'POST' }),
   readProfile: ({ document }) => ({
     id: document['account_id'],

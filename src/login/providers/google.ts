@@ -23,7 +23,7 @@ export const google: Preset = {
   scope: 'openid email profile',
   tokenAuth: 'post',
   // A refresh token comes with a consent only.
-  keeping: { authParams: { access_type: 'offline', prompt: 'consent' } },
+  storedTokens: { authParams: { access_type: 'offline', prompt: 'consent' } },
   authParams: (own) => (own('HOSTED_DOMAIN') === '' ? {} : { hd: own('HOSTED_DOMAIN') }),
   tokenIssuer: ({ iss }, issuer) =>
     iss === bareIssuer && issuer === `https://${bareIssuer}` ? bareIssuer : issuer,

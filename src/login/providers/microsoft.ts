@@ -35,7 +35,7 @@ export const microsoft: Preset = {
   addresses: (own) => ({ issuer: `https://login.microsoftonline.com/${own('TENANT')}/v2.0` }),
   scope: 'openid profile email',
   tokenAuth: 'post',
-  keeping: { scope: 'offline_access' },
+  storedTokens: { scope: 'offline_access' },
   // `auth_time` is an optional claim, and the authentication contexts of Conditional Access are `acrs`: both come when
   // the request asks for them by name.
   demandParams: ({ acrValues }) => ({

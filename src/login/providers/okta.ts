@@ -23,5 +23,5 @@ export const okta: Preset = {
   },
   scope: 'openid profile email',
   tokenAuth: 'basic',
-  keeping: { scope: 'offline_access' },
+  storedTokens: { scope: 'offline_access' },
 }

@@ -55,8 +55,8 @@ export interface Quirks {
   tokenAuth?: TokenAuth
   /** More parameters of the authorization request. */
   authParams?: (own: Own) => Record<string, string>
-  /** What is asked for only when its tokens are kept, so that a refresh token comes with them. */
-  keeping?: { scope?: string; authParams?: Readonly<Record<string, string>> }
+  /** Requested only with `keepTokens`: what the provider requires for a refresh token. */
+  storedTokens?: { scope?: string; authParams?: Readonly<Record<string, string>> }
   /**
    * Whether an id_token proves when the person was authenticated once the provider is asked to do it anew: it heeds
    * `prompt=login` and sends `auth_time`. Default: OpenID Connect does, plain OAuth 2.0 does not. The reason for another

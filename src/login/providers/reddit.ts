@@ -25,7 +25,7 @@ export const reddit: Preset = {
   }),
   scope: 'identity',
   tokenAuth: 'basic',
-  keeping: { authParams: { duration: 'permanent' } },
+  storedTokens: { authParams: { duration: 'permanent' } },
   headers: (own) => ({ 'user-agent': own('USER_AGENT') }),
   readProfile: ({ document }) => ({
     id: document['id'],

@@ -159,7 +159,7 @@ function resolveBasics(resolving: Resolving, quirks: Quirks, openid: boolean): P
   const pkce = settings.pkce ?? quirks.pkce !== false
   if (clientId === undefined) faults.push(`${prefix}CLIENT_ID is missing, though ${name} is configured`)
   if (clientSecret === undefined && quirks.signedSecret) {
-    faults.push(...faultsOfSigning(quirks.signedSecret, values, prefix))
+    faults.push(...validateSignedSecret(quirks.signedSecret, values, prefix))
   } else if (clientSecret === undefined && !pkce) {
     faults.push(`${prefix}CLIENT_SECRET is missing, and without PKCE ${name} cannot do without it`)
   }
@@ -190,7 +190,7 @@ function resolveBasics(resolving: Resolving, quirks: Quirks, openid: boolean): P
   }
 }
 
-function faultsOfSigning(
+function validateSignedSecret(
   { needs, fault }: NonNullable<Quirks['signedSecret']>,
   { own }: OwnValues,
   prefix: string,

@@ -21,7 +21,7 @@ export const x: Preset = {
   }),
   scope: 'users.read tweet.read users.email',
   tokenAuth: 'basic',
-  keeping: { scope: 'offline.access' },
+  storedTokens: { scope: 'offline.access' },
   readProfile: ({ document: { data } }) => {
     const user = isObject(data) ? data : {}
     return {

@@ -6,7 +6,7 @@ import { isObject } from './profile.ts'
  * asked for. What is needed of it is put into the form of RFC 6749, section 5, before openid-client reads it. Bodies
  * that cannot be read go through as they came, and so does what a provider says when it is in trouble itself.
  */
-export async function conformTokenResponse(
+export async function normalizeTokenResponse(
   response: Response,
   { idToken }: { /** Whether one was asked for. */ idToken: boolean },
 ): Promise<Response> {

@@ -1,7 +1,6 @@
 import type { Database } from '../storage/database.ts'
 import type { FlowsTable } from '../storage/tables.ts'
 
-/** Keeps a begun sign-in. */
 export async function insertFlow(database: Database, flow: FlowsTable): Promise<void> {
   await database.single((db) => db.insertInto('flows').values(flow).execute())
 }
@@ -13,10 +12,10 @@ export interface FlowKey {
 }
 
 /**
- * Takes a begun sign-in out, in one statement: of many callbacks with one state one gets it. A callback from another
- * browser or for another provider takes nothing, so that nobody can spend the sign-in of somebody else.
+ * Uses a state: deletes its row and gives it, in one statement, so that only one of many callbacks with the same state
+ * gets it. A callback from another browser or for another provider deletes nothing: it cannot use up a foreign sign-in.
  */
-export async function takeFlow(
+export async function consumeFlow(
   database: Database,
   key: FlowKey,
   now: number,
@@ -33,7 +32,7 @@ export async function takeFlow(
   )
 }
 
-export async function sweepFlows(database: Database, now: number): Promise<void> {
+export async function deleteExpiredFlows(database: Database, now: number): Promise<void> {
   await database.transaction((tx) => tx.deleteFrom('flows').where('expires_at', '<=', now).execute(), {
     lane: 'work',
   })

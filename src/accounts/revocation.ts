@@ -1,0 +1,82 @@
+import type { Tx } from '../storage/database.ts'
+
+/** What a user is signed in with: sessions of browsers, and token families of apps. */
+type CredentialTable = 'sessions' | 'token_families'
+
+/** Rows that one statement revokes at most: more than a user has. */
+const batchSize = 1_000
+
+/** Which of a user's credentials a call is about; all of them without a field. */
+export interface CredentialFilter {
+  id?: string | undefined
+  exceptId?: string | undefined
+  /** The provider of the sign-in. */
+  provider?: string | undefined
+  /** The app; for token families only. */
+  clientId?: string | undefined
+}
+
+/** The columns that are used here are the same in both tables, except `client_id`. */
+const typed = (table: CredentialTable) => table as 'token_families'
+
+/** Revokes those of a user's credentials that are not revoked yet; gives how many. */
+export async function revokeCredentials(
+  tx: Tx,
+  table: CredentialTable,
+  { userId, now, filter }: { userId: string; now: number; filter: CredentialFilter },
+): Promise<number> {
+  const { id, exceptId, provider, clientId } = filter
+  let rows = tx
+    .updateTable(typed(table))
+    .set({ revoked_at: now })
+    .where('user_id', '=', userId)
+    .where('revoked_at', 'is', null)
+  if (id !== undefined) rows = rows.where('id', '=', id)
+  if (exceptId !== undefined) rows = rows.where('id', '<>', exceptId)
+  if (provider !== undefined) rows = rows.where('provider', '=', provider)
+  if (clientId !== undefined) rows = rows.where('client_id', '=', clientId)
+  return Number((await rows.executeTakeFirst()).numUpdatedRows)
+}
+
+/** Revokes a user's least recently used credentials, so that `limit` of them remain; gives how many. */
+export async function revokeBeyondLimit(
+  tx: Tx,
+  table: CredentialTable,
+  { userId, now, limit }: { userId: string; now: number; limit: number },
+): Promise<number> {
+  const { numUpdatedRows } = await tx
+    .updateTable(typed(table))
+    .set({ revoked_at: now })
+    .where('id', 'in', (eb) =>
+      eb
+        .selectFrom(typed(table))
+        .select('id')
+        .where('user_id', '=', userId)
+        .where('revoked_at', 'is', null)
+        .where('expires_at', '>', now)
+        .orderBy('last_seen_at', 'desc')
+        .orderBy('id', 'desc')
+        .limit(batchSize)
+        .offset(limit),
+    )
+    .executeTakeFirst()
+  return Number(numUpdatedRows)
+}
+
+/** Deletes credentials that are revoked or expired. @param idle milliseconds without use after which one expires. */
+export async function deleteEndedCredentials(
+  tx: Tx,
+  table: CredentialTable,
+  { now, idle }: { now: number; idle: number },
+): Promise<void> {
+  await tx
+    .deleteFrom(typed(table))
+    .where((eb) =>
+      eb.or([
+        eb('expires_at', '<=', now),
+        eb('last_seen_at', '<=', now - idle),
+        eb('revoked_at', 'is not', null),
+      ]),
+    )
+    .execute()
+}

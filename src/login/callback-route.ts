@@ -1,0 +1,71 @@
+import type { FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { auditOrigin } from '../accounts/audit.ts'
+import type { HostCookie } from '../accounts/host-cookie.ts'
+import type { App } from '../http/app.ts'
+import { clientIp } from '../http/client-address.ts'
+import { finishSignIn } from './callback.ts'
+import { failurePath, recordFailure } from './failed-sign-ins.ts'
+import type { SignIn } from './sign-in.ts'
+import { findProvider, perAddress, ProviderParams, rawQuery, type StartParts } from './start-route.ts'
+
+export interface CallbackRouteParts extends StartParts {
+  signIn: SignIn
+  sessionCookie: HostCookie
+}
+
+/**
+ * Callbacks with one state in a minute. A sign-in comes back once; many callbacks with one state are guesses. The state is
+ * read as finishSignIn reads it: the common query parser ignores parameters beyond its bound.
+ */
+const perState = {
+  max: 30,
+  value: ({ url }: FastifyRequest) => new URLSearchParams(rawQuery(url)).get('state') ?? undefined,
+}
+
+/** GET /auth/{provider}/callback: finishes a sign-in. The checks are in callback.ts. */
+export function callbackRoute(scope: App, parts: CallbackRouteParts): void {
+  scope.get(
+    '/auth/:provider/callback',
+    {
+      config: {
+        access: 'public',
+        rateLimit: { ...perAddress, per: perState },
+        sends: { sometimes: ['Set-Cookie'] },
+      },
+      schema: {
+        tags: ['sign-in'],
+        summary: 'Where the provider sends the browser back to: /dashboard, or /login when it failed',
+        params: ProviderParams,
+        querystring: Type.Object({
+          code: Type.Optional(Type.String()),
+          state: Type.Optional(Type.String()),
+          iss: Type.Optional(Type.String()),
+          error: Type.Optional(Type.String()),
+        }),
+        response: { 303: Type.Null() },
+      },
+    },
+    async (request, reply) => {
+      const { sessionCookie } = parts
+      const client = findProvider(parts.providers, request.params.provider)
+      const origin = { ...auditOrigin(request), address: clientIp(request) }
+      const outcome = await finishSignIn(parts, {
+        client,
+        query: rawQuery(request.url),
+        browserToken: parts.flowCookie.read(request),
+        browser: { origin, sessionToken: sessionCookie.read(request) },
+      })
+      if (!outcome.ok) {
+        const { failure, flow, redirect } = outcome
+        const linkingUserId = flow?.purpose === 'link' ? (flow.user_id ?? '') : undefined
+        await recordFailure(parts, request, client, failure, linkingUserId)
+        return reply.redirect(redirect ?? failurePath(parts, request, client, failure), 303)
+      }
+      const { signedIn } = outcome
+      parts.count(client.provider.name, 'ok')
+      if (signedIn.kind === 'session') sessionCookie.set(reply, signedIn.token, signedIn.maxAge)
+      return reply.redirect(signedIn.redirect, 303)
+    },
+  )
+}

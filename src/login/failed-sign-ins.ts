@@ -1,0 +1,56 @@
+import type { FastifyRequest } from 'fastify'
+import { auditOrigin, type Audit } from '../accounts/audit.ts'
+import { StorageUnavailable } from '../storage/unavailable.ts'
+import { describeCause, type SignInFailure } from './failures.ts'
+import type { ProviderClient } from './provider-client.ts'
+import type { RefusalMessages } from './refusal-messages.ts'
+
+export interface FailedSignInsParts {
+  audit: Audit
+  refusals: RefusalMessages
+  /** Counts how sign-ins end: `ok`, or the code of the failure. */
+  count: (provider: string, outcome: string) => void
+}
+
+/**
+ * Counts, logs and audits a failed sign-in, or a failed link when `linkingUserId` is given.
+ * @param linkingUserId the user who was linking an identity; empty when the flow no longer names one.
+ */
+export async function recordFailure(
+  { count, audit }: FailedSignInsParts,
+  request: FastifyRequest,
+  { provider: { name: provider } }: ProviderClient,
+  failure: SignInFailure,
+  linkingUserId?: string,
+): Promise<void> {
+  const { code, details, cause } = failure
+  count(provider, code)
+  const line = { provider, failure: code, causes: describeCause(cause) }
+  const storageFailed = cause instanceof StorageUnavailable
+  const isServiceFault = code === 'hook-failed' || (code === 'unavailable' && !storageFailed)
+  if (isServiceFault) request.log.error({ ...line, err: cause }, 'sign-in failed')
+  else request.log.warn(line, 'sign-in failed')
+  // The audit log is in the database that does not answer.
+  if (storageFailed) return
+  await audit.note({
+    ...auditOrigin(request),
+    action: linkingUserId === undefined ? 'sign_in.failed' : 'identity.link_failed',
+    actor: linkingUserId && `user:${linkingUserId}`,
+    userId: linkingUserId || details.userId,
+    provider,
+    providerId: details.providerId,
+    code,
+  })
+}
+
+/** The path of /login with the code, the support id and a hook's message. */
+export function failurePath(
+  { refusals }: FailedSignInsParts,
+  request: FastifyRequest,
+  { provider }: ProviderClient,
+  { code, details: { message } }: SignInFailure,
+): string {
+  const signed = message ? refusals.sign(request.id, message) : {}
+  const query = new URLSearchParams({ error: code, id: request.id, provider: provider.name, ...signed })
+  return `/login?${query.toString()}`
+}

@@ -1,0 +1,63 @@
+import { Type } from 'typebox'
+import type { RecentSignIn } from '../accounts/recent-sign-in.ts'
+import { Problem } from '../errors.ts'
+import type { App } from '../http/app.ts'
+import { redirectPage } from './page.ts'
+import { safeReturnTo } from './return-to.ts'
+import {
+  findProvider,
+  perAddress,
+  ProviderParams,
+  ReturnTo,
+  startFlow,
+  type StartParts,
+} from './start-route.ts'
+
+export interface LinkRouteParts extends StartParts {
+  recentSignIn: RecentSignIn
+}
+
+/** POST /auth/{provider}/link: starts the linking of another identity, shortly after a sign-in only. */
+export function linkRoute(scope: App, parts: LinkRouteParts): void {
+  scope.post(
+    '/auth/:provider/link',
+    {
+      config: {
+        access: 'session',
+        rateLimit: { ...perAddress, perAccount: 30 },
+        sends: { sometimes: ['Set-Cookie', 'Refresh'] },
+      },
+      schema: {
+        tags: ['sign-in'],
+        summary: 'Link another identity to the signed-in user: a redirect to the provider',
+        params: ProviderParams,
+        querystring: Type.Object({ return_to: ReturnTo }),
+        response: {
+          200: Type.String({ description: 'To a form in a browser: a page that leads on' }),
+          303: Type.Null(),
+        },
+      },
+    },
+    async (request, reply) => {
+      const client = findProvider(parts.providers, request.params.provider)
+      const { userId, sessionId } = request.principal ?? {}
+      if (userId === undefined || sessionId === undefined) throw new Problem('not-signed-in')
+      const returnTo = safeReturnTo(request.query.return_to, parts.baseUrl())
+      const isForm = request.headers['sec-fetch-dest'] === 'document'
+      const problem = await parts.recentSignIn.check(request, 'identity.link_failed', client.provider.name)
+      if (problem) {
+        if (!isForm) throw problem
+        const query = new URLSearchParams({ error: 'reauthentication-needed', return_to: returnTo })
+        return reply.redirect(`/login?${query.toString()}`, 303)
+      }
+      const intent = { purpose: 'link', returnTo, userId, sessionId } as const
+      const url = await startFlow(parts, request, reply, client, intent)
+      if (url === undefined) return reply
+      // Browsers apply the page's form-action policy to redirects after a form, and it does not list the provider. A page
+      // with a Refresh header starts a new navigation.
+      if (!isForm) return reply.redirect(url.href, 303)
+      reply.header('refresh', `0;url=${url.href}`).type('text/html; charset=utf-8')
+      return reply.serializer((html: string) => html).send(redirectPage(client.provider.label, url.href))
+    },
+  )
+}

@@ -1,0 +1,126 @@
+import type { AccountEvents, AccountEventType } from '../accounts/account-events.ts'
+import type { Audit, AuditEntry, AuditOrigin } from '../accounts/audit.ts'
+import { IssuerMismatch, type ProviderIdentity, type Users } from '../accounts/users.ts'
+import type { Tx } from '../storage/database.ts'
+import { SignInFailure } from './failures.ts'
+import type { HookName, Hooks } from './hooks.ts'
+import type { ProviderTokens } from './provider-tokens.ts'
+import type { VerifiedIdentity } from './verified-identity.ts'
+
+/** The user of a verified identity. */
+export interface ProvisionedUser {
+  userId: string
+  created: boolean
+}
+
+/** What the audit log and hooks are told about the sign-in. */
+export interface SignInContext {
+  origin: AuditOrigin
+  /** The client id of the app; `undefined` for a browser. */
+  client: string | undefined
+  /** What the sign-in gives: `session:<id>` or `app:<client id>`. */
+  target: string
+}
+
+export interface ProvisioningParts {
+  users: Users
+  audit: Audit
+  events: AccountEvents
+  hooks: Hooks
+  tokens: ProviderTokens
+}
+
+/**
+ * Finds or creates the user of a verified identity, runs the configured hooks, stores the provider's tokens, and writes
+ * the audit log and account events. All of it happens in the caller's transaction.
+ */
+export class Provisioning {
+  readonly #parts: ProvisioningParts
+
+  constructor(parts: ProvisioningParts) {
+    this.#parts = parts
+  }
+
+  /** The user of an identity; created when there is none. @throws SignInFailure `account-blocked`, `issuer-changed` */
+  async findOrCreateUser(tx: Tx, identity: ProviderIdentity): Promise<ProvisionedUser> {
+    const { userId, created, blocked } = await this.#parts.users
+      .findOrCreate(tx, identity)
+      .catch((error: unknown) => refuseOtherIssuer(error, identity))
+    if (blocked)
+      throw new SignInFailure('account-blocked', undefined, { userId, providerId: identity.providerId })
+    return { userId, created }
+  }
+
+  /**
+   * Runs `onSignUp` for a new user and `onSignIn`, and records both. Gives whether events were emitted.
+   * @throws SignInFailure when a hook refuses or fails.
+   */
+  async onSignIn(
+    tx: Tx,
+    { userId, created }: ProvisionedUser,
+    verified: VerifiedIdentity,
+    context: SignInContext,
+  ): Promise<boolean> {
+    const steps = [
+      ...(created ? [{ hook: 'onSignUp', event: 'user.created' } as const] : []),
+      { hook: 'onSignIn', event: 'user.signed_in' } as const,
+    ]
+    // When a hook refuses, a user that was created in this transaction does not exist afterwards.
+    const knownUser = created ? undefined : userId
+    let emitted = false
+    for (const step of steps)
+      emitted = (await this.#runStep(tx, { ...step, knownUser }, userId, verified, context)) || emitted
+    await this.#parts.tokens.save(tx, verified)
+    return emitted
+  }
+
+  /**
+   * Links an identity to a user, runs `onLink` and records it. Gives whether events were emitted.
+   * @throws SignInFailure `identity-taken`, `issuer-changed`, or when a hook refuses or fails.
+   */
+  async link(tx: Tx, userId: string, verified: VerifiedIdentity, context: SignInContext): Promise<boolean> {
+    const { users, tokens } = this.#parts
+    const { identity } = verified
+    const linked = await users
+      .link(tx, userId, identity)
+      .catch((error: unknown) => refuseOtherIssuer(error, identity))
+    if (linked === 'taken')
+      throw new SignInFailure('identity-taken', undefined, { providerId: identity.providerId })
+    const step = { hook: 'onLink', event: 'identity.linked', knownUser: userId } as const
+    const emitted = linked === 'linked' && (await this.#runStep(tx, step, userId, verified, context))
+    await tokens.save(tx, verified)
+    return emitted
+  }
+
+  /** Audits, runs the hook and emits the account event. Gives whether events were emitted. */
+  async #runStep(
+    tx: Tx,
+    { hook, event, knownUser }: { hook: HookName; event: AccountEventType; knownUser: string | undefined },
+    userId: string,
+    verified: VerifiedIdentity,
+    { origin, client, target }: SignInContext,
+  ): Promise<boolean> {
+    const { audit, events, hooks, users } = this.#parts
+    const { provider, providerId } = verified.identity
+    const entry: AuditEntry = { ...origin, action: event, userId, provider, providerId, target }
+    await audit.record(tx, { ...entry, actor: `user:${userId}` })
+    if (!hooks.has(hook) && !events.wants(event)) return false
+    const user = await users.find(tx, userId)
+    if (!user) throw new Error('the user disappeared within its own transaction')
+    const emitted = await hooks.run(hook, tx, { user, verified, client }).catch((error: unknown) => {
+      if (error instanceof SignInFailure)
+        throw error.withDetails({ providerId, ...(knownUser !== undefined && { userId: knownUser }) })
+      throw error
+    })
+    return (await events.emit(tx, event, user, verified.identity)) || emitted > 0
+  }
+}
+
+/**
+ * When a provider's name is configured for another server, its identities must not lead to the accounts of the old one
+ * (OpenID Connect Core, section 5.7: `sub` is unique only within its issuer).
+ */
+function refuseOtherIssuer(error: unknown, { providerId }: ProviderIdentity): never {
+  if (!(error instanceof IssuerMismatch)) throw error
+  throw new SignInFailure('issuer-changed', error, { userId: error.userId, providerId })
+}

@@ -1,0 +1,14 @@
+import type { Authentication } from '../accounts/authentication.ts'
+import type { ProviderIdentity } from '../accounts/users.ts'
+import type { IssuedTokens } from './issued-tokens.ts'
+import type { ProfileDocument } from './profile.ts'
+
+/** The result of a code exchange whose checks all passed. */
+export interface VerifiedIdentity {
+  identity: ProviderIdentity
+  authentication: Authentication
+  /** The provider's profile, unchanged. */
+  profile: ProfileDocument
+  /** For the provider's API. */
+  tokens: IssuedTokens
+}
