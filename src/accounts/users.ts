@@ -75,12 +75,21 @@ export class Users {
 
   /**
    * The user that the identity links to; one is created when there is none. Two calls at once for a new identity give
-   * one user: the unique key lets one insert through, and the other call takes what it finds.
+   * one user: the unique key lets one insert through, and the other call looks again and finds it.
    * @throws IssuerMismatch
    */
   async findOrCreate(tx: Tx, identity: ProviderIdentity): Promise<FoundUser> {
-    const known = await this.#noteUse(tx, identity)
-    if (known) return known
+    // The identity may also be unlinked between the insert that it refused and the next look.
+    for (;;) {
+      const known = await this.#noteUse(tx, identity)
+      if (known) return known
+      const userId = await this.#create(tx, identity)
+      if (userId !== undefined) return { userId, created: true, blocked: false }
+    }
+  }
+
+  /** Creates a user with this identity; `undefined` when another transaction inserted the identity first. */
+  async #create(tx: Tx, identity: ProviderIdentity): Promise<string | undefined> {
     const now = this.#clock.now()
     const id = newId(now)
     const { provider, providerId, email, name } = identity
@@ -97,11 +106,9 @@ export class Users {
         created_at: now,
       })
       .execute()
-    if (await this.#insertIdentity(tx, id, identity)) return { userId: id, created: true, blocked: false }
+    if (await this.#insertIdentity(tx, id, identity)) return id
     await tx.deleteFrom('users').where('id', '=', id).execute()
-    const winner = await this.#noteUse(tx, identity)
-    if (!winner) throw new Error('an identity was taken and then gone within one transaction')
-    return winner
+    return undefined
   }
 
   /**
@@ -197,6 +204,23 @@ export class Users {
    * is bound to this one. @throws IssuerMismatch when it is bound to another one.
    */
   async #noteUse(tx: Tx, identity: ProviderIdentity): Promise<FoundUser | undefined> {
+    const found = await this.#updateIdentity(tx, identity)
+    if (found) return found
+    const bound = await tx
+      .selectFrom('identities')
+      .select(['user_id', 'issuer'])
+      .where('provider', '=', identity.provider)
+      .where('provider_id', '=', identity.providerId)
+      .executeTakeFirst()
+    if (!bound) return undefined
+    if (bound.issuer !== null && bound.issuer !== identity.issuer)
+      throw new IssuerMismatch(bound.user_id, bound.issuer, identity.issuer)
+    // On PostgreSQL each statement sees what was committed before it: another sign-in inserted the identity between the two.
+    return this.#updateIdentity(tx, identity)
+  }
+
+  /** `undefined` when there is no such identity, or it is bound to another issuer. */
+  async #updateIdentity(tx: Tx, identity: ProviderIdentity): Promise<FoundUser | undefined> {
     const row = await tx
       .updateTable('identities')
       .set({
@@ -219,15 +243,7 @@ export class Users {
           .as('blocked_at'),
       ])
       .executeTakeFirst()
-    if (row) return { userId: row.user_id, created: false, blocked: row.blocked_at !== null }
-    const bound = await tx
-      .selectFrom('identities')
-      .select(['user_id', 'issuer'])
-      .where('provider', '=', identity.provider)
-      .where('provider_id', '=', identity.providerId)
-      .executeTakeFirst()
-    if (bound) throw new IssuerMismatch(bound.user_id, bound.issuer ?? 'unknown', identity.issuer)
-    return undefined
+    return row && { userId: row.user_id, created: false, blocked: row.blocked_at !== null }
   }
 
   async #insertIdentity(tx: Tx, userId: string, identity: ProviderIdentity): Promise<boolean> {

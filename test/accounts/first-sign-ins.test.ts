@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { KyselyPlugin } from 'kysely'
+import { Users, type ProviderIdentity } from '../../src/accounts/users.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
+import type { Database } from '../../src/storage/database.ts'
+import { migrate } from '../../src/storage/migrate.ts'
+import { openDatabase } from '../../src/storage/open.ts'
+import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
+
+/** Runs `meanwhile` once, when the statement with this number (from 1) was answered and the next one was not sent. */
+function afterStatement(number: number, meanwhile: () => Promise<unknown>): KyselyPlugin {
+  let answered = 0
+  return {
+    transformQuery: ({ node }) => node,
+    async transformResult({ result }) {
+      answered += 1
+      if (answered === number) await meanwhile()
+      return result
+    },
+  }
+}
+
+onEachEngine('first sign-ins at once', (engine) => {
+  let home: TestDatabase
+  let database: Database
+  let users: Users
+
+  before(async () => {
+    home = await engine.createDatabase()
+    database = await openDatabase(home.url)
+    await migrate(database)
+    users = new Users(systemClock, [], database.revocations)
+  })
+  after(async () => {
+    await database.close()
+    await home.drop()
+  })
+
+  const identity = (providerId: string): ProviderIdentity => ({
+    provider: 'acme',
+    providerId,
+    issuer: 'https://acme.example',
+    email: 'ada@example.com',
+    emailVerified: true,
+    name: 'Ada',
+  })
+  const signIn = (one: ProviderIdentity) => database.transaction((tx) => users.findOrCreate(tx, one))
+  const usersWith = ({ provider, providerId }: ProviderIdentity) =>
+    database.reader
+      .selectFrom('users')
+      .select('id')
+      .where('provider', '=', provider)
+      .where('provider_id', '=', providerId)
+      .execute()
+
+  // On SQLite a transaction holds the only write lock: no other one comes between its statements.
+  const skip = engine.name === 'sqlite' && 'transactions take turns'
+
+  for (const [number, statement] of [
+    [1, 'the update that finds no identity'],
+    [2, 'the look for its issuer'],
+    [3, 'the insert of the user'],
+  ] as const) {
+    test(`another one that commits after ${statement} gives the user of both`, { skip }, async () => {
+      const one = identity(`after-${number}`)
+      let other: Awaited<ReturnType<typeof signIn>> | undefined
+      const found = await database.transaction((tx) => {
+        const plugin = afterStatement(number, async () => (other = await signIn(one)))
+        return users.findOrCreate(tx.withPlugin(plugin), one)
+      })
+      assert.equal(other?.created, true)
+      assert.deepEqual(found, { userId: other.userId, created: false, blocked: false })
+      assert.deepEqual(await usersWith(one), [{ id: other.userId }])
+    })
+  }
+
+  test('an identity that is taken, then unlinked, gives a new user', { skip }, async () => {
+    const one = identity('taken-and-gone')
+    const link = async () => {
+      await signIn(one)
+    }
+    const unlink = () =>
+      database.transaction(async (tx) => {
+        await tx.deleteFrom('identities').where('provider_id', '=', one.providerId).execute()
+        await tx.deleteFrom('users').where('provider_id', '=', one.providerId).execute()
+      })
+    const found = await database.transaction((tx) =>
+      users.findOrCreate(tx.withPlugin(afterStatement(3, link)).withPlugin(afterStatement(5, unlink)), one),
+    )
+    assert.equal(found.created, true)
+    assert.deepEqual(await usersWith(one), [{ id: found.userId }])
+  })
+})
