@@ -116,9 +116,14 @@ export class Drainer {
     let next: Promise<Portion> | undefined
     try {
       while (this.#parts.present() && !this.#stopping.signal.aborted) {
+        const isAhead = next !== undefined
         const portion = await (next ?? spool.read(step))
         next = undefined
-        if (portion.events.length === 0) return
+        if (portion.events.length === 0) {
+          // One that was read ahead does not know of what came, or was given back, while the last one was stored.
+          if (isAhead) continue
+          return
+        }
         next = spool.read(step)
         next.catch(() => undefined)
         await this.#move(spool, portion)

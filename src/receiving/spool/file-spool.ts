@@ -7,15 +7,13 @@ import type { IncomingEvent } from '../incoming.ts'
 import { packBatch, unpackBatch } from '../sqlite/batch-message.ts'
 import { ThreadClient } from '../sqlite/thread-client.ts'
 import type { Answer, SpoolThreadData, Task } from './file-thread.ts'
-import type { Portion, Spool, SpoolState } from './spool.ts'
+import { noPortion, type Portion, type Spool, type SpoolState } from './spool.ts'
 
 /** A spool in an SQLite file that this process alone uses. */
 class FileSpool implements Spool {
   readonly #release: () => void
   readonly #thread: ThreadClient<Task, Answer>
   #closed = false
-  /** The number of the last event that was read. */
-  #readUpTo = 0
 
   /** @param release gives the file up for other processes. */
   constructor({ file, maxBytes }: FileSpoolSettings, release: () => void) {
@@ -33,16 +31,15 @@ class FileSpool implements Spool {
   }
 
   async read(limit: number): Promise<Portion> {
-    const { portion } = await this.#ask({ kind: 'read', limit, after: this.#readUpTo })
+    const { portion } = await this.#ask({ kind: 'read', limit })
     if (!portion) throw new Error('the spool gave no events')
-    const { batch, from, upTo } = portion
+    const { batch, range } = portion
     const events = unpackBatch(batch)
-    if (events.length > 0) this.#readUpTo = Math.max(this.#readUpTo, upTo)
+    if (events.length === 0) return noPortion
     return {
       events,
-      remove: async () => void (await this.#ask({ kind: 'remove', from, upTo })),
-      // What was read after them is read again, too, which changes nothing.
-      release: async () => void (this.#readUpTo = Math.min(this.#readUpTo, from - 1)),
+      remove: async () => void (await this.#ask({ kind: 'remove', range })),
+      release: async () => void (await this.#ask({ kind: 'give-back', range })),
     }
   }
 

@@ -4,19 +4,20 @@ import type { IncomingEvent } from '../incoming.ts'
 import { packBatch, unpackBatch, type BatchMessage } from '../sqlite/batch-message.ts'
 import { SpoolFile } from '../sqlite/spool-file.ts'
 import { describeFailure, type ThreadAnswer } from '../sqlite/thread-client.ts'
+import { FileReader, type Range } from './file-reader.ts'
 import type { SpoolState } from './spool.ts'
 
 export type Task =
   | { kind: 'append'; batch: BatchMessage }
-  | { kind: 'read'; limit: number; after: number }
-  | { kind: 'remove'; from: number; upTo: number }
+  | { kind: 'read'; limit: number }
+  | { kind: 'remove' | 'give-back'; range: Range }
   | { kind: 'set-aside'; event: Pick<IncomingEvent, 'source' | 'eventId'>; reason: string }
   | { kind: 'state' }
   | { kind: 'close' }
 
 export interface Answer extends ThreadAnswer {
   /** Of `read`. */
-  portion?: { batch: BatchMessage; from: number; upTo: number }
+  portion?: { batch: BatchMessage; range: Range }
   /** Of `state`. */
   state?: SpoolState
 }
@@ -29,6 +30,8 @@ export interface SpoolThreadData {
 const port = parentPort!
 const { file, maxBytes } = workerData as SpoolThreadData
 const spool = new SpoolFile(file, { maxBytes, create: true })
+// A thread that begins anew reads from the start: the database knows what was moved already.
+const reader = new FileReader(spool)
 
 port.on('message', (task: Task) => {
   const answer: Answer = {}
@@ -48,14 +51,15 @@ port.postMessage({} satisfies Answer)
 function carryOut(task: Task, answer: Answer): ArrayBuffer[] {
   if (task.kind === 'append') spool.add(unpackBatch(task.batch))
   else if (task.kind === 'read') {
-    const events = spool.oldest(task.limit, task.after)
+    const events = reader.read(task.limit)
     const { message, transfer } = packBatch(events)
-    answer.portion = { batch: message, from: events[0]?.seq ?? task.after + 1, upTo: events.at(-1)?.seq ?? 0 }
+    answer.portion = { batch: message, range: { from: events[0]?.seq ?? 0, upTo: events.at(-1)?.seq ?? 0 } }
     return transfer
   } else if (task.kind === 'remove') {
-    spool.forgetBetween(task.from, task.upTo)
+    reader.remove(task.range)
     spool.shrink()
-  } else if (task.kind === 'set-aside') spool.setAside(task.event, task.reason)
+  } else if (task.kind === 'give-back') reader.giveBack(task.range)
+  else if (task.kind === 'set-aside') spool.setAside(task.event, task.reason)
   else if (task.kind === 'state')
     answer.state = { events: spool.count, oldest: spool.oldestReceivedAt, full: spool.full }
   else spool.close()

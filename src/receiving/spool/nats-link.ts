@@ -185,6 +185,7 @@ async function ensureConsumer(
       durable_name: name,
       ack_policy: AckPolicy.Explicit,
       ack_wait: readAgainAfter * nanosecond,
+      // Two portions of eight processes.
       max_ack_pending: 16_000,
       filter_subject: subjectsOf(stream).events('*'),
     })

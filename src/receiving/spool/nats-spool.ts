@@ -9,7 +9,7 @@ import type { Log } from '../../telemetry/log.ts'
 import type { IncomingEvent } from '../incoming.ts'
 import { decodeBatch, encodeBatch } from '../sqlite/batch-message.ts'
 import { answerWithin, contentsOf, isMissing, openNatsLink, subjectsOf, type NatsLink } from './nats-link.ts'
-import { EventTooLarge, type Portion, type Spool, type SpoolState } from './spool.ts'
+import { EventTooLarge, noPortion, type Portion, type Spool, type SpoolState } from './spool.ts'
 
 /** Events, and about as many bytes, of one message; a larger event has one of its own. */
 const [mostEvents, mostBytes] = [100, 256 * 1024]
@@ -18,8 +18,9 @@ export const aroundAnEvent = 1_024
 /** Messages, and about as many bytes, that are read at once. */
 const [mostMessages, readAtOnce] = [1_000, 8 * 1024 * 1024]
 /**
- * Milliseconds that a message with fewer events than this waits, in which the inbox gathers its next batch: a message costs the servers, and the
- * drain, about as much as many events.
+ * Milliseconds from one message to the next if that has fewer events than `enough`: the inbox gathers its next batch meanwhile. A message costs
+ * the servers and the drain about as much as many events. A webhook that comes alone does not wait. Under load one waits for at most this
+ * long before its batch is sent, and as long for the batch before it: senders allow seconds.
  */
 const [gather, enough] = [20, 24]
 /**
@@ -51,6 +52,8 @@ export class NatsSpool implements Spool {
   #link: Promise<NatsLink> | undefined
   #state: { at: number; known: Known } | undefined
   #changes = 0
+  /** When the last batch was sent, by `performance.now`. */
+  #sentAt = -Infinity
   /** Messages that were read and neither acknowledged nor given back. */
   #held = 0
   #closed = false
@@ -70,7 +73,7 @@ export class NatsSpool implements Spool {
   }
 
   async append(events: readonly IncomingEvent[]): Promise<void> {
-    if (events.length < enough) await sleep(gather)
+    await this.#gather(events.length)
     await this.#use(async (link) => {
       const most = (link.connection.info?.max_payload ?? 0) - aroundAnEvent
       const messages = [...messagesOf(events, Math.min(most, mostBytes))].map((part) => ({
@@ -85,7 +88,7 @@ export class NatsSpool implements Spool {
 
   async read(limit: number): Promise<Portion> {
     const { events, messages, bytes } = await this.#known()
-    if (messages === 0) return nothing
+    if (messages === 0) return noPortion
     // As many as hold so many events and bytes, if all messages are alike.
     const share = Math.min(limit / events, readAtOnce / Math.max(1, bytes))
     const count = Math.min(messages, mostMessages, Math.max(1, Math.floor(share * messages)))
@@ -133,17 +136,29 @@ export class NatsSpool implements Spool {
     return known
   }
 
+  /** Waits when a small batch follows the one before it closely. */
+  async #gather(count: number): Promise<void> {
+    const rest = this.#sentAt + gather - performance.now()
+    if (count < enough && rest > 0) await sleep(rest)
+    this.#sentAt = performance.now()
+  }
+
   /** What is known is from before a change. */
   #forgetState(): void {
     this.#changes += 1
     this.#state = undefined
   }
 
-  /** Messages that are held are in the stream, and would be waited for. */
+  /**
+   * Fetches messages that were not read yet. The stream also holds those that this process or another one has read, and a request for more
+   * than there are waits until it expires. The servers count messages that were given back as read: they are fetched last, once this
+   * process holds none.
+   */
   async #fetch(consumer: NatsLink['consumer'], count: number): Promise<JsMsg[]> {
-    const most = this.#held > 0 ? Math.min(count, (await consumer.info()).num_pending) : count
+    const { num_pending: unread } = await consumer.info()
+    if (unread === 0 && this.#held > 0) return []
     const found: JsMsg[] = []
-    if (most === 0) return found
+    const most = Math.min(count, unread || count)
     for await (const message of await consumer.fetch({ max_messages: most, expires: 1_000 }))
       found.push(message)
     return found
@@ -194,12 +209,6 @@ export class NatsSpool implements Spool {
       throw error
     }
   }
-}
-
-const nothing: Portion = {
-  events: [],
-  remove: () => Promise.resolve(),
-  release: () => Promise.resolve(),
 }
 
 function* messagesOf(events: readonly IncomingEvent[], most: number): Generator<readonly IncomingEvent[]> {

@@ -18,6 +18,13 @@ export interface Portion {
   release(): Promise<void>
 }
 
+/** What is read when all events were read. */
+export const noPortion: Portion = {
+  events: [],
+  remove: () => Promise.resolve(),
+  release: () => Promise.resolve(),
+}
+
 /** An event that a spool cannot hold, however much room it has. */
 export class EventTooLarge extends Error {
   /** @param most bytes of one event. */
@@ -35,7 +42,8 @@ export interface Spool {
    */
   append(events: readonly IncomingEvent[]): Promise<void>
   /**
-   * The oldest events that have not been read, or were given back, at most `limit` of them, and some megabytes; none when there are none.
+   * The oldest events that were not read yet, or were given back: at most `limit` of them, and some megabytes; none when there are none.
+   * Several portions may be read before the first one is removed, and are then of different events.
    * @throws StorageUnavailable
    */
   read(limit: number): Promise<Portion>

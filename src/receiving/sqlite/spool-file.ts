@@ -23,7 +23,7 @@ const columns =
   'source, event_id, type, content_type, payload, headers, received_at, status, due_at, order_key'
 const insert = `insert into spool (${columns}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 const selectSizes =
-  'select seq, length(payload) + length(headers) as size from spool where seq > ? order by seq limit ?'
+  'select seq, length(payload) + length(headers) as size from spool where seq > ? and seq <= ? order by seq limit ?'
 const selectOldest = `
   select seq, source, event_id as eventId, type, content_type as contentType, payload, headers,
     received_at as receivedAt, status, due_at as dueAt,
@@ -107,13 +107,17 @@ export class SpoolFile {
     this.#count += events.length
   }
 
-  /** The oldest events behind the number `after`, at most `limit` and about 8 MiB of them. */
-  oldest(limit: number, after = 0): Spooled[] {
+  /**
+   * The oldest events behind the number `after`, up to the number `upTo`: at most `limit`, and about 8 MiB of them.
+   * @throws StorageUnavailable
+   */
+  oldest(limit: number, after = 0, upTo = Number.MAX_SAFE_INTEGER): Spooled[] {
     const connection = this.#connection
     if (!connection || this.#count === 0) return []
     let bytes = 0
     let last: number | undefined
-    for (const { seq, size } of connection.all<{ seq: number; size: number }>(selectSizes, [after, limit])) {
+    const sizes = connection.all<{ seq: number; size: number }>(selectSizes, [after, upTo, limit])
+    for (const { seq, size } of sizes) {
       bytes += size
       if (last !== undefined && bytes > readAtOnce) break
       last = seq

@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { systemClock } from '../../clock.ts'
+import { StorageUnavailable } from '../../storage/unavailable.ts'
+import { createLog } from '../../telemetry/log.ts'
+import type { IncomingEvent } from '../incoming.ts'
+import { Drainer } from './drainer.ts'
+import { noPortion, type Portion, type Spool } from './spool.ts'
+
+const silent = createLog('silent')
+
+const event = (id: string): IncomingEvent => ({
+  source: 'shop',
+  eventId: id,
+  type: 'order.paid',
+  contentType: 'application/json',
+  headers: '{}',
+  payload: new Uint8Array(1),
+  receivedAt: 0,
+  dueAt: 0,
+  status: 'pending',
+  orderKey: null,
+})
+
+/** A spool in memory that gives one event for each read, and tells what is held. */
+class MemorySpool implements Spool {
+  readonly waiting: string[]
+  readonly held = new Set<string>()
+  readonly removed: string[] = []
+  /** Awaited by each read before it looks. */
+  beforeRead: () => Promise<void> = () => Promise.resolve()
+
+  constructor(...ids: string[]) {
+    this.waiting = ids
+  }
+
+  append(events: readonly IncomingEvent[]): Promise<void> {
+    this.waiting.push(...events.map(({ eventId }) => eventId))
+    return Promise.resolve()
+  }
+
+  async read(): Promise<Portion> {
+    await this.beforeRead()
+    const id = this.waiting.shift()
+    if (id === undefined) return noPortion
+    this.held.add(id)
+    return {
+      events: [event(id)],
+      remove: async () => {
+        assert.ok(this.held.delete(id), `${id} is held`)
+        this.removed.push(id)
+      },
+      release: async () => {
+        assert.ok(this.held.delete(id), `${id} is held`)
+        this.waiting.push(id)
+        this.waiting.sort()
+      },
+    }
+  }
+
+  setAside = (): Promise<void> => Promise.reject(new Error('nothing is refused here'))
+  state = (): Promise<never> => Promise.reject(new Error('nobody asks'))
+  close = (): Promise<void> => Promise.resolve()
+}
+
+/** Ends once the drainer sleeps, which it does after a drain that is complete or has failed. */
+async function drainOnce(spool: Spool, store: (id: string) => Promise<void>): Promise<void> {
+  const asleep = Promise.withResolvers<void>()
+  const drainer = new Drainer({
+    spool,
+    store: async (events) => {
+      for (const { eventId } of events) await store(eventId)
+    },
+    present: () => true,
+    clock: {
+      ...systemClock,
+      after: () => {
+        asleep.resolve()
+        return () => undefined
+      },
+    },
+    log: silent,
+  })
+  drainer.start()
+  await asleep.promise
+  await drainer.stop()
+}
+
+test('the next portion is read while one is stored, and all are moved in their order', async () => {
+  const spool = new MemorySpool('1', '2', '3')
+  const heldBy = new Map<string, string[]>()
+  await drainOnce(spool, async (id) => {
+    await new Promise((resolve) => setImmediate(resolve))
+    heldBy.set(id, [...spool.held])
+  })
+  assert.deepEqual(spool.removed, ['1', '2', '3'])
+  assert.deepEqual(heldBy.get('1'), ['1', '2'])
+  assert.deepEqual([...spool.held], [])
+})
+
+test('after a failure the portion and the one that was read ahead are given back', async () => {
+  const spool = new MemorySpool('1', '2', '3')
+  await drainOnce(spool, (id) =>
+    id === '2' ? Promise.reject(new StorageUnavailable(new Error('gone'))) : Promise.resolve(),
+  )
+  assert.deepEqual(spool.removed, ['1'])
+  assert.deepEqual([...spool.held], [])
+  assert.deepEqual(spool.waiting, ['2', '3'])
+})
+
+test('a failure waits for the read that is under way, and gives back what it brings', async () => {
+  const spool = new MemorySpool('1', '2')
+  let reads = 0
+  const failed = Promise.withResolvers<void>()
+  spool.beforeRead = async () => {
+    reads += 1
+    if (reads === 2) await failed.promise
+  }
+  await drainOnce(spool, async () => {
+    setImmediate(failed.resolve)
+    throw new StorageUnavailable(new Error('gone'))
+  })
+  assert.deepEqual([...spool.held], [])
+  assert.deepEqual(spool.waiting, ['1', '2'])
+})
+
+test('a read ahead that fails ends the drain after the portion that was stored', async () => {
+  const spool = new MemorySpool('1', '2')
+  let reads = 0
+  spool.beforeRead = () => {
+    reads += 1
+    return reads === 2 ? Promise.reject(new StorageUnavailable(new Error('gone'))) : Promise.resolve()
+  }
+  await drainOnce(spool, () => Promise.resolve())
+  assert.deepEqual(spool.removed, ['1'])
+  assert.deepEqual(spool.waiting, ['2'])
+})
+
+test('what comes while the last portion is stored is moved, too', async () => {
+  const spool = new MemorySpool('1')
+  await drainOnce(spool, async (id) => {
+    await new Promise((resolve) => setImmediate(resolve))
+    if (id === '1') await spool.append([event('2')])
+  })
+  assert.deepEqual(spool.removed, ['1', '2'])
+})
