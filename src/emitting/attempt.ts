@@ -2,7 +2,7 @@ import type { Clock } from '../runtime/clock.ts'
 import { version } from '../http/openapi.ts'
 import { NotSent, type Outcome, type Phases } from '../network/exchange.ts'
 import { redactedValue } from '../http/sensitive-names.ts'
-import type { Cut } from './cut.ts'
+import type { AbortBroadcast } from './abort-broadcast.ts'
 import { readDirective, type Directive } from './directive.ts'
 import type { Agents } from './egress.ts'
 import {
@@ -16,7 +16,7 @@ import {
 import { httpSignatureHeaders } from './http-signature.ts'
 import { readRetryAfter } from '../network/retry.ts'
 import { signatures, type SigningKey } from './signature.ts'
-import type { AttemptRecord, Payload } from './store.ts'
+import type { AttemptRecord, EventPayload } from './store.ts'
 
 /** At most this much of a response is read, in bytes; then the connection is closed. */
 export const responseLimit = 64 * 1024
@@ -35,7 +35,7 @@ export interface AttemptRequest {
   target: Target
   /** Whether the subscriber has an owner, who chose the address and sees what becomes of the attempt. */
   owned: boolean
-  event: Payload
+  event: EventPayload
   keys: readonly SigningKey[]
   /** Whether to sign by RFC 9421 as well. */
   httpSignature: boolean
@@ -56,7 +56,7 @@ export interface AttemptResult extends AttemptRecord {
  * Makes one attempt. Never rejects for what the subscriber does; rejects with the reason of the cut when that comes, and with
  * NotSent when it may not be sent.
  */
-export type Attempt = (request: AttemptRequest, cut: Cut) => Promise<AttemptResult>
+export type Attempt = (request: AttemptRequest, cut: AbortBroadcast) => Promise<AttemptResult>
 
 /** Cuts the exchange when its time is over. */
 class OutOfTime extends Error {}
@@ -103,12 +103,12 @@ export function createAttempt({ agents, clock }: { agents: Agents; clock: Clock 
       responseLimit,
       maySend,
     })
-    const unlisten = cut.add((reason) => exchange.cut(reason))
+    const unlisten = cut.onAbort((reason) => exchange.cut(reason))
     const cancel = clock.after(timeout, () => exchange.cut(new OutOfTime()))
     const outcome = await exchange.ended
     cancel()
     unlisten()
-    cut.throwIfIt(outcome.error)
+    cut.rethrowReason(outcome.error)
     if (outcome.error instanceof NotSent) throw outcome.error
 
     const answer = outcome.headers ?? {}
@@ -179,7 +179,7 @@ function describePhases(phases: Phases): string {
 }
 
 /** Signatures are left out, since they are valid for a while. */
-function describeRequest({ shown }: Target, { event_id }: Payload, timestamp: number): string {
+function describeRequest({ shown }: Target, { event_id }: EventPayload, timestamp: number): string {
   return `${shown},"webhook-id":${JSON.stringify(event_id)},"webhook-timestamp":"${timestamp}","webhook-signature":"${redactedValue}"}`
 }
 

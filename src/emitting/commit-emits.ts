@@ -5,7 +5,7 @@ import type { NewEvent } from './event.ts'
 
 export interface CommitEmitsParts {
   database: Pick<Database, 'transaction'>
-  emitter: Pick<Emitter, 'settle'>
+  emitter: Pick<Emitter, 'emitEach'>
   announce: Announce
 }
 
@@ -18,7 +18,7 @@ export async function commitEmits(
   events: readonly NewEvent[],
 ): Promise<(Emitted | Problem)[]> {
   if (events.length === 0) return []
-  const { results } = await database.transaction((tx, last) => emitter.settle(tx, last, events))
+  const { results } = await database.transaction((tx, last) => emitter.emitEach(tx, last, events))
   const settled = await results
   announce(settled.filter((result): result is Emitted => !(result instanceof Problem)))
   return settled

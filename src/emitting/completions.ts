@@ -2,7 +2,7 @@ import { sleep, type Clock } from '../runtime/clock.ts'
 import type { Database, Tx } from '../storage/database.ts'
 import { StorageUnavailable } from '../storage/unavailable.ts'
 import type { Log } from '../telemetry/log.ts'
-import type { Completion, DeliveryQueue } from './store.ts'
+import type { Completion, DeliveryStore } from './store.ts'
 
 /** Completions of one commit, and of one from which something follows: those take more statements, and hold locks. */
 const batch = 500
@@ -11,31 +11,31 @@ const batchWithMore = 50
 const pause = 500
 
 /** What is to be told of an attempt. */
-export interface Notice {
+export interface OperationalEvent {
   type: string
   data: object
 }
 
 /** What follows from a completion, and is to be there if and only if that is. */
-export interface Following {
+export interface SideEffects {
   /** Returns what is to be told. Runs beside what follows from the others of the same commit. */
-  within(tx: Tx): Promise<readonly Notice[]>
-  committed(): void
+  apply(tx: Tx): Promise<readonly OperationalEvent[]>
+  onCommitted(): void
 }
 
 interface Waiting {
   completion: Completion
-  following: Following | undefined
+  following: SideEffects | undefined
   done: () => void
 }
 
 export interface CompletionsParts {
-  queue: Pick<DeliveryQueue, 'complete' | 'completeWithin'>
+  store: Pick<DeliveryStore, 'complete' | 'completeWithin'>
   database: Pick<Database, 'transaction'>
   /** Tells, in the transaction of what it follows from. */
-  tell: (tx: Tx, notices: readonly Notice[]) => Promise<void>
+  publish: (tx: Tx, notices: readonly OperationalEvent[]) => Promise<void>
   /** Called when some were written: fewer are unwritten now. */
-  written?: () => void
+  onRecorded?: () => void
   clock: Clock
   log: Log
 }
@@ -60,7 +60,7 @@ export class Completions {
   }
 
   /** Those that wait to be written, or are being written now. */
-  get unwritten(): number {
+  get unrecorded(): number {
     return this.#unwritten
   }
 
@@ -70,7 +70,7 @@ export class Completions {
   }
 
   /** Resolves when the completion is durable, or when all are abandoned. */
-  add(completion: Completion, following?: Following): Promise<void> {
+  add(completion: Completion, following?: SideEffects): Promise<void> {
     this.#unwritten += 1
     return new Promise((done) => {
       const gathering = following ? this.#withMore : this.#plain
@@ -84,25 +84,25 @@ export class Completions {
   }
 
   #writePlain(waiting: readonly Waiting[]): Promise<void> {
-    return this.#parts.queue.complete(waiting.map(({ completion }) => completion))
+    return this.#parts.store.complete(waiting.map(({ completion }) => completion))
   }
 
   async #writeAndFollow(waiting: readonly Waiting[]): Promise<void> {
-    const { database, queue, tell, log } = this.#parts
+    const { database, store, publish, log } = this.#parts
     try {
       await database.transaction(
         async (tx) => {
-          const counted = await queue.completeWithin(
+          const counted = await store.completeWithin(
             tx,
             waiting.map(({ completion }) => completion),
           )
           // Nothing follows from what somebody else wrote down before.
           const following = waiting
             .filter(({ completion }) => counted.has(completion.delivery.id))
-            .map(async (one) => one.following!.within(tx))
+            .map(async (one) => one.following!.apply(tx))
           // Statements that go out together, and none that goes on behind a rollback.
           await Promise.allSettled(following)
-          await tell(tx, (await Promise.all(following)).flat())
+          await publish(tx, (await Promise.all(following)).flat())
         },
         { lane: 'work' },
       )
@@ -119,7 +119,7 @@ export class Completions {
       )
       return this.#writePlain(waiting)
     }
-    for (const { following } of waiting) following!.committed()
+    for (const { following } of waiting) following!.onCommitted()
   }
 
   async #persist(waiting: readonly Waiting[], write: () => Promise<void>): Promise<void> {
@@ -142,7 +142,7 @@ export class Completions {
     }
     this.#unwritten -= waiting.length
     for (const { done } of waiting) done()
-    this.#parts.written?.()
+    this.#parts.onRecorded?.()
   }
 }
 

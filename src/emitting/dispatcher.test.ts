@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { AttemptResult } from './attempt.ts'
-import type { Following } from './completions.ts'
+import type { SideEffects } from './completions.ts'
 import type { Destination } from './destinations.ts'
 import { Dispatcher, mostUnknown } from './dispatcher.ts'
-import type { Completion, DeliveryQueue, Wanted } from './store.ts'
+import type { Completion, DeliveryStore, ReadRequest } from './store.ts'
 
 const answer: AttemptResult = {
   at: 0,
@@ -21,7 +21,7 @@ const answer: AttemptResult = {
 /** A dispatcher of one subscriber that has so many deliveries. Nothing is written down until it is let. */
 function dispatching(
   deliveries: number,
-  { following, due = ['s'] }: { following?: Following; due?: readonly string[] } = {},
+  { following, due = ['s'] }: { following?: SideEffects; due?: readonly string[] } = {},
 ) {
   const writes: (() => void)[] = []
   const attempted: number[] = []
@@ -32,19 +32,19 @@ function dispatching(
   const remove = (ids: readonly number[]): void => {
     for (const id of ids) rows[id - 1]!.dueAt = Infinity
   }
-  const queue: Partial<DeliveryQueue> = {
-    attend: async () => undefined,
-    due: async () => ({ ids: [...due], next: undefined }),
-    take: async (ids) => [...ids],
-    subscribers: async () => [{ id: 's' } as never],
-    read: async ([wanted]) => {
-      const { behind, count, retries } = wanted as Exclude<Wanted, { ordered: true }>
+  const store: Partial<DeliveryStore> = {
+    acquireSession: async () => undefined,
+    subscribersDue: async () => ({ ids: [...due], next: undefined }),
+    claim: async (ids) => [...ids],
+    activeSubscribers: async () => [{ id: 's' } as never],
+    readDue: async ([wanted]) => {
+      const { behind, count, retries } = wanted as Exclude<ReadRequest, { ordered: true }>
       const left = retries ? [] : rows.filter(({ id, dueAt }) => dueAt === 0 && id > behind.id)
       return left
         .slice(0, count)
         .map(({ id }) => ({ id, event: id, subscriberId: 's', number: 1, begun: 1, dueAt: 0, nonce: id }))
     },
-    payloads: async (events) =>
+    readPayloads: async (events) =>
       new Map(
         events.map((event) => [
           event,
@@ -57,7 +57,7 @@ function dispatching(
         remove([...ids])
         return ids
       }),
-    sure: () => true,
+    leaseValid: () => true,
   }
   const destination = {
     id: 's',
@@ -80,14 +80,14 @@ function dispatching(
       },
       transaction: (work) => work(undefined as never, async () => ({ rows: [] })),
     },
-    queue: queue as DeliveryQueue,
+    store: store as DeliveryStore,
     destinations: { open: async () => destination as unknown as Destination },
     attempt: async ({ event }) => {
       attempted.push(Number(event.event_id.slice(2)))
       return answer
     },
     health: { record: () => undefined },
-    notices: { following: () => following, tell: () => Promise.resolve() },
+    operationalEvents: { sideEffects: () => following, publish: () => Promise.resolve() },
     metrics: { attempted: () => undefined },
     clock: { now: () => 0, after: () => () => undefined },
     random: Math.random,
@@ -120,7 +120,7 @@ test('what is not written down yet is bounded, and goes on when some of it is', 
 })
 
 test('no more of that from which something follows is unwritten than the subscriber may have under way', async () => {
-  const following: Following = { within: async () => [], committed: () => undefined }
+  const following: SideEffects = { apply: async () => [], onCommitted: () => undefined }
   const { attempted, rest, write } = dispatching(300, { following })
   await rest()
   assert.equal(attempted.length, 100)
@@ -129,7 +129,7 @@ test('no more of that from which something follows is unwritten than the subscri
   assert.ok(attempted.length > 100, 'it goes on')
 })
 
-test('a subscriber that another process resumed has its lane taken at once, though no look has found it', async () => {
+test('a subscriber that another process resumed has its queue taken at once, though no look has found it', async () => {
   const { attempted, rest, tell } = dispatching(3, { due: [] })
   await rest()
   assert.deepEqual(attempted, [])

@@ -7,16 +7,21 @@ import { Progress } from '../runtime/progress.ts'
 import { InFlight } from '../runtime/in-flight.ts'
 import { withheld, withoutPayload, type Attempt, type AttemptResult } from './attempt.ts'
 import { isFor } from './audience.ts'
-import { Completions, type Following } from './completions.ts'
-import { Cut } from './cut.ts'
+import { Completions, type SideEffects } from './completions.ts'
+import { AbortBroadcast } from './abort-broadcast.ts'
 import type { Destination, Destinations } from './destinations.ts'
 import type { Health } from './health.ts'
-import { endingOf, type Ending, type Lane, type Queued } from './lanes.ts'
+import {
+  classifyResponse,
+  type ResponseClass,
+  type SubscriberQueue,
+  type QueuedDelivery,
+} from './subscriber-queue.ts'
 import type { DeliveryMetrics } from './metrics.ts'
-import type { Notices } from './notices.ts'
-import type { Claimed, Completion, DeliveryQueue, FreshDelivery, Payload } from './store.ts'
-import { Supply } from './supply.ts'
-import { judge } from './verdict.ts'
+import type { OperationalEvents } from './operational-events.ts'
+import type { ClaimedDelivery, Completion, DeliveryStore, CommittedDelivery, EventPayload } from './store.ts'
+import { Prefetcher } from './prefetcher.ts'
+import { evaluateAttempt } from './attempt-outcome.ts'
 
 /** Attempts under way in one process. */
 const mostRunning = 500
@@ -26,7 +31,7 @@ export const mostUnknown = 1_000
 const scarceFrom = 250
 /** Attempts of subscribers that did not answer lately, of all of those. */
 const mostSuspect = 200
-/** Attempts that one lane begins before it is the next one's turn. */
+/** Attempts that one queue begins before it is the next one's turn. */
 const perTurn = 4
 /** Lanes that are passed over before a place stays free until something ends. */
 const mostPassedOver = 64
@@ -35,13 +40,13 @@ const pollEvery = 1_000
 
 export interface DispatcherParts {
   database: Pick<Database, 'signal' | 'onSignal' | 'tell' | 'onTold' | 'onSetBack' | 'transaction'>
-  queue: DeliveryQueue
+  store: DeliveryStore
   destinations: Pick<Destinations, 'open'>
   attempt: Attempt
   /** Counts how attempts end. */
   health: Pick<Health, 'record'>
   /** What follows for the subscriber: it is told, warned or disabled. */
-  notices: Pick<Notices, 'following' | 'tell'>
+  operationalEvents: Pick<OperationalEvents, 'sideEffects' | 'publish'>
   metrics: DeliveryMetrics
   clock: Clock
   random: Random
@@ -51,45 +56,45 @@ export interface DispatcherParts {
 }
 
 /**
- * Attempts what lies in the lanes of this process. Fair: lanes take turns, and none gets more than its share of what is
+ * Attempts what lies in the queues of this process. Fair: queues take turns, and none gets more than its share of what is
  * free. No transaction is open during an attempt.
  */
 export class Dispatcher implements Worker {
   readonly name = 'deliveries'
   readonly #parts: DispatcherParts
   readonly #completions: Completions
-  readonly #supply: Supply
+  readonly #prefetcher: Prefetcher
   readonly #progress: Progress
   /** Lanes that have something waiting and may have a place for it, in turn. */
-  readonly #ready = new Set<Lane>()
-  readonly #underWay = new InFlight()
+  readonly #ready = new Set<SubscriberQueue>()
+  readonly #inFlight = new InFlight()
   readonly #timers = new Set<() => void>()
   #running = 0
   #suspects = 0
   /** Breaks off what is under way. */
-  #cut = new Cut()
+  #cut = new AbortBroadcast()
   #unlisten: (() => void)[] = []
   #stopped = true
-  readonly #maySend = (): boolean => this.#parts.queue.sure()
+  readonly #maySend = (): boolean => this.#parts.store.leaseValid()
 
   constructor(parts: DispatcherParts) {
     this.#parts = parts
     this.#progress = new Progress(parts.clock)
     this.#completions = new Completions({
       ...parts,
-      tell: (...told) => parts.notices.tell(...told),
-      written: () => this.#pump(),
+      publish: (...told) => parts.operationalEvents.publish(...told),
+      onRecorded: () => this.#pump(),
     })
-    this.#supply = new Supply({
+    this.#prefetcher = new Prefetcher({
       ...parts,
-      filled: (lane) => this.#fill(lane),
-      elsewhere: (id) => parts.database.tell('lane', id),
-      lost: () => {
-        this.#cut.now(new Error('the lanes were lost'))
-        this.#cut = new Cut()
+      onFilled: (queue) => this.#fill(queue),
+      notifyOwner: (id) => parts.database.tell('lane', id),
+      onLost: () => {
+        this.#cut.abort(new Error('the queues were lost'))
+        this.#cut = new AbortBroadcast()
       },
-      regained: () => this.#pump(),
-      looked: () => this.#progress.made(),
+      onRegained: () => this.#pump(),
+      onProgress: () => this.#progress.made(),
     })
   }
 
@@ -100,8 +105,8 @@ export class Dispatcher implements Worker {
     this.#unlisten = [
       database.onSignal('deliveries', () => this.wake()),
       database.onTold('subscriber', (id) => this.changed(id)),
-      database.onTold('lane', (id) => this.#supply.told(id)),
-      database.onSetBack(() => this.#supply.setBack()),
+      database.onTold('lane', (id) => this.#prefetcher.markDueIfOwned(id)),
+      database.onSetBack(() => this.#prefetcher.databaseRestored()),
     ]
     this.#poll()
   }
@@ -112,35 +117,37 @@ export class Dispatcher implements Worker {
   }
 
   oldestDue(): Promise<number | undefined> {
-    const busy = [...this.#supply.lanes].filter(({ running }) => running > 0).map(({ id }) => id)
-    return this.#parts.queue.oldestDue(this.#parts.clock.now(), new Set(busy))
+    const busy = [...this.#prefetcher.queues]
+      .filter(({ inFlight: running }) => running > 0)
+      .map(({ id }) => id)
+    return this.#parts.store.oldestDue(this.#parts.clock.now(), new Set(busy))
   }
 
   /** Looks for due deliveries now, or again as soon as the look that is under way has ended. */
   wake(): void {
-    if (!this.#stopped) this.#supply.look()
+    if (!this.#stopped) this.#prefetcher.scan()
   }
 
   /** A subscriber was changed, here or by another process: nothing begins for it before it was read again. */
   changed(subscriberId: string): void {
-    if (!this.#stopped) this.#supply.changed(subscriberId)
+    if (!this.#stopped) this.#prefetcher.changed(subscriberId)
   }
 
-  /** Grows with the lanes that this process has taken. */
+  /** Grows with the queues that this process has taken. */
   get generation(): number {
-    return this.#supply.generation
+    return this.#prefetcher.generation
   }
 
   /**
    * Begins deliveries that were just committed, without reading them.
    * @param offered `undefined` when it is not known which: then they are looked for
    */
-  offer(offered: readonly (readonly FreshDelivery[] | undefined)[]): void {
+  offer(offered: readonly (readonly CommittedDelivery[] | undefined)[]): void {
     const known = offered.flatMap((some) => some ?? [])
     const all = !offered.includes(undefined)
-    // Nobody here knows whose lanes it is in.
+    // Nobody here knows whose queues it is in.
     if (this.#stopped || !all) this.#parts.database.signal('deliveries')
-    if (!this.#stopped) this.#supply.offer(known)
+    if (!this.#stopped) this.#prefetcher.offer(known)
   }
 
   async stop(deadline: AbortSignal): Promise<void> {
@@ -149,20 +156,20 @@ export class Dispatcher implements Worker {
     for (const unlisten of this.#unlisten) unlisten()
     for (const cancel of this.#timers) cancel()
     const giveUp = (): void => {
-      this.#cut.now(new Error('the service is stopping'))
+      this.#cut.abort(new Error('the service is stopping'))
       this.#completions.abandon()
     }
     if (deadline.aborted) giveUp()
     else deadline.addEventListener('abort', giveUp, { once: true })
-    await this.#supply.stop()
-    await this.#underWay.drained()
+    await this.#prefetcher.stop()
+    await this.#inFlight.drained()
     deadline.removeEventListener('abort', giveUp)
-    await this.#parts.queue.leave()
+    await this.#parts.store.releaseSession()
     await this.#parts.close()
   }
 
   #poll(): void {
-    this.#supply.refresh()
+    this.#prefetcher.refresh()
     this.#wakeIn(pollEvery, () => this.#poll())
   }
 
@@ -175,98 +182,98 @@ export class Dispatcher implements Worker {
     this.#timers.add(cancel)
   }
 
-  #fill(lane: Lane): void {
-    this.#ready.add(lane)
+  #fill(queue: SubscriberQueue): void {
+    this.#ready.add(queue)
     this.#pump()
   }
 
   /** How many more attempts may begin. */
   get #places(): number {
     const running = this.#running
-    return Math.min(mostRunning, mostUnknown - this.#completions.unwritten) - running
+    return Math.min(mostRunning, mostUnknown - this.#completions.unrecorded) - running
   }
 
-  /** Begins what waits, one lane after the other, as far as there are places. */
+  /** Begins what waits, one queue after the other, as far as there are places. */
   #pump(): void {
-    const { clock, queue } = this.#parts
-    // Others may have the lanes by now: it goes on when the queue knows.
-    if (this.#ready.size === 0 || !queue.sure()) return
+    const { clock, store } = this.#parts
+    // Others may have the queues by now: it goes on when the store knows.
+    if (this.#ready.size === 0 || !store.leaseValid()) return
     const now = clock.now()
     for (let passed = 0; passed < mostPassedOver && this.#places > 0 && !this.#stopped;) {
-      const [lane] = this.#ready
-      if (!lane) return
-      this.#ready.delete(lane)
-      const began = this.#beginSome(lane, now)
-      if (lane.waiting > 0 && this.#mayHavePlace(lane, now)) this.#ready.add(lane)
+      const [queue] = this.#ready
+      if (!queue) return
+      this.#ready.delete(queue)
+      const began = this.#beginSome(queue, now)
+      if (queue.waiting > 0 && this.#mayHavePlace(queue, now)) this.#ready.add(queue)
       passed = began ? 0 : passed + 1
       if (!began && passed >= this.#ready.size) return
     }
   }
 
-  #beginSome(lane: Lane, now: number): boolean {
+  #beginSome(queue: SubscriberQueue, now: number): boolean {
     const scarce = this.#running >= scarceFrom
     const share = this.#ready.size === 0 ? mostRunning : perTurn
-    let room = Math.min(lane.room(now, scarce), share, this.#places)
-    if (lane.suspect) room = Math.min(room, mostSuspect - this.#suspects)
+    let room = Math.min(queue.capacity(now, scarce), share, this.#places)
+    if (queue.unresponsive) room = Math.min(room, mostSuspect - this.#suspects)
     let began = false
     for (; room > 0; room -= 1) {
-      const next = lane.begin(now)
+      const next = queue.startNext(now)
       if (!next) break
-      this.#begin(next, lane, lane.destination!)
+      this.#begin(next, queue, queue.destination!)
       began = true
     }
-    if (this.#supply.isLow(lane)) this.#supply.want(lane)
+    if (this.#prefetcher.isLow(queue)) this.#prefetcher.requestRefill(queue)
     return began
   }
 
-  /** Whether a lane waits for what others hold; else its own end, or its timer, brings it back. */
-  #mayHavePlace(lane: Lane, now: number): boolean {
-    if (lane.room(now) > 0) return true
-    const wait = lane.wait(now)
-    if (wait !== undefined && !lane.waits) {
-      lane.waits = true
+  /** Whether a queue waits for what others hold; else its own end, or its timer, brings it back. */
+  #mayHavePlace(queue: SubscriberQueue, now: number): boolean {
+    if (queue.capacity(now) > 0) return true
+    const wait = queue.waitTime(now)
+    if (wait !== undefined && !queue.timerPending) {
+      queue.timerPending = true
       this.#wakeIn(Math.min(wait, pollEvery), () => {
-        lane.waits = false
-        if (lane.waiting > 0) this.#fill(lane)
+        queue.timerPending = false
+        if (queue.waiting > 0) this.#fill(queue)
       })
     }
     return false
   }
 
-  #begin(queued: Queued, lane: Lane, destination: Destination): void {
-    const { suspect } = lane
+  #begin(queued: QueuedDelivery, queue: SubscriberQueue, destination: Destination): void {
+    const { unresponsive: suspect } = queue
     this.#running += 1
     if (suspect) this.#suspects += 1
     let ended = false
-    const end = (ending: Ending): void => {
+    const end = (ending: ResponseClass): void => {
       if (ended) return
       ended = true
       this.#running -= 1
       if (suspect) this.#suspects -= 1
-      lane.end(ending, this.#parts.clock.now())
-      if (lane.waiting > 0) this.#ready.add(lane)
+      queue.finish(ending, this.#parts.clock.now())
+      if (queue.waiting > 0) this.#ready.add(queue)
       this.#pump()
     }
-    void this.#underWay.add(this.#carryOut(queued, lane, destination, end))
+    void this.#inFlight.add(this.#carryOut(queued, queue, destination, end))
   }
 
   async #carryOut(
-    queued: Queued,
-    lane: Lane,
+    queued: QueuedDelivery,
+    queue: SubscriberQueue,
     destination: Destination,
-    end: (ending: Ending) => void,
+    end: (ending: ResponseClass) => void,
   ): Promise<void> {
     const { id } = queued.delivery
     let sent = true
     try {
-      await this.#deliver(queued, lane, destination, end)
+      await this.#deliver(queued, queue, destination, end)
     } catch (error) {
       if (error instanceof NotSent) sent = false
       else this.#parts.log.error({ err: error, deliveryId: id }, 'a delivery could not be carried out')
     }
-    end('broken-off')
-    this.#supply.settle(id)
-    if (destination.ordered || !sent) this.#supply.hint(lane.id)
+    end('aborted')
+    this.#prefetcher.settle(id)
+    if (destination.ordered || !sent) this.#prefetcher.markDue(queue.id)
   }
 
   /**
@@ -274,26 +281,26 @@ export class Dispatcher implements Worker {
    * that takes longer to write, and no more of it is to gather than a subscriber may have under way.
    */
   async #deliver(
-    { delivery, payload }: Queued,
-    lane: Lane,
+    { delivery, payload }: QueuedDelivery,
+    queue: SubscriberQueue,
     destination: Destination,
-    end: (ending: Ending) => void,
+    end: (ending: ResponseClass) => void,
   ): Promise<void> {
     const { attempt, clock, health, metrics, random } = this.#parts
     const cut = this.#cut
-    let event: Payload | undefined
+    let event: EventPayload | undefined
     let result: AttemptResult
     try {
-      event = payload ?? (await this.#supply.payloads.one(delivery))
+      event = payload ?? (await this.#prefetcher.payloads.one(delivery))
       if (!event) {
-        end('broken-off')
+        end('aborted')
         return await this.#complete(delivery, 'dead', clock.now(), withoutPayload(clock.now()))
       }
       const { target, timeout, httpSignature, owner } = destination
       const owned = owner !== null
       // Nothing else is made for it; a change of owners that earlier versions allowed leaves others behind.
       if (owned && !isFor(event.audience, owner, false)) {
-        end('broken-off')
+        end('aborted')
         return await this.#complete(delivery, 'dead', clock.now(), withheld(clock.now()))
       }
       const keys = destination.keysAt(clock.now())
@@ -304,20 +311,20 @@ export class Dispatcher implements Worker {
       if (cut.reason) return
       throw error
     }
-    const verdict = judge(result, destination.schedule, delivery.begun, random)
-    metrics.attempted(verdict.kind, result.durationMs)
-    health.record(destination.id, verdict.kind === 'delivered', result.durationMs)
-    const following = this.#parts.notices.following(delivery, destination, event, verdict, result)
+    const outcome = evaluateAttempt(result, destination.schedule, delivery.begun, random)
+    metrics.attempted(outcome.kind, result.durationMs)
+    health.record(destination.id, outcome.kind === 'delivered', result.durationMs)
+    const following = this.#parts.operationalEvents.sideEffects(delivery, destination, event, outcome, result)
     const now = clock.now()
     const [status, at] =
-      verdict.kind === 'retry' ? (['pending', now + verdict.delay] as const) : [verdict.kind, now]
+      outcome.kind === 'retry' ? (['pending', now + outcome.delay] as const) : [outcome.kind, now]
     const written = this.#complete(delivery, status, at, result, following)
-    if (!following) end(endingOf(result))
+    if (!following) end(classifyResponse(result))
     await written
-    end(endingOf(result))
-    if (verdict.kind === 'retry' && verdict.delay < pollEvery)
-      this.#wakeIn(verdict.delay + 1, () => this.#supply.hint(lane.id))
-    if (verdict.kind === 'dead')
+    end(classifyResponse(result))
+    if (outcome.kind === 'retry' && outcome.delay < pollEvery)
+      this.#wakeIn(outcome.delay + 1, () => this.#prefetcher.markDue(queue.id))
+    if (outcome.kind === 'dead')
       this.#parts.log.warn(
         {
           deliveryId: delivery.id,
@@ -331,11 +338,11 @@ export class Dispatcher implements Worker {
   }
 
   #complete(
-    delivery: Claimed,
+    delivery: ClaimedDelivery,
     status: Completion['status'],
     at: number,
     attempt: AttemptResult,
-    following?: Following,
+    following?: SideEffects,
   ): Promise<void> {
     const finishedAt = status === 'pending' ? null : at
     return this.#completions.add({ delivery, status, dueAt: at, finishedAt, attempt }, following)

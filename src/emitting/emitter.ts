@@ -4,9 +4,9 @@ import type { RunLast, Tx } from '../storage/database.ts'
 import type { Engine } from '../storage/query-runner.ts'
 import type { EventCatalogue } from './event-catalogue.ts'
 import { prepareEvent, type NewEvent, type PreparedEvent } from './event.ts'
-import { newDelivery, type FanOut, type MadeDelivery, type NewInLog } from './fan-out.ts'
+import { newDelivery, type FanOut, type InsertedDelivery, type LoggedEvent } from './fan-out.ts'
 import { recordEvents } from './outbox.ts'
-import type { FreshDelivery } from './store.ts'
+import type { CommittedDelivery } from './store.ts'
 
 export interface Emitted {
   /** The event's place in the log. */
@@ -14,7 +14,7 @@ export interface Emitted {
   /** The stable id that subscribers get. */
   eventId: string
   /** What was made for it, for the dispatcher when the transaction is committed; `undefined` where that is very much. */
-  fresh: readonly FreshDelivery[] | undefined
+  committed: readonly CommittedDelivery[] | undefined
 }
 
 /**
@@ -42,22 +42,22 @@ export interface EmitterParts {
 
 export interface Emitter {
   /** To every subscriber that the events are for; all of them or none. */
-  within: EmitWithin
+  emitAll: EmitWithin
   /** The same for events that the service itself makes: their types need no declaration. */
-  builtIn: EmitWithin
+  emitBuiltIn: EmitWithin
   /**
    * Each by itself: what is wrong with one keeps none of the others from being emitted. This ends the transaction: what
    * became of them is told by its commit.
    */
-  settle: (tx: Tx, last: RunLast, events: readonly NewEvent[]) => Promise<Settled>
+  emitEach: (tx: Tx, last: RunLast, events: readonly NewEvent[]) => Promise<PendingResults>
   /** To these subscribers alone, whatever they ask for. Returns the deliveries' ids, none when it was emitted before. */
-  toThese: (
+  emitTo: (
     tx: Tx,
     event: NewEvent,
     subscriberIds: readonly string[],
   ) => Promise<Emitted & { deliveryIds: number[] }>
   /** The same of many, none of which has an id: a few statements. */
-  eachToThese: (tx: Tx, addressed: readonly Addressed[]) => Promise<void>
+  emitEachTo: (tx: Tx, addressed: readonly Addressed[]) => Promise<void>
 }
 
 /** An event, and who is to get it. */
@@ -66,7 +66,7 @@ export interface Addressed {
   subscriberIds: readonly string[]
 }
 
-export interface Settled {
+export interface PendingResults {
   /** Not to be waited for before the commit. */
   results: Promise<(Emitted | Problem)[]>
 }
@@ -84,18 +84,18 @@ export function createEmitter({ engine, clock, catalogue, fanOut, generation, sa
     now: number,
     causedBy: number | null,
     last?: RunLast,
-  ): Promise<Settled> {
+  ): Promise<PendingResults> {
     // On PostgreSQL both are one round trip.
     const [recorded, candidates] = await Promise.all([
       recordEvents(engine, tx, events, now, causedBy),
       fanOut.candidates(tx, events),
     ])
-    const made: NewInLog[] = []
+    const made: LoggedEvent[] = []
     for (const [index, result] of recorded.entries())
       if (!(result instanceof Problem) && result.isNew) made.push({ id: result.id, event: events[index]! })
     // Before the deliveries are there: a lane that is made later finds them in the table.
     const before = generation()
-    const delivered = await fanOut.deliver(tx, made, candidates, now, last)
+    const delivered = await fanOut.insertDeliveries(tx, made, candidates, now, last)
     const results = delivered.made.then((told) => {
       // Numbers grow: the last ones are the highest.
       saw(made.at(-1)?.id ?? 0, told?.at(-1)?.id ?? 0)
@@ -103,11 +103,11 @@ export function createEmitter({ engine, clock, catalogue, fanOut, generation, sa
       return recorded.map((result, index) => {
         if (result instanceof Problem) return result
         const event = events[index]!
-        const fresh =
+        const committed =
           deliveries && (deliveries.get(result.id) ?? []).map((one) => freshOf(one, event, before))
         // Emitted twice in one call, its deliveries are told of once.
         deliveries?.delete(result.id)
-        return { id: result.id, eventId: event.eventId, fresh }
+        return { id: result.id, eventId: event.eventId, committed }
       })
     })
     return { results }
@@ -129,10 +129,10 @@ export function createEmitter({ engine, clock, catalogue, fanOut, generation, sa
     }
 
   return {
-    within: allWithin(prepare),
-    builtIn: allWithin(prepareEvent),
+    emitAll: allWithin(prepare),
+    emitBuiltIn: allWithin(prepareEvent),
 
-    async settle(tx, last, events) {
+    async emitEach(tx, last, events) {
       const now = clock.now()
       const prepared = events.map((event) => settled(() => prepare(event, now)))
       const good = prepared.filter((event): event is PreparedEvent => !(event instanceof Problem))
@@ -146,14 +146,14 @@ export function createEmitter({ engine, clock, catalogue, fanOut, generation, sa
       return { results }
     },
 
-    async toThese(tx, event, subscriberIds) {
+    async emitTo(tx, event, subscriberIds) {
       const now = clock.now()
       const prepared = prepareEvent(event, now)
       const { eventId } = prepared
       const [recorded] = await recordEvents(engine, tx, [prepared], now, null)
       if (recorded instanceof Problem) throw recorded
       const { id, isNew } = recorded!
-      if (!isNew || subscriberIds.length === 0) return { id, eventId, fresh: [], deliveryIds: [] }
+      if (!isNew || subscriberIds.length === 0) return { id, eventId, committed: [], deliveryIds: [] }
       const { nonce } = prepared
       const rows = subscriberIds.map((subscriberId) => newDelivery({ id, nonce }, subscriberId, now, now))
       const before = generation()
@@ -162,11 +162,11 @@ export function createEmitter({ engine, clock, catalogue, fanOut, generation, sa
         .values(rows)
         .returning(['id', 'event', 'subscriber_id', 'due_at', 'nonce'])
         .execute()
-      const fresh = made.map((delivery) => freshOf(delivery, prepared, before))
-      return { id, eventId, fresh, deliveryIds: made.map((delivery) => delivery.id) }
+      const committed = made.map((delivery) => freshOf(delivery, prepared, before))
+      return { id, eventId, committed: committed, deliveryIds: made.map((delivery) => delivery.id) }
     },
 
-    async eachToThese(tx, addressed) {
+    async emitEachTo(tx, addressed) {
       if (addressed.length === 0) return
       const now = clock.now()
       const prepared = addressed.map(({ event }) => prepareEvent(event, now))
@@ -183,10 +183,10 @@ export function createEmitter({ engine, clock, catalogue, fanOut, generation, sa
 }
 
 function freshOf(
-  { id, event, subscriber_id, due_at, nonce }: MadeDelivery,
+  { id, event, subscriber_id, due_at, nonce }: InsertedDelivery,
   { eventId, type, payload, audience }: PreparedEvent,
   generation: number,
-): FreshDelivery {
+): CommittedDelivery {
   return {
     delivery: { id, event, nonce, subscriberId: subscriber_id, number: 1, begun: 1, dueAt: due_at },
     payload: { event_id: eventId, type, payload, audience, nonce },

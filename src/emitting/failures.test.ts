@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Outcome } from '../network/exchange.ts'
-import { adviceFor } from './advice.ts'
+import { troubleshootingHint } from './troubleshooting-hints.ts'
 import { failureOfError, failureOfStatus, failureOfTime } from './failures.ts'
 
 const ended = (error: unknown, step: Outcome['step'] = 'answer'): Outcome => ({
@@ -32,7 +32,7 @@ test('errors of the network get their kind and a sentence, and what to do', () =
     const failure = failureOfError(ended(error, step))
     assert.equal(failure.kind, kind)
     assert.match(failure.message, message)
-    assert.ok(adviceFor(failure.kind), kind)
+    assert.ok(troubleshootingHint(failure.kind), kind)
   }
 })
 
@@ -51,7 +51,7 @@ test('statuses have advice, and only those that are no success', () => {
   for (const status of [300, 302, 400, 401, 403, 404, 410, 413, 418, 422, 429, 500, 503, 599]) {
     const failure = failureOfStatus(status, 'https://elsewhere.test/')
     assert.match(failure?.message ?? '', new RegExp(`^answered ${status}`))
-    assert.ok(adviceFor(failure?.kind ?? null), String(status))
+    assert.ok(troubleshootingHint(failure?.kind ?? null), String(status))
   }
 })
 
@@ -60,11 +60,11 @@ test('a time-out says which part took too long', () => {
     const { kind, message } = failureOfTime(step, 1500)
     assert.equal(kind, `timeout-${step}`)
     assert.match(message, /within 1\.5 s$/)
-    assert.ok(adviceFor(kind))
+    assert.ok(troubleshootingHint(kind))
   }
 })
 
 test('a kind that a newer version wrote has no advice here', () => {
-  assert.equal(adviceFor('constructor'), null)
-  assert.equal(adviceFor(null), null)
+  assert.equal(troubleshootingHint('constructor'), null)
+  assert.equal(troubleshootingHint(null), null)
 })

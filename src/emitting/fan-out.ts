@@ -22,7 +22,7 @@ export interface FanOutParts {
   ownerlessGetAll: boolean
 }
 
-export interface NewInLog {
+export interface LoggedEvent {
   /** Its place in the log. */
   id: number
   event: PreparedEvent
@@ -54,13 +54,13 @@ export class FanOut {
    * @param candidates of these events, or of more
    * @param run for the last statement; default: it is run at once
    */
-  async deliver(
+  async insertDeliveries(
     tx: Tx,
-    events: readonly NewInLog[],
+    events: readonly LoggedEvent[],
     candidates: readonly Candidate[],
     now: number,
     run: RunLast = (query) => tx.executeQuery(query),
-  ): Promise<{ made: Promise<MadeDelivery[] | undefined> }> {
+  ): Promise<{ made: Promise<InsertedDelivery[] | undefined> }> {
     let rows: NewDelivery[] = []
     let all = true
     for (const event of events) {
@@ -72,7 +72,7 @@ export class FanOut {
       }
     }
     if (rows.length === 0) return { made: Promise.resolve(all ? [] : undefined) }
-    const made = run(this.#insert(rows)) as Promise<{ rows: MadeDelivery[] }>
+    const made = run(this.#insert(rows)) as Promise<{ rows: InsertedDelivery[] }>
     return { made: made.then((result) => (all && rows.length <= mostTold ? result.rows : undefined)) }
   }
 
@@ -114,7 +114,7 @@ export class FanOut {
     return (await tx.executeQuery(prepare(query.compile()))).rows as Candidate[]
   }
 
-  #rows({ id, event }: NewInLog, candidates: readonly Candidate[], now: number): NewDelivery[] {
+  #rows({ id, event }: LoggedEvent, candidates: readonly Candidate[], now: number): NewDelivery[] {
     const { ownerlessGetAll, firstDelay } = this.#parts
     let data: unknown
     let parsed = false
@@ -139,7 +139,7 @@ export class FanOut {
 }
 
 /** A delivery as it was inserted. */
-export interface MadeDelivery {
+export interface InsertedDelivery {
   id: number
   event: number
   subscriber_id: string

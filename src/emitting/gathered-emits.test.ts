@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { Problem } from '../errors.ts'
 import type { Database } from '../storage/database.ts'
 import { StorageUnavailable } from '../storage/unavailable.ts'
-import type { Emitted, Settled } from './emitter.ts'
+import type { Emitted, PendingResults } from './emitter.ts'
 import { GatheredEmits } from './gathered-emits.ts'
 import type { NewEvent } from './event.ts'
 
@@ -11,21 +11,25 @@ import type { NewEvent } from './event.ts'
 function gathered(fails: Error[] = []) {
   const commits: unknown[][] = []
   const announced: number[] = []
-  const settle = async (_tx: unknown, _last: unknown, events: readonly NewEvent[]): Promise<Settled> => {
+  const settle = async (
+    _tx: unknown,
+    _last: unknown,
+    events: readonly NewEvent[],
+  ): Promise<PendingResults> => {
     commits.push(events.map(({ data }) => data))
     const error = fails.shift()
     if (error) throw error
     const results = events.map(({ type, data }) =>
       type === 'wrong'
         ? new Problem('invalid-body')
-        : { id: Number(data), eventId: `e-${String(data)}`, fresh: [] },
+        : { id: Number(data), eventId: `e-${String(data)}`, committed: [] },
     )
     return { results: Promise.resolve(results) }
   }
   const database = { engine: 'sqlite', transaction: (work: (tx: unknown) => unknown) => work({}) }
   const emits = new GatheredEmits({
     database: database as unknown as Database,
-    emitter: { settle },
+    emitter: { emitEach: settle },
     announce: (emitted) => void announced.push(...emitted.map(({ id }) => id)),
   })
   return { commits, announced, emit: (data: number, type = 'a') => emits.emit({ type, data }) }

@@ -25,10 +25,10 @@ import { FanOut } from './fan-out.ts'
 import { Health } from './health.ts'
 import { Jobs } from './jobs.ts'
 import { deliveryMetrics } from './metrics.ts'
-import { Notices } from './notices.ts'
+import { OperationalEvents } from './operational-events.ts'
 import { Replay, replayStep } from './replay.ts'
 import { Portal } from './portal.ts'
-import { openQueue } from './queue.ts'
+import { openDeliveryStore } from './open-store.ts'
 import { emittingRoutes } from './routes.ts'
 import { authenticatePortal } from './routes/portal.ts'
 import { SubscriberSecrets } from './secrets.ts'
@@ -88,7 +88,7 @@ export function createEmitting(parts: EmittingParts): Emitting {
     saw: (...numbers) => database.saw(...numbers),
   })
   const disabling: DisablingPolicy = { after: configuration.emitDisableAfter }
-  const notices = new Notices({
+  const operationalEvents = new OperationalEvents({
     database,
     emitter,
     clock,
@@ -104,7 +104,7 @@ export function createEmitting(parts: EmittingParts): Emitting {
     clock,
     egressOf: egress.of,
     record,
-    tellDisabled: (tx, row) => notices.disabled(tx, row),
+    publishDisabled: (tx, row) => operationalEvents.publishDisabled(tx, row),
     changed: (id) => dispatcher.changed(id),
   })
   const portal = new Portal(database, clock, record)
@@ -112,7 +112,7 @@ export function createEmitting(parts: EmittingParts): Emitting {
   const health = new Health({ database, clock, log, kept: configuration.payloadRetention })
   const dispatcher: Dispatcher = new Dispatcher({
     database,
-    queue: openQueue({
+    store: openDeliveryStore({
       database,
       clock,
       onError: (error) => log.error({ err: error }, 'the session that holds the lanes had an error'),
@@ -120,7 +120,7 @@ export function createEmitting(parts: EmittingParts): Emitting {
     destinations: new Destinations({ database, keyring, secrets, defaults: { timeout, schedule } }),
     attempt: createAttempt({ agents: egress.agents, clock }),
     health,
-    notices,
+    operationalEvents,
     metrics: deliveryMetrics(metrics),
     clock,
     random,
@@ -138,10 +138,10 @@ export function createEmitting(parts: EmittingParts): Emitting {
     clock,
     log,
   })
-  const announce: Announce = (emitted) => dispatcher.offer(emitted.map(({ fresh }) => fresh))
+  const announce: Announce = (emitted) => dispatcher.offer(emitted.map(({ committed }) => committed))
   return {
-    emitWithin: emitter.within,
-    emitBuiltIn: emitter.builtIn,
+    emitWithin: emitter.emitAll,
+    emitBuiltIn: emitter.emitBuiltIn,
     subscribers,
     authenticatePortal: authenticatePortal(portal, portalCookie),
     workers: [dispatcher, replays],

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { longestKept, Payloads } from './payloads.ts'
-import type { Payload } from './store.ts'
+import type { EventPayload } from './store.ts'
 
-const payload = (nonce: number | null, text: string): Payload => ({
+const payload = (nonce: number | null, text: string): EventPayload => ({
   event_id: text,
   type: 'a',
   payload: Buffer.from(text),
@@ -12,10 +12,10 @@ const payload = (nonce: number | null, text: string): Payload => ({
 })
 
 /** The log by numbers. Tells what was read of it. */
-function over(log: Record<number, Payload>) {
+function over(log: Record<number, EventPayload>) {
   const reads: number[][] = []
   const payloads = new Payloads({
-    payloads: async (events, longest = Infinity) => {
+    readPayloads: async (events, longest = Infinity) => {
       reads.push([...events])
       const found = events.filter((event) => log[event] && log[event].payload.length <= longest)
       return new Map(found.map((event) => [event, log[event]!]))

@@ -1,4 +1,4 @@
-import type { Claimed, DeliveryQueue, Payload } from './store.ts'
+import type { ClaimedDelivery, DeliveryStore, EventPayload } from './store.ts'
 
 /** Longer ones are read when they are sent, in bytes: what waits in memory may be thousands. */
 export const longestKept = 8 * 1024
@@ -6,7 +6,7 @@ export const longestKept = 8 * 1024
 const most = 500
 
 /** Of which event a delivery is. */
-type EventOf = Pick<Claimed, 'event' | 'nonce'>
+type EventOf = Pick<ClaimedDelivery, 'event' | 'nonce'>
 
 /**
  * Reads payloads of events, and keeps the last small ones. They are kept by the events' nonces: numbers come again when the
@@ -14,17 +14,17 @@ type EventOf = Pick<Claimed, 'event' | 'nonce'>
  * number is given out only where its nonce is that of the delivery.
  */
 export class Payloads {
-  readonly #queue: Pick<DeliveryQueue, 'payloads'>
+  readonly #store: Pick<DeliveryStore, 'readPayloads'>
   /** Events of older versions have no nonce: their payloads are read each time. */
-  readonly #kept = new Map<number, Payload>()
+  readonly #kept = new Map<number, EventPayload>()
 
-  constructor(queue: Pick<DeliveryQueue, 'payloads'>) {
-    this.#queue = queue
+  constructor(store: Pick<DeliveryStore, 'readPayloads'>) {
+    this.#store = store
   }
 
   /** The small payloads of these deliveries' events. What is not found is to be asked for by `one`. */
-  async small(deliveries: readonly EventOf[]): Promise<(delivery: EventOf) => Payload | undefined> {
-    const kept = new Map<number | null, Payload>()
+  async small(deliveries: readonly EventOf[]): Promise<(delivery: EventOf) => EventPayload | undefined> {
+    const kept = new Map<number | null, EventPayload>()
     const missing: EventOf[] = []
     for (const delivery of deliveries) {
       const payload = this.#find(delivery)
@@ -37,11 +37,11 @@ export class Payloads {
   }
 
   /** One of any size; `undefined` when it is no longer kept, and when the event of that number is another one by now. */
-  async one(delivery: EventOf): Promise<Payload | undefined> {
+  async one(delivery: EventOf): Promise<EventPayload | undefined> {
     return this.#find(delivery) ?? matching(delivery, (await this.#read([delivery])).get(delivery.event))
   }
 
-  keep(payload: Payload): void {
+  keep(payload: EventPayload): void {
     if (payload.nonce === null || payload.payload.length > longestKept || this.#kept.has(payload.nonce))
       return
     this.#kept.set(payload.nonce, payload)
@@ -54,15 +54,15 @@ export class Payloads {
     this.#kept.clear()
   }
 
-  #find({ nonce }: Pick<EventOf, 'nonce'>): Payload | undefined {
+  #find({ nonce }: Pick<EventOf, 'nonce'>): EventPayload | undefined {
     return nonce === null ? undefined : this.#kept.get(nonce)
   }
 
-  #read(deliveries: readonly EventOf[], longest?: number): Promise<Map<number, Payload>> {
-    return this.#queue.payloads([...new Set(deliveries.map(({ event }) => event))], longest)
+  #read(deliveries: readonly EventOf[], longest?: number): Promise<Map<number, EventPayload>> {
+    return this.#store.readPayloads([...new Set(deliveries.map(({ event }) => event))], longest)
   }
 }
 
-function matching({ nonce }: EventOf, payload: Payload | undefined): Payload | undefined {
+function matching({ nonce }: EventOf, payload: EventPayload | undefined): EventPayload | undefined {
   return payload?.nonce === nonce ? payload : undefined
 }

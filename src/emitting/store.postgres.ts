@@ -17,12 +17,12 @@ import {
   inOrder,
   isRetry,
   nextDue,
-  readsOf,
-  subscribersPerLook,
-  toClaimed,
+  sharedReads,
+  subscribersPerScan,
+  claimedDelivery,
   type Completion,
-  type DeliveryQueue,
-  type Wanted,
+  type DeliveryStore,
+  type ReadRequest,
 } from './store.ts'
 
 // Named statements are planned once, without the values: the literal 'pending' keeps the partial indexes in use. What looks
@@ -55,7 +55,7 @@ const dueSubscribers = `
     select next.id, next.ordered, waiting.step + 1 from waiting
     cross join lateral (${nextPending(`
       case when waiting.ordered is null then (${nextActive('waiting.id')}) else waiting.id || chr(1) end`)}) as next
-    where waiting.step < ${subscribersPerLook}
+    where waiting.step < ${subscribersPerScan}
   )
   select s.id, case when s.ordered is null then false else ${nextDue('postgres')} <= $2 and not exists (
     select from delivery_lanes l where l.subscriber_id = s.id and l.dispatcher <> $3
@@ -153,14 +153,18 @@ interface DueRow {
   nonce: number | null
 }
 
-export interface PostgresQueueParts {
+export interface PostgresDeliveryStoreParts {
   database: PostgresDatabase
   clock: Clock
   onError: (error: unknown) => void
 }
 
 /** Lanes are rows that name a dispatcher, whose session says that it lives. */
-export function postgresQueue({ database, clock, onError }: PostgresQueueParts): DeliveryQueue {
+export function postgresDeliveryStore({
+  database,
+  clock,
+  onError,
+}: PostgresDeliveryStoreParts): DeliveryStore {
   const { pool, seeks, claiming } = database
   const claimer = new Claimer({ open: claimSessions(dispatchers, claiming), clock, onError })
 
@@ -185,7 +189,7 @@ export function postgresQueue({ database, clock, onError }: PostgresQueueParts):
     }
   }
 
-  async function readEach(wanted: readonly Exclude<Wanted, { ordered: true }>[], now: number) {
+  async function readEach(wanted: readonly Exclude<ReadRequest, { ordered: true }>[], now: number) {
     if (wanted.length === 0) return []
     const values = [
       now,
@@ -199,9 +203,9 @@ export function postgresQueue({ database, clock, onError }: PostgresQueueParts):
   }
 
   return {
-    ...readsOf(kyselyOver('postgres', read)),
-    attend: (listener) => claimer.start(listener),
-    async due(now, after) {
+    ...sharedReads(kyselyOver('postgres', read)),
+    acquireSession: (listener) => claimer.start(listener),
+    async subscribersDue(now, after) {
       const rows = await run<{ id: string; due: boolean }>(
         'due',
         dueSubscribers,
@@ -209,16 +213,16 @@ export function postgresQueue({ database, clock, onError }: PostgresQueueParts):
         seeks,
       )
       const ids = rows.filter(({ due }) => due).map(({ id }) => id)
-      return { ids, next: rows.length < subscribersPerLook ? undefined : rows.at(-1)!.id }
+      return { ids, next: rows.length < subscribersPerScan ? undefined : rows.at(-1)!.id }
     },
-    async take(subscriberIds) {
+    async claim(subscriberIds) {
       const rows = await run<{ id: string }>('take', take, [claimer.id, subscriberIds])
       return rows.map(({ id }) => id)
     },
     async release(subscriberIds) {
       await run('release', release, [claimer.id, subscriberIds])
     },
-    async read(wanted, now) {
+    async readDue(wanted, now) {
       const [due, first] = await Promise.all([
         readEach(
           wanted.filter((one) => !one.ordered),
@@ -231,7 +235,7 @@ export function postgresQueue({ database, clock, onError }: PostgresQueueParts):
       ])
       return [...due, ...first].map(
         ({ id, event, subscriber_id, attempts, attempts_before, due_at, nonce }) =>
-          toClaimed(id, event, subscriber_id, attempts, attempts_before, due_at, nonce),
+          claimedDelivery(id, event, subscriber_id, attempts, attempts_before, due_at, nonce),
       )
     },
     async complete(completions) {
@@ -248,8 +252,8 @@ export function postgresQueue({ database, clock, onError }: PostgresQueueParts):
       const told = (await tx.executeQuery(query)) as { rows: { delivery: number }[] }
       return new Set(told.rows.map(({ delivery }) => delivery))
     },
-    sure: () => claimer.sure,
-    leave: () => claimer.close(),
+    leaseValid: () => claimer.sure,
+    releaseSession: () => claimer.close(),
     async oldestDue(now, busy) {
       const values = [now, busy.size + 1, claimer.known ?? null]
       const rows = await run<{ id: string; due: number }>('oldest', oldest, values, seeks)
@@ -257,7 +261,7 @@ export function postgresQueue({ database, clock, onError }: PostgresQueueParts):
     },
   }
 
-  async function readFirsts(wanted: readonly Wanted[], now: number): Promise<DueRow[]> {
+  async function readFirsts(wanted: readonly ReadRequest[], now: number): Promise<DueRow[]> {
     if (wanted.length === 0) return []
     const ids = wanted.map(({ subscriberId }) => subscriberId)
     return run<DueRow>('read_first', readFirst, [now, ids], seeks)

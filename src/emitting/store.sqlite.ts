@@ -4,13 +4,13 @@ import type { SqlValue } from '../storage/sqlite/connection.ts'
 import {
   isRetry,
   nextDue,
-  readsOf,
-  subscribersPerLook,
-  toClaimed,
-  type Claimed,
+  sharedReads,
+  subscribersPerScan,
+  claimedDelivery,
+  type ClaimedDelivery,
   type Completion,
-  type DeliveryQueue,
-  type Wanted,
+  type DeliveryStore,
+  type ReadRequest,
 } from './store.ts'
 
 const nextPending = `
@@ -65,16 +65,16 @@ const record = `
   on conflict do nothing`
 
 /** One process serves a file, so all lanes are its own. What it writes, a thread writes. */
-export function sqliteQueue(database: SqliteDatabase): DeliveryQueue {
+export function sqliteDeliveryStore(database: SqliteDatabase): DeliveryStore {
   const reader = database.readConnection
 
-  function read(wanted: Wanted, now: number): Claimed[] {
+  function read(wanted: ReadRequest, now: number): ClaimedDelivery[] {
     const { subscriberId } = wanted
-    const rows = (sql: string, ...parameters: number[]): Claimed[] =>
+    const rows = (sql: string, ...parameters: number[]): ClaimedDelivery[] =>
       reader
         .arrays<Columns>(sql, [subscriberId, ...parameters])
         .map(([id, event, attempts, attemptsBefore, dueAt, nonce]) =>
-          toClaimed(id, event, subscriberId, attempts, attemptsBefore, dueAt, nonce),
+          claimedDelivery(id, event, subscriberId, attempts, attemptsBefore, dueAt, nonce),
         )
     if (wanted.ordered) return rows(firstPending, now)
     const { behind, count } = wanted
@@ -85,13 +85,13 @@ export function sqliteQueue(database: SqliteDatabase): DeliveryQueue {
   }
 
   return {
-    ...readsOf(database.reader),
-    attend: () => Promise.resolve(),
-    async due(now, after) {
+    ...sharedReads(database.reader),
+    acquireSession: () => Promise.resolve(),
+    async subscribersDue(now, after) {
       const ids: string[] = []
       let last = after
       let from: string | undefined = behind(after)
-      for (let step = 0; step < subscribersPerLook; step += 1) {
+      for (let step = 0; step < subscribersPerScan; step += 1) {
         const id: string | undefined = from && reader.get<{ id: string }>(nextPending, [from])?.id
         if (id === undefined) return { ids, next: undefined }
         const active: { due: number } | undefined = reader.get(isDue, [now, id])
@@ -102,9 +102,9 @@ export function sqliteQueue(database: SqliteDatabase): DeliveryQueue {
       }
       return { ids, next: last }
     },
-    take: (subscriberIds) => Promise.resolve([...subscriberIds]),
+    claim: (subscriberIds) => Promise.resolve([...subscriberIds]),
     release: () => Promise.resolve(),
-    read: (wanted, now) => Promise.resolve(wanted.flatMap((one) => read(one, now))),
+    readDue: (wanted, now) => Promise.resolve(wanted.flatMap((one) => read(one, now))),
     complete: (completions) =>
       database.batchAside('work', [
         { sql: finish, rows: completions.map(toFinish) },
@@ -120,8 +120,8 @@ export function sqliteQueue(database: SqliteDatabase): DeliveryQueue {
       }
       return counted
     },
-    sure: () => true,
-    leave: () => Promise.resolve(),
+    leaseValid: () => true,
+    releaseSession: () => Promise.resolve(),
     async oldestDue(now, busy) {
       const rows = reader.all<{ id: string; due: number }>(oldest, [now, busy.size + 1])
       return rows.find(({ id }) => !busy.has(id))?.due

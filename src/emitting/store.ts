@@ -4,29 +4,29 @@ import type { ClaimListener } from '../storage/postgres/claimer.ts'
 import type { SubscribersTable } from '../storage/tables.ts'
 
 /** A place in the order in which deliveries become due; what is read next lies behind it. */
-export interface Place {
+export interface DuePosition {
   dueAt: number
   id: number
 }
 
 /** The first of all places. */
-export const beginning: Place = { dueAt: -1, id: 0 }
+export const startPosition: DuePosition = { dueAt: -1, id: 0 }
 
 /** What is wanted of one subscriber. */
-export type Wanted =
+export type ReadRequest =
   | {
       subscriberId: string
       ordered: false
       /** First attempts, or retries. */
       retries: boolean
-      behind: Place
+      behind: DuePosition
       count: number
     }
   /** The first that is pending, by the order of ids, if it is due. */
   | { subscriberId: string; ordered: true }
 
 /** A delivery that this process may attempt, for as long as its subscriber's lane is this process's. */
-export interface Claimed {
+export interface ClaimedDelivery {
   id: number
   event: number
   subscriberId: string
@@ -57,7 +57,7 @@ export interface AttemptRecord {
 
 /** How an attempt ended. */
 export interface Completion {
-  delivery: Pick<Claimed, 'id' | 'number' | 'nonce'>
+  delivery: Pick<ClaimedDelivery, 'id' | 'number' | 'nonce'>
   status: 'pending' | 'delivered' | 'dead'
   dueAt: number
   finishedAt: number | null
@@ -74,24 +74,24 @@ export interface DueSubscribers {
  * The hot statements of the queue. What a subscriber is to get lies in its lane, and a lane is one process's at a time: so
  * deliveries are not claimed one by one, and what bounds a subscriber needs to be known to one process only.
  */
-export interface DeliveryQueue {
+export interface DeliveryStore {
   /** Called once before the first `take`, and again after it has failed. @throws StorageUnavailable */
-  attend(listener: ClaimListener): Promise<void>
+  acquireSession(listener: ClaimListener): Promise<void>
   /** Subscribers with due work whose lanes are nobody's or our own, by id, behind `after`. A bounded number of steps. */
-  due(now: number, after: string): Promise<DueSubscribers>
+  subscribersDue(now: number, after: string): Promise<DueSubscribers>
   /** Takes the lanes of active subscribers that are nobody's. Returns those that are ours now. */
-  take(subscriberIds: readonly string[]): Promise<string[]>
+  claim(subscriberIds: readonly string[]): Promise<string[]>
   /** Lets the lanes go. */
   release(subscriberIds: readonly string[]): Promise<void>
   /** Those of the subscribers that are active. */
-  subscribers(subscriberIds: readonly string[]): Promise<SubscribersTable[]>
+  activeSubscribers(subscriberIds: readonly string[]): Promise<SubscribersTable[]>
   /** What is due in lanes of ours, each the oldest first. */
-  read(wanted: readonly Wanted[], now: number): Promise<Claimed[]>
+  readDue(wanted: readonly ReadRequest[], now: number): Promise<ClaimedDelivery[]>
   /**
    * The payloads of events by their place in the log.
    * @param longest longer ones are left out, in bytes
    */
-  payloads(events: readonly number[], longest?: number): Promise<Map<number, Payload>>
+  readPayloads(events: readonly number[], longest?: number): Promise<Map<number, EventPayload>>
   /**
    * Records attempts and what follows from them, in one durable commit. When an attempt of the same number was written down
    * before, by the process that had the lane then, only a success still counts. Nothing counts for a delivery that is another one by now.
@@ -103,9 +103,9 @@ export interface DeliveryQueue {
    * Whether the lanes that were taken are still ours, at this very moment. False when nobody knows: then it is found out, and
    * the listener of `attend` hears of it, by `regained` or by `lost`.
    */
-  sure(): boolean
+  leaseValid(): boolean
   /** Lets all lanes go, at the end. */
-  leave(): Promise<void>
+  releaseSession(): Promise<void>
   /**
    * When the oldest delivery that should be under way became due. Those of paused and disabled subscribers wait by
    * intention, and so do those behind a rate, behind attempts that are running, or in another process's lane: only what
@@ -116,9 +116,9 @@ export interface DeliveryQueue {
 }
 
 /** Subscribers that one call of `due` looks at, at most: those with something pending. */
-export const subscribersPerLook = 200
+export const subscribersPerScan = 200
 
-export function toClaimed(
+export function claimedDelivery(
   id: number,
   event: number,
   subscriberId: string,
@@ -126,7 +126,7 @@ export function toClaimed(
   attemptsBefore: number,
   dueAt: number,
   nonce: number | null,
-): Claimed {
+): ClaimedDelivery {
   return { id, event, subscriberId, number: attempts + 1, begun: attempts + 1 - attemptsBefore, dueAt, nonce }
 }
 
@@ -154,7 +154,7 @@ export const inOrder: Readonly<Record<Database['engine'], string>> = { sqlite: '
 /** As the index has it: first attempts and retries are sought apart. */
 export const isRetry = '(case when d.attempts > 0 then 1 else 0 end)'
 
-export interface Payload {
+export interface EventPayload {
   event_id: string
   type: string
   payload: Uint8Array
@@ -165,24 +165,24 @@ export interface Payload {
 }
 
 /** A delivery that this process has just made, with what it sends. */
-export interface FreshDelivery {
-  delivery: Claimed
-  payload: Payload
+export interface CommittedDelivery {
+  delivery: ClaimedDelivery
+  payload: EventPayload
   /** What `generation` was before the delivery was inserted: a lane that was made since may have read it. */
   generation: number
 }
 
 /** What is read in the same way on both engines. */
-export function readsOf(db: Queryable): Pick<DeliveryQueue, 'subscribers' | 'payloads'> {
+export function sharedReads(db: Queryable): Pick<DeliveryStore, 'activeSubscribers' | 'readPayloads'> {
   return {
-    subscribers: (ids) =>
+    activeSubscribers: (ids) =>
       db
         .selectFrom('subscribers')
         .selectAll()
         .where('status', '=', 'active')
         .where('id', 'in', [...ids])
         .execute(),
-    async payloads(events, longest) {
+    async readPayloads(events, longest) {
       if (events.length === 0) return new Map()
       const rows = await db
         .selectFrom('events')

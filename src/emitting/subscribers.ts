@@ -67,7 +67,7 @@ export interface SubscribersParts {
   /** Where a subscriber of this owner, or of none, may be. */
   egressOf: (owner: string | null) => Egress
   /** Told within the transaction that disables one. */
-  tellDisabled: (tx: Tx, row: SubscribersTable) => Promise<void>
+  publishDisabled: (tx: Tx, row: SubscribersTable) => Promise<void>
   /** Told when a change is committed, so that this process goes by it from then on. */
   changed: (id: string) => void
 }
@@ -193,7 +193,8 @@ export class Subscribers {
       const row = await this.#update(tx, id, { ...columns, ...statusColumns(before, given.status, reach) })
       checkAssignment(row)
       await recordChange(this.#parts.record, tx, before, row, origin)
-      if (row.status === 'disabled' && before.status !== 'disabled') await this.#parts.tellDisabled(tx, row)
+      if (row.status === 'disabled' && before.status !== 'disabled')
+        await this.#parts.publishDisabled(tx, row)
       return { row, keys: await secrets.ensure(tx, id, schemesOf(row.signing), clock.now()) }
     })
     this.#changed(id)
@@ -269,7 +270,7 @@ export class Subscribers {
       detail: { from: 'active', to: 'disabled', cause: failing ? 'failing' : 'asked by the subscriber' },
       ...byService,
     })
-    await this.#parts.tellDisabled(tx, row)
+    await this.#parts.publishDisabled(tx, row)
   }
 
   /** Whoever has its lane reads it anew; a lane that is nobody's is taken, if it was resumed. */

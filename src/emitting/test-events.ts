@@ -60,7 +60,7 @@ export class TestEvents {
       }
       const data = { message: 'A test event: if its signature verifies, everything is set up.', subscriberId }
       const audience = owner ?? undefined
-      const { deliveryIds, ...emitted } = await emitter.toThese(tx, { type: testEventType, data, audience }, [
+      const { deliveryIds, ...emitted } = await emitter.emitTo(tx, { type: testEventType, data, audience }, [
         subscriberId,
       ])
       const deliveryId = deliveryIds[0]!

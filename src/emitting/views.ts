@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox'
 import type { Phases } from '../network/exchange.ts'
 import type { AttemptsTable, SubscribersTable } from '../storage/tables.ts'
-import { adviceFor } from './advice.ts'
+import { troubleshootingHint } from './troubleshooting-hints.ts'
 import { conditionOperators, type Condition } from './conditions.ts'
 import { redactedValue } from '../http/sensitive-names.ts'
 import { showCustomHeaders } from './custom-headers.ts'
@@ -213,7 +213,7 @@ export function viewAttempt(row: AttemptsTable): Static<typeof AttemptView> {
     phases: row.phases === null ? null : viewPhases(row.phases),
     error: row.error,
     failure: row.failure,
-    advice: adviceFor(row.failure),
+    advice: troubleshootingHint(row.failure),
     requestHeaders: JSON.parse(row.request_headers) as Record<string, string>,
     responseHeaders:
       row.response_headers === null ? null : (JSON.parse(row.response_headers) as Record<string, string>),

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { newId } from '../../src/crypto/ids.ts'
-import { Completions, type Following, type Notice } from '../../src/emitting/completions.ts'
-import { openQueue } from '../../src/emitting/queue.ts'
-import type { Completion, DeliveryQueue } from '../../src/emitting/store.ts'
+import { Completions, type SideEffects, type OperationalEvent } from '../../src/emitting/completions.ts'
+import { openDeliveryStore } from '../../src/emitting/open-store.ts'
+import type { Completion, DeliveryStore } from '../../src/emitting/store.ts'
 import type { Database, Tx } from '../../src/storage/database.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
@@ -16,27 +16,27 @@ import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
 onEachEngine('completions', (engine) => {
   let testDatabase: TestDatabase
   let database: Database
-  let queue: DeliveryQueue
+  let store: DeliveryStore
   let completions: Completions
   /** Of each commit, also of those that failed. */
-  const told: (readonly Notice[])[] = []
+  const told: (readonly OperationalEvent[])[] = []
 
   before(async () => {
     testDatabase = await engine.createDatabase()
     database = await openDatabase(testDatabase.url)
     await migrate(database)
-    queue = openQueue({ database, clock: systemClock, onError: () => undefined })
+    store = openDeliveryStore({ database, clock: systemClock, onError: () => undefined })
     completions = new Completions({
-      queue,
+      store,
       database,
       clock: systemClock,
       log: createLog('silent'),
-      tell: async (_tx, notices) => void told.push(notices),
+      publish: async (_tx, notices) => void told.push(notices),
     })
   })
 
   after(async () => {
-    await queue.leave()
+    await store.releaseSession()
     await database.close()
     await testDatabase.drop()
   })
@@ -92,10 +92,10 @@ onEachEngine('completions', (engine) => {
   })
 
   /** Marks the subscriber, and fails behind that so often. */
-  function marking(subscriberId: string, fails: Error[] = []): Following & { commits: number } {
+  function marking(subscriberId: string, fails: Error[] = []): SideEffects & { commits: number } {
     return {
       commits: 0,
-      async within(tx) {
+      async apply(tx) {
         await tx
           .updateTable('subscribers')
           .set({ description: 'told' })
@@ -105,7 +105,7 @@ onEachEngine('completions', (engine) => {
         if (error) throw error
         return [{ type: subscriberId, data: {} }]
       },
-      committed() {
+      onCommitted() {
         this.commits += 1
       },
     }
@@ -144,12 +144,12 @@ onEachEngine('completions', (engine) => {
       some.map(({ subscriberId }) => subscriberId),
     )
     assert.ok(told.length < 5, `told in ${told.length} steps`)
-    assert.equal(completions.unwritten, 0)
+    assert.equal(completions.unrecorded, 0)
   })
 
   test('nothing follows from what somebody else has written down', async () => {
     const delivery = await newDelivery()
-    await queue.complete([dead(delivery.id)])
+    await store.complete([dead(delivery.id)])
     await completions.add(dead(delivery.id), marking(delivery.subscriberId))
     assert.deepEqual(await state(delivery), ['dead', 1, 1, null])
   })
@@ -178,30 +178,30 @@ onEachEngine('completions', (engine) => {
     const [slow, next, plain] = await Promise.all([newDelivery(), newDelivery(), newDelivery()])
     const { promise: ended, resolve: end } = Promise.withResolvers<void>()
     const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
-    const waiting: Following = {
-      async within() {
+    const waiting: SideEffects = {
+      async apply() {
         begin()
         await ended
         return []
       },
-      committed: () => undefined,
+      onCommitted: () => undefined,
     }
     // In no transaction: on SQLite there is one at a time, whoever waits in it.
     const beside = new Completions({
-      queue: { ...queue, completeWithin: async () => new Set([slow.id, next.id]) },
+      store: { ...store, completeWithin: async () => new Set([slow.id, next.id]) },
       database: { transaction: (work) => work(undefined as unknown as Tx, async () => ({ rows: [] })) },
       clock: systemClock,
       log: createLog('silent'),
-      tell: () => Promise.resolve(),
+      publish: () => Promise.resolve(),
     })
     const first = beside.add(dead(slow.id), waiting)
     await begun
     const second = beside.add(dead(next.id), waiting)
     await beside.add(dead(plain.id))
     assert.deepEqual(await state(plain), ['dead', 1, 1, null])
-    assert.equal(beside.unwritten, 2)
+    assert.equal(beside.unrecorded, 2)
     end()
     await Promise.all([first, second])
-    assert.equal(beside.unwritten, 0)
+    assert.equal(beside.unrecorded, 0)
   })
 })

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Pool } from 'pg'
 import { systemClock } from '../../src/runtime/clock.ts'
-import { openQueue } from '../../src/emitting/queue.ts'
-import { beginning, type Completion, type DeliveryQueue } from '../../src/emitting/store.ts'
+import { openDeliveryStore } from '../../src/emitting/open-store.ts'
+import { startPosition, type Completion, type DeliveryStore } from '../../src/emitting/store.ts'
 import type { PostgresDatabase } from '../../src/storage/database.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
@@ -51,7 +51,7 @@ const indexOf: Readonly<Record<string, readonly string[]>> = {
 describe('plans of the dispatcher', { skip: !engine && 'TEST_ENGINE leaves PostgreSQL out' }, () => {
   let testDatabase: TestDatabase
   let database: PostgresDatabase
-  let queue: DeliveryQueue
+  let store: DeliveryStore
   const statements = new Map<string, Statement>()
 
   before(async () => {
@@ -62,13 +62,13 @@ describe('plans of the dispatcher', { skip: !engine && 'TEST_ENGINE leaves Postg
     for (const table of ['deliveries', 'attempts', 'events', 'subscribers', 'delivery_lanes'])
       await database.pool.query(`alter table ${table} set (autovacuum_enabled = false)`)
     await fill(database)
-    queue = openQueue({ database, clock: systemClock, onError: () => undefined })
-    await queue.attend(listener)
-    for (const [name, statement] of await statementsOf(database, queue)) statements.set(name, statement)
+    store = openDeliveryStore({ database, clock: systemClock, onError: () => undefined })
+    await store.acquireSession(listener)
+    for (const [name, statement] of await statementsOf(database, store)) statements.set(name, statement)
   })
 
   after(async () => {
-    await queue.leave()
+    await store.releaseSession()
     await database.close()
     await testDatabase.drop()
   })
@@ -151,10 +151,10 @@ async function fill({ pool }: PostgresDatabase): Promise<void> {
     select id, 1, 1, 1, '{}' from deliveries where attempts = 1`)
 }
 
-/** Every statement that the queue sends, with values as the dispatcher has them. */
+/** Every statement that the store sends, with values as the dispatcher has them. */
 async function statementsOf(
   database: PostgresDatabase,
-  queue: DeliveryQueue,
+  store: DeliveryStore,
 ): Promise<Map<string, Statement>> {
   const found = new Map<string, Statement>()
   let doing = ''
@@ -203,25 +203,25 @@ async function statementsOf(
     [completions.map(({ delivery }) => delivery.nonce)],
   ].flat()
   const calls: [name: string, call: () => Promise<unknown>][] = [
-    ['due', () => queue.due(now, '')],
-    ['due, from the middle', () => queue.due(now, 's2')],
-    ['take', () => queue.take(['s1', ...others])],
-    ['read first attempts', () => queue.read(reads(false), now)],
-    ['read from the beginning', () => queue.read(reads(false, beginning), now)],
-    ['read retries', () => queue.read(reads(true), now)],
-    ['read in order', () => queue.read([{ subscriberId: 's2', ordered: true }], now)],
-    ['subscribers', () => queue.subscribers(['s1', ...others])],
+    ['due', () => store.subscribersDue(now, '')],
+    ['due, from the middle', () => store.subscribersDue(now, 's2')],
+    ['take', () => store.claim(['s1', ...others])],
+    ['read first attempts', () => store.readDue(reads(false), now)],
+    ['read from the beginning', () => store.readDue(reads(false, startPosition), now)],
+    ['read retries', () => store.readDue(reads(true), now)],
+    ['read in order', () => store.readDue([{ subscriberId: 's2', ordered: true }], now)],
+    ['subscribers', () => store.activeSubscribers(['s1', ...others])],
     [
       'payloads',
       () =>
-        queue.payloads(
+        store.readPayloads(
           Array.from({ length: 200 }, (_, n) => n + 1),
           8_192,
         ),
     ],
-    ['complete', () => queue.complete(completions)],
-    ['release', () => queue.release(others)],
-    ['oldest', () => queue.oldestDue(now, new Set())],
+    ['complete', () => store.complete(completions)],
+    ['release', () => store.release(others)],
+    ['oldest', () => store.oldestDue(now, new Set())],
   ]
   for (const [name, call] of calls) {
     doing = name

@@ -9,7 +9,7 @@ import { compileValidator } from '../../http/schema-compilers.ts'
 import type { Database } from '../../storage/database.ts'
 import type { Announce, Emitted, Emitter } from '../emitter.ts'
 import { EmittedView, NewEventBody, NewEventsBody } from '../event-body.ts'
-import { answerLines } from '../event-lines.ts'
+import { emitNdjson } from '../ndjson-events.ts'
 import type { NewEvent } from '../event.ts'
 import { GatheredEmits } from '../gathered-emits.ts'
 
@@ -66,7 +66,7 @@ export function eventRoutes(app: App, { emitter, database, clock, announce }: Ev
         const { budget } = app.bodies
         const network = (): string => app.bodies.networkOf(request.raw)
         const parts = { emitter, database, clock, announce, budget, network, lineLimit: defaultBodyLimit }
-        const answers = Readable.from(answerLines(body, parts))
+        const answers = Readable.from(emitNdjson(body, parts))
         return reply
           .code(200)
           .type(`${ndjson}; charset=utf-8`)
@@ -75,7 +75,7 @@ export function eventRoutes(app: App, { emitter, database, clock, announce }: Ev
       const view = ({ id, eventId }: Emitted, { type }: NewEvent) => ({ id, eventId, type })
       const answer = reply.code(202).type('application/json; charset=utf-8').serializer(JSON.stringify)
       if (!Array.isArray(body)) return answer.send(view(await gathered.emit(body), body))
-      const emitted = await database.transaction((tx) => emitter.within(tx, body))
+      const emitted = await database.transaction((tx) => emitter.emitAll(tx, body))
       announce(emitted)
       return answer.send(emitted.map((one, index) => view(one, body[index]!)))
     },

@@ -4,7 +4,7 @@ import { Claimer } from '../../../src/storage/postgres/claimer.ts'
 import { LocalSignals } from '../../../src/storage/signals.ts'
 import type { Log } from '../../../src/telemetry/log.ts'
 import { VirtualProcess } from '../receiving/virtual-time.ts'
-import { payloadOf, simulatedQueue } from './queue.ts'
+import { payloadOf, simulatedStore } from './store.ts'
 import type { Sessions } from './sessions.ts'
 import type { DeliveryRow } from './tables.ts'
 import type { World } from './world.ts'
@@ -48,7 +48,7 @@ export class DispatcherNode {
         },
         transaction: () => Promise.reject(new Error('nothing follows here')),
       },
-      queue: simulatedQueue(world, process, claimer),
+      store: simulatedStore(world, process, claimer),
       destinations: {
         open: async ({ id }) => {
           const row = tables.subscribers.get(id)!
@@ -72,9 +72,9 @@ export class DispatcherNode {
       },
       attempt: receivers.attemptOf(world, process),
       health: { record: () => undefined },
-      notices: {
-        following: () => undefined,
-        tell: () => Promise.reject(new Error('nothing follows here')),
+      operationalEvents: {
+        sideEffects: () => undefined,
+        publish: () => Promise.reject(new Error('nothing follows here')),
       },
       metrics: { attempted: () => undefined },
       clock: process,

@@ -67,7 +67,7 @@ export class Receivers {
           unlisten()
           then()
         }
-        const unlisten = cut.add((reason) => end(() => reject(reason)))
+        const unlisten = cut.onAbort((reason) => end(() => reject(reason)))
         process.after(after, () =>
           end(() => {
             call.succeeded = status === 200

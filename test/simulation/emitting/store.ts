@@ -1,4 +1,4 @@
-import { subscribersPerLook, type DeliveryQueue, type Payload } from '../../../src/emitting/store.ts'
+import { subscribersPerScan, type DeliveryStore, type EventPayload } from '../../../src/emitting/store.ts'
 import type { SubscribersTable } from '../../../src/storage/tables.ts'
 import type { Claimer } from '../../../src/storage/postgres/claimer.ts'
 import { ConnectionLost, latency, StatementFailed } from '../receiving/faults.ts'
@@ -6,7 +6,7 @@ import type { VirtualProcess } from '../receiving/virtual-time.ts'
 import type { World } from './world.ts'
 
 /** One process's side of the queue: everything takes its time, fails before or behind its commit, or loses its answer. */
-export function simulatedQueue(world: World, process: VirtualProcess, claimer: Claimer): DeliveryQueue {
+export function simulatedStore(world: World, process: VirtualProcess, claimer: Claimer): DeliveryStore {
   const { tables, chance, time, engine } = world
 
   function call<T>(what: string, work: () => T): Promise<T> {
@@ -33,14 +33,14 @@ export function simulatedQueue(world: World, process: VirtualProcess, claimer: C
   }
 
   return {
-    async attend(listener) {
+    async acquireSession(listener) {
       if (engine === 'postgres') await claimer.start(listener)
     },
-    due: (now, after) => {
+    subscribersDue: (now, after) => {
       const id = engine === 'sqlite' ? undefined : claimer.id
-      return call('due', () => tables.due(now, after, id, subscribersPerLook))
+      return call('due', () => tables.due(now, after, id, subscribersPerScan))
     },
-    async take(subscriberIds) {
+    async claim(subscriberIds) {
       if (engine === 'sqlite') return [...subscriberIds]
       const { id } = claimer
       return call('take', () => tables.take(subscriberIds, id))
@@ -50,24 +50,27 @@ export function simulatedQueue(world: World, process: VirtualProcess, claimer: C
       const { id } = claimer
       return call('release', () => tables.release(subscriberIds, id))
     },
-    subscribers: (ids) =>
+    activeSubscribers: (ids) =>
       call('subscribers', () =>
         ids
           .map((id) => tables.subscribers.get(id)!)
           .filter(({ status }) => status === 'active')
           .map((row) => ({ id: row.id, updated_at: row.updatedAt }) as SubscribersTable),
       ),
-    read: (wanted, now) => call('read', () => tables.read(wanted, now)),
-    payloads: (events) =>
-      call('payloads', () => new Map(events.map((event): [number, Payload] => [event, payloadOf(event)]))),
+    readDue: (wanted, now) => call('read', () => tables.read(wanted, now)),
+    readPayloads: (events) =>
+      call(
+        'payloads',
+        () => new Map(events.map((event): [number, EventPayload] => [event, payloadOf(event)])),
+      ),
     complete: (completions) => call('complete', () => tables.complete(completions, time.now)),
     completeWithin: () => Promise.reject(new Error('nothing follows here')),
-    sure: () => engine === 'sqlite' || claimer.sure,
-    leave: () => claimer.close(),
+    leaseValid: () => engine === 'sqlite' || claimer.sure,
+    releaseSession: () => claimer.close(),
     oldestDue: () => Promise.resolve(undefined),
   }
 }
 
-export function payloadOf(event: number): Payload {
+export function payloadOf(event: number): EventPayload {
   return { event_id: `e${event}`, type: 'a', payload: Buffer.from(`${event}`), audience: null, nonce: event }
 }

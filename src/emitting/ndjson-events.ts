@@ -8,7 +8,7 @@ import { toProblem } from '../http/problem-details.ts'
 import { commitEmits, type CommitEmitsParts } from './commit-emits.ts'
 import { NewEventBody, type LineAnswer } from './event-body.ts'
 import type { NewEvent } from './event.ts'
-import { Lines, type Line } from './lines.ts'
+import { NdjsonSplitter, type Line } from './ndjson-splitter.ts'
 import { parseLossless } from '../json/lossless.ts'
 
 /** Lines of one transaction. */
@@ -19,7 +19,7 @@ const mostLines = 500
  */
 const longestCall = 25_000
 
-export interface EventLinesParts extends CommitEmitsParts {
+export interface NdjsonEventsParts extends CommitEmitsParts {
   clock: Clock
   budget: BodyBudget
   /** The network of the client. */
@@ -30,11 +30,11 @@ export interface EventLinesParts extends CommitEmitsParts {
 
 /** The line that has not ended. A client sets no pace here: it may have to wait for the database. */
 class OpenLine extends CountedBody {
-  readonly lines: Lines
+  readonly lines: NdjsonSplitter
   readonly #network: () => string
   dropped = false
 
-  constructor(lines: Lines, network: () => string) {
+  constructor(lines: NdjsonSplitter, network: () => string) {
     super()
     this.lines = lines
     this.#network = network
@@ -63,9 +63,9 @@ class OpenLine extends CountedBody {
  * answer to a line is only yielded when its event is committed. What is not yet taken is not read: who reads no answers
  * is not read from either.
  */
-export async function* answerLines(body: Readable, parts: EventLinesParts): AsyncGenerator<string> {
+export async function* emitNdjson(body: Readable, parts: NdjsonEventsParts): AsyncGenerator<string> {
   const { budget, lineLimit, clock } = parts
-  const lines = new Lines(lineLimit)
+  const lines = new NdjsonSplitter(lineLimit)
   const line = new OpenLine(lines, parts.network)
   if (!budget.begin(line, 0))
     throw new Problem('overloaded', { retryAfter: 1, detail: 'Too many bodies are being read.' })
@@ -102,7 +102,7 @@ export async function* answerLines(body: Readable, parts: EventLinesParts): Asyn
 /** `over` when the database does not answer: what follows has no better prospect. */
 async function emitLines(
   lines: readonly Line[],
-  parts: EventLinesParts,
+  parts: NdjsonEventsParts,
 ): Promise<{ answers: LineAnswer[]; over: boolean }> {
   const read = lines.map(({ bytes }) => readLine(bytes, parts.lineLimit))
   const events = read.filter((event): event is NewEvent => !(event instanceof Problem))

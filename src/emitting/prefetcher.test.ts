@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { SubscribersTable } from '../storage/tables.ts'
 import type { Destination, Destinations } from './destinations.ts'
-import type { Lane } from './lanes.ts'
-import type { Claimed, DeliveryQueue, FreshDelivery } from './store.ts'
-import { Supply } from './supply.ts'
+import type { SubscriberQueue } from './subscriber-queue.ts'
+import type { ClaimedDelivery, DeliveryStore, CommittedDelivery } from './store.ts'
+import { Prefetcher } from './prefetcher.ts'
 
-/** A supply of one subscriber, `s`, that has `table` in the table. Each read waits until it is let go. */
-function supplied(due = ['s'], table: readonly Claimed[] = []) {
+/** A prefetcher of one subscriber, `s`, that has `table` in the table. Each read waits until it is let go. */
+function supplied(due = ['s'], table: readonly ClaimedDelivery[] = []) {
   const reads: string[] = []
   const answers: (() => void)[] = []
   let now = 0
@@ -16,36 +16,36 @@ function supplied(due = ['s'], table: readonly Claimed[] = []) {
     return new Promise((resolve) => answers.push(() => resolve(answer)))
   }
   const row = { id: 's' } as SubscribersTable
-  const queue: Partial<DeliveryQueue> = {
-    attend: async () => undefined,
-    due: async () => ({ ids: due, next: undefined }),
-    take: async (ids) => (others.taken ? [] : [...ids]),
+  const store: Partial<DeliveryStore> = {
+    acquireSession: async () => undefined,
+    subscribersDue: async () => ({ ids: due, next: undefined }),
+    claim: async (ids) => (others.taken ? [] : [...ids]),
     release: async () => undefined,
-    subscribers: () => read('subscribers', [row]),
-    read: () => read('deliveries', [...table]),
-    payloads: async () => new Map(),
+    activeSubscribers: () => read('subscribers', [row]),
+    readDue: () => read('deliveries', [...table]),
+    readPayloads: async () => new Map(),
   }
   const destination = { concurrency: 10, ordered: false } as Destination
   const destinations: Pick<Destinations, 'open'> = { open: async () => destination }
-  let lane: Lane | undefined
-  /** What other processes are told, and whether one of them has the lane. */
+  let queue: SubscriberQueue | undefined
+  /** What other processes are told, and whether one of them has the queue. */
   const others = { taken: false, told: [] as string[] }
-  const supply = new Supply({
-    queue: queue as DeliveryQueue,
+  const prefetcher = new Prefetcher({
+    store: store as DeliveryStore,
     destinations,
     clock: { now: () => now, after: () => () => undefined },
     random: Math.random,
     log: { error: assert.fail } as never,
-    filled: (some) => (lane = some),
-    elsewhere: (id) => others.told.push(id),
-    lost: () => undefined,
-    regained: () => undefined,
+    onFilled: (some) => (queue = some),
+    notifyOwner: (id) => others.told.push(id),
+    onLost: () => undefined,
+    onRegained: () => undefined,
   })
   const turn = () => new Promise((resolve) => setImmediate(resolve))
-  const fresh = (id: number): FreshDelivery => ({
+  const fresh = (id: number): CommittedDelivery => ({
     delivery: { id, event: id, subscriberId: 's', number: 1, begun: 1, dueAt: 0, nonce: id },
     payload: { event_id: `e-${id}`, type: 'a', payload: Buffer.from('{}'), audience: null, nonce: id },
-    generation: supply.generation,
+    generation: prefetcher.generation,
   })
   /** Lets reads go that were begun, and what follows from them. */
   async function letGo(count = 1): Promise<void> {
@@ -56,17 +56,17 @@ function supplied(due = ['s'], table: readonly Claimed[] = []) {
     await turn()
   }
   async function start(): Promise<void> {
-    supply.look()
+    prefetcher.scan()
     await letGo(2)
     reads.length = 0
   }
   return {
-    supply,
+    prefetcher,
     reads,
     others,
-    offer: (id: number) => supply.offer([fresh(id)]),
+    offer: (id: number) => prefetcher.offer([fresh(id)]),
     /** How many attempts may begin. */
-    room: () => lane?.room(now),
+    room: () => queue?.capacity(now),
     pass: (milliseconds: number) => void (now += milliseconds),
     letGo,
     start,
@@ -74,7 +74,7 @@ function supplied(due = ['s'], table: readonly Claimed[] = []) {
 }
 
 test('what comes for a subscriber that was idle waits until it was read again, and for nothing else', async () => {
-  const { supply, reads, others, offer, room, pass, letGo, start } = supplied()
+  const { prefetcher, reads, others, offer, room, pass, letGo, start } = supplied()
   await start()
   pass(5_000)
   offer(1)
@@ -84,23 +84,23 @@ test('what comes for a subscriber that was idle waits until it was read again, a
   await letGo()
   assert.equal(room(), 10)
   assert.deepEqual(reads, ['subscribers'])
-  await supply.stop()
+  await prefetcher.stop()
 })
 
 test('a subscriber that was read lately is not read again', async () => {
-  const { supply, reads, offer, room, start } = supplied()
+  const { prefetcher, reads, offer, room, start } = supplied()
   await start()
   offer(1)
   assert.deepEqual([room(), reads], [10, []])
-  await supply.stop()
+  await prefetcher.stop()
 })
 
-test('what comes for a lane of another process is told of, and its lane is asked for once in a while only', async () => {
-  const { supply, reads, others, offer, pass, letGo } = supplied([])
+test('what comes for a queue of another process is told of, and its queue is asked for once in a while only', async () => {
+  const { prefetcher, reads, others, offer, pass, letGo } = supplied([])
   others.taken = true
   offer(1)
   await letGo(0)
-  assert.deepEqual(others.told, ['s'], 'once it is known that the lane is not ours')
+  assert.deepEqual(others.told, ['s'], 'once it is known that the queue is not ours')
   offer(2)
   offer(3)
   assert.deepEqual(others.told, ['s', 's', 's'])
@@ -110,71 +110,71 @@ test('what comes for a lane of another process is told of, and its lane is asked
   await letGo(2)
   assert.deepEqual(reads, ['subscribers', 'deliveries'], 'it was let go, and is ours now')
   assert.equal(others.told.length, 3)
-  supply.told('another')
+  prefetcher.markDueIfOwned('another')
   await letGo(0)
   assert.equal(reads.length, 2, 'it is not ours')
-  await supply.stop()
+  await prefetcher.stop()
 })
 
 test('a change that comes while its subscriber is being read holds it up until it is read once more', async () => {
-  const { supply, reads, offer, room, letGo, start } = supplied()
+  const { prefetcher, reads, offer, room, letGo, start } = supplied()
   await start()
   offer(1)
-  supply.changed('s')
+  prefetcher.changed('s')
   assert.equal(room(), 0)
   await new Promise((resolve) => setImmediate(resolve))
-  supply.changed('s')
+  prefetcher.changed('s')
   await letGo()
   assert.equal(room(), 0)
   await letGo()
   assert.equal(room(), 10)
   assert.deepEqual(reads, ['subscribers', 'subscribers'])
-  await supply.stop()
+  await prefetcher.stop()
 })
 
 test('a subscriber that was changed is read, though a look would find it late', async () => {
-  const { supply, reads, letGo } = supplied([])
-  supply.look()
+  const { prefetcher, reads, letGo } = supplied([])
+  prefetcher.scan()
   await letGo(0)
   assert.deepEqual(reads, [])
-  supply.changed('s')
+  prefetcher.changed('s')
   await letGo(2)
   assert.deepEqual(reads, ['subscribers', 'deliveries'])
-  await supply.stop()
+  await prefetcher.stop()
 })
 
-test('a database that was taken back: what waits is forgotten, and its lane is taken and read again', async () => {
-  const { supply, reads, offer, room, letGo, start } = supplied()
+test('a database that was taken back: what waits is forgotten, and its queue is taken and read again', async () => {
+  const { prefetcher, reads, offer, room, letGo, start } = supplied()
   await start()
   offer(1)
   assert.equal(room(), 10)
-  const { generation } = supply
-  supply.setBack()
-  assert.deepEqual([...supply.lanes], [])
+  const { generation } = prefetcher
+  prefetcher.databaseRestored()
+  assert.deepEqual([...prefetcher.queues], [])
   await letGo()
-  assert.ok(supply.generation > generation, 'the lane is another one')
+  assert.ok(prefetcher.generation > generation, 'the queue is another one')
   assert.deepEqual(reads, ['subscribers', 'deliveries'])
-  assert.equal(waitingIn(supply), 0)
+  assert.equal(waitingIn(prefetcher), 0)
   await letGo()
-  await supply.stop()
+  await prefetcher.stop()
 })
 
 test('a database that is taken back while deliveries are read: they are read once more', async () => {
-  const table: Claimed[] = []
-  const { supply, reads, letGo, start } = supplied(['s'], table)
+  const table: ClaimedDelivery[] = []
+  const { prefetcher, reads, letGo, start } = supplied(['s'], table)
   await start()
   table.push({ id: 5, event: 5, nonce: 5, subscriberId: 's', number: 1, begun: 1, dueAt: 0 })
-  supply.hint('s')
+  prefetcher.markDue('s')
   await new Promise((resolve) => setImmediate(resolve))
   assert.deepEqual(reads, ['deliveries'])
-  supply.setBack()
+  prefetcher.databaseRestored()
   table.pop()
   await letGo(3)
   assert.deepEqual(reads, ['deliveries', 'subscribers', 'deliveries'])
-  assert.equal(waitingIn(supply), 0)
-  await supply.stop()
+  assert.equal(waitingIn(prefetcher), 0)
+  await prefetcher.stop()
 })
 
-function waitingIn({ lanes }: Supply): number {
-  return [...lanes].reduce((sum, { waiting }) => sum + waiting, 0)
+function waitingIn({ queues }: Prefetcher): number {
+  return [...queues].reduce((sum, { waiting }) => sum + waiting, 0)
 }

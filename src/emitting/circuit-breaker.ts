@@ -13,7 +13,7 @@ const spread = 0.2
  * Holds deliveries back from a subscriber that is down, so that they wait instead of using up their attempts. While it is
  * open, one delivery at a time goes out as a probe; the first that gets through closes it.
  */
-export class Breaker {
+export class CircuitBreaker {
   readonly #random: Random
   #failures = 0
   #failingSince = 0
@@ -30,22 +30,22 @@ export class Breaker {
   }
 
   /** Whether it knows of no failure. */
-  get clear(): boolean {
+  get healthy(): boolean {
     return this.#failures === 0
   }
 
   /** How many attempts may begin: any number while it is closed, else a probe when it is time for one. */
-  room(now: number): number {
+  capacity(now: number): number {
     if (!this.open) return Number.POSITIVE_INFINITY
     return !this.#probing && now >= this.#probeAt ? 1 : 0
   }
 
   /** Milliseconds until the next probe; `undefined` while it is closed, or a probe is under way. */
-  wait(now: number): number | undefined {
+  waitTime(now: number): number | undefined {
     return this.open && !this.#probing ? Math.max(0, this.#probeAt - now) : undefined
   }
 
-  begin(): void {
+  started(): void {
     this.#probing = this.open
   }
 
@@ -68,7 +68,7 @@ export class Breaker {
   }
 
   /** An attempt was broken off: it says nothing. */
-  brokenOff(): void {
+  aborted(): void {
     this.#probing = false
   }
 

@@ -4,7 +4,7 @@ import { SlotMap } from '../runtime/slot-map.ts'
  * Says once to all who listen that what they do is to be broken off. As AbortSignal, for many at a time: adding a listener
  * there looks at all that are there already.
  */
-export class Cut {
+export class AbortBroadcast {
   readonly #listeners = new SlotMap<(reason: Error) => void>()
   #reason: Error | undefined
 
@@ -14,17 +14,17 @@ export class Cut {
   }
 
   /** Throws the reason if that is what something ended with. */
-  throwIfIt(error: unknown): void {
+  rethrowReason(error: unknown): void {
     const reason = this.#reason
     if (reason !== undefined && error === reason) throw reason
   }
 
   /** Returns the function that ends listening. */
-  add(listener: (reason: Error) => void): () => void {
+  onAbort(listener: (reason: Error) => void): () => void {
     return this.#listeners.add(listener)
   }
 
-  now(reason: Error): void {
+  abort(reason: Error): void {
     this.#reason ??= reason
     for (const listener of this.#listeners.all()) listener(this.#reason)
   }

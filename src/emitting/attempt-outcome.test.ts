@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { AttemptResult } from './attempt.ts'
 import { readDirective } from './directive.ts'
-import { judge } from './verdict.ts'
+import { evaluateAttempt } from './attempt-outcome.ts'
 
 const answered = (status: number | null, more: Partial<AttemptResult> = {}): AttemptResult => ({
   at: 0,
@@ -16,7 +16,8 @@ const answered = (status: number | null, more: Partial<AttemptResult> = {}): Att
   responseBody: null,
   ...more,
 })
-const judged = (result: AttemptResult, begun = 1) => judge(result, [0, 1000, 2000], begun, () => 0.5)
+const judged = (result: AttemptResult, begun = 1) =>
+  evaluateAttempt(result, [0, 1000, 2000], begun, () => 0.5)
 
 test('2xx is a delivery, and what else comes is tried again until the schedule ends', () => {
   assert.deepEqual(judged(answered(204)), { kind: 'delivered' })

@@ -3,19 +3,19 @@ import type { Clock } from '../runtime/clock.ts'
 import type { Database, Tx } from '../storage/database.ts'
 import type { SubscribersTable } from '../storage/tables.ts'
 import type { AttemptResult } from './attempt.ts'
-import type { Following, Notice } from './completions.ts'
+import type { SideEffects, OperationalEvent } from './completions.ts'
 import { holds, type Condition } from './conditions.ts'
 import { consequenceOf, disablesAt, reasonOfFailing, type DisablingPolicy } from './disabling.ts'
 import type { Destination } from './destinations.ts'
 import type { Emitter } from './emitter.ts'
 import { matchesType } from './event-types.ts'
-import type { Claimed, Payload } from './store.ts'
-import type { Verdict } from './verdict.ts'
+import type { ClaimedDelivery, EventPayload } from './store.ts'
+import type { AttemptOutcome } from './attempt-outcome.ts'
 
 /** A subscriber's deliveries are told to fail when one of them has failed so often: by default five minutes after its first attempt. */
 export const failingAfter = 3
 
-export interface NoticesParts {
+export interface OperationalEventsParts {
   database: Database
   emitter: Emitter
   clock: Clock
@@ -32,17 +32,17 @@ export interface NoticesParts {
 }
 
 /** One thing that follows from an attempt; returns what is to be told of it, if anything is. */
-type Consequence = (tx: Tx) => Notice | Promise<Notice | void> | undefined
+type Consequence = (tx: Tx) => OperationalEvent | Promise<OperationalEvent | void> | undefined
 
 /**
  * What follows from attempts for their subscribers, and the events about it for the subscribers that admins marked as
  * operational. What those do themselves is never told, so no event causes another one. That a subscriber fails is told
  * once, until a delivery arrives again.
  */
-export class Notices {
-  readonly #parts: NoticesParts
+export class OperationalEvents {
+  readonly #parts: OperationalEventsParts
 
-  constructor(parts: NoticesParts) {
+  constructor(parts: OperationalEventsParts) {
     this.#parts = parts
   }
 
@@ -50,25 +50,25 @@ export class Notices {
    * What an attempt means for its subscriber, to be done in the transaction that writes it down; `undefined` when that is
    * nothing, as it mostly is.
    */
-  following(
-    delivery: Claimed,
+  sideEffects(
+    delivery: ClaimedDelivery,
     destination: Destination,
-    event: Payload,
-    verdict: Verdict,
+    event: EventPayload,
+    outcome: AttemptOutcome,
     result: AttemptResult,
-  ): Following | undefined {
-    const consequences = [...this.#consequences(delivery, destination, event, verdict, result)]
+  ): SideEffects | undefined {
+    const consequences = [...this.#consequences(delivery, destination, event, outcome, result)]
     if (consequences.length === 0) return undefined
     return {
-      async within(tx) {
-        const notices: Notice[] = []
+      async apply(tx) {
+        const operationalEvents: OperationalEvent[] = []
         for (const follow of consequences) {
           const notice = await follow(tx)
-          if (notice) notices.push(notice)
+          if (notice) operationalEvents.push(notice)
         }
-        return notices
+        return operationalEvents
       },
-      committed: () => {
+      onCommitted: () => {
         this.#parts.changed(destination.id)
         this.#parts.database.signal('deliveries')
       },
@@ -76,18 +76,18 @@ export class Notices {
   }
 
   *#consequences(
-    delivery: Claimed,
+    delivery: ClaimedDelivery,
     destination: Destination,
-    event: Payload,
-    verdict: Verdict,
+    event: EventPayload,
+    outcome: AttemptOutcome,
     result: AttemptResult,
   ): Iterable<Consequence> {
     const { disabling, clock, disable } = this.#parts
     const { id, operational, failingSince } = destination
     if (!operational) {
       const about = { subscriber: subscriberOf(destination), delivery: deliveryOf(delivery, event, result) }
-      const dead = verdict.kind === 'dead'
-      if (verdict.kind === 'delivered') {
+      const dead = outcome.kind === 'dead'
+      if (outcome.kind === 'delivered') {
         if (failingSince !== null) yield (tx) => this.#recovered(tx, id, about)
       } else if (result.failure !== 'aborted') {
         if (failingSince === null && (dead || delivery.begun >= failingAfter))
@@ -100,21 +100,21 @@ export class Notices {
       }
       if (dead) yield () => ({ type: 'delivery.dead', data: about })
     }
-    if (verdict.kind !== 'retry' && verdict.disable !== undefined) {
-      const reason = verdict.disable
+    if (outcome.kind !== 'retry' && outcome.disable !== undefined) {
+      const reason = outcome.disable
       yield (tx) => disable(tx, destination, reason, false)
     }
   }
 
   /** That a subscriber was disabled, within the transaction that does it; then the caller wakes the dispatcher. */
-  async disabled(tx: Tx, row: SubscribersTable): Promise<void> {
+  async publishDisabled(tx: Tx, row: SubscribersTable): Promise<void> {
     if (row.operational === 1) return
     const data = { subscriber: subscriberOf(row), reason: row.disabled_reason }
-    await this.tell(tx, [{ type: 'subscriber.disabled', data }])
+    await this.publish(tx, [{ type: 'subscriber.disabled', data }])
   }
 
   /** Of several deliveries and processes that notice the same, one tells it. */
-  async #failing(tx: Tx, id: string, about: object | undefined): Promise<Notice | undefined> {
+  async #failing(tx: Tx, id: string, about: object | undefined): Promise<OperationalEvent | undefined> {
     const changed = await this.#change(
       tx,
       id,
@@ -125,13 +125,17 @@ export class Notices {
     return changed && about ? { type: 'delivery.failing', data: about } : undefined
   }
 
-  async #recovered(tx: Tx, id: string, about: object): Promise<Notice | undefined> {
+  async #recovered(tx: Tx, id: string, about: object): Promise<OperationalEvent | undefined> {
     const health = { failing_since: null, warned_at: null }
     const changed = await this.#change(tx, id, health, 'failing_since', 'is not')
     return changed ? { type: 'delivery.recovered', data: about } : undefined
   }
 
-  async #warn(tx: Tx, { id, failingSince }: Destination, about: object): Promise<Notice | undefined> {
+  async #warn(
+    tx: Tx,
+    { id, failingSince }: Destination,
+    about: object,
+  ): Promise<OperationalEvent | undefined> {
     const warnedAt = this.#parts.clock.now()
     if (!(await this.#change(tx, id, { warned_at: warnedAt }, 'warned_at', 'is'))) return undefined
     const at = disablesAt({ failingSince, warnedAt }, this.#parts.disabling)
@@ -167,8 +171,8 @@ export class Notices {
   }
 
   /** Emits them to whoever is to get them; what nobody is to get makes no event. Few statements, however many they are. */
-  async tell(tx: Tx, notices: readonly Notice[]): Promise<void> {
-    if (notices.length === 0) return
+  async publish(tx: Tx, operationalEvents: readonly OperationalEvent[]): Promise<void> {
+    if (operationalEvents.length === 0) return
     const { database, emitter } = this.#parts
     const rows = await tx
       .selectFrom('subscribers')
@@ -184,13 +188,13 @@ export class Notices {
       eventTypes: JSON.parse(event_types) as string[],
       conditions: conditions === null ? [] : (JSON.parse(conditions) as Condition[]),
     }))
-    const addressed = notices.map(({ type, data }) => ({
+    const addressed = operationalEvents.map(({ type, data }) => ({
       event: { type, data },
       subscriberIds: operational
         .filter(({ eventTypes, conditions }) => matchesType(eventTypes, type) && holds(conditions, data))
         .map(({ id }) => id),
     }))
-    await emitter.eachToThese(
+    await emitter.emitEachTo(
       tx,
       addressed.filter(({ subscriberIds }) => subscriberIds.length > 0),
     )
@@ -202,8 +206,8 @@ function subscriberOf({ id, url, owner }: Pick<SubscribersTable, 'id' | 'url' | 
 }
 
 function deliveryOf(
-  { id, event, begun }: Pick<Claimed, 'id' | 'event' | 'begun'>,
-  { event_id, type }: Pick<Payload, 'event_id' | 'type'>,
+  { id, event, begun }: Pick<ClaimedDelivery, 'id' | 'event' | 'begun'>,
+  { event_id, type }: Pick<EventPayload, 'event_id' | 'type'>,
   { status, error }: Pick<AttemptResult, 'status' | 'error'>,
 ) {
   return { id, event, eventId: event_id, eventType: type, attempts: begun, status, error }

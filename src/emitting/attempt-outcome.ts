@@ -3,7 +3,7 @@ import type { AttemptResult } from './attempt.ts'
 import { nextDelay } from '../network/retry.ts'
 
 /** What follows from an attempt. */
-export type Verdict =
+export type AttemptOutcome =
   | { kind: 'delivered'; disable?: string }
   | { kind: 'retry'; delay: number }
   /** Given up. `disable` is the reason when the subscriber said that it wants nothing any more. */
@@ -14,12 +14,12 @@ export type Verdict =
  * endpoint"), and so does `webhook-delivery: disable`; `abort-message` ends this delivery. All else is tried again while
  * the schedule lasts.
  */
-export function judge(
+export function evaluateAttempt(
   result: AttemptResult,
   schedule: readonly number[],
   begun: number,
   random: Random,
-): Verdict {
+): AttemptOutcome {
   const { status, error, directive } = result
   const disable =
     directive === 'disable'

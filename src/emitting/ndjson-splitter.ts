@@ -10,7 +10,7 @@ const newline = 0x0a
 const carriageReturn = 0x0d
 
 /** Cuts what comes into lines, and holds no more than the limit of one that has not ended. */
-export class Lines {
+export class NdjsonSplitter {
   readonly #limit: number
   #pieces: Buffer[] = []
   #held = 0

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { newId } from '../../src/crypto/ids.ts'
-import { openQueue } from '../../src/emitting/queue.ts'
+import { openDeliveryStore } from '../../src/emitting/open-store.ts'
 import {
-  beginning,
-  subscribersPerLook,
-  type Claimed,
+  startPosition,
+  subscribersPerScan,
+  type ClaimedDelivery,
   type Completion,
-  type DeliveryQueue,
+  type DeliveryStore,
 } from '../../src/emitting/store.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { migrate } from '../../src/storage/migrate.ts'
@@ -17,23 +17,24 @@ import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
 
 const listener = { lost: () => undefined, freed: () => undefined }
 
-onEachEngine('queue', (engine) => {
+onEachEngine('store', (engine) => {
   let testDatabase: TestDatabase
   let database: Database
-  let queue: DeliveryQueue
+  let store: DeliveryStore
 
   before(async () => {
     testDatabase = await engine.createDatabase()
     database = await openDatabase(testDatabase.url)
     await migrate(database)
-    queue = open()
-    await queue.attend(listener)
+    store = open()
+    await store.acquireSession(listener)
   })
 
-  const open = (): DeliveryQueue => openQueue({ database, clock: systemClock, onError: () => undefined })
+  const open = (): DeliveryStore =>
+    openDeliveryStore({ database, clock: systemClock, onError: () => undefined })
 
   after(async () => {
-    await queue.leave()
+    await store.releaseSession()
     await database.close()
     await testDatabase.drop()
   })
@@ -81,12 +82,13 @@ onEachEngine('queue', (engine) => {
   const read = (
     subscriberId: string,
     now: number,
-    { count = 10, retries = false, behind = beginning } = {},
-  ): Promise<Claimed[]> => queue.read([{ subscriberId, ordered: false, retries, behind, count }], now)
+    { count = 10, retries = false, behind = startPosition } = {},
+  ): Promise<ClaimedDelivery[]> =>
+    store.readDue([{ subscriberId, ordered: false, retries, behind, count }], now)
 
-  const ids = (claimed: readonly Claimed[]): number[] => claimed.map(({ id }) => id)
+  const ids = (claimed: readonly ClaimedDelivery[]): number[] => claimed.map(({ id }) => id)
 
-  const completion = (delivery: Claimed, change: Partial<Completion> = {}): Completion => ({
+  const completion = (delivery: ClaimedDelivery, change: Partial<Completion> = {}): Completion => ({
     delivery,
     status: 'delivered',
     dueAt: 50,
@@ -123,7 +125,7 @@ onEachEngine('queue', (engine) => {
     const { id, deliveries } = await subscriberWith(10, 10)
     const [first] = await read(id, 10)
     assert.deepEqual([first!.number, first!.begun], [1, 1])
-    await queue.complete([completion(first!, { status: 'pending', dueAt: 20, finishedAt: null })])
+    await store.complete([completion(first!, { status: 'pending', dueAt: 20, finishedAt: null })])
     assert.deepEqual(ids(await read(id, 20)), [deliveries[1]])
     assert.deepEqual(await read(id, 19, { retries: true }), [])
     const [again] = await read(id, 20, { retries: true })
@@ -134,8 +136,8 @@ onEachEngine('queue', (engine) => {
     const { id, deliveries } = await subscriberWith(10)
     const [ours] = await read(id, 10)
     const [theirs] = await read(id, 10)
-    await queue.complete([completion(ours!)])
-    await queue.complete([completion(theirs!, { status: 'pending', dueAt: 99, finishedAt: null })])
+    await store.complete([completion(ours!)])
+    await store.complete([completion(theirs!, { status: 'pending', dueAt: 99, finishedAt: null })])
     const row = await rowOf(deliveries[0]!)
     assert.deepEqual([row.status, row.attempts, row.finished_at], ['delivered', 1, 50])
     const attempts = await database.reader
@@ -162,9 +164,9 @@ onEachEngine('queue', (engine) => {
     )
     // As if the database had been taken back, and the ids had been given out again.
     await setNonces([99, 99, 3])
-    await queue.complete(read1.map((one) => completion(one)))
+    await store.complete(read1.map((one) => completion(one)))
     const within = await database.transaction((tx) =>
-      queue.completeWithin(
+      store.completeWithin(
         tx,
         read1.slice(0, 2).map((one) => completion(one)),
       ),
@@ -194,8 +196,8 @@ onEachEngine('queue', (engine) => {
     const { id, deliveries } = await subscriberWith(10)
     const [ours] = await read(id, 10)
     const [theirs] = await read(id, 10)
-    await queue.complete([completion(theirs!, { status: 'pending', dueAt: 99, finishedAt: null })])
-    await queue.complete([completion(ours!)])
+    await store.complete([completion(theirs!, { status: 'pending', dueAt: 99, finishedAt: null })])
+    await store.complete([completion(ours!)])
     const row = await rowOf(deliveries[0]!)
     assert.deepEqual([row.status, row.attempts], ['delivered', 2])
     const attempts = await database.reader
@@ -216,18 +218,18 @@ onEachEngine('queue', (engine) => {
     await database.transaction((tx) =>
       tx.updateTable('deliveries').set({ status: 'cancelled' }).where('id', '=', deliveries[0]!).execute(),
     )
-    await queue.complete([completion(first!)])
+    await store.complete([completion(first!)])
     const row = await rowOf(deliveries[0]!)
     assert.deepEqual([row.status, row.attempts], ['cancelled', 1])
   })
 
   test('ordered: only the first pending one, and only when it is due', async () => {
     const { id, deliveries } = await subscriberWith(50, 10, 10)
-    const next = (now: number) => queue.read([{ subscriberId: id, ordered: true }], now)
+    const next = (now: number) => store.readDue([{ subscriberId: id, ordered: true }], now)
     assert.deepEqual(await next(20), [], 'the first one waits, so all wait')
     const [first] = await next(60)
     assert.equal(first!.id, deliveries[0])
-    await queue.complete([completion(first!, { status: 'dead' })])
+    await store.complete([completion(first!, { status: 'dead' })])
     assert.deepEqual(ids(await next(70)), [deliveries[1]])
   })
 
@@ -237,7 +239,7 @@ onEachEngine('queue', (engine) => {
     const [kept] = await read(id, 10)
     const [lost] = await read(gone.id, 10)
     await database.transaction((tx) => tx.deleteFrom('subscribers').where('id', '=', gone.id).execute())
-    await queue.complete([completion(lost!), completion(kept!)])
+    await store.complete([completion(lost!), completion(kept!)])
     assert.equal((await rowOf(deliveries[0]!)).status, 'delivered')
     const attempts = await database.reader
       .selectFrom('attempts')
@@ -252,10 +254,10 @@ onEachEngine('queue', (engine) => {
     const one = await subscriberWith(30, 20)
     const two = await subscriberWith(10)
     await subscriberWith(90)
-    const found = async (after: string) => (await queue.due(40, after)).ids
+    const found = async (after: string) => (await store.subscribersDue(40, after)).ids
     assert.deepEqual(await found(''), [one.id, two.id])
     assert.deepEqual(await found(one.id), [two.id])
-    const oldest = (now: number, busy: string[] = []) => queue.oldestDue(now, new Set(busy))
+    const oldest = (now: number, busy: string[] = []) => store.oldestDue(now, new Set(busy))
     assert.equal(await oldest(40), 10)
     assert.equal(await oldest(40, [two.id]), 20, 'what waits behind a running attempt is not overdue')
     await database.transaction((tx) =>
@@ -266,7 +268,7 @@ onEachEngine('queue', (engine) => {
     assert.equal(await oldest(15), undefined)
     assert.equal(await oldest(40, [one.id]), undefined)
     const [first] = await read(one.id, 40, { count: 1 })
-    await queue.complete([completion(first!, { status: 'pending', dueAt: 10, finishedAt: null })])
+    await store.complete([completion(first!, { status: 'pending', dueAt: 10, finishedAt: null })])
     assert.equal(await oldest(40), 10, 'a retry counts as well')
   })
 
@@ -276,22 +278,22 @@ onEachEngine('queue', (engine) => {
     await database.transaction((tx) =>
       tx.updateTable('subscribers').set({ ordered: 1 }).where('id', '=', id).execute(),
     )
-    const oldest = (now: number) => queue.oldestDue(now, new Set())
-    assert.deepEqual((await queue.due(40, '')).ids, [])
+    const oldest = (now: number) => store.oldestDue(now, new Set())
+    assert.deepEqual((await store.subscribersDue(40, '')).ids, [])
     assert.equal(await oldest(40), undefined)
-    assert.equal((await queue.due(50, '')).ids.length, 1)
+    assert.equal((await store.subscribersDue(50, '')).ids.length, 1)
     assert.equal(await oldest(50), 50)
   })
 
   test('however many subscribers wait, one look takes a bounded number of steps, and the next goes on behind', async () => {
     await database.transaction((tx) => tx.deleteFrom('subscribers').execute())
     const made = []
-    for (let n = 0; n < subscribersPerLook + 5; n += 1) made.push((await subscriberWith(10)).id)
+    for (let n = 0; n < subscribersPerScan + 5; n += 1) made.push((await subscriberWith(10)).id)
     const sorted = made.toSorted()
-    const first = await queue.due(20, '')
-    assert.deepEqual(first.ids, sorted.slice(0, subscribersPerLook))
-    const second = await queue.due(20, first.next!)
-    assert.deepEqual([second.ids, second.next], [sorted.slice(subscribersPerLook), undefined])
+    const first = await store.subscribersDue(20, '')
+    assert.deepEqual(first.ids, sorted.slice(0, subscribersPerScan))
+    const second = await store.subscribersDue(20, first.next!)
+    assert.deepEqual([second.ids, second.next], [sorted.slice(subscribersPerScan), undefined])
   })
 
   const setStatus = (ids: readonly string[], status: 'paused' | 'disabled') =>
@@ -303,13 +305,13 @@ onEachEngine('queue', (engine) => {
     await database.transaction((tx) => tx.deleteFrom('subscribers').execute())
     const idle = await subscriberWith()
     const paused = []
-    for (let n = 0; n < subscribersPerLook + 5; n += 1) paused.push((await subscriberWith(10)).id)
+    for (let n = 0; n < subscribersPerScan + 5; n += 1) paused.push((await subscriberWith(10)).id)
     await setStatus(paused, 'paused')
     const active = await subscriberWith(10)
     assert.ok(idle.id < paused[0]! && paused.at(-1)! < active.id)
-    assert.deepEqual(await queue.due(20, ''), { ids: [active.id], next: undefined })
+    assert.deepEqual(await store.subscribersDue(20, ''), { ids: [active.id], next: undefined })
     await setStatus([idle.id, active.id], 'disabled')
-    assert.deepEqual(await queue.due(20, ''), { ids: [], next: undefined })
+    assert.deepEqual(await store.subscribersDue(20, ''), { ids: [], next: undefined })
   })
 
   test('looks find who is active and has something due, whoever lies between', async () => {
@@ -324,7 +326,7 @@ onEachEngine('queue', (engine) => {
     }
     const found: string[] = []
     for (let after: string | undefined = ''; after !== undefined;) {
-      const { ids: some, next } = await queue.due(20, after)
+      const { ids: some, next } = await store.subscribersDue(20, after)
       found.push(...some)
       after = next
     }
@@ -339,18 +341,18 @@ onEachEngine('queue', (engine) => {
         tx.updateTable('subscribers').set({ status: 'paused' }).where('id', '=', paused.id).execute(),
       )
       const other = open()
-      await other.attend(listener)
-      assert.deepEqual(await queue.take([id, paused.id]), [id])
-      assert.deepEqual(await other.take([id]), [])
-      assert.ok(!(await other.due(20, '')).ids.includes(id), 'nothing for anybody else to see')
-      assert.deepEqual(await queue.take([id]), [id], 'ours stays ours')
-      await queue.release([id])
-      const rivals = await Promise.all([queue.take([id]), other.take([id]), queue.take([id])])
+      await other.acquireSession(listener)
+      assert.deepEqual(await store.claim([id, paused.id]), [id])
+      assert.deepEqual(await other.claim([id]), [])
+      assert.ok(!(await other.subscribersDue(20, '')).ids.includes(id), 'nothing for anybody else to see')
+      assert.deepEqual(await store.claim([id]), [id], 'ours stays ours')
+      await store.release([id])
+      const rivals = await Promise.all([store.claim([id]), other.claim([id]), store.claim([id])])
       assert.equal(new Set([rivals[0].length > 0 || rivals[2].length > 0, rivals[1].length > 0]).size, 2)
-      await Promise.all([queue.release([id]), other.release([id])])
-      assert.deepEqual(await other.take([id]), [id])
-      await other.leave()
-      assert.deepEqual(await queue.take([id]), [id])
+      await Promise.all([store.release([id]), other.release([id])])
+      assert.deepEqual(await other.claim([id]), [id])
+      await other.releaseSession()
+      assert.deepEqual(await store.claim([id]), [id])
     })
   }
 })

@@ -1,46 +1,52 @@
 import type { Random } from '../runtime/clock.ts'
-import { Breaker } from './breaker.ts'
+import { CircuitBreaker } from './circuit-breaker.ts'
 import type { Destination } from './destinations.ts'
-import { beginning, type AttemptRecord, type Claimed, type Payload, type Place } from './store.ts'
+import {
+  startPosition,
+  type AttemptRecord,
+  type ClaimedDelivery,
+  type EventPayload,
+  type DuePosition,
+} from './store.ts'
 
-/** A delivery that waits for a place in its lane. */
-export interface Queued {
-  readonly delivery: Claimed
+/** A delivery that waits for a place in its queue. */
+export interface QueuedDelivery {
+  readonly delivery: ClaimedDelivery
   /** Read when its turn comes, if it is too large to be kept. */
-  readonly payload: Payload | undefined
+  readonly payload: EventPayload | undefined
 }
 
 /** More than any concurrency. */
-const fullTrust = 1024
+const maxWindow = 1024
 /** First attempts that go before a retry, where both wait. */
-const freshPerRetry = 3
+const firstAttemptsPerRetry = 3
 
 /** How an exchange ended, as far as it says something of the subscriber. */
-export type Ending =
+export type ResponseClass =
   /** It answered, be it with a refusal. */
   | 'answered'
   /** It answered that it cannot answer: 408, 429 or 5xx. */
-  | 'refused'
+  | 'unavailable'
   /** No answer came. */
-  | 'silent'
+  | 'no-response'
   /** This process ended it. */
-  | 'broken-off'
+  | 'aborted'
 
-export function endingOf({ status }: Pick<AttemptRecord, 'status'>): Ending {
-  if (status === null) return 'silent'
-  return status === 408 || status === 429 || status >= 500 ? 'refused' : 'answered'
+export function classifyResponse({ status }: Pick<AttemptRecord, 'status'>): ResponseClass {
+  if (status === null) return 'no-response'
+  return status === 408 || status === 429 || status >= 500 ? 'unavailable' : 'answered'
 }
 
 /** Deliveries of one kind, first attempts or retries, that were read and wait, and where reading goes on. */
-class Stock {
-  readonly waiting: Queued[] = []
-  behind: Place = beginning
+class PrefetchBuffer {
+  readonly waiting: QueuedDelivery[] = []
+  position: DuePosition = startPosition
   /** Whether there may be more in the table. */
-  more = true
+  mayHaveMore = true
 
-  clear(): Queued[] {
-    this.behind = beginning
-    this.more = true
+  clear(): QueuedDelivery[] {
+    this.position = startPosition
+    this.mayHaveMore = true
     return this.waiting.splice(0)
   }
 }
@@ -50,37 +56,37 @@ class Stock {
  * others need. One that does not answer soon gets a single attempt at a time: hundreds of those may hang and hold up
  * nobody. First attempts and retries wait apart, so that a wall of retries does not hold up what is new.
  */
-export class Lane {
+export class SubscriberQueue {
   readonly id: string
   /** Lanes that were made before it have lower ones. */
-  readonly since: number
-  readonly fresh = new Stock()
-  readonly retries = new Stock()
-  readonly breaker: Breaker
+  readonly generation: number
+  readonly firstAttempts = new PrefetchBuffer()
+  readonly retries = new PrefetchBuffer()
+  readonly breaker: CircuitBreaker
   /** Read before anything begins. */
   destination: Destination | undefined
   /** Whether the destination has to be read again before anything begins. */
   stale = true
   /** How often this process changed the subscriber. */
-  changes = 0
+  changeCount = 0
   /** When the destination was last read, and when the stocks last began from the beginning. */
-  checkedAt = 0
-  begunAgainAt = 0
+  destinationReadAt = 0
+  rescannedAt = 0
   /** Deliveries in memory: waiting, under way or being written down. */
-  held = 0
-  running = 0
+  inMemory = 0
+  inFlight = 0
   /** The highest id that was ever seen. */
-  highest = 0
-  readonly madeAt: number
+  highestId = 0
+  readonly createdAt: number
   /** When it last had something to do. */
-  usedAt: number
+  lastUsedAt: number
   /** Whether a timer waits for its rate or its breaker. */
-  waits = false
+  timerPending = false
   /** It takes nothing more: others are to have their turn. */
-  leaving = false
+  draining = false
   /** Attempts at a time that its answers deserve: halved when none comes, doubled by each one. */
-  #trust = fullTrust
-  #freshInTurn = 0
+  window = maxWindow
+  firstAttemptsInARow = 0
   #tokens: number | undefined
   /** Tokens a second when they were last counted: it is paused by now, perhaps, and has no destination. */
   #rate: number | undefined
@@ -88,27 +94,27 @@ export class Lane {
 
   constructor(id: string, since: number, now: number, random: Random) {
     this.id = id
-    this.since = since
-    this.madeAt = this.usedAt = now
-    this.breaker = new Breaker(random)
+    this.generation = since
+    this.createdAt = this.lastUsedAt = now
+    this.breaker = new CircuitBreaker(random)
   }
 
   get waiting(): number {
-    return this.fresh.waiting.length + this.retries.waiting.length
+    return this.firstAttempts.waiting.length + this.retries.waiting.length
   }
 
   /** Whether its last answers were late: then it must not take many of the places that all share. */
-  get suspect(): boolean {
-    return this.#trust < fullTrust
+  get unresponsive(): boolean {
+    return this.window < maxWindow
   }
 
-  /** Whether it has nothing to do, and knows nothing that another lane of the same subscriber would not. */
-  get forgettable(): boolean {
-    return this.held === 0 && this.running === 0 && !this.suspect && this.breaker.clear
+  /** Whether it has nothing to do, and knows nothing that another queue of the same subscriber would not. */
+  get releasable(): boolean {
+    return this.inMemory === 0 && this.inFlight === 0 && !this.unresponsive && this.breaker.healthy
   }
 
-  /** Whether its rate is still to be waited for: a lane that was made anew would begin with an attempt. */
-  owes(now: number): boolean {
+  /** Whether its rate is still to be waited for: a queue that was made anew would begin with an attempt. */
+  mustWaitForRate(now: number): boolean {
     return this.#rate !== undefined && this.#refill(this.#rate, now) < 1
   }
 
@@ -116,22 +122,22 @@ export class Lane {
    * How many more attempts may begin now.
    * @param scarce whether there is little left for all together: then only who has nothing under way gets one
    */
-  room(now: number, scarce = false): number {
+  capacity(now: number, scarce = false): number {
     const { destination } = this
     if (!destination || this.stale) return 0
-    const places = Math.min(scarce ? 1 : destination.concurrency, this.#trust) - this.running
-    // An ordered lane is held up by its first delivery, whose schedule is probe enough.
-    const free = destination.ordered ? places : Math.min(places, this.breaker.room(now))
+    const places = Math.min(scarce ? 1 : destination.concurrency, this.window) - this.inFlight
+    // An ordered queue is held up by its first delivery, whose schedule is probe enough.
+    const free = destination.ordered ? places : Math.min(places, this.breaker.capacity(now))
     return destination.rate === undefined
       ? free
       : Math.min(free, Math.floor(this.#refill(destination.rate, now)))
   }
 
   /** Milliseconds until its rate or its breaker allows another attempt; `undefined` when neither is in the way. */
-  wait(now: number): number | undefined {
+  waitTime(now: number): number | undefined {
     const { destination, breaker } = this
     if (!destination) return undefined
-    const breakerWait = destination.ordered ? undefined : breaker.wait(now)
+    const breakerWait = destination.ordered ? undefined : breaker.waitTime(now)
     if (breakerWait !== undefined) return breakerWait
     if (destination.rate === undefined) return undefined
     const tokens = this.#refill(destination.rate, now)
@@ -139,33 +145,33 @@ export class Lane {
   }
 
   /** The next to begin; its place is taken. */
-  begin(now: number): Queued | undefined {
-    const retry = this.fresh.waiting.length === 0 || this.#freshInTurn >= freshPerRetry
-    const stock = retry && this.retries.waiting.length > 0 ? this.retries : this.fresh
+  startNext(now: number): QueuedDelivery | undefined {
+    const retry = this.firstAttempts.waiting.length === 0 || this.firstAttemptsInARow >= firstAttemptsPerRetry
+    const stock = retry && this.retries.waiting.length > 0 ? this.retries : this.firstAttempts
     const next = stock.waiting.shift()
     if (!next) return undefined
-    this.#freshInTurn = stock === this.retries ? 0 : this.#freshInTurn + 1
-    this.running += 1
-    this.usedAt = now
-    this.breaker.begin()
+    this.firstAttemptsInARow = stock === this.retries ? 0 : this.firstAttemptsInARow + 1
+    this.inFlight += 1
+    this.lastUsedAt = now
+    this.breaker.started()
     if (this.destination?.rate !== undefined) this.#tokens = this.#refill(this.destination.rate, now) - 1
     return next
   }
 
-  end(ending: Ending, now: number): void {
-    this.running -= 1
-    this.usedAt = now
-    if (ending === 'broken-off') return this.breaker.brokenOff()
+  finish(ending: ResponseClass, now: number): void {
+    this.inFlight -= 1
+    this.lastUsedAt = now
+    if (ending === 'aborted') return this.breaker.aborted()
     if (ending === 'answered') this.breaker.succeeded()
     else this.breaker.failed(now)
-    this.#trust =
-      ending === 'silent'
-        ? Math.max(1, Math.floor(Math.min(this.#trust, this.running + 1) / 2))
-        : Math.min(fullTrust, this.#trust * 2)
+    this.window =
+      ending === 'no-response'
+        ? Math.max(1, Math.floor(Math.min(this.window, this.inFlight + 1) / 2))
+        : Math.min(maxWindow, this.window * 2)
   }
 
   /**
-   * Tokens come back at `rate` per second; at most one second's worth is saved up. A lane begins with one: whoever had it
+   * Tokens come back at `rate` per second; at most one second's worth is saved up. A queue begins with one: whoever had it
    * before may have just spent all.
    */
   #refill(rate: number, now: number): number {

@@ -3,7 +3,7 @@ import type { FailureKind } from './failures.ts'
 const handler = 'Look into the log of the receiving application at that time.'
 
 /** What whoever runs the subscriber can do about each kind of failure. */
-const advice: Record<FailureKind, string> = {
+const hints: Record<FailureKind, string> = {
   refused:
     'Check that the receiving service runs, that the port in the address is right, and that no firewall rejects the connection.',
   closed: `The receiver, or a proxy or load balancer before it, ended the connection. ${handler}`,
@@ -54,6 +54,6 @@ const advice: Record<FailureKind, string> = {
 }
 
 /** One or two sentences; `null` for a kind that is not known, as one of a newer version. */
-export function adviceFor(kind: string | null): string | null {
-  return kind !== null && Object.hasOwn(advice, kind) ? advice[kind as FailureKind] : null
+export function troubleshootingHint(kind: string | null): string | null {
+  return kind !== null && Object.hasOwn(hints, kind) ? hints[kind as FailureKind] : null
 }
