@@ -6,13 +6,13 @@ import { systemClock, type Clock } from './runtime/clock.ts'
 import { ConfigurationError, type Configuration } from './config/environment.ts'
 import { secretsFile } from './config/generated-secrets.ts'
 import { Keyring } from './crypto/keyring.ts'
-import { Problem } from './errors.ts'
 import type { PosternConfig } from './define-config.ts'
 import { createDemoIdentityProvider } from './demo/identity-provider.ts'
 import { insertSamples } from './demo/sample-data.ts'
 import { createSampleSubscriber } from './demo/subscriber.ts'
 import { createEmitting } from './emitting/index.ts'
 import { createApp, type App, type Timeouts } from './http/app.ts'
+import { toProblem } from './http/problem-details.ts'
 import { postgresCallCounts } from './http/call-counts.ts'
 import type { BodyLimits } from './http/body-budget.ts'
 import { refuseOtherHosts } from './http/loopback-only.ts'
@@ -283,7 +283,7 @@ function endOutdated(running: Running, error: NewerDatabase): void {
   running.newer = error
   // Before a server listens, the start fails.
   if (app) log.error({ err: error }, 'this process has ended its work and answers calls with 503')
-  app?.refusal.begin(new Problem('database-newer', { retryAfter: 5 }))
+  app?.refusal.begin(toProblem(error))
   if (database.engine === 'postgres') database.abandon(error)
   running.workers = []
   const now = AbortSignal.abort(error)

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { NewerDatabase } from '../storage/migrate.ts'
 import { TransactionOver } from '../storage/transaction-over.ts'
 import { toProblem } from './problem-details.ts'
 
@@ -7,4 +8,9 @@ test('a transaction that ran out of time is to be tried again; one that is used 
   const { code, status, extras } = toProblem(new TransactionOver('out of time'))
   assert.deepEqual([code, status, extras.retryAfter], ['storage-unavailable', 503, 5])
   assert.equal(toProblem(new TransactionOver('committed')).code, 'internal')
+})
+
+test('a call that a newer version of the database interrupts is to be sent again', () => {
+  const { code, status, extras } = toProblem(new NewerDatabase({ number: 9_001, name: 'newer' }))
+  assert.deepEqual([code, status, extras.retryAfter], ['database-newer', 503, 5])
 })

@@ -1,5 +1,6 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Problem, problems, type ProblemCode } from '../errors.ts'
+import { NewerDatabase } from '../storage/migrate.ts'
 import { TransactionOver } from '../storage/transaction-over.ts'
 import { isWithoutRoom, StorageUnavailable } from '../storage/unavailable.ts'
 
@@ -24,6 +25,8 @@ export function toProblem(error: unknown): Problem {
   if (error instanceof Problem) return error
   if (error instanceof StorageUnavailable || (error instanceof TransactionOver && error.outOfTime))
     return new Problem('storage-unavailable', { retryAfter: 5, cause: error })
+  // Calls that were under way when a newer version migrated.
+  if (error instanceof NewerDatabase) return new Problem('database-newer', { retryAfter: 5, cause: error })
   const { code, statusCode, validation, message } = error as FastifyError
   if (validation) {
     const [first] = validation

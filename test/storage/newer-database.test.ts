@@ -137,6 +137,34 @@ onEachEngine('a migration by a newer version', (engine) => {
     }
   })
 
+  const blocking = { skip: engine.name === 'sqlite' && 'a reader never waits for a writer there' }
+  test('has calls that wait for the database answered with 503, too', blocking, async () => {
+    const service = await start(async () => undefined)
+    const direct = await openDatabase(home.url)
+    assert.ok(direct.engine === 'postgres')
+    const locker = await direct.pool.connect()
+    try {
+      await locker.query('begin; lock table subscribers')
+      // More than there are connections: some wait for the answer, others for a connection.
+      const calls = Array.from({ length: 30 }, () => service.admin('/subscribers'))
+      const waiting = `select 1 from pg_locks where not granted and relation = 'subscribers'::regclass`
+      await eventually(async () => Number((await locker.query(waiting)).rowCount) > 1, 'calls wait')
+      await applyNewer(breaking)
+      const codes = new Set<string>()
+      for (const response of await Promise.all(calls)) {
+        const { code } = (await response.json()) as { code: string }
+        assert.equal(response.status, 503, code)
+        codes.add(code)
+      }
+      assert.ok(codes.has('database-newer'), [...codes].join(', '))
+    } finally {
+      locker.release(true)
+      await service.close()
+      await direct.close()
+      await home.drop()
+    }
+  })
+
   test('stops the start of an older process', async () => {
     const service = await start(async () => undefined)
     await service.close()
