@@ -1,6 +1,7 @@
 import type { Clock } from '../runtime/clock.ts'
 import { newId } from '../crypto/ids.ts'
-import { equalBytes, hashToken, newToken } from '../crypto/tokens.ts'
+import { equalBytes } from '../crypto/constant-time.ts'
+import { hashToken, newToken } from '../crypto/tokens.ts'
 import { Problem } from '../errors.ts'
 import type { Principal } from '../http/principal.ts'
 import { isScope, type Scope } from '../http/scopes.ts'

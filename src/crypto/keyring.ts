@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes } from 'node:crypto'
-import { equalBytes } from './tokens.ts'
+import { equalBytes } from './constant-time.ts'
 
 const version = 1
 const headLength = 1 + 4 + 12

@@ -1,7 +1,7 @@
 import { byService } from '../accounts/audit.ts'
 import { createHmac } from 'node:crypto'
 import type { Clock } from '../runtime/clock.ts'
-import { equalBytes } from '../crypto/tokens.ts'
+import { equalBytes } from '../crypto/constant-time.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import type { Subscribers } from '../emitting/index.ts'
 import { Problem } from '../errors.ts'

@@ -1,5 +1,5 @@
 import { CompiledQuery } from 'kysely'
-import { equalBytes } from '../crypto/tokens.ts'
+import { equalBytes } from '../crypto/constant-time.ts'
 import { Problem } from '../errors.ts'
 import type { Tx } from '../storage/database.ts'
 import { arrayLiteral } from '../storage/postgres/array-literal.ts'

@@ -1,4 +1,4 @@
-import { equalBytes } from '../../crypto/tokens.ts'
+import { equalBytes } from '../../crypto/constant-time.ts'
 
 export type Encoding = 'hex' | 'base64'
 

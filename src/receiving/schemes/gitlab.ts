@@ -1,4 +1,4 @@
-import { equalBytes } from '../../crypto/tokens.ts'
+import { equalBytes } from '../../crypto/constant-time.ts'
 import { bodyDigest, headerOf, identify, kindAndAction, readObject, valueAt } from './body.ts'
 import { createScheme, refuse, type Check, type Scheme, type TimedOptions } from './scheme.ts'
 import { standardCheck } from './standard-webhooks.ts'

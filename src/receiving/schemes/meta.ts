@@ -1,4 +1,4 @@
-import { equalBytes } from '../../crypto/tokens.ts'
+import { equalBytes } from '../../crypto/constant-time.ts'
 import { bodyDigest, identify, isObject, readObject } from './body.ts'
 import { hmacCheck } from './hmac-check.ts'
 import { answerText, createScheme, refuse, type Scheme, type SourceOptions } from './scheme.ts'

@@ -1,4 +1,4 @@
-import { equalBytes } from '../../crypto/tokens.ts'
+import { equalBytes } from '../../crypto/constant-time.ts'
 import { bodyDigest, identify, isObject, readObject } from './body.ts'
 import { answerText, createScheme, refuse, type Check, type Scheme, type SourceOptions } from './scheme.ts'
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { equalBytes } from '../../crypto/tokens.ts'
+import { equalBytes } from '../../crypto/constant-time.ts'
 import { bodyDigest, form, hasMediaType, headerOf, identify, json, readForm, readObject } from './body.ts'
 import { HmacKey } from '../../crypto/hmac.ts'
 import { decodeDigest, findEqual } from './digest.ts'
