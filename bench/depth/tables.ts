@@ -2,11 +2,11 @@ import { sql } from 'kysely'
 import { Keyring } from '../../src/crypto/keyring.ts'
 import { posts } from '../../src/listing/resources/posts.ts'
 import { users } from '../../src/listing/resources/users.ts'
-import { createTriggers, definitionOf, dropTriggers } from '../../src/listing/kept/definition.ts'
-import { keptOrder } from '../../src/listing/kept/kept-order.ts'
-import { Keeping } from '../../src/listing/kept/keeping.ts'
+import { countedOrderOf } from '../../src/listing/counts/list-order.ts'
+import { CountsWriter } from '../../src/listing/counts/writer.ts'
 import { readQuery } from '../../src/listing/query.ts'
 import { Cursors } from '../../src/paging/cursor.ts'
+import { createTriggers, dropTriggers } from '../../src/storage/maintained-counts/statements.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { fill, padded } from '../harness/fill.ts'
@@ -34,7 +34,7 @@ export async function fillTables(url: string, count: number): Promise<void> {
         values: `${id}, 'Title', 'Some sentences that somebody wrote.', '2026-01-01T00:00:' || ${second} || '.000000Z'`,
       },
     ])
-    await new Keeping(database, users).repair()
+    await new CountsWriter(database, users).rebuild()
     if (database.engine === 'postgres') await database.pool.query('vacuum analyze')
   } finally {
     await database.close()
@@ -60,8 +60,9 @@ export function insertRates(url: string, count: number): (kept: boolean) => Prom
     const database = await openDatabase(url)
     try {
       await migrate(database)
-      const definition = definitionOf(database, keptOrder(users), 'users')
-      const [triggers, drops] = [createTriggers(definition), dropTriggers(definition)]
+      const order = countedOrderOf(users)
+      const triggers = createTriggers(order, database.engine)
+      const drops = dropTriggers(order, database.engine)
       const change = async (statements: readonly string[]): Promise<void> => {
         await database.transaction(async (tx) => {
           for (const statement of statements) await sql.raw(statement).execute(tx)

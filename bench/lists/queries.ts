@@ -1,8 +1,8 @@
 import { columns } from '../../src/events/store.ts'
 import { readFilters } from '../../src/listing/filters.ts'
 import { readOrder } from '../../src/listing/order.ts'
-import { planTotal } from '../../src/listing/kept/kept-counts.ts'
-import { planPage, type Plan } from '../../src/listing/plan.ts'
+import { totalSql } from '../../src/listing/counts/sql.ts'
+import { planOf, planPage, type Plan } from '../../src/listing/plan.ts'
 import { posts } from '../../src/listing/resources/posts.ts'
 import { products } from '../../src/listing/resources/products.ts'
 import { users } from '../../src/listing/resources/users.ts'
@@ -36,7 +36,7 @@ export function bareLists(engine: EngineName): Readonly<Record<string, BareList>
       limit: users.limit.default,
       statements: [
         // PostgreSQL tells the total with the page.
-        ...(engine === 'sqlite' ? [statement(planTotal(users), () => [])] : []),
+        ...(engine === 'sqlite' ? [statement(planOf(totalSql(users)), () => [])] : []),
         statement(
           planPage(
             {
@@ -45,7 +45,7 @@ export function bareLists(engine: EngineName): Readonly<Record<string, BareList>
               order: readOrder(users, undefined),
               rows: users.limit.default,
               from: 'offset',
-              total: engine === 'sqlite' ? undefined : planTotal(users).sql,
+              total: engine === 'sqlite' ? undefined : totalSql(users),
             },
             engine,
           ),

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { Keeping } from '../../src/listing/kept/keeping.ts'
+import { CountsWriter } from '../../src/listing/counts/writer.ts'
 import { users } from '../../src/listing/resources/users.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
@@ -58,7 +58,7 @@ export async function seed(url: string, count: number): Promise<void> {
         `.execute(tx),
       { timeLimit: 600_000 },
     )
-    await new Keeping(database, users).repair()
+    await new CountsWriter(database, users).rebuild()
     if (database.engine === 'postgres') await database.pool.query('vacuum analyze')
   } finally {
     await database.close()

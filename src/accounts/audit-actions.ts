@@ -49,7 +49,7 @@ export const auditActions = {
   'item.deleted': 'A product or a post was deleted.',
   'import.started': 'The command line began to import a file.',
   'import.finished': 'An import of the command line ended; the detail has the numbers of rows.',
-  'list.counts_changed': 'The command line began, repaired or ended the kept counts of a list.',
+  'list.counts_changed': 'The command line created, rebuilt or dropped the maintained counts of a list.',
   'signing_key.withdrawn': 'A key for access tokens was withdrawn: what it signed is refused.',
 } as const
 

@@ -3,7 +3,7 @@ import { systemClock } from '../runtime/clock.ts'
 import { ConfigurationError } from '../config/environment.ts'
 import { checkList } from '../listing/checking/check.ts'
 import { readLists } from '../listing/declaration.ts'
-import { Keeping } from '../listing/kept/keeping.ts'
+import { CountsWriter } from '../listing/counts/writer.ts'
 import type { ListDeclaration } from '../listing/list.ts'
 import { users } from '../listing/resources/users.ts'
 import type { Database } from '../storage/database.ts'
@@ -14,32 +14,32 @@ import { CommandFailure } from './command-failure.ts'
 import { inspectConfiguration } from './configuration.ts'
 import { readSettings } from './settings.ts'
 
-type Action = (keeping: Keeping, list: ListDeclaration) => Promise<string>
+type Action = (writer: CountsWriter, list: ListDeclaration) => Promise<string>
 
 const actions: Record<string, Action> = {
-  async keep(keeping) {
-    await keeping.begin()
-    return 'its counts are kept from now on; start the service anew'
+  async keep(writer) {
+    await writer.create()
+    return 'counts created; restart the service to use them'
   },
-  async check(keeping) {
-    const { total, faults } = await keeping.check()
-    if (faults.length === 0) return `${total} rows, as kept`
+  async check(writer) {
+    const { total, faults } = await writer.check()
+    if (faults.length === 0) return `${total} rows, counts are correct`
     process.exitCode = 1
-    return `${faults.join('; ')}: \`postern lists repair\` counts anew`
+    return `${faults.join('; ')}; run \`postern lists repair\``
   },
-  async repair(keeping) {
-    await keeping.repair()
-    return 'counted anew'
+  async repair(writer) {
+    await writer.rebuild()
+    return 'all rows counted again'
   },
-  async forget(keeping) {
-    await keeping.end()
-    return 'its counts are kept no longer; start the service anew'
+  async forget(writer) {
+    await writer.drop()
+    return 'counts removed; restart the service'
   },
 }
 
 /**
- * `keep` puts triggers on the table of a list and counts its rows, `check` holds what is kept against them, `repair` counts
- * anew, `forget` takes the triggers away. Exit code 1 when a check finds something wrong.
+ * Manages the maintained counts of lists: `keep` creates them, `check` compares them with the rows, `repair` rebuilds them,
+ * `forget` drops them. The exit code is 1 when a check finds a fault.
  */
 export async function listsCommand(name: string, path: string | undefined): Promise<void> {
   const action = Object.hasOwn(actions, name) ? actions[name] : undefined
@@ -48,18 +48,18 @@ export async function listsCommand(name: string, path: string | undefined): Prom
   const { config, faults } = await inspectConfiguration()
   if (!config && faults.length > 0) throw new ConfigurationError(faults)
   const lists = [users, ...readLists(config?.listing)].filter(
-    (list) => list.kept && (path === undefined || list.path === path),
+    (list) => list.maintainCounts && (path === undefined || list.path === path),
   )
   if (lists.length === 0)
-    throw new CommandFailure('no such list says that its counts are kept (`keep: true`)')
+    throw new CommandFailure('no such list declares `keep: true`')
   const database = await openDatabase(configuration)
   try {
     await migrate(database)
     for (const list of lists) {
-      // What the service keeps of its own accord is neither begun nor ended by hand.
+      // The migrations create the counts of /users, and the service relies on them.
       if (list === users && (name === 'keep' || name === 'forget')) continue
-      if (name !== 'check') await note(database, name, list.path)
-      const said = await action(new Keeping(database, await checked(database, list, name)), list)
+      if (name !== 'check') await record(database, name, list.path)
+      const said = await action(new CountsWriter(database, await checked(database, list, name)), list)
       process.stdout.write(`${printableLines(`${list.path}: ${said}`)}\n`)
     }
   } finally {
@@ -67,11 +67,11 @@ export async function listsCommand(name: string, path: string | undefined): Prom
   }
 }
 
-/** Before it is done: what fails halfway is to be found, too. */
-async function note(database: Database, command: string, path: string): Promise<void> {
-  const record = createRecordAudit(systemClock)
+/** Records the command before it runs, so that the audit log also has one that fails. */
+async function record(database: Database, command: string, path: string): Promise<void> {
+  const recordAudit = createRecordAudit(systemClock)
   const entry: AuditEntry = { action: 'list.counts_changed', target: `list:${path}`, detail: { command } }
-  await database.transaction((tx) => record(tx, { ...entry, actor: 'cli' }))
+  await database.transaction((tx) => recordAudit(tx, { ...entry, actor: 'cli' }))
 }
 
 async function checked(
@@ -81,11 +81,11 @@ async function checked(
 ): Promise<ListDeclaration> {
   const { list, faults } = await checkList(database, declaration)
   if (faults.length > 0) throw new ConfigurationError(faults.map((fault) => `${declaration.path}: ${fault}`))
-  if (list.kept === (action === 'keep'))
+  if (list.maintainCounts === (action === 'keep'))
     throw new CommandFailure(
       action === 'keep'
-        ? `the counts of ${list.path} are kept already`
-        : `the counts of ${list.path} are not kept: \`postern lists keep ${list.path}\``,
+        ? `the counts of ${list.path} are maintained already`
+        : `the counts of ${list.path} are not maintained; create them with \`postern lists keep ${list.path}\``,
     )
   return list
 }

@@ -1,10 +1,7 @@
 import type { FieldType } from './field-types.ts'
-import type { FilterKind, PageStyle, RowAccess } from './list.ts'
+import type { FilterKind, ListAccess, PageStyle, RowAccess } from './list.ts'
 
-export type { Caller, RowAccess } from './list.ts'
-
-/** Who may read a list: everybody, signed-in users, or admins and API keys with its scope. */
-export type ListAccess = 'public' | 'user' | 'admin'
+export type { Caller, ListAccess, RowAccess } from './list.ts'
 
 /** The lists of the configuration module. */
 export interface ListingConfig {

@@ -39,34 +39,37 @@ test('defaults: admins only, pages of 20 by cursor, in the order of the key', ()
   assert.deepEqual(readLists(undefined), [])
 })
 
-test('what the types cannot say is said with the path of the list', () => {
+test('what the types do not check is reported with the path of the list', () => {
   for (const [change, expected] of [
-    [{ path: 'orders' }, /number|has no path/],
-    [{ path: '/orders/:id' }, /has no path of letters/],
-    [{ table: '' }, /names no table/],
-    [{ fields: undefined }, /has no fields/],
-    [{ fields: { ...orders.fields, 'a b': { type: 'text' } } }, /whose name cannot be used: "a b"/],
-    [{ fields: { ...orders.fields, x: { type: 'varchar' } } }, /of a type that is none: varchar/],
-    [{ fields: { ...orders.fields, x: { type: 'enum' } } }, /enum without values/],
-    [{ key: 'number' }, /has no field number, which its key names/],
-    [{ key: 'note' }, /sorts by note, which is hidden/],
-    [{ sort: ['extra'] }, /sorts by extra, which is json/],
-    [{ order: ['-toString'] }, /has no field toString/],
-    [{ filters: { limit: { kind: 'equals', field: 'id' } } }, /limit, whose name is taken/],
-    [{ filters: { id: 'like' } }, /of a kind that is none: like/],
-    [{ filters: { price: 'equals' } }, /for a field that is not there: price/],
-    [{ filters: { id: 'prefix' } }, /wants a text, and id is integer/],
-    [{ filters: { id: 'flag' } }, /a flag of a field that is no boolean/],
-    [{ filters: { extra: 'equals' } }, /of a json field/],
-    [{ expand: { id: { table: 'x', from: 'id', fields: {} } } }, /expands id, whose name/],
-    [{ expand: { x: { table: 'x', from: 'y', fields: {} } } }, /from a field that is not there: y/],
+    [{ path: 'orders' }, /number 1: `path` must|orders: `path` must/],
+    [{ path: '/orders/:id' }, /`path` must consist of/],
+    [{ table: '' }, /`table` is missing/],
+    [{ fields: undefined }, /`fields` is missing/],
+    [{ fields: { ...orders.fields, 'a b': { type: 'text' } } }, /field name "a b" is invalid/],
+    [{ fields: { ...orders.fields, x: { type: 'varchar' } } }, /the field x has an unknown type: varchar/],
+    [{ fields: { ...orders.fields, x: { type: 'enum' } } }, /x is an enum and needs `values`/],
+    [{ key: 'number' }, /`key` names number, which is not a field/],
+    [{ key: 'note' }, /`key` names note, which is hidden/],
+    [{ sort: ['extra'] }, /`sort` names extra, which is json/],
+    [{ order: ['-toString'] }, /`order` names toString, which is not a field/],
+    [{ filters: { limit: { kind: 'equals', field: 'id' } } }, /filter limit has the name of a parameter/],
+    [{ filters: { id: 'like' } }, /filter id has an unknown kind: like/],
+    [{ filters: { price: 'equals' } }, /names price, which is not a field/],
+    [{ filters: { id: 'prefix' } }, /needs a text field, and id is integer/],
+    [{ filters: { id: 'flag' } }, /needs a boolean field, and id is integer/],
+    [{ filters: { extra: 'equals' } }, /has a json field/],
+    [{ expand: { id: { table: 'x', from: 'id', fields: {} } } }, /expansion id has the name of a field/],
+    [
+      { expand: { x: { table: 'x', from: 'y', fields: {} } } },
+      /expansion x starts from y, which is not a field/,
+    ],
     [
       { expand: { x: { table: 'x', from: 'id', fields: {}, many: { order: [] } } } },
-      /to many without an order/,
+      /expansion x needs `many.order`/,
     ],
     [
       { expand: { x: { table: 'x', from: 'id', fields: {}, many: { order: ['-y'] } } } },
-      /orders x by a field/,
+      /expansion x orders by y/,
     ],
     [
       {
@@ -74,22 +77,22 @@ test('what the types cannot say is said with the path of the list', () => {
           x: { table: 'x', from: 'id', fields: { n: { type: 'text' } }, many: { order: ['n'], limit: 101 } },
         },
       },
-      /a limit that is not 1 to 100/,
+      /`many.limit` must be 1 to 100/,
     ],
-    [{ pages: [] }, /has pages that are not/],
-    [{ pages: ['cursor', 'keyset'] }, /one parameter cannot tell apart/],
-    [{ pages: ['keyset'], sort: ['id'] }, /it can have no other order/],
-    [{ access: 'everybody' }, /has an access that is none/],
-    [{ count: 'about' }, /has a count that is none/],
-    [{ limit: { default: 0 } }, /has a limit/],
-    [{ limit: { max: 5000 } }, /has a limit/],
-    [{ where: { owner: 'x' } }, /no function/],
+    [{ pages: [] }, /`pages` must be one or more of/],
+    [{ pages: ['cursor', 'keyset'] }, /they share the parameter `cursor`/],
+    [{ pages: ['keyset'], sort: ['id'] }, /the order of the key alone/],
+    [{ access: 'everybody' }, /`access` must be public, user, admin/],
+    [{ count: 'about' }, /`count` must be exact/],
+    [{ limit: { default: 0 } }, /`limit` must hold/],
+    [{ limit: { max: 5000 } }, /`limit` must hold/],
+    [{ where: { owner: 'x' } }, /`where` must be a function/],
   ] as [object, RegExp][])
     assert.match(faultsOf(change), expected)
 })
 
-test('of all lists everything is said at once; two cannot share a path', () => {
+test('the faults of all lists are reported at once; two lists cannot share a path', () => {
   const faults = faultsOf({ path: '/a', table: '' }, { path: '/b', key: 'x' })
-  assert.match(faults, /\/a names no table[^]*\/b has no field x/)
-  assert.match(faultsOf({}, {}), /two have the path \/orders/)
+  assert.match(faults, /\/a: `table` is missing[^]*\/b: `key` names x/)
+  assert.match(faultsOf({}, {}), /two lists have the path \/orders/)
 })

@@ -1,8 +1,8 @@
 import type { Answer } from '../http/tagged-answer.ts'
 import type { Item } from './items.ts'
-import type { CursorPage, KeysetPage, OffsetPage, Page } from './page.ts'
+import type { CursorPage, KeysetPage, OffsetPage, Page } from './pages/page.ts'
 import type { Query } from './query.ts'
-import type { Row } from './store.ts'
+import type { Row } from './reader.ts'
 
 /** Longest Link header, in characters; clients and proxies give up on headers of 8 KiB and more. */
 const longestLink = 4_000

@@ -1,6 +1,7 @@
 import type { Engine } from '../storage/query-runner.ts'
 import { orderOfMany, shownFields, type Expansion, type Field } from './list.ts'
-import { own, quote, quoteTable } from './names.ts'
+import { internalName } from './names.ts'
+import { quote, quoteTable } from '../storage/sql-names.ts'
 import { readColumn, Statement, type Plan } from './plan.ts'
 
 /** The rows whose key is one of the values; the key comes first. */
@@ -22,13 +23,15 @@ export function planOne(expansion: Expansion, from: Field, count: number, engine
  */
 export function planEach(expansion: Expansion, from: Field, count: number, engine: Engine): Plan {
   const statement = new Statement(engine)
-  const columns = shownColumns(expansion, engine).map((column, index) => `${column} as ${own(`c${index}`)}`)
+  const columns = shownColumns(expansion, engine).map(
+    (column, index) => `${column} as ${internalName(`c${index}`)}`,
+  )
   const seeks = Array.from(
     { length: count },
     (_, index) =>
-      `select * from (select ${[`${index} as ${own('place')}`, ...columns].join(', ')} from ${quoteTable(expansion.table)}` +
+      `select * from (select ${[`${index} as ${internalName('place')}`, ...columns].join(', ')} from ${quoteTable(expansion.table)}` +
       ` where ${quote(expansion.key)} = ${statement.value(index, keyField(expansion, from))}` +
-      `${firstOf(expansion)}) as ${own(`of${index}`)}`,
+      `${firstOf(expansion)}) as ${internalName(`of${index}`)}`,
   )
   return statement.plan(seeks.join(' union all '))
 }

@@ -6,7 +6,7 @@ import { presenter, type Item } from './items.ts'
 import { fieldOf, type Expansion, type ListDeclaration } from './list.ts'
 import type { Plan } from './plan.ts'
 import type { Query } from './query.ts'
-import type { ListReader, Row } from './store.ts'
+import type { ListReader, Row } from './reader.ts'
 
 /** Items whose other rows are read by one statement, where each value is sought by itself. */
 const itemsAtOnce = 128

@@ -1,6 +1,7 @@
 import { csvLine } from './csv.ts'
 import type { Presentation } from './expansion.ts'
-import { keyOf, type Pages } from './page.ts'
+import { keyOf } from './pages/page.ts'
+import type { Pages } from './pages/pages.ts'
 import type { Query } from './query.ts'
 
 /** Rows that are read at once: few enough to hold nobody up on SQLite. */
@@ -16,20 +17,20 @@ export type ExportFormat = keyof typeof exportFormats
  * All rows that a query lets pass, as text in pieces. The next rows are read when the piece before was taken, each time by
  * a seek behind the last one: no transaction and no cursor of the database stays open, however slow the reader is. Rows that
  * are changed meanwhile may be in it as they were or as they are.
- * @param wanted aborted when the reader is gone.
+ * @param signal aborted when the reader is gone.
  */
 export async function* exportRows(
   query: Query,
   format: ExportFormat,
   pages: Pages,
   presentation: Presentation,
-  wanted: AbortSignal,
+  signal: AbortSignal,
 ): AsyncGenerator<string> {
   const columns = [...query.shown, ...query.expand.map(({ name }) => name)]
   if (format === 'csv') yield csvLine(columns)
   if (query.empty) return
-  for (let key: Parameters<Pages['rowsBehind']>[1]; ;) {
-    const rows = await pages.rowsBehind(query, key, batch, wanted)
+  for (let key: Parameters<Pages['rowsAfter']>[1]; ;) {
+    const rows = await pages.rowsAfter(query, key, batch, signal)
     const present = await presentation.of(query, rows)
     if (rows.length > 0)
       yield rows

@@ -37,7 +37,7 @@ interface KindRules {
 }
 
 /** Values that one parameter may list; the rest is not looked at. */
-export const mostListed = 50
+export const maxFilterValues = 50
 
 export const filterKinds: Record<FilterKind, KindRules> = {
   equals: {
@@ -50,7 +50,7 @@ export const filterKinds: Record<FilterKind, KindRules> = {
   },
   in: {
     read(text, field) {
-      const places = text.split(',', mostListed).map((part) => readPlace(part, field))
+      const places = text.split(',', maxFilterValues).map((part) => readPlace(part, field))
       const values = [...new Set(places.flatMap((place) => (place && 'at' in place ? [place.at] : [])))]
       return values.length === 0 ? 'none' : oneOf(values)
     },

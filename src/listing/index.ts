@@ -5,15 +5,16 @@ import type { Room } from '../http/room.ts'
 import { Cursors } from '../paging/cursor.ts'
 import type { Database } from '../storage/database.ts'
 import type { Log } from '../telemetry/log.ts'
-import { checkList } from './checking/check.ts'
+import { checkList, type CheckedList } from './checking/check.ts'
 import type { ListingConfig } from './config.ts'
 import { readLists } from './declaration.ts'
 import { Presentation } from './expansion.ts'
-import { createKeeper } from './kept/keeper.ts'
-import { Keeping } from './kept/keeping.ts'
-import { postgresCounts, sqliteCounts, type KeptCounts } from './kept/kept-counts.ts'
+import { maintainedCounts } from './counts/counts.ts'
+import type { MaintainedCounts } from './counts/maintained-counts.ts'
+import { createCountsWorker } from './counts/worker.ts'
+import { CountsWriter } from './counts/writer.ts'
 import type { ListDeclaration } from './list.ts'
-import { Pages } from './page.ts'
+import { Pages } from './pages/pages.ts'
 import { posts } from './resources/posts.ts'
 import { products } from './resources/products.ts'
 import { users } from './resources/users.ts'
@@ -29,29 +30,24 @@ export interface ListingParts {
   keyring: Keyring
   clock: Clock
   log: Log
-  /** The users whose role is admin by the settings, whatever their row says. */
+  /** The ids of the users that the settings make admins, whatever role their row has. */
   listedAdmins: () => Promise<ReadonlySet<string>>
 }
 
 /**
- * The lists, and the calls that change those of them that are the service's own: products and posts.
- * @throws ConfigurationError for declarations that cannot be; from `routes`, which comes last of all rooms', for those that the
- * database contradicts, or whose path is another call's.
+ * Creates the lists, and the calls that write products and posts.
+ * @throws ConfigurationError for invalid declarations. `routes`, which must run after those of all other rooms, throws it for
+ * declarations that do not fit the database, and for paths that are taken.
  */
 export function createListing(parts: ListingParts): Room {
   const { config, configuration, database, keyring, clock, log, listedAdmins } = parts
   const declared = readLists(config)
   const standby = database.engine === 'postgres' ? openStandbyReader(database) : undefined
   const reader = standby ?? createListReader(database)
-  const kept = new Map<string, KeptCounts>()
-  const keepings: Keeping[] = []
-  const keep = (list: ListDeclaration): void => {
-    const counts = database.engine === 'sqlite' ? sqliteCounts(list, database) : postgresCounts(list, reader)
-    kept.set(list.name, counts)
-    keepings.push(new Keeping(database, list))
-  }
+  const counts = new Map<string, MaintainedCounts>()
+  const writers: CountsWriter[] = []
   const common = {
-    pages: new Pages(database.engine, reader, new Cursors(keyring), kept),
+    pages: new Pages(database.engine, reader, new Cursors(keyring), counts),
     presentation: new Presentation(database.engine, reader),
     standby: standby && { reader: standby, maxAge: configuration.databaseReplicaMaxAge },
   }
@@ -66,37 +62,43 @@ export function createListing(parts: ListingParts): Room {
       const isTaken = (url: string): boolean => app.hasRoute({ method: 'GET', url })
       const checked = await checkDeclared(database, declared, log, isTaken)
       for (const list of checked) listRoute(app, list, common)
-      for (const list of [users, ...checked]) if (list.kept) keep(list)
+      for (const list of [users, ...checked]) {
+        if (!list.maintainCounts) continue
+        counts.set(list.name, maintainedCounts(database, reader, list))
+        writers.push(new CountsWriter(database, list))
+      }
     },
-    workers: [createKeeper(clock, log, keepings)],
+    workers: [createCountsWorker(clock, log, writers)],
   }
 }
 
-/** The lists with what their tables say of them. Indexes that are missing are told, and no reason not to start. */
+/** Completes the lists with what their tables tell. Missing indexes and counts are logged; the service starts without them. */
 async function checkDeclared(
   database: Database,
   declared: readonly ListDeclaration[],
   log: Log,
   isTaken: (path: string) => boolean,
 ): Promise<ListDeclaration[]> {
-  const lists: ListDeclaration[] = []
-  const all: string[] = []
-  for (const declaration of declared) {
-    const { list, faults, missing, keep } = await checkList(database, declaration)
-    lists.push(list)
-    if (isTaken(list.path)) all.push(`listing.lists: ${list.path} is the path of a call of the service's own`)
-    all.push(...faults.map((fault) => `listing.lists: ${list.path}: ${fault}`))
-    for (const { queries, statement } of missing)
-      log.warn(
-        { list: list.path, queries, mend: statement },
-        'a list has no index for some queries: they will be slow',
-      )
-    if (keep !== undefined)
-      log.warn(
-        { list: list.path, mend: keep },
-        'a list does not keep its counts yet: totals and high pages will be slow',
-      )
-  }
-  if (all.length > 0) throw new ConfigurationError(all)
-  return lists
+  const checked: CheckedList[] = []
+  for (const declaration of declared) checked.push(await checkList(database, declaration))
+  const faults = checked.flatMap(({ list, faults }) => [
+    ...(isTaken(list.path) ? [`listing.lists: ${list.path}: the service has a call with this path`] : []),
+    ...faults.map((fault) => `listing.lists: ${list.path}: ${fault}`),
+  ])
+  for (const one of checked) logAdvice(one, log)
+  if (faults.length > 0) throw new ConfigurationError(faults)
+  return checked.map(({ list }) => list)
+}
+
+function logAdvice({ list: { path }, missing, createCounts }: CheckedList, log: Log): void {
+  for (const { queries, statement } of missing)
+    log.warn(
+      { list: path, queries, fix: statement },
+      'a list has no index for some queries: they will be slow',
+    )
+  if (createCounts !== undefined)
+    log.warn(
+      { list: path, fix: createCounts },
+      'the counts of a list are not maintained yet: totals and deep pages will be slow',
+    )
 }

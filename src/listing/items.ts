@@ -1,7 +1,7 @@
 import type { KeyValue } from '../paging/cursor.ts'
 import { fieldTypes } from './field-types.ts'
 import { fieldOf, shownFields, type Field, type ListDeclaration } from './list.ts'
-import type { Row } from './store.ts'
+import type { Row } from './reader.ts'
 
 export type Item = Record<string, unknown>
 

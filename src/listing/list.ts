@@ -1,6 +1,5 @@
 import type { Principal } from '../http/principal.ts'
 import type { Scope } from '../http/scopes.ts'
-import type { ListAccess } from './config.ts'
 import type { FieldType } from './field-types.ts'
 import type { TimeForm } from './stored-times.ts'
 
@@ -43,14 +42,24 @@ export interface Filter {
   description: string
 }
 
+/** The callers that may read a list: all, signed-in users, or admins and API keys with its scope. */
+export type ListAccess = 'public' | 'user' | 'admin'
+export const listAccesses: readonly ListAccess[] = ['public', 'user', 'admin']
+
 /** How a list is cut into pages. */
 export type PageStyle = 'cursor' | 'offset' | 'keyset'
 
 /** What a condition on rows compares a field with: one of several values, exactly one, or null. */
-export type Wanted = string | number | boolean | null | undefined | readonly (string | number | boolean)[]
+export type ConditionValue =
+  | string
+  | number
+  | boolean
+  | null
+  | undefined
+  | readonly (string | number | boolean)[]
 
 /** Which rows a caller may see: every field as given, and nothing at all for `false`. */
-export type RowAccess = (caller: Caller | undefined) => Readonly<Record<string, Wanted>> | false
+export type RowAccess = (caller: Caller | undefined) => Readonly<Record<string, ConditionValue>> | false
 
 /** Who reads a list, as far as it is known: nobody is known to a list that is public. */
 export type Caller = Pick<Principal, 'kind' | 'role' | 'userId'>
@@ -101,8 +110,8 @@ export interface ListDeclaration {
   limit: { default: number; max: number }
   /** What a page by number tells of the total; `none` reads one row more instead. */
   count: 'exact' | 'estimate' | 'none'
-  /** Whether the total and the places of the standing order are kept by triggers (kept/). */
-  kept: boolean
+  /** Whether triggers maintain the total and the row positions of the default order (counts/). */
+  maintainCounts: boolean
   /** Whether clients may ask for another count, for some of the fields, and for the page before a cursor. */
   choices: boolean
   expand: readonly Expansion[]

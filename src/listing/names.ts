@@ -1,24 +1,12 @@
 import { hash } from 'node:crypto'
+import { longestName } from '../storage/sql-names.ts'
 
-/** A name as SQL, whatever characters it has. */
-export function quote(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`
-}
-
-/** The name of a table, perhaps with its schema in front of a full stop. */
-export function quoteTable(name: string): string {
-  return name.split('.', 2).map(quote).join('.')
-}
-
-/** A name of ours beside those of a table, which may be any: an order or a source would take the one for the other. */
-export function own(name: string): string {
+/** A name for our own aliases. The prefix keeps them apart from the columns of a user's table, which may have any name. */
+export function internalName(name: string): string {
   return `postern_${name}`
 }
 
-/** Longest name that PostgreSQL does not cut off, in bytes. */
-export const longestName = 63
-
-/** The name of an index that we advise: of the table without its schema, and another one for other columns however long they are. */
+/** The name of an index that we advise: the table's without its schema, and `what`; a long name ends in a hash of all of it. */
 export function indexName(table: string, what: string): string {
   const name = `${table.split('.').at(-1)}_${what}`
   if (Buffer.byteLength(name) <= longestName) return name

@@ -8,11 +8,11 @@ import { fieldOf, type ListDeclaration, type SortKey } from './list.ts'
  */
 export function readOrder(list: ListDeclaration, sort: string | undefined): readonly SortKey[] {
   const asked = list.sort.length === 0 || sort === undefined ? [] : readKeys(list, sort)
-  return asked.length > 0 ? withUniqueKey(list, asked) : standingOrder(list)
+  return asked.length > 0 ? withUniqueKey(list, asked) : defaultOrder(list)
 }
 
 /** The order when none is asked for; the same array every time. */
-export function standingOrder(list: ListDeclaration): readonly SortKey[] {
+export function defaultOrder(list: ListDeclaration): readonly SortKey[] {
   let order = standing.get(list)
   if (!order) {
     order = withUniqueKey(

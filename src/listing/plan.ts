@@ -3,8 +3,9 @@ import type { Engine } from '../storage/query-runner.ts'
 import { fieldTypes } from './field-types.ts'
 import { filterKinds, type AppliedFilter } from './filters.ts'
 import { fieldOf, shownFields, type Field, type ListDeclaration, type SortKey } from './list.ts'
-import { own, quote, quoteTable } from './names.ts'
-import { rangesBehind, type Range } from './ranges.ts'
+import { internalName } from './names.ts'
+import { quote, quoteTable } from '../storage/sql-names.ts'
+import { rangesAfter, type Range } from './ranges.ts'
 
 /** A statement for all queries of one shape, and where its parameters come from. */
 export interface Plan {
@@ -27,7 +28,7 @@ export interface QueryShape {
    * Where the page begins: at the first row, behind a row whose key values are given, or behind a number of rows; `landing`
    * is a number of rows behind the first one that is not before a key.
    */
-  from: 'start' | 'key' | 'offset' | 'landing'
+  from: 'start' | 'key' | 'offset' | 'bucket'
   /** Which of the key values are null. None by default. */
   nulls?: readonly boolean[]
   /** SQL of one value, which every row has behind its columns; of a page by number alone. */
@@ -45,42 +46,57 @@ export function planPage(shape: QueryShape, engine: Engine): Plan {
   const { list, filters, order, rows, from, nulls = [] } = shape
   const statement = new Statement(engine)
   const afterFilters = filters.reduce((count, { values }) => count + values.length, 0)
-  const tail = (terms: readonly string[]): string => ` order by ${terms.join(', ')} limit ${rows}`
   const columns = (shape.columns ?? shownFields(list.fields)).map((name) =>
     readColumn(fieldOf(list, name), engine),
   )
-  if (shape.total !== undefined) columns.push(`(${shape.total}) as ${own('total')}`)
+  if (shape.total !== undefined) columns.push(`(${shape.total}) as ${internalName('total')}`)
   const byColumns = order.map(({ field, descending }) => orderTerm(quote(field.column), descending))
   const select = (range?: Range): string => {
     const conditions = filterConditions(list, filters, statement)
     if (range) conditions.push(...rangeConditions(range, shape, afterFilters, statement))
-    return `from ${quoteTable(list.table)}${where(conditions)}${tail(byColumns)}`
+    return `from ${quoteTable(list.table)}${where(conditions)}${limited(byColumns, rows)}`
   }
   if (from === 'start') return statement.plan(`select ${columns.join(', ')} ${select()}`)
   if (from === 'offset') {
     const page = select()
     return statement.plan(`select ${columns.join(', ')} ${page} offset ${statement.value(afterFilters)}`)
   }
-  if (from === 'landing') {
+  if (from === 'bucket') {
     const range: Range = { equal: 0, next: { kind: 'after', keys: order.length } }
     const page = select(range)
     return statement.plan(
       `select ${columns.join(', ')} ${page} offset ${statement.value(afterFilters + order.length)}`,
     )
   }
-  const selects = rangesBehind(order, nulls, engine).map(select)
-  if (selects.length === 1) return statement.plan(`select ${columns.join(', ')} ${selects[0]!}`)
-  // What a column is shown as may sort otherwise than the column: the merge has both.
-  const keys = order.map(({ field }, index) => `${quote(field.column)} as ${own(`k${index}`)}`)
-  const read = [...columns.map((column, index) => `${column} as ${own(`c${index}`)}`), ...keys].join(', ')
+  const selects = rangesAfter(order, nulls, engine).map(select)
+  return selects.length === 1
+    ? statement.plan(`select ${columns.join(', ')} ${selects[0]!}`)
+    : statement.plan(mergeRanges(selects, columns, shape))
+}
+
+/** Merges the rows of several ranges. A column may sort otherwise than as it is shown, so each range reads both. */
+function mergeRanges(
+  selects: readonly string[],
+  columns: readonly string[],
+  { order, rows }: QueryShape,
+): string {
+  const named = columns.map((column, index) => `${column} as ${internalName(`c${index}`)}`)
+  const keys = order.map(({ field }, index) => `${quote(field.column)} as ${internalName(`k${index}`)}`)
   const ranges = selects.map(
-    (sql, index) => `select * from (select ${read} ${sql}) as ${own(`range${index}`)}`,
+    (sql, index) =>
+      `select * from (select ${[...named, ...keys].join(', ')} ${sql}) as ${internalName(`range${index}`)}`,
   )
-  const shown = columns.map((_, index) => own(`c${index}`)).join(', ')
-  const byKeys = order.map(({ descending }, index) => orderTerm(own(`k${index}`), descending))
-  return statement.plan(
-    `select ${shown} from (${ranges.join(' union all ')}) as ${own('page')}${tail(byKeys)}`,
-  )
+  const shown = columns.map((_, index) => internalName(`c${index}`))
+  const byKeys = order.map(({ descending }, index) => orderTerm(internalName(`k${index}`), descending))
+  return `select ${shown.join(', ')} from (${ranges.join(' union all ')}) as ${internalName('page')}${limited(byKeys, rows)}`
+}
+
+function limited(terms: readonly string[], rows: number): string {
+  return ` order by ${terms.join(', ')} limit ${rows}`
+}
+
+export function planOf(sql: string, slots: readonly number[] = []): Plan {
+  return { sql, slots, name: `list_${hash('sha256', sql, 'base64url').slice(0, 22)}` }
 }
 
 /** The number of rows that the filters let pass, as `total`. */
@@ -108,7 +124,7 @@ export class Statement {
   }
 
   plan(sql: string): Plan {
-    return { sql, slots: this.#slots, name: `list_${hash('sha256', sql, 'base64url').slice(0, 22)}` }
+    return planOf(sql, this.#slots)
   }
 }
 
@@ -132,7 +148,7 @@ function rangeConditions(
     .map((_, index) => (nulls[index] ? `${column(index)} is null` : `${column(index)} = ${value(index)}`))
   if (next.kind !== 'after') return [...conditions, `${column(equal)} is ${next.kind}`]
   const keys = Array.from({ length: next.keys }, (_, index) => equal + index)
-  const operator = `${order[equal]!.descending ? '<' : '>'}${from === 'landing' ? '=' : ''}`
+  const operator = `${order[equal]!.descending ? '<' : '>'}${from === 'bucket' ? '=' : ''}`
   return [...conditions, `${asRow(keys.map(column))} ${operator} ${asRow(keys.map(value))}`]
 }
 

@@ -16,7 +16,7 @@ export interface Range {
  * Nulls stand where the engine's plain index has them: above all values on PostgreSQL, below all on SQLite.
  * @param nulls which of the position's values are null.
  */
-export function rangesBehind(order: readonly SortKey[], nulls: readonly boolean[], engine: Engine): Range[] {
+export function rangesAfter(order: readonly SortKey[], nulls: readonly boolean[], engine: Engine): Range[] {
   const ranges: Range[] = []
   let start = 0
   while (start < order.length) {

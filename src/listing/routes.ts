@@ -11,12 +11,12 @@ import type { Presentation } from './expansion.ts'
 import { exportFormats, exportRows, type ExportFormat } from './export.ts'
 import type { Item } from './items.ts'
 import type { ListDeclaration } from './list.ts'
-import type { Pages } from './page.ts'
+import type { Pages } from './pages/pages.ts'
 import { queriesOf } from './queries.ts'
 import { readQuery, type Parameters, type Query } from './query.ts'
 import { answerSchema, querySchema, rowParameters } from './schema.ts'
 import type { StandbyReader } from './standby-reader.ts'
-import type { Row } from './store.ts'
+import type { Row } from './reader.ts'
 
 /** Changes items before they are shown, by what their own table does not hold. Made once for each answer. */
 export type Revision = () => Promise<(item: Item) => Item>

@@ -1,7 +1,7 @@
 import type { KeyValue } from '../paging/cursor.ts'
 import { isStorableText } from '../storage/text.ts'
 import { oneOf, type AppliedFilter, type FilterReading } from './filters.ts'
-import { fieldOf, type Caller, type Filter, type ListDeclaration, type Wanted } from './list.ts'
+import { fieldOf, type Caller, type Filter, type ListDeclaration, type ConditionValue } from './list.ts'
 
 const none: FilterReading = { applied: [], empty: true, fingerprint: [['none']] }
 const all: FilterReading = { applied: [], empty: false, fingerprint: [] }
@@ -31,13 +31,13 @@ export function readRowAccess(list: ListDeclaration, caller: Caller | undefined)
 }
 
 /** Whether what `where` returned, which nobody may have type-checked, is an object of conditions and nothing else. */
-export function areConditions(wanted: unknown): wanted is Readonly<Record<string, Wanted>> {
+export function areConditions(wanted: unknown): wanted is Readonly<Record<string, ConditionValue>> {
   if (typeof wanted !== 'object' || wanted === null) return false
   const prototype: unknown = Object.getPrototypeOf(wanted)
   return prototype === Object.prototype || prototype === null
 }
 
-function conditionOn(field: string, wanted: Wanted): AppliedFilter | undefined {
+function conditionOn(field: string, wanted: ConditionValue): AppliedFilter | undefined {
   const filter = (kind: Filter['kind']): Filter => ({
     parameter: `where.${field}`,
     kind,

@@ -1,7 +1,7 @@
 import { Type, type TSchema } from 'typebox'
 import { coerced, limitParameter, pageParameter } from '../paging/parameters.ts'
 import { fieldTypes } from './field-types.ts'
-import { mostListed } from './filters.ts'
+import { maxFilterValues } from './filters.ts'
 import {
   fieldOf,
   shownFields,
@@ -181,7 +181,7 @@ function effectOf({ kind, field: name }: Filter, { hidden }: Field): string {
 }
 
 function valuesText({ kind }: Filter, { values }: Field): string {
-  const listed = kind === 'in' ? `Comma-separated, at most ${mostListed}.` : ''
+  const listed = kind === 'in' ? `Comma-separated, at most ${maxFilterValues}.` : ''
   return values && (kind === 'in' || kind === 'equals')
     ? `${listed} Values: ${values.join(', ')}.`.trim()
     : listed

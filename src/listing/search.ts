@@ -1,7 +1,7 @@
 import type { Engine } from '../storage/query-runner.ts'
 import { isStorableText } from '../storage/text.ts'
 import type { Filter, ListDeclaration } from './list.ts'
-import { quote, quoteTable } from './names.ts'
+import { quote, quoteTable } from '../storage/sql-names.ts'
 
 /** Words of a search; the rest is not looked at. */
 const mostWords = 20

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import type { PostgresDatabase, Replica } from '../storage/database.ts'
 import { millisecondsSince, type Moment } from '../storage/moment.ts'
 import { postgresReader } from './store.postgres.ts'
-import type { ListReader } from './store.ts'
+import type { ListReader } from './reader.ts'
 
 /** One request that may be answered from the standby. */
 interface Reading {

@@ -2,7 +2,7 @@ import type { PostgresDatabase } from '../storage/database.ts'
 import type { KeyValue } from '../paging/cursor.ts'
 import { translateError } from '../storage/unavailable.ts'
 import type { Plan } from './plan.ts'
-import type { ListReader } from './store.ts'
+import type { ListReader } from './reader.ts'
 
 /** Uses after which a statement is kept prepared on each connection, and how many are kept: they hold the server's memory. */
 const worthKeeping = 5

@@ -1,6 +1,6 @@
 import type { SqliteDatabase } from '../storage/database.ts'
 import type { KeyValue } from '../paging/cursor.ts'
-import type { ListReader } from './store.ts'
+import type { ListReader } from './reader.ts'
 
 export function sqliteReader({ readConnection }: SqliteDatabase): ListReader {
   const read: ListReader['read'] = async ({ sql, slots }, values) =>

@@ -298,7 +298,7 @@ onEachEngine('lists against their tables', (engine) => {
     assert.match(faults.join(), engine.name === 'sqlite' ? /big_orders is a view or has no rowid/ : /^$/)
   })
 
-  test('a start with a list that cannot be read fails, and names everything at once', async () => {
+  test('a list that cannot be read stops the start, with all faults in one message', async () => {
     const lists = [
       list({ ...orders, path: '/a', table: 'nowhere' }),
       list<string>({ ...orders, path: '/b', fields: { ...orders.fields, x: { type: 'text' } } }),
@@ -311,7 +311,7 @@ onEachEngine('lists against their tables', (engine) => {
         assert.match(error.message, /\/a: there is no table or view nowhere/)
         assert.match(error.message, /\/b: orders has no column x/)
         for (const path of ['/products', '/users', '/healthz'])
-          assert.ok(error.message.includes(`${path} is the path of a call of the service's own`))
+          assert.ok(error.message.includes(`${path}: the service has a call with this path`))
         return true
       },
     )
@@ -354,7 +354,7 @@ onEachEngine('lists against their tables', (engine) => {
         /^! list \/orders: no index for owner=…&sort=placed, which sorts all that passes the filter: create index .*"sold" \("owner", "placed_at", "id"\);$/m,
       )
       assert.match(stdout, /^! list \/placed: no index for its order: the one that \/orders wants$/m)
-      assert.match(stdout, /^! list \/orders: keeps no counts yet, .*: postern lists keep \/orders$/m)
+      assert.match(stdout, /^! list \/orders: its counts are not maintained yet, .*: postern lists keep \/orders$/m)
       assert.match(stdout, /^✖ list \/lost: there is no table or view lost$/m)
       assert.equal(code, 1)
     } finally {

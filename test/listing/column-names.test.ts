@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test'
 import { sql } from 'kysely'
 import { list } from 'postern'
 import { readLists } from '../../src/listing/declaration.ts'
-import { Keeping } from '../../src/listing/kept/keeping.ts'
+import { CountsWriter } from '../../src/listing/counts/writer.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
@@ -59,7 +59,7 @@ onEachEngine('names in statements', (engine) => {
         await sql.raw(`insert into "${table}" values ${values.join(', ')}`).execute(tx)
       }
     })
-    for (const declared of readLists({ lists })) await new Keeping(database, declared).begin()
+    for (const declared of readLists({ lists })) await new CountsWriter(database, declared).create()
     await database.close()
     service = await startTestService(engine, { databaseUrl: home.url, config: { listing: { lists } } })
   })
@@ -110,10 +110,10 @@ onEachEngine('names in statements', (engine) => {
 
     test(`a table called ${table}: what is kept is held against it`, async () => {
       const [declared] = readLists({ lists: lists.filter((one) => one.table === table) })
-      const keeping = new Keeping(service.database, declared!)
+      const keeping = new CountsWriter(service.database, declared!)
       await service.database.transaction((tx) => sql.raw(`delete from "${table}" where id = 3`).execute(tx))
       assert.deepEqual(await keeping.check(), { total: rows - 1, faults: [] })
-      await keeping.repair()
+      await keeping.rebuild()
       assert.deepEqual(await keeping.check(), { total: rows - 1, faults: [] })
     })
   }

@@ -10,7 +10,7 @@ import { checkList } from '../../src/listing/checking/check.ts'
 import { readLists } from '../../src/listing/declaration.ts'
 import { presenter } from '../../src/listing/items.ts'
 import type { ListDeclaration } from '../../src/listing/list.ts'
-import { Pages } from '../../src/listing/page.ts'
+import { Pages } from '../../src/listing/pages/pages.ts'
 import { readQuery } from '../../src/listing/query.ts'
 import { createListReader } from '../../src/listing/store.ts'
 import { Cursors } from '../../src/paging/cursor.ts'
@@ -260,7 +260,7 @@ onEachEngine('a declared list against a brute-force model', (engine) => {
           const present = presenter(things.fields)
           let place: { at: Thing; back: boolean; cursor: string } | undefined
           for (const { limit, back, remove, put } of steps) {
-            const page = await pages.byCursor(
+            const page = await pages.byCursor.read(
               readQuery(things, {
                 ...filters,
                 ...(filters.since && { since: timeFor(filters.since) }),

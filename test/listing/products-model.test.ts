@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import fc from 'fast-check'
 import { Keyring } from '../../src/crypto/keyring.ts'
-import { Pages } from '../../src/listing/page.ts'
+import { Pages } from '../../src/listing/pages/pages.ts'
 import { readQuery } from '../../src/listing/query.ts'
 import { products } from '../../src/listing/resources/products.ts'
 import { createListReader } from '../../src/listing/store.ts'
@@ -151,7 +151,7 @@ onEachEngine('products against a brute-force model', (engine) => {
             const limit = limits[step % limits.length]!
             const here: Record<string, string> = { ...parameters, limit: String(limit) }
             if (cursor !== null) here['cursor'] = cursor
-            const page = await pages.byCursor(readQuery(products, here))
+            const page = await pages.byCursor.read(readQuery(products, here))
 
             const rest = [...table.values()]
               .filter(

@@ -7,7 +7,7 @@ import fc from 'fast-check'
 import { Keyring } from '../../src/crypto/keyring.ts'
 import { readEventCursor } from '../../src/events/cursor.ts'
 import { openEventLog } from '../../src/events/log.ts'
-import { Pages } from '../../src/listing/page.ts'
+import { Pages } from '../../src/listing/pages/pages.ts'
 import { readQuery } from '../../src/listing/query.ts'
 import { posts } from '../../src/listing/resources/posts.ts'
 import { users } from '../../src/listing/resources/users.ts'
@@ -74,7 +74,7 @@ onEachEngine('lists against brute-force models', (engine) => {
           for (let step = 0; ; step += 1) {
             assert.ok(step < longestWalk, 'the walk does not end')
             const limit = sizes[step % sizes.length]!
-            const page = await pages.byCursor(
+            const page = await pages.byCursor.read(
               readQuery(posts, {
                 limit: String(limit),
                 ...(cursor !== null && { cursor }),
@@ -137,7 +137,9 @@ onEachEngine('lists against brute-force models', (engine) => {
           if (initial.length > 0) await tx.insertInto('users').values(rows(initial)).execute()
         })
         for (const { page, limit, remove, put } of visits) {
-          const found = await pages.byOffset(readQuery(users, { page: String(page), limit: String(limit) }))
+          const found = await pages.byOffset.read(
+            readQuery(users, { page: String(page), limit: String(limit) }),
+          )
           const applied = { page: Math.max(page, 1), limit: limit === 0 ? 20 : Math.max(limit, 1) }
           const from = (applied.page - 1) * applied.limit
           const expected = [...table].toSorted(byBytes).slice(from, from + applied.limit)

@@ -40,7 +40,7 @@ async function* checkOne(
   advised: Map<string, string>,
 ): AsyncGenerator<Finding> {
   const about = `list ${declaration.path}`
-  const { list, faults, missing, missingForPairs, keep } = await checkList(database, declaration)
+  const { list, faults, missing, missingForPairs, createCounts } = await checkList(database, declaration)
   yield* faults.map((text) => fault(about, text))
   if (faults.length > 0) return
   for (const [steps, queries] of grouped(await explainList(database, list)))
@@ -59,8 +59,8 @@ async function* checkOne(
   }
   for (const one of missing) yield advice(one, '')
   for (const one of missingForPairs) yield advice(one, ', which sorts all that passes the filter')
-  if (keep !== undefined)
-    yield warning(about, `keeps no counts yet, which makes totals and high pages slow: ${keep}`)
+  if (createCounts !== undefined)
+    yield warning(about, `its counts are not maintained yet, so totals and deep pages are slow: ${createCounts}`)
 }
 
 /** Queries that are planned in the same way, by their plan, in the order in which they come. */

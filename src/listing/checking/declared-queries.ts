@@ -1,5 +1,5 @@
 import type { Filter, ListDeclaration, SortKey } from '../list.ts'
-import { readOrder, standingOrder } from '../order.ts'
+import { readOrder, defaultOrder } from '../order.ts'
 
 /** Queries that are looked at, of one list: each is planned by the database, and read by somebody. */
 export const mostQueries = 200
@@ -23,7 +23,7 @@ export interface DeclaredQueries {
 
 /** What a declaration lets clients ask for. The reverse of a sort reads the same index from its end. */
 export function declaredQueries(list: ListDeclaration): DeclaredQueries {
-  const standing = standingOrder(list)
+  const standing = defaultOrder(list)
   const sorts = list.sort.map((sort) => ({ query: `sort=${sort}`, order: readOrder(list, sort) }))
   const filters = list.filters.map((filter) => ({ query: `${filter.parameter}=…`, filter, order: standing }))
   const pairs = filters.flatMap(({ query, filter }) =>

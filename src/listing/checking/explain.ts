@@ -1,10 +1,10 @@
 import type { Database, PostgresDatabase, SqliteDatabase } from '../../storage/database.ts'
 import { planEach, planOne } from '../expansion-plan.ts'
+import type { AppliedFilter } from '../filters.ts'
 import { fieldOf, type FilterKind, type ListDeclaration } from '../list.ts'
 import { planPage, type Plan } from '../plan.ts'
 import { declaredQueries, type DeclaredQuery } from './declared-queries.ts'
-import { rowColumns } from './index-advice.ts'
-import type { AppliedFilter } from '../filters.ts'
+import { rowAccessColumns } from './sample-caller.ts'
 
 export interface ExplainedQuery {
   /** As a query string; empty for the list as it is. */
@@ -17,7 +17,7 @@ export interface ExplainedQuery {
 export async function explainList(database: Database, list: ListDeclaration): Promise<ExplainedQuery[]> {
   const { engine } = database
   const rows = list.limit.default + 1
-  const own = rowColumns(list).map((column) => equalsAnything(list, column))
+  const own = rowAccessColumns(list).map((column) => equalsAnything(list, column))
   const planOf = ({ filter, order }: DeclaredQuery): Plan => {
     const filters = filter ? [...own, { filter, ...anything[filter.kind] }] : own
     return planPage({ list, filters, order, rows, from: 'key' }, engine)

@@ -1,11 +1,12 @@
 import type { Engine } from '../../storage/query-runner.ts'
 import { fieldOf, type ListDeclaration, type SortKey } from '../list.ts'
-import { indexName, quote, quoteTable } from '../names.ts'
-import { areConditions } from '../row-access.ts'
+import { indexName } from '../names.ts'
+import { quote, quoteTable } from '../../storage/sql-names.ts'
 import { declaredQueries, type DeclaredQuery } from './declared-queries.ts'
+import { rowAccessColumns } from './sample-caller.ts'
 import type { Index, Table } from './table.ts'
 
-/** What a query wants an index for: rows that equal something in some columns, in an order. */
+/** The index that a query needs: first the columns that it compares with one value, then its order. */
 export interface WantedIndex {
   /** The query, as a query string. */
   query: string
@@ -14,20 +15,20 @@ export interface WantedIndex {
 }
 
 export interface MissingIndex {
-  /** The queries that it is missing for. */
+  /** The queries that need it. */
   queries: readonly string[]
-  /** The statement that makes it. */
+  /** The statement that creates it. */
   statement: string
 }
 
 export interface MissingIndexes {
-  /** For an order, or for a filter on the standing order; and, with them, for pairs that the same index serves. */
+  /** For each order, and each filter in the default order. Pairs that the same index serves are named with it. */
   missing: readonly MissingIndex[]
-  /** For pairs of a filter and a sort alone. */
+  /** Only for pairs of a filter and a sort. */
   forPairs: readonly MissingIndex[]
 }
 
-/** For an order, and for a filter that looks for one value; `undefined` for a filter that no index puts in front of an order. */
+/** `undefined` for a filter that compares with more than one value: an index cannot have its column before the order. */
 function wantedIndex(
   list: ListDeclaration,
   rows: readonly string[],
@@ -38,32 +39,10 @@ function wantedIndex(
   return { query, equal: [...new Set([...rows, fieldOf(list, filter.field).column])], order }
 }
 
-/** The columns that `where` wants to equal one value, found out with a made-up caller. */
-export function rowColumns(list: ListDeclaration): string[] {
-  const { fields } = list
-  const conditions = sampleConditions(list)
-  if (!areConditions(conditions)) return []
-  return Object.entries(conditions).flatMap(([name, value]) =>
-    typeof value === 'object' || !Object.hasOwn(fields, name) ? [] : [fields[name]!.column],
-  )
-}
-
-/** What `where` answers a made-up caller; false where there is none, or it knows its callers. */
-export function sampleConditions({ where, access }: ListDeclaration): unknown {
-  if (!where) return false
-  const role = access === 'admin' ? 'admin' : 'user'
-  try {
-    return where(access === 'public' ? undefined : { kind: 'session', role, userId: 'somebody' })
-  } catch {
-    // It may know its callers: nothing is advised for it, and nothing else depends on this call.
-    return false
-  }
-}
-
-/** What is missing. An index that is advised for one query may serve others, and then is advised once, with all of them. */
+/** Advises the indexes that are missing; an index that serves several queries is advised once, with all of them. */
 export function missingIndexes(list: ListDeclaration, table: Table, engine: Engine): MissingIndexes {
   const { single, pairs } = declaredQueries(list)
-  const rows = rowColumns(list)
+  const rows = rowAccessColumns(list)
   const advised: { index: Index; queries: string[] }[] = []
   const advise = (query: DeclaredQuery): void => {
     const wanted = wantedIndex(list, rows, query)
@@ -82,7 +61,7 @@ export function missingIndexes(list: ListDeclaration, table: Table, engine: Engi
   return { missing: missing.slice(0, ofSingle), forPairs: missing.slice(ofSingle) }
 }
 
-/** The one index that a query wants, when it is missing. */
+/** Advises the index of one query when it is missing. */
 export function missingIndex(
   table: string,
   wanted: WantedIndex,
@@ -93,9 +72,9 @@ export function missingIndex(
   return [{ queries: [wanted.query], statement: createIndex(table, indexFor(wanted), engine) }]
 }
 
-/** Whether reading the index forward or backward gives the rows in their order. */
+/** Whether the index, read forward or backward, gives the rows in their order. */
 function serves({ unique, columns }: Index, { equal, order }: WantedIndex): boolean {
-  // One row at most has no order.
+  // A single row needs no order.
   if (unique && columns.every(({ column }) => equal.includes(column))) return true
   const open = new Set(equal)
   let position = 0
@@ -114,14 +93,14 @@ function indexFor({ equal, order }: WantedIndex): Index {
     ...equal.map((column) => ({ column, descending: false })),
     ...keys.map(({ field, descending }) => ({ column: field.column, descending })),
   ]
-  // Two orders of the same columns are two indexes, unless one is the other's reverse.
+  // Orders of the same columns with other directions need an index each, unless one is the reverse of the other.
   const mixed = new Set(keys.map(({ descending }) => descending)).size > 1
   const parts = columns.map(({ column, descending }) => (mixed && descending ? `${column}_desc` : column))
   return { name: parts.join('_'), unique: false, columns }
 }
 
 function createIndex(table: string, { name, columns }: Index, engine: Engine): string {
-  // Without CONCURRENTLY nobody could write meanwhile.
+  // Without CONCURRENTLY, PostgreSQL locks out writers while it creates the index.
   const how = engine === 'postgres' ? 'create index concurrently' : 'create index'
   const parts = columns.map(({ column, descending }) => `${quote(column)}${descending ? ' desc' : ''}`)
   return `${how} ${quote(indexName(table, `by_${name}`))} on ${quoteTable(table)} (${parts.join(', ')});`

@@ -1,6 +1,6 @@
 import type { PostgresDatabase } from '../../storage/database.ts'
 import { translateError } from '../../storage/unavailable.ts'
-import { quoteTable } from '../names.ts'
+import { quoteTable } from '../../storage/sql-names.ts'
 import type { Table } from './table.ts'
 
 const tableOf = `

@@ -2,7 +2,7 @@ import type { Database } from '../../storage/database.ts'
 import { inspectPostgresTable } from './inspect.postgres.ts'
 import { inspectSqliteTable } from './inspect.sqlite.ts'
 
-export interface Column {
+export interface TableColumn {
   /** PostgreSQL's name of the type, or that of the type below a domain; on SQLite the column's affinity. */
   type: string
   nullable: boolean
@@ -24,7 +24,7 @@ export interface Index {
 export interface Table {
   /** What is known of a view are its columns. */
   kind: 'table' | 'view'
-  columns: ReadonlyMap<string, Column>
+  columns: ReadonlyMap<string, TableColumn>
   indexes: readonly Index[]
   /** On SQLite: whether a column compares otherwise than by bytes. */
   folded: boolean

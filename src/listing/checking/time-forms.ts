@@ -1,5 +1,5 @@
 import type { Database, SqliteDatabase } from '../../storage/database.ts'
-import { quote, quoteTable } from '../names.ts'
+import { quote, quoteTable } from '../../storage/sql-names.ts'
 import type { Field, ListDeclaration } from '../list.ts'
 import { ownForm, timeFormOf, type TimeForm } from '../stored-times.ts'
 import type { Table } from './table.ts'

@@ -18,7 +18,7 @@ export const posts: ListDeclaration = {
   pages: ['cursor'],
   limit: { default: 20, max: 100 },
   count: 'exact',
-  kept: false,
+  maintainCounts: false,
   choices: false,
   expand: [],
   exports: false,

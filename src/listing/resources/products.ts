@@ -39,7 +39,7 @@ export const products: ListDeclaration = {
   pages: ['cursor'],
   limit: { default: 100, max: 100 },
   count: 'exact',
-  kept: false,
+  maintainCounts: false,
   choices: false,
   expand: [],
   exports: false,

@@ -31,7 +31,7 @@ export const users: ListDeclaration = {
   pages: ['offset'],
   limit: { default: 20, max: 100 },
   count: 'exact',
-  kept: true,
+  maintainCounts: true,
   choices: false,
   expand: [],
   exports: false,

@@ -5,11 +5,10 @@ import { retention } from './0003-retention.ts'
 import { refreshTokenChains } from './0004-refresh-token-chains.ts'
 import { audiences } from './0005-audiences.ts'
 import { portal } from './0006-portal.ts'
-import { keptCounts } from './0007-kept-counts.ts'
+import { maintainedCounts } from './0007-maintained-counts.ts'
 import { deliveryLanes } from './0008-delivery-lanes.ts'
 import { deliveryInsight } from './0009-delivery-insight.ts'
 import { deadLetters } from './0010-dead-letters.ts'
-import { replacedRows } from './0011-replaced-rows.ts'
 import { rejectedCounts } from './0012-rejected-counts.ts'
 import { orderOfOneIndex } from './0013-order-of-one-index.ts'
 import { nextActiveSubscriber } from './0014-next-active-subscriber.ts'
@@ -33,11 +32,10 @@ export const migrations: readonly Migration[] = [
   refreshTokenChains,
   audiences,
   portal,
-  keptCounts,
+  maintainedCounts,
   deliveryLanes,
   deliveryInsight,
   deadLetters,
-  replacedRows,
   rejectedCounts,
   orderOfOneIndex,
   nextActiveSubscriber,

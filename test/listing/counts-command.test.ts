@@ -20,7 +20,7 @@ onEachEngine('postern lists', (engine) => {
 
   before(async () => {
     home = await engine.createDatabase()
-    folder = await mkdtemp(join(tmpdir(), 'postern-kept-'))
+    folder = await mkdtemp(join(tmpdir(), 'postern-counts-'))
     await writeFile(join(folder, 'postern.config.ts'), config)
     await run('create table orders (id integer primary key)', 'insert into orders values (1), (2), (3)')
   })
@@ -46,24 +46,24 @@ onEachEngine('postern lists', (engine) => {
   test('keep, check, repair, forget', async () => {
     const early = await lists('check', '/orders')
     assert.equal(early.code, 1)
-    assert.match(early.stderr, /are not kept: `postern lists keep \/orders`/)
+    assert.match(early.stderr, /counts of \/orders are not maintained; create them with `postern lists keep \/orders`/)
 
-    assert.match((await lists('keep', '/orders')).stdout, /^\/orders: its counts are kept/m)
+    assert.match((await lists('keep', '/orders')).stdout, /^\/orders: counts created/m)
     await run('insert into orders values (4)')
     const { stdout, code } = await lists('check')
-    assert.match(stdout, /^\/users: 0 rows, as kept$/m)
-    assert.match(stdout, /^\/orders: 4 rows, as kept$/m)
+    assert.match(stdout, /^\/users: 0 rows, counts are correct$/m)
+    assert.match(stdout, /^\/orders: 4 rows, counts are correct$/m)
     assert.equal(code, 0)
 
     await run('update postern_orders_total set size = 9')
     const wrong = await lists('check', '/orders')
     assert.match(
       wrong.stdout,
-      /^\/orders: 10 rows are kept, and 4 are there: `postern lists repair` counts anew$/m,
+      /^\/orders: the maintained total is 10, but the table has 4 rows; run `postern lists repair`$/m,
     )
     assert.equal(wrong.code, 1)
     assert.equal((await lists('repair')).code, 0)
-    assert.match((await lists('check', '/orders')).stdout, /4 rows, as kept/)
+    assert.match((await lists('check', '/orders')).stdout, /4 rows, counts are correct/)
 
     assert.equal((await lists('forget', '/orders')).code, 0)
     assert.equal((await lists('check', '/orders')).code, 1)

@@ -1,7 +1,7 @@
-import { Problem } from '../errors.ts'
-import type { KeyValue } from '../paging/cursor.ts'
-import { fieldTypes, type FieldType } from './field-types.ts'
-import type { Field } from './list.ts'
+import { Problem } from '../../errors.ts'
+import type { KeyValue } from '../../paging/cursor.ts'
+import { fieldTypes, type FieldType } from '../field-types.ts'
+import type { Field } from '../list.ts'
 
 /** Types whose values are the same text for the database, in an item and in a query string. */
 export const keysetTypes: readonly FieldType[] = ['text', 'uuid', 'integer', 'bigint']

@@ -1,6 +1,6 @@
-import type { KeptOrder } from './kept-order.ts'
+import type { CountedOrder } from './counted-order.ts'
 
-export function postgresTables({ table, total, buckets, changes, columns, keys }: KeptOrder): string[] {
+export function postgresTables({ table, total, buckets, changes, columns, keys }: CountedOrder): string[] {
   const named = columns.map((column, index) => `${column} as ${keys[index]}`).join(', ')
   return [
     `create table ${total} (one integer primary key, size bigint not null)`,
@@ -10,15 +10,18 @@ export function postgresTables({ table, total, buckets, changes, columns, keys }
   ]
 }
 
-/** The function writes as who made it, and where it was made: whoever may write to the table need not know of it. */
-export function postgresTriggers(order: KeptOrder): string[] {
+/**
+ * The trigger function runs with the rights and the search path of its owner: a role that may write to the table needs no
+ * rights on the tables of the counts.
+ */
+export function postgresTriggers(order: CountedOrder): string[] {
   const { table, total, buckets, changes, columns, named } = order
-  const note = named('note')
+  const record = named('note')
   const trigger = (event: string, when: string): string =>
-    `create trigger ${named(event, true)} after ${when} execute function ${note}()`
+    `create trigger ${named(event, true)} after ${when} execute function ${record}()`
   const row = (of: string): string => columns.map((column) => `${of}.${column}`).join(', ')
   return [
-    `create function ${note}() returns trigger language plpgsql security definer set search_path from current as $note$
+    `create function ${record}() returns trigger language plpgsql security definer set search_path from current as $note$
     begin
       if tg_op = 'INSERT' then
         insert into ${changes} select ${columns.join(', ')}, 1 from changed_rows;
@@ -44,7 +47,7 @@ export function postgresTriggers(order: KeptOrder): string[] {
   ]
 }
 
-export function dropPostgresTriggers({ table, named }: KeptOrder): string[] {
+export function dropPostgresTriggers({ table, named }: CountedOrder): string[] {
   return [
     ...['inserted', 'deleted', 'updated', 'truncated'].map(
       (event) => `drop trigger if exists ${named(event, true)} on ${table}`,

@@ -1,0 +1,102 @@
+import type { Engine } from '../../storage/query-runner.ts'
+import { quote, quoteTable } from '../../storage/sql-names.ts'
+import type { FieldType } from '../field-types.ts'
+import type { Field, ListDeclaration } from '../list.ts'
+import { indexName } from '../names.ts'
+import type { Table, TableColumn } from './table.ts'
+
+/** The columns that a type of field can be read from: PostgreSQL's types, and SQLite's affinities. */
+const fits: Record<FieldType, Record<Engine, readonly string[]>> = {
+  text: { postgres: ['text', 'varchar', 'bpchar', 'citext', 'name'], sqlite: ['text', 'blob'] },
+  enum: { postgres: ['enum', 'text', 'varchar', 'bpchar'], sqlite: ['text', 'blob', 'numeric'] },
+  uuid: { postgres: ['uuid'], sqlite: ['text', 'blob', 'numeric'] },
+  integer: { postgres: ['int2', 'int4', 'int8'], sqlite: ['integer', 'numeric'] },
+  bigint: { postgres: ['int2', 'int4', 'int8'], sqlite: ['integer', 'numeric'] },
+  number: { postgres: ['float8'], sqlite: ['real', 'numeric', 'integer'] },
+  real: { postgres: ['float4'], sqlite: ['real', 'numeric'] },
+  numeric: { postgres: ['numeric'], sqlite: ['numeric', 'integer', 'real'] },
+  boolean: { postgres: ['bool'], sqlite: ['integer', 'numeric'] },
+  time: { postgres: ['text', 'varchar'], sqlite: ['text', 'numeric', 'blob'] },
+  milliseconds: { postgres: ['int8'], sqlite: ['integer', 'numeric'] },
+  timestamp: { postgres: ['timestamptz', 'timestamp'], sqlite: ['text', 'numeric', 'blob'] },
+  timeText: { postgres: ['text', 'varchar'], sqlite: ['text', 'numeric', 'blob'] },
+  date: { postgres: ['date'], sqlite: ['text', 'numeric', 'blob'] },
+  json: { postgres: ['json', 'jsonb'], sqlite: ['text', 'numeric', 'blob'] },
+}
+
+/** Completes fields with what the table tells. A view tells no nullability: unless declared, its columns may be null. */
+export function knownFields(
+  fields: Readonly<Record<string, Field>>,
+  table: Table,
+  engine: Engine,
+): Record<string, Field> {
+  const known = Object.entries(fields).map(([name, field]): [string, Field] => {
+    const nullable = field.nullable ?? table.columns.get(field.column)?.nullable ?? true
+    const type = engine === 'sqlite' && field.type === 'timestamp' ? 'timeText' : field.type
+    return [name, { ...field, nullable, type }]
+  })
+  return Object.fromEntries(known)
+}
+
+export function validateColumns(
+  table: string,
+  { columns, kind }: Table,
+  fields: Readonly<Record<string, Field>>,
+  engine: Engine,
+): string[] {
+  return Object.entries(fields).flatMap(([name, field]) => {
+    const column = columns.get(field.column)
+    if (column) return validateColumn(table, column, name, field, engine, kind)
+    const existing = [...columns.keys()].join(', ')
+    return [
+      `${table} has no column ${field.column}, which the field ${name} is read from; it has ${existing}`,
+    ]
+  })
+}
+
+function validateColumn(
+  table: string,
+  found: TableColumn,
+  name: string,
+  { column, type, values = [] }: Field,
+  engine: Engine,
+  kind: Table['kind'],
+): string[] {
+  const unknown = values.filter((value) => found.values?.includes(value) === false)
+  if (unknown.length > 0)
+    return [
+      `${table}.${column} has no value ${unknown.join(', ')}, which the field ${name} lists; it has ${found.values!.join(', ')}`,
+    ]
+  const fitting = fits[type][engine]
+  // A computed column of a view has no type on SQLite.
+  if (fitting.includes(found.type) || (engine === 'sqlite' && kind === 'view')) return []
+  return [
+    `${table}.${column} is ${found.type}, and the field ${name} of type ${type} wants ${fitting.join(' or ')}`,
+  ]
+}
+
+/** Pages lose rows with a key that is not unique, and find no row after a null. */
+export function validateKey(
+  { table, key, fields }: ListDeclaration,
+  { kind, columns, indexes }: Table,
+): string[] {
+  const { column } = fields[key]!
+  const found = columns.get(column)
+  if (kind === 'view' || !found) return []
+  return [
+    ...(isUnique(indexes, column)
+      ? []
+      : [`${table}.${column} is the key and is not unique: ${createUnique(table, column)}`]),
+    ...(found.nullable ? [`${table}.${column} is the key and may be null`] : []),
+  ]
+}
+
+export function isUnique(indexes: Table['indexes'], column: string): boolean {
+  return indexes.some(
+    ({ unique, columns }) => unique && columns.length === 1 && columns[0]!.column === column,
+  )
+}
+
+export function createUnique(table: string, column: string): string {
+  return `create unique index ${quote(indexName(table, `${column}_key`))} on ${quoteTable(table)} (${quote(column)});`
+}

@@ -1,0 +1,21 @@
+import type { KeyValue } from '../../paging/cursor.ts'
+
+/** The total and the row positions of one list, from the changes that its triggers record. */
+export interface MaintainedCounts {
+  total(): Promise<number>
+  /** SQL of the total, where reading it within the statement of a page costs less than a statement of its own. */
+  readonly totalSql?: string
+  /** Finds the row behind `offset` others; `undefined` when there is none. */
+  locate(offset: number): Promise<RowLocation | undefined>
+}
+
+/**
+ * A row, as the first one that is not before `key` and `skip` rows from there. Without a key it is counted from the first
+ * row of all: rows may have been inserted before the first bucket.
+ */
+export interface RowLocation {
+  /** The number of all rows at the same moment. */
+  total: number
+  key: readonly KeyValue[] | undefined
+  skip: number
+}

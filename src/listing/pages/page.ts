@@ -1,0 +1,43 @@
+import { fieldTypes } from '../field-types.ts'
+import type { KeyValue } from '../../paging/cursor.ts'
+import type { PageStyle, SortKey } from '../list.ts'
+import type { Query } from '../query.ts'
+import type { Row } from '../reader.ts'
+
+interface PageOf<Style extends PageStyle> {
+  style: Style
+  query: Query
+  rows: readonly Row[]
+  limit: number
+}
+
+export interface CursorPage extends PageOf<'cursor'> {
+  /** `null` on the last page. */
+  nextCursor: string | null
+  /** `null` on the first page, and in lists that only go forward. */
+  previousCursor: string | null
+}
+
+export interface KeysetPage extends PageOf<'keyset'> {
+  /** The key of the last item; `null` on the last page. */
+  nextCursor: string | number | null
+}
+
+export interface OffsetPage extends PageOf<'offset'> {
+  page: number
+  hasNext: boolean
+  /** `undefined` when rows were not counted. */
+  total: number | undefined
+  estimated: boolean
+}
+
+export type Page = CursorPage | KeysetPage | OffsetPage
+
+/** The values of the order's keys in a row, as a cursor carries them. */
+export function keyOf(query: Query, order: readonly SortKey[], row: Row): KeyValue[] {
+  return order.map(({ name, field }) => {
+    const value = row[query.columns.indexOf(name)]!
+    const { carry } = fieldTypes[field.type]
+    return carry && value !== null ? carry(value) : value
+  })
+}
