@@ -50,8 +50,7 @@ export async function listsCommand(name: string, path: string | undefined): Prom
   const lists = [users, ...readLists(config?.listing)].filter(
     (list) => list.maintainCounts && (path === undefined || list.path === path),
   )
-  if (lists.length === 0)
-    throw new CommandFailure('no such list declares `keep: true`')
+  if (lists.length === 0) throw new CommandFailure('no such list declares `keep: true`')
   const database = await openDatabase(configuration)
   try {
     await migrate(database)

@@ -354,7 +354,10 @@ onEachEngine('lists against their tables', (engine) => {
         /^! list \/orders: no index for owner=…&sort=placed, which sorts all that passes the filter: create index .*"sold" \("owner", "placed_at", "id"\);$/m,
       )
       assert.match(stdout, /^! list \/placed: no index for its order: the one that \/orders wants$/m)
-      assert.match(stdout, /^! list \/orders: its counts are not maintained yet, .*: postern lists keep \/orders$/m)
+      assert.match(
+        stdout,
+        /^! list \/orders: its counts are not maintained yet, .*: postern lists keep \/orders$/m,
+      )
       assert.match(stdout, /^✖ list \/lost: there is no table or view lost$/m)
       assert.equal(code, 1)
     } finally {

@@ -46,7 +46,10 @@ onEachEngine('postern lists', (engine) => {
   test('keep, check, repair, forget', async () => {
     const early = await lists('check', '/orders')
     assert.equal(early.code, 1)
-    assert.match(early.stderr, /counts of \/orders are not maintained; create them with `postern lists keep \/orders`/)
+    assert.match(
+      early.stderr,
+      /counts of \/orders are not maintained; create them with `postern lists keep \/orders`/,
+    )
 
     assert.match((await lists('keep', '/orders')).stdout, /^\/orders: counts created/m)
     await run('insert into orders values (4)')

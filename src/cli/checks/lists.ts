@@ -60,7 +60,10 @@ async function* checkOne(
   for (const one of missing) yield advice(one, '')
   for (const one of missingForPairs) yield advice(one, ', which sorts all that passes the filter')
   if (createCounts !== undefined)
-    yield warning(about, `its counts are not maintained yet, so totals and deep pages are slow: ${createCounts}`)
+    yield warning(
+      about,
+      `its counts are not maintained yet, so totals and deep pages are slow: ${createCounts}`,
+    )
 }
 
 /** Queries that are planned in the same way, by their plan, in the order in which they come. */

@@ -10,9 +10,7 @@ export async function triggerFaults(database: Database, order: CountedOrder): Pr
   const wrong = createTriggers(order, engine)
     .map(engine === 'sqlite' ? sqliteIdentity : postgresIdentity)
     .filter((identity) => !existing.has(identity))
-  return wrong.length === 0
-    ? []
-    : [`${wrong.length} of its triggers are missing, disabled or out of date`]
+  return wrong.length === 0 ? [] : [`${wrong.length} of its triggers are missing, disabled or out of date`]
 }
 
 /** SQLite stores a statement as it was written, except for its first words. */
