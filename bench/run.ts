@@ -5,8 +5,8 @@
 //   npm run bench -- --rounds 1 --warm-up 0 --alone process    quickly, and without the other products
 //   npm run bench -- --trial           a few requests each, to see that everything runs; no result is kept
 //   npm run bench -- --profile acknowledge    and tells which functions of the service took the time; no result is kept
-import { parseArgs } from 'node:util'
 import { startPostgres, type PostgresServer } from '../test/harness/postgres.ts'
+import { readOptions } from '../test/harness/script-options.ts'
 import { acknowledge } from './acknowledge.ts'
 import { cost } from './cost.ts'
 import { beside } from './beside.ts'
@@ -55,7 +55,7 @@ const benches: readonly Bench[] = [
 const engines: readonly EngineName[] = ['sqlite', 'postgres']
 const names = benches.map(({ name }) => name)
 
-const { values, positionals } = parseArgs({
+const { values, positionals } = readOptions(import.meta.filename, {
   allowPositionals: true,
   options: {
     rounds: { type: 'string', default: '7' },

@@ -7,6 +7,7 @@ import { globSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startPostgres } from './harness/postgres.ts'
+import { readOptions } from './harness/script-options.ts'
 
 const TEST_TIMEOUT = 120_000
 /** A process without any progress for longer than a test may last is stuck in a loop that no timer interrupts. */
@@ -22,9 +23,12 @@ interface Outcome {
 }
 
 const root = join(import.meta.dirname, '..')
-const args = process.argv.slice(2)
-const nodeOptions = args.filter((arg) => arg.startsWith('--test-'))
-const filters = args.filter((arg) => !arg.startsWith('--'))
+const { values, positionals: filters } = readOptions(import.meta.filename, {
+  strict: false,
+  allowPositionals: true,
+  options: { browser: { type: 'boolean' } },
+})
+const nodeOptions = process.argv.slice(2).filter((arg) => arg.startsWith('--test-'))
 const running = new Set<ChildProcess>()
 let interrupted: NodeJS.Signals | undefined
 
@@ -130,7 +134,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
 }
 
 const started = performance.now()
-const browser = args.includes('--browser')
+const browser = values['browser'] === true
 const unit = browser ? [] : find('src/**/*.test.ts')
 const blackBox = browser ? find('test/browser/**/*.test.ts') : find('test/**/*.test.ts', ['test/browser/**'])
 let total: Outcome = { passed: 0, failed: 0, skipped: 0 }

@@ -3,14 +3,14 @@
 //   npm run capacity -- --events 1e8 --received 0.2 --peak 4 --cores 8 --seed 3
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import { costNames, costUnits } from '../cost.ts'
 import type { Result } from '../report/results.ts'
+import { readOptions } from '../../test/harness/script-options.ts'
 import { defaultPrimary, limitOf, mixOf, type Cost, type Primary } from './cost.ts'
 import { simulate, type Simulated } from './simulate.ts'
 import { daySeconds, defaults, type Workload } from './workload.ts'
 
-const { values } = parseArgs({
+const { values } = readOptions(import.meta.filename, {
   options: {
     events: { type: 'string', default: String(defaults.eventsPerDay) },
     received: { type: 'string', default: String(defaults.received) },

@@ -3,13 +3,13 @@
 //   npm run outage                                          two minutes without a database, a spool in a file
 //   npm run outage -- --minutes 60 --spool nats --servers 3
 import { writeFileSync } from 'node:fs'
-import { parseArgs } from 'node:util'
 import { killAll } from '../harness/processes.ts'
 import { removeFolders } from '../harness/databases.ts'
+import { readOptions } from '../../test/harness/script-options.ts'
 import { carryOut, type Plan } from './phases.ts'
 import { describe, faultsOf } from './verdict.ts'
 
-const { values } = parseArgs({
+const { values } = readOptions(import.meta.filename, {
   options: {
     minutes: { type: 'string', default: '2' },
     rate: { type: 'string', default: '500' },

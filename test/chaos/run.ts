@@ -7,12 +7,12 @@
 //   npm run chaos -- --json FILE       what was done and found, as JSON
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { parseArgs } from 'node:util'
+import { readOptions } from '../harness/script-options.ts'
 import { campaign } from './campaign.ts'
 import { faultsOf } from './check.ts'
 import { isTopology, type World } from './world.ts'
 
-const { values } = parseArgs({
+const { values } = readOptions(import.meta.filename, {
   options: {
     seed: { type: 'string', default: '1' },
     faults: { type: 'string', default: '500' },

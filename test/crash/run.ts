@@ -2,14 +2,14 @@
 //   npm run crash -- --kills 300 --engine both --processes 2
 //   npm run crash -- --of deliveries   while events are emitted and delivered, instead of received and processed
 //   npm run crash -- --outages 50      stops PostgreSQL with -m immediate instead
-import { parseArgs } from 'node:util'
 import { engines } from '../harness/engines.ts'
 import { startPostgres } from '../harness/postgres.ts'
+import { readOptions } from '../harness/script-options.ts'
 import { campaign } from './campaign.ts'
 import { deliveryCampaign } from './deliveries.ts'
 import { sufferOutages } from './outages.ts'
 
-const { values } = parseArgs({
+const { values } = readOptions(import.meta.filename, {
   options: {
     kills: { type: 'string', default: '100' },
     engine: { type: 'string', default: 'both' },

@@ -2,14 +2,14 @@
 //   npm run fuzz -- --inputs 1000000 --seed 7            on SQLite
 //   npm run fuzz -- --inputs 100000 --engine postgres    on a PostgreSQL that it starts
 //   npm run fuzz -- --seed 7 --only 1234                 one conversation again, as a failure names it
-import { parseArgs } from 'node:util'
 import { engines } from '../harness/engines.ts'
 import { startPostgres } from '../harness/postgres.ts'
+import { readOptions } from '../harness/script-options.ts'
 import { fuzz } from './campaign.ts'
 import { Target } from './target.ts'
 import type { Measured } from './target-service.ts'
 
-const { values } = parseArgs({
+const { values } = readOptions(import.meta.filename, {
   options: {
     inputs: { type: 'string', default: '100000' },
     seed: { type: 'string', default: '1' },

@@ -3,11 +3,11 @@
 //   npm run simulate -- --seeds 10000 --from 1
 //   npm run simulate -- --of deliveries   the dispatcher
 //   npm run simulate -- --only 4711       one run again, with all that happens in it
-import { parseArgs } from 'node:util'
+import { readOptions } from '../harness/script-options.ts'
 import { simulateDeliveries } from './emitting/simulation.ts'
 import { simulate as simulateHandlers } from './receiving/simulation.ts'
 
-const { values } = parseArgs({
+const { values } = readOptions(import.meta.filename, {
   options: {
     seeds: { type: 'string', default: '1000' },
     from: { type: 'string', default: '1' },

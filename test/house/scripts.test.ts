@@ -1,0 +1,30 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { promisify } from 'node:util'
+
+const root = join(import.meta.dirname, '..', '..')
+/** One that starts quickly; all read their options by the same function, as the last test asserts. */
+const script = join(root, 'bench/capacity/run.ts')
+const run = (option: string) => promisify(execFile)(process.execPath, [script, option], { cwd: root })
+
+test("--help prints a script's comment and its options, and runs nothing", async () => {
+  const { stdout } = await run('--help')
+  assert.match(stdout, /^`npm run capacity`: .*\n(.+\n)+\nOptions:\n( {2}--.*\n)+ {2}--help\n$/)
+  assert.match(stdout, /^ {2}--seed VALUE +default 1$/m)
+})
+
+test('an option that a script does not have is refused in one line', async () => {
+  await assert.rejects(run('--no-such'), { code: 1, stderr: "Unknown option '--no-such'\nSee --help.\n" })
+})
+
+test('all scripts read their options by the same function', () => {
+  const scripts = globSync(['test/**/run.ts', 'bench/**/run.ts'], { cwd: root }).toSorted()
+  assert.ok(scripts.includes('test/chaos/run.ts'))
+  const others = scripts.filter(
+    (file) => !readFileSync(join(root, file), 'utf8').includes('readOptions(import.meta.filename, '),
+  )
+  assert.deepEqual(others, [])
+})
