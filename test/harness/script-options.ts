@@ -20,7 +20,7 @@ export function readOptions<T extends ParseArgsConfig>(
     const { code, message } = error as Error & { code?: string }
     if (code?.startsWith('ERR_PARSE_ARGS_') !== true) throw error
     console.error(`${message}\nSee --help.`)
-    process.exit(1)
+    return process.exit(1)
   }
 }
 

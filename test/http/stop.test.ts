@@ -13,7 +13,7 @@ onEachEngine('stopping', (engine) => {
       parts: {
         log: createLog('warn', { write: (line: string) => void lines.push(line) }),
         // The connection outlives the test unless the stop closes it.
-        timeouts: { headers: 600_000, request: 600_000, check: 1_000, stillness: 600_000 },
+        timeouts: { headers: 300_000, request: 600_000, check: 1_000, stillness: 600_000 },
       },
     })
     const { hostname, port } = new URL(service.baseUrl)
@@ -27,8 +27,8 @@ onEachEngine('stopping', (engine) => {
     await service.fetch('/healthz')
     const closed = once(socket, 'close')
     await service.stop(5_000)
-    await closed
     assert.deepEqual(lines, [], 'no part was left behind at the limit')
+    await closed
     await service.close()
   })
 })
