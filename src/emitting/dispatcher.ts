@@ -272,7 +272,7 @@ export class Dispatcher implements Worker {
       else this.#parts.log.error({ err: error, deliveryId: id }, 'a delivery could not be carried out')
     }
     end('aborted')
-    this.#prefetcher.settle(id)
+    this.#prefetcher.forget(id)
     if (destination.ordered || !sent) this.#prefetcher.markDue(queue.id)
   }
 

@@ -1,76 +1,77 @@
-import type { SubscriberQueue } from './subscriber-queue.ts'
 import { startPosition, type ReadRequest } from './store.ts'
+import type { SubscriberQueue } from './subscriber-queue.ts'
 
-/** Deliveries that wait in memory, of all queues and of one. */
-const mostWaiting = 4_000
-const mostOfQueue = 256
-/** Times its concurrency that a queue may have waiting: enough for the time that reading more takes. */
-const timesConcurrency = 8
-const leastOfQueue = 8
-/** Lanes that one read serves. */
-const lanesPerRead = 200
-/** Of what a queue may have waiting: with less, it reads on when others do. */
-const muchOfQueue = 0.8
-/** Milliseconds until reading begins again, where late commits may lie. */
-const beginAgainAfter = 5_000
+/** Deliveries that wait in memory at most, in all queues and in one. */
+const maxWaiting = 4_000
+const maxPerQueue = 256
+/** A queue holds up to this multiple of its concurrency: enough to work on while more is read. */
+const concurrencyFactor = 8
+const minPerQueue = 8
+/** Queues that one read serves. */
+const queuesPerRead = 200
+/** A queue that is filled to less than this share of its limit joins the reads of others. */
+const joinBelow = 0.8
+/** Milliseconds until reading starts from the beginning again, to find deliveries that were committed late. */
+const rescanInterval = 5_000
 
-/** Deliveries of a kind, first attempts or retries, that one of so many queues may have waiting. */
+/** How many deliveries of each kind, first attempts or retries, a queue may have waiting when there are so many queues. */
 export function prefetchLimit({ destination }: SubscriberQueue, queues: number): number {
-  const { concurrency = 1 } = destination ?? {}
-  const fair = Math.max(leastOfQueue, Math.floor(mostWaiting / Math.max(1, queues)))
-  return Math.min(mostOfQueue, fair, Math.max(leastOfQueue, concurrency * timesConcurrency))
+  const concurrency = destination?.concurrency ?? 1
+  const fairShare = Math.max(minPerQueue, Math.floor(maxWaiting / Math.max(1, queues)))
+  return Math.min(maxPerQueue, fairShare, Math.max(minPerQueue, concurrency * concurrencyFactor))
 }
 
-/** Whether a queue should read on. @param most what it may have waiting of each kind */
-export function isLow(
-  { destination, draining: leaving, inMemory: held, firstAttempts: fresh, retries }: SubscriberQueue,
-  most: number,
-): boolean {
-  if (leaving) return false
-  if (destination?.ordered) return held === 0 && fresh.mayHaveMore
-  return [fresh, retries].some((stock) => stock.mayHaveMore && stock.waiting.length <= most / 2)
+/** Whether a queue should request a refill. @param limit of `prefetchLimit` */
+export function isLow(queue: SubscriberQueue, limit: number): boolean {
+  const { destination, draining, inMemory, firstAttempts } = queue
+  if (draining) return false
+  if (destination?.ordered) return inMemory === 0 && firstAttempts.mayHaveMore
+  return hasBufferUpTo(queue, limit / 2)
 }
 
 /**
- * The queues of one read: those that want more, and those that have room. What one event made for several subscribers lies
- * together, so that reading for one queue after the other would go through the same pages again and again.
+ * The queues of one read: those that requested it, and others that have space. The deliveries of one event lie together in the
+ * table, so separate reads would go through the same pages again and again.
  */
 export function queuesToRead(
-  hungry: ReadonlySet<SubscriberQueue>,
+  requested: ReadonlySet<SubscriberQueue>,
   all: ReadonlyMap<string, SubscriberQueue>,
 ): SubscriberQueue[] {
-  const chosen = new Set([...hungry].slice(0, lanesPerRead))
+  const chosen = new Set([...requested].slice(0, queuesPerRead))
   for (const queue of all.values()) {
-    if (chosen.size >= lanesPerRead) break
-    if (hasRoom(queue, prefetchLimit(queue, all.size))) chosen.add(queue)
+    if (chosen.size >= queuesPerRead) break
+    if (hasSpace(queue, prefetchLimit(queue, all.size))) chosen.add(queue)
   }
   return [...chosen]
 }
 
-function hasRoom(
-  { destination, draining: leaving, firstAttempts: fresh, retries }: SubscriberQueue,
-  most: number,
-): boolean {
-  if (leaving || destination?.ordered !== false) return false
-  return [fresh, retries].some((stock) => stock.mayHaveMore && stock.waiting.length <= most * muchOfQueue)
+function hasSpace(queue: SubscriberQueue, limit: number): boolean {
+  if (queue.draining || queue.destination?.ordered !== false) return false
+  return hasBufferUpTo(queue, limit * joinBelow)
 }
 
-/** What a queue is to read now. @param most what it may have waiting of each kind */
-export function readRequests(queue: SubscriberQueue, now: number, most: number): ReadRequest[] {
+function hasBufferUpTo({ firstAttempts, retries }: SubscriberQueue, length: number): boolean {
+  return (
+    (firstAttempts.mayHaveMore && firstAttempts.waiting.length <= length) ||
+    (retries.mayHaveMore && retries.waiting.length <= length)
+  )
+}
+
+/** What is to be read for a queue now. @param limit of `prefetchLimit` */
+export function readRequests(queue: SubscriberQueue, now: number, limit: number): ReadRequest[] {
   const { destination, id: subscriberId } = queue
   if (!destination || queue.draining) return []
   if (destination.ordered) return queue.inMemory === 0 ? [{ subscriberId, ordered: true }] : []
-  if (now - queue.rescannedAt >= beginAgainAfter) {
-    // Commits that came late may lie before what was read last.
+  if (now - queue.rescannedAt >= rescanInterval) {
     queue.rescannedAt = now
     queue.firstAttempts.position = queue.retries.position = startPosition
   }
-  return [queue.firstAttempts, queue.retries].flatMap((stock) => {
-    const count = most - stock.waiting.length
-    if (!stock.mayHaveMore || count <= 0) return []
-    // From the beginning on, what is held is found again.
-    const again = stock.position === startPosition ? queue.inMemory : 0
-    const retries = stock === queue.retries
-    return [{ subscriberId, ordered: false as const, retries, behind: stock.position, count: count + again }]
+  return [queue.firstAttempts, queue.retries].flatMap((buffer) => {
+    const count = limit - buffer.waiting.length
+    if (!buffer.mayHaveMore || count <= 0) return []
+    // A read from the beginning finds again what is in memory.
+    const again = buffer.position === startPosition ? queue.inMemory : 0
+    const retries = buffer === queue.retries
+    return [{ subscriberId, ordered: false as const, retries, behind: buffer.position, count: count + again }]
   })
 }
