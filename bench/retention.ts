@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { systemClock } from '../src/runtime/clock.ts'
 import { sqliteRetention } from '../src/events/retention/store.sqlite.ts'
 import { RetentionWorker } from '../src/events/retention/worker.ts'
-import type { Lane, SqliteDatabase } from '../src/storage/database.ts'
+import type { WritePriority, SqliteDatabase } from '../src/storage/database.ts'
 import { openDatabase } from '../src/storage/open.ts'
 import type { SqliteConnection } from '../src/storage/sqlite/connection.ts'
 import { createLog } from '../src/telemetry/log.ts'
@@ -72,7 +72,7 @@ async function removeAll(database: SqliteDatabase, holds: number[]): Promise<num
     engine,
     file,
     readConnection,
-    async batch<T>(lane: Lane, work: (connection: SqliteConnection) => T): Promise<T> {
+    async batch<T>(lane: WritePriority, work: (connection: SqliteConnection) => T): Promise<T> {
       let began = 0
       const result = await database.batch(lane, (connection) => {
         began = performance.now()

@@ -58,7 +58,7 @@ function storeOf(database: Database): (events: readonly IncomingEvent[]) => Prom
       throw error
     },
   })
-  return (events) => inbox.keep(events)
+  return (events) => inbox.insert(events)
 }
 
 function eventsOf(

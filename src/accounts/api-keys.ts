@@ -167,7 +167,7 @@ export class ApiKeys {
     this.#database
       .transaction(
         (tx) => tx.updateTable('api_keys').set({ last_used_at: now }).where('id', '=', id).execute(),
-        { lane: 'work' },
+        { priority: 'work' },
       )
       .catch((error: unknown) =>
         this.#log?.warn({ err: error, keyId: id }, 'could not note the use of an API key'),

@@ -91,7 +91,7 @@ export class Audit {
           const some = old.orderBy('created_at').limit(sweptAtOnce)
           return tx.deleteFrom('audit_log').where('id', 'in', some).executeTakeFirst()
         },
-        { lane: 'work' },
+        { priority: 'work' },
       )
       deleted = Number(result.numDeletedRows)
     }

@@ -47,7 +47,7 @@ export class LastSeenWriter {
                 // Another process may have written it already.
                 .where('last_seen_at', '<=', now - resolution)
                 .execute(),
-            { lane: 'work' },
+            { priority: 'work' },
           )
         }
       }

@@ -249,7 +249,7 @@ export class RefreshTokens {
           .execute()
         await deleteEndedCredentials(tx, 'token_families', { now, idle: limits.idle })
       },
-      { lane: 'work' },
+      { priority: 'work' },
     )
   }
 

@@ -195,7 +195,7 @@ export class Sessions {
   async sweep(now: number): Promise<void> {
     const { database, limits } = this.#parts
     await database.transaction((tx) => deleteEndedCredentials(tx, 'sessions', { now, idle: limits.idle }), {
-      lane: 'work',
+      priority: 'work',
     })
   }
 }

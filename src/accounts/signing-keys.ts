@@ -140,7 +140,7 @@ export class SigningKeys {
     }
     await this.#database.transaction(
       (tx) => tx.deleteFrom('signing_keys').where('retires_at', '<=', now).execute(),
-      { lane: 'work' },
+      { priority: 'work' },
     )
   }
 

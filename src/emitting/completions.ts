@@ -104,7 +104,7 @@ export class Completions {
           await Promise.allSettled(following)
           await publish(tx, (await Promise.all(following)).flat())
         },
-        { lane: 'work' },
+        { priority: 'work' },
       )
     } catch (error) {
       if (error instanceof StorageUnavailable) throw error

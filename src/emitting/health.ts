@@ -110,7 +110,7 @@ export class Health {
     try {
       for (let start = 0; start < rows.length; start += perStep)
         await database.transaction((tx) => this.#add(tx, rows.slice(start, start + perStep)), {
-          lane: 'work',
+          priority: 'work',
         })
     } catch (error) {
       // They are counts: what was lost is told, and not tried again, since a part may have been written.
@@ -168,7 +168,7 @@ export class Health {
               .where('hour', '=', oldest)
               .where('subscriber_id', 'in', [...new Set(ids)])
               .execute(),
-          { lane: 'work' },
+          { priority: 'work' },
         )
       }
     } catch (error) {

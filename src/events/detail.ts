@@ -5,7 +5,7 @@ import type { Database, Queryable } from '../storage/database.ts'
 import { presentEvent } from './present.ts'
 import { redactPayload } from './redact-payload.ts'
 import { isSensitiveHeader } from '../http/sensitive-names.ts'
-import { readKeptHeaders, type Verification } from './verification.ts'
+import { readStoredHeaders, type Verification } from './verification.ts'
 import { statusExpression, type EventStatus } from './store.ts'
 
 /** Failures, deliveries and emitted events that one answer shows: the newest failures, the first of the others. */
@@ -37,7 +37,7 @@ export async function describeEvent({ reader }: Database, id: number): Promise<B
     .executeTakeFirst()
   if (!event) throw await describeAbsence(reader, id)
   const { payload, headers, content_type: contentType, audience, ...row } = event
-  const kept = readKeptHeaders(headers)
+  const kept = readStoredHeaders(headers)
   const shown = {
     ...presentEvent(row),
     contentType,

@@ -15,7 +15,7 @@ export interface Verification {
 export const verifiedName = ':verified'
 
 /** Takes apart what is kept as an event's headers. */
-export function readKeptHeaders(json: string | null): {
+export function readStoredHeaders(json: string | null): {
   headers: Record<string, string>
   verification: Verification | undefined
 } {

@@ -38,7 +38,7 @@ const mostKnown = 20_000
 /** Keys that one statement counts. */
 const mostAtOnce = 100
 /** Milliseconds that a request waits for the answer. */
-const patience = 1_000
+const maxWait = 1_000
 /** Milliseconds after a failure, or without an answer, in which nothing is asked. */
 const pause = 5_000
 
@@ -76,7 +76,7 @@ export class SharedCounts {
     if (now < this.#pausedUntil) return undefined
     if (refusedUntil === undefined && !this.#admit(key, now)) return undefined
     const taken = await new Promise<Taken | undefined>((resolve) => {
-      const cancel = clock.after(patience, () => {
+      const cancel = clock.after(maxWait, () => {
         this.#pausedUntil = clock.now() + pause
         resolve(undefined)
       })

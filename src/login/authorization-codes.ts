@@ -105,7 +105,7 @@ export class AuthorizationCodes {
           .deleteFrom('authorization_codes')
           .where('expires_at', '<=', now - retention)
           .execute(),
-      { lane: 'work' },
+      { priority: 'work' },
     )
   }
 

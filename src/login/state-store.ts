@@ -34,6 +34,6 @@ export async function consumeFlow(
 
 export async function deleteExpiredFlows(database: Database, now: number): Promise<void> {
   await database.transaction((tx) => tx.deleteFrom('flows').where('expires_at', '<=', now).execute(), {
-    lane: 'work',
+    priority: 'work',
   })
 }

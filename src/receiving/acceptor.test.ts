@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Problem } from '../errors.ts'
 import { StorageUnavailable } from '../storage/unavailable.ts'
-import { Acceptor, type Keep } from './acceptor.ts'
+import { Acceptor, type InsertEvents } from './acceptor.ts'
 import type { IncomingEvent } from './incoming.ts'
 
 const event = (eventId: string, bytes = 10): IncomingEvent => ({
@@ -21,70 +21,70 @@ const event = (eventId: string, bytes = 10): IncomingEvent => ({
 const unexpected = (error: unknown): never => assert.fail(String(error))
 
 function batches() {
-  const kept: string[][] = []
-  const keep: Keep = async (events) => void kept.push(events.map(({ eventId }) => eventId))
-  return { kept, keep }
+  const inserted: string[][] = []
+  const insert: InsertEvents = async (events) => void inserted.push(events.map(({ eventId }) => eventId))
+  return { inserted, insert }
 }
 
 test('what comes in one turn of the loop shares a commit', async () => {
-  const { kept, keep } = batches()
-  const acceptor = new Acceptor(keep, unexpected)
+  const { inserted, insert } = batches()
+  const acceptor = new Acceptor(insert, unexpected)
   await Promise.all(['a', 'b', 'c'].map((id) => acceptor.accept(event(id))))
   await acceptor.accept(event('d'))
-  assert.deepEqual(kept, [['a', 'b', 'c'], ['d']])
+  assert.deepEqual(inserted, [['a', 'b', 'c'], ['d']])
 })
 
 test('a commit is bounded in number and in bytes', async () => {
-  const { kept, keep } = batches()
-  const acceptor = new Acceptor(keep, unexpected, { batch: 2, batchBytes: 2_100 })
+  const { inserted, insert } = batches()
+  const acceptor = new Acceptor(insert, unexpected, { batch: 2, batchBytes: 2_100 })
   await Promise.all(
     [event('a'), event('b'), event('c'), event('large', 1_100), event('d')].map((one) =>
       acceptor.accept(one),
     ),
   )
-  assert.deepEqual(kept, [['a', 'b'], ['c'], ['large'], ['d']])
+  assert.deepEqual(inserted, [['a', 'b'], ['c'], ['large'], ['d']])
 })
 
 test('while all commits are under way, events gather for the next', async () => {
-  const kept: string[][] = []
+  const inserted: string[][] = []
   const ends: (() => void)[] = []
   const acceptor = new Acceptor(
     (events) => {
-      kept.push(events.map(({ eventId }) => eventId))
+      inserted.push(events.map(({ eventId }) => eventId))
       return new Promise((resolve) => ends.push(resolve))
     },
     unexpected,
     { commits: 1 },
   )
   const first = acceptor.accept(event('a'))
-  while (kept.length === 0) await new Promise(setImmediate)
+  while (inserted.length === 0) await new Promise(setImmediate)
   const rest = Promise.all(['b', 'c'].map((id) => acceptor.accept(event(id))))
   await new Promise(setImmediate)
-  assert.deepEqual(kept, [['a']])
+  assert.deepEqual(inserted, [['a']])
   ends.shift()!()
   await first
   while (ends.length === 0) await new Promise(setImmediate)
   ends.shift()!()
   await rest
-  assert.deepEqual(kept, [['a'], ['b', 'c']])
+  assert.deepEqual(inserted, [['a'], ['b', 'c']])
 })
 
 test('a commit that takes long lets another begin, one that does not keeps it waiting', async () => {
-  for (const [patience, expected] of [
+  for (const [maxWait, expected] of [
     [0, [['a'], ['b']]],
     [Infinity, [['a']]],
   ] as const) {
-    const kept: string[][] = []
-    const keep: Keep = (events) => {
-      kept.push(events.map(({ eventId }) => eventId))
+    const inserted: string[][] = []
+    const insert: InsertEvents = (events) => {
+      inserted.push(events.map(({ eventId }) => eventId))
       return new Promise(() => undefined)
     }
-    const acceptor = new Acceptor(keep, unexpected, { commits: 2, patience })
+    const acceptor = new Acceptor(insert, unexpected, { commits: 2, maxWait })
     void acceptor.accept(event('a'))
-    while (kept.length === 0) await new Promise(setImmediate)
+    while (inserted.length === 0) await new Promise(setImmediate)
     void acceptor.accept(event('b'))
     for (let turn = 0; turn < 5; turn += 1) await new Promise(setImmediate)
-    assert.deepEqual(kept, expected)
+    assert.deepEqual(inserted, expected)
   }
 })
 

@@ -3,7 +3,7 @@ import { StorageUnavailable } from '../storage/unavailable.ts'
 import type { IncomingEvent } from './incoming.ts'
 
 /** Stores events durably, each at most once per (source, event id). Resolving means committed. */
-export type Keep = (events: readonly IncomingEvent[]) => Promise<void>
+export type InsertEvents = (events: readonly IncomingEvent[]) => Promise<void>
 
 export interface AcceptorLimits {
   /** Commits that may be under way at once. */
@@ -13,7 +13,7 @@ export interface AcceptorLimits {
    * other they are larger and fewer, and take a fifth less of the machine; but one that waits for a lock or for a
    * database far away does not hold the others up.
    */
-  patience: number
+  maxWait: number
   /**
    * Events that are enough for a commit: more are not waited for. With more, all senders of a burst would wait for the
    * same commit, and the loop would have nothing to do meanwhile.
@@ -29,7 +29,7 @@ export interface AcceptorLimits {
 
 const defaults: AcceptorLimits = {
   commits: 1,
-  patience: 50,
+  maxWait: 50,
   gathered: 24,
   batch: 500,
   batchBytes: 8 * 1024 * 1024,
@@ -54,7 +54,7 @@ interface Waiting {
  * and what arrives while all commits are under way is stored by the next one.
  */
 export class Acceptor {
-  readonly #keep: Keep
+  readonly #insert: InsertEvents
   readonly #limits: AcceptorLimits
   readonly #onError: (error: unknown) => void
   #queue: Waiting[] = []
@@ -67,8 +67,8 @@ export class Acceptor {
   #idle: (() => void) | undefined
 
   /** @param onError told of failures that are not the database's absence. */
-  constructor(keep: Keep, onError: (error: unknown) => void, limits: Partial<AcceptorLimits> = {}) {
-    this.#keep = keep
+  constructor(insert: InsertEvents, onError: (error: unknown) => void, limits: Partial<AcceptorLimits> = {}) {
+    this.#insert = insert
     this.#onError = onError
     this.#limits = { ...defaults, ...limits }
   }
@@ -134,9 +134,9 @@ export class Acceptor {
   }
 
   #mayBegin(): boolean {
-    const { commits, patience } = this.#limits
+    const { commits, maxWait } = this.#limits
     if (this.#commits === 0) return true
-    return this.#commits < commits && performance.now() - this.#began >= patience
+    return this.#commits < commits && performance.now() - this.#began >= maxWait
   }
 
   async #commit(batch: readonly Waiting[]): Promise<void> {
@@ -157,7 +157,7 @@ export class Acceptor {
    */
   async #store(batch: readonly Waiting[], part = false): Promise<void> {
     try {
-      await this.#keep(batch.map(({ event }) => event))
+      await this.#insert(batch.map(({ event }) => event))
     } catch (error) {
       const common = error instanceof Problem || error instanceof StorageUnavailable
       // The first error, and then only the events that are really refused.

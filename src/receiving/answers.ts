@@ -4,7 +4,7 @@ import { toProblem } from '../http/problem-details.ts'
 import { tellLimit } from '../http/rate-limits.ts'
 import type { Acceptor } from './acceptor.ts'
 import type { Found } from './direct.ts'
-import type { Judge } from './judge.ts'
+import type { Evaluate } from './evaluate.ts'
 import type { NoteRejected } from './rejections/log.ts'
 import type { Reason } from './rejections/reasons.ts'
 import type { Reply } from './schemes/scheme.ts'
@@ -34,7 +34,7 @@ export function noteUnread(request: FastifyRequest, error: FastifyError, reject:
 export type Outcome = 'accepted' | 'answered' | Reason
 
 export interface AnswerParts {
-  judge: Judge
+  evaluate: Evaluate
   /** What was found out before the framework had the request. */
   foundOf: (request: IncomingMessage) => Found | undefined
   acceptor: Acceptor
@@ -44,26 +44,26 @@ export interface AnswerParts {
 }
 
 /** Answers the requests of a source, whatever is to be said of them. */
-export function answerWebhooks({ judge, foundOf, acceptor, originOf, count, reject }: AnswerParts) {
+export function answerWebhooks({ evaluate, foundOf, acceptor, originOf, count, reject }: AnswerParts) {
   return async (request: FastifyRequest, reply: FastifyReply) => {
     const { headers, url } = request.raw
     const rawBody = (request.body as Buffer | undefined) ?? Buffer.alloc(0)
     const found = foundOf(request.raw)
-    const judgement =
-      found?.judgement ??
-      (await judge({ rawBody, headers, url: `${originOf(request)}${url}`, log: request.log }))
-    if ('answer' in judgement) {
+    const evaluation =
+      found?.evaluation ??
+      (await evaluate({ rawBody, headers, url: `${originOf(request)}${url}`, log: request.log }))
+    if ('answer' in evaluation) {
       count('answered')
-      return sendReply(reply, judgement.answer)
+      return sendReply(reply, evaluation.answer)
     }
-    if (judgement.rate) tellLimit(reply, judgement.rate)
-    if ('refused' in judgement) {
-      reject(judgement.refused, judgement.detail, request, rawBody)
-      if (judgement.problem) throw judgement.problem
+    if (evaluation.rate) tellLimit(reply, evaluation.rate)
+    if ('refused' in evaluation) {
+      reject(evaluation.refused, evaluation.detail, request, rawBody)
+      if (evaluation.problem) throw evaluation.problem
       return refuseSignature(reply)
     }
     try {
-      await (found?.stored ?? acceptor.accept(judgement.event))
+      await (found?.stored ?? acceptor.accept(evaluation.event))
     } catch (error) {
       const { code, message } = toProblem(error)
       const reason = code === 'overloaded' || code === 'stopping' ? 'overloaded' : 'unavailable'
@@ -71,6 +71,6 @@ export function answerWebhooks({ judge, foundOf, acceptor, originOf, count, reje
       throw error
     }
     count('accepted')
-    return judgement.reply ? sendReply(reply, judgement.reply) : received
+    return evaluation.reply ? sendReply(reply, evaluation.reply) : received
   }
 }

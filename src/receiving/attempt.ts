@@ -14,7 +14,7 @@ import {
 } from './interruptions.ts'
 import type { Plan } from './plan.ts'
 import { receivedEvent } from './received-event.ts'
-import type { Stops } from './stops.ts'
+import type { AttemptRegistry } from './attempt-registry.ts'
 import type { ClaimedEvent, Mark } from './store.ts'
 
 /** Milliseconds that one handler's transaction may hold up the others that share its commit. */
@@ -28,7 +28,7 @@ export interface AttemptParts {
   clock: Clock
   log: Log
   emitWithin: EmitWithin
-  stops: Stops
+  registry: AttemptRegistry
   /** Milliseconds that a transaction may be open, where there is such a bound beside the handlers' time. */
   transactionTimeout: number | undefined
 }
@@ -54,17 +54,17 @@ export function attempt(
   alone: boolean,
   parts: AttemptParts,
 ): Promise<Attempted> {
-  const { sharing, clock, stops, emitWithin, transactionTimeout = plan.timeout } = parts
+  const { sharing, clock, registry, emitWithin, transactionTimeout = plan.timeout } = parts
   const { promise, resolve, reject } = Promise.withResolvers<Attempted>()
   const aborted = new LazySignal()
   const part = sharing.begin({
     alone,
     timeLimit: transactionTimeout,
     turnLimit,
-    share: plan.lane.key,
+    share: plan.group.key,
     onTimeLimit: (early) => end(early ? new HeldUpOthers() : new TransactionTimeout(transactionTimeout)),
   })
-  const ended = stops.add(end)
+  const ended = registry.add(end)
   part.within(work).then(resolve, fail).finally(ended)
   return promise
 

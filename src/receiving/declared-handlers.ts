@@ -47,7 +47,7 @@ export function readHandlers(
     const place = `receiving.handlers[${JSON.stringify(key)}]`
     if (!keyForm.test(key))
       faults.push(`receiving.handlers: ${JSON.stringify(key)} is neither a type, nor type.*, nor *`)
-    for (const fault of faultsOf(options)) faults.push(`${place} ${fault}`)
+    for (const fault of validate(options)) faults.push(`${place} ${fault}`)
     for (const provider of providerTokens ?? []) {
       if (!tokens?.keeps(provider))
         faults.push(`${place} needs tokens of ${provider}: set login.providers.${provider}.keepTokens`)
@@ -75,7 +75,7 @@ export function longestTimeout(
   return Math.max(timeout, ...declared)
 }
 
-function* faultsOf({ handle, concurrency, timeout, orderBy }: HandlerOptions): Generator<string> {
+function* validate({ handle, concurrency, timeout, orderBy }: HandlerOptions): Generator<string> {
   if (typeof handle !== 'function') yield 'is not a function, and has no function `handle`'
   if (
     concurrency !== undefined &&

@@ -4,7 +4,7 @@ import type { BodyReader } from '../http/body-reader.ts'
 import type { AnswerDirectly } from '../http/direct.ts'
 import { limitHeaders, type RateLimits, type Told } from '../http/rate-limits.ts'
 import type { Acceptor } from './acceptor.ts'
-import type { Judge, Judgement } from './judge.ts'
+import type { Evaluate, Evaluation } from './evaluate.ts'
 import type { Reply } from './schemes/scheme.ts'
 
 export interface DirectParts {
@@ -12,7 +12,7 @@ export interface DirectParts {
   target: string
   perMinute: number
   bodyLimit: number
-  judge: Judge
+  evaluate: Evaluate
   acceptor: Acceptor
   limits: RateLimits
   bodies: BodyReader
@@ -26,14 +26,14 @@ export interface DirectParts {
 
 /** What was found out of a request before the framework had it. */
 export interface Found {
-  readonly judgement: Judgement
+  readonly evaluation: Evaluation
   /** How it went with storing it, if it came that far. */
   readonly stored: Promise<void> | undefined
 }
 
 /**
  * Answers webhooks that are as they should be past the framework, which costs a sixth of all that is done for one.
- * Everything else takes the ordinary way, with what was found out by then: its body, what was counted, the judgement and
+ * Everything else takes the ordinary way, with what was found out by then: its body, what was counted, the evaluation and
  * how storing it went. Nothing is done twice.
  */
 export class DirectWebhooks {
@@ -44,7 +44,7 @@ export class DirectWebhooks {
   }
 
   answer(parts: DirectParts): AnswerDirectly {
-    const { target, perMinute, bodyLimit, judge, acceptor, limits, bodies, originOf, log } = parts
+    const { target, perMinute, bodyLimit, evaluate, acceptor, limits, bodies, originOf, log } = parts
     const written = writer(parts.headers)
     const usual = written({
       status: 200,
@@ -55,18 +55,18 @@ export class DirectWebhooks {
       const limit = limits.ahead(request, target, perMinute)
       if (limit?.allowed === false) return leave()
       bodies.read(request, bodyLimit, (problem, bytes) => {
-        const handOn = (judgement?: Judgement, stored?: Promise<void>): void => {
+        const handOn = (evaluation?: Evaluation, stored?: Promise<void>): void => {
           limits.handOn(request, limit)
           bodies.handOn(request, problem, bytes)
-          if (judgement) this.#found.set(request, { judgement, stored })
+          if (evaluation) this.#found.set(request, { evaluation, stored })
           leave()
         }
         if (problem) return handOn()
         const { headers } = request
         const url = originOf(request) + request.url
-        const goOn = (judgement: Judgement): void => {
-          if (!('event' in judgement)) return handOn(judgement)
-          const { event, reply, rate } = judgement
+        const goOn = (evaluation: Evaluation): void => {
+          if (!('event' in evaluation)) return handOn(evaluation)
+          const { event, reply, rate } = evaluation
           const stored = acceptor.accept(event)
           stored.then(
             () => {
@@ -74,22 +74,22 @@ export class DirectWebhooks {
                 send(response, reply ? written(reply) : usual, narrower(limit, rate))
               } catch {
                 // A scheme's own reply that cannot be sent: it is met again on the ordinary way, answered and logged.
-                return handOn(judgement, stored)
+                return handOn(evaluation, stored)
               }
               parts.accepted()
             },
-            () => handOn(judgement, stored),
+            () => handOn(evaluation, stored),
           )
         }
-        let judging: Judgement | Promise<Judgement>
+        let evaluating: Evaluation | Promise<Evaluation>
         try {
-          judging = judge({ rawBody: bytes!, headers, url, log })
+          evaluating = evaluate({ rawBody: bytes!, headers, url, log })
         } catch {
           // It is thrown again on the ordinary way, where errors are answered and logged.
           return handOn()
         }
-        if (judging instanceof Promise) judging.then(goOn, () => handOn())
-        else goOn(judging)
+        if (evaluating instanceof Promise) evaluating.then(goOn, () => handOn())
+        else goOn(evaluating)
       })
     }
   }

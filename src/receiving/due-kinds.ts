@@ -20,10 +20,10 @@ export async function nextKinds(store: InboxStore, after: Kind, now: number): Pr
 }
 
 /**
- * By lane, since when its oldest event has been due: for metrics of all lanes, and for readiness of those that nobody
+ * By group, since when its oldest event has been due: for metrics of all groups, and for readiness of those that nobody
  * works on. A slow handler holds up its own events, which is no reason to take the service away from all others.
  */
-export async function oldestByLane(
+export async function oldestByGroup(
   store: InboxStore,
   planOf: PlanOf,
   now: number,
@@ -35,17 +35,17 @@ export async function oldestByLane(
   for (let page = 0; page < mostPages; page += 1) {
     const kinds = await store.pendingKinds(after, perRound, now)
     for (const { source, type, dueAt } of kinds) {
-      const lane = planOf(source, type).lane.key
-      if (dueAt <= now) oldest.set(lane, Math.min(dueAt, oldest.get(lane) ?? dueAt))
+      const group = planOf(source, type).group.key
+      if (dueAt <= now) oldest.set(group, Math.min(dueAt, oldest.get(group) ?? dueAt))
     }
     if (idle) {
       for (const { source, type } of await store.kindsAtWork(kinds, now))
-        atWork.add(planOf(source, type).lane.key)
+        atWork.add(planOf(source, type).group.key)
     }
     if (kinds.length < perRound) break
     after = kinds.at(-1)!
   }
-  for (const lane of atWork) oldest.delete(lane)
+  for (const group of atWork) oldest.delete(group)
   return oldest
 }
 

@@ -11,7 +11,7 @@ import type { ClaimedEvent, Kind } from './store.ts'
 const longestError = 8 * 1024
 
 /** Milliseconds that a transaction of the worker's own may take: a path that is silent for longer is given up. */
-const ownWork = { lane: 'work', timeLimit: 5_000 } as const
+const ownWork = { priority: 'work', timeLimit: 5_000 } as const
 
 export interface Failure {
   claimed: ClaimedEvent

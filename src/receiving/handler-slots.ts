@@ -1,5 +1,5 @@
 import type { Clock } from '../runtime/clock.ts'
-import type { Lanes } from './lanes.ts'
+import type { ConcurrencyGroups } from './concurrency-groups.ts'
 import type { Bound, Plan } from './plan.ts'
 
 /** What a process asks for of one handler's slots. */
@@ -34,7 +34,7 @@ export interface SlotStore {
 export interface HandlerSlotsParts {
   store: SlotStore
   clock: Clock
-  lanes: Lanes
+  groups: ConcurrencyGroups
   /** More events may be begun than before. */
   onMore: () => void
   /** Events of this bound wait here, and none of them may be begun. */
@@ -105,7 +105,7 @@ export class HandlerSlots {
       const slots = this.#slotsOf(bound)
       slots.timeout = Math.max(slots.timeout, timeout)
       const allowed = this.allowed(bound)
-      if (allowed >= bound.limit || allowed > this.#parts.lanes.running(bound.key)) continue
+      if (allowed >= bound.limit || allowed > this.#parts.groups.running(bound.key)) continue
       slots.wantedAt = now
       if (now >= slots.askAfter) this.#due.add(bound.key)
     }
@@ -151,11 +151,11 @@ export class HandlerSlots {
     while (this.#asking) await this.#asking
     this.#cancelTimer = undefined
     if (this.#stopped) return
-    const { lanes } = this.#parts
+    const { groups } = this.#parts
     for (const [key, slots] of this.#handlers) {
-      const peak = lanes.takePeak(key)
+      const peak = groups.takePeak(key)
       // What was not used goes back, unless there was work for more than could be begun.
-      if (!this.#wantsMore(slots) && !lanes.waits(key)) slots.share = Math.min(slots.share, peak)
+      if (!this.#wantsMore(slots) && !groups.waits(key)) slots.share = Math.min(slots.share, peak)
       this.#due.add(key)
     }
     this.#askDue()
@@ -201,14 +201,14 @@ export class HandlerSlots {
   }
 
   #needs(key: string, slots: Slots): Pick<SlotsAsked, 'keeps' | 'wants'> {
-    const { lanes } = this.#parts
-    const keeps = Math.max(lanes.running(key), this.allowed({ key }))
+    const { groups } = this.#parts
+    const keeps = Math.max(groups.running(key), this.allowed({ key }))
     if (this.#wantsMore(slots)) return { keeps, wants: slots.limit }
-    return { keeps, wants: lanes.waits(key) ? Math.max(1, keeps) : keeps }
+    return { keeps, wants: groups.waits(key) ? Math.max(1, keeps) : keeps }
   }
 
   #take(shared: readonly SlotsShared[], askedAt: number): void {
-    const { lanes, onMore, onNone, onFreed } = this.#parts
+    const { groups, onMore, onNone, onFreed } = this.#parts
     let more = false
     for (const { key, held, share } of shared) {
       const slots = this.#handlers.get(key)
@@ -218,8 +218,8 @@ export class HandlerSlots {
       slots.validUntil = askedAt + validFor
       const allowed = this.allowed({ key })
       more ||= allowed > before
-      if (lanes.waits(key)) {
-        if (allowed === 0 && lanes.running(key) === 0) onNone(key)
+      if (groups.waits(key)) {
+        if (allowed === 0 && groups.running(key) === 0) onNone(key)
       } else if (held === 0 && !this.#wantsMore(slots)) this.#handlers.delete(key)
     }
     if (shared.some(({ freed }) => freed)) onFreed()

@@ -27,8 +27,8 @@ export function openInbox({ database, clock, onError, onClaimerError }: InboxPar
       : postgresInbox({ database, clock, onError: onClaimerError })
   return {
     ...store,
-    async keep(events, within) {
-      await store.keep(events, within)
+    async insert(events, within) {
+      await store.insert(events, within)
       if (events.some(({ status }) => status === 'pending')) wake()
     },
   }

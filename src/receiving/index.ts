@@ -11,7 +11,7 @@ import { Cursors } from '../paging/cursor.ts'
 import type { Database } from '../storage/database.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import { Acceptor, type Keep } from './acceptor.ts'
+import { Acceptor, type InsertEvents } from './acceptor.ts'
 import { Backlog } from './backlog.ts'
 import type { EmitWithin } from './attempt.ts'
 import type { ReceivingConfig } from './config.ts'
@@ -33,7 +33,7 @@ import { postgresRates } from './postgres/source-rates.ts'
 import { Fallback } from './spool/fallback.ts'
 import { measureSpool } from './spool/metrics.ts'
 import type { OpenSpool } from './spool/open.ts'
-import { Stops } from './stops.ts'
+import { AttemptRegistry } from './attempt-registry.ts'
 import type { Mark } from './store.ts'
 import { HandlerWorker } from './worker.ts'
 
@@ -105,14 +105,14 @@ export function createReceiving(parts: ReceivingParts): Receiving {
     parts.spool &&
     new Fallback({
       ...parts.spool,
-      keep: (events, within) => store.keep(events, within),
+      keep: (events, within) => store.insert(events, within),
       ping: () => database.ping(),
       clock,
       log,
     })
   if (fallback) measureSpool(fallback, metrics, clock, log)
-  const keep: Keep = fallback?.keep ?? ((events) => store.keep(events))
-  const acceptor = new Acceptor(keep, onError, { commits: store.commits })
+  const insert: InsertEvents = fallback?.keep ?? ((events) => store.insert(events))
+  const acceptor = new Acceptor(insert, onError, { commits: store.commits })
   const backlog = new Backlog({
     store,
     clock,
@@ -130,7 +130,7 @@ export function createReceiving(parts: ReceivingParts): Receiving {
   const rejected = new RejectedLog({ database, clock, log, period: configuration.rejectedRetention })
   const attempts = {
     sharing: database.share<Mark>((tx, marks) => store.mark(tx, marks)),
-    stops: new Stops(),
+    registry: new AttemptRegistry(),
     clock,
     log,
     emitWithin,

@@ -12,7 +12,7 @@ export interface Plan {
   /** None when nobody handles them: then they are marked, and that is all. */
   readonly handlers: readonly RegisteredHandler[]
   /** Source and most particular handler: what is slow for one of these must not hold up another. */
-  readonly lane: Bound & {
+  readonly group: Bound & {
     /** What the limit is instead while its handlers hardly take any time. */
     readonly instantLimit: number
   }
@@ -26,20 +26,20 @@ export interface Plan {
 
 export type PlanOf = (source: string, type: string) => Plan
 
-/** Events of one lane that are worked on at once, unless its handler says otherwise. */
-const perLane = 8
+/** Events of one group that are worked on at once, unless its handler says otherwise. */
+const perGroup = 8
 /**
  * The same while its handlers hardly take any time. They wait for the database mostly: on PostgreSQL more of them share a
  * round trip, and while some of them are answered others run. On SQLite they have turns, and more would only wait.
  */
-const perInstantLane: Readonly<Record<Engine, number>> = { sqlite: perLane, postgres: 64 }
+const perInstantGroup: Readonly<Record<Engine, number>> = { sqlite: perGroup, postgres: 64 }
 
 /** @param handlersOf gives the same array each time for what it remembers: plans are kept by it. */
 export function plansOver(
   engine: Engine,
   handlersOf: (source: string, type: string) => readonly RegisteredHandler[],
 ): PlanOf {
-  const instantLimit = perInstantLane[engine]
+  const instantLimit = perInstantGroup[engine]
   const kept = new Map<string, WeakMap<readonly RegisteredHandler[], Plan>>()
   return (source, type) => {
     const handlers = handlersOf(source, type)
@@ -55,9 +55,9 @@ function makePlan(source: string, handlers: readonly RegisteredHandler[], instan
   const [first] = handlers
   return {
     handlers,
-    lane: {
+    group: {
       key: `${source} ${first?.key ?? ''}`,
-      limit: first?.concurrency ?? perLane,
+      limit: first?.concurrency ?? perGroup,
       instantLimit: first?.concurrency ?? instantLimit,
     },
     bounds: handlers.flatMap(({ key, concurrency }) =>

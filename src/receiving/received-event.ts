@@ -1,5 +1,5 @@
 import { computedProperty } from '../runtime/computed-property.ts'
-import { readKeptHeaders } from '../events/verification.ts'
+import { readStoredHeaders } from '../events/verification.ts'
 import type { ReceivedEvent } from './config.ts'
 import type { ClaimedEvent } from './store.ts'
 
@@ -34,7 +34,7 @@ class EventOfHandler implements ReceivedEvent {
     this.type = type
     this.source = source
     this.raw = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength)
-    this.headers = readKeptHeaders(headers).headers
+    this.headers = readStoredHeaders(headers).headers
     this.receivedAt = new Date(receivedAt)
     this.attempt = attempts
     Object.defineProperty(this, 'payload', EventOfHandler.#payload)

@@ -18,17 +18,17 @@ export interface RehearseParts extends AttemptParts {
  * WaitedForTransaction, TransactionTimeout, the reason of a stop, StorageUnavailable.
  */
 export function rehearse(claimed: ClaimedEvent, plan: Plan, parts: RehearseParts): Promise<EmittedEvent[]> {
-  const { sharing, stops, emitWithin, transactionTimeout = plan.timeout } = parts
+  const { sharing, registry, emitWithin, transactionTimeout = plan.timeout } = parts
   const { promise, resolve, reject } = Promise.withResolvers<EmittedEvent[]>()
   const aborted = new LazySignal()
   const part = sharing.begin({
     alone: true,
     timeLimit: transactionTimeout,
     turnLimit,
-    share: plan.lane.key,
+    share: plan.group.key,
     onTimeLimit: () => end(new TransactionTimeout(transactionTimeout)),
   })
-  const ended = stops.add(end)
+  const ended = registry.add(end)
   runAndUndo().then(resolve, reject).finally(ended)
   return promise
 

@@ -11,7 +11,7 @@ import type { Acceptor } from './acceptor.ts'
 import { answerWebhooks, noteUnread, refuseSignature, sendReply, type Outcome } from './answers.ts'
 import type { Backlog } from './backlog.ts'
 import { DirectWebhooks } from './direct.ts'
-import { createJudge } from './judge.ts'
+import { createEvaluator } from './evaluate.ts'
 import type { PlanOf } from './plan.ts'
 import type { NoteRejected, RejectedLog } from './rejections/log.ts'
 import { reasonOf, reasons } from './rejections/reasons.ts'
@@ -91,7 +91,7 @@ export async function webhookRoutes(app: App, parts: WebhookParts): Promise<void
         note(reason, detail, request, body)
         request.log.debug({ source, reason, detail }, 'webhook rejected')
       }
-      const judge = createJudge(source, scheme, parts)
+      const evaluate = createEvaluator(source, scheme, parts)
       const target = `/webhooks/${source}`
       // At this level a line tells of each request, and it is written on the ordinary way.
       if (originBefore && !app.log.isLevelEnabled?.('debug')) {
@@ -100,7 +100,7 @@ export async function webhookRoutes(app: App, parts: WebhookParts): Promise<void
           target,
           perMinute: requestsPerMinute,
           bodyLimit,
-          judge,
+          evaluate,
           acceptor,
           limits: app.limits,
           bodies: app.bodies,
@@ -133,7 +133,7 @@ export async function webhookRoutes(app: App, parts: WebhookParts): Promise<void
           },
         },
         answerWebhooks({
-          judge,
+          evaluate,
           foundOf: (request) => direct.foundOf(request),
           acceptor,
           originOf,
@@ -156,13 +156,13 @@ export async function webhookRoutes(app: App, parts: WebhookParts): Promise<void
         },
         async (request, reply) => {
           const query = new URLSearchParams(/\?(.*)$/s.exec(request.raw.url ?? '')?.[1])
-          const verdict = ask({ query, headers: request.raw.headers, now: parts.clock.now() })
-          if ('answer' in verdict) {
+          const result = ask({ query, headers: request.raw.headers, now: parts.clock.now() })
+          if ('answer' in result) {
             count('answered')
-            return sendReply(reply, verdict.answer)
+            return sendReply(reply, result.answer)
           }
-          reject(reasonOf(verdict), verdict.detail, request)
-          if (verdict.rejected === 'malformed') throw new Problem('bad-request', { detail: verdict.detail })
+          reject(reasonOf(result), result.detail, request)
+          if (result.rejected === 'malformed') throw new Problem('bad-request', { detail: result.detail })
           return refuseSignature(reply)
         },
       )

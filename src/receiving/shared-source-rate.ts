@@ -33,7 +33,7 @@ const keptFor = 1_000
 /** Milliseconds in which nothing is asked after less was granted than was wanted. */
 const askEvery = 100
 /** Milliseconds that a webhook waits for the answer, and after that, or after a failure, in which nothing is asked. */
-const patience = 1_000
+const maxWait = 1_000
 const pause = 5_000
 /** Webhooks that wait for the answer; more are counted by the process alone. */
 const mostWaiting = 10_000
@@ -134,7 +134,7 @@ export class SharedSourceRate {
     await Promise.resolve()
     do {
       const now = clock.now()
-      const cancel = clock.after(patience, () => this.#giveUp())
+      const cancel = clock.after(maxWait, () => this.#giveUp())
       try {
         const wanted = Math.max(this.#waiting.length, Math.min(this.#size, this.#mostReserved))
         const asked = { source: this.#source, wanted, cost: this.#cost, credit: this.#credit }

@@ -55,7 +55,7 @@ export interface Mark {
 
 /** The statements of the inbox that are hot or that lock, written for each engine. */
 export interface InboxStore {
-  /** How many calls of `keep` are worth having under way at once. */
+  /** How many calls of `insert` are worth having under way at once. */
   readonly commits: number
   /** The slots of handlers that declare a concurrency, where several processes share them. */
   readonly slots: SlotStore | undefined
@@ -64,7 +64,7 @@ export interface InboxStore {
    * @param within on PostgreSQL, milliseconds that a statement of it may take; then its connection is given up. Default 10,000.
    * @throws StorageUnavailable
    */
-  keep(events: readonly IncomingEvent[], within?: number): Promise<void>
+  insert(events: readonly IncomingEvent[], within?: number): Promise<void>
   /** The kinds that have pending events that nobody has a lease on, in the order of source and type, behind `after`. */
   pendingKinds(after: Kind, limit: number, now: number): Promise<PendingKind[]>
   /** Which of the kinds have an event that somebody works on. */

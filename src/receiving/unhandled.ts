@@ -38,6 +38,6 @@ export async function markUnhandled(
       await advance(database.engine, tx, orderKeysOf(marked))
       return marked.length
     },
-    { lane: 'work' },
+    { priority: 'work' },
   )
 }

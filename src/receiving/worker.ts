@@ -7,7 +7,7 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import { Progress } from '../runtime/progress.ts'
 import { InFlight } from '../runtime/in-flight.ts'
 import { attempt, type AttemptParts } from './attempt.ts'
-import { beforeAll, nextKinds, oldestByLane, perRound } from './due-kinds.ts'
+import { beforeAll, nextKinds, oldestByGroup, perRound } from './due-kinds.ts'
 import { giveBack, recordFailure } from './failures.ts'
 import { HandlerSlots } from './handler-slots.ts'
 import {
@@ -17,7 +17,7 @@ import {
   WaitedForTransaction,
   TransactionTimeout,
 } from './interruptions.ts'
-import { Lanes, type Queued } from './lanes.ts'
+import { ConcurrencyGroups, type Queued } from './concurrency-groups.ts'
 import type { Plan, PlanOf } from './plan.ts'
 import type { ClaimedEvent, InboxStore, Kind, PendingKind, Wanted } from './store.ts'
 import { markUnhandled } from './unhandled.ts'
@@ -37,7 +37,7 @@ export interface WorkerParts extends AttemptParts {
 
 /** Handlers that run at once in one process. */
 const mostRunning = 192
-/** From here on, lanes that have something under way get no more of it. */
+/** From here on, groups that have something under way get no more of it. */
 const scarceFrom = 96
 /** Events that one claim takes at most. */
 const mostClaimed = 256
@@ -61,19 +61,19 @@ const notItsOwn = [Stopping, StorageUnavailable, WaitedForTransaction] as const
 const mostCrashes = 10
 
 /**
- * Claims due events and runs their handlers. Fair: each round goes on with the next kinds of events, and no lane gets more
+ * Claims due events and runs their handlers. Fair: each round goes on with the next kinds of events, and no group gets more
  * than its bound, or than one when places are scarce.
  */
 export class HandlerWorker implements Worker {
   readonly name = 'handlers'
   readonly #parts: WorkerParts
-  readonly #lanes: Lanes
+  readonly #groups: ConcurrencyGroups
   /** Where other processes run the same handlers. */
   readonly #slots: HandlerSlots | undefined
   /** Handlers that have not ended. */
   #running = 0
   /** Events that are dealt with, to the end of their commit. */
-  readonly #underWay = new InFlight()
+  readonly #inFlight = new InFlight()
   /** Which these are. */
   readonly #dealtWith = new Set<Queued>()
   readonly #unsettled: Unsettled
@@ -102,7 +102,7 @@ export class HandlerWorker implements Worker {
 
   constructor(parts: WorkerParts) {
     this.#parts = parts
-    this.#lanes = new Lanes((bound) => (this.#slots ? this.#slots.allowed(bound) : bound.limit))
+    this.#groups = new ConcurrencyGroups((bound) => (this.#slots ? this.#slots.allowed(bound) : bound.limit))
     this.#slots = this.#shareSlots()
     this.#unsettled = new Unsettled(parts)
     this.#progress = new Progress(parts.clock)
@@ -118,8 +118,8 @@ export class HandlerWorker implements Worker {
       async (gauge) => {
         gauge.reset()
         const now = parts.clock.now()
-        for (const [lane, dueAt] of await oldestByLane(parts.store, parts.planOf, now, { idle: false }))
-          gauge.set({ lane }, (now - dueAt) / 1000)
+        for (const [group, dueAt] of await oldestByGroup(parts.store, parts.planOf, now, { idle: false }))
+          gauge.set({ lane: group }, (now - dueAt) / 1000)
       },
     )
   }
@@ -129,7 +129,7 @@ export class HandlerWorker implements Worker {
     this.#started = true
     this.#progress.made()
     this.#offSignal = this.#parts.database.onSignal('inbox', () => {
-      if (this.#underWay.count === 0) this.wake()
+      if (this.#inFlight.count === 0) this.wake()
       else this.#wakeIn(gather)
     })
     this.#offSetBack = this.#parts.database.onSetBack(() => {
@@ -160,13 +160,13 @@ export class HandlerWorker implements Worker {
     this.#offSignal?.()
     this.#offSetBack?.()
     this.#cancelTimer?.()
-    const abort = (): void => this.#parts.stops.stop(new Stopping(), true)
+    const abort = (): void => this.#parts.registry.abortAll(new Stopping(), true)
     if (deadline.aborted) abort()
     deadline.addEventListener('abort', abort, { once: true })
     await this.#claiming
-    await this.#giveBack(this.#lanes.clear(), this.#parts.clock.now())
+    await this.#giveBack(this.#groups.clear(), this.#parts.clock.now())
     const sharedOut = this.#slots?.stop()
-    await this.#underWay.drained()
+    await this.#inFlight.drained()
     await sharedOut
     deadline.removeEventListener('abort', abort)
     await this.#settleAtTheEnd()
@@ -181,7 +181,7 @@ export class HandlerWorker implements Worker {
 
   async oldestDue(): Promise<number | undefined> {
     const { store, planOf, clock } = this.#parts
-    const oldest = await oldestByLane(store, planOf, clock.now(), { idle: true })
+    const oldest = await oldestByGroup(store, planOf, clock.now(), { idle: true })
     return oldest.size === 0 ? undefined : Math.min(...oldest.values())
   }
 
@@ -222,9 +222,9 @@ export class HandlerWorker implements Worker {
     await this.#parts.store.attend({
       lost: () => {
         this.#losses += 1
-        this.#lanes.clear()
+        this.#groups.clear()
         this.#slots?.forget()
-        this.#parts.stops.stop(
+        this.#parts.registry.abortAll(
           new StorageUnavailable(new Error('the session that holds the claims was lost')),
           false,
         )
@@ -242,7 +242,7 @@ export class HandlerWorker implements Worker {
     this.#setBack = false
     try {
       const running = [...this.#dealtWith].map(({ claimed }) => claimed)
-      await this.#parts.store.releaseAllBut?.([...running, ...this.#lanes.allClaimed()])
+      await this.#parts.store.releaseAllBut?.([...running, ...this.#groups.allClaimed()])
     } catch (error) {
       this.#setBack = true
       throw error
@@ -265,12 +265,12 @@ export class HandlerWorker implements Worker {
     return new HandlerSlots({
       store: store.slots,
       clock,
-      lanes: this.#lanes,
+      groups: this.#groups,
       onMore: () => {
-        for (const plan of this.#lanes.allWaiting()) this.#beginNext(plan)
+        for (const plan of this.#groups.allWaiting()) this.#beginNext(plan)
         this.wake()
       },
-      onNone: (key) => void this.#giveBack(this.#lanes.withdraw(key), clock.now()),
+      onNone: (key) => void this.#giveBack(this.#groups.withdraw(key), clock.now()),
       onFreed: () => database.signal('inbox'),
       onError: (error) =>
         log.warn({ err: error }, 'the slots of handlers with a concurrency could not be shared'),
@@ -327,10 +327,10 @@ export class HandlerWorker implements Worker {
     const taken = new Map<string, number>()
     for (const { source, type } of due) {
       const plan = this.#parts.planOf(source, type)
-      const { key } = plan.lane
+      const { key } = plan.group
       const others = taken.get(key) ?? 0
-      const most = this.#lanes.claimable(plan, this.#scarce) - others
-      const count = Math.min(most, this.#lanes.isQuick(plan) ? ahead : share, left)
+      const most = this.#groups.claimable(plan, this.#scarce) - others
+      const count = Math.min(most, this.#groups.isQuick(plan) ? ahead : share, left)
       if (count <= 0) continue
       taken.set(key, others + count)
       left -= count
@@ -341,7 +341,7 @@ export class HandlerWorker implements Worker {
 
   #roomFor(due: readonly Kind[]): boolean {
     return due.some(
-      ({ source, type }) => this.#lanes.claimable(this.#parts.planOf(source, type), this.#scarce) > 0,
+      ({ source, type }) => this.#groups.claimable(this.#parts.planOf(source, type), this.#scarce) > 0,
     )
   }
 
@@ -366,17 +366,17 @@ export class HandlerWorker implements Worker {
     for (const one of claimed) counts.set(nameOf(one), (counts.get(nameOf(one)) ?? 0) + 1)
     for (const one of this.#notRunning(claimed)) {
       const plan = planOf(one.source, one.type)
-      this.#lanes.queue({ claimed: one, plan })
+      this.#groups.queue({ claimed: one, plan })
       plans.add(plan)
     }
     for (const plan of plans) this.#beginNext(plan)
     return counts
   }
 
-  /** Begins what waits in a lane, as far as there are places. */
+  /** Begins what waits in a group, as far as there are places. */
   #beginNext(plan: Plan): void {
     for (let next: Queued | undefined; this.#running < mostRunning && !this.#stopped;) {
-      next = this.#lanes.next(plan, this.#scarce)
+      next = this.#groups.next(plan, this.#scarce)
       if (!next) return
       this.#run(next)
     }
@@ -391,11 +391,11 @@ export class HandlerWorker implements Worker {
       if (ended) return
       ended = true
       this.#running -= 1
-      this.#lanes.end(plan)
-      for (const waiting of this.#lanes.waiting(plan)) this.#beginNext(waiting)
+      this.#groups.end(plan)
+      for (const waiting of this.#groups.waiting(plan)) this.#beginNext(waiting)
       // What comes new is told of.
       if (!this.#left) return
-      if (this.#lanes.wantsMore(plan)) this.wake()
+      if (this.#groups.wantsMore(plan)) this.wake()
       else this.#wakeIn(gather)
     }
     const run = this.#process(queued, end)
@@ -413,7 +413,7 @@ export class HandlerWorker implements Worker {
         if (this.#runningSince.size > 0) this.#runningSince.delete(keyOf(claimed))
         end()
       })
-    void this.#underWay.add(run)
+    void this.#inFlight.add(run)
   }
 
   /**
@@ -429,17 +429,17 @@ export class HandlerWorker implements Worker {
         throw new Error('the process ended during too many attempts to handle this event')
       }
       try {
-        await this.#attempt(claimed, plan, queued.alone ?? !this.#lanes.isShort(plan), end)
+        await this.#attempt(claimed, plan, queued.alone ?? !this.#groups.isShort(plan), end)
       } catch (error) {
         if (error instanceof SharedCommitFailed) {
           if (this.#stopped) throw new Stopping()
           // The handler had ended, and its place is somebody else's: it waits for another one.
-          this.#lanes.queueAgain({ ...queued, alone: true })
+          this.#groups.queueAgain({ ...queued, alone: true })
           this.#beginNext(plan)
           return undefined
         }
         if (!(error instanceof HeldUpOthers)) throw error
-        this.#lanes.heldUpOthers(plan)
+        this.#groups.heldUpOthers(plan)
         await this.#attempt(claimed, plan, true, end)
       }
       return 'processed'
@@ -452,7 +452,7 @@ export class HandlerWorker implements Worker {
     const { clock, database } = this.#parts
     const startedAt = clock.now()
     const { committed, emitted, took } = await attempt(claimed, plan, alone, this.#parts)
-    const unbegun = this.#lanes.succeeded(plan, clock.now() - startedAt, took)
+    const unbegun = this.#groups.succeeded(plan, clock.now() - startedAt, took)
     if (unbegun.length > 0) void this.#giveBack(unbegun, clock.now())
     end()
     await committed
@@ -469,7 +469,7 @@ export class HandlerWorker implements Worker {
     const { database, clock, log, schedule, random } = this.#parts
     const { event, source, type } = claimed
     const now = clock.now()
-    const unbegun = this.#lanes.failed(plan)
+    const unbegun = this.#groups.failed(plan)
     if (unbegun.length > 0) void this.#giveBack(unbegun, now)
     if (error instanceof ClaimLost) return 'lost'
     if (notItsOwn.some((kind) => error instanceof kind)) {
@@ -478,7 +478,7 @@ export class HandlerWorker implements Worker {
       await this.#giveBack([claimed], error instanceof Stopping ? now : now + pauseAfterError)
       return 'given-back'
     }
-    if (error instanceof TransactionTimeout) this.#lanes.distrust(plan)
+    if (error instanceof TransactionTimeout) this.#groups.shrinkWindow(plan)
     const record = async (): Promise<string> => {
       const outcome = await recordFailure(database, { claimed, error, startedAt, now }, schedule, random)
       log.warn({ err: error, event, source, type, attempt: claimed.attempts, outcome }, 'a handler failed')

@@ -18,7 +18,7 @@ export type Queryable = Kysely<Tables>
  * Who waits for the right to write, most urgent first: acknowledgements of received webhooks; requests that a client
  * waits for; the service's own background work and users' handlers.
  */
-export type Lane = 'acknowledge' | 'request' | 'work'
+export type WritePriority = 'acknowledge' | 'request' | 'work'
 
 /**
  * Has a statement run as the transaction's last one, by its commit: on PostgreSQL both are one round trip. To be called once,
@@ -41,7 +41,7 @@ export interface LazyTransaction {
 }
 
 export interface TransactionOptions {
-  lane?: Lane
+  priority?: WritePriority
   /** Milliseconds from the first query; then the transaction is rolled back and its queries fail. Default 10,000. */
   timeLimit?: number
 }
@@ -200,15 +200,15 @@ export interface SqliteDatabase extends CommonDatabase {
    * Runs `work` synchronously in one transaction on the connection of the service's own writes. Rejects when the
    * commit fails; then nothing of it is kept.
    */
-  batch<T>(lane: Lane, work: (connection: SqliteConnection) => T): Promise<T>
+  batch<T>(priority: WritePriority, work: (connection: SqliteConnection) => T): Promise<T>
   /** As `batch`, for statements that are known beforehand: a thread carries them out, and the loop goes on meanwhile. */
-  batchAside(lane: Lane, statements: readonly Repeated[]): Promise<void>
+  batchAside(priority: WritePriority, statements: readonly Repeated[]): Promise<void>
   /**
    * The right to write, for somebody who writes over a connection of their own (another thread): resolves with the
    * function that gives it back, or with `undefined` when it is not had within so many milliseconds, if any are given. The file's own
    * lock may still be taken, by another process.
    */
-  hold(lane: Lane, within?: number): Promise<(() => void) | undefined>
+  hold(priority: WritePriority, within?: number): Promise<(() => void) | undefined>
 }
 
 export interface PostgresDatabase extends CommonDatabase {

@@ -69,7 +69,9 @@ async function resealGroup(run: Run, { column, keyId }: SealedGroup): Promise<vo
   const { database, clock, onProgress, signal } = run
   while (!signal?.aborted) {
     const started = clock.now()
-    const count = await database.transaction((tx) => resealBatch(tx, run, column, keyId), { lane: 'work' })
+    const count = await database.transaction((tx) => resealBatch(tx, run, column, keyId), {
+      priority: 'work',
+    })
     run.done.set(column, (run.done.get(column) ?? 0) + count)
     onProgress?.(doneBy(run), Math.max(run.total, doneBy(run)))
     if (count === 0) return

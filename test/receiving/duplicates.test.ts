@@ -5,7 +5,7 @@ import type { Pool } from 'pg'
 import { systemClock, type Clock } from '../../src/runtime/clock.ts'
 import { openInbox } from '../../src/receiving/inbox.ts'
 import type { IncomingEvent } from '../../src/receiving/incoming.ts'
-import { keeper } from '../../src/receiving/postgres/keep.ts'
+import { eventInserter } from '../../src/receiving/postgres/insert-events.ts'
 import type { InboxStore } from '../../src/receiving/store.ts'
 import type { Database, PostgresDatabase } from '../../src/storage/database.ts'
 import { migrate } from '../../src/storage/migrate.ts'
@@ -59,7 +59,7 @@ onEachEngine('duplicates', (engine) => {
     await home.drop()
   })
 
-  const keep = (...events: IncomingEvent[]): Promise<void> => inbox.keep(events)
+  const keep = (...events: IncomingEvent[]): Promise<void> => inbox.insert(events)
 
   test('the first content stays, and what is new beside it is stored, in its order', async () => {
     await keep(incoming('b', 'first'), incoming('a', 'first'))
@@ -108,7 +108,7 @@ describe('how PostgreSQL is asked for duplicates', { skip: !postgres }, () => {
       )
     }
     const clock: Clock = { ...systemClock, now: () => now }
-    keep = keeper({ query } as unknown as Pool, clock)
+    keep = eventInserter({ query } as unknown as Pool, clock)
   })
   after(async () => {
     await database.close()
@@ -120,7 +120,7 @@ describe('how PostgreSQL is asked for duplicates', { skip: !postgres }, () => {
     await keep(ids.map((id) => incoming(id)))
     return run
   }
-  const [asNew, missing] = ['inbox_keep_new', 'inbox_keep_missing']
+  const [asNew, missing] = ['inbox_insert_new', 'inbox_insert_missing']
 
   test('not at all, until one has come, and for a minute after the last', async () => {
     assert.deepEqual(await statements('a', 'b'), [asNew])
@@ -147,7 +147,7 @@ describe('how PostgreSQL is asked for duplicates', { skip: !postgres }, () => {
 
   test('one that comes again waits for no handler that is about to mark it, and may want the lock on its key', async () => {
     const ordered = { ...incoming('ordered'), orderKey: 'k', status: 'pending' as const }
-    const keepOrdered = keeper(database.pool, systemClock)
+    const keepOrdered = eventInserter(database.pool, systemClock)
     await keepOrdered([ordered])
     const handler = await database.pool.connect()
     try {

@@ -29,7 +29,7 @@ onEachEngine('leases on received events', (engine) => {
     inbox = openInbox({ database, clock: systemClock, onError: unexpected, onClaimerError: unexpected })
     sharing = database.share((tx, marks) => inbox.mark(tx, marks))
     await inbox.attend({ lost: () => undefined, freed: () => undefined })
-    await inbox.keep(Array.from({ length: 3 }, (_, index) => incoming(`e${index}`, now - 30 + index)))
+    await inbox.insert(Array.from({ length: 3 }, (_, index) => incoming(`e${index}`, now - 30 + index)))
   })
   after(async () => {
     await inbox.leave(true)

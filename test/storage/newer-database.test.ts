@@ -206,10 +206,10 @@ test(
       })
       const claim = (): Promise<ClaimedEvent[]> =>
         inbox.claim([{ ...kind, count: 9, until: now + 600_000 }], inbox.newClaim(), now)
-      await inbox.keep([incoming('before')])
+      await inbox.insert([incoming('before')])
       const [before] = await claim()
       await migrate(newer, [...migrations, breaking])
-      await inbox.keep([incoming('after')])
+      await inbox.insert([incoming('after')])
       assert.deepEqual(await claim(), [])
 
       const sharing = database.share((tx, marks: readonly Mark[]) => inbox.mark(tx, marks))

@@ -33,7 +33,7 @@ describe('the write gate of SQLite', { skip: !engine && 'TEST_ENGINE leaves SQLi
     connection.run('insert into notes values (?)', [text])
 
   test('a batch does not join a foreign transaction, and does not roll back with it', async () => {
-    const handler = database.begin({ lane: 'work' })
+    const handler = database.begin({ priority: 'work' })
     await handler.tx
       .insertInto('jobs')
       .values({
@@ -57,7 +57,7 @@ describe('the write gate of SQLite', { skip: !engine && 'TEST_ENGINE leaves SQLi
   })
 
   test('while a transaction is open, what must not wait is told so, and the loop goes on', async () => {
-    const handler = database.begin({ lane: 'work' })
+    const handler = database.begin({ priority: 'work' })
     await handler.tx.selectFrom('users').selectAll().execute()
     assert.equal(await database.hold('acknowledge', 1), undefined)
     let turns = 0

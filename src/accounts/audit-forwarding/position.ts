@@ -66,7 +66,7 @@ export class ExportPosition {
           .executeTakeFirst()
         return row?.position
       },
-      { lane: 'work' },
+      { priority: 'work' },
     )
   }
 
@@ -101,7 +101,7 @@ export class ExportPosition {
           .where('destination', '=', this.#destination)
           .where('claim', '=', claim)
           .executeTakeFirst(),
-      { lane: 'work' },
+      { priority: 'work' },
     )
     return numUpdatedRows > 0n
   }

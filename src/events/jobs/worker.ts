@@ -73,7 +73,7 @@ export class JobWorker implements Worker {
   /** One step of the job that has waited longest; false when none is due. Any process may make it, at any time. */
   async step(): Promise<boolean> {
     const { database, signal } = this.#parts
-    const count = await database.transaction((tx) => this.#step(tx), { lane: 'work' })
+    const count = await database.transaction((tx) => this.#step(tx), { priority: 'work' })
     if (count) database.signal(signal)
     return count !== undefined
   }

@@ -95,7 +95,7 @@ export class CountsWriter {
   }
 
   #inTransaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
-    return this.#database.transaction(work, { lane: 'work', timeLimit: longCount })
+    return this.#database.transaction(work, { priority: 'work', timeLimit: longCount })
   }
 }
 

@@ -108,7 +108,7 @@ async function save(
 ): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await database.transaction((tx) => target.save(tx, rows, clock.now()), { lane: 'work' })
+      return await database.transaction((tx) => target.save(tx, rows, clock.now()), { priority: 'work' })
     } catch (error) {
       // Somebody else inserted one of these in the meantime (a sign-in): the next attempt finds it.
       const passing = error instanceof StorageUnavailable || isUniqueViolation(error)

@@ -14,7 +14,7 @@ import { ClaimLost } from '../interruptions.ts'
 import { advance } from '../advance.ts'
 import { orderKeysOf } from '../order-keys.ts'
 import { mostLookedAt, type ClaimedEvent, type InboxStore, type Kind, type PendingKind } from '../store.ts'
-import { keeper } from './keep.ts'
+import { eventInserter } from './insert-events.ts'
 import { postgresSlots } from './slots.ts'
 
 /** Each step is one seek in the index, whatever lies between two kinds. */
@@ -110,7 +110,7 @@ export function postgresInbox({ database, clock, onError }: PostgresInboxParts):
   const { pool, claiming } = database
   const claimer = new Claimer({ open: claimSessions(claimers, claiming), clock, onError })
 
-  const keep = keeper(pool, clock)
+  const insertEvents = eventInserter(pool, clock)
 
   async function rows<Row extends QueryResultRow>(
     name: string,
@@ -127,9 +127,9 @@ export function postgresInbox({ database, clock, onError }: PostgresInboxParts):
   return {
     commits: 4,
     slots: postgresSlots(pool, claimer),
-    async keep(events, within) {
+    async insert(events, within) {
       try {
-        await keep(events, within)
+        await insertEvents(events, within)
       } catch (error) {
         throw translateError(error)
       }

@@ -119,7 +119,9 @@ export class RejectedLog {
     this.#counts = new Map()
     const { database, log, clock, period } = this.#parts
     try {
-      await database.transaction((tx) => keep(tx, waiting, counts, clock.now() - period), { lane: 'work' })
+      await database.transaction((tx) => insertRejected(tx, waiting, counts, clock.now() - period), {
+        priority: 'work',
+      })
     } catch (error) {
       // They were for people who look. The requests themselves were answered, and are counted with the next ones.
       for (const count of counts) this.#refused.add(count)
@@ -128,7 +130,7 @@ export class RejectedLog {
   }
 }
 
-async function keep(
+async function insertRejected(
   tx: Tx,
   waiting: readonly Waiting[],
   counts: readonly RejectedCount[],

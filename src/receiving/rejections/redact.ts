@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import type { IncomingHttpHeaders } from 'node:http'
 import { redactForm, redactJson } from '../../events/redact-payload.ts'
 import { isSensitiveHeader } from '../../http/sensitive-names.ts'
-import { isAboutConnection } from '../kept-headers.ts'
+import { isAboutConnection } from '../stored-headers.ts'
 
 /** Names of fields that hold credentials, signatures or addresses that answer to anybody. */
 const credential =

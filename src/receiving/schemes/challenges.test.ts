@@ -7,7 +7,7 @@ import { dropbox } from './dropbox.ts'
 import { intercom } from './intercom.ts'
 import { meta } from './meta.ts'
 import { microsoftGraph } from './microsoft-graph.ts'
-import type { Scheme, Verdict } from './scheme.ts'
+import type { Scheme, VerificationResult } from './scheme.ts'
 import { slack } from './slack.ts'
 import { stripe } from './stripe.ts'
 import { woocommerce } from './woocommerce.ts'
@@ -18,10 +18,10 @@ const now = 1_700_000_000_000
 const time = '1700000000'
 const hex = (secret: string, text: string) => createHmac('sha256', secret).update(text).digest('hex')
 
-const shown = (verdict: Verdict | undefined) => {
-  if (verdict === undefined) return 'not allowed'
-  if ('answer' in verdict) return verdict.answer
-  return 'rejected' in verdict ? verdict.rejected : `${verdict.id} ${verdict.type}`
+const shown = (result: VerificationResult | undefined) => {
+  if (result === undefined) return 'not allowed'
+  if ('answer' in result) return result.answer
+  return 'rejected' in result ? result.rejected : `${result.id} ${result.type}`
 }
 const ask = (scheme: Scheme, query: string) =>
   shown(scheme.ask?.({ query: new URLSearchParams(query), headers: {}, now }))

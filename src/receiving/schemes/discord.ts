@@ -10,7 +10,7 @@ import {
   type Reply,
   type Scheme,
   type TimedOptions,
-  type Verdict,
+  type VerificationResult,
 } from './scheme.ts'
 import { defaultTolerance, checkTime, shownAt } from './timestamp.ts'
 
@@ -43,7 +43,7 @@ export function discord(options: TimedOptions): Scheme {
     name: 'discord',
     options,
     check: (secrets) => discordCheck(secrets, options.tolerance),
-    read({ rawBody }): Verdict {
+    read({ rawBody }): VerificationResult {
       const body = readObject(rawBody)
       if ('rejected' in body) return body
       const { type, event, id } = body.object

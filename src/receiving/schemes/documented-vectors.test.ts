@@ -11,7 +11,7 @@ import { twilio } from './twilio.ts'
 
 const form = { 'content-type': 'application/x-www-form-urlencoded' }
 
-function verdict(scheme: Scheme, body: string, headers: Record<string, string>, seconds = 0, url?: string) {
+function verify(scheme: Scheme, body: string, headers: Record<string, string>, seconds = 0, url?: string) {
   const found = scheme.verify({
     rawBody: Buffer.from(body),
     headers,
@@ -32,9 +32,9 @@ test('slack: the slash command of its page', () => {
     'x-slack-signature': 'v0=a2114d57b48eac39b9ad189dd8316235a7b4a8d21a10bd27519666489c69b503',
   }
   const scheme = slack({ secret: '8f742231b10e8888abcd99yyyzzz85a5' })
-  assert.equal(verdict(scheme, body, headers, 1_531_420_618), 'slash_command.webhook-collect')
-  assert.equal(verdict(scheme, `${body}x`, headers, 1_531_420_618), 'signature')
-  assert.equal(verdict(scheme, body, headers, 1_531_420_618 + 301), 'signature')
+  assert.equal(verify(scheme, body, headers, 1_531_420_618), 'slash_command.webhook-collect')
+  assert.equal(verify(scheme, `${body}x`, headers, 1_531_420_618), 'signature')
+  assert.equal(verify(scheme, body, headers, 1_531_420_618 + 301), 'signature')
 })
 
 // https://support.atlassian.com/bitbucket-cloud/docs/manage-webhooks/
@@ -43,8 +43,8 @@ test('bitbucket: the digest of its page', () => {
     'x-hub-signature': 'sha256=a4771c39fbe90f317c7824e83ddef3caae9cb3d976c214ace1f2937e133263c9',
   }
   const scheme = bitbucket({ secret: "It's a Secret to Everybody" })
-  assert.equal(verdict(scheme, 'Hello World!', headers), 'malformed', 'signed, though no JSON')
-  assert.equal(verdict(scheme, 'Hello World?', headers), 'signature')
+  assert.equal(verify(scheme, 'Hello World!', headers), 'malformed', 'signed, though no JSON')
+  assert.equal(verify(scheme, 'Hello World?', headers), 'signature')
 })
 
 // https://developer.squareup.com/docs/webhooks/step3validate
@@ -52,17 +52,17 @@ test('square: the request of its page, over the address and the body', () => {
   const headers = { 'x-square-hmacsha256-signature': '2kRE5qRU2tR+tBGlDwMEw2avJ7QM4ikPYD/PJ3bd9Og=' }
   const scheme = square({ secret: 'asdf1234', url: 'https://example.com/webhook' })
   assert.equal(
-    verdict(scheme, '{"hello":"world"}', headers),
+    verify(scheme, '{"hello":"world"}', headers),
     'malformed',
     'signed, though without an event_id',
   )
-  assert.equal(verdict(scheme, '{"hello":"world" }', headers), 'signature')
+  assert.equal(verify(scheme, '{"hello":"world" }', headers), 'signature')
   assert.equal(
-    verdict(square({ secret: 'asdf1234' }), '{"hello":"world"}', headers, 0, 'https://example.com/webhook'),
+    verify(square({ secret: 'asdf1234' }), '{"hello":"world"}', headers, 0, 'https://example.com/webhook'),
     'malformed',
   )
   assert.equal(
-    verdict(square({ secret: 'asdf1234' }), '{"hello":"world"}', headers, 0, 'https://example.com/webhooks'),
+    verify(square({ secret: 'asdf1234' }), '{"hello":"world"}', headers, 0, 'https://example.com/webhooks'),
     'signature',
   )
 })
@@ -79,14 +79,14 @@ test('twilio: the call of its libraries, with and without the port that https im
   const headers = { ...form, 'x-twilio-signature': 'RSOYDt4T1cUTdK1PDd93/VVr8B8=' }
   const scheme = twilio({ secret: '12345' })
   const url = 'https://mycompany.com/myapp.php?foo=1&bar=2'
-  assert.equal(verdict(scheme, body, headers, 0, url), 'callback')
-  assert.equal(verdict(scheme, body, headers, 0, url.replace('.com', '.com:443')), 'callback')
-  assert.equal(verdict(scheme, body, headers, 0, `${url}3`), 'signature')
-  assert.equal(verdict(scheme, body.replace('1234', '1235'), headers, 0, url), 'signature')
-  assert.equal(verdict(scheme, `${body}&Extra=1`, headers, 0, url), 'signature')
+  assert.equal(verify(scheme, body, headers, 0, url), 'callback')
+  assert.equal(verify(scheme, body, headers, 0, url.replace('.com', '.com:443')), 'callback')
+  assert.equal(verify(scheme, body, headers, 0, `${url}3`), 'signature')
+  assert.equal(verify(scheme, body.replace('1234', '1235'), headers, 0, url), 'signature')
+  assert.equal(verify(scheme, `${body}&Extra=1`, headers, 0, url), 'signature')
   const configured = twilio({ secret: '12345', url: 'https://mycompany.com/myapp.php' })
   assert.equal(
-    verdict(configured, body, headers, 0, 'http://10.0.0.1:3000/webhooks/t?foo=1&bar=2'),
+    verify(configured, body, headers, 0, 'http://10.0.0.1:3000/webhooks/t?foo=1&bar=2'),
     'callback',
   )
 })
@@ -104,11 +104,11 @@ test("sendgrid: the batch of its libraries' tests, whose last two bytes are a li
     secret:
       'MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE83T4O/n84iotIvIW4mdBgQ/7dAfSmpqIM8kF9mN1flpVKS3GRqe62gw+2fNNRaINXvVpiglSI8eNEc6wEA3F+g==',
   })
-  assert.equal(verdict(scheme, body, headers, 1_600_112_502), 'batch')
-  assert.equal(verdict(scheme, body.trim(), headers, 1_600_112_502), 'signature')
-  assert.equal(verdict(scheme, body, headers, 1_600_112_502 - 301), 'signature')
+  assert.equal(verify(scheme, body, headers, 1_600_112_502), 'batch')
+  assert.equal(verify(scheme, body.trim(), headers, 1_600_112_502), 'signature')
+  assert.equal(verify(scheme, body, headers, 1_600_112_502 - 301), 'signature')
   const broken = { ...headers, 'x-twilio-email-event-webhook-signature': 'AAAA' }
-  assert.equal(verdict(scheme, body, broken, 1_600_112_502), 'signature')
+  assert.equal(verify(scheme, body, broken, 1_600_112_502), 'signature')
   assert.throws(() => sendgrid({ secret: 'no key' }), /verification key/)
 })
 
@@ -118,7 +118,7 @@ test('paddle: the signatures of its package, alone and beside others', () => {
   const digest = 'a300428748dce5c70e4da19bffd60769591ea969c99dea3105d0ec9612cf43f9'
   const at = 1_698_796_800
   const signed = (header: string, body = '{"data": ["1", "2"]}', seconds = at) =>
-    verdict(scheme, body, { 'paddle-signature': header }, seconds)
+    verify(scheme, body, { 'paddle-signature': header }, seconds)
   assert.equal(signed(`ts=${at};h1=${digest}`), 'malformed', 'signed, though without an event_id')
   const other = '28981e941fae76e53db32f3d2a83cb69db41476595e84e1970a1b5d98f62b261'
   assert.equal(signed(`ts=${at};h1=${other};h1=${other};h2=RANDOM_HASH`, '{"data": "value"}'), 'malformed')

@@ -17,7 +17,7 @@ const now = 1_700_000_000_000
 const seconds = now / 1000
 const text = '{"id":"evt_1","type":"invoice.paid","n":12345678901234567890}'
 
-function verdict(scheme: Scheme, body: string | Buffer, headers: Record<string, string>, at = now): string {
+function verify(scheme: Scheme, body: string | Buffer, headers: Record<string, string>, at = now): string {
   const found = scheme.verify({ rawBody: Buffer.from(body), headers, now: at })
   if ('answer' in found) return found.answer.body
   return 'rejected' in found ? found.rejected : `${found.id} ${found.type}`
@@ -28,19 +28,19 @@ const stripeHeader = (timestamp: number, secret = 'whsec_test', payload = text) 
 })
 
 test('stripe: what its package signs is accepted, with any of several secrets', () => {
-  assert.equal(verdict(stripe({ secret: 'whsec_test' }), text, stripeHeader(seconds)), 'evt_1 invoice.paid')
+  assert.equal(verify(stripe({ secret: 'whsec_test' }), text, stripeHeader(seconds)), 'evt_1 invoice.paid')
   assert.equal(
-    verdict(stripe({ secret: 'whsec_new,whsec_test' }), text, stripeHeader(seconds)),
+    verify(stripe({ secret: 'whsec_new,whsec_test' }), text, stripeHeader(seconds)),
     'evt_1 invoice.paid',
   )
-  assert.equal(verdict(stripe({ secret: 'whsec_other' }), text, stripeHeader(seconds)), 'signature')
-  assert.equal(verdict(stripe({ secret: 'whsec_test' }), `${text} `, stripeHeader(seconds)), 'signature')
+  assert.equal(verify(stripe({ secret: 'whsec_other' }), text, stripeHeader(seconds)), 'signature')
+  assert.equal(verify(stripe({ secret: 'whsec_test' }), `${text} `, stripeHeader(seconds)), 'signature')
 })
 
 test('stripe: while a secret is rolled the header has one v1 for each', () => {
   const [, old] = stripeHeader(seconds, 'whsec_old')['stripe-signature'].split(',')
   const both = { 'stripe-signature': `${stripeHeader(seconds)['stripe-signature']},${old}` }
-  assert.equal(verdict(stripe({ secret: 'whsec_old' }), text, both), 'evt_1 invoice.paid')
+  assert.equal(verify(stripe({ secret: 'whsec_old' }), text, both), 'evt_1 invoice.paid')
 })
 
 test('stripe: the signed time may differ by 300 s either way, or by what is configured', () => {
@@ -51,10 +51,10 @@ test('stripe: the signed time may differ by 300 s either way, or by what is conf
     [300, 'evt_1 invoice.paid'],
     [301, 'signature'],
   ] as const) {
-    assert.equal(verdict(scheme, text, stripeHeader(seconds + offset)), expected, `${offset} s`)
+    assert.equal(verify(scheme, text, stripeHeader(seconds + offset)), expected, `${offset} s`)
   }
   assert.equal(
-    verdict(stripe({ secret: 'whsec_test', tolerance: 10 }), text, stripeHeader(seconds - 11)),
+    verify(stripe({ secret: 'whsec_test', tolerance: 10 }), text, stripeHeader(seconds - 11)),
     'signature',
   )
 })
@@ -63,9 +63,9 @@ test('stripe: a header without its parts is refused', () => {
   const scheme = stripe({ secret: 'whsec_test' })
   const [t, v1] = stripeHeader(seconds)['stripe-signature'].split(',')
   for (const header of ['', 't=', t!, v1!, `${t},v0=${v1!.slice(3)}`, `${t},v1=`, `t=${seconds}abc,${v1}`]) {
-    assert.equal(verdict(scheme, text, { 'stripe-signature': header }), 'signature', header)
+    assert.equal(verify(scheme, text, { 'stripe-signature': header }), 'signature', header)
   }
-  assert.equal(verdict(scheme, text, {}), 'signature')
+  assert.equal(verify(scheme, text, {}), 'signature')
 })
 
 test('github: what its package signs is accepted; the type is the event with its action', async () => {
@@ -77,14 +77,14 @@ test('github: what its package signs is accepted; the type is the event with its
   })
   const id = '72d3162e-cc78-11e3-81ab-4c9367dc0958'
   const opened = '{"action":"opened"}'
-  assert.equal(verdict(scheme, opened, await headersOf(opened)), `${id} issues.opened`)
+  assert.equal(verify(scheme, opened, await headersOf(opened)), `${id} issues.opened`)
   for (const body of ['{}', '{"action":""}', '{"action":1}', '{"action":null}']) {
-    assert.equal(verdict(scheme, body, await headersOf(body, 'push')), `${id} push`)
+    assert.equal(verify(scheme, body, await headersOf(body, 'push')), `${id} push`)
   }
-  assert.equal(verdict(scheme, '{"action":"closed"}', await headersOf(opened)), 'signature')
-  assert.equal(verdict(scheme, opened, { ...(await headersOf(opened)), 'x-github-event': '' }), 'malformed')
+  assert.equal(verify(scheme, '{"action":"closed"}', await headersOf(opened)), 'signature')
+  assert.equal(verify(scheme, opened, { ...(await headersOf(opened)), 'x-github-event': '' }), 'malformed')
   const { 'x-github-delivery': _, ...withoutId } = await headersOf(opened)
-  assert.equal(verdict(scheme, opened, withoutId), 'malformed')
+  assert.equal(verify(scheme, opened, withoutId), 'malformed')
 })
 
 // The vector of GitHub's own page on validating deliveries.
@@ -95,8 +95,8 @@ test('github: the documented vector', () => {
     'x-github-delivery': 'd',
   }
   const scheme = github({ secret: "It's a Secret to Everybody" })
-  assert.equal(verdict(scheme, 'Hello, World!', headers), 'malformed', 'signed, though no JSON')
-  assert.equal(verdict(scheme, 'Hello, World?', headers), 'signature')
+  assert.equal(verify(scheme, 'Hello, World!', headers), 'malformed', 'signed, though no JSON')
+  assert.equal(verify(scheme, 'Hello, World?', headers), 'signature')
 })
 
 const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
@@ -116,22 +116,22 @@ test('Standard Webhooks and Svix: what their packages sign is accepted, in eithe
     'svix-signature': new SvixWebhook(secret).sign(id, at, text),
   }
   for (const headers of [standard, svix]) {
-    assert.equal(verdict(scheme, text, headers), `${id} invoice.paid`)
-    assert.equal(verdict(scheme, `${text} `, headers), 'signature')
-    assert.equal(verdict(scheme, text, headers, now + 301_000), 'signature')
-    assert.equal(verdict(scheme, text, headers, now - 301_000), 'signature')
+    assert.equal(verify(scheme, text, headers), `${id} invoice.paid`)
+    assert.equal(verify(scheme, `${text} `, headers), 'signature')
+    assert.equal(verify(scheme, text, headers, now + 301_000), 'signature')
+    assert.equal(verify(scheme, text, headers, now - 301_000), 'signature')
   }
-  assert.equal(verdict(scheme, text, { ...standard, 'webhook-id': 'msg_other' }), 'signature')
-  assert.equal(verdict(scheme, text, { ...standard, 'webhook-timestamp': `${seconds}abc` }), 'signature')
+  assert.equal(verify(scheme, text, { ...standard, 'webhook-id': 'msg_other' }), 'signature')
+  assert.equal(verify(scheme, text, { ...standard, 'webhook-timestamp': `${seconds}abc` }), 'signature')
   assert.equal(
-    verdict(scheme, text, {
+    verify(scheme, text, {
       ...standard,
       'webhook-signature': `v1,AAAA v1a,x ${standard['webhook-signature']}`,
     }),
     `${id} invoice.paid`,
   )
   for (const name of Object.keys(standard))
-    assert.equal(verdict(scheme, text, { ...standard, [name]: '' }), 'signature')
+    assert.equal(verify(scheme, text, { ...standard, [name]: '' }), 'signature')
 })
 
 test('Standard Webhooks: the secret may stand with or without whsec_, v1, and padding', () => {
@@ -150,7 +150,7 @@ test('Standard Webhooks: the secret may stand with or without whsec_, v1, and pa
   ]) {
     // The vector has no type, so that a body that verifies is told to be malformed.
     assert.equal(
-      verdict(standardWebhooks({ secret: form }), body, headers, 1_614_265_330_000),
+      verify(standardWebhooks({ secret: form }), body, headers, 1_614_265_330_000),
       'malformed',
       String(form),
     )
@@ -175,18 +175,18 @@ test('Standard Webhooks: v1a, with the public key as the secret, beside v1 or al
     [[secret, publicKey], v1],
     [`v1a,${publicKey}`, `v1a,${signature}`],
   ] as const) {
-    assert.equal(verdict(standardWebhooks({ secret: keys }), text, headersOf(value)), `${id} invoice.paid`)
+    assert.equal(verify(standardWebhooks({ secret: keys }), text, headersOf(value)), `${id} invoice.paid`)
   }
   const scheme = standardWebhooks({ secret: publicKey })
-  assert.equal(verdict(scheme, `${text} `, headersOf(`v1a,${signature}`)), 'signature')
-  assert.equal(verdict(scheme, text, headersOf(`v1,${signature}`)), 'signature', 'a v1a as a v1')
-  assert.equal(verdict(scheme, text, headersOf(v1)), 'signature', 'a public key is no shared secret')
-  assert.equal(verdict(scheme, text, headersOf(`v1a,${signature}`), now + 301_000), 'signature')
+  assert.equal(verify(scheme, `${text} `, headersOf(`v1a,${signature}`)), 'signature')
+  assert.equal(verify(scheme, text, headersOf(`v1,${signature}`)), 'signature', 'a v1a as a v1')
+  assert.equal(verify(scheme, text, headersOf(v1)), 'signature', 'a public key is no shared secret')
+  assert.equal(verify(scheme, text, headersOf(`v1a,${signature}`), now + 301_000), 'signature')
   const forged = createHmac('sha256', Buffer.from(publicKey.slice(5), 'base64')).update(
     `${id}.${seconds}.${text}`,
   )
   assert.equal(
-    verdict(scheme, text, headersOf(`v1,${forged.digest('base64')}`)),
+    verify(scheme, text, headersOf(`v1,${forged.digest('base64')}`)),
     'signature',
     'everybody knows the public key',
   )
@@ -201,8 +201,8 @@ test('github: a webhook whose content type is that of forms has its JSON in payl
     'x-github-event': 'issues',
     'x-github-delivery': 'd',
   }
-  assert.equal(verdict(github({ secret: 'hush' }), body, headers), 'd issues.opened')
-  assert.equal(verdict(github({ secret: 'hush' }), `${body}&x=1`, headers), 'signature')
+  assert.equal(verify(github({ secret: 'hush' }), body, headers), 'd issues.opened')
+  assert.equal(verify(github({ secret: 'hush' }), `${body}&x=1`, headers), 'signature')
 })
 
 test('discord: what its package verifies is accepted, and what it refuses is refused', async () => {
@@ -224,6 +224,6 @@ test('discord: what its package verifies is accepted, and what it refuses is ref
   ] as const) {
     assert.equal(await verifyKey(text, value, at, secret), isSigned)
     const headers = { 'x-signature-ed25519': value, 'x-signature-timestamp': at }
-    assert.equal(verdict(scheme, text, headers).endsWith('QUEST_USER_ENROLLMENT'), isSigned)
+    assert.equal(verify(scheme, text, headers).endsWith('QUEST_USER_ENROLLMENT'), isSigned)
   }
 })

@@ -56,9 +56,9 @@ export interface Answered {
   readonly answer: Reply
 }
 
-export type Verdict = Accepted | Rejected | Answered
+export type VerificationResult = Accepted | Rejected | Answered
 
-export type Verify = (delivery: Delivery) => Verdict
+export type Verify = (delivery: Delivery) => VerificationResult
 
 /** A GET or HEAD by which a sender makes sure of an address before it sends to it. */
 export interface Question {
@@ -135,7 +135,7 @@ interface Definition {
   /** Makes the check for the given secrets; there is at least one. */
   check: (secrets: readonly string[]) => Check
   /** Reads a delivery whose origin is shown. */
-  read: (delivery: Delivery, shown: Shown) => Verdict
+  read: (delivery: Delivery, shown: Shown) => VerificationResult
   ask?: (secrets: readonly string[]) => (question: Question) => Answered | Rejected
 }
 
@@ -153,12 +153,12 @@ export function createScheme(definition: Definition): Scheme {
       verify(delivery) {
         const found = checkAt(delivery.now)?.(delivery) ?? withoutSecret
         if (!('secret' in found)) return found
-        const verdict = read(delivery, found)
-        if (!('id' in verdict)) return verdict
+        const verified = read(delivery, found)
+        if (!('id' in verified)) return verified
         const secret = kept.findIndex(({ value }) => value === found.secret) + 1
         return found.signedAt === undefined
-          ? { ...verdict, secret }
-          : { ...verdict, secret, signedAt: found.signedAt }
+          ? { ...verified, secret }
+          : { ...verified, secret, signedAt: found.signedAt }
       },
       ...(askAt && { ask: (question: Question) => askAt(question.now)?.(question) ?? withoutSecret }),
       withSecrets: (secrets) => withKept(readSecrets(secrets)),

@@ -14,7 +14,7 @@ const event = {
   'shopify-event-id': 'e1',
 }
 
-function verdict(headers: Record<string, string | undefined>, sent = body) {
+function verify(headers: Record<string, string | undefined>, sent = body) {
   const present = Object.entries(headers).filter(([, value]) => value !== undefined)
   return shopify({ secret: 'client-secret' }).verify({
     rawBody: Buffer.from(sent),
@@ -24,8 +24,8 @@ function verdict(headers: Record<string, string | undefined>, sent = body) {
 }
 
 test('one of its Events is known by its own header, told apart by the delivery, typed by topic and action', () => {
-  assert.deepEqual(verdict(event), { id: 'w1', type: 'Product/update', secret: 1 })
-  const { type } = verdict({ ...event, 'shopify-action': undefined }) as { type: string }
+  assert.deepEqual(verify(event), { id: 'w1', type: 'Product/update', secret: 1 })
+  const { type } = verify({ ...event, 'shopify-action': undefined }) as { type: string }
   assert.equal(type, 'Product')
 })
 
@@ -35,13 +35,13 @@ test('the header that it comes with is the one that must be right', () => {
     'x-shopify-topic': 'orders/create',
     'x-shopify-webhook-id': 'w2',
   }
-  assert.deepEqual(verdict(webhook), { id: 'w2', type: 'orders/create', secret: 1 })
+  assert.deepEqual(verify(webhook), { id: 'w2', type: 'orders/create', secret: 1 })
   for (const refused of [
-    verdict({ ...event, 'shopify-hmac-sha256': mac('another') }),
-    verdict({ ...event, ...webhook, 'shopify-hmac-sha256': mac('another') }),
-    verdict(event, `${body} `),
-    verdict({ ...event, 'shopify-hmac-sha256': '' }),
-    verdict({ ...event, 'shopify-hmac-sha256': undefined }),
+    verify({ ...event, 'shopify-hmac-sha256': mac('another') }),
+    verify({ ...event, ...webhook, 'shopify-hmac-sha256': mac('another') }),
+    verify(event, `${body} `),
+    verify({ ...event, 'shopify-hmac-sha256': '' }),
+    verify({ ...event, 'shopify-hmac-sha256': undefined }),
   ])
     assert.equal('rejected' in refused && refused.rejected, 'signature')
 })

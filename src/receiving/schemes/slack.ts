@@ -7,7 +7,7 @@ import {
   type Reply,
   type Scheme,
   type TimedOptions,
-  type Verdict,
+  type VerificationResult,
 } from './scheme.ts'
 
 /** Slack shows people what it is answered, and takes a body that it does not know for a failure. */
@@ -41,7 +41,7 @@ export function slack(options: TimedOptions): Scheme {
   })
 }
 
-function readEvent(rawBody: Buffer): Verdict {
+function readEvent(rawBody: Buffer): VerificationResult {
   const body = readObject(rawBody)
   if ('rejected' in body) return body
   const { type, challenge, event_id: id, event } = body.object
@@ -50,7 +50,7 @@ function readEvent(rawBody: Buffer): Verdict {
   return identify(id ?? bodyDigest(rawBody), inner)
 }
 
-function readInteraction(rawBody: Buffer): Verdict {
+function readInteraction(rawBody: Buffer): VerificationResult {
   const fields = readForm(rawBody)
   if (fields.get('ssl_check') === '1') return answerEmpty()
   const command = fields.get('command')

@@ -10,7 +10,7 @@ import {
   type Delivery,
   type Reply,
   type Scheme,
-  type Verdict,
+  type VerificationResult,
 } from './scheme.ts'
 import type { AddressedOptions } from './square.ts'
 
@@ -100,7 +100,7 @@ function sortedFields(rawBody: Buffer): string {
     .join('')
 }
 
-function readCallback({ rawBody }: Delivery, id: string): Verdict {
+function readCallback({ rawBody }: Delivery, id: string): VerificationResult {
   const fields = readForm(rawBody)
   const status = fields.get('MessageStatus') ?? fields.get('SmsStatus')
   const call = fields.get('CallStatus')
@@ -111,7 +111,7 @@ function readCallback({ rawBody }: Delivery, id: string): Verdict {
   return identify(id, type, noInstructions)
 }
 
-function readEvent({ rawBody }: Delivery, id: string): Verdict {
+function readEvent({ rawBody }: Delivery, id: string): VerificationResult {
   const body = readObject(rawBody)
   if ('rejected' in body) return body
   return identify(id, body.object['type'] ?? body.object['EventType'] ?? 'callback')

@@ -3,7 +3,7 @@ import { Problem } from '../../errors.ts'
 import type { SpoolStatus } from '../../http/room.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import type { Log } from '../../telemetry/log.ts'
-import type { Keep } from '../acceptor.ts'
+import type { InsertEvents } from '../acceptor.ts'
 import type { IncomingEvent } from '../incoming.ts'
 import { Drainer } from './drainer.ts'
 import { EventTooLarge, type Spool, type SpoolState } from './spool.ts'
@@ -67,7 +67,7 @@ export class Fallback implements SpoolStatus {
   }
 
   /** @throws Problem `overloaded` when the spool is full; StorageUnavailable when it does not take them either. */
-  readonly keep: Keep = async (events) => {
+  readonly keep: InsertEvents = async (events) => {
     if (!this.#away) {
       try {
         await this.#keepInTime(events)

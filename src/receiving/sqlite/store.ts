@@ -6,13 +6,13 @@ import { ClaimLost } from '../interruptions.ts'
 import { advance } from '../advance.ts'
 import { orderKeysOf } from '../order-keys.ts'
 import { mostLookedAt, type ClaimedEvent, type InboxStore, type Kind, type PendingKind } from '../store.ts'
-import { KeeperClient } from './keeper-client.ts'
+import { EventWriterClient } from './event-writer-client.ts'
 
 /**
  * Milliseconds that an acknowledgement waits for the right to write before it is spooled. Most transactions are shorter,
  * and a spooled event is written twice.
  */
-const patience = 5
+const maxWait = 5
 /** Milliseconds until a move is tried again that another process's lock, or a failure, was in the way of. */
 const retryAfter = { locked: 20, failed: 250 }
 
@@ -57,7 +57,7 @@ export function sqliteInbox({ database, clock, onError, onMoved }: SqliteInboxPa
   const stopping = new AbortController()
   let moving: Promise<void> | undefined
   let spooled = 0
-  const keeper = new KeeperClient(database.file, (count) => {
+  const writer = new EventWriterClient(database.file, (count) => {
     spooled = count
     if (count > 0 && !stopping.signal.aborted) moving ??= moveAll().finally(() => (moving = undefined))
   })
@@ -74,7 +74,7 @@ export function sqliteInbox({ database, clock, onError, onMoved }: SqliteInboxPa
     try {
       const release = await database.hold('acknowledge')
       try {
-        if (!(await keeper.move())) return retryAfter.locked
+        if (!(await writer.move())) return retryAfter.locked
       } finally {
         release?.()
       }
@@ -91,10 +91,10 @@ export function sqliteInbox({ database, clock, onError, onMoved }: SqliteInboxPa
     commits: 1,
     // One process works on a file.
     slots: undefined,
-    async keep(events) {
-      const release = await database.hold('acknowledge', patience)
+    async insert(events) {
+      const release = await database.hold('acknowledge', maxWait)
       try {
-        await keeper.keep(events, release !== undefined)
+        await writer.insert(events, release !== undefined)
       } finally {
         release?.()
       }
@@ -135,7 +135,7 @@ export function sqliteInbox({ database, clock, onError, onMoved }: SqliteInboxPa
     },
     // One process works on a file: claims from before its start are those of a process that ended.
     async attend() {
-      keeper.start()
+      writer.start()
       await database.batch('work', (connection) => connection.run(giveBackAll))
     },
     leave: () => Promise.resolve(),
@@ -143,7 +143,7 @@ export function sqliteInbox({ database, clock, onError, onMoved }: SqliteInboxPa
     async close() {
       stopping.abort()
       await moving
-      await keeper.close()
+      await writer.close()
     },
   }
 }

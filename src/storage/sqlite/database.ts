@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { systemClock } from '../../runtime/clock.ts'
-import type { Lane, RunLast, Signal, SqliteDatabase, TransactionOptions, Tx } from '../database.ts'
+import type { WritePriority, RunLast, Signal, SqliteDatabase, TransactionOptions, Tx } from '../database.ts'
 import { kyselyOver } from '../query-runner.ts'
 import { LocalSignals } from '../signals.ts'
 import { StorageUnavailable } from '../unavailable.ts'
@@ -49,8 +49,8 @@ export function openSqlite(file: string, onError: (error: Error) => void = () =>
     return number
   }
 
-  async function batch<T>(lane: Lane, work: (connection: SqliteConnection) => T): Promise<T> {
-    const release = await gate.acquire(lane)
+  async function batch<T>(priority: WritePriority, work: (connection: SqliteConnection) => T): Promise<T> {
+    const release = await gate.acquire(priority)
     try {
       await beginImmediate(batches)
       return finish(batches, () => work(batches))
@@ -59,8 +59,8 @@ export function openSqlite(file: string, onError: (error: Error) => void = () =>
     }
   }
 
-  async function batchAside(lane: Lane, statements: readonly Repeated[]): Promise<void> {
-    const release = await gate.acquire(lane)
+  async function batchAside(priority: WritePriority, statements: readonly Repeated[]): Promise<void> {
+    const release = await gate.acquire(priority)
     try {
       await untilFree(() => writer.write(statements))
     } finally {
@@ -100,7 +100,7 @@ export function openSqlite(file: string, onError: (error: Error) => void = () =>
     own() {
       owned ??= claimFile(file)
     },
-    hold: (lane: Lane, within?: number) => gate.acquireWithin(lane, within),
+    hold: (priority: WritePriority, within?: number) => gate.acquireWithin(priority, within),
     begin,
     share: (seal) =>
       // There is one right to write: a second transaction would wait for the first.

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Lane } from '../database.ts'
+import type { WritePriority } from '../database.ts'
 import { insideTransaction } from '../inside-transaction.ts'
 import { WriteGate } from './gate.ts'
 
-/** Asks for the gate in each lane, then opens it, and tells the order in which it was handed out. */
-async function order(gate: WriteGate, asked: readonly Lane[]): Promise<Lane[]> {
+/** Asks for the gate in each priority, then opens it, and tells the order in which it was handed out. */
+async function order(gate: WriteGate, asked: readonly WritePriority[]): Promise<WritePriority[]> {
   const release = await gate.acquire('work')
-  const served: Lane[] = []
-  const waits = asked.map(async (lane) => {
-    const giveBack = await gate.acquire(lane)
-    served.push(lane)
+  const served: WritePriority[] = []
+  const waits = asked.map(async (priority) => {
+    const giveBack = await gate.acquire(priority)
+    served.push(priority)
     giveBack()
   })
   // Work asks a turn of the loop later than the others.
@@ -20,7 +20,7 @@ async function order(gate: WriteGate, asked: readonly Lane[]): Promise<Lane[]> {
   return served
 }
 
-test('the most urgent lane is served first', async () => {
+test('the most urgent priority is served first', async () => {
   assert.deepEqual(await order(new WriteGate(), ['work', 'request', 'acknowledge']), [
     'acknowledge',
     'request',
@@ -29,7 +29,7 @@ test('the most urgent lane is served first', async () => {
 })
 
 test('a stream of urgent writers lets the least urgent through now and then', async () => {
-  const urgent = Array.from({ length: 30 }, (): Lane => 'acknowledge')
+  const urgent = Array.from({ length: 30 }, (): WritePriority => 'acknowledge')
   const served = await order(new WriteGate(), ['work', ...urgent])
   assert.ok(served.indexOf('work') < 12, `work was served as number ${served.indexOf('work') + 1}`)
 })

@@ -1,13 +1,13 @@
 import { systemClock, type Scheduler } from '../../runtime/clock.ts'
-import type { Lane } from '../database.ts'
+import type { WritePriority } from '../database.ts'
 import { holdsTheLock } from '../inside-transaction.ts'
 
 /** How many times in a row a less urgent waiter is passed over. */
 const patience = 8
-const lanes: readonly Lane[] = ['acknowledge', 'request', 'work']
+const priorities: readonly WritePriority[] = ['acknowledge', 'request', 'work']
 
 /**
- * Hands out the one right to write to an SQLite file within this process, the most urgent lane first, in each lane in
+ * Hands out the one right to write to an SQLite file within this process, the most urgent priority first, in each priority in
  * the order of asking. SQLite's own lock is then free, unless another process has it.
  */
 export class WriteGate {
@@ -17,7 +17,7 @@ export class WriteGate {
   #released = 0
   #heldSince = 0
   #passedOver = 0
-  readonly #waiting: Record<Lane, (() => void)[]> = { acknowledge: [], request: [], work: [] }
+  readonly #waiting: Record<WritePriority, (() => void)[]> = { acknowledge: [], request: [], work: [] }
 
   /** @param onRelease called whenever the right was given back, before somebody else has it. */
   constructor(scheduler: Scheduler = systemClock, onRelease: () => void = () => undefined) {
@@ -49,7 +49,7 @@ export class WriteGate {
    * read first: SQLite answers at once, so a worker that takes the right again and again would keep the loop from its
    * sockets (measured: a tenth of the acknowledgements, at ten times the delay).
    */
-  acquire(lane: Lane): Promise<() => void> {
+  acquire(priority: WritePriority): Promise<() => void> {
     if (holdsTheLock()) {
       return Promise.reject(
         new Error(
@@ -57,16 +57,16 @@ export class WriteGate {
         ),
       )
     }
-    if (lane !== 'work') return this.#enter(lane)
-    return new Promise((resolve) => this.#scheduler.soon(() => resolve(this.#enter(lane))))
+    if (priority !== 'work') return this.#enter(priority)
+    return new Promise((resolve) => this.#scheduler.soon(() => resolve(this.#enter(priority))))
   }
 
   /** As `acquire`, but gives up after so many milliseconds, if any are given, and resolves with `undefined`. */
-  async acquireWithin(lane: Lane, milliseconds?: number): Promise<(() => void) | undefined> {
-    if (milliseconds === undefined) return this.acquire(lane)
+  async acquireWithin(priority: WritePriority, milliseconds?: number): Promise<(() => void) | undefined> {
+    if (milliseconds === undefined) return this.acquire(priority)
     if (!this.#held) return this.#take()
     return new Promise((resolve) => {
-      const waiting = this.#waiting[lane]
+      const waiting = this.#waiting[priority]
       const enter = (): void => {
         cancel()
         resolve(this.#take())
@@ -79,9 +79,9 @@ export class WriteGate {
     })
   }
 
-  #enter(lane: Lane): Promise<() => void> {
+  #enter(priority: WritePriority): Promise<() => void> {
     if (!this.#held) return Promise.resolve(this.#take())
-    return new Promise((resolve) => this.#waiting[lane].push(() => resolve(this.#take())))
+    return new Promise((resolve) => this.#waiting[priority].push(() => resolve(this.#take())))
   }
 
   #take(): () => void {
@@ -100,7 +100,7 @@ export class WriteGate {
 
   /** The most urgent waiter; but a stream of urgent ones lets the least urgent through now and then. */
   #next(): (() => void) | undefined {
-    const asking = lanes.filter((lane) => this.#waiting[lane].length > 0)
+    const asking = priorities.filter((priority) => this.#waiting[priority].length > 0)
     if (asking.length > 1 && ++this.#passedOver > patience) {
       this.#passedOver = 0
       return this.#waiting[asking.at(-1)!].shift()

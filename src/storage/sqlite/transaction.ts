@@ -23,7 +23,7 @@ export class SqliteTransaction implements LazyTransaction {
   readonly last: RunLast
   #last: LastStatement | undefined
   readonly #parts: Parts
-  readonly #options: TransactionOptions & Required<Pick<TransactionOptions, 'lane' | 'timeLimit'>>
+  readonly #options: TransactionOptions & Required<Pick<TransactionOptions, 'priority' | 'timeLimit'>>
   /** Shared with whoever runs within it: tells that a wait for the gate would be a wait for itself. */
   readonly #mark = { held: false }
   #opening: Promise<void> | undefined
@@ -32,7 +32,7 @@ export class SqliteTransaction implements LazyTransaction {
 
   constructor(parts: Parts, options: TransactionOptions) {
     this.#parts = parts
-    this.#options = { lane: 'request', timeLimit: 10_000, ...options }
+    this.#options = { priority: 'request', timeLimit: 10_000, ...options }
     this.tx = transactionOver('sqlite', (query) => this.#run(query))
     this.last = (query) => {
       if (this.#last) throw new Error('a transaction has one last statement')
@@ -90,7 +90,7 @@ export class SqliteTransaction implements LazyTransaction {
   }
 
   async #open(): Promise<void> {
-    const release = await this.#parts.gate.acquire(this.#options.lane)
+    const release = await this.#parts.gate.acquire(this.#options.priority)
     if (this.#over) return release()
     try {
       await this.#parts.begin(this.#parts.connection)

@@ -3,7 +3,7 @@ import type { Log } from '../../../src/telemetry/log.ts'
 import type { Metrics } from '../../../src/telemetry/metrics.ts'
 import { reprocessStep } from '../../../src/receiving/failed/reprocess.ts'
 import type { IncomingEvent } from '../../../src/receiving/incoming.ts'
-import { Stops } from '../../../src/receiving/stops.ts'
+import { AttemptRegistry } from '../../../src/receiving/attempt-registry.ts'
 import type { Mark } from '../../../src/receiving/store.ts'
 import { HandlerWorker } from '../../../src/receiving/worker.ts'
 import { StorageUnavailable } from '../../../src/storage/unavailable.ts'
@@ -48,7 +48,7 @@ export class ServiceNode {
       database: engine.database,
       store: engine.store,
       sharing: engine.share((tx, marks: readonly Mark[]) => engine.store.mark(tx, marks)),
-      stops: new Stops(),
+      registry: new AttemptRegistry(),
       clock: process,
       random: () => chance.next(),
       log: logTo((message) => trace(name, message)),

@@ -119,7 +119,7 @@ export function postgresEngine(world: World, process: VirtualProcess, connection
           return ask(() => world.slots.share(me, asked, now))
         },
       },
-      keep: () => Promise.reject(new Error('not by the worker')),
+      insert: () => Promise.reject(new Error('not by the worker')),
       pendingKinds: (after, limit, now) => ask(() => inbox.pendingKinds(after, limit, now)),
       kindsAtWork: (kinds, now) => ask(() => inbox.kindsAtWork(kinds, now)),
       newClaim: () => `${claimer.id}:${world.newName('claim')}`,

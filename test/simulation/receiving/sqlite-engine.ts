@@ -7,7 +7,7 @@ import { LocalSignals } from '../../../src/storage/signals.ts'
 import { StorageUnavailable } from '../../../src/storage/unavailable.ts'
 import type { SqliteConnection, SqlValue } from '../../../src/storage/sqlite/connection.ts'
 import type {
-  Lane,
+  WritePriority,
   Seal,
   Signal,
   SqliteDatabase,
@@ -121,7 +121,7 @@ export function sqliteEngine(world: World, process: VirtualProcess): Engine {
   const signals = new LocalSignals(process)
   const begin = async (connection: SqliteConnection): Promise<void> => connection.exec('begin immediate')
 
-  async function batch<T>(lane: Lane, work: (connection: SqliteConnection) => T): Promise<T> {
+  async function batch<T>(lane: WritePriority, work: (connection: SqliteConnection) => T): Promise<T> {
     const release = await gate.acquire(lane)
     try {
       await begin(batchConnection)

@@ -12,7 +12,7 @@ const step = 500
  * moved in their order and before any later one. A crash between the move and the deletion in the spool moves them
  * again, and the key of the inbox makes that nothing.
  */
-export class Keeper {
+export class EventWriter {
   readonly #connection: SqliteConnection
   readonly #spool: SpoolFile
 
@@ -31,13 +31,13 @@ export class Keeper {
    * @param mayWrite whether this process leaves the database to us now; another process may hold its lock all the same.
    * @throws Problem `overloaded`; StorageUnavailable.
    */
-  keep(events: readonly IncomingEvent[], mayWrite: boolean): void {
-    if (!mayWrite || this.#spool.count > step || !this.#move(events)) this.#spool.add(events)
+  insert(events: readonly IncomingEvent[], mayWrite: boolean): void {
+    if (!mayWrite || this.#spool.count > step || !this.#moveAndInsert(events)) this.#spool.add(events)
   }
 
   /** Moves the oldest spooled events; false when another process holds the write lock. */
   move(): boolean {
-    return this.#move([])
+    return this.#moveAndInsert([])
   }
 
   close(): void {
@@ -45,7 +45,7 @@ export class Keeper {
     this.#spool.close()
   }
 
-  #move(later: readonly IncomingEvent[]): boolean {
+  #moveAndInsert(later: readonly IncomingEvent[]): boolean {
     if (!tryBegin(this.#connection)) return false
     const spooled = this.#spool.oldest(step)
     finish(this.#connection, () => {

@@ -1,16 +1,16 @@
 import type { IncomingEvent } from '../incoming.ts'
 import { packBatch } from './batch-message.ts'
-import type { Answer, Task } from './keeper-thread.ts'
+import type { Answer, Task } from './event-writer-thread.ts'
 import { ThreadClient } from './thread-client.ts'
 
-/** The keeper's thread as seen from the service. */
-export class KeeperClient {
+/** The writer thread as seen from the service. */
+export class EventWriterClient {
   readonly #thread: ThreadClient<Task, Answer>
 
   /** @param onSpooled told after each task, and once at the start, how many events lie in the spool. */
   constructor(file: string, onSpooled: (count: number) => void) {
     this.#thread = new ThreadClient<Task, Answer>({
-      module: new URL('keeper-thread.ts', import.meta.url),
+      module: new URL('event-writer-thread.ts', import.meta.url),
       name: 'inbox',
       workerData: { file },
       onAnswer: ({ spooled }) => onSpooled(spooled),
@@ -21,9 +21,9 @@ export class KeeperClient {
    * Resolves once the events are on the disk.
    * @throws Problem `overloaded`; StorageUnavailable, also when the thread dies: then nobody knows what it did.
    */
-  async keep(events: readonly IncomingEvent[], mayWrite: boolean): Promise<void> {
+  async insert(events: readonly IncomingEvent[], mayWrite: boolean): Promise<void> {
     const { message, transfer } = packBatch(events)
-    await this.#thread.ask({ kind: 'keep', batch: message, mayWrite }, transfer)
+    await this.#thread.ask({ kind: 'insert', batch: message, mayWrite }, transfer)
   }
 
   /** Moves the oldest spooled events into the database; false when another process has its lock. */

@@ -1,21 +1,21 @@
 import { SlotMap } from '../runtime/slot-map.ts'
 
-type Stop = (reason: Error) => void
+type AbortCallback = (reason: Error) => void
 
 /** What is under way, to be ended all at once. Cheaper than a signal that each attempt would listen to. */
-export class Stops {
-  readonly #stops = new SlotMap<Stop>()
+export class AttemptRegistry {
+  readonly #abortCallbacks = new SlotMap<AbortCallback>()
   #reason: Error | undefined
 
   /** Returns the function that takes it out again. @throws the reason, when all has been ended for good. */
-  add(stop: Stop): () => void {
+  add(stop: AbortCallback): () => void {
     if (this.#reason) throw this.#reason
-    return this.#stops.add(stop)
+    return this.#abortCallbacks.add(stop)
   }
 
   /** Ends what is under way, and with `forGood` whatever comes later. */
-  stop(reason: Error, forGood: boolean): void {
+  abortAll(reason: Error, forGood: boolean): void {
     if (forGood) this.#reason = reason
-    for (const stop of this.#stops.all()) stop(reason)
+    for (const stop of this.#abortCallbacks.all()) stop(reason)
   }
 }

@@ -14,7 +14,7 @@ const known = new Map<string, boolean>()
  * @param signatureHeader one more that holds a signature
  * @param verified what is kept beside them under a name that no header can have, see events/verification.ts
  */
-export function keptHeaders(
+export function headersToStore(
   headers: IncomingHttpHeaders,
   signatureHeader?: string,
   verified?: Verification,

@@ -8,10 +8,10 @@ import { advanceAll, lockKeys, orderKeysOf } from '../order-keys.ts'
 import type { InboxStore } from '../store.ts'
 
 /** Milliseconds that a batch may take unless its caller says otherwise; a database that hangs is answered like one that is gone. */
-const keepTimeout = 10_000
+const insertTimeout = 10_000
 
 /** Milliseconds after a duplicate in which others are expected. */
-const waryFor = 60_000
+const duplicatesExpectedFor = 60_000
 
 /**
  * One statement, one round trip, one commit. Ids are given out in the order of arrival; the inbox is inserted in the
@@ -19,7 +19,7 @@ const waryFor = 60_000
  * statement's main target, whose BEFORE trigger runs before any of this: it publishes the floor that readers of the log
  * go by, and only then nextval is called.
  */
-const keepWith = (onConflict: string, kept: string, which = ''): string => `
+const insertStatement = (onConflict: string, inserted: string, which = ''): string => `
   with numbered as materialized (
     select nextval('events_id_seq') as id, incoming.* from (
       select * from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::text[], $8::bigint[],
@@ -29,7 +29,7 @@ const keepWith = (onConflict: string, kept: string, which = ''): string => `
       ${which}
       order by place
     ) incoming
-  ), kept as (
+  ), inserted as (
     insert into inbox (event, source, event_id, type, status, due_at, processed_at, order_key)
     select id, source, event_id, type, case when order_key is null then status else 'blocked' end, due_at,
       case when status = 'processed' then received_at end, order_key
@@ -38,18 +38,18 @@ const keepWith = (onConflict: string, kept: string, which = ''): string => `
   )
   insert into events (id, event_id, direction, source, type, content_type, created_at, headers, payload)
   select id, event_id, 'received', source, type, content_type, received_at, headers, payload
-  from ${kept}`
+  from ${inserted}`
 
 /**
  * Leaves out what is there already. What is visible is not inserted at all: the insert would wait for a handler that is about to
  * mark its event, while the handler waits for the lock on the order key that the batch holds.
  * As a subquery that gives a value it stays one seek for each event; a join might read the whole inbox.
  */
-const keepMissing: PreparedStatement = {
-  name: 'inbox_keep_missing',
-  text: keepWith(
+const insertMissing: PreparedStatement = {
+  name: 'inbox_insert_missing',
+  text: insertStatement(
     'on conflict (source, event_id) do nothing returning event',
-    'numbered join kept on kept.event = numbered.id',
+    'numbered join inserted on inserted.event = numbered.id',
     'where (select event from inbox where inbox.source = t.source and inbox.event_id = t.event_id) is null',
   ),
 }
@@ -58,7 +58,7 @@ const keepMissing: PreparedStatement = {
  * Fails where one of them is there already. It takes the server a seventh less time: `on conflict` looks for each row before it
  * is inserted, and writes about each that it stayed.
  */
-const keepNew: PreparedStatement = { name: 'inbox_keep_new', text: keepWith('', 'numbered') }
+const insertAsNew: PreparedStatement = { name: 'inbox_insert_new', text: insertStatement('', 'numbered') }
 
 /** In the order of the statements' parameters. */
 const columns: readonly Column<IncomingEvent>[] = [
@@ -81,29 +81,29 @@ const columns: readonly Column<IncomingEvent>[] = [
  * statement that leaves out what is there; so are the batches after it, until there was no duplicate for a while: what sends
  * events twice is likely to go on, and the server writes into its log about each statement that failed.
  */
-export function keeper(pool: Pool, clock: Clock): InboxStore['keep'] {
-  let waryUntil = 0
+export function eventInserter(pool: Pool, clock: Clock): InboxStore['insert'] {
+  let duplicatesExpectedUntil = 0
 
-  async function keepUnordered(events: readonly IncomingEvent[], within: number): Promise<void> {
-    if (clock.now() >= waryUntil) {
+  async function insertUnordered(events: readonly IncomingEvent[], within: number): Promise<void> {
+    if (clock.now() >= duplicatesExpectedUntil) {
       try {
-        await insert(pool, keepNew, events, within)
+        await runInsert(pool, insertAsNew, events, within)
         return
       } catch (error) {
         if (!isUniqueViolation(error)) throw error
       }
     }
-    const kept = await insert(pool, keepMissing, events, within)
-    if (kept < events.length) waryUntil = clock.now() + waryFor
+    const inserted = await runInsert(pool, insertMissing, events, within)
+    if (inserted < events.length) duplicatesExpectedUntil = clock.now() + duplicatesExpectedFor
   }
 
-  return async (events, within = keepTimeout) => {
+  return async (events, within = insertTimeout) => {
     const keys = orderKeysOf(events)
-    await (keys.length === 0 ? keepUnordered(events, within) : keepInOrder(pool, events, keys, within))
+    await (keys.length === 0 ? insertUnordered(events, within) : insertOrdered(pool, events, keys, within))
   }
 }
 
-async function keepInOrder(
+async function insertOrdered(
   pool: Pool,
   events: readonly IncomingEvent[],
   keys: readonly string[],
@@ -114,7 +114,7 @@ async function keepInOrder(
   try {
     await client.query('begin')
     await query(lockKeys)
-    await insert(client, keepMissing, events, within)
+    await runInsert(client, insertMissing, events, within)
     await query(advanceAll)
     await client.query('commit')
   } catch (error) {
@@ -126,7 +126,7 @@ async function keepInOrder(
 }
 
 /** Resolves with how many were not there before. */
-function insert(
+function runInsert(
   on: Pool | PoolClient,
   statement: PreparedStatement,
   events: readonly IncomingEvent[],

@@ -1,7 +1,7 @@
 import type { Bound, Plan } from './plan.ts'
 import type { ClaimedEvent } from './store.ts'
 
-/** A claimed event that waits for a place in its lane. */
+/** A claimed event that waits for a place in its group. */
 export interface Queued {
   readonly claimed: ClaimedEvent
   readonly plan: Plan
@@ -9,10 +9,10 @@ export interface Queued {
   readonly alone?: boolean
 }
 
-interface Lane {
+interface Group {
   running: number
   /** Events at a time that it deserves: one after a transaction that ran out of time, doubled by each success. */
-  trust: number
+  window: number
   /** Short transactions in a row. */
   short: number
   /** Quick handlers in a row, and such as hardly take any time. */
@@ -23,24 +23,24 @@ interface Lane {
   readonly queue: Queued[]
 }
 
-const fullTrust = 1024
+const fullWindow = 1024
 /** Milliseconds. */
 const shortTransaction = 100
 const quickHandler = 200
 const instantHandler = 50
-/** So many in a row, and a lane is expected to go on so. */
+/** So many in a row, and a group is expected to go on so. */
 const expectedFrom = 4
 /**
- * Events that a lane of quick handlers may have claimed beyond those under way: what it does in a moment, and long enough
+ * Events that a group of quick handlers may have claimed beyond those under way: what it does in a moment, and long enough
  * for the next claim to come back meanwhile, if it hardly takes any time for each.
  */
 const ahead = { quick: 128, instant: 512 }
 /** Bytes of payloads that they are to have together, by what those of late had. */
 const mostBytesAhead = 16 * 1024 * 1024
 
-/** Counts what is under way, so that no lane takes what the others need, and keeps what is claimed and not begun. */
-export class Lanes {
-  readonly #lanes = new Map<string, Lane>()
+/** Counts what is under way, so that no group takes what the others need, and keeps what is claimed and not begun. */
+export class ConcurrencyGroups {
+  readonly #groups = new Map<string, Group>()
   readonly #bounds = new Map<string, { running: number; peak: number }>()
   readonly #allowed: (bound: Bound) => number
 
@@ -51,13 +51,13 @@ export class Lanes {
 
   /**
    * How many more events of a plan may be begun now.
-   * @param scarce whether little is left for all together: then only a lane with nothing under way gets one
+   * @param scarce whether little is left for all together: then only a group with nothing under way gets one
    */
   room(plan: Plan, scarce: boolean): number {
-    const { lane, bounds } = plan
-    const { running, trust } = this.#lanes.get(lane.key) ?? { running: 0, trust: fullTrust }
+    const { group, bounds } = plan
+    const { running, window } = this.#groups.get(group.key) ?? { running: 0, window: fullWindow }
     return Math.min(
-      Math.min(scarce ? 1 : this.#limitOf(plan), trust) - running,
+      Math.min(scarce ? 1 : this.#limitOf(plan), window) - running,
       ...bounds.map((bound) => this.#allowed(bound) - this.running(bound.key)),
     )
   }
@@ -65,33 +65,33 @@ export class Lanes {
   /** How many more events of a plan may be claimed now: those that find a place, and some ahead of a quick handler. */
   claimable(plan: Plan, scarce: boolean): number {
     if (plan.bounds.some((bound) => this.#allowed(bound) === 0)) return 0
-    const queued = this.#lanes.get(plan.lane.key)?.queue.length ?? 0
+    const queued = this.#groups.get(plan.group.key)?.queue.length ?? 0
     return Math.max(this.room(plan, scarce), this.#ahead(plan)) - queued
   }
 
   /** Whether its handlers have been quick lately, so that events may be claimed ahead of them. */
-  isQuick({ lane }: Plan): boolean {
-    return (this.#lanes.get(lane.key)?.quick ?? 0) >= expectedFrom
+  isQuick({ group }: Plan): boolean {
+    return (this.#groups.get(group.key)?.quick ?? 0) >= expectedFrom
   }
 
   /** Whether its transactions have been short lately, so that they may share a commit with others. */
-  isShort({ lane }: Plan): boolean {
-    const found = this.#lanes.get(lane.key)
-    return !found || (found.trust === fullTrust && found.short >= expectedFrom)
+  isShort({ group }: Plan): boolean {
+    const found = this.#groups.get(group.key)
+    return !found || (found.window === fullWindow && found.short >= expectedFrom)
   }
 
   /** Whether so little is left to begin that a claim is worth its commit. */
   wantsMore(plan: Plan): boolean {
-    const found = this.#lanes.get(plan.lane.key)
+    const found = this.#groups.get(plan.group.key)
     if (!found) return true
     if (found.queue.length > 0) return found.queue.length * 2 <= this.#ahead(plan)
     return found.running * 2 <= this.#limitOf(plan)
   }
 
   queue(queued: Queued): void {
-    const lane = this.#of(queued.plan)
-    lane.queue.push(queued)
-    lane.bytes += (queued.claimed.payload.length - lane.bytes) / 16
+    const group = this.#of(queued.plan)
+    group.queue.push(queued)
+    group.bytes += (queued.claimed.payload.length - group.bytes) / 16
   }
 
   /** Before all others: its turn had come already. */
@@ -99,7 +99,7 @@ export class Lanes {
     this.#of(queued.plan).queue.unshift(queued)
   }
 
-  /** The next event to begin, if the lane has a place for it; the place is taken. */
+  /** The next event to begin, if the group has a place for it; the place is taken. */
   next(plan: Plan, scarce: boolean): Queued | undefined {
     const { queue } = this.#of(plan)
     if (queue.length === 0 || this.room(plan, scarce) <= 0) return undefined
@@ -108,21 +108,21 @@ export class Lanes {
     return queued
   }
 
-  /** The plans that have something waiting, that of one lane last. */
-  *waiting({ lane }: Plan): Generator<Plan> {
-    for (const [key, { queue }] of this.#lanes) if (key !== lane.key && queue[0]) yield queue[0].plan
-    const [own] = this.#lanes.get(lane.key)?.queue ?? []
+  /** The plans that have something waiting, that of one group last. */
+  *waiting({ group }: Plan): Generator<Plan> {
+    for (const [key, { queue }] of this.#groups) if (key !== group.key && queue[0]) yield queue[0].plan
+    const [own] = this.#groups.get(group.key)?.queue ?? []
     if (own) yield own.plan
   }
 
   /** The plans that have something waiting. */
   *allWaiting(): Generator<Plan> {
-    for (const { queue } of this.#lanes.values()) if (queue[0]) yield queue[0].plan
+    for (const { queue } of this.#groups.values()) if (queue[0]) yield queue[0].plan
   }
 
   /** All that waits. */
   allClaimed(): ClaimedEvent[] {
-    return [...this.#lanes.values()].flatMap(({ queue }) => queue.map(({ claimed }) => claimed))
+    return [...this.#groups.values()].flatMap(({ queue }) => queue.map(({ claimed }) => claimed))
   }
 
   /** How many of a bound are under way. */
@@ -151,7 +151,7 @@ export class Lanes {
 
   /** Takes out all that waits. */
   clear(): ClaimedEvent[] {
-    return [...this.#lanes.values()].flatMap(takeAll)
+    return [...this.#groups.values()].flatMap(takeAll)
   }
 
   /** Gives a place back. */
@@ -164,20 +164,20 @@ export class Lanes {
    * for such handlers any more.
    */
   succeeded(plan: Plan, lasted: number, transaction: number): ClaimedEvent[] {
-    const lane = this.#of(plan)
-    if (lane.trust < fullTrust) lane.trust *= 2
-    lane.short = transaction <= shortTransaction ? lane.short + 1 : 0
-    lane.quick = lasted <= quickHandler ? lane.quick + 1 : 0
-    lane.instant = lasted <= instantHandler ? lane.instant + 1 : 0
-    return lane.quick === 0 ? takeAll(lane) : []
+    const group = this.#of(plan)
+    if (group.window < fullWindow) group.window *= 2
+    group.short = transaction <= shortTransaction ? group.short + 1 : 0
+    group.quick = lasted <= quickHandler ? group.quick + 1 : 0
+    group.instant = lasted <= instantHandler ? group.instant + 1 : 0
+    return group.quick === 0 ? takeAll(group) : []
   }
 
   /** The same for a handler that failed: how long it would have taken is not known. */
   failed(plan: Plan): ClaimedEvent[] {
-    const lane = this.#of(plan)
-    lane.quick = 0
-    lane.instant = 0
-    return takeAll(lane)
+    const group = this.#of(plan)
+    group.quick = 0
+    group.instant = 0
+    return takeAll(group)
   }
 
   /** A transaction was so long that others could not wait for it. */
@@ -186,33 +186,33 @@ export class Lanes {
   }
 
   /** It had kept the others from writing: one at a time from now on. */
-  distrust(plan: Plan): void {
-    this.#of(plan).trust = 1
+  shrinkWindow(plan: Plan): void {
+    this.#of(plan).window = 1
   }
 
-  #isInstant({ lane }: Plan): boolean {
-    return (this.#lanes.get(lane.key)?.instant ?? 0) >= expectedFrom
+  #isInstant({ group }: Plan): boolean {
+    return (this.#groups.get(group.key)?.instant ?? 0) >= expectedFrom
   }
 
   #limitOf(plan: Plan): number {
-    return this.#isInstant(plan) ? plan.lane.instantLimit : plan.lane.limit
+    return this.#isInstant(plan) ? plan.group.instantLimit : plan.group.limit
   }
 
   /** Events that may be claimed before they have a place. */
   #ahead(plan: Plan): number {
     if (!this.isQuick(plan)) return 0
-    const bytes = this.#lanes.get(plan.lane.key)?.bytes ?? 0
+    const bytes = this.#groups.get(plan.group.key)?.bytes ?? 0
     return Math.min(this.#isInstant(plan) ? ahead.instant : ahead.quick, Math.ceil(mostBytesAhead / bytes))
   }
 
-  #of({ lane }: Plan): Lane {
-    let found = this.#lanes.get(lane.key)
+  #of({ group }: Plan): Group {
+    let found = this.#groups.get(group.key)
     if (!found)
-      this.#lanes.set(
-        lane.key,
+      this.#groups.set(
+        group.key,
         (found = {
           running: 0,
-          trust: fullTrust,
+          window: fullWindow,
           short: expectedFrom,
           quick: 0,
           instant: 0,
@@ -233,12 +233,12 @@ export class Lanes {
     }
   }
 
-  *#waitingFor(key: string): Generator<Lane> {
-    for (const lane of this.#lanes.values())
-      if (lane.queue.some(({ plan }) => plan.bounds.some((bound) => bound.key === key))) yield lane
+  *#waitingFor(key: string): Generator<Group> {
+    for (const group of this.#groups.values())
+      if (group.queue.some(({ plan }) => plan.bounds.some((bound) => bound.key === key))) yield group
   }
 }
 
-function takeAll({ queue }: Lane): ClaimedEvent[] {
+function takeAll({ queue }: Group): ClaimedEvent[] {
   return queue.splice(0).map(({ claimed }) => claimed)
 }

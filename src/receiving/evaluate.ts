@@ -8,7 +8,7 @@ import type { Told } from '../http/rate-limits.ts'
 import { Admission, type Admitted } from './admission.ts'
 import type { Backlog } from './backlog.ts'
 import type { IncomingEvent } from './incoming.ts'
-import { keptHeaders } from './kept-headers.ts'
+import { headersToStore } from './stored-headers.ts'
 import { takesMediaType } from './media-types.ts'
 import { orderKeyOf } from './order-key.ts'
 import type { PlanOf } from './plan.ts'
@@ -26,7 +26,7 @@ export interface Delivered {
 }
 
 /** What is to be done with a request: store it and answer, answer it, or refuse it. */
-export type Judgement =
+export type Evaluation =
   | {
       readonly event: IncomingEvent
       /** Instead of the usual answer. */
@@ -46,9 +46,9 @@ export interface Refused {
 }
 
 /** Answers at once, unless other processes have to be asked about the source's rate; the promise does not reject. */
-export type Judge = (delivered: Delivered) => Judgement | Promise<Judgement>
+export type Evaluate = (delivered: Delivered) => Evaluation | Promise<Evaluation>
 
-export interface JudgeParts {
+export interface EvaluatorParts {
   backlog: Backlog
   planOf: PlanOf
   clock: Clock
@@ -58,7 +58,7 @@ export interface JudgeParts {
 }
 
 /** Tells what the requests of a source are worth. Nothing is stored or answered yet. */
-export function createJudge(source: string, scheme: Scheme, parts: JudgeParts): Judge {
+export function createEvaluator(source: string, scheme: Scheme, parts: EvaluatorParts): Evaluate {
   const { backlog, planOf, clock, configuration, sharedRates } = parts
   const admission = new Admission(source, scheme.rateLimit, {
     backlog,
@@ -69,11 +69,11 @@ export function createJudge(source: string, scheme: Scheme, parts: JudgeParts): 
 
   return ({ rawBody, headers, url, log }) => {
     const now = clock.now()
-    const verdict = scheme.verify({ rawBody, headers, now, url })
-    const rejected = 'rejected' in verdict
-    if (rejected && verdict.rejected === 'signature')
-      return { refused: reasonOf(verdict), detail: verdict.detail, problem: undefined }
-    if ('answer' in verdict) return verdict
+    const verified = scheme.verify({ rawBody, headers, now, url })
+    const rejected = 'rejected' in verified
+    if (rejected && verified.rejected === 'signature')
+      return { refused: reasonOf(verified), detail: verified.detail, problem: undefined }
+    if ('answer' in verified) return verified
     // Who cannot sign learns nothing else: what follows tells a sender that is known.
     const contentType = headers['content-type'] ?? 'application/octet-stream'
     if (!takesMediaType(scheme, contentType))
@@ -83,25 +83,29 @@ export function createJudge(source: string, scheme: Scheme, parts: JudgeParts): 
         problem: new Problem('unsupported-media-type'),
       }
     if (rejected) {
-      const { detail } = verdict
+      const { detail } = verified
       return { refused: 'malformed', detail, problem: new Problem('malformed-event', { detail }) }
     }
     const admitted = admission.take(now)
-    const judgeAdmitted = ({ rate, held }: Admitted): Judgement =>
+    const evaluateAdmitted = ({ rate, held }: Admitted): Evaluation =>
       held
         ? { refused: held.reason, detail: held.problem.message, problem: held.problem, rate }
-        : { event: eventOf(verdict, { rawBody, headers, log }, contentType, now), reply: verdict.reply, rate }
-    return admitted instanceof Promise ? admitted.then(judgeAdmitted) : judgeAdmitted(admitted)
+        : {
+            event: eventOf(verified, { rawBody, headers, log }, contentType, now),
+            reply: verified.reply,
+            rate,
+          }
+    return admitted instanceof Promise ? admitted.then(evaluateAdmitted) : evaluateAdmitted(admitted)
   }
 
   function eventOf(
-    verdict: Accepted,
+    verified: Accepted,
     { rawBody, headers, log }: Omit<Delivered, 'url'>,
     contentType: string,
     receivedAt: number,
   ): IncomingEvent {
-    const { id: eventId, type } = verdict
-    const kept = keptHeaders(headers, scheme.signatureHeader, verificationOf(scheme, verdict))
+    const { id: eventId, type } = verified
+    const kept = headersToStore(headers, scheme.signatureHeader, verificationOf(scheme, verified))
     const plan = planOf(source, type)
     const handled = plan.handlers.length > 0
     return {

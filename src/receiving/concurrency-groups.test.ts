@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Lanes } from './lanes.ts'
+import { ConcurrencyGroups } from './concurrency-groups.ts'
 import { plansOver, type Plan } from './plan.ts'
 import type { RegisteredHandler } from './declared-handlers.ts'
 import type { ClaimedEvent } from './store.ts'
@@ -31,15 +31,15 @@ const claimedOf = (bytes: number): ClaimedEvent => ({
   orderKey: null,
 })
 
-function after(plan: Plan, ...lasted: number[]): Lanes {
-  const lanes = new Lanes()
-  for (const ms of lasted) lanes.succeeded(plan, ms, 1)
-  return lanes
+function after(plan: Plan, ...lasted: number[]): ConcurrencyGroups {
+  const groups = new ConcurrencyGroups()
+  for (const ms of lasted) groups.succeeded(plan, ms, 1)
+  return groups
 }
 
-test('a lane has more places while its handlers hardly take any time, on PostgreSQL', () => {
+test('a group has more places while its handlers hardly take any time, on PostgreSQL', () => {
   const plan = planOn('postgres')
-  assert.equal(new Lanes().room(plan, false), 8, 'nothing is known of them')
+  assert.equal(new ConcurrencyGroups().room(plan, false), 8, 'nothing is known of them')
   assert.equal(after(plan, 5, 5, 5).room(plan, false), 8)
   assert.equal(after(plan, 5, 5, 5, 50).room(plan, false), 64)
   assert.equal(after(plan, 5, 5, 5, 5, 51).room(plan, false), 8, 'one took longer')
@@ -49,7 +49,7 @@ test('a lane has more places while its handlers hardly take any time, on Postgre
   assert.equal(after(plan, 5, 5, 5, 5).room(plan, true), 1, 'places are scarce')
 })
 
-test('on SQLite, and with a concurrency of its own, a lane has as many as ever', () => {
+test('on SQLite, and with a concurrency of its own, a group has as many as ever', () => {
   for (const [plan, places] of [
     [planOn('sqlite'), 8],
     [planOn('postgres', 3), 3],
@@ -64,11 +64,11 @@ test('so much is claimed ahead as handlers do in a moment, and as fits', () => {
   assert.equal(claimable(), 8, 'what finds a place')
   assert.equal(claimable(5, 5, 5, 200), 128)
   assert.equal(claimable(5, 5, 5, 5), 512)
-  const lanes = after(plan, 5, 5, 5, 5)
+  const groups = after(plan, 5, 5, 5, 5)
   const claimed = claimedOf(1024 * 1024)
-  for (let number = 0; number < 200; number += 1) lanes.queue({ plan, claimed })
-  for (let number = 0; number < 200; number += 1) lanes.next(plan, false)
-  const queued = lanes.clear().length
+  for (let number = 0; number < 200; number += 1) groups.queue({ plan, claimed })
+  for (let number = 0; number < 200; number += 1) groups.next(plan, false)
+  const queued = groups.clear().length
   assert.equal(queued, 192, 'eight have a place')
-  assert.ok(lanes.claimable(plan, false) <= 17, '16 MiB of payloads of one MiB')
+  assert.ok(groups.claimable(plan, false) <= 17, '16 MiB of payloads of one MiB')
 })

@@ -2,11 +2,11 @@
 // reads requests. It does one task after the other; what each one left in the spool goes back with the answer.
 import { parentPort, workerData } from 'node:worker_threads'
 import { unpackBatch, type BatchMessage } from './batch-message.ts'
-import { Keeper } from './keeper.ts'
+import { EventWriter } from './event-writer.ts'
 import { describeFailure, type ThreadAnswer } from './thread-client.ts'
 
 export type Task =
-  | { kind: 'keep'; batch: BatchMessage; mayWrite: boolean }
+  | { kind: 'insert'; batch: BatchMessage; mayWrite: boolean }
   | { kind: 'move' }
   | { kind: 'close' }
 
@@ -17,21 +17,21 @@ export interface Answer extends ThreadAnswer {
 }
 
 const port = parentPort!
-const keeper = new Keeper((workerData as { file: string }).file)
+const writer = new EventWriter((workerData as { file: string }).file)
 
 port.on('message', (task: Task) => {
   const answer: Answer = { spooled: 0 }
   try {
-    if (task.kind === 'keep') keeper.keep(unpackBatch(task.batch), task.mayWrite)
-    else if (task.kind === 'move') answer.moved = keeper.move()
-    else keeper.close()
+    if (task.kind === 'insert') writer.insert(unpackBatch(task.batch), task.mayWrite)
+    else if (task.kind === 'move') answer.moved = writer.move()
+    else writer.close()
   } catch (error) {
     answer.failed = describeFailure(error)
   }
-  answer.spooled = keeper.spooled
+  answer.spooled = writer.spooled
   port.postMessage(answer)
   if (task.kind === 'close') port.close()
 })
 
 // What a start finds in the spool is to be moved.
-port.postMessage({ spooled: keeper.spooled } satisfies Answer)
+port.postMessage({ spooled: writer.spooled } satisfies Answer)
