@@ -18,7 +18,10 @@ function supplied(due = ['s'], table: readonly ClaimedDelivery[] = []) {
   const row = { id: 's' } as SubscribersTable
   const store: Partial<DeliveryStore> = {
     acquireSession: async () => undefined,
-    subscribersDue: async () => ({ ids: due, next: undefined }),
+    subscribersDue: async () => {
+      others.scans += 1
+      return { ids: due, next: undefined }
+    },
     claim: async (ids) => (others.taken ? [] : [...ids]),
     release: async () => undefined,
     activeSubscribers: () => read('subscribers', [row]),
@@ -28,8 +31,8 @@ function supplied(due = ['s'], table: readonly ClaimedDelivery[] = []) {
   const destination = { concurrency: 10, ordered: false } as Destination
   const destinations: Pick<Destinations, 'open'> = { open: async () => destination }
   let queue: SubscriberQueue | undefined
-  /** What other processes are told, and whether one of them has the queue. */
-  const others = { taken: false, told: [] as string[] }
+  /** What other processes are told, whether one of them has the queue, and how often all subscribers were looked through. */
+  const others = { taken: false, told: [] as string[], scans: 0 }
   const prefetcher = new Prefetcher({
     store: store as DeliveryStore,
     destinations,
@@ -132,14 +135,19 @@ test('a change that comes while its subscriber is being read holds it up until i
   await prefetcher.stop()
 })
 
-test('a subscriber that was changed is read, though a look would find it late', async () => {
-  const { prefetcher, reads, letGo } = supplied([])
+test('a subscriber that was changed is read, though a look would find it late; others are not looked for', async () => {
+  const { prefetcher, reads, others, letGo } = supplied([])
   prefetcher.scan()
   await letGo(0)
   assert.deepEqual(reads, [])
+  assert.equal(others.scans, 1)
   prefetcher.changed('s')
   await letGo(2)
   assert.deepEqual(reads, ['subscribers', 'deliveries'])
+  assert.equal(others.scans, 1)
+  prefetcher.refresh()
+  await letGo(0)
+  assert.equal(others.scans, 2)
   await prefetcher.stop()
 })
 

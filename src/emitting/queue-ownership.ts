@@ -58,6 +58,8 @@ export class QueueOwnership {
   #sessionAcquired = false
   #scanning: Promise<void> | undefined
   #scanAgain = false
+  /** Whether the next run looks for all due subscribers, or claims only those in `#markedDue`. */
+  #scanAll = true
   /** Where the next scan continues: the last subscriber that was looked at. */
   #cursor = ''
   /** Whether subscribers wait because this process owns the maximum number of queues. */
@@ -77,6 +79,11 @@ export class QueueOwnership {
 
   /** Starts a scan for due subscribers, or schedules one after the current scan. */
   scan(): void {
+    this.#scanAll = true
+    this.#startScan()
+  }
+
+  #startScan(): void {
     if (this.#stopped) return
     if (this.#scanning) {
       this.#scanAgain = true
@@ -87,8 +94,8 @@ export class QueueOwnership {
       this.#scanning = undefined
       if (!this.#scanAgain) return
       // A busy process is asked to scan all the time: the pause bounds how often it does.
-      if (this.#parts.hasWork()) this.#parts.clock.after(scanPause, () => this.scan())
-      else this.scan()
+      if (this.#parts.hasWork()) this.#parts.clock.after(scanPause, () => this.#startScan())
+      else this.#startScan()
     })
   }
 
@@ -100,7 +107,7 @@ export class QueueOwnership {
       this.#parts.refill(queue)
     } else {
       this.#markedDue.add(subscriberId)
-      this.scan()
+      this.#startScan()
     }
   }
 
@@ -137,8 +144,10 @@ export class QueueOwnership {
     try {
       await this.#acquireSession()
       await this.#releaseIdle()
+      const scanAll = this.#scanAll
+      this.#scanAll = false
       await this.#claimMarked()
-      await this.#claimDue()
+      if (scanAll) await this.#claimDue()
     } catch (error) {
       // The database may be unavailable: the next scan tries again.
       this.#parts.log.error({ err: error }, 'the scan for due deliveries failed')

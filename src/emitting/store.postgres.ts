@@ -61,11 +61,13 @@ const dueSubscribers = `
     select from delivery_lanes l where l.subscriber_id = s.id and l.dispatcher <> $3
   ) end as due from waiting s order by s.id`
 
-// The rows of the subscribers are locked, so that none is removed before its lane is there.
+// The rows of the subscribers are locked, so that none is removed before its lane is there. Where it is there, nothing is locked:
+// a lock is written to the log, and the commit would wait for the disk.
 const take = `
   with taken as (
     insert into delivery_lanes (subscriber_id, dispatcher)
     select s.id, $1 from subscribers s where s.id = any($2) and s.status = 'active'
+      and not exists (select from delivery_lanes l where l.subscriber_id = s.id)
       and not exists (${anyForeignMigration})
     order by s.id for key share
     on conflict do nothing returning subscriber_id

@@ -354,5 +354,18 @@ onEachEngine('store', (engine) => {
       await other.releaseSession()
       assert.deepEqual(await store.claim([id]), [id])
     })
+
+    test('a dispatcher that finds a lane taken locks no subscriber', async () => {
+      const { id } = await subscriberWith(10)
+      const other = open()
+      await other.acquireSession(listener)
+      assert.deepEqual(await store.claim([id]), [id])
+      await database.transaction(async (tx) => {
+        await tx.selectFrom('subscribers').select('id').where('id', '=', id).forUpdate().execute()
+        // It would wait for the lock until the test ends.
+        assert.deepEqual(await other.claim([id]), [])
+      })
+      await other.releaseSession()
+    })
   }
 })
