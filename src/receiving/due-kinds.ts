@@ -7,16 +7,50 @@ export const perRound = 100
 const mostPages = 100
 export const beforeAll: Kind = { source: '', type: '' }
 
-/** The next kinds in turn, from the beginning again behind the last one. */
-export async function nextKinds(store: InboxStore, after: Kind, now: number): Promise<PendingKind[]> {
-  const first = await store.pendingKinds(beforeAll, perRound, now)
-  if (first.length === 0 || after === beforeAll) return first
-  // Few kinds are all in one answer. The order is the database's own, so it is not compared here.
-  const place = first.findIndex((kind) => keyOf(kind) === keyOf(after))
-  if (first.length < perRound && place >= 0) return [...first.slice(place + 1), ...first.slice(0, place + 1)]
-  const kinds = await store.pendingKinds(after, perRound, now)
-  const seen = new Set(kinds.map(keyOf))
-  return [...kinds, ...first.filter((kind) => !seen.has(keyOf(kind)))].slice(0, perRound)
+/** The order in which kinds have their turn: each round begins behind the last kind of the round before it. */
+export class KindRotation {
+  readonly #store: Pick<InboxStore, 'pendingKinds'>
+  #after = beforeAll
+  /** Whether the last round found more kinds than it returned, perhaps. */
+  #many = false
+
+  constructor(store: Pick<InboxStore, 'pendingKinds'>) {
+    this.#store = store
+  }
+
+  /** At most `perRound`, each of them once. Mostly there are few kinds, and one query returns all of them. */
+  async next(now: number): Promise<PendingKind[]> {
+    const kinds = await this.#next(now)
+    this.#many = kinds.length >= perRound
+    return kinds
+  }
+
+  /** The next round begins behind this kind, or with the first of all. */
+  goOnBehind(kind: Kind | undefined): void {
+    this.#after = kind ? { source: kind.source, type: kind.type } : beforeAll
+  }
+
+  async #next(now: number): Promise<PendingKind[]> {
+    const after = this.#after
+    if (after === beforeAll) return this.#store.pendingKinds(beforeAll, perRound, now)
+    if (this.#many) {
+      const behind = await this.#store.pendingKinds(after, perRound, now)
+      if (behind.length >= perRound) return behind
+      return joined(behind, await this.#store.pendingKinds(beforeAll, perRound, now))
+    }
+    const all = await this.#store.pendingKinds(beforeAll, perRound, now)
+    if (all.length === 0) return all
+    // The order is the database's own, so it is not compared here: a kind that is gone has its place found by a query.
+    const place = all.findIndex((kind) => keyOf(kind) === keyOf(after))
+    if (all.length < perRound && place >= 0) return [...all.slice(place + 1), ...all.slice(0, place + 1)]
+    return joined(await this.#store.pendingKinds(after, perRound, now), all)
+  }
+}
+
+/** `behind`, then those of `all` that are not in it. */
+function joined(behind: readonly PendingKind[], all: readonly PendingKind[]): PendingKind[] {
+  const seen = new Set(behind.map(keyOf))
+  return [...behind, ...all.filter((kind) => !seen.has(keyOf(kind)))].slice(0, perRound)
 }
 
 /**

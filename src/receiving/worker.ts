@@ -7,7 +7,7 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import { Progress } from '../runtime/progress.ts'
 import { InFlight } from '../runtime/in-flight.ts'
 import { attempt, type AttemptParts } from './attempt.ts'
-import { beforeAll, nextKinds, oldestByGroup, perRound } from './due-kinds.ts'
+import { KindRotation, oldestByGroup, perRound } from './due-kinds.ts'
 import { giveBack, recordFailure } from './failures.ts'
 import { HandlerSlots } from './handler-slots.ts'
 import {
@@ -82,8 +82,7 @@ export class HandlerWorker implements Worker {
   /** How often others could take over all that was claimed. */
   #losses = 0
   #claiming: Promise<void> | undefined
-  /** The last kind that got something: the next round begins behind it. */
-  #after: Kind = beforeAll
+  readonly #rotation: KindRotation
   #again = false
   /** Whether the last look left something that is due, or something may have become due that nobody tells of. */
   #left = true
@@ -102,6 +101,7 @@ export class HandlerWorker implements Worker {
 
   constructor(parts: WorkerParts) {
     this.#parts = parts
+    this.#rotation = new KindRotation(parts.store)
     this.#groups = new ConcurrencyGroups((bound) => (this.#slots ? this.#slots.allowed(bound) : bound.limit))
     this.#slots = this.#shareSlots()
     this.#unsettled = new Unsettled(parts)
@@ -279,10 +279,10 @@ export class HandlerWorker implements Worker {
 
   /** Begins events of the next kinds; `more` when another round may begin others. */
   async #round(): Promise<{ begun: number; more: boolean }> {
-    const { store, clock, database, planOf } = this.#parts
+    const { clock, database, planOf } = this.#parts
     await this.#unsettled.settle()
     const now = clock.now()
-    const kinds = await nextKinds(store, this.#after, now)
+    const kinds = await this.#rotation.next(now)
     const due = kinds.filter(({ dueAt }) => dueAt <= now)
     let marked = 0
     const handled: PendingKind[] = []
@@ -307,8 +307,7 @@ export class HandlerWorker implements Worker {
     if (left) this.#left = true
     const next = Math.min(...kinds.map(({ dueAt }) => dueAt).filter((dueAt) => dueAt > now))
     if (next - now < pollInterval) this.#wakeIn(next - now)
-    const last = wanted.at(-1) ?? kinds.at(-1)
-    this.#after = last ? { source: last.source, type: last.type } : beforeAll
+    this.#rotation.goOnBehind(wanted.at(-1) ?? kinds.at(-1))
     const begun = marked + claimed
     return { begun, more: kinds.length >= perRound || (left && begun > 0 && this.#roomFor(handled)) }
   }
