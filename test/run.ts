@@ -42,6 +42,7 @@ function find(pattern: string, exclude: string[] = []): string[] {
 /** Runs one process of tests; prints its output at once when it is alone, else when it has ended. */
 async function runProcess(files: string[], tallyFile: string, alone: boolean): Promise<Outcome> {
   writeFileSync(tallyFile, '')
+  const began = performance.now()
   const reporter = join(import.meta.dirname, 'harness', 'reporter.ts')
   const several = files.length > 1 ? ['--test', '--test-isolation=none'] : []
   const options = [
@@ -87,7 +88,8 @@ async function runProcess(files: string[], tallyFile: string, alone: boolean): P
   let { failed } = tally
   if (code === 0 && passed + failed + skipped === 0 && nodeOptions.length === 0) verdict = 'no test ran'
   if (verdict || (code !== 0 && failed === 0)) failed++
-  if (!alone) process.stdout.write(`\n${files.join(' ')}\n`)
+  const seconds = ((performance.now() - began) / 1000).toFixed(1)
+  if (!alone) process.stdout.write(`\n${files.join(' ')} (${seconds} s)\n`)
   for (const chunk of output) process.stdout.write(chunk)
   if (verdict || (code !== 0 && tally.failed === 0)) {
     process.stdout.write(

@@ -4,6 +4,7 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { after, before, beforeEach, test } from 'node:test'
 import { promisify } from 'node:util'
+import { childEnvironment } from '#test/harness/child-environment.ts'
 import { Browser } from '#test/harness/browser.ts'
 import { onEachEngine, type TestDatabase } from '#test/harness/engines.ts'
 import { startTestService, type TestService } from '#test/harness/service.ts'
@@ -46,7 +47,7 @@ onEachEngine('a provider that is pointed at another issuer', (engine) => {
     const postern = (...args: string[]) =>
       promisify(execFile)(process.execPath, [main, ...args], {
         env: {
-          PATH: process.env['PATH'],
+          ...childEnvironment(),
           DATABASE_URL: database.url,
           POSTERN_SECRET: 'test-master-secret-of-32-bytes-or-more',
           WEBHOOK_SECRET: 'x',

@@ -6,6 +6,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { after, before, describe, test } from 'node:test'
+import { childEnvironment } from '../harness/child-environment.ts'
 
 const main = resolve(import.meta.dirname, '../../src/main.ts')
 
@@ -33,7 +34,7 @@ describe('postern serve', () => {
   function run(args: string[], env: Record<string, string> = {}): Run {
     const child = spawn(process.execPath, [main, ...args], {
       cwd: home,
-      env: { PATH: process.env['PATH'], HOME: home, PORT: '0', ...env },
+      env: { ...childEnvironment(), HOME: home, PORT: '0', ...env },
     })
     running.add(child)
     let text = ''

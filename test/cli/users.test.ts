@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { promisify } from 'node:util'
+import { childEnvironment } from '#test/harness/child-environment.ts'
 import { Browser } from '#test/harness/browser.ts'
 import { engines } from '#test/harness/engines.ts'
 import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
@@ -27,7 +28,7 @@ describe('postern users, postern keys rotate-signing', () => {
   /** Runs a command beside the service, as an operator does. */
   async function postern(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
     const env = {
-      PATH: process.env['PATH'],
+      ...childEnvironment(),
       DATABASE_URL: service.databaseUrl,
       POSTERN_SECRET: 'test-master-secret-of-32-bytes-or-more',
       WEBHOOK_SECRET: 'x',

@@ -2,6 +2,7 @@ import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
+import { childEnvironment } from '../harness/child-environment.ts'
 import type { Chance } from '../harness/chance.ts'
 import { webhookSecret } from '../harness/service.ts'
 
@@ -92,7 +93,7 @@ export class Processes {
   #start(place: number): { child: ChildProcess; ready: Promise<void> } {
     const child = fork(join(import.meta.dirname, 'service.ts'), {
       env: {
-        PATH: process.env['PATH'],
+        ...childEnvironment(),
         PORT: '0',
         DATABASE_URL: this.#databaseUrl,
         POSTERN_SECRET: 'test-master-secret-of-32-bytes-or-more',

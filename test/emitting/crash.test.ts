@@ -3,6 +3,7 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { childEnvironment } from '../harness/child-environment.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { freePort } from '../harness/free-port.ts'
 import { startReceiver, type Answer } from '../harness/receiver.ts'
@@ -16,7 +17,7 @@ async function startProcess(databaseUrl: string, port: number): Promise<ChildPro
   const child = spawn(process.execPath, [main, 'serve'], {
     stdio: 'ignore',
     env: {
-      PATH: process.env['PATH'],
+      ...childEnvironment(),
       PORT: String(port),
       DATABASE_URL: databaseUrl,
       POSTERN_SECRET: 'test-master-secret-of-32-bytes-or-more',

@@ -5,6 +5,7 @@ import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { childEnvironment } from '../harness/child-environment.ts'
 import { engines } from '../harness/engines.ts'
 import { startReceiver, type ReceivedCall } from '../harness/receiver.ts'
 import { adminKey } from '../harness/service.ts'
@@ -28,7 +29,7 @@ async function start(databaseUrl: string): Promise<Process> {
   const child = spawn(process.execPath, [main, 'serve'], {
     stdio: 'ignore',
     env: {
-      PATH: process.env['PATH'],
+      ...childEnvironment(),
       PORT: String(port),
       DATABASE_URL: databaseUrl,
       POSTERN_SECRET: 'test-master-secret-of-32-bytes-or-more',

@@ -41,9 +41,10 @@ test(
     })
     try {
       await createEffects(service.database)
+      // First, so that enough of the others are rolled back after it began.
+      await postWebhook(service, { id: 'slowly', type: 'slowly' })
       for (let index = 0; index < 4; index += 1)
         await postWebhook(service, { id: `holding-${index}`, type: 'holding' })
-      await postWebhook(service, { id: 'slowly', type: 'slowly' })
       await eventually(() => open > 0)
       await postWebhook(service, { id: 'quick', type: 'quick' })
       const emitted = await service.admin('/events', { method: 'POST', json: { type: 'a', data: {} } })
@@ -89,7 +90,7 @@ test(
               await new Promise<void>((resolve) => (release = resolve))
             },
             waiting: {
-              timeout: 3,
+              timeout: 5,
               handle: async (event, { tx, signal }) => {
                 begun += 1
                 signal.addEventListener('abort', () => (reason = signal.reason))
@@ -108,7 +109,7 @@ test(
       await eventually(() => begun > 0)
       await postWebhook(service, { id: 'holder', type: 'holding' })
       await eventually(() => reason)
-      assert.match(String(reason), /waited \d+ of its 3000 ms for its transaction/)
+      assert.match(String(reason), /waited \d+ of its 5000 ms for its transaction/)
       release()
       await eventually(async () => (await readEffects(service.database)).length === 2)
       assert.equal(begun, 2)
