@@ -8,34 +8,34 @@ import type { Family, RefreshTokens } from './refresh-tokens.ts'
 import { stepUpPath, type SecondFactor } from './second-factor.ts'
 import { algorithm, type SigningKeys } from './signing-keys.ts'
 
-/** Seconds that an access token is good for at most. */
+/** Seconds that an access token is valid at most. */
 const longestLifetime = 15 * 60
 
 const type = 'at+jwt'
 
-/** What is configured of an app about its access tokens. */
+/** The part of an app's configuration that is about its access tokens. */
 export interface AppRights {
   id: string
   /**
-   * Whether its access tokens carry the admin role of an admin who signs in with it. Default false: an app acts for its
-   * user as a user, since whoever gets into the app has its tokens.
+   * Whether its access tokens have the admin role when an admin signs in with it. Default false: an app acts with the
+   * rights of a user, because an attacker who takes over the app has its tokens.
    */
   admin?: boolean | undefined
   /**
-   * Whether its access tokens may see and end all sessions of their user, and read the account's audit log: for an app
-   * that is the product's own account page. Default false: a token sees and ends only the sessions of its own app.
+   * Whether its access tokens may list and revoke all sessions of their user and read the account's audit log: for an app
+   * that is the product's own account page. Default false: only the sessions of this app.
    */
   managesSessions?: boolean | undefined
   /**
-   * Whom its access tokens are for (the claim `aud`); default this service. This service takes only those that name it,
-   * so that a token for another API is worth nothing here.
+   * The audience of its access tokens (the claim `aud`); default this service. This service accepts only tokens with its
+   * own audience.
    */
   audience?: string | readonly string[] | undefined
 }
 
 /**
- * Access tokens for apps: JWTs by the profile of RFC 9068. They are short-lived, and still looked up when they are used:
- * one of a revoked family or a blocked user is refused at once.
+ * Access tokens for apps: short-lived JWTs (RFC 9068). Each use also reads the token family, so that revoking a family or
+ * blocking a user takes effect at once.
  */
 export class AccessTokens {
   readonly #keys: SigningKeys
@@ -48,7 +48,7 @@ export class AccessTokens {
   /** Seconds. */
   readonly #lifetime: number
 
-  /** @param parts.idle milliseconds without a refresh after which a sign-in of an app is over. */
+  /** @param parts.idle milliseconds without a refresh after which a token family expires. */
   constructor(parts: {
     keys: SigningKeys
     refreshTokens: RefreshTokens
@@ -60,7 +60,7 @@ export class AccessTokens {
     idle: number
   }) {
     this.#apps = new Map(parts.apps.map((app) => [app.id, app]))
-    // A token that promised more would end before the time that it names.
+    // A token must not outlive its family.
     this.#lifetime = Math.max(1, Math.min(longestLifetime, Math.floor(parts.idle / 1000)))
     this.#keys = parts.keys
     this.#secondFactor = parts.secondFactor
@@ -70,7 +70,7 @@ export class AccessTokens {
     this.#baseUrl = parts.baseUrl
   }
 
-  /** `expiresIn`: seconds. */
+  /** Signs a token for a family. `expiresIn` is in seconds. */
   async issue(family: Family): Promise<{ token: string; expiresIn: number }> {
     const { SignJWT } = await import('jose')
     const audience = this.#apps.get(family.clientId)?.audience ?? this.#baseUrl()
@@ -92,7 +92,7 @@ export class AccessTokens {
     return { token, expiresIn: this.#lifetime }
   }
 
-  /** The principal of a token. @throws Problem `not-signed-in` when it is not (or no longer) valid. */
+  /** The principal of a token. @throws Problem `not-signed-in` when it is invalid, expired or revoked. */
   async authenticate(token: string): Promise<Principal> {
     const { sub, sid } = (await this.#verify(token)).payload as JWTPayload & { sid?: unknown }
     if (typeof sub !== 'string' || typeof sid !== 'string') throw invalid()
@@ -100,15 +100,15 @@ export class AccessTokens {
     if (!live) throw invalid()
     const app = this.#apps.get(live.clientId)
     const role = app?.admin === true ? live.role : 'user'
-    const lacks = this.#secondFactor.isMissing(role, live)
+    const lacksSecondFactor = this.#secondFactor.isMissing(role, live)
     const onlyApp = app?.managesSessions === true ? {} : { onlyApp: live.clientId }
     return {
       kind: 'token',
-      role: lacks ? 'user' : role,
+      role: lacksSecondFactor ? 'user' : role,
       userId: sub,
       sessionId: sid,
       clientId: live.clientId,
-      ...(lacks && { stepUp: stepUpPath(live.provider) }),
+      ...(lacksSecondFactor && { stepUp: stepUpPath(live.provider) }),
       ...onlyApp,
     }
   }

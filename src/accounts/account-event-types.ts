@@ -2,7 +2,7 @@ import type { AccountEventType } from './account-events.ts'
 
 const nullableText = { type: ['string', 'null'] }
 
-/** What the data of every event about an account is like. */
+/** The JSON schema of the `data` of all account events. */
 const schema = {
   type: 'object',
   required: ['user', 'identity'],
@@ -37,10 +37,10 @@ const descriptions: Record<AccountEventType, string> = {
   'user.created': 'Somebody signed in for the first time.',
   'user.signed_in': 'A user signed in.',
   'identity.linked': 'A user linked another identity to their account.',
-  'identity.unlinked': 'A user took an identity away from their account.',
+  'identity.unlinked': 'A user unlinked an identity from their account.',
 }
 
-/** The events about accounts, as the catalogue tells them. */
+/** The catalogue entries of these account events. */
 export function describeAccountEvents(types: readonly AccountEventType[]) {
   return Object.fromEntries(
     types.map((type) => [type, { description: descriptions[type], schema, samples: [sample] }]),

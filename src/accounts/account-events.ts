@@ -2,7 +2,7 @@ import type { Tx } from '../storage/database.ts'
 import type { IdentityKey } from './roles.ts'
 import type { User } from './users.ts'
 
-/** What accounts can tell subscribers, when the configuration switches it on (`login.events`). */
+/** The events about accounts that `login.events` of the configuration can enable. */
 export const accountEventTypes = [
   'user.created',
   'user.signed_in',
@@ -12,7 +12,7 @@ export const accountEventTypes = [
 
 export type AccountEventType = (typeof accountEventTypes)[number]
 
-/** All of them, none, or those that are listed. */
+/** All events, none, or the listed ones. */
 export type AccountEventChoice = boolean | readonly AccountEventType[]
 
 export function chosenAccountEvents(choice: AccountEventChoice): readonly AccountEventType[] {
@@ -26,8 +26,8 @@ export type EmitEvents = (
 ) => Promise<unknown>
 
 /**
- * Events about accounts. They hold names and addresses of people and go to whoever subscribes to everything, so they are
- * off unless they are asked for; the audit log has all of it in any case.
+ * Emits the enabled events about accounts. They contain names and e-mail addresses and go to every subscriber without a type
+ * filter, so they are disabled by default. The audit log always has them.
  */
 export class AccountEvents {
   readonly #chosen: ReadonlySet<string>
@@ -42,7 +42,7 @@ export class AccountEvents {
     return this.#chosen.has(type)
   }
 
-  /** Whether the dispatcher is to be woken after the commit. */
+  /** Emits an event, if it is enabled. True: the caller has to wake the dispatcher after the commit. */
   async emit(tx: Tx, type: AccountEventType, user: User, identity: IdentityKey): Promise<boolean> {
     if (!this.wants(type)) return false
     const { id, email, name, role } = user
@@ -54,11 +54,13 @@ export class AccountEvents {
   }
 }
 
-/** What is wrong with the choice, as sentences for the operator. */
+/** The errors in `login.events`, as messages for the operator. */
 export function validateAccountEvents(choice: AccountEventChoice): string[] {
   if (typeof choice === 'boolean') return []
   const known = new Set<string>(accountEventTypes)
   return choice
     .filter((type) => !known.has(type))
-    .map((type) => `login.events: ${JSON.stringify(type)} is none of ${accountEventTypes.join(', ')}`)
+    .map(
+      (type) => `login.events: ${JSON.stringify(type)} is not an event; use ${accountEventTypes.join(', ')}`,
+    )
 }

@@ -4,9 +4,10 @@ import { isId } from '../crypto/ids.ts'
 import { Problem } from '../errors.ts'
 import type { Database, Queryable, Tx } from '../storage/database.ts'
 import type { Role } from '../storage/tables.ts'
-import type { AuditOrigin, RecordAudit } from './audit.ts'
+import type { AuditEntry, AuditOrigin, RecordAudit } from './audit.ts'
 import type { Devices } from './devices.ts'
-import { roleExpression, type IdentityKey } from './roles.ts'
+import { isAdminIdentity, roleExpression, type IdentityKey } from './roles.ts'
+import { lockUser } from './users.ts'
 
 /** What an admin may change about an account. */
 export interface AccessChange {
@@ -14,7 +15,7 @@ export interface AccessChange {
   role?: Role | undefined
 }
 
-/** Any constant: changes that could take the last admin away go one after the other. */
+/** The advisory lock of all changes that can remove an admin. The numbers are arbitrary. */
 const lockKeys = [7_226, 3] as const
 
 /** An account as admins see it. */
@@ -29,33 +30,25 @@ export interface Account {
   createdAt: number
 }
 
+export interface AdministrationParts {
+  database: Database
+  clock: Clock
+  devices: Devices
+  admins: readonly IdentityKey[]
+  record: RecordAudit
+  /** Whether the last admin may be blocked or demoted. True for the command line only, which can undo it. */
+  mayRemoveLastAdmin: boolean
+}
+
 /**
- * Blocking, letting in again, roles. Whatever changes ends all sessions and tokens of the account at once: nobody goes
- * on with a credential that was made when the account could do something else.
+ * Blocks and unblocks users and changes their roles. Every change revokes all sessions and tokens of the user, so that no
+ * credential outlives the rights that it was issued with.
  */
 export class Administration {
-  readonly #database: Database
-  readonly #clock: Clock
-  readonly #devices: Devices
-  readonly #admins: readonly IdentityKey[]
-  readonly #record: RecordAudit
-  readonly #keepsAnAdmin: boolean
+  readonly #parts: AdministrationParts
 
-  /** @param parts.keepsAnAdmin whether the last admin stays: for all but the command line, which is the way out. */
-  constructor(parts: {
-    database: Database
-    clock: Clock
-    devices: Devices
-    admins: readonly IdentityKey[]
-    record: RecordAudit
-    keepsAnAdmin: boolean
-  }) {
-    this.#keepsAnAdmin = parts.keepsAnAdmin
-    this.#database = parts.database
-    this.#clock = parts.clock
-    this.#devices = parts.devices
-    this.#admins = parts.admins
-    this.#record = parts.record
+  constructor(parts: AdministrationParts) {
+    this.#parts = parts
   }
 
   async find(db: Queryable, id: string): Promise<Account | undefined> {
@@ -63,16 +56,17 @@ export class Administration {
       .selectFrom('users')
       .select(['id', 'email', 'name', 'provider', 'provider_id as providerId'])
       .select(['blocked_at as blockedAt', 'created_at as createdAt'])
-      .select(roleExpression(this.#admins).as('role'))
+      .select(roleExpression(this.#parts.admins).as('role'))
       .where('id', '=', id)
       .executeTakeFirst()
   }
 
-  /** The id of the account that `provider:providerId` links to, or that has this very id. */
+  /** Finds an account by its id or by `provider:providerId`; gives its id. */
   async resolve(text: string): Promise<string | undefined> {
-    if (isId(text)) return (await this.find(this.#database.reader, text))?.id
+    const { reader } = this.#parts.database
+    if (isId(text)) return (await this.find(reader, text))?.id
     const colon = text.indexOf(':')
-    const row = await this.#database.reader
+    const row = await reader
       .selectFrom('identities')
       .select('user_id')
       .where('provider', '=', text.slice(0, Math.max(0, colon)))
@@ -82,81 +76,70 @@ export class Administration {
   }
 
   /**
-   * Changes what is given and differs; gives the account as it is then, `undefined` when there is none.
-   * @throws Problem `conflict` for the role of an identity in ADMIN_IDENTITIES, which only that setting takes away;
-   * `last-admin` when nobody would be left who is admin and not blocked.
+   * Applies the given fields that differ. Gives the changed account; `undefined` when there is no such account.
+   * @throws Problem `conflict` when an identity in ADMIN_IDENTITIES makes the account an admin, which only that setting can
+   * change; `last-admin` when no unblocked admin would remain.
    */
   async change(id: string, change: AccessChange, origin: AuditOrigin): Promise<Account | undefined> {
-    return this.#database.transaction(async (tx) => {
+    const { database, devices, mayRemoveLastAdmin } = this.#parts
+    return database.transaction(async (tx) => {
       if (change.blocked === true || change.role === 'user') await this.#lockAdmins(tx)
-      const before = await this.#lock(tx, id)
-      if (!before) return undefined
-      const was = await this.find(tx, id)
-      const blocks = change.blocked !== undefined && change.blocked !== (before.blocked_at !== null)
-      const promotes = change.role !== undefined && change.role !== before.role
-      if (change.role === 'user' && before.role === 'user' && was?.role === 'admin') {
+      const row = await lockUser(tx, id)
+      if (!row) return undefined
+      const before = await this.find(tx, id)
+      if (change.role === 'user' && row.role === 'user' && before?.role === 'admin')
         throw new Problem('conflict', {
           detail: 'An identity of this account is in ADMIN_IDENTITIES: take it off that setting.',
         })
-      }
-      if (blocks) await this.#setBlocked(tx, id, change.blocked === true, origin)
-      if (promotes) await this.#setRole(tx, id, before.role, change.role!, origin)
-      if (blocks || promotes) await this.#devices.revokeAll(tx, id)
-      const is = await this.find(tx, id)
-      const lost = isAdmin(was) && !isAdmin(is)
-      if (this.#keepsAnAdmin && lost && !(await this.#hasAdmin(tx))) throw new Problem('last-admin')
-      return is
+      const entries: AuditEntry[] = []
+      if (change.blocked !== undefined && change.blocked !== (row.blocked_at !== null))
+        entries.push(await this.#setBlocked(tx, id, change.blocked))
+      if (change.role !== undefined && change.role !== row.role)
+        entries.push(await setRole(tx, id, row.role, change.role))
+      for (const entry of entries) await this.#parts.record(tx, { ...entry, ...origin })
+      if (entries.length > 0) await devices.revokeAll(tx, id)
+      const after = await this.find(tx, id)
+      const removesAdmin = isUnblockedAdmin(before) && !isUnblockedAdmin(after)
+      if (removesAdmin && !mayRemoveLastAdmin && !(await this.#hasAdmin(tx))) throw new Problem('last-admin')
+      return after
     })
   }
 
-  /** Two admins that take each other's role at once would both find the other one; on SQLite nobody else writes. */
+  /**
+   * Two admins that demote each other at the same time would each still see the other one as admin. On SQLite there is one
+   * writer at a time.
+   */
   async #lockAdmins(tx: Tx): Promise<void> {
-    if (this.#database.engine === 'postgres')
+    if (this.#parts.database.engine === 'postgres')
       await sql`select pg_advisory_xact_lock(${lockKeys[0]}, ${lockKeys[1]})`.execute(tx)
   }
 
   async #hasAdmin(tx: Tx): Promise<boolean> {
+    const { admins } = this.#parts
     const unblocked = tx.selectFrom('users').select('users.id').where('users.blocked_at', 'is', null).limit(1)
-    // Written out, so that the index of admins is used.
+    // A literal, not a parameter: otherwise the partial index of admins is not used.
     if (await unblocked.where(sql<boolean>`users.role = 'admin'`).executeTakeFirst()) return true
-    if (this.#admins.length === 0) return false
     const listed = unblocked
       .innerJoin('identities', 'identities.user_id', 'users.id')
-      .where((eb) =>
-        eb.or(
-          this.#admins.map(({ provider, providerId }) =>
-            eb.and({ 'identities.provider': provider, 'identities.provider_id': providerId }),
-          ),
-        ),
-      )
-    return (await listed.executeTakeFirst()) !== undefined
+      .where(isAdminIdentity(admins))
+    return admins.length > 0 && (await listed.executeTakeFirst()) !== undefined
   }
 
-  async #setBlocked(tx: Tx, id: string, blocked: boolean, origin: AuditOrigin): Promise<void> {
+  async #setBlocked(tx: Tx, id: string, blocked: boolean): Promise<AuditEntry> {
     await tx
       .updateTable('users')
-      .set({ blocked_at: blocked ? this.#clock.now() : null })
+      .set({ blocked_at: blocked ? this.#parts.clock.now() : null })
       .where('id', '=', id)
       .execute()
-    await this.#record(tx, { action: blocked ? 'user.blocked' : 'user.unblocked', userId: id, ...origin })
-  }
-
-  async #setRole(tx: Tx, id: string, from: Role, to: Role, origin: AuditOrigin): Promise<void> {
-    await tx.updateTable('users').set({ role: to }).where('id', '=', id).execute()
-    await this.#record(tx, { action: 'user.role_changed', userId: id, detail: { from, to }, ...origin })
-  }
-
-  /** The row's own state; a change that changes nothing locks it on PostgreSQL. */
-  async #lock(tx: Tx, id: string): Promise<{ role: Role; blocked_at: number | null } | undefined> {
-    return tx
-      .updateTable('users')
-      .set((eb) => ({ role: eb.ref('role') }))
-      .where('id', '=', id)
-      .returning(['role', 'blocked_at'])
-      .executeTakeFirst()
+    return { action: blocked ? 'user.blocked' : 'user.unblocked', userId: id }
   }
 }
 
-function isAdmin(account: Account | undefined): boolean {
+async function setRole(tx: Tx, id: string, from: Role, to: Role): Promise<AuditEntry> {
+  await tx.updateTable('users').set({ role: to }).where('id', '=', id).execute()
+  return { action: 'user.role_changed', userId: id, detail: { from, to } }
+}
+
+function isUnblockedAdmin(account: Account | undefined): boolean {
   return account?.role === 'admin' && account.blockedAt === null
 }

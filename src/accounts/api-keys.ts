@@ -10,15 +10,15 @@ import type { ApiKeysTable } from '../storage/tables.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { AuditOrigin, RecordAudit } from './audit.ts'
 
-/** What every key begins with, so that a leaked one can be recognised by scanners. */
+/** The prefix of every key, by which secret scanners recognize a leaked one. */
 export const keyPrefix = 'pk_'
-/** How precise `last_used_at` is, in milliseconds: at most one write per key in this time. */
+/** Resolution of `last_used_at` in milliseconds: one write per key in this time at most. */
 const useResolution = 60_000
 
-/** Why a key was refused: for the audit log. The client is told all three reasons in one sentence. */
+/** Why a key was refused, for the audit log. The client gets one message for all three reasons. */
 export class RefusedKey extends Error {
   readonly code: 'unknown-key' | 'expired-key' | 'revoked-key'
-  /** Missing for an unknown key. */
+  /** `undefined` for an unknown key. */
   readonly keyId: string | undefined
 
   constructor(code: RefusedKey['code'], keyId: string | undefined) {
@@ -31,19 +31,13 @@ export class RefusedKey extends Error {
 
 export interface NewKey {
   name: string
-  /** What it may do; at least one. */
+  /** At least one. */
   scopes: readonly Scope[]
   /** Milliseconds since 1970. */
   expiresAt?: number | undefined
 }
 
-function refusalOf(row: ApiKeysTable | undefined, now: number): RefusedKey['code'] | undefined {
-  if (!row) return 'unknown-key'
-  if (row.revoked_at !== null) return 'revoked-key'
-  return row.expires_at !== null && row.expires_at <= now ? 'expired-key' : undefined
-}
-
-/** API keys: shown once, stored as hashes, with scopes and an optional end. */
+/** API keys: shown once, stored as hashes, with scopes and an optional expiry. */
 export class ApiKeys {
   readonly #database: Database
   readonly #clock: Clock
@@ -52,8 +46,8 @@ export class ApiKeys {
   readonly #log: Pick<Log, 'warn'> | undefined
 
   /**
-   * @param adminKey ADMIN_API_KEY: a key that is in the environment and not in the table
-   * @param log told when a use could not be noted; whoever authenticates nobody needs none
+   * @param adminKey ADMIN_API_KEY: a key of the environment, which has no row.
+   * @param log for failed writes of `last_used_at`; callers that never authenticate omit it.
    */
   constructor(
     database: Database,
@@ -68,7 +62,7 @@ export class ApiKeys {
     this.#adminHash = adminKey === undefined ? undefined : hashToken(adminKey)
   }
 
-  /** The principal of a key. @throws Problem `not-signed-in` for an unknown, expired or revoked one. */
+  /** The principal of a key. @throws Problem `not-signed-in` when it is unknown, expired or revoked. */
   async authenticate(key: string): Promise<Principal> {
     const hash = hashToken(key)
     if (this.#adminHash && equalBytes(hash, this.#adminHash)) return principalOf('ADMIN_API_KEY', ['admin'])
@@ -78,20 +72,16 @@ export class ApiKeys {
       .selectAll()
       .where('key_hash', '=', hash)
       .executeTakeFirst()
-    const refused = refusalOf(row, now)
-    if (refused || !row) {
-      throw new Problem('not-signed-in', {
-        detail: 'The API key is unknown, expired or revoked.',
-        cause: new RefusedKey(refused ?? 'unknown-key', row?.id),
-      })
-    }
-    if ((row.last_used_at ?? 0) < now - useResolution) this.#noteUse(row.id, now)
-    return principalOf(row.id, readScopes(row.scopes))
+    if (!row) throw refused('unknown-key')
+    if (row.revoked_at !== null) throw refused('revoked-key', row.id)
+    if (row.expires_at !== null && row.expires_at <= now) throw refused('expired-key', row.id)
+    if ((row.last_used_at ?? 0) < now - useResolution) this.#updateLastUse(row.id, now)
+    return principalOf(row.id, parseScopes(row.scopes))
   }
 
   /**
-   * Makes a key. The returned text is the only time that it can be seen.
-   * @throws RangeError without a scope: such a key could do nothing.
+   * Creates a key. Only this result contains the key itself.
+   * @throws RangeError without a scope: such a key would have no rights.
    */
   async create(
     { name, scopes, expiresAt }: NewKey,
@@ -99,14 +89,14 @@ export class ApiKeys {
   ): Promise<{ id: string; key: string }> {
     const now = this.#clock.now()
     if (scopes.length === 0) throw new RangeError('an API key needs at least one scope')
-    const written = [...new Set(scopes)].join(' ')
+    const scopeList = [...new Set(scopes)].join(' ')
     const key = newToken(keyPrefix)
     const id = newId(now)
     const row: ApiKeysTable = {
       id,
       name,
       role: scopes.includes('admin') ? 'admin' : 'user',
-      scopes: written,
+      scopes: scopeList,
       prefix: key.slice(0, keyPrefix.length + 4),
       key_hash: hashToken(key),
       created_at: now,
@@ -119,14 +109,14 @@ export class ApiKeys {
       await this.#record(tx, {
         action: 'key.created',
         target: `key:${id}`,
-        detail: { name, scopes: written },
+        detail: { name, scopes: scopeList },
         ...origin,
       })
     })
     return { id, key }
   }
 
-  /** The newest thousand keys, without what they are made of. */
+  /** The newest thousand keys, without their hashes. */
   async list(): Promise<Omit<ApiKeysTable, 'key_hash'>[]> {
     return this.#database.reader
       .selectFrom('api_keys')
@@ -146,7 +136,7 @@ export class ApiKeys {
       .execute()
   }
 
-  /** False when there is no such key, or it was revoked before. */
+  /** Revokes a key. False when there is no such key or it is already revoked. */
   async revoke(id: string, origin: AuditOrigin): Promise<boolean> {
     return this.#database.transaction(async (tx) => {
       const revoked = await tx
@@ -162,15 +152,15 @@ export class ApiKeys {
     })
   }
 
-  /** Not waited for: a request does not depend on it, and the next use notes itself. */
-  #noteUse(id: string, now: number): void {
+  /** Runs in the background: no request depends on it, and the next use writes it again. */
+  #updateLastUse(id: string, now: number): void {
     this.#database
       .transaction(
         (tx) => tx.updateTable('api_keys').set({ last_used_at: now }).where('id', '=', id).execute(),
         { priority: 'work' },
       )
       .catch((error: unknown) =>
-        this.#log?.warn({ err: error, keyId: id }, 'could not note the use of an API key'),
+        this.#log?.warn({ err: error, keyId: id }, 'could not write when an API key was last used'),
       )
   }
 }
@@ -179,7 +169,14 @@ function principalOf(keyId: string, scopes: readonly Scope[]): Principal {
   return { kind: 'key', role: scopes.includes('admin') ? 'admin' : 'user', scopes, keyId }
 }
 
-/** Scopes that this version does not know, since a newer one made the key, give nothing. */
-function readScopes(written: string): Scope[] {
-  return written.split(' ').filter(isScope)
+/** Ignores unknown scopes: a newer version may have created the key. */
+function parseScopes(scopes: string): Scope[] {
+  return scopes.split(' ').filter(isScope)
+}
+
+function refused(code: RefusedKey['code'], keyId?: string): Problem {
+  return new Problem('not-signed-in', {
+    detail: 'The API key is unknown, expired or revoked.',
+    cause: new RefusedKey(code, keyId),
+  })
 }

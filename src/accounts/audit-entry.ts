@@ -1,7 +1,7 @@
 import { printable } from '../telemetry/printable.ts'
 import type { AuditRow } from './audit-log.ts'
 
-/** An entry as admins see it. */
+/** An entry in the API for admins. */
 export function presentEntry(row: AuditRow) {
   return {
     id: row.id,
@@ -21,12 +21,12 @@ export function presentEntry(row: AuditRow) {
   }
 }
 
-/** The same with the number that exports go on by. */
+/** The same with `seq`, the position in an export. */
 export function exportEntry(row: AuditRow) {
   return { seq: row.seq, ...presentEntry(row) }
 }
 
-/** An entry as one line of NDJSON, which is safe to print: what a terminal would take for a command is escaped. */
+/** An entry as one line of NDJSON. Terminal control characters are escaped, so that it can be printed. */
 export function entryLine(row: AuditRow): string {
   return `${printable(JSON.stringify(exportEntry(row)))}\n`
 }

@@ -8,10 +8,10 @@ import { entryLine } from './audit-entry.ts'
 import type { AuditReader, AuditStart } from './audit-reader.ts'
 
 const mediaType = 'application/x-ndjson'
-/** Exports of one address in a minute: enough for who follows the log by asking every few seconds. */
+/** Exports of one address in a minute: enough to follow the log by polling every few seconds. */
 const exportsPerMinute = 30
 
-/** GET /audit/export: all entries behind a position, as a stream. */
+/** GET /audit/export: all entries after a position, as a stream. */
 export function auditExportRoute(app: App, reader: AuditReader): void {
   app.get(
     '/audit/export',
@@ -34,26 +34,26 @@ export function auditExportRoute(app: App, reader: AuditReader): void {
       },
     },
     async (request, reply) => {
-      const start = readStart(request.query)
+      const start = parseStart(request.query)
       const coding = acceptedCoding(request.headers['accept-encoding'])
       reply.header('vary', 'Accept-Encoding').header('content-type', `${mediaType}; charset=utf-8`)
       reply.header('content-disposition', 'attachment; filename="audit.ndjson"')
       if (coding !== 'identity') reply.header('content-encoding', coding)
       if (request.method === 'HEAD') return reply.send(Readable.from([]) as never)
-      const wanted = new AbortController()
-      reply.raw.once('close', () => wanted.abort())
-      const pieces = Readable.from(linesOf(reader, start, wanted.signal), { objectMode: false })
-      return reply.send(encodeStream(pieces, coding) as never)
+      const closed = new AbortController()
+      reply.raw.once('close', () => closed.abort())
+      const lines = Readable.from(linesOf(reader, start, closed.signal), { objectMode: false })
+      return reply.send(encodeStream(lines, coding) as never)
     },
   )
 }
 
-async function* linesOf(reader: AuditReader, start: AuditStart, wanted: AbortSignal): AsyncGenerator<string> {
-  for await (const rows of reader.pages(start, wanted)) yield rows.map(entryLine).join('')
+async function* linesOf(reader: AuditReader, start: AuditStart, closed: AbortSignal): AsyncGenerator<string> {
+  for await (const rows of reader.pages(start, closed)) yield rows.map(entryLine).join('')
 }
 
 /** @throws Problem `invalid-parameter` */
-function readStart({ after = '', since = '' }: { after?: string; since?: string }): AuditStart {
+function parseStart({ after = '', since = '' }: { after?: string; since?: string }): AuditStart {
   const number = after === '' ? 0 : /^\d{1,15}$/.test(after) ? Number(after) : undefined
   if (number === undefined)
     throw new Problem('invalid-parameter', {

@@ -9,12 +9,12 @@ import { auditActions, isAuditAction, type AuditAction } from './audit-actions.t
 
 export type AuditRow = Selectable<AuditLogTable>
 
-/** Which entries are meant. */
+/** Which entries to read. */
 export interface AuditFilter {
   action?: AuditAction
   userId?: string
   provider?: string
-  /** Only failures, or only what succeeded. */
+  /** True: only failures. False: only successes. */
   failed?: boolean
   /** At this time or later, in milliseconds since 1970. */
   since?: number
@@ -26,18 +26,20 @@ export type AuditFilterTexts = { [K in keyof AuditFilter]?: string | undefined }
 
 const longestText = 256
 
-/** Reads the filters of a query string; empty ones do not count. @throws Problem `invalid-parameter` */
-export function readAuditFilter(texts: AuditFilterTexts): AuditFilter {
+/** Parses the filters of a query string. Empty ones are ignored. @throws Problem `invalid-parameter` */
+export function parseAuditFilter(texts: AuditFilterTexts): AuditFilter {
   const filter: AuditFilter = {}
   const { action, failed, since, until } = texts
   if (action) {
-    if (!isAuditAction(action)) throw invalid('action', `is none of ${Object.keys(auditActions).join(', ')}`)
+    if (!isAuditAction(action))
+      throw invalid('action', `must be one of ${Object.keys(auditActions).join(', ')}`)
     filter.action = action
   }
   for (const name of ['userId', 'provider'] as const) {
     const text = texts[name]
     if (!text) continue
-    if (text.length > longestText || !isStorableText(text)) throw invalid(name, 'is of no known form')
+    if (text.length > longestText || !isStorableText(text))
+      throw invalid(name, `must be storable text of at most ${longestText} characters`)
     filter[name] = text
   }
   if (failed) {
@@ -49,7 +51,7 @@ export function readAuditFilter(texts: AuditFilterTexts): AuditFilter {
   return filter
 }
 
-/** Reads the audit log: the newest first, a page at a time. */
+/** Pages of the audit log, newest first. */
 export class AuditLog {
   readonly #database: Database
   readonly #cursors: Cursors

@@ -2,20 +2,20 @@ import { sql } from 'kysely'
 import type { Database } from '../storage/database.ts'
 import type { AuditRow } from './audit-log.ts'
 
-/** Rows that are read at once: few enough to hold nobody up on SQLite. */
+/** Rows of one read: few enough that writers on SQLite do not wait for it. */
 const batch = 500
 
-/** Which entries are read. */
+/** Where to start reading. */
 export interface AuditStart {
-  /** Behind the entry with this `seq`; 0 is the beginning. */
+  /** After the entry with this `seq`; 0 for the first one. */
   after: number
   /** At this time or later, in milliseconds since 1970. */
   since?: number | undefined
 }
 
 /**
- * Reads the audit log in the order of `seq`. A page never holds a number above which an entry could still appear late, so who
- * goes on from the last number that they have misses no entry (docs/adr/0004 says the same of events).
+ * Reads the audit log in the order of `seq`. No transaction can still commit an entry below the last `seq` of a page, so a
+ * reader that continues after it misses no entry (as for events: docs/adr/0004).
  */
 export class AuditReader {
   readonly #database: Database
@@ -27,7 +27,7 @@ export class AuditReader {
   /** The next entries, at most `limit`. */
   async page({ after, since }: AuditStart, limit: number): Promise<AuditRow[]> {
     const { reader } = this.#database
-    // The horizon comes before the rows, in a statement of its own: the rows then are of a later snapshot.
+    // The horizon needs its own, earlier statement, so that the rows come from a later snapshot.
     const horizon = await this.#horizon()
     return reader
       .selectFrom('audit_log')
@@ -41,12 +41,12 @@ export class AuditReader {
   }
 
   /**
-   * All entries up to now, page by page. The next page is read when the one before was taken; no transaction stays open
-   * meanwhile, however slow the reader is.
-   * @param wanted aborted when the reader is gone
+   * All entries up to now, page by page. A page is read when the consumer asks for it. No transaction stays open between
+   * pages, so a slow consumer blocks nothing.
+   * @param closed aborted when the consumer is gone.
    */
-  async *pages(start: AuditStart, wanted?: AbortSignal): AsyncGenerator<AuditRow[]> {
-    for (let after = await this.#begin(start); wanted?.aborted !== true;) {
+  async *pages(start: AuditStart, closed?: AbortSignal): AsyncGenerator<AuditRow[]> {
+    for (let after = await this.#firstPosition(start); closed?.aborted !== true;) {
       const rows = await this.page({ ...start, after }, batch)
       if (rows.length > 0) yield rows
       if (rows.length < batch) return
@@ -54,8 +54,8 @@ export class AuditReader {
     }
   }
 
-  /** Behind which `seq` to begin, so that what is older than `since` is not read through. */
-  async #begin({ after, since }: AuditStart): Promise<number> {
+  /** The `seq` before the first entry since `since`, so that older entries are not scanned. */
+  async #firstPosition({ after, since }: AuditStart): Promise<number> {
     if (since === undefined) return after
     const row = await this.#database.reader
       .selectFrom('audit_log')
@@ -65,7 +65,7 @@ export class AuditReader {
     return row.first === null ? after : Math.max(after, row.first - 1)
   }
 
-  /** On SQLite transactions write one after the other: what is visible is complete. */
+  /** The last `seq` below which no entry can still appear. SQLite needs none: transactions commit in the order of `seq`. */
   async #horizon(): Promise<number | undefined> {
     if (this.#database.engine === 'sqlite') return undefined
     const { rows } = await sql<{ horizon: number }>`select audit_horizon() as horizon`.execute(

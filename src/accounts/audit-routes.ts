@@ -6,7 +6,7 @@ import { limitParameter } from '../paging/parameters.ts'
 import { auditActions } from './audit-actions.ts'
 import { presentEntry } from './audit-entry.ts'
 import { auditExportRoute } from './audit-export-route.ts'
-import { readAuditFilter, type AuditLog, type AuditRow } from './audit-log.ts'
+import { parseAuditFilter, type AuditLog, type AuditRow } from './audit-log.ts'
 import type { AuditReader } from './audit-reader.ts'
 import { neverStored, signedIn } from './routes.ts'
 
@@ -79,7 +79,7 @@ function adminRoute(scope: App, log: AuditLog): void {
       },
     },
     async ({ query }) => {
-      const page = await log.page(readAuditFilter(query), readLimit(query.limit, limits), query.cursor)
+      const page = await log.page(parseAuditFilter(query), readLimit(query.limit, limits), query.cursor)
       return answer(page, presentEntry)
     },
   )
@@ -105,7 +105,7 @@ function ownRoute(scope: App, log: AuditLog): void {
           detail: 'This call needs a browser session, or an app that manages sessions.',
         })
       const { action, failed, since, until } = query
-      const filter = { ...readAuditFilter({ action, failed, since, until }), userId }
+      const filter = { ...parseAuditFilter({ action, failed, since, until }), userId }
       const page = await log.page(filter, readLimit(query.limit, limits), query.cursor)
       return answer(page, (row) => ownEntryOf(row, userId))
     },

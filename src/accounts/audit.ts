@@ -8,53 +8,53 @@ import type { Database, Tx } from '../storage/database.ts'
 import type { AuditLogTable } from '../storage/tables.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { AuditAction } from './audit-actions.ts'
+import { storableUserAgent } from './user-agent.ts'
 
-/** Who did it and from where. */
+/** The actor and the request. */
 export interface AuditOrigin {
   /**
-   * `user:<id>`, `key:<id>`, `owner:<name>` for the portal, `cli`, `schedule` for what is due, or `service` for what the
-   * service does by itself; absent when nobody is known.
+   * `user:<id>`, `key:<id>`, `owner:<name>` for the portal, `cli`, `schedule` for periodic work, or `service` for decisions of
+   * the service; absent when the actor is unknown.
    */
   actor?: string | undefined
-  /** The session of a browser, an app or the portal that the call was made with. */
+  /** The session of the browser, app or portal that made the call. */
   sessionId?: string | undefined
   address?: string | undefined
   userAgent?: string | undefined
-  /** The request's id: the number for support, which finds the line in the log. */
+  /** The id of the request, by which its log lines are found. */
   supportId?: string | undefined
 }
 
 export interface AuditEntry extends AuditOrigin {
   action: AuditAction
-  /** Whose account it is about. */
+  /** The account that the entry is about. */
   userId?: string | undefined
   provider?: string | undefined
   providerId?: string | undefined
-  /** What else it is about, as `kind:id`: `session:<id>`, `key:<id>`, `app:<client id>`, `subscriber:<id>`, `delivery:<id>`. */
+  /** Another subject, as `kind:id`: `session:<id>`, `key:<id>`, `app:<client id>`, `subscriber:<id>`, `delivery:<id>`. */
   target?: string | undefined
-  /** Why it failed; only failures have one. */
+  /** The reason of a failure; absent for successes. */
   code?: string | undefined
-  /** A little more, for people: no secret, and nothing that a provider or a browser wrote. */
+  /** Details for people. Never secrets, and never text from a provider or a browser. */
   detail?: Readonly<Record<string, string | number | boolean | null>> | undefined
 }
 
-/** Writes an entry within the transaction of what it tells of. */
+/** Writes an entry in the transaction of the change that it records. */
 export type RecordAudit = (tx: Tx, entry: AuditEntry) => Promise<void>
 
-/** Milliseconds that failures without an account behind them are kept at most: anybody can cause them. */
-const failuresKept = 30 * 86_400_000
-const longestUserAgent = 512
-/** Rows that one statement of the sweep deletes, so that no writer waits long for it. */
-const sweptAtOnce = 1_000
+/** Milliseconds that failures without an account stay at most: anybody can cause them. */
+const anonymousRetention = 30 * 86_400_000
+/** Rows of one DELETE statement at most, so that other writers do not wait long. */
+const sweepBatch = 1_000
 
-/** The audit log: rows are added and, when they are old enough, deleted; nothing changes one. */
+/** Writes the audit log. Rows are inserted, and deleted after the retention; they are never updated. */
 export class Audit {
   readonly record: RecordAudit
   readonly #database: Database
   readonly #log: Log
   readonly #retention: number
 
-  /** @param parts.retention milliseconds that rows are kept. */
+  /** @param parts.retention milliseconds until a row is deleted. */
   constructor(parts: { database: Database; clock: Clock; log: Log; retention: number }) {
     this.#database = parts.database
     this.#log = parts.log
@@ -63,8 +63,8 @@ export class Audit {
   }
 
   /**
-   * Writes an entry that belongs to no transaction: a failure, whose own work was rolled back. The request is answered
-   * as it would be in any case, so what goes wrong here is logged and not thrown.
+   * Writes an entry in its own transaction: for failures, whose work was rolled back. The answer to the request does not
+   * depend on it, so an error is logged and not thrown.
    */
   async note(entry: AuditEntry): Promise<void> {
     try {
@@ -79,16 +79,16 @@ export class Audit {
 
   async sweep(now: number): Promise<void> {
     await this.#deleteUntil(now - this.#retention, 'all')
-    await this.#deleteUntil(now - failuresKept, 'anonymous failures')
+    await this.#deleteUntil(now - anonymousRetention, 'anonymous failures')
   }
 
   async #deleteUntil(time: number, which: 'all' | 'anonymous failures'): Promise<void> {
-    for (let deleted = sweptAtOnce; deleted === sweptAtOnce;) {
+    for (let deleted = sweepBatch; deleted === sweepBatch;) {
       const result = await this.#database.transaction(
         (tx) => {
           let old = tx.selectFrom('audit_log').select('id').where('created_at', '<=', time)
           if (which !== 'all') old = old.where('code', 'is not', null).where('user_id', 'is', null)
-          const some = old.orderBy('created_at').limit(sweptAtOnce)
+          const some = old.orderBy('created_at').limit(sweepBatch)
           return tx.deleteFrom('audit_log').where('id', 'in', some).executeTakeFirst()
         },
         { priority: 'work' },
@@ -98,14 +98,14 @@ export class Audit {
   }
 }
 
-/** Commands have no service, but they write entries too. */
+/** For commands, which run without the service. */
 export function createRecordAudit(clock: Clock): RecordAudit {
   return async (tx, entry) => {
     await tx.insertInto('audit_log').values(auditRow(entry, clock.now())).execute()
   }
 }
 
-/** What the service does by itself, without a call and without a schedule. */
+/** The origin of decisions of the service that neither a call nor a schedule caused. */
 export const byService: AuditOrigin = { actor: 'service' }
 
 function auditRow(entry: AuditEntry, now: number): Insertable<AuditLogTable> {
@@ -122,17 +122,17 @@ function auditRow(entry: AuditEntry, now: number): Insertable<AuditLogTable> {
     support_id: entry.supportId ?? null,
     address: entry.address ?? null,
     session_id: entry.sessionId ?? null,
-    user_agent: entry.userAgent?.slice(0, longestUserAgent).toWellFormed() ?? null,
+    user_agent: storableUserAgent(entry.userAgent),
     detail: entry.detail === undefined ? null : JSON.stringify(entry.detail),
   }
 }
 
-/** Who makes a request, and from where. */
+/** The origin of a request. */
 export function auditOrigin(request: FastifyRequest): AuditOrigin {
   return auditOriginOf(request, request.principal)
 }
 
-/** The same for a call that is refused before its principal is known to the route. */
+/** The same for a call that is refused before its principal is assigned to the request. */
 export function auditOriginOf(request: FastifyRequest, principal: Principal | undefined): AuditOrigin {
   return {
     actor: principal && actorOf(principal),

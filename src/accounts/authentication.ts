@@ -1,6 +1,6 @@
 import type { AuthenticationProof } from '../storage/tables.ts'
 
-/** How and when a person was authenticated for a sign-in, as far as the provider tells. */
+/** How and when the provider authenticated the person, according to the provider. */
 export interface Authentication {
   /** Milliseconds since 1970; never in the future. */
   at: number

@@ -1,4 +1,4 @@
-/** The first that matches counts: browsers also name those that they descend from. */
+/** The first match counts: a user agent also names the browsers that the browser descends from. */
 const browsers: readonly [pattern: RegExp, name: string][] = [
   [/\bEdgA?(?:iOS)?\//, 'Edge'],
   [/\b(?:OPR|OPiOS|OPX)\//, 'Opera'],
@@ -27,17 +27,17 @@ const systems: readonly [pattern: RegExp, name: string][] = [
 ]
 
 /**
- * A user agent in plain words, such as `Firefox on Linux`, for people to recognise their devices by. It is whatever the
- * browser says: good for display and for nothing else.
+ * Describes a user agent, such as `Firefox on Linux`, so that people recognize their devices. Clients can send any user
+ * agent, so this is for display only.
  */
 export function deviceName(userAgent: string | null): string {
   if (!userAgent) return 'Unknown device'
-  const browser = nameIn(browsers, userAgent)
-  const system = nameIn(systems, userAgent)
+  const browser = firstMatch(browsers, userAgent)
+  const system = firstMatch(systems, userAgent)
   if (browser && system) return `${browser} on ${system}`
   return browser ?? (system ? `A browser on ${system}` : 'Unknown device')
 }
 
-function nameIn(names: readonly [RegExp, string][], userAgent: string): string | undefined {
+function firstMatch(names: readonly [RegExp, string][], userAgent: string): string | undefined {
   return names.find(([pattern]) => pattern.test(userAgent))?.[1]
 }

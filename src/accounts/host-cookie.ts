@@ -2,8 +2,8 @@ import { parseCookie, stringifySetCookie } from 'cookie'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
 /**
- * A cookie that scripts cannot read and foreign sites' writes do not carry. Over https its name begins with `__Host-`:
- * browsers then take it only from this very host, over TLS, for all paths
+ * A cookie that scripts cannot read (HttpOnly) and that browsers do not send with writes of other sites (SameSite=Lax). Over
+ * https its name begins with `__Host-`: browsers then accept it only from this host, over TLS and for all paths
  * (https://datatracker.ietf.org/doc/html/draft-ietf-httpbis-rfc6265bis, section 4.1.3.2).
  */
 export class HostCookie {
@@ -19,7 +19,7 @@ export class HostCookie {
     return this.#secure ? `__Host-${this.#name}` : this.#name
   }
 
-  /** The value, when the request has one of the form of a token made here. */
+  /** The value, if it has the form of our tokens. */
   read(request: FastifyRequest): string | undefined {
     const { cookie } = request.headers
     const value = cookie === undefined ? undefined : parseCookie(cookie)[this.name]
@@ -28,7 +28,7 @@ export class HostCookie {
 
   /** @param maxAge seconds. */
   set(reply: FastifyReply, value: string, maxAge: number): void {
-    // Fastify adds to this header where others are replaced: several cookies can be set by one answer.
+    // Fastify appends `set-cookie` headers, so one response can set several cookies.
     void reply.header(
       'set-cookie',
       stringifySetCookie({

@@ -1,7 +1,7 @@
 import type { Database, Tx } from '../storage/database.ts'
 
-/** How many identities of a provider are bound to an issuer; null for those without a sign-in since that is kept. */
-export async function issuersOf(
+/** Counts identities by provider and issuer. The issuer is null for identities without a sign-in since issuers are stored. */
+export async function countByIssuer(
   database: Database,
 ): Promise<{ provider: string; issuer: string | null; count: number }[]> {
   return database.reader
@@ -16,8 +16,8 @@ export async function issuersOf(
 }
 
 /**
- * Binds all identities of a provider that are bound to one issuer to another one; `record` writes it down in the same
- * transaction. Gives how many.
+ * Rebinds all identities of a provider from one issuer to another one, and runs `record` in the same transaction. Gives how
+ * many there were.
  */
 export async function rebindIssuer(
   database: Database,

@@ -38,7 +38,7 @@ import {
 import { RefreshTokens } from './refresh-tokens.ts'
 import { RoleChanges } from './role-changes.ts'
 import { accountsRoutes } from './routes.ts'
-import { SecondFactor } from './second-factor.ts'
+import { SecondFactor, type SecondFactorPolicy } from './second-factor.ts'
 import { sessionLimits, Sessions } from './sessions.ts'
 import { SigningKeys } from './signing-keys.ts'
 import { createSweeper } from './sweeper.ts'
@@ -132,11 +132,7 @@ function createServices({
   const devices = new Devices(database, sessions, refreshTokens)
   const rotation = configuration.signingKeyRotation
   const signingKeys = new SigningKeys({ database, keyring, clock, rotation, record })
-  const secondFactor = new SecondFactor({
-    required: configuration.adminMfa === 'required',
-    amrValues: configuration.adminAmrValues,
-    acrValues: configuration.adminAcrValues,
-  })
+  const secondFactor = new SecondFactor(secondFactorPolicy(configuration))
   const sessionCookie = new HostCookie('postern_session', baseUrl)
   return {
     audit,
@@ -148,7 +144,14 @@ function createServices({
     sessionCookie,
     refreshTokens,
     devices,
-    administration: new Administration({ database, clock, devices, admins, record, keepsAnAdmin: true }),
+    administration: new Administration({
+      database,
+      clock,
+      devices,
+      admins,
+      record,
+      mayRemoveLastAdmin: false,
+    }),
     roleChanges: new RoleChanges({ users, devices, sessions, record }),
     signingKeys,
     secondFactor,
@@ -171,4 +174,8 @@ function createServices({
       proof: configuration.recentSignInProof,
     }),
   }
+}
+
+function secondFactorPolicy({ adminMfa, adminAmrValues, adminAcrValues }: Configuration): SecondFactorPolicy {
+  return { required: adminMfa === 'required', amrValues: adminAmrValues, acrValues: adminAcrValues }
 }

@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import type { App } from '../http/app.ts'
 import { jwksMaxAge, type SigningKeys } from './signing-keys.ts'
 
-/** GET /.well-known/jwks.json: for anybody who verifies access tokens, pages of other origins included. */
+/** GET /.well-known/jwks.json: the public keys for verifiers of access tokens, pages of other origins included. */
 export function jwksRoutes(app: App, signingKeys: SigningKeys): void {
   app.get(
     '/.well-known/jwks.json',
@@ -18,7 +18,7 @@ export function jwksRoutes(app: App, signingKeys: SigningKeys): void {
         summary: 'The public keys of access tokens (RFC 7517)',
         response: {
           200: Type.Object({ keys: Type.Array(Type.Object({}, { additionalProperties: true })) }),
-          304: Type.Null({ description: 'They are those of If-None-Match' }),
+          304: Type.Null({ description: 'The keys match If-None-Match' }),
         },
       },
     },
@@ -38,7 +38,7 @@ export function jwksRoutes(app: App, signingKeys: SigningKeys): void {
   )
 }
 
-/** Without a body, so without the type of one. */
+/** Its schema has no body, so `send()` has no argument. */
 function notModified(reply: FastifyReply): FastifyReply {
   return reply.code(304).send()
 }

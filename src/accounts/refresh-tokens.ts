@@ -12,7 +12,8 @@ import {
   type CredentialFilter,
 } from './revocation.ts'
 import { roleExpression, type IdentityKey } from './roles.ts'
-import { storableUserAgent, type NewSession, type SessionLimits } from './sessions.ts'
+import type { NewSession, SessionLimits } from './sessions.ts'
+import { storableUserAgent } from './user-agent.ts'
 
 /** Milliseconds after its first use in which a token may be used again: parallel tabs refresh at the same moment. */
 const reuseGrace = 10_000

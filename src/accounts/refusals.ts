@@ -6,27 +6,27 @@ import type { Principal } from '../http/principal.ts'
 import { RateLimiter } from '../http/rate-limiter.ts'
 import { auditOriginOf, type Audit, type AuditEntry } from './audit.ts'
 
-/** Entries in a minute about one principal or one client network: anybody can repeat a refused call. */
+/** Entries about one principal or one client network in a minute at most: anybody can repeat a refused call. */
 const mostPerCaller = 10
-/** Entries in a minute altogether: an attacker can have many networks. */
-const mostTogether = 300
+/** Entries in a minute at most: an attacker can have many networks. */
+const mostInTotal = 300
 
-/** What a refusal is about; who and from where comes from the request. */
+/** The subject of a refusal. The caller and the address come from the request. */
 export type Refusal = Pick<AuditEntry, 'action' | 'code'> & Partial<Pick<AuditEntry, 'target' | 'userId'>>
 
-/** Writes down that a request was refused. It does not reject: the request is refused in any case. */
+/** Audits a refused request. It never rejects: the request is refused in any case. */
 export type NoteRefusal = (request: FastifyRequest, refusal: Refusal, principal?: Principal) => Promise<void>
 
 /**
- * Entries about refused calls, bounded per caller and altogether, so that a flood of them neither fills the table nor
- * holds up other writers. What is left out of the audit log is still in the request log.
+ * Audits refused calls. Entries are limited per caller and in total, so that a flood of calls neither fills the table nor
+ * delays other writers. The request log has all calls.
  */
 export function createRefusalNotes(audit: Pick<Audit, 'note'>, clock: Clock): NoteRefusal {
   const limiter = new RateLimiter(clock)
   return async (request, refusal, principal) => {
     const caller = principal?.userId ?? principal?.keyId ?? principal?.owner
     const key = caller === undefined ? `network ${clientNetwork(request)}` : `caller ${caller}`
-    if (!limiter.take(key, mostPerCaller).allowed || !limiter.take('all', mostTogether).allowed) return
+    if (!limiter.take(key, mostPerCaller).allowed || !limiter.take('all', mostInTotal).allowed) return
     await audit.note({
       ...auditOriginOf(request, principal),
       ...refusal,
@@ -35,7 +35,7 @@ export function createRefusalNotes(audit: Pick<Audit, 'note'>, clock: Clock): No
   }
 }
 
-/** Calls that a page of another site made with the cookie of somebody. */
+/** Audits calls that a page of another site made with a user's cookie. */
 export function createForeignCallNotes(note: NoteRefusal): NoteForeignCall {
   return (request, principal) => {
     const { userId, sessionId } = principal
@@ -44,7 +44,7 @@ export function createForeignCallNotes(note: NoteRefusal): NoteForeignCall {
   }
 }
 
-/** Calls of a known principal whose role does not allow them. */
+/** Audits calls of a principal whose role does not allow them. */
 export function createForbiddenNotes(note: NoteRefusal): NoteForbidden {
   return (request, principal, code) =>
     note(request, { action: 'call.forbidden', code, userId: principal.userId }, principal)

@@ -2,7 +2,7 @@ import type { Tx } from '../storage/database.ts'
 import type { AuditOrigin, RecordAudit } from './audit.ts'
 import type { Devices } from './devices.ts'
 import type { Sessions, SessionToken } from './sessions.ts'
-import type { Users } from './users.ts'
+import { lockUser, type Users } from './users.ts'
 
 export interface IdentityChange {
   userId: string
@@ -40,7 +40,7 @@ export class RoleChanges {
   ): Promise<{ result: T; renewed: SessionToken | undefined }> {
     const { users, devices, sessions, record } = this.#parts
     // Locked before the first read: of two concurrent changes the second one sees the first.
-    await users.lock(tx, userId)
+    await lockUser(tx, userId)
     const before = await users.find(tx, userId)
     const result = await work()
     const after = await users.find(tx, userId)

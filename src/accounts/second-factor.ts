@@ -1,37 +1,37 @@
 import type { Authentication } from './authentication.ts'
 import type { Role } from '../storage/tables.ts'
 
-/** What the settings demand of admins: `ADMIN_MFA`, `ADMIN_AMR_VALUES`, `ADMIN_ACR_VALUES`. */
-export interface SecondFactorDemand {
+/** The settings `ADMIN_MFA`, `ADMIN_AMR_VALUES` and `ADMIN_ACR_VALUES`. */
+export interface SecondFactorPolicy {
   required: boolean
   amrValues: readonly string[]
   acrValues: readonly string[]
 }
 
 /**
- * Whether admins have shown a second factor at their provider. It is asked at each request and not at the sign-in, so
- * that a setting counts for sessions that are there already.
+ * Requires that admins used a second factor at their provider. It is evaluated at each request, not at the sign-in, so that
+ * a changed setting applies to existing sessions.
  */
 export class SecondFactor {
-  readonly #demand: SecondFactorDemand
+  readonly #policy: SecondFactorPolicy
 
-  constructor(demand: SecondFactorDemand) {
-    this.#demand = demand
+  constructor(policy: SecondFactorPolicy) {
+    this.#policy = policy
   }
 
-  /** Whether somebody of this role lacks one that is demanded. Users without rights of an admin need none. */
+  /** Whether a required second factor is missing from a sign-in. Only the admin role requires one. */
   isMissing(role: Role, { acr, amr }: Pick<Authentication, 'acr' | 'amr'>): boolean {
-    const { required, amrValues, acrValues } = this.#demand
+    const { required, amrValues, acrValues } = this.#policy
     if (!required || role !== 'admin') return false
     return !hasOneOf(amr, amrValues) && !hasOneOf(acr, acrValues)
   }
 }
 
-/** Where somebody signs in with a second factor, at the provider that they signed in with. */
+/** The path for signing in with a second factor at the same provider. */
 export function stepUpPath(provider: string): string {
   return `/auth/${provider}?second_factor=true`
 }
 
-function hasOneOf(told: string | null, wanted: readonly string[]): boolean {
-  return told !== null && told.split(' ').some((value) => wanted.includes(value))
+function hasOneOf(claim: string | null, accepted: readonly string[]): boolean {
+  return claim !== null && claim.split(' ').some((value) => accepted.includes(value))
 }

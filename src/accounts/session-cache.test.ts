@@ -9,25 +9,25 @@ const filled = (): SessionCache<{ userId: string; n: number }> => {
   return cache
 }
 
-test('a user is forgotten with all that was kept, and nobody else', () => {
+test('invalidating a user removes all of their sessions and no others', () => {
   const cache = filled()
-  cache.forget('ada')
+  cache.invalidate('ada')
   assert.deepEqual([cache.get('k0'), cache.get('k1'), cache.get('k2')?.n], [undefined, undefined, 2])
-  cache.forget(undefined)
+  cache.invalidate(undefined)
   assert.equal(cache.size, 0)
 })
 
-test('what was read before something was forgotten is not put back', () => {
+test('an entry that was read before an invalidation is not cached', () => {
   const cache = filled()
   const { generation } = cache
-  cache.forget('ada')
+  cache.invalidate('ada')
   cache.set('k0', { userId: 'ada', n: 0 }, generation)
   assert.equal(cache.get('k0'), undefined)
   cache.set('k0', { userId: 'ada', n: 0 }, cache.generation)
   assert.ok(cache.get('k0'))
 })
 
-test('it is bounded: the least lately used goes', () => {
+test('it is bounded: the least recently used entry is removed', () => {
   const cache = filled()
   cache.get('k0')
   cache.set('k3', { userId: 'cyd', n: 3 }, cache.generation)

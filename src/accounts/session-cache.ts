@@ -1,16 +1,11 @@
-/** What is kept must tell whose it is. */
-export interface Kept {
-  userId: string
-}
-
 /**
- * Sessions that were read lately, by the hash of their token, at most `capacity` of them: the least lately used goes
- * first. Whoever reads to fill it takes the `generation` before: what was forgotten meanwhile is not put back.
+ * An LRU cache of sessions by the hash of their token. A caller reads `generation` before it queries the database and passes
+ * it to `set`: a result that an invalidation has overtaken is not cached.
  */
-export class SessionCache<T extends Kept> {
+export class SessionCache<T extends { userId: string }> {
   readonly #capacity: number
   readonly #entries = new Map<string, T>()
-  readonly #ofUser = new Map<string, Set<string>>()
+  readonly #keysOfUser = new Map<string, Set<string>>()
   #generation = 0
 
   constructor(capacity: number) {
@@ -21,7 +16,7 @@ export class SessionCache<T extends Kept> {
     return this.#entries.size
   }
 
-  /** Grows with everything that is forgotten. */
+  /** Grows with each invalidation. */
   get generation(): number {
     return this.#generation
   }
@@ -34,38 +29,38 @@ export class SessionCache<T extends Kept> {
     return entry
   }
 
-  /** Keeps what was read since `generation`, unless anything was forgotten since then. */
+  /** Caches an entry, unless anything was invalidated since `generation`. */
   set(key: string, entry: T, generation: number): void {
     if (generation !== this.#generation) return
-    this.#drop(key)
+    this.#remove(key)
     this.#entries.set(key, entry)
-    const keys = this.#ofUser.get(entry.userId)
+    const keys = this.#keysOfUser.get(entry.userId)
     if (keys) keys.add(key)
-    else this.#ofUser.set(entry.userId, new Set([key]))
+    else this.#keysOfUser.set(entry.userId, new Set([key]))
     if (this.#entries.size > this.#capacity) {
       const [oldest] = this.#entries.keys()
-      this.#drop(oldest!)
+      this.#remove(oldest!)
     }
   }
 
-  /** Forgets a user's sessions; all sessions without one. */
-  forget(userId: string | undefined): void {
+  /** Removes a user's sessions; all sessions when `userId` is `undefined`. */
+  invalidate(userId: string | undefined): void {
     this.#generation += 1
     if (userId === undefined) {
       this.#entries.clear()
-      this.#ofUser.clear()
+      this.#keysOfUser.clear()
       return
     }
-    for (const key of this.#ofUser.get(userId) ?? []) this.#entries.delete(key)
-    this.#ofUser.delete(userId)
+    for (const key of this.#keysOfUser.get(userId) ?? []) this.#entries.delete(key)
+    this.#keysOfUser.delete(userId)
   }
 
-  #drop(key: string): void {
+  #remove(key: string): void {
     const entry = this.#entries.get(key)
     if (!entry) return
     this.#entries.delete(key)
-    const keys = this.#ofUser.get(entry.userId)
+    const keys = this.#keysOfUser.get(entry.userId)
     keys?.delete(key)
-    if (keys?.size === 0) this.#ofUser.delete(entry.userId)
+    if (keys?.size === 0) this.#keysOfUser.delete(entry.userId)
   }
 }

@@ -13,49 +13,48 @@ export interface Session {
   createdAt: number
   lastSeenAt: number
   authenticatedAt: number
-  /** Null for a session that an older version began. */
+  /** Null for a session that an older version created. */
   authenticationProof: AuthenticationProof | null
   acr: string | null
   amr: string | null
   expiresAt: number
 }
 
-/** Sessions kept in memory: about 4 MB. */
+/** Sessions in the cache at most: about 4 MB. */
 const capacity = 10_000
 
 /**
- * Finds the session of a token: the one query that every request with a cookie makes. It is compiled once. On SQLite it
- * is one indexed read. On PostgreSQL, where a read is a round trip, what was read is kept for as long as the database
- * can tell that nobody took it back.
+ * Finds the session of a token. Every request with a session cookie runs this query, so it is compiled once. On SQLite it is
+ * one indexed read. On PostgreSQL it is a round trip, so results are cached while this process is sure to hear of revocations.
  */
 export class SessionLookup {
   readonly #database: Database
   readonly #sql: string
-  /** The parameters before the last one, which is the hash. */
-  readonly #fixed: readonly string[]
+  /** All parameters but the last one, the hash. */
+  readonly #leadingParameters: readonly string[]
   readonly #cache = new SessionCache<Session>(capacity)
 
   constructor(database: Database, admins: readonly IdentityKey[]) {
     this.#database = database
     const { sql, parameters } = compile(database, admins)
     this.#sql = sql
-    this.#fixed = parameters.slice(0, -1) as string[]
-    database.revocations.listen((userId) => this.#cache.forget(userId))
+    this.#leadingParameters = parameters.slice(0, -1) as string[]
+    database.revocations.listen((userId) => this.#cache.invalidate(userId))
   }
 
   /**
-   * The session of a token's hash that is neither revoked nor its user's who is blocked. Its times are the caller's to
-   * judge. @param usable what is kept is taken only if it says so, and read again otherwise.
+   * The session of a token's hash; `undefined` when it is unknown or revoked or its user is blocked. The caller checks its
+   * expiry. @param isLive whether a cached session may be used; otherwise it is read again.
    */
-  async find(hash: Buffer, usable: (session: Session) => boolean): Promise<Session | undefined> {
-    const parameters = [...this.#fixed, hash]
+  async find(hash: Buffer, isLive: (session: Session) => boolean): Promise<Session | undefined> {
+    const parameters = [...this.#leadingParameters, hash]
     if (this.#database.engine === 'sqlite') {
       return this.#database.readConnection.get<Session>(this.#sql, parameters)
     }
     const { pool, revocations } = this.#database
     const key = hash.toString('base64')
-    const kept = revocations.current ? this.#cache.get(key) : undefined
-    if (kept && usable(kept)) return kept
+    const cached = revocations.current ? this.#cache.get(key) : undefined
+    if (cached && isLive(cached)) return cached
     const { generation } = this.#cache
     const { rows } = await pool
       .query<Session>({ name: 'session', text: this.#sql, values: parameters })
@@ -88,7 +87,7 @@ function compile({ reader }: Database, admins: readonly IdentityKey[]): Compiled
       .select(roleExpression(admins).as('role'))
       .where('sessions.revoked_at', 'is', null)
       .where('users.blocked_at', 'is', null)
-      // Last, since its parameter is the one that changes.
+      // Last, because `find` appends this parameter.
       .where('sessions.token_hash', '=', Buffer.alloc(0))
       .compile()
   )

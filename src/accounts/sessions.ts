@@ -15,8 +15,7 @@ import {
 } from './revocation.ts'
 import type { IdentityKey } from './roles.ts'
 import { SessionLookup, type Session } from './session-lookup.ts'
-
-const longestUserAgent = 512
+import { storableUserAgent } from './user-agent.ts'
 
 export interface SessionLimits {
   /** Milliseconds without use after which a session expires. */
@@ -198,9 +197,4 @@ export class Sessions {
       priority: 'work',
     })
   }
-}
-
-/** Bounds a user agent and removes characters that a text column cannot hold. */
-export function storableUserAgent(userAgent: string | undefined): string | null {
-  return userAgent?.slice(0, longestUserAgent).toWellFormed().replaceAll('\0', '') ?? null
 }

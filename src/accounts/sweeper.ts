@@ -3,10 +3,10 @@ import type { Worker } from '../runtime/worker.ts'
 import { periodicWorker } from '../runtime/periodic-worker.ts'
 import type { Log } from '../telemetry/log.ts'
 
-/** Milliseconds between two rounds. What is over is refused by its times anyway: this only keeps tables small. */
+/** Milliseconds between two rounds. Expired rows are never used, so sweeping only keeps tables small. */
 const interval = 10 * 60_000
 
-/** Deletes what is over, round after round. A round that fails is logged, and the next one tries again. */
+/** Deletes expired rows periodically. A failed sweep is logged and repeated in the next round. */
 export function createSweeper(
   name: string,
   clock: Clock,

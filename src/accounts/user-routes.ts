@@ -10,7 +10,9 @@ const Nullable = Type.Union([Type.String(), Type.Null()])
 const Time = Type.String({ format: 'date-time' })
 const Body = Type.Object(
   {
-    blocked: Type.Optional(Type.Boolean({ description: 'true: all sessions and tokens end at once' })),
+    blocked: Type.Optional(
+      Type.Boolean({ description: 'true: all sessions and tokens are revoked at once' }),
+    ),
     role: Type.Optional(Type.Enum(['user', 'admin'])),
   },
   { additionalProperties: false, minProperties: 1 },
@@ -36,7 +38,7 @@ export async function userRoutes(app: App, administration: Administration): Prom
         config: { access: { scope: 'users:write' } },
         schema: {
           tags: ['sign-in'],
-          summary: 'Block an account, let it in again, or give it another role; ends its sessions and tokens',
+          summary: 'Block or unblock an account or change its role; revokes its sessions and tokens',
           params: Type.Object({ id: Type.String() }),
           body: Body,
           response: { 200: Account },
@@ -46,7 +48,7 @@ export async function userRoutes(app: App, administration: Administration): Prom
         const { id } = request.params
         if (!isId(id)) throw new Problem('not-found')
         if (request.principal?.userId === id) {
-          throw new Problem('conflict', { detail: 'Nobody blocks their own account or changes its role.' })
+          throw new Problem('conflict', { detail: 'You cannot block your own account or change its role.' })
         }
         const account = await administration.change(id, request.body, auditOrigin(request))
         if (!account) throw new Problem('not-found')

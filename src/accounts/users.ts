@@ -2,13 +2,13 @@ import type { Clock } from '../runtime/clock.ts'
 import { newId } from '../crypto/ids.ts'
 import type { Queryable, Revocations, Tx } from '../storage/database.ts'
 import type { Role } from '../storage/tables.ts'
-import { roleExpression, type IdentityKey } from './roles.ts'
+import { isAdminIdentity, roleExpression, type IdentityKey } from './roles.ts'
 
-/** What a provider vouches for. Only the key decides whose account it is; the rest is for display and contact. */
+/** An identity as a provider asserts it. Only its key decides which account it is; the rest is for display and contact. */
 export interface ProviderIdentity extends IdentityKey {
   /**
-   * Who vouches: `iss` of the id_token, or for plain OAuth 2.0 the provider's issuer or origins. An identity stays bound
-   * to the issuer of its first sign-in; null for one that was recorded before that was kept.
+   * `iss` of the id_token; for plain OAuth 2.0 the provider's issuer or origins. An identity stays bound to the issuer of its
+   * first sign-in. Null for an identity that was stored before issuers were.
    */
   issuer: string | null
   email: string | null
@@ -16,13 +16,13 @@ export interface ProviderIdentity extends IdentityKey {
   name: string | null
 }
 
-/** An identity is bound to another issuer than the one that vouches for it now: the name of a provider leads elsewhere. */
+/** An identity is bound to another issuer than the current one: the provider's name is configured for another server now. */
 export class IssuerMismatch extends Error {
   readonly userId: string
 
-  /** @param bound whom the identity is bound to; @param found who vouches now. */
+  /** @param bound the issuer that the identity is bound to; @param found the issuer of this sign-in. */
   constructor(userId: string, bound: string, found: string | null) {
-    super(`the identity is bound to the issuer ${bound}, and ${found ?? 'nobody'} vouches for it now`)
+    super(`the identity is bound to the issuer ${bound}, but this sign-in comes from ${found ?? 'no issuer'}`)
     this.userId = userId
   }
 }
@@ -66,9 +66,7 @@ export class Users {
     const rows = await db
       .selectFrom('identities')
       .select('user_id')
-      .where((eb) =>
-        eb.or(this.#admins.map(({ provider, providerId }) => eb.and({ provider, provider_id: providerId }))),
-      )
+      .where(isAdminIdentity(this.#admins))
       .execute()
     return new Set(rows.map((row) => row.user_id))
   }
@@ -81,7 +79,7 @@ export class Users {
   async findOrCreate(tx: Tx, identity: ProviderIdentity): Promise<FoundUser> {
     // The identity may also be unlinked between the insert that it refused and the next look.
     for (;;) {
-      const known = await this.#noteUse(tx, identity)
+      const known = await this.#updateKnown(tx, identity)
       if (known) return known
       const userId = await this.#create(tx, identity)
       if (userId !== undefined) return { userId, created: true, blocked: false }
@@ -116,20 +114,20 @@ export class Users {
    * @throws IssuerMismatch
    */
   async link(tx: Tx, userId: string, identity: ProviderIdentity): Promise<'linked' | 'known' | 'taken'> {
-    // The same lock as in `unlink`: what counts a user's identities sees them one after the other.
-    await this.lock(tx, userId)
+    // `unlink` takes the same lock, so that changes of a user's identities run one after the other.
+    await lockUser(tx, userId)
     if (await this.#insertIdentity(tx, userId, identity)) {
       // An identity may carry the admin role.
       await this.#revocations.announce(tx, userId)
       return 'linked'
     }
-    const owner = await this.#noteUse(tx, identity)
+    const owner = await this.#updateKnown(tx, identity)
     return owner?.userId === userId ? 'known' : 'taken'
   }
 
   /**
-   * Unlinks a user's identities at one provider (or the one that `providerId` names). Never the last: when two calls
-   * race, the second one waits for the first and then sees what is left.
+   * Unlinks a user's identities at one provider, or the one with `providerId`. The last identity stays: of two concurrent
+   * calls, the second one waits for the first and sees its result.
    */
   async unlink(
     tx: Tx,
@@ -137,12 +135,12 @@ export class Users {
     provider: string,
     providerId?: string,
   ): Promise<{ unlinked: IdentityKey[] } | 'unknown' | 'last'> {
-    await this.lock(tx, userId)
+    await lockUser(tx, userId)
     const all = await this.identities(tx, userId)
-    const goes = (key: IdentityKey): boolean =>
+    const isLeaving = (key: IdentityKey): boolean =>
       key.provider === provider && (providerId === undefined || key.providerId === providerId)
-    const remaining = all.find((identity) => !goes(identity))
-    const leaving = all.filter(goes)
+    const remaining = all.find((identity) => !isLeaving(identity))
+    const leaving = all.filter(isLeaving)
     if (leaving.length === 0) return 'unknown'
     if (!remaining) return 'last'
     await this.#revocations.announce(tx, userId)
@@ -190,20 +188,11 @@ export class Users {
     }))
   }
 
-  /** A change that changes nothing locks the row on PostgreSQL; on SQLite the transaction is alone anyway. */
-  async lock(tx: Tx, userId: string): Promise<void> {
-    await tx
-      .updateTable('users')
-      .set((eb) => ({ role: eb.ref('role') }))
-      .where('id', '=', userId)
-      .execute()
-  }
-
   /**
-   * Notes what the provider says now on the identity; the user's own record stays as it is. An identity without an issuer
-   * is bound to this one. @throws IssuerMismatch when it is bound to another one.
+   * Updates a known identity to the provider's current values. The user's own row stays as it is. An identity without an
+   * issuer is bound to this one. @throws IssuerMismatch when it is bound to another one.
    */
-  async #noteUse(tx: Tx, identity: ProviderIdentity): Promise<FoundUser | undefined> {
+  async #updateKnown(tx: Tx, identity: ProviderIdentity): Promise<FoundUser | undefined> {
     const found = await this.#updateIdentity(tx, identity)
     if (found) return found
     const bound = await tx
@@ -228,7 +217,7 @@ export class Users {
         issuer: identity.issuer,
         email: identity.email,
         email_verified: identity.emailVerified ? 1 : 0,
-        // Apple tells a name only once.
+        // Apple sends the name only at the first sign-in.
         ...(identity.name !== null && { name: identity.name }),
       })
       .where('provider', '=', identity.provider)
@@ -266,4 +255,17 @@ export class Users {
       .executeTakeFirst()
     return inserted !== undefined
   }
+}
+
+/** Locks a user's row for the transaction and gives it. On PostgreSQL an update without effect takes the row lock. */
+export async function lockUser(
+  tx: Tx,
+  userId: string,
+): Promise<{ role: Role; blocked_at: number | null } | undefined> {
+  return tx
+    .updateTable('users')
+    .set((eb) => ({ role: eb.ref('role') }))
+    .where('id', '=', userId)
+    .returning(['role', 'blocked_at'])
+    .executeTakeFirst()
 }

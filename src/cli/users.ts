@@ -1,7 +1,7 @@
 import { Administration, type AccessChange, type Account } from '../accounts/administration.ts'
 import { createRecordAudit, type RecordAudit } from '../accounts/audit.ts'
 import { Devices } from '../accounts/devices.ts'
-import { issuersOf, rebindIssuer } from '../accounts/identity-issuers.ts'
+import { countByIssuer, rebindIssuer } from '../accounts/identity-issuers.ts'
 import { RefreshTokens } from '../accounts/refresh-tokens.ts'
 import { sessionLimits, Sessions } from '../accounts/sessions.ts'
 import { systemClock } from '../runtime/clock.ts'
@@ -70,7 +70,7 @@ export async function endSessions(user: string, sessionId: string | undefined): 
 /** Lists which issuers the identities of each provider are bound to. */
 export async function listIssuers(): Promise<void> {
   await withUsers(async ({ database }) => {
-    const rows = await issuersOf(database)
+    const rows = await countByIssuer(database)
     process.stdout.write(
       table(
         ['provider', 'issuer', 'identities'],
@@ -121,7 +121,7 @@ async function withUsers<T>(work: (tools: UserTools) => Promise<T>): Promise<T> 
     const admins = configuration.adminIdentities
     const common = { database, clock: systemClock, log: createLog('warn'), admins, record, limits }
     const devices = new Devices(database, new Sessions(common), new RefreshTokens(common))
-    const administration = new Administration({ ...common, devices, keepsAnAdmin: false })
+    const administration = new Administration({ ...common, devices, mayRemoveLastAdmin: true })
     const find = async (user: string): Promise<string> => {
       const id = await administration.resolve(user)
       if (id === undefined) throw unknownUser(user)

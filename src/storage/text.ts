@@ -1,7 +1,11 @@
 /**
- * Whether a text can be kept: PostgreSQL takes no U+0000, and half of a surrogate pair has no UTF-8, so a database would
- * give another text back than it was given.
+ * Whether a text comes back from the database unchanged. PostgreSQL refuses U+0000, and a lone surrogate has no UTF-8 form.
  */
 export function isStorableText(text: string): boolean {
   return !text.includes('\u0000') && text.isWellFormed()
+}
+
+/** Removes U+0000, replaces lone surrogates, and cuts the text to `longest` UTF-16 code units. */
+export function storableText(text: string, longest = Number.POSITIVE_INFINITY): string {
+  return text.replaceAll('\0', '').slice(0, longest).toWellFormed()
 }

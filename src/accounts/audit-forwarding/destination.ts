@@ -1,8 +1,8 @@
 import type { AuditRow } from '../audit-log.ts'
 
-/** Where entries are forwarded to. */
+/** A receiver of audit entries. */
 export interface AuditDestination {
-  /** Sends a batch, in order. @throws when it was not taken, or not in time, or `signal` is aborted. */
+  /** Sends a batch, in order. @throws when the receiver does not accept it in time, or `signal` is aborted. */
   send(rows: readonly AuditRow[], signal: AbortSignal): Promise<void>
   close(): Promise<void>
 }

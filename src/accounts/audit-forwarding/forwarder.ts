@@ -9,13 +9,13 @@ import type { AuditDestination } from './destination.ts'
 import { ExportPosition } from './position.ts'
 
 /** Entries of one batch. */
-const batch = 100
-/** Milliseconds between two looks for new entries. */
+const batchSize = 100
+/** Milliseconds between two polls for new entries. */
 const interval = 1_000
 /** Milliseconds for one batch. */
-const timeLimit = 15_000
-/** Milliseconds from a failure to the next attempt: the first, doubled up to the longest. */
-const [firstPause, longestPause] = [1_000, 300_000]
+const timeout = 15_000
+/** Milliseconds from a failure to the next attempt; doubled at each further failure, up to the longest. */
+const [firstDelay, longestDelay] = [1_000, 300_000]
 
 export interface AuditForwarderParts {
   database: Database
@@ -28,9 +28,9 @@ export interface AuditForwarderParts {
 }
 
 /**
- * Forwards the audit log, in order and at least once: the position moves when the destination has taken a batch, so what was sent
- * and not noted is sent again. A destination that takes nothing is tried again with growing pauses, and nothing is passed over
- * until the retention of the audit log removes it. Forwarding that is behind does not change readiness: the metric and `postern doctor` tell how far it is.
+ * Forwards the audit log in order and at least once: the position is stored after the destination accepted a batch, so a batch
+ * may be sent again. Failures are retried with a growing delay. No entry is skipped, unless the retention of the audit log
+ * deletes it first. A backlog does not affect readiness; the metric and `postern doctor` show it.
  */
 export class AuditForwarder implements Worker {
   readonly name = 'audit-export'
@@ -41,7 +41,7 @@ export class AuditForwarder implements Worker {
   readonly #sending = new AbortController()
   #stopped = true
   #failures = 0
-  #again = 0
+  #retryAt = 0
   #cancel: (() => void) | undefined
   #round: Promise<void> = Promise.resolve()
 
@@ -69,12 +69,12 @@ export class AuditForwarder implements Worker {
   async stop(deadline: AbortSignal): Promise<void> {
     this.#stopped = true
     this.#cancel?.()
-    const cut = (): void => this.#sending.abort()
-    if (deadline.aborted) cut()
-    else deadline.addEventListener('abort', cut, { once: true })
+    const abort = (): void => this.#sending.abort()
+    if (deadline.aborted) abort()
+    else deadline.addEventListener('abort', abort, { once: true })
     await this.#round
     await this.#parts.destination.close()
-    // Without an answer of the database the claim ends by its time.
+    // If the database does not answer, the claim expires.
     await this.#position.release(this.#claim).catch((error: unknown) => this.#warn(error))
   }
 
@@ -89,39 +89,39 @@ export class AuditForwarder implements Worker {
 
   async #forward(): Promise<void> {
     const { clock } = this.#parts
-    if (clock.now() < this.#again) return
-    // Looked at before it is claimed: a log that stands still costs no write.
+    if (clock.now() < this.#retryAt) return
+    // Checked before claiming, so that an idle log causes no writes.
     if ((await this.#position.oldestWaiting()) === undefined) return
     let position = await this.#position.claim(this.#claim, clock.now())
     while (position !== undefined && !this.#stopped) {
-      const rows = await this.#reader.page({ after: position }, batch)
+      const rows = await this.#reader.page({ after: position }, batchSize)
       const last = rows.at(-1)
       if (!last) return
       try {
         await this.#send(rows)
       } catch (error) {
-        return this.#failed(error)
+        return this.#recordFailure(error)
       }
       this.#failures = 0
       position = last.seq
-      if (!(await this.#position.moved(this.#claim, position, clock.now()))) return
+      if (!(await this.#position.advance(this.#claim, position, clock.now()))) return
     }
   }
 
   async #send(rows: Parameters<AuditDestination['send']>[0]): Promise<void> {
-    const limit = AbortSignal.timeout(timeLimit)
+    const limit = AbortSignal.timeout(timeout)
     await this.#parts.destination.send(rows, AbortSignal.any([limit, this.#sending.signal]))
   }
 
-  async #failed(error: unknown): Promise<void> {
+  async #recordFailure(error: unknown): Promise<void> {
     if (this.#stopped) return
     const { clock } = this.#parts
-    const pause = Math.min(longestPause, firstPause * 2 ** this.#failures)
+    const delay = Math.min(longestDelay, firstDelay * 2 ** this.#failures)
     this.#failures += 1
-    this.#again = clock.now() + pause
+    this.#retryAt = clock.now() + delay
     this.#warn(error)
-    const why = error instanceof Error ? error.message : String(error)
-    await this.#position.failed(this.#claim, why, clock.now(), this.#again)
+    const message = error instanceof Error ? error.message : String(error)
+    await this.#position.recordFailure(this.#claim, message, clock.now(), this.#retryAt)
   }
 
   #warn(error: unknown): void {

@@ -18,7 +18,7 @@ export interface AuditForwardingParts {
   baseUrl: () => string
 }
 
-/** The worker that forwards the audit log to AUDIT_EXPORT_URL; none without one. */
+/** The worker that forwards the audit log to AUDIT_EXPORT_URL; an empty list when that is not set. */
 export function createAuditForwarding(parts: AuditForwardingParts): AuditForwarder[] {
   const { auditExportUrl: url } = parts.configuration
   return url === undefined
@@ -26,7 +26,7 @@ export function createAuditForwarding(parts: AuditForwardingParts): AuditForward
     : [new AuditForwarder({ ...parts, url, destination: destinationOf(url, parts) })]
 }
 
-/** The address is the operator's own, so private ones are allowed; EMIT_PROXY holds for webhooks here, too. */
+/** The operator chose the address, so private networks are allowed. Requests use EMIT_PROXY, as webhooks do. */
 function destinationOf(
   url: string,
   { configuration, clock, baseUrl }: AuditForwardingParts,

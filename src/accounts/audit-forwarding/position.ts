@@ -1,33 +1,34 @@
 import { hash } from 'node:crypto'
 import type { Database } from '../../storage/database.ts'
 import type { AuditExportsTable } from '../../storage/tables.ts'
+import { storableText } from '../../storage/text.ts'
 import { AuditReader } from '../audit-reader.ts'
 
-/** Milliseconds that a claim lasts without being renewed: longer than one batch may take. */
-const claimLasts = 60_000
-/** Characters of an error that are kept. */
+/** Milliseconds after which a claim expires unless it is renewed: longer than the timeout of a batch. */
+const claimTime = 60_000
+/** Characters of an error that are stored. */
 const longestError = 300
 
-/** How far a destination is. */
+/** The progress of a destination. */
 export type ExportState = Pick<AuditExportsTable, 'position' | 'failing_since' | 'last_error'>
 
 /**
- * The position of one destination in the audit log, kept in the database. One process at a time holds the claim to forward;
- * it moves the position only while it does.
+ * The position of one destination in the audit log, stored in the database. One process at a time holds the claim of a
+ * destination, and only this process advances the position.
  */
 export class ExportPosition {
   readonly #database: Database
   readonly #reader: AuditReader
   readonly #destination: string
 
-  /** @param url the destination's address, of which only the hash is kept: it may hold credentials */
+  /** @param url the address of the destination. Only its hash is stored, since it may contain credentials. */
   constructor(database: Database, url: string) {
     this.#database = database
     this.#reader = new AuditReader(database)
     this.#destination = hash('sha256', url)
   }
 
-  /** Of a destination that never took anything: the beginning of the log. */
+  /** The progress; position 0 for a destination that has accepted nothing yet. */
   async state(): Promise<ExportState> {
     const row = await this.#database.reader
       .selectFrom('audit_exports')
@@ -37,14 +38,14 @@ export class ExportPosition {
     return row ?? { position: 0, failing_since: null, last_error: null }
   }
 
-  /** When the oldest entry was written that the destination has not taken, in milliseconds since 1970; `undefined` without one. */
+  /** The time of the oldest entry that is not forwarded yet, in milliseconds since 1970; `undefined` when there is none. */
   async oldestWaiting(): Promise<number | undefined> {
     const { position } = await this.state()
     const [row] = await this.#reader.page({ after: position }, 1)
     return row?.created_at
   }
 
-  /** Claims the destination, or renews the claim. Gives the position, `undefined` while another process has the claim. */
+  /** Claims the destination or renews the claim. Gives the position; `undefined` while another process has the claim. */
   async claim(claim: string, now: number): Promise<number | undefined> {
     return this.#database.transaction(
       async (tx) => {
@@ -57,7 +58,7 @@ export class ExportPosition {
           .execute()
         const row = await tx
           .updateTable('audit_exports')
-          .set({ claim, claimed_until: now + claimLasts })
+          .set({ claim, claimed_until: now + claimTime })
           .where('destination', '=', this.#destination)
           .where((eb) =>
             eb.or([eb('claim', 'is', null), eb('claim', '=', claim), eb('claimed_until', '<=', now)]),
@@ -70,24 +71,24 @@ export class ExportPosition {
     )
   }
 
-  /** Notes what the destination took, and renews the claim. False when another process has the claim by now. */
-  moved(claim: string, position: number, now: number): Promise<boolean> {
-    const took = { position, failing_since: null, last_error: null, updated_at: now }
-    return this.#update(claim, { ...took, claimed_until: now + claimLasts })
+  /** Stores the position after a batch was accepted and renews the claim. False when another process has claimed it. */
+  advance(claim: string, position: number, now: number): Promise<boolean> {
+    const progress = { position, failing_since: null, last_error: null, updated_at: now }
+    return this.#update(claim, { ...progress, claimed_until: now + claimTime })
   }
 
-  /** Notes why the destination took nothing. The claim is kept until `again`, so that no other process tries before. */
-  async failed(claim: string, error: string, now: number, again: number): Promise<void> {
+  /** Stores why a batch was not accepted. The claim lasts until `retryAt`, so that no other process tries before. */
+  async recordFailure(claim: string, error: string, now: number, retryAt: number): Promise<void> {
     const { failing_since } = await this.state()
     await this.#update(claim, {
       failing_since: failing_since ?? now,
-      last_error: error.slice(0, longestError).toWellFormed().replaceAll('\0', ''),
-      claimed_until: again,
+      last_error: storableText(error, longestError),
+      claimed_until: retryAt,
       updated_at: now,
     })
   }
 
-  /** Lets another process go on at once. */
+  /** Ends the claim, so that another process can continue at once. */
   async release(claim: string): Promise<void> {
     await this.#update(claim, { claim: null, claimed_until: null })
   }

@@ -6,22 +6,22 @@ import type { AuditRow } from '../audit-log.ts'
 import { exportEntry } from '../audit-entry.ts'
 import type { AuditDestination } from './destination.ts'
 
-/** Facility 13, log audit, with severity 6 (informational) or 4 (warning): RFC 5424, section 6.2.1. */
-const [succeeded, refused] = [13 * 8 + 6, 13 * 8 + 4]
-/** RFC 5425, section 4.1; RFC 6587 registers none for TCP, and 601 is the one of RFC 3195. */
+/** The priority: facility 13 (log audit) with severity 6 (informational) or 4 (warning); RFC 5424, section 6.2.1. */
+const [success, failure] = [13 * 8 + 6, 13 * 8 + 4]
+/** RFC 5425, section 4.1. RFC 6587 registers no port for TCP; 601 is that of RFC 3195. */
 const ports: Readonly<Record<string, number>> = { 'syslog+tls:': 6514, 'syslog+tcp:': 601 }
 
 export interface SyslogOptions {
-  /** Whose name the messages carry: the host of BASE_URL. */
+  /** The host name in the messages: that of BASE_URL. */
   hostname: () => string
-  /** Certificates to trust in place of the system's, as PEM. */
+  /** Trusted certificates in place of the system's, as PEM. */
   ca?: string
 }
 
 /**
- * Sends entries as syslog messages (RFC 5424), one after the other over one connection, each with its length before it (RFC 6587,
- * section 3.4.1; RFC 5425, section 4.3). Syslog acknowledges nothing: a batch counts as taken when its bytes were handed to the
- * system and the receiver has not closed the connection.
+ * Sends entries as syslog messages (RFC 5424) over one connection, each with its length in front (octet counting: RFC 6587,
+ * section 3.4.1; RFC 5425, section 4.3). Syslog has no acknowledgements: a batch counts as accepted when the operating system
+ * has its bytes and the receiver has not closed the connection.
  * @param url `syslog+tls://host:port` or `syslog+tcp://host:port`
  */
 export function syslogDestination(url: string, { hostname, ca }: SyslogOptions): AuditDestination {
@@ -30,36 +30,36 @@ export function syslogDestination(url: string, { hostname, ca }: SyslogOptions):
   let socket: Socket | undefined
 
   const open = async (signal: AbortSignal): Promise<Socket> => {
-    const made =
+    const connecting =
       protocol === 'syslog+tls:'
         ? connectTls({ ...address, servername: address.host, ...(ca !== undefined && { ca }) })
         : connectTcp(address)
-    const stop = (): void => void made.destroy(new Error('the connection was not there in time'))
+    const stop = (): void => void connecting.destroy(new Error('the connection was not established in time'))
     signal.addEventListener('abort', stop, { once: true })
     try {
-      await once(made, protocol === 'syslog+tls:' ? 'secureConnect' : 'connect')
+      await once(connecting, protocol === 'syslog+tls:' ? 'secureConnect' : 'connect')
     } catch (error) {
-      made.destroy()
+      connecting.destroy()
       throw error
     } finally {
       signal.removeEventListener('abort', stop)
     }
-    // A receiver says nothing; when it closes its side, what is sent then is lost.
-    const forget = (): void => {
-      if (socket === made) socket = undefined
-      made.destroy()
+    // Bytes that are sent after the receiver closed its side are lost, so the next batch opens a new connection.
+    const discard = (): void => {
+      if (socket === connecting) socket = undefined
+      connecting.destroy()
     }
-    made.on('end', forget).on('close', forget).on('error', forget)
-    made.resume()
-    return made
+    connecting.on('end', discard).on('close', discard).on('error', discard)
+    connecting.resume()
+    return connecting
   }
 
   return {
     async send(rows, signal) {
       socket ??= await open(signal)
       const used = socket
-      await written(used, frames(rows, hostname()), signal)
-      // What the receiver closed while it was sent to has perhaps not been read.
+      await write(used, frames(rows, hostname()), signal)
+      // The receiver may not have read all bytes before it closed the connection.
       if (used.destroyed) throw new Error('the receiver closed the connection')
     },
     async close() {
@@ -68,12 +68,12 @@ export function syslogDestination(url: string, { hostname, ca }: SyslogOptions):
   }
 }
 
-/** Resolves when the system has all of it. */
-function written(socket: Socket, bytes: Buffer, signal: AbortSignal): Promise<void> {
+/** Resolves when the operating system has all bytes. */
+function write(socket: Socket, bytes: Buffer, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const stop = (): void => {
       socket.destroy()
-      reject(new Error('the receiver did not take it in time'))
+      reject(new Error('the receiver did not read the batch in time'))
     }
     signal.addEventListener('abort', stop, { once: true })
     socket.write(bytes, (error) => {
@@ -84,7 +84,7 @@ function written(socket: Socket, bytes: Buffer, signal: AbortSignal): Promise<vo
   })
 }
 
-/** Messages in octet counting: the length in bytes, a space, the message. */
+/** The messages of a batch, each as its length in bytes, a space and the message. */
 export function frames(rows: readonly AuditRow[], hostname: string): Buffer {
   const parts = rows.map((row) => {
     const message = syslogMessage(row, hostname)
@@ -95,10 +95,10 @@ export function frames(rows: readonly AuditRow[], hostname: string): Buffer {
 
 /**
  * One message: version, time, host, application, no process id, the action as message id, no structured data, and the entry as
- * JSON. All of it is ASCII: other characters are written as JSON escapes them, so that its length in bytes is that in characters.
+ * JSON. All characters are ASCII (others are JSON escapes), so its length in bytes is its length in characters.
  */
 function syslogMessage(row: AuditRow, hostname: string): string {
-  const priority = row.code === null ? succeeded : refused
+  const priority = row.code === null ? success : failure
   const time = new Date(row.created_at).toISOString()
   const json = JSON.stringify(exportEntry(row)).replace(
     /[^ -~]/g,

@@ -5,12 +5,12 @@ import { printable } from '../../telemetry/printable.ts'
 import { exportEntry } from '../audit-entry.ts'
 import type { AuditDestination } from './destination.ts'
 
-/** Bytes of an answer that are read so that its connection can be used again. */
+/** Bytes of a response that are read, so that its connection can be reused. */
 const answerLimit = 16 * 1024
 
 /**
- * Posts batches as JSON, `{"type":"audit.entries","timestamp":…,"data":{"entries":[…]}}`, signed by Standard Webhooks with each of
- * the secrets. Any answer but 2xx means that the batch was not taken; redirects are not followed.
+ * Posts batches as JSON, `{"type":"audit.entries","timestamp":…,"data":{"entries":[…]}}`, signed with each of the secrets
+ * (Standard Webhooks). Only a 2xx response means that the batch was accepted. Redirects are not followed.
  * https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
  */
 export function webhookDestination(
@@ -26,7 +26,7 @@ export function webhookDestination(
       const entries = rows.map(exportEntry)
       const payload = { type: 'audit.entries', timestamp: new Date(now).toISOString(), data: { entries } }
       const body = Buffer.from(printable(JSON.stringify(payload)))
-      // The same for the same entries: by it the receiver recognises a repetition.
+      // The same entries have the same id, so that the receiver can detect a repetition.
       const id = `audit_${rows[0]!.seq}_${rows.at(-1)!.seq}`
       const timestamp = String(Math.floor(now / 1000))
       const signed = `${id}.${timestamp}.`
