@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Part } from '../storage/database.ts'
+import type { SavepointScope } from '../storage/database.ts'
 import type { Log } from '../telemetry/log.ts'
 import { attempt, type AttemptParts } from './attempt.ts'
 import { HandlerTimeout, WaitedForTransaction } from './interruptions.ts'
@@ -33,23 +33,23 @@ const claimed: ClaimedEvent = {
 }
 
 /** What an attempt ends with whose handler does not end, after it has waited for its transaction for so long. */
-async function endOf(waiting: boolean, waited: number): Promise<unknown> {
-  const state = { waiting, waited: 0 }
+async function endOf(isWaiting: boolean, waited: number): Promise<unknown> {
+  const state = { isWaiting, waited: 0 }
   let timeIsOver = (): void => assert.fail('nothing bounds the handler')
-  const part = {
-    kept: false,
+  const scope = {
+    released: false,
     took: 0,
-    get waiting() {
-      return state.waiting
+    get isWaiting() {
+      return state.isWaiting
     },
     get waited() {
       return state.waited
     },
     within: <T>(work: () => T): T => work(),
-    undo: () => Promise.resolve(),
-  } as unknown as Part<Mark>
+    rollback: () => Promise.resolve(),
+  } as unknown as SavepointScope<Mark>
   const parts: AttemptParts = {
-    sharing: { begin: () => part },
+    transactions: { begin: () => scope },
     clock: {
       now: () => 0,
       after(_ms, callback) {
@@ -70,7 +70,7 @@ async function endOf(waiting: boolean, waited: number): Promise<unknown> {
 
 test('an attempt that mostly waited for its transaction is told from one that took too long', async () => {
   assert.ok((await endOf(false, 0)) instanceof HandlerTimeout)
-  assert.ok((await endOf(false, 700)) instanceof HandlerTimeout, 'it had the greater part of its time')
+  assert.ok((await endOf(false, 700)) instanceof HandlerTimeout, 'it had the greater scope of its time')
   assert.ok((await endOf(false, 800)) instanceof WaitedForTransaction, 'it got it in the last moment')
-  assert.ok((await endOf(true, 10)) instanceof WaitedForTransaction, 'it is waiting still')
+  assert.ok((await endOf(true, 10)) instanceof WaitedForTransaction, 'it is isWaiting still')
 })

@@ -1,5 +1,5 @@
 import type { Clock } from '../runtime/clock.ts'
-import type { Sharing, Part, Tx } from '../storage/database.ts'
+import type { SharedTransactions, SavepointScope, Tx } from '../storage/database.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { EmittedEvent } from './config.ts'
 import { ContextOfHandler } from './handler-context.ts'
@@ -24,7 +24,7 @@ export const turnLimit = 250
 export type EmitWithin = (tx: Tx, events: readonly EmittedEvent[], causedBy: number) => Promise<unknown>
 
 export interface AttemptParts {
-  sharing: Sharing<Mark>
+  transactions: SharedTransactions<Mark>
   clock: Clock
   log: Log
   emitWithin: EmitWithin
@@ -54,10 +54,10 @@ export function attempt(
   alone: boolean,
   parts: AttemptParts,
 ): Promise<Attempted> {
-  const { sharing, clock, registry, emitWithin, transactionTimeout = plan.timeout } = parts
+  const { transactions, clock, registry, emitWithin, transactionTimeout = plan.timeout } = parts
   const { promise, resolve, reject } = Promise.withResolvers<Attempted>()
   const aborted = new LazySignal()
-  const part = sharing.begin({
+  const scope = transactions.begin({
     alone,
     timeLimit: transactionTimeout,
     turnLimit,
@@ -65,16 +65,16 @@ export function attempt(
     onTimeLimit: (early) => end(early ? new HeldUpOthers() : new TransactionTimeout(transactionTimeout)),
   })
   const ended = registry.add(end)
-  part.within(work).then(resolve, fail).finally(ended)
+  scope.within(work).then(resolve, fail).finally(ended)
   return promise
 
   async function work(): Promise<Attempted> {
-    const emitted = await runHandlers(claimed, plan, part, aborted, end, parts)
+    const emitted = await runHandlers(claimed, plan, scope, aborted, end, parts)
     aborted.throwIfAborted()
-    if (emitted.length > 0) await emitWithin(part.tx, emitted, claimed.event)
+    if (emitted.length > 0) await emitWithin(scope.tx, emitted, claimed.event)
     const { event, claim, orderKey } = claimed
-    const { committed } = await part.keep({ event, claim, orderKey, at: clock.now() })
-    return { committed, emitted: emitted.length > 0, took: part.took }
+    const { committed } = await scope.release({ event, claim, orderKey, at: clock.now() })
+    return { committed, emitted: emitted.length > 0, took: scope.took }
   }
 
   /**
@@ -82,7 +82,7 @@ export function attempt(
    * the signal.
    */
   function end(reason: Error): void {
-    if (part.kept) return
+    if (scope.released) return
     ended()
     fail(reason)
     aborted.abort(reason)
@@ -90,7 +90,7 @@ export function attempt(
 
   function fail(reason: unknown): void {
     // Should it fail, whoever gets the reason tries again and sees why.
-    part.undo().catch(() => undefined)
+    scope.rollback().catch(() => undefined)
     reject(reason)
   }
 }
@@ -99,7 +99,7 @@ export function attempt(
 export async function runHandlers(
   claimed: ClaimedEvent,
   plan: Plan,
-  part: Part<Mark>,
+  scope: SavepointScope<Mark>,
   aborted: LazySignal,
   end: (reason: Error) => void,
   { clock, log }: Pick<AttemptParts, 'clock' | 'log'>,
@@ -110,11 +110,11 @@ export async function runHandlers(
   const { source, event: number, eventId, type } = claimed
   const handlerLog = lazyLog(log, { source, event: number, eventId, type, ...(dryRun && { dryRun }) })
   for (const { handle, timeout } of plan.handlers) {
-    const waitedBefore = part.waited
+    const waitedBefore = scope.waited
     const cancel = clock.after(timeout, () => {
-      const waited = part.waited - waitedBefore
+      const waited = scope.waited - waitedBefore
       // Who got it in the last moment had as little use of it as who did not get it.
-      const heldUp = part.waiting || waited > timeout / 2
+      const heldUp = scope.isWaiting || waited > timeout / 2
       end(heldUp ? new WaitedForTransaction(waited, timeout) : new HandlerTimeout(timeout))
     })
     aborted.onAbort = cancel
@@ -130,7 +130,7 @@ export async function runHandlers(
       emitted.push(checked(one))
     }
     try {
-      await handle(event, new ContextOfHandler(part.tx, emit, handlerLog, aborted, dryRun))
+      await handle(event, new ContextOfHandler(scope.tx, emit, handlerLog, aborted, dryRun))
     } finally {
       ended = true
       cancel()

@@ -129,7 +129,7 @@ export function createReceiving(parts: ReceivingParts): Receiving {
   )
   const rejected = new RejectedLog({ database, clock, log, period: configuration.rejectedRetention })
   const attempts = {
-    sharing: database.share<Mark>((tx, marks) => store.mark(tx, marks)),
+    transactions: database.share<Mark>((tx, marks) => store.mark(tx, marks)),
     registry: new AttemptRegistry(),
     clock,
     log,

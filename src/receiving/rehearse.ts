@@ -18,10 +18,10 @@ export interface RehearseParts extends AttemptParts {
  * WaitedForTransaction, TransactionTimeout, the reason of a stop, StorageUnavailable.
  */
 export function rehearse(claimed: ClaimedEvent, plan: Plan, parts: RehearseParts): Promise<EmittedEvent[]> {
-  const { sharing, registry, emitWithin, transactionTimeout = plan.timeout } = parts
+  const { transactions, registry, emitWithin, transactionTimeout = plan.timeout } = parts
   const { promise, resolve, reject } = Promise.withResolvers<EmittedEvent[]>()
   const aborted = new LazySignal()
-  const part = sharing.begin({
+  const scope = transactions.begin({
     alone: true,
     timeLimit: transactionTimeout,
     turnLimit,
@@ -34,19 +34,19 @@ export function rehearse(claimed: ClaimedEvent, plan: Plan, parts: RehearseParts
 
   async function runAndUndo(): Promise<EmittedEvent[]> {
     try {
-      return await part.within(work)
+      return await scope.within(work)
     } finally {
-      await part.undo()
+      await scope.rollback()
     }
   }
 
   async function work(): Promise<EmittedEvent[]> {
-    const emitted = await runHandlers(claimed, plan, part, aborted, end, parts, { dryRun: true })
+    const emitted = await runHandlers(claimed, plan, scope, aborted, end, parts, { dryRun: true })
     aborted.throwIfAborted()
-    if (emitted.length > 0) await emitWithin(part.tx, emitted, claimed.event)
+    if (emitted.length > 0) await emitWithin(scope.tx, emitted, claimed.event)
     // A commit would check these now: https://www.postgresql.org/docs/current/sql-set-constraints.html
     if (parts.engine === 'postgres')
-      await part.tx.executeQuery(CompiledQuery.raw('set constraints all immediate'))
+      await scope.tx.executeQuery(CompiledQuery.raw('set constraints all immediate'))
     return emitted
   }
 
@@ -54,7 +54,7 @@ export function rehearse(claimed: ClaimedEvent, plan: Plan, parts: RehearseParts
   function end(reason: Error): void {
     ended()
     reject(reason)
-    part.undo().catch(() => undefined)
+    scope.rollback().catch(() => undefined)
     aborted.abort(reason)
   }
 }

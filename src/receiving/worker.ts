@@ -1,7 +1,7 @@
 import type { Random } from '../runtime/clock.ts'
 import type { Worker } from '../runtime/worker.ts'
 import type { Database } from '../storage/database.ts'
-import { SharedCommitFailed } from '../storage/sharing/carrier.ts'
+import { SharedCommitFailed } from '../storage/sharing/transaction-driver.ts'
 import { StorageUnavailable } from '../storage/unavailable.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { Progress } from '../runtime/progress.ts'

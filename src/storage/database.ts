@@ -15,8 +15,8 @@ export type Tx = KyselyTransaction<Tables>
 export type Queryable = Kysely<Tables>
 
 /**
- * Who waits for the right to write, most urgent first: acknowledgements of received webhooks; requests that a client
- * waits for; the service's own background work and users' handlers.
+ * The priorities of writers on SQLite, most urgent first: acknowledgements of received webhooks, requests of clients, and
+ * background work including handlers.
  */
 export type WritePriority = 'acknowledge' | 'request' | 'work'
 
@@ -46,65 +46,65 @@ export interface TransactionOptions {
   timeLimit?: number
 }
 
-export interface PartOptions {
-  /** Whether it gets a transaction of its own. */
+export interface ScopeOptions {
+  /** Whether the scope gets a transaction of its own. */
   alone: boolean
-  /** Milliseconds from the first query until the part is undone. */
+  /** Milliseconds from the first query until the scope is rolled back. */
   timeLimit: number
-  /** The same for one that is not alone, for the sake of those who share the transaction. */
+  /** A shorter limit for scopes that share a transaction, because others wait for their turns. */
   turnLimit: number
-  /** Called after that. `early` when it would have had more time alone. */
+  /** Called when a limit ended the scope. `early` if the scope would have had more time alone. */
   onTimeLimit: (early: boolean) => void
   /**
-   * On PostgreSQL: who shares a limited part of the connections with others of its kind. While few are left, one that has
-   * a connection already waits for those that have none.
+   * On PostgreSQL: the group with which the scope shares a limited number of connections. While few are free, a group that
+   * has a connection waits for groups that have none.
    */
   share: string
 }
 
 /**
- * A piece of work in a transaction that begins at its first query, so that slow work before it holds nothing. It is undone
- * alone, and may be committed together with others.
+ * A unit of work in a savepoint of a transaction. It begins at its first query, so that slow work before that holds nothing. It
+ * can be rolled back alone, and may be committed together with other scopes.
  */
-export interface Part<Note> {
+export interface SavepointScope<Note> {
   readonly tx: Tx
-  /** Whether it has ended by `keep`: then nothing undoes it but the failure of its commit. */
-  readonly kept: boolean
-  /** Whether it has asked for its turn, and others still have the database. */
-  readonly waiting: boolean
+  /** Whether it ended by `release`: then only a failure of its commit undoes it. */
+  readonly released: boolean
+  /** Whether it waits for its turn while other scopes use the database. */
+  readonly isWaiting: boolean
   /** Milliseconds that it has waited for its turn. */
   readonly waited: number
   /** Milliseconds since its first query. */
   readonly took: number
-  /** Runs work that uses `tx`, so that a wait for a lock that this very part holds is an error, no deadlock. */
+  /** Runs work that uses `tx`, so that waiting for a lock that this scope holds is an error instead of a deadlock. */
   within<T>(work: () => T): T
   /**
-   * Ends the part. `committed` is to be waited for before anybody is told; it rejects with SharedCommitFailed when the
-   * transaction failed that was shared with others, whoever's fault that was.
+   * Ends the scope; its work waits for the commit. `committed` rejects with SharedCommitFailed if a transaction that it
+   * shared failed, whichever scope caused that.
    */
-  keep(note: Note): Promise<{ committed: Promise<void> }>
-  /** Safe to call at any time, also after `keep` or a failure. */
-  undo(): Promise<void>
+  release(note: Note): Promise<{ committed: Promise<void> }>
+  /** Rolls the scope back. Safe to call at any time, also after `release` or a failure: then it does nothing. */
+  rollback(): Promise<void>
 }
 
-/** Hands out parts of shared transactions. A part that fails takes nothing of the others with it. */
-export interface Sharing<Note> {
-  begin(options: PartOptions): Part<Note>
+/** Transactions that scopes share. A scope that fails does not affect the others. */
+export interface SharedTransactions<Note> {
+  begin(options: ScopeOptions): SavepointScope<Note>
 }
 
-/** A statement that goes out together with the commit, on PostgreSQL in one round trip. When it fails, there is none. */
+/** A statement that is sent together with the commit, on PostgreSQL in one round trip. If it fails, so does the commit. */
 export interface ClosingStatement {
   readonly query: CompiledQuery
-  /** What its failure means to those who wait for the commit. */
+  /** Returns the error to report if the statement fails with `error`. */
   readonly explain: (error: unknown) => unknown
 }
 
 /**
- * The last statements before a commit, for all its parts together: given what each was kept with. Returns the very last one,
- * if that is to go out with the commit.
- * @throws when there must be no commit.
+ * Runs the last statements before a commit, for all scopes of the transaction, given the notes of their releases. Returns the
+ * final statement if that is to be sent together with the commit.
+ * @throws when the transaction must not commit.
  */
-export type Seal<Note> = (tx: Tx, notes: readonly Note[]) => Promise<ClosingStatement | undefined>
+export type BeforeCommit<Note> = (tx: Tx, notes: readonly Note[]) => Promise<ClosingStatement | undefined>
 
 /** Names of what sleeping workers are woken by. */
 export type Signal = 'inbox' | 'deliveries' | 'jobs' | 'migrated'
@@ -156,7 +156,7 @@ interface CommonDatabase {
   single<T>(statement: (db: Queryable) => Promise<T>): Promise<T>
   begin(options?: TransactionOptions): LazyTransaction
   /** Transactions that short pieces of work share, since a commit costs more than most of them do. */
-  share<Note>(seal: Seal<Note>): Sharing<Note>
+  share<Note>(beforeCommit: BeforeCommit<Note>): SharedTransactions<Note>
   /** Wakes the listeners of every process (of this one at once). Losing one is harmless: listeners poll as well. */
   signal(name: Signal): void
   /** Wakes the listeners of this process alone. Returns whether there are any. */

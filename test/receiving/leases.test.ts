@@ -6,7 +6,7 @@ import { openInbox } from '../../src/receiving/inbox.ts'
 import type { IncomingEvent } from '../../src/receiving/incoming.ts'
 import { ClaimLost } from '../../src/receiving/interruptions.ts'
 import type { ClaimedEvent, InboxStore, Mark } from '../../src/receiving/store.ts'
-import type { Database, Sharing } from '../../src/storage/database.ts'
+import type { Database, SharedTransactions } from '../../src/storage/database.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
@@ -20,7 +20,7 @@ onEachEngine('leases on received events', (engine) => {
   let home: TestDatabase
   let database: Database
   let inbox: InboxStore
-  let sharing: Sharing<Mark>
+  let sharing: SharedTransactions<Mark>
 
   before(async () => {
     home = await engine.createDatabase()
@@ -57,7 +57,7 @@ onEachEngine('leases on received events', (engine) => {
   async function mark({ event, claim, orderKey }: ClaimedEvent): Promise<void> {
     const options = { timeLimit: 9_000, turnLimit: 9_000, onTimeLimit: () => undefined, share: 'test' }
     const part = sharing.begin({ alone: true, ...options })
-    const { committed } = await part.keep({ event, claim, orderKey, at: now })
+    const { committed } = await part.release({ event, claim, orderKey, at: now })
     await committed
   }
 

@@ -3,16 +3,16 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { sql } from 'kysely'
-import type { Database, Part, Sharing, Tx } from '../../src/storage/database.ts'
+import type { Database, SavepointScope, SharedTransactions, Tx } from '../../src/storage/database.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
-import { SharedCommitFailed } from '../../src/storage/sharing/carrier.ts'
+import { SharedCommitFailed } from '../../src/storage/sharing/transaction-driver.ts'
 import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
 
 onEachEngine('parts of a single statement', (engine) => {
   let home: TestDatabase
   let database: Database
-  let sharing: Sharing<string>
+  let sharing: SharedTransactions<string>
   let seals: string[][]
 
   before(async () => {
@@ -42,7 +42,7 @@ onEachEngine('parts of a single statement', (engine) => {
     (await sql<{ letter: string }>`select letter from letters order by letter`.execute(database.reader)).rows
       .map(({ letter }) => letter)
       .join(' ')
-  const begin = (options: Partial<Parameters<typeof sharing.begin>[0]> = {}): Part<string> =>
+  const begin = (options: Partial<Parameters<typeof sharing.begin>[0]> = {}): SavepointScope<string> =>
     sharing.begin({
       alone: false,
       timeLimit: 9_000,
@@ -51,7 +51,8 @@ onEachEngine('parts of a single statement', (engine) => {
       share: 'test',
       ...options,
     })
-  const keep = async (part: Part<string>, note: string): Promise<void> => (await part.keep(note)).committed
+  const keep = async (part: SavepointScope<string>, note: string): Promise<void> =>
+    (await part.release(note)).committed
   const run = async (name: string, part = begin()): Promise<void> => {
     await insert(part.tx, name)
     await keep(part, name)
@@ -67,7 +68,7 @@ onEachEngine('parts of a single statement', (engine) => {
 
   test('one that is undone after its statement takes nothing of the others along', async () => {
     const undone = begin()
-    const undo = insert(undone.tx, 'undone').then(() => undone.undo())
+    const undo = insert(undone.tx, 'undone').then(() => undone.rollback())
     await Promise.all([run('a'), undo, run('b'), run('c')])
     assert.equal(await letters(), 'a b c')
     assert.deepEqual(seals.flat().toSorted(), ['a', 'b', 'c'])
@@ -76,7 +77,7 @@ onEachEngine('parts of a single statement', (engine) => {
   test('one whose statement fails is told why, and the others are not', async () => {
     await run('taken')
     const part = begin()
-    const fails = assert.rejects(insert(part.tx, 'taken'), /unique|UNIQUE/).then(() => part.undo())
+    const fails = assert.rejects(insert(part.tx, 'taken'), /unique|UNIQUE/).then(() => part.rollback())
     await Promise.all([run('a'), fails, run('b')])
     assert.equal(await letters(), 'a b taken')
   })
@@ -86,8 +87,9 @@ onEachEngine('parts of a single statement', (engine) => {
     const stubborn = begin()
     const goesOn = (async () => {
       await assert.rejects(insert(stubborn.tx, 'taken'))
-      if (engine.name === 'postgres') await assert.rejects(stubborn.keep('stubborn'), /a statement .* failed/)
-      await stubborn.undo()
+      if (engine.name === 'postgres')
+        await assert.rejects(stubborn.release('stubborn'), /a statement .* failed/)
+      await stubborn.rollback()
     })()
     await Promise.all([run('a'), goesOn, run('b')])
     assert.equal(await letters(), 'a b taken')
@@ -121,7 +123,7 @@ onEachEngine('parts of a single statement', (engine) => {
     const gone = begin()
     const leaves = insert(gone.tx, 'gone')
     const others = Promise.allSettled([run('a'), run('b')])
-    await gone.undo()
+    await gone.rollback()
     await assert.rejects(leaves)
     for (const [index, result] of (await others).entries()) {
       if (result.status === 'fulfilled') continue
@@ -132,7 +134,7 @@ onEachEngine('parts of a single statement', (engine) => {
   })
 
   test('one that makes no statement waits for nobody', async () => {
-    const idle = await begin().keep('idle')
+    const idle = await begin().release('idle')
     await Promise.all([run('a'), idle.committed])
     assert.deepEqual(seals.flat().toSorted(), ['a', 'idle'])
   })
@@ -142,7 +144,7 @@ onEachEngine('parts of a single statement', (engine) => {
     const slow = begin({ turnLimit: 40, onTimeLimit: (value) => (early = value) })
     await Promise.all([insert(slow.tx, 'slow'), run('a'), run('b')])
     assert.equal(await letters(), 'a b')
-    if (early === undefined) await slow.undo()
+    if (early === undefined) await slow.rollback()
     assert.notEqual(early, false)
   })
 
@@ -156,12 +158,12 @@ onEachEngine('parts of a single statement', (engine) => {
     const told = Promise.withResolvers<void>()
     const undo = remove(first.tx).then(async () => {
       await told.promise
-      await first.undo()
+      await first.rollback()
     })
     const other = (async () => {
       const { numAffectedRows } = await remove(second.tx)
       assert.equal(numAffectedRows, 0n)
-      const { committed } = await second.keep('second')
+      const { committed } = await second.release('second')
       told.resolve()
       await assert.rejects(committed, SharedCommitFailed)
     })()

@@ -2,17 +2,17 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { sql } from 'kysely'
-import type { Database, Sharing } from '../../src/storage/database.ts'
+import type { Database, SharedTransactions } from '../../src/storage/database.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { kyselyOver } from '../../src/storage/query-runner.ts'
-import { SharedCommitFailed } from '../../src/storage/sharing/carrier.ts'
+import { SharedCommitFailed } from '../../src/storage/sharing/transaction-driver.ts'
 import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
 
 onEachEngine('closing statements', (engine) => {
   let home: TestDatabase
   let database: Database
-  let sharing: Sharing<string>
+  let sharing: SharedTransactions<string>
   const compiling = kyselyOver(engine.name, () => Promise.reject(new Error('only compiled')))
   const insert = (letter: string) => sql`insert into letters values (${letter})`
 
@@ -40,7 +40,7 @@ onEachEngine('closing statements', (engine) => {
     const options = { timeLimit: 9_000, turnLimit: 9_000, onTimeLimit: () => undefined, share: 'test' }
     const part = sharing.begin({ alone, ...options })
     await insert(letter).execute(part.tx)
-    const { committed } = await part.keep(letter)
+    const { committed } = await part.release(letter)
     await committed
   }
   const letters = async (): Promise<string[]> =>

@@ -216,7 +216,7 @@ test(
       const options = { timeLimit: 9_000, turnLimit: 9_000, onTimeLimit: () => undefined, share: 'test' }
       const part = sharing.begin({ alone: true, ...options })
       const { event, claim: held } = before!
-      const { committed } = await part.keep({ event, claim: held, orderKey: null, at: now })
+      const { committed } = await part.release({ event, claim: held, orderKey: null, at: now })
       await assert.rejects(committed, ClaimLost)
       const rows = await newer.reader
         .selectFrom('inbox')

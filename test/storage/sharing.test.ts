@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { sql } from 'kysely'
-import type { Database, Part, Sharing, Tx } from '../../src/storage/database.ts'
+import type { Database, SavepointScope, SharedTransactions, Tx } from '../../src/storage/database.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
-import { SharedCommitFailed } from '../../src/storage/sharing/carrier.ts'
+import { SharedCommitFailed } from '../../src/storage/sharing/transaction-driver.ts'
 import { TransactionControl } from '../../src/storage/transaction-control.ts'
 import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
 
@@ -14,7 +14,7 @@ onEachEngine('shared transactions', (engine) => {
   let database: Database
   /** The notes of each commit. */
   let seals: string[][]
-  let sharing: Sharing<string>
+  let sharing: SharedTransactions<string>
 
   before(async () => {
     home = await engine.createDatabase()
@@ -41,7 +41,7 @@ onEachEngine('shared transactions', (engine) => {
     (
       await sql<{ letter: string }>`select letter from letters order by letter`.execute(database.reader)
     ).rows.map(({ letter }) => letter)
-  const begin = (options: Partial<Parameters<typeof sharing.begin>[0]> = {}): Part<string> =>
+  const begin = (options: Partial<Parameters<typeof sharing.begin>[0]> = {}): SavepointScope<string> =>
     sharing.begin({
       alone: false,
       timeLimit: 9_000,
@@ -56,13 +56,13 @@ onEachEngine('shared transactions', (engine) => {
     for (const name of names) {
       const part = begin()
       await insert(part.tx, name)
-      commits.push((await part.keep(name)).committed)
+      commits.push((await part.release(name)).committed)
     }
     return Promise.allSettled(commits)
   }
   const run = async (name: string, part = begin()): Promise<void> => {
     await insert(part.tx, name)
-    const { committed } = await part.keep(name)
+    const { committed } = await part.release(name)
     await committed
   }
 
@@ -74,14 +74,14 @@ onEachEngine('shared transactions', (engine) => {
   })
 
   test('one that makes no query is committed as well', async () => {
-    const { committed } = await begin().keep('nothing')
+    const { committed } = await begin().release('nothing')
     await committed
     assert.deepEqual(await letters(), ['sealed nothing'])
   })
 
   test('one that is undone takes nothing of the others with it, and leaves nothing behind', async () => {
     const undone = begin()
-    const fails = insert(undone.tx, 'undone').then(() => undone.undo())
+    const fails = insert(undone.tx, 'undone').then(() => undone.rollback())
     await Promise.all([run('a'), fails, run('b')])
     assert.deepEqual(await letters(), ['a', 'b', 'sealed a', 'sealed b'])
   })
@@ -91,8 +91,8 @@ onEachEngine('shared transactions', (engine) => {
     const fails = (async () => {
       await insert(broken.tx, 'twice')
       await assert.rejects(insert(broken.tx, 'twice'))
-      if (engine.name === 'postgres') await assert.rejects(broken.keep('broken'), /a statement .* failed/)
-      await broken.undo()
+      if (engine.name === 'postgres') await assert.rejects(broken.release('broken'), /a statement .* failed/)
+      await broken.rollback()
     })()
     await Promise.all([run('a'), fails, run('b')])
     assert.deepEqual(await letters(), ['a', 'b', 'sealed a', 'sealed b'])
@@ -143,10 +143,10 @@ onEachEngine('shared transactions', (engine) => {
     await insert(first.tx, 'first')
     const waiting = begin()
     const waits = insert(waiting.tx, 'waiting')
-    await waiting.undo()
+    await waiting.rollback()
     await assert.rejects(waits, /rolled back/)
     await (
-      await first.keep('first')
+      await first.release('first')
     ).committed
     assert.deepEqual(await letters(), ['first', 'sealed first'])
   })
@@ -163,7 +163,7 @@ onEachEngine('shared transactions', (engine) => {
     ]) {
       const part = begin()
       await assert.rejects(sql.raw(statement).execute(part.tx), TransactionControl)
-      await part.undo()
+      await part.rollback()
     }
     const part = begin()
     await insert(part.tx, 'kept')
@@ -171,7 +171,7 @@ onEachEngine('shared transactions', (engine) => {
     await insert(part.tx, 'dropped')
     await sql`rollback to savepoint mine`.execute(part.tx)
     await (
-      await part.keep('saved')
+      await part.release('saved')
     ).committed
     assert.deepEqual(await letters(), ['kept', 'sealed saved'])
   })
@@ -181,7 +181,7 @@ onEachEngine('shared transactions', (engine) => {
     const run = sql.raw(`insert into letters values ('one'); commit`).execute(part.tx)
     if (engine.name === 'postgres') await assert.rejects(run, /multiple commands/)
     else await run
-    await part.undo()
+    await part.rollback()
     assert.deepEqual(await letters(), [])
   })
 
@@ -194,13 +194,13 @@ onEachEngine('shared transactions', (engine) => {
       await run('taken')
       const first = begin()
       await insert(first.tx, 'first')
-      const { committed } = await first.keep('first')
+      const { committed } = await first.release('first')
       const told = assert.rejects(committed, SharedCommitFailed)
       const second = begin()
       await assert.rejects(sql`insert or rollback into letters values ('taken')`.execute(second.tx))
       // Outside of a transaction it would be committed by itself.
       await assert.rejects(insert(second.tx, 'stray'))
-      await second.undo()
+      await second.rollback()
       await told
       assert.deepEqual(await letters(), ['sealed taken', 'taken'])
     },

@@ -3,9 +3,9 @@ import { systemClock } from '../../runtime/clock.ts'
 import type { PostgresDatabase, RunLast, Signal, TransactionOptions, Tx } from '../database.ts'
 import { kyselyOver } from '../query-runner.ts'
 import { translateError } from '../unavailable.ts'
-import { SharedTransactions } from '../sharing/transactions.ts'
+import { SharedTransactionQueue } from '../sharing/shared-transaction-queue.ts'
 import { bounded } from './bounded-query.ts'
-import { carriersOn, sharedByAll } from './carrier.ts'
+import { postgresTransactions, sharedByAll } from './transaction-driver.ts'
 import { claimingSession } from './claim-session.ts'
 import { divideConnections, leastConnections } from './connection-counts.ts'
 import { ConnectionShares } from './connection-shares.ts'
@@ -110,7 +110,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
   continuity.onSetBack(() => {
     for (const one of [all, seeks, beside]) one?.abandonAll()
   })
-  const openCarrier = carriersOn({
+  const openTransaction = postgresTransactions({
     pool: provenConnections(pool),
     shares: new ConnectionShares(counts.handlers, sharedByAll),
     answerWithin: handlerAnswerWithin,
@@ -186,11 +186,11 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
     reader: autocommitting,
     single: (statement) => statement(autocommitting),
     begin,
-    share: (seal) =>
-      new SharedTransactions({
+    share: (beforeCommit) =>
+      new SharedTransactionQueue({
         engine: 'postgres',
-        open: openCarrier,
-        seal,
+        open: openTransaction,
+        beforeCommit,
         most: sharedAtOnce,
         batches: true,
         scheduler: systemClock,

@@ -1,21 +1,21 @@
 import type { CompiledQuery } from 'kysely'
 
-/** So many in a row, and the next one is expected to be like them. */
+/** After this many scopes in a row with a single statement, the next one is expected to be the same. */
 const expectedFrom = 4
-/** Who shares: far more than a configuration has handlers. */
+/** Bound of the map; a configuration has far fewer handlers. */
 const mostShares = 10_000
 
 /**
- * Tells nothing but how many rows it changed: run again among others, it either tells the same or it is seen that it does
- * not. What returns rows may return other ones.
+ * Statements that return only a row count. If one is run again within another order of statements, the counts can be compared;
+ * returned rows could differ unnoticed.
  */
 const answersNothing = /^\s*(?:insert|update|delete)\b(?![^]*\breturning\b)/i
 
-/** Remembers whose parts consist of a single statement, by whom they share for. */
+/** Records, for each share, whether its latest scopes consisted of a single statement. */
 export class SingleStatements {
   readonly #inARow = new Map<string | undefined, number>()
 
-  /** Whether a part that begins with this statement is likely to end with it. */
+  /** Whether a scope that begins with this statement is likely to end with it. */
   expected(share: string | undefined, { sql }: CompiledQuery): boolean {
     return (this.#inARow.get(share) ?? 0) >= expectedFrom && answersNothing.test(sql)
   }

@@ -6,9 +6,9 @@ import type { WritePriority, RunLast, Signal, SqliteDatabase, TransactionOptions
 import { kyselyOver } from '../query-runner.ts'
 import { LocalSignals } from '../signals.ts'
 import { StorageUnavailable } from '../unavailable.ts'
-import { SharedTransactions } from '../sharing/transactions.ts'
+import { SharedTransactionQueue } from '../sharing/shared-transaction-queue.ts'
 import { finish, tryBegin } from './begin.ts'
-import { carriersOn } from './carrier.ts'
+import { sqliteTransactions } from './transaction-driver.ts'
 import { Checkpointer } from './checkpointer.ts'
 import { SqliteConnection } from './connection.ts'
 import { execute } from './execute.ts'
@@ -102,12 +102,12 @@ export function openSqlite(file: string, onError: (error: Error) => void = () =>
     },
     hold: (priority: WritePriority, within?: number) => gate.acquireWithin(priority, within),
     begin,
-    share: (seal) =>
+    share: (beforeCommit) =>
       // There is one right to write: a second transaction would wait for the first.
-      new SharedTransactions({
+      new SharedTransactionQueue({
         engine: 'sqlite',
-        open: carriersOn(transactions, gate, beginImmediate),
-        seal,
+        open: sqliteTransactions(transactions, gate, beginImmediate),
+        beforeCommit,
         most: 1,
         batches: false,
         scheduler: systemClock,

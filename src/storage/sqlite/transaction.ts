@@ -3,7 +3,7 @@ import type { Clock } from '../../runtime/clock.ts'
 import type { LazyTransaction, RunLast, TransactionOptions, Tx } from '../database.ts'
 import { insideTransaction } from '../inside-transaction.ts'
 import { LastStatement } from '../last-statement.ts'
-import { EndedUnderItsParts } from '../sharing/carrier.ts'
+import { TransactionEndedByStatement } from '../sharing/transaction-driver.ts'
 import { transactionOver } from '../query-runner.ts'
 import { TransactionOver } from '../transaction-over.ts'
 import type { SqliteConnection } from './connection.ts'
@@ -85,7 +85,7 @@ export class SqliteTransaction implements LazyTransaction {
 
   #execute(query: CompiledQuery): QueryResult<unknown> {
     // A full disk ends a transaction at any statement: the next one would be committed by itself.
-    if (!this.#parts.connection.inTransaction) throw new EndedUnderItsParts()
+    if (!this.#parts.connection.inTransaction) throw new TransactionEndedByStatement()
     return execute(this.#parts.connection, query)
   }
 

@@ -1,4 +1,4 @@
-import type { Database, Seal, Sharing } from '../../../src/storage/database.ts'
+import type { Database, BeforeCommit, SharedTransactions } from '../../../src/storage/database.ts'
 import type { IncomingEvent } from '../../../src/receiving/incoming.ts'
 import type { InboxStore, Mark } from '../../../src/receiving/store.ts'
 import type { LocalSignals } from '../../../src/storage/signals.ts'
@@ -8,7 +8,7 @@ export interface Engine {
   readonly database: Database
   readonly store: InboxStore
   readonly signals: LocalSignals
-  share(seal: Seal<Mark>): Sharing<Mark>
+  share(beforeCommit: BeforeCommit<Mark>): SharedTransactions<Mark>
   /** Stores what was received. @throws when it is not known whether it was stored. */
   keep(events: readonly IncomingEvent[]): Promise<void>
   /** The process is no more: what it had open is rolled back. */

@@ -47,7 +47,7 @@ export class ServiceNode {
     this.#worker = new HandlerWorker({
       database: engine.database,
       store: engine.store,
-      sharing: engine.share((tx, marks: readonly Mark[]) => engine.store.mark(tx, marks)),
+      transactions: engine.share((tx, marks: readonly Mark[]) => engine.store.mark(tx, marks)),
       registry: new AttemptRegistry(),
       clock: process,
       random: () => chance.next(),

@@ -1,16 +1,16 @@
 import type { PoolClient } from 'pg'
 import type { BatchStatement } from '../../../src/storage/postgres/batch-query.ts'
-import { carriersOn } from '../../../src/storage/postgres/carrier.ts'
+import { postgresTransactions } from '../../../src/storage/postgres/transaction-driver.ts'
 import { ConnectionShares } from '../../../src/storage/postgres/connection-shares.ts'
 import { PostgresTransaction } from '../../../src/storage/postgres/transaction.ts'
 import { Claimer } from '../../../src/storage/postgres/claimer.ts'
-import { SharedTransactions } from '../../../src/storage/sharing/transactions.ts'
+import { SharedTransactionQueue } from '../../../src/storage/sharing/shared-transaction-queue.ts'
 import { LocalSignals } from '../../../src/storage/signals.ts'
 import { translateError } from '../../../src/storage/unavailable.ts'
 import type { SqliteConnection } from '../../../src/storage/sqlite/connection.ts'
 import type {
   PostgresDatabase,
-  Seal,
+  BeforeCommit,
   Signal,
   SqliteDatabase,
   TransactionOptions,
@@ -35,7 +35,7 @@ const retryable = new Set(['40001', '40P01'])
 const sharedAtOnce = 3
 
 /**
- * PostgreSQL as one of its processes has it: the real carrier and transactions over a simulated server. The statements of
+ * PostgreSQL as one of its processes has it: the real transaction driver and transactions over a simulated server. The statements of
  * the inbox are SQLite's, each at once; locked rows are passed over where the real ones do so.
  */
 export function postgresEngine(world: World, process: VirtualProcess, connections: number): Engine {
@@ -136,11 +136,11 @@ export function postgresEngine(world: World, process: VirtualProcess, connection
       leave: (clean) => claimer.close(clean),
       close: () => Promise.resolve(),
     },
-    share: (seal: Seal<Mark>) =>
-      new SharedTransactions({
+    share: (beforeCommit: BeforeCommit<Mark>) =>
+      new SharedTransactionQueue({
         engine: 'postgres',
-        open: carriersOn({ pool: handlersPool, shares, answerWithin: 30_000, together: oneByOne }),
-        seal,
+        open: postgresTransactions({ pool: handlersPool, shares, answerWithin: 30_000, together: oneByOne }),
+        beforeCommit,
         most: sharedAtOnce,
         batches: true,
         scheduler: process,

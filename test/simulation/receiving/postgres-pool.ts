@@ -100,7 +100,7 @@ export class SimulatedPool {
 
 /** What pg's client does for transactions. */
 class SimulatedClient {
-  /** Where the carrier gathers what it sends. */
+  /** Where the driver gathers what it sends. */
   readonly connection = { stream: { cork: () => undefined, uncork: () => undefined } }
   readonly session: Session
   readonly #back: (broken: boolean) => void

@@ -1,14 +1,14 @@
 import { WriteGate } from '../../../src/storage/sqlite/gate.ts'
-import { carriersOn } from '../../../src/storage/sqlite/carrier.ts'
+import { sqliteTransactions } from '../../../src/storage/sqlite/transaction-driver.ts'
 import { SqliteTransaction } from '../../../src/storage/sqlite/transaction.ts'
 import { finish } from '../../../src/storage/sqlite/begin.ts'
-import { SharedTransactions } from '../../../src/storage/sharing/transactions.ts'
+import { SharedTransactionQueue } from '../../../src/storage/sharing/shared-transaction-queue.ts'
 import { LocalSignals } from '../../../src/storage/signals.ts'
 import { StorageUnavailable } from '../../../src/storage/unavailable.ts'
 import type { SqliteConnection, SqlValue } from '../../../src/storage/sqlite/connection.ts'
 import type {
   WritePriority,
-  Seal,
+  BeforeCommit,
   Signal,
   SqliteDatabase,
   TransactionOptions,
@@ -111,7 +111,7 @@ class SimulatedConnection {
   }
 }
 
-/** SQLite as one process has it: the real gate, carrier and transactions over tables in memory. */
+/** SQLite as one process has it: the real gate, transaction driver and transactions over tables in memory. */
 export function sqliteEngine(world: World, process: VirtualProcess): Engine {
   const transactions = new SimulatedConnection(world, process)
   const batches = new SimulatedConnection(world, process)
@@ -167,11 +167,11 @@ export function sqliteEngine(world: World, process: VirtualProcess): Engine {
       },
       close: () => Promise.resolve(),
     },
-    share: (seal: Seal<Mark>) =>
-      new SharedTransactions({
+    share: (beforeCommit: BeforeCommit<Mark>) =>
+      new SharedTransactionQueue({
         engine: 'sqlite',
-        open: carriersOn(connection, gate, begin),
-        seal,
+        open: sqliteTransactions(connection, gate, begin),
+        beforeCommit,
         most: 1,
         batches: false,
         scheduler: process,

@@ -1,0 +1,240 @@
+import type { CompiledQuery, QueryResult } from 'kysely'
+import type { Scheduler } from '../../runtime/clock.ts'
+import type { SavepointScope, ScopeOptions, Tx } from '../database.ts'
+import { insideTransaction } from '../inside-transaction.ts'
+import { transactionOver, type Engine } from '../query-runner.ts'
+import { refuseTransactionControl } from '../transaction-control.ts'
+import { TransactionOver } from '../transaction-over.ts'
+import { Participant, type ParticipantEvents } from './participant.ts'
+import type { PendingCommit, TransactionBatch } from './transaction-batch.ts'
+
+/** What schedules the turns of scopes in shared transactions. */
+export interface ScopeHost<Note> {
+  readonly engine: Engine
+  readonly scheduler: Scheduler
+  /** Resolves when the scope has a transaction to itself, inside a savepoint. */
+  takeTurn(scope: SharedSavepointScope<Note>): Promise<TransactionBatch<Note>>
+  /** Whether the scope is expected to consist of only this statement, or of none. */
+  mayBatch(scope: SharedSavepointScope<Note>, query: CompiledQuery | undefined): boolean
+  /** Queues the scope for a batch of statements. */
+  joinStatements(scope: SharedSavepointScope<Note>, participant: Participant<Note>): void
+  /** Removes the scope from the queue. */
+  leave(scope: SharedSavepointScope<Note>): void
+  /** Records that a scope ended, and whether it could have been part of a batch of statements. */
+  noteEnd(scope: SharedSavepointScope<Note>, single: boolean): void
+  /** Ends the turn of a scope; `pending` if its work waits for the commit. */
+  turnEnded(transaction: TransactionBatch<Note>, pending?: PendingCommit<Note>): void
+  /** Ends a transaction that cannot continue. */
+  fail(transaction: TransactionBatch<Note>, error: unknown): void
+}
+
+/** `queued` waits for a turn of its own; `joined` is part of a batch of statements; `open` has the transaction to itself. */
+type State = 'new' | 'queued' | 'joined' | 'open' | 'ended'
+type Ending = 'committed' | 'rolled back' | 'out of time'
+
+const transitions: Readonly<Record<State, readonly State[]>> = {
+  new: ['queued', 'joined', 'ended'],
+  queued: ['open', 'ended'],
+  joined: ['open', 'ended'],
+  open: ['ended'],
+  ended: [],
+}
+
+/** @see SavepointScope */
+export class SharedSavepointScope<Note> implements SavepointScope<Note>, ParticipantEvents<Note> {
+  readonly tx: Tx
+  readonly options: ScopeOptions
+  readonly #host: ScopeHost<Note>
+  /** Held while the scope is open, so that waiting for the write lock within it fails instead of deadlocking. */
+  readonly #lock = { held: false }
+  #state: State = 'new'
+  #ending: Ending | undefined
+  /** Why the transaction of a joined scope failed. */
+  #failure: Error | undefined
+  #abandoned: AbortController | undefined
+  #turn: Promise<void> | undefined
+  #participant: Participant<Note> | undefined
+  #transaction: TransactionBatch<Note> | undefined
+  #cancelTimer: (() => void) | undefined
+  /** Times of `Scheduler.elapsed`. */
+  #queuedAt: number | undefined
+  #beganAt: number | undefined
+  #statements = 0
+  /** Statements without an answer. */
+  #running = 0
+  #answered = false
+  #onIdle: (() => void) | undefined
+
+  constructor(host: ScopeHost<Note>, options: ScopeOptions) {
+    this.#host = host
+    this.options = options
+    this.tx = transactionOver(host.engine, (query) => this.#run(query))
+  }
+
+  get released(): boolean {
+    return this.#ending === 'committed'
+  }
+
+  /** Aborted when the scope ends before its turn. */
+  get abandoned(): AbortSignal {
+    return (this.#abandoned ??= new AbortController()).signal
+  }
+
+  get isWaiting(): boolean {
+    return this.#queuedAt !== undefined && this.#beganAt === undefined
+  }
+
+  get waited(): number {
+    if (this.#queuedAt === undefined) return 0
+    return (this.#beganAt ?? this.#host.scheduler.elapsed()) - this.#queuedAt
+  }
+
+  get took(): number {
+    return this.#beganAt === undefined ? 0 : this.#host.scheduler.elapsed() - this.#beganAt
+  }
+
+  within<T>(work: () => T): T {
+    return insideTransaction(this.#lock, work)
+  }
+
+  async release(note: Note): Promise<{ committed: Promise<void> }> {
+    if (this.#state === 'new' && this.#host.mayBatch(this, undefined)) this.#join(undefined)
+    if (!this.#participant) await this.#ownTurn()
+    if (this.#running > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve))
+    this.#throwIfOver()
+    const transaction = this.#transaction
+    const participant = this.#participant
+    transaction?.driver.releaseSavepoint(this.#answered)
+    this.#finish('committed')
+    const committed = new Promise<void>((resolve, reject) => {
+      const pending = { note, resolve, reject }
+      if (transaction) this.#host.turnEnded(transaction, pending)
+      else participant!.commitWith(pending)
+    })
+    return { committed }
+  }
+
+  async rollback(): Promise<void> {
+    if (this.#state === 'ended') return
+    this.#finish('rolled back')
+    this.#leave()
+  }
+
+  began(): void {
+    if (this.#state === 'ended') return
+    this.#beganAt = this.#host.scheduler.elapsed()
+    this.#cancelTimer = this.#host.scheduler.after(this.#limit, () => this.#expire())
+  }
+
+  tookTurn(transaction: TransactionBatch<Note>): void {
+    this.#enter('open')
+    this.#transaction = transaction
+  }
+
+  failed(error: Error): void {
+    this.#failure = error
+    this.#cancelTimer?.()
+  }
+
+  leftQueue(): void {
+    this.#host.leave(this)
+  }
+
+  async #run(query: CompiledQuery): Promise<QueryResult<unknown>> {
+    refuseTransactionControl(query.sql)
+    this.#throwIfOver()
+    this.#statements += 1
+    if (this.#state === 'new' && this.#host.mayBatch(this, query))
+      return this.#untilAnswered(this.#join(query).answer)
+    await this.#ownTurn()
+    const result = this.#transaction!.driver.run(query)
+    return result instanceof Promise ? this.#untilAnswered(result) : result
+  }
+
+  async #untilAnswered(result: Promise<QueryResult<unknown>>): Promise<QueryResult<unknown>> {
+    this.#running += 1
+    try {
+      return await result
+    } finally {
+      this.#answered = true
+      this.#running -= 1
+      if (this.#running === 0) this.#onIdle?.()
+    }
+  }
+
+  #join(query: CompiledQuery | undefined): Participant<Note> {
+    this.#enter('joined')
+    this.#queuedAt = this.#host.scheduler.elapsed()
+    const participant = (this.#participant = new Participant<Note>(this, query))
+    this.#host.joinStatements(this, participant)
+    return participant
+  }
+
+  /** Resolves when the scope is open. */
+  async #ownTurn(): Promise<void> {
+    this.#throwIfOver()
+    if (this.#state === 'open') return
+    await (this.#participant ? this.#participant.ownTurn() : (this.#turn ??= this.#queue()))
+    this.#throwIfOver()
+  }
+
+  async #queue(): Promise<void> {
+    this.#enter('queued')
+    this.#queuedAt = this.#host.scheduler.elapsed()
+    const transaction = await this.#host.takeTurn(this)
+    if (this.#ending) return this.#undo(transaction)
+    this.tookTurn(transaction)
+    this.#lock.held = true
+    this.began()
+  }
+
+  get #limit(): number {
+    const { alone, timeLimit, turnLimit } = this.options
+    return alone ? timeLimit : Math.min(timeLimit, turnLimit)
+  }
+
+  #expire(): void {
+    this.#finish('out of time')
+    this.#leave()
+    this.options.onTimeLimit(this.#limit < this.options.timeLimit)
+  }
+
+  #leave(): void {
+    const isBusy = this.#running > 0
+    if (this.#transaction && isBusy)
+      // A statement without an answer cannot be rolled back alone: all scopes of the transaction run again.
+      this.#host.fail(this.#transaction, new TransactionOver('out of time'))
+    else if (this.#transaction) this.#undo(this.#transaction)
+    else if (this.#participant) this.#participant.leave(isBusy, new TransactionOver(this.#ending!))
+    else this.#host.leave(this)
+  }
+
+  #undo(transaction: TransactionBatch<Note>): void {
+    try {
+      transaction.driver.rollbackToSavepoint()
+    } catch (error) {
+      return this.#host.fail(transaction, error)
+    }
+    this.#host.turnEnded(transaction)
+  }
+
+  #finish(ending: Ending): void {
+    this.#enter('ended')
+    this.#ending = ending
+    this.#cancelTimer?.()
+    this.#lock.held = false
+    this.#host.noteEnd(this, ending === 'committed' && this.#statements <= 1)
+    if (!this.#transaction) this.#abandoned?.abort(new TransactionOver(ending))
+  }
+
+  #throwIfOver(): void {
+    if (this.#ending) throw new TransactionOver(this.#ending)
+    if (this.#failure) throw this.#failure
+  }
+
+  #enter(state: State): void {
+    if (!transitions[this.#state].includes(state))
+      throw new Error(`a savepoint scope cannot change from ${this.#state} to ${state}`)
+    this.#state = state
+  }
+}

@@ -1,0 +1,93 @@
+import type { CompiledQuery, QueryResult } from 'kysely'
+import type { ClosingStatement } from '../database.ts'
+import {
+  TransactionEndedByStatement,
+  type OpenTransaction,
+  type TransactionDriver,
+} from '../sharing/transaction-driver.ts'
+import type { SqliteConnection } from './connection.ts'
+import { execute, rollBack } from './execute.ts'
+import type { WriteGate } from './gate.ts'
+
+/** Opens transactions on the connection of asynchronous transactions. */
+export function sqliteTransactions(
+  connection: SqliteConnection,
+  gate: WriteGate,
+  begin: (connection: SqliteConnection) => Promise<void>,
+): OpenTransaction {
+  return async (_share, signal) => {
+    const release = await gate.acquire('work')
+    try {
+      signal.throwIfAborted()
+      await begin(connection)
+    } catch (error) {
+      release()
+      throw error
+    }
+    return new SqliteTransactionDriver(connection, gate, release)
+  }
+}
+
+class SqliteTransactionDriver implements TransactionDriver {
+  readonly #connection: SqliteConnection
+  readonly #gate: WriteGate
+  readonly #release: () => void
+
+  constructor(connection: SqliteConnection, gate: WriteGate, release: () => void) {
+    this.#connection = connection
+    this.#gate = gate
+    this.#release = release
+  }
+
+  isContended(): boolean {
+    return this.#gate.urgent
+  }
+
+  savepoint(): void {
+    this.#mustBeOpen()
+    this.#connection.run('savepoint postern_part')
+  }
+
+  run(query: CompiledQuery): QueryResult<unknown> {
+    this.#mustBeOpen()
+    return execute(this.#connection, query)
+  }
+
+  releaseSavepoint(): void {
+    this.#mustBeOpen()
+    this.#connection.run('release postern_part')
+  }
+
+  rollbackToSavepoint(): void {
+    this.#mustBeOpen()
+    this.#connection.run('rollback to postern_part')
+    this.#connection.run('release postern_part')
+  }
+
+  async commit(closing?: ClosingStatement): Promise<void> {
+    this.#mustBeOpen()
+    try {
+      if (closing) execute(this.#connection, closing.query)
+    } catch (error) {
+      throw closing!.explain(error)
+    }
+    this.#connection.exec('commit')
+    this.#release()
+  }
+
+  async rollback(): Promise<void> {
+    try {
+      rollBack(this.#connection)
+    } finally {
+      this.#release()
+    }
+  }
+
+  /**
+   * Any statement may end the transaction, for example if the disk is full. Outside of a transaction `savepoint` would begin
+   * another one, and a handler that ignored the error would commit a statement without its marker.
+   */
+  #mustBeOpen(): void {
+    if (!this.#connection.inTransaction) throw new TransactionEndedByStatement()
+  }
+}
