@@ -1,89 +1,99 @@
-import type { PostgresDatabase } from '../storage/database.ts'
 import type { KeyValue } from '../paging/cursor.ts'
+import type { PostgresDatabase } from '../storage/database.ts'
 import { translateError } from '../storage/unavailable.ts'
 import type { Plan } from './plan.ts'
 import type { ListReader } from './reader.ts'
 
-/** Uses after which a statement is kept prepared on each connection, and how many are kept: they hold the server's memory. */
-const worthKeeping = 5
-const mostKept = 200
+/** A statement is prepared on each connection from this use on. */
+const usesBeforePrepared = 5
+/** Prepared statements at most: they use the server's memory on each connection. */
+const maxPrepared = 200
 /** SQLSTATE feature_not_supported: "cached plan must not change result type". */
 const staleStatement = '0A000'
 
-export function postgresReader({
-  pool,
-  rows,
-  lists,
-}: Pick<PostgresDatabase, 'pool' | 'rows' | 'lists'>): ListReader {
-  const uses = new WeakMap<Plan, number>()
-  const kept = new Set<string>()
+type ListConnections = Pick<PostgresDatabase, 'pool' | 'rows' | 'lists'>
 
-  function keeps(plan: Plan): boolean {
-    if (kept.has(plan.name)) return true
-    const count = (uses.get(plan) ?? 0) + 1
-    uses.set(plan, count)
-    if (count < worthKeeping || kept.size >= mostKept) return false
-    kept.add(plan.name)
-    return true
-  }
-
-  async function query(text: string, values: readonly KeyValue[], name?: string): Promise<KeyValue[][]> {
-    try {
-      return await rows({ text, values, name })
-    } catch (error) {
-      // A column's type was changed since the statement was prepared: it is planned anew when it is sent as a text.
-      if (name !== undefined && (error as { code?: string }).code === staleStatement)
-        return query(text, values)
-      throw translateError(error)
-    }
-  }
-
-  /**
-   * The same on a connection of its own, whose statement is cancelled when `wanted` is aborted. The cancelling may reach the
-   * server after the statement has ended: such a connection is closed, so that it never hits the next one's.
-   */
-  async function queryWhile(
-    wanted: AbortSignal,
-    text: string,
-    values: readonly KeyValue[],
-  ): Promise<KeyValue[][]> {
-    const client = await pool.connect().catch((error: unknown) => {
-      throw translateError(error)
-    })
-    let cancelled: Promise<unknown> | undefined
-    const cancel = (): void => {
-      const { processID } = client as typeof client & { processID: number }
-      cancelled = pool
-        .query('select pg_cancel_backend($1)', [processID])
-        .catch(() => 'the connection is closed below')
-    }
-    try {
-      wanted.throwIfAborted()
-      wanted.addEventListener('abort', cancel)
-      return await rows({ text, values }, client)
-    } catch (error) {
-      wanted.throwIfAborted()
-      throw translateError(error)
-    } finally {
-      wanted.removeEventListener('abort', cancel)
-      await cancelled
-      client.release(cancelled !== undefined)
-    }
-  }
-
-  const valuesFor = (plan: Plan, values: readonly KeyValue[]): KeyValue[] =>
-    plan.slots.map((slot) => values[slot]!)
-
+export function postgresReader(database: ListConnections): ListReader {
+  const isPrepared = frequentPlans()
   return {
-    read: (plan, values, wanted) =>
-      wanted
-        ? lists(() => queryWhile(wanted, plan.sql, valuesFor(plan, values)))
-        : query(plan.sql, valuesFor(plan, values), keeps(plan) ? plan.name : undefined),
+    read: (plan, values, signal) =>
+      signal
+        ? database.lists(() => queryUntilAborted(database, signal, plan.sql, valuesFor(plan, values)))
+        : query(database, plan.sql, valuesFor(plan, values), isPrepared(plan) ? plan.name : undefined),
     async estimate(plan, values) {
       const counted = plan.sql.replace('count(*) as total', '1')
-      const [row] = await query(`explain (format json) ${counted}`, valuesFor(plan, values))
+      const [row] = await query(database, `explain (format json) ${counted}`, valuesFor(plan, values))
       const [explained] = JSON.parse(String(row![0])) as { Plan: { 'Plan Rows': number } }[]
       return { total: explained!.Plan['Plan Rows'], estimated: true }
     },
+  }
+}
+
+function valuesFor({ slots }: Plan, values: readonly KeyValue[]): KeyValue[] {
+  return slots.map((slot) => values[slot]!)
+}
+
+/** Returns the function that counts the uses of plans and decides which ones are prepared. */
+function frequentPlans(): (plan: Plan) => boolean {
+  const uses = new WeakMap<Plan, number>()
+  const prepared = new Set<string>()
+  return (plan) => {
+    if (prepared.has(plan.name)) return true
+    const count = (uses.get(plan) ?? 0) + 1
+    uses.set(plan, count)
+    if (count < usesBeforePrepared || prepared.size >= maxPrepared) return false
+    prepared.add(plan.name)
+    return true
+  }
+}
+
+/** @param name prepares the statement under this name. */
+async function query(
+  database: ListConnections,
+  text: string,
+  values: readonly KeyValue[],
+  name?: string,
+): Promise<KeyValue[][]> {
+  try {
+    return await database.rows({ text, values, name })
+  } catch (error) {
+    // The type of a column has changed since the statement was prepared. Without its name, it is planned again.
+    if (name !== undefined && (error as { code?: string }).code === staleStatement)
+      return query(database, text, values)
+    throw translateError(error)
+  }
+}
+
+/**
+ * Runs a statement on a connection of its own and cancels it when the signal is aborted. The server may get the cancel request
+ * after the statement has ended, so the connection is closed then: the request must not hit another statement.
+ */
+async function queryUntilAborted(
+  { pool, rows }: ListConnections,
+  signal: AbortSignal,
+  text: string,
+  values: readonly KeyValue[],
+): Promise<KeyValue[][]> {
+  const client = await pool.connect().catch((error: unknown) => {
+    throw translateError(error)
+  })
+  let cancelled: Promise<unknown> | undefined
+  const cancel = (): void => {
+    const { processID } = client as typeof client & { processID: number }
+    cancelled = pool
+      .query('select pg_cancel_backend($1)', [processID])
+      .catch(() => 'the connection is closed below')
+  }
+  try {
+    signal.throwIfAborted()
+    signal.addEventListener('abort', cancel)
+    return await rows({ text, values }, client)
+  } catch (error) {
+    signal.throwIfAborted()
+    throw translateError(error)
+  } finally {
+    signal.removeEventListener('abort', cancel)
+    await cancelled
+    client.release(cancelled !== undefined)
   }
 }

@@ -3,7 +3,7 @@ import { quote, quoteTable } from '../../storage/sql-names.ts'
 import type { FieldType } from '../field-types.ts'
 import type { Field, ListDeclaration } from '../list.ts'
 import { indexName } from '../names.ts'
-import type { Table, TableColumn } from './table.ts'
+import type { Table } from './table.ts'
 
 /** The columns that a type of field can be read from: PostgreSQL's types, and SQLite's affinities. */
 const fits: Record<FieldType, Record<Engine, readonly string[]>> = {
@@ -39,40 +39,34 @@ export function knownFields(
 }
 
 export function validateColumns(
-  table: string,
-  { columns, kind }: Table,
+  tableName: string,
+  table: Table,
   fields: Readonly<Record<string, Field>>,
   engine: Engine,
 ): string[] {
   return Object.entries(fields).flatMap(([name, field]) => {
-    const column = columns.get(field.column)
-    if (column) return validateColumn(table, column, name, field, engine, kind)
-    const existing = [...columns.keys()].join(', ')
-    return [
-      `${table} has no column ${field.column}, which the field ${name} is read from; it has ${existing}`,
-    ]
+    const fault = columnFault(table, name, field, engine)
+    return fault === undefined ? [] : [`${tableName}${fault}`]
   })
 }
 
-function validateColumn(
-  table: string,
-  found: TableColumn,
+/** What follows the table's name in the message; `undefined` without a fault. */
+function columnFault(
+  { columns, kind }: Table,
   name: string,
   { column, type, values = [] }: Field,
   engine: Engine,
-  kind: Table['kind'],
-): string[] {
+): string | undefined {
+  const found = columns.get(column)
+  if (!found)
+    return ` has no column ${column}, which the field ${name} is read from; it has ${[...columns.keys()].join(', ')}`
   const unknown = values.filter((value) => found.values?.includes(value) === false)
   if (unknown.length > 0)
-    return [
-      `${table}.${column} has no value ${unknown.join(', ')}, which the field ${name} lists; it has ${found.values!.join(', ')}`,
-    ]
+    return `.${column} has no value ${unknown.join(', ')}, which the field ${name} lists; it has ${found.values!.join(', ')}`
   const fitting = fits[type][engine]
   // A computed column of a view has no type on SQLite.
-  if (fitting.includes(found.type) || (engine === 'sqlite' && kind === 'view')) return []
-  return [
-    `${table}.${column} is ${found.type}, and the field ${name} of type ${type} wants ${fitting.join(' or ')}`,
-  ]
+  if (fitting.includes(found.type) || (engine === 'sqlite' && kind === 'view')) return undefined
+  return `.${column} is ${found.type}, but the field ${name} of type ${type} needs ${fitting.join(' or ')}`
 }
 
 /** Pages lose rows with a key that is not unique, and find no row after a null. */

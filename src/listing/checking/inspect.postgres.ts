@@ -1,7 +1,7 @@
 import type { PostgresDatabase } from '../../storage/database.ts'
 import { translateError } from '../../storage/unavailable.ts'
 import { quoteTable } from '../../storage/sql-names.ts'
-import type { Table } from './table.ts'
+import type { Index, Table, TableColumn } from './table.ts'
 
 const tableOf = `
   select c.oid::text as oid, c.relkind::text as kind from pg_class c
@@ -18,7 +18,7 @@ const columnsOf = `
   left join pg_type base on base.oid = t.typbasetype and t.typtype = 'd'
   where a.attrelid = $1::oid and a.attnum > 0 and not a.attisdropped order by a.attnum`
 
-// Natural is what a plain scan of it gives in either direction: nulls above all values (indoption 0 and 3).
+// An index serves an order, or its reverse, if its nulls are above all values: indoption 0 (asc nulls last) and 3 (desc nulls first).
 const indexesOf = `
   select i.indexrelid::regclass::text as name, i.indisunique as is_unique, pg_get_indexdef(i.indexrelid) as definition,
     i.indisvalid and i.indpred is null and i.indexprs is null and am.amname = 'btree' as plain,
@@ -60,29 +60,10 @@ export async function inspectPostgresTable(
     const columns = (await pool.query<ColumnRow>(columnsOf, [found.oid])).rows
     const indexes = (await pool.query<IndexRow>(indexesOf, [found.oid])).rows
     return {
-      // A view's columns are never said to be anything but nullable; a foreign table's indexes are elsewhere.
+      // PostgreSQL knows neither the nullability of a view's columns nor the indexes of a foreign table.
       kind: found.kind === 'v' || found.kind === 'f' ? 'view' : 'table',
-      columns: new Map(
-        columns.map(({ name, not_null, kind, type, labels, loose }) => [
-          name,
-          {
-            type: kind === 'e' ? 'enum' : type,
-            nullable: !not_null,
-            values: labels ?? undefined,
-            loose: loose === true,
-          },
-        ]),
-      ),
-      indexes: indexes
-        .filter(
-          ({ plain, columns }) =>
-            plain && columns.every(({ option, collated }) => collated && (option === 0 || option === 3)),
-        )
-        .map(({ name, is_unique, columns }) => ({
-          name,
-          unique: is_unique,
-          columns: columns.map(({ column, option }) => ({ column, descending: option === 3 })),
-        })),
+      columns: new Map(columns.map((column) => [column.name, describeColumn(column)])),
+      indexes: indexes.filter(isInNaturalOrder).map(describeIndex),
       folded: false,
       rowids: false,
       definitions: indexes.map(({ definition }) => definition),
@@ -92,7 +73,28 @@ export async function inspectPostgresTable(
   }
 }
 
-/** Those of these text search configurations that are not there; with or without their schema, in any case as SQL has it. */
+function describeColumn({ not_null, kind, type, labels, loose }: ColumnRow): TableColumn {
+  return {
+    type: kind === 'e' ? 'enum' : type,
+    nullable: !not_null,
+    values: labels ?? undefined,
+    loose: loose === true,
+  }
+}
+
+function isInNaturalOrder({ plain, columns }: IndexRow): boolean {
+  return plain && columns.every(({ option, collated }) => collated && (option === 0 || option === 3))
+}
+
+function describeIndex({ name, is_unique, columns }: IndexRow): Index {
+  return {
+    name,
+    unique: is_unique,
+    columns: columns.map(({ column, option }) => ({ column, descending: option === 3 })),
+  }
+}
+
+/** Returns the text search configurations that do not exist. Names may have a schema; case matters as in SQL. */
 export async function missingConfigurations(
   { pool }: PostgresDatabase,
   names: readonly string[],

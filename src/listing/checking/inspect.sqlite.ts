@@ -1,5 +1,5 @@
 import type { SqliteDatabase } from '../../storage/database.ts'
-import type { Index, Table } from './table.ts'
+import type { Index, Table, TableColumn } from './table.ts'
 
 interface ColumnRow {
   name: string
@@ -20,6 +20,8 @@ interface IndexColumn {
   key: number
 }
 
+type Connection = SqliteDatabase['readConnection']
+
 export async function inspectSqliteTable(
   { readConnection: connection }: SqliteDatabase,
   name: string,
@@ -34,71 +36,69 @@ export async function inspectSqliteTable(
     [name],
   )
   const folded = /collate\s+["'`[]?(?!binary)\w/i.test(found.sql)
-  const described = columns.map(
-    ({ name, type, notnull, pk, dflt_value }) =>
-      [
-        name,
-        {
-          type: affinityOf(type),
-          nullable: notnull === 0 && pk === 0,
-          byDefault: dflt_value ?? undefined,
-          loose: folded,
-        },
-      ] as const,
-  )
-  const keys = columns.filter(({ pk }) => pk > 0).toSorted((a, b) => a.pk - b.pk)
-  // The one kind of column that is the rowid itself: no index is needed, and every index ends in it.
-  const rowid = keys.length === 1 && /^integer$/i.test(keys[0]!.type) ? keys[0]!.name : undefined
-  const own: Index[] =
-    keys.length > 0
-      ? [
-          {
-            name: 'primary key',
-            unique: true,
-            columns: keys.map(({ name }) => ({ column: name, descending: false })),
-          },
-        ]
-      : []
-  const listed = connection.all<IndexRow>('select name, "unique", partial from pragma_index_list(?)', [name])
-  const indexes = listed
-    .filter(({ partial }) => partial === 0)
-    .flatMap(({ name, unique }): Index[] => {
-      const parts = connection.all<IndexColumn>(
-        'select cid, name, "desc", "key" from pragma_index_xinfo(?) order by seqno',
-        [name],
-      )
-      // -2 is an expression; -1 the rowid, which stands behind what the index was made over.
-      if (parts.some(({ cid, key }) => cid === -2 && key === 1)) return []
-      const columns = parts.flatMap(({ cid, name, desc }) => {
-        const column = cid === -1 ? rowid : name
-        return column === undefined || column === null ? [] : [{ column, descending: desc === 1 }]
-      })
-      return [
-        { name, unique: unique === 1, columns: unique === 1 ? columns.slice(0, countKeys(parts)) : columns },
-      ]
-    })
   return {
     kind: found.type === 'view' ? 'view' : 'table',
-    columns: new Map(described),
-    indexes: [...own, ...indexes],
+    columns: new Map(columns.map((column) => [column.name, describeColumn(column, folded)])),
+    indexes: indexesOf(connection, name, columns),
     rowids: found.type === 'table' && !withoutRowid(connection, found.name),
     folded,
     definitions: [],
   }
 }
 
-function withoutRowid(connection: SqliteDatabase['readConnection'], name: string): boolean {
+function describeColumn({ type, notnull, pk, dflt_value }: ColumnRow, folded: boolean): TableColumn {
+  return {
+    type: affinityOf(type),
+    nullable: notnull === 0 && pk === 0,
+    byDefault: dflt_value ?? undefined,
+    loose: folded,
+  }
+}
+
+function indexesOf(connection: Connection, table: string, columns: readonly ColumnRow[]): Index[] {
+  const keys = columns.filter(({ pk }) => pk > 0).toSorted((a, b) => a.pk - b.pk)
+  // An `integer primary key` is the rowid itself. It needs no index, and every index ends with it.
+  const rowid = keys.length === 1 && /^integer$/i.test(keys[0]!.type) ? keys[0]!.name : undefined
+  const primary: Index = {
+    name: 'primary key',
+    unique: true,
+    columns: keys.map(({ name }) => ({ column: name, descending: false })),
+  }
+  const listed = connection.all<IndexRow>('select name, "unique", partial from pragma_index_list(?)', [table])
+  const others = listed
+    .filter(({ partial }) => partial === 0)
+    .flatMap((index) => describeIndex(connection, index, rowid))
+  return keys.length > 0 ? [primary, ...others] : others
+}
+
+/** Returns nothing for an index over an expression. */
+function describeIndex(
+  connection: Connection,
+  { name, unique }: IndexRow,
+  rowid: string | undefined,
+): Index[] {
+  const parts = connection.all<IndexColumn>(
+    'select cid, name, "desc", "key" from pragma_index_xinfo(?) order by seqno',
+    [name],
+  )
+  // The cid is -2 for an expression and -1 for the rowid, which follows the declared columns.
+  if (parts.some(({ cid, key }) => cid === -2 && key === 1)) return []
+  const columns = parts.flatMap(({ cid, name, desc }) => {
+    const column = cid === -1 ? rowid : name
+    return column === undefined || column === null ? [] : [{ column, descending: desc === 1 }]
+  })
+  const declared = parts.filter(({ key }) => key === 1).length
+  return [{ name, unique: unique === 1, columns: unique === 1 ? columns.slice(0, declared) : columns }]
+}
+
+function withoutRowid(connection: Connection, name: string): boolean {
   return (
     connection.get<{ wr: number }>('select wr from pragma_table_list(?) where schema = ?', [name, 'main'])
       ?.wr === 1
   )
 }
 
-function countKeys(parts: readonly IndexColumn[]): number {
-  return parts.filter(({ key }) => key === 1).length
-}
-
-/** https://sqlite.org/datatype3.html, section 3.1 */
+/** The affinity of a declared type (https://sqlite.org/datatype3.html, section 3.1). */
 function affinityOf(type: string): string {
   if (/int/i.test(type)) return 'integer'
   if (/char|clob|text/i.test(type)) return 'text'

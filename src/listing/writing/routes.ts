@@ -16,37 +16,40 @@ import { products } from '../resources/products.ts'
 import { itemSchema } from '../schema.ts'
 import { NewPost, PostChange, postRow, postUpdate } from './posts.ts'
 import { NewProduct, ProductChange, productRow, productUpdate } from './products.ts'
-import { postStore, productStore, type RowOf, type WritableStore, type WritableTable } from './store.ts'
+import { itemStore, type ItemStore, type RowOf, type WritableTable } from './store.ts'
 
+/** A list whose items can be written. */
 interface Writable<T extends WritableTable, New extends TSchema, Change extends TSchema> {
   list: ListDeclaration
-  /** How one of them is called in a sentence. */
+  /** The name of one item in messages. */
   noun: string
-  store: WritableStore<T>
+  store: ItemStore<T>
   New: New
   Change: Change
-  /** `id` and `createdAt` are for those that the body does not bring. */
+  /** `id` and `createdAt` are used when the body has none. */
   toRow: (body: Static<New>, id: string, createdAt: string) => RowOf<T>
   toUpdate: (body: Static<Change>) => Partial<RowOf<T>>
 }
 
-type ItemAction = 'item.created' | 'item.changed' | 'item.deleted'
+const config = { access: { scope: 'lists:write' } } as const
+const tags = ['lists']
+const params = Type.Object({ id: Type.String() })
 
 /** Declares `POST`, `PATCH` and `DELETE` of products and posts. */
 export function writeRoutes(app: App, { database, clock }: { database: Database; clock: Clock }): void {
-  declare(app, clock, {
+  declareRoutes(app, clock, {
     list: products,
     noun: 'product',
-    store: productStore(database),
+    store: itemStore(database, 'products'),
     New: NewProduct,
     Change: ProductChange,
     toRow: productRow,
     toUpdate: productUpdate,
   })
-  declare(app, clock, {
+  declareRoutes(app, clock, {
     list: posts,
     noun: 'post',
-    store: postStore(database),
+    store: itemStore(database, 'posts'),
     New: NewPost,
     Change: PostChange,
     toRow: postRow,
@@ -54,66 +57,95 @@ export function writeRoutes(app: App, { database, clock }: { database: Database;
   })
 }
 
-function declare<T extends WritableTable, New extends TSchema, Change extends TSchema>(
+function declareRoutes<T extends WritableTable, New extends TSchema, Change extends TSchema>(
   app: App,
   clock: Clock,
-  { list, noun, store, New, Change, toRow, toUpdate }: Writable<T, New, Change>,
+  writable: Writable<T, New, Change>,
 ): void {
-  const config = { access: { scope: 'lists:write' } } as const
-  const tags = ['lists']
-  const item = itemSchema(list)
-  const present = presenter(list.fields)
-  const show = (row: RowOf<T>): Item => present(columnsToRow(list, row))
-  const params = Type.Object({ id: Type.String() })
-  const record = createRecordAudit(clock)
-  const recorded =
-    (request: FastifyRequest, action: ItemAction, id: string, change: object = {}) =>
-    (tx: Tx): Promise<void> => {
-      const fields = Object.keys(change).join(',')
-      const detail = fields === '' ? undefined : { changed: fields }
-      return record(tx, { ...auditOrigin(request), action, target: `${noun}:${id}`, detail })
-    }
-  const absent = (id: string): Problem =>
-    new Problem('not-found', { detail: `There is no ${noun} with the id ${JSON.stringify(id)}.` })
+  const audit = itemAudit(clock, writable.noun)
+  createRoute(app, clock, writable, audit)
+  updateRoute(app, writable, audit)
+  deleteRoute(app, writable, audit)
+}
 
-  app.post(
-    list.path,
-    { config, schema: { tags, summary: `Create a ${noun}`, body: New, response: { 201: item } } },
-    async (request, reply) => {
-      const now = clock.now()
-      const row = toRow(request.body as Static<New>, newId(now), timeOf(now))
-      await store.insert(row, recorded(request, 'item.created', row.id)).catch((error: unknown) => {
-        if (!isUniqueViolation(error)) throw error
-        throw new Problem('conflict', {
-          detail: `There is a ${noun} with the id ${JSON.stringify(row.id)} already.`,
-          cause: error,
-        })
+function createRoute<T extends WritableTable, New extends TSchema, Change extends TSchema>(
+  app: App,
+  clock: Clock,
+  { list, noun, store, New, toRow }: Writable<T, New, Change>,
+  audit: ItemAudit,
+): void {
+  const response = { 201: itemSchema(list) }
+  const schema = { tags, summary: `Create a ${noun}`, body: New, response }
+  const show = itemOf(list)
+  app.post(list.path, { config, schema }, async (request, reply) => {
+    const now = clock.now()
+    const row = toRow(request.body as Static<New>, newId(now), timeOf(now))
+    await store.insert(row, audit(request, 'item.created', row.id)).catch((error: unknown) => {
+      if (!isUniqueViolation(error)) throw error
+      throw new Problem('conflict', {
+        detail: `There is a ${noun} with the id ${JSON.stringify(row.id)} already.`,
+        cause: error,
       })
-      return reply.code(201).send(show(row))
-    },
-  )
+    })
+    return reply.code(201).send(show(row))
+  })
+}
 
-  app.patch(
-    `${list.path}/:id`,
-    { config, schema: { tags, summary: `Change a ${noun}`, params, body: Change, response: { 200: item } } },
-    async (request) => {
-      const { id } = request.params
-      const change = toUpdate(request.body as Static<Change>)
-      const also = recorded(request, 'item.changed', id, change)
-      const row = isStorableText(id) ? await store.update(id, change, also) : undefined
-      if (!row) throw absent(id)
-      return show(row)
-    },
-  )
+function updateRoute<T extends WritableTable, New extends TSchema, Change extends TSchema>(
+  app: App,
+  { list, noun, store, Change, toUpdate }: Writable<T, New, Change>,
+  audit: ItemAudit,
+): void {
+  const response = { 200: itemSchema(list) }
+  const schema = { tags, summary: `Change a ${noun}`, params, body: Change, response }
+  const show = itemOf(list)
+  app.patch(`${list.path}/:id`, { config, schema }, async (request) => {
+    const { id } = request.params
+    const change = toUpdate(request.body as Static<Change>)
+    const effect = audit(request, 'item.changed', id, change)
+    const row = isStorableText(id) ? await store.update(id, change, effect) : undefined
+    if (!row) throw notFound(noun, id)
+    return show(row)
+  })
+}
 
-  app.delete(
-    `${list.path}/:id`,
-    { config, schema: { tags, summary: `Delete a ${noun}`, params, response: { 204: Type.Null() } } },
-    async (request, reply) => {
-      const { id } = request.params
-      const also = recorded(request, 'item.deleted', id)
-      if (!isStorableText(id) || !(await store.remove(id, also))) throw absent(id)
-      return reply.code(204).send(null)
-    },
-  )
+function deleteRoute<T extends WritableTable, New extends TSchema, Change extends TSchema>(
+  app: App,
+  { list, noun, store }: Writable<T, New, Change>,
+  audit: ItemAudit,
+): void {
+  const response = { 204: Type.Null() }
+  const schema = { tags, summary: `Delete a ${noun}`, params, response }
+  app.delete(`${list.path}/:id`, { config, schema }, async (request, reply) => {
+    const { id } = request.params
+    const effect = audit(request, 'item.deleted', id)
+    if (!isStorableText(id) || !(await store.delete(id, effect))) throw notFound(noun, id)
+    return reply.code(204).send(null)
+  })
+}
+
+/** Returns the function that writes the audit entry of one change in its transaction. */
+type ItemAudit = (
+  request: FastifyRequest,
+  action: 'item.created' | 'item.changed' | 'item.deleted',
+  id: string,
+  change?: object,
+) => (tx: Tx) => Promise<void>
+
+function itemAudit(clock: Clock, noun: string): ItemAudit {
+  const record = createRecordAudit(clock)
+  return (request, action, id, change = {}) => {
+    const fields = Object.keys(change).join(',')
+    const detail = fields === '' ? undefined : { changed: fields }
+    return (tx) => record(tx, { ...auditOrigin(request), action, target: `${noun}:${id}`, detail })
+  }
+}
+
+function itemOf(list: ListDeclaration): (row: object) => Item {
+  const present = presenter(list.fields)
+  return (row) => present(columnsToRow(list, row))
+}
+
+function notFound(noun: string, id: string): Problem {
+  return new Problem('not-found', { detail: `There is no ${noun} with the id ${JSON.stringify(id)}.` })
 }

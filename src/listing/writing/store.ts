@@ -5,67 +5,52 @@ interface Rows {
   products: ProductsTable
   posts: PostsTable
 }
+/** The tables whose rows can be written over HTTP. Their key is `id`. */
 export type WritableTable = keyof Rows
 export type RowOf<T extends WritableTable> = Rows[T]
 
-/** What is written in the transaction of a change, when there is one. */
-type Also = (tx: Tx) => Promise<void>
+/** Runs in the transaction of a change, only if there is a change. */
+type SideEffect = (tx: Tx) => Promise<void>
 
-/** What the calls that change products and posts do. Both tables are keyed by `id`. */
-export interface WritableStore<T extends WritableTable> {
-  /** @throws the engine's unique violation when the id is taken. */
-  insert(row: RowOf<T>, also: Also): Promise<void>
-  /** The row as it is after the change; `undefined` when there is none with this id. */
-  update(id: string, change: Partial<RowOf<T>>, also: Also): Promise<RowOf<T> | undefined>
-  /** False when there is none with this id. */
-  remove(id: string, also: Also): Promise<boolean>
+export interface ItemStore<T extends WritableTable> {
+  /** @throws the engine's unique violation when the id exists. */
+  insert(row: RowOf<T>, effect: SideEffect): Promise<void>
+  /** Returns the row after the change; `undefined` when the id does not exist. */
+  update(id: string, change: Partial<RowOf<T>>, effect: SideEffect): Promise<RowOf<T> | undefined>
+  /** Returns false when the id does not exist. */
+  delete(id: string, effect: SideEffect): Promise<boolean>
 }
 
-export function productStore(database: Database): WritableStore<'products'> {
+export function itemStore<T extends WritableTable>(database: Database, name: T): ItemStore<T> {
+  // Kysely has no type for a table that is a type parameter. The statements only use what all of these tables have.
+  const table = name as 'products'
   return {
-    async insert(row, also) {
+    async insert(row, effect) {
       await database.transaction(async (tx) => {
-        await tx.insertInto('products').values(row).execute()
-        await also(tx)
+        await tx
+          .insertInto(table)
+          .values(row as ProductsTable)
+          .execute()
+        await effect(tx)
       })
     },
-    update: (id, change, also) =>
+    update: (id, change, effect) =>
       database.transaction(async (tx) => {
         const changes = Object.keys(change).length > 0
-        if (changes) await tx.updateTable('products').set(change).where('id', '=', id).execute()
-        const row = await tx.selectFrom('products').selectAll().where('id', '=', id).executeTakeFirst()
-        if (row && changes) await also(tx)
-        return row
+        if (changes)
+          await tx
+            .updateTable(table)
+            .set(change as Partial<ProductsTable>)
+            .where('id', '=', id)
+            .execute()
+        const row = await tx.selectFrom(table).selectAll().where('id', '=', id).executeTakeFirst()
+        if (row && changes) await effect(tx)
+        return row as RowOf<T> | undefined
       }),
-    remove: (id, also) =>
+    delete: (id, effect) =>
       database.transaction(async (tx) => {
-        const { numDeletedRows } = await tx.deleteFrom('products').where('id', '=', id).executeTakeFirst()
-        if (numDeletedRows > 0n) await also(tx)
-        return numDeletedRows > 0n
-      }),
-  }
-}
-
-export function postStore(database: Database): WritableStore<'posts'> {
-  return {
-    async insert(row, also) {
-      await database.transaction(async (tx) => {
-        await tx.insertInto('posts').values(row).execute()
-        await also(tx)
-      })
-    },
-    update: (id, change, also) =>
-      database.transaction(async (tx) => {
-        const changes = Object.keys(change).length > 0
-        if (changes) await tx.updateTable('posts').set(change).where('id', '=', id).execute()
-        const row = await tx.selectFrom('posts').selectAll().where('id', '=', id).executeTakeFirst()
-        if (row && changes) await also(tx)
-        return row
-      }),
-    remove: (id, also) =>
-      database.transaction(async (tx) => {
-        const { numDeletedRows } = await tx.deleteFrom('posts').where('id', '=', id).executeTakeFirst()
-        if (numDeletedRows > 0n) await also(tx)
+        const { numDeletedRows } = await tx.deleteFrom(table).where('id', '=', id).executeTakeFirst()
+        if (numDeletedRows > 0n) await effect(tx)
         return numDeletedRows > 0n
       }),
   }

@@ -1,0 +1,58 @@
+import type { Static, TObject } from 'typebox'
+import { canonicalTime, timeOf } from '../../paging/time.ts'
+import type { Tx } from '../../storage/database.ts'
+import type { ProductsTable } from '../../storage/tables.ts'
+import type { RowOf, WritableTable } from '../writing/store.ts'
+import { createCheck, type ImportTarget } from './target.ts'
+
+export interface ItemRow<T extends WritableTable> {
+  values: RowOf<T>
+  /** Whether the record has a `createdAt`. Without one, an existing row keeps its own. */
+  hasTime: boolean
+}
+
+/** Imports into a table whose rows can also be written over HTTP, by the same rules. */
+export function itemTarget<T extends WritableTable, S extends TObject>(
+  table: T,
+  schema: S,
+  toRow: (fields: Omit<Static<S>, 'createdAt'>, createdAt: string) => RowOf<T>,
+): ImportTarget<ItemRow<T>> {
+  const check = createCheck(schema)
+  return {
+    read(fields, now) {
+      const { createdAt, ...rest } = check(fields) as Static<S> & { createdAt?: string }
+      const time = createdAt === undefined ? timeOf(now) : canonicalTime(createdAt)
+      return { values: toRow(rest, time), hasTime: createdAt !== undefined }
+    },
+    keyOf: ({ values }) => values.id,
+    async save(tx, rows) {
+      for (const hasTime of [true, false]) {
+        const values = rows.filter((row) => row.hasTime === hasTime).map((row) => row.values)
+        if (values.length > 0) await upsert(tx, table, values, hasTime)
+      }
+    },
+  }
+}
+
+async function upsert<T extends WritableTable>(
+  tx: Tx,
+  name: T,
+  rows: readonly RowOf<T>[],
+  hasTime: boolean,
+): Promise<void> {
+  // Kysely has no type for a table that is a type parameter. The columns are those of the rows.
+  const table = name as 'products'
+  const columns = Object.keys(rows[0]!) as (keyof ProductsTable)[]
+  const changed = columns.filter((column) => column !== 'id' && (hasTime || column !== 'created_at'))
+  await tx
+    .insertInto(table)
+    .values(rows as readonly ProductsTable[])
+    .onConflict((conflict) =>
+      conflict
+        .column('id')
+        .doUpdateSet((eb) =>
+          Object.fromEntries(changed.map((column) => [column, eb.ref(`excluded.${column}`)])),
+        ),
+    )
+    .execute()
+}
