@@ -1,4 +1,4 @@
-import type { KeyValue } from '../paging/cursor.ts'
+import type { KeyValue } from '../paging/cursor-values.ts'
 import type { Engine } from '../storage/query-runner.ts'
 import { planEach, planOne } from './expansion-plan.ts'
 import { oneOf } from './filters.ts'

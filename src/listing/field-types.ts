@@ -1,7 +1,7 @@
 import { Type, type TSchema } from 'typebox'
 import { parseExactly } from '../json/exact.ts'
 import { isoTime } from '../runtime/iso-time.ts'
-import type { CursorKey, KeyValue } from '../paging/cursor.ts'
+import type { CursorKey, KeyValue } from '../paging/cursor-values.ts'
 import { readDecimal } from '../paging/decimal.ts'
 import { canonicalTime, InvalidTime, showTime } from '../paging/time.ts'
 import { isStorableText } from '../storage/text.ts'

@@ -1,4 +1,4 @@
-import type { KeyValue } from '../paging/cursor.ts'
+import type { KeyValue } from '../paging/cursor-values.ts'
 import type { Engine } from '../storage/query-runner.ts'
 import { isStorableText } from '../storage/text.ts'
 import { fieldTypes, type Place } from './field-types.ts'

@@ -1,4 +1,4 @@
-import type { KeyValue } from '../paging/cursor.ts'
+import type { KeyValue } from '../paging/cursor-values.ts'
 import { fieldTypes } from './field-types.ts'
 import { fieldOf, shownFields, type Field, type ListDeclaration } from './list.ts'
 import type { Row } from './reader.ts'

@@ -1,4 +1,4 @@
-import { Recent } from '../paging/recent.ts'
+import { BoundedCache } from '../paging/bounded-cache.ts'
 import type { Caller, ListDeclaration } from './list.ts'
 import { readQuery, type Parameters, type Query } from './query.ts'
 
@@ -10,7 +10,7 @@ const longestKept = 1_000
 export function queriesOf(
   list: ListDeclaration,
 ): (request: { url: string; parameters: Parameters; caller: Caller | undefined }) => Query {
-  const kept = new Recent<string, Query>(mostKept)
+  const kept = new BoundedCache<string, Query>(mostKept)
   return ({ url, parameters, caller }) => {
     // Which rows a caller may see is asked each time.
     if (list.where || url.length > longestKept) return readQuery(list, parameters, caller)

@@ -1,4 +1,5 @@
-import type { CursorKey, CursorScope, KeyValue } from '../paging/cursor.ts'
+import type { CursorScope } from '../paging/cursor.ts'
+import type { CursorKey, KeyValue } from '../paging/cursor-values.ts'
 import { readLimit } from '../paging/limit.ts'
 import { fieldTypes } from './field-types.ts'
 import { readFilters, type AppliedFilter } from './filters.ts'

@@ -1,4 +1,4 @@
-import type { KeyValue } from '../paging/cursor.ts'
+import type { KeyValue } from '../paging/cursor-values.ts'
 import { isStorableText } from '../storage/text.ts'
 import { oneOf, type AppliedFilter, type FilterReading } from './filters.ts'
 import { fieldOf, type Caller, type Filter, type ListDeclaration, type ConditionValue } from './list.ts'

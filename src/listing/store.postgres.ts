@@ -1,4 +1,4 @@
-import type { KeyValue } from '../paging/cursor.ts'
+import type { KeyValue } from '../paging/cursor-values.ts'
 import type { PostgresDatabase } from '../storage/database.ts'
 import { translateError } from '../storage/unavailable.ts'
 import type { Plan } from './plan.ts'

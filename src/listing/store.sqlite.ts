@@ -1,5 +1,5 @@
 import type { SqliteDatabase } from '../storage/database.ts'
-import type { KeyValue } from '../paging/cursor.ts'
+import type { KeyValue } from '../paging/cursor-values.ts'
 import type { ListReader } from './reader.ts'
 
 export function sqliteReader({ readConnection }: SqliteDatabase): ListReader {

@@ -1,11 +1,11 @@
 import { readDecimal } from './decimal.ts'
 
-/** Beyond this `page * limit` would no longer be exact for a limit of 100, the largest there is. */
+/** The highest page for which `page * limit` is exact with the largest `limit`, 100. */
 const highestPage = Math.floor(Number.MAX_SAFE_INTEGER / 100)
 
 /**
- * Reads a `limit` of a query string as a number, without its fraction. Whatever is none (absent, empty, `abc`, `5;drop`,
- * `0x10`) gives the default, and so does zero; everything else is clamped into 1..max. Nothing is an error.
+ * Reads the parameter `limit` and cuts off its fraction. Returns the default for 0 and for a text that is not a number (absent,
+ * empty, `abc`, `5;drop`, `0x10`). Any other number is clamped to 1..max. Never throws.
  */
 export function readLimit(
   text: string | undefined,
@@ -16,8 +16,8 @@ export function readLimit(
 }
 
 /**
- * Reads a `page` of a query string as a number, without its fraction: 1 when it is none or below 1. Huge ones become the
- * highest page that an offset can be computed for.
+ * Reads the parameter `page` and cuts off its fraction. Returns 1 for a number below 1 and for a text that is not a number. The
+ * result is at most the highest page whose offset is exact. Never throws.
  */
 export function readPage(text: string | undefined): number {
   return Math.min(Math.max(Math.trunc(readDecimal(text) ?? 1), 1), highestPage)

@@ -1,10 +1,11 @@
 import { Type, type TSchema } from 'typebox'
 
-/** Parameters as the OpenAPI document shows them: query strings are never refused by their schema. */
-
-/** What is meant, or any other text, which is no error. */
-export function coerced(meant: TSchema & { description?: string; default?: unknown }) {
-  const { description, default: fallback, ...rest } = meant
+/**
+ * A parameter in the OpenAPI document that is described by a schema and accepts any text: an invalid value gets the default, not
+ * an error.
+ */
+export function coerced(schema: TSchema & { description?: string; default?: unknown }) {
+  const { description, default: fallback, ...rest } = schema
   const either = Type.Union([rest, Type.String()], {
     description: description!,
     ...(fallback !== undefined && { default: fallback }),
@@ -12,7 +13,7 @@ export function coerced(meant: TSchema & { description?: string; default?: unkno
   return Type.Unsafe<string>(either)
 }
 
-/** The `limit` that readLimit reads. */
+/** The parameter that readLimit reads. */
 export function limitParameter({ default: fallback, max }: { default: number; max: number }) {
   return Type.Optional(
     coerced(
@@ -20,20 +21,21 @@ export function limitParameter({ default: fallback, max }: { default: number; ma
         minimum: 1,
         maximum: max,
         default: fallback,
-        description: `Items per page. What is no number, and 0, becomes ${fallback}; the rest loses its fraction and is clamped into 1 to ${max}.`,
+        description: `Items per page. A fraction is cut off, and the number is clamped to 1 to ${max}. 0, or a text that is not a number, becomes ${fallback}.`,
       }),
     ),
   )
 }
 
-/** The `page` that readPage reads. */
+/** The parameter that readPage reads. */
 export function pageParameter() {
   return Type.Optional(
     coerced(
       Type.Integer({
         minimum: 1,
         default: 1,
-        description: 'What is no number, or below 1, becomes 1; a fraction is cut off.',
+        description:
+          'The number of the page. A fraction is cut off. A number below 1, or a text that is not a number, becomes 1.',
       }),
     ),
   )

@@ -1,15 +1,13 @@
 import { Problem } from '../errors.ts'
-import { canonicalTime, InvalidTime } from './time.ts'
+import { canonicalTime, InvalidTime, restorePlus } from './time.ts'
 
 /**
- * A time of a query string, in milliseconds since 1970; microseconds are rounded up. An unencoded plus is a space in a
- * query string, so the sign of an offset comes back.
+ * Reads a time of a query string. Returns milliseconds since 1970; microseconds are rounded up.
  * @throws Problem `invalid-parameter` that names the parameter.
  */
 export function readTimeParameter(text: string, parameter: string): number {
-  const signed = text.replace(/(:\d\d(?:\.\d+)?) (\d\d(?::?\d\d)?)$/, '$1+$2')
   try {
-    return Math.ceil(Date.parse(canonicalTime(signed)))
+    return Math.ceil(Date.parse(canonicalTime(restorePlus(text))))
   } catch (error) {
     if (!(error instanceof InvalidTime)) throw error
     const detail = `The parameter \`${parameter}\` ${error.message}.`

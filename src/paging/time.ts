@@ -1,4 +1,4 @@
-/** A text that is no time as it is taken here; the message tells the reader of the text why. */
+/** A text that canonicalTime does not accept. The message continues a sentence whose subject is the field or parameter. */
 export class InvalidTime extends Error {
   constructor(why: string) {
     super(why)
@@ -6,20 +6,20 @@ export class InvalidTime extends Error {
   }
 }
 
-/** Longest text that is looked at; the longest sensible one has 35 characters. */
-const longest = 64
+/** The longest accepted text, in characters. Without trailing zeros, a time has at most 35. */
+const maxLength = 64
 const form =
   /^(\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d+))?)?(Z|z|[+-]\d\d(?::?\d\d)?)?)?$/
 
 /**
- * Reads a time of ISO 8601 and writes it as tables keep it: UTC with six digits of fraction, so that texts sort as times
- * do and no microsecond is lost, as it would be in a Date. Taken are `2026-01-31T09:30:00.000137+01:00`, any offset (`Z`,
- * `+05:30`, `+0530`, `-08`), a comma for the point, a space for the T, times without seconds, and a date alone, which is
- * its midnight in UTC. Digits behind the sixth must be zeros. Years are 0001 to 9999, in UTC too.
- * @throws InvalidTime for anything else: impossible dates, leap seconds, 24:00, a time without an offset.
+ * Reads an ISO 8601 time and returns the canonical text that tables store: UTC with six digits of fraction. Canonical texts sort
+ * as the times do, and keep the microseconds that a Date would lose. Accepts `2026-01-31T09:30:00.000137+01:00`, any offset
+ * (`Z`, `+05:30`, `+0530`, `-08`), a comma as the decimal point, a space instead of the T, times without seconds, and a date alone,
+ * which is its midnight in UTC. Digits after the sixth must be zeros. The year in UTC must be 0001 to 9999.
+ * @throws InvalidTime for any other text, such as impossible dates, leap seconds, 24:00, and times without an offset.
  */
 export function canonicalTime(text: string): string {
-  const parts = text.length > longest ? null : form.exec(text)
+  const parts = text.length > maxLength ? null : form.exec(text)
   if (!parts) throw new InvalidTime('is not a time of ISO 8601, such as 2026-01-31T09:30:00.000137+01:00')
   const [, year, month, day, hour, minute, second = '00', fraction = '', offset] = parts
   if (hour !== undefined && offset === undefined)
@@ -27,7 +27,7 @@ export function canonicalTime(text: string): string {
   if (!/^\d{0,6}0*$/.test(fraction)) throw new InvalidTime('is finer than a microsecond')
   checkRange(Number(hour ?? 0), Number(minute ?? 0), Number(second))
   const date = new Date(0)
-  // Unlike Date.UTC, this takes years below 100 as they are.
+  // Date.UTC would add 1900 to years below 100.
   date.setUTCFullYear(Number(year), Number(month) - 1, Number(day))
   if (date.getUTCMonth() !== Number(month) - 1 || date.getUTCDate() !== Number(day)) {
     throw new InvalidTime('names a day that does not exist')
@@ -39,14 +39,19 @@ export function canonicalTime(text: string): string {
   return `${date.toISOString().slice(0, 19)}.${fraction.slice(0, 6).padEnd(6, '0')}Z`
 }
 
-/** The canonical text of a clock's milliseconds since 1970. */
+/** The canonical text of a time in milliseconds since 1970. */
 export function timeOf(milliseconds: number): string {
   return `${new Date(milliseconds).toISOString().slice(0, -1)}000Z`
 }
 
-/** A canonical time as it is shown: to the millisecond, as JavaScript's toISOString writes it, unless it is finer. */
+/** A canonical time as clients get it: with milliseconds, as JavaScript's toISOString, or with microseconds if it has any. */
 export function showTime(canonical: string): string {
   return canonical.endsWith('000Z') ? `${canonical.slice(0, -4)}Z` : canonical
+}
+
+/** An unescaped `+` in a query string is decoded to a space. This restores the sign of a time's offset. */
+export function restorePlus(text: string): string {
+  return text.replace(/(:\d\d(?:\.\d+)?) (\d\d(?::?\d\d)?)$/, '$1+$2')
 }
 
 function checkRange(hour: number, minute: number, second: number): void {

@@ -63,7 +63,7 @@ onEachEngine('lists against their tables', (engine) => {
       expand: { person: { table: 'people', from: 'owner', fields: { name: { type: 'text' } } } },
     })
     assert.equal(wrong.faults.length, 3, wrong.faults.join('\n'))
-    assert.match(wrong.faults[0]!, /^orders\.total is \w+, and the field total of type uuid needs /)
+    assert.match(wrong.faults[0]!, /^orders\.total is \w+, but the field total of type uuid needs /)
     assert.match(wrong.faults[1]!, /^orders has no column note.*it has id, owner, total, placed_at$/)
     assert.match(wrong.faults[2]!, /^there is no table or view people/)
   })

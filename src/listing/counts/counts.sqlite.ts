@@ -1,4 +1,4 @@
-import type { KeyValue } from '../../paging/cursor.ts'
+import type { KeyValue } from '../../paging/cursor-values.ts'
 import type { SqliteDatabase } from '../../storage/database.ts'
 import { orderTerms } from '../../storage/maintained-counts/counted-order.ts'
 import type { SqliteConnection } from '../../storage/sqlite/connection.ts'

@@ -1,4 +1,4 @@
-import type { KeyValue } from '../../paging/cursor.ts'
+import type { KeyValue } from '../../paging/cursor-values.ts'
 
 /** The total and the row positions of one list, from the changes that its triggers record. */
 export interface MaintainedCounts {

@@ -1,4 +1,5 @@
-import type { Cursors, CursorScope, KeyValue } from '../../paging/cursor.ts'
+import type { Cursors, CursorScope } from '../../paging/cursor.ts'
+import type { KeyValue } from '../../paging/cursor-values.ts'
 import type { Plan } from '../plan.ts'
 import type { Query } from '../query.ts'
 import type { ListReader, Row } from '../reader.ts'

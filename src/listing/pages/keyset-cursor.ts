@@ -1,5 +1,5 @@
 import { Problem } from '../../errors.ts'
-import type { KeyValue } from '../../paging/cursor.ts'
+import type { KeyValue } from '../../paging/cursor-values.ts'
 import { fieldTypes, type FieldType } from '../field-types.ts'
 import type { Field } from '../list.ts'
 

@@ -1,5 +1,5 @@
-import type { KeyValue } from '../../paging/cursor.ts'
-import { Recent } from '../../paging/recent.ts'
+import type { KeyValue } from '../../paging/cursor-values.ts'
+import { BoundedCache } from '../../paging/bounded-cache.ts'
 import type { Engine } from '../../storage/query-runner.ts'
 import type { SortKey } from '../list.ts'
 import { reversed, writeOrder } from '../order.ts'
@@ -20,7 +20,7 @@ interface PageShape {
 /** The statements of pages, one for all queries that differ only in values. */
 export class PagePlans {
   readonly #engine: Engine
-  readonly #cache = new Recent<string, Plan>(cacheSize)
+  readonly #cache = new BoundedCache<string, Plan>(cacheSize)
 
   constructor(engine: Engine) {
     this.#engine = engine

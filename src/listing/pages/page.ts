@@ -1,5 +1,5 @@
 import { fieldTypes } from '../field-types.ts'
-import type { KeyValue } from '../../paging/cursor.ts'
+import type { KeyValue } from '../../paging/cursor-values.ts'
 import type { PageStyle, SortKey } from '../list.ts'
 import type { Query } from '../query.ts'
 import type { Row } from '../reader.ts'

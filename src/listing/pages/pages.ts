@@ -1,5 +1,6 @@
 import { Problem } from '../../errors.ts'
-import type { Cursors, KeyValue } from '../../paging/cursor.ts'
+import type { Cursors } from '../../paging/cursor.ts'
+import type { KeyValue } from '../../paging/cursor-values.ts'
 import type { Engine } from '../../storage/query-runner.ts'
 import type { MaintainedCounts } from '../counts/maintained-counts.ts'
 import type { PageStyle } from '../list.ts'
