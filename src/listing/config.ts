@@ -8,52 +8,52 @@ export interface ListingConfig {
   lists?: readonly List[]
 }
 
-/** A field of a table or view. Its name is what clients see. */
+/** A field of a list. */
 export interface FieldOptions {
   type: FieldType
-  /** The column, where it is not called like the field. */
+  /** The column. Default: the field's name. */
   column?: string
-  /** Whether the column may be null. It is checked against the table; of a view it has to be said. */
+  /** Whether the column may be null. By default the table tells; the columns of a view may be null. */
   nullable?: boolean
-  /** For filters, `where` and `expand` alone: never shown, and nothing is sorted by it. */
+  /** For filters, `where` and `expand` only: the field is never shown and cannot be sorted by. */
   hidden?: boolean
-  /** Of an `enum`: every value there is. */
+  /** All values of an `enum`. */
   values?: readonly string[]
   description?: string
 }
 
 export interface FilterOptions<Name extends string = string> {
   kind: FilterKind
-  /** The field that it looks at, where it is not called like the parameter. */
+  /** The field to filter by. Default: the name of the parameter. */
   field?: Name
   description?: string
-  /** Of `search` on PostgreSQL: the text search configuration, such as `english`. Default `simple`. */
+  /** For `search` on PostgreSQL: the text search configuration, such as `english`. Default `simple`. */
   configuration?: string
-  /** Of `search` on SQLite: the FTS5 table whose rowid is the table's. Default: the table's name and `_search`. */
+  /** For `search` on SQLite: the FTS5 table, which has the rowids of the list's table. Default: the table's name and `_search`. */
   index?: string
 }
 
-/** A row of another table that an item names, or the rows that name it: shown within the item when the parameter `expand` asks for it. */
+/** One or more rows of another table, shown within the item when the parameter `expand` names them. */
 export interface ExpandOptions<Name extends string = string> {
   table: string
-  /** The field of this list that names the other row. */
+  /** The field of this list whose value is looked up. */
   from: Name
-  /** The other table's column that equals it. Default `id`. It is unique, unless there may be `many`. */
+  /** The column of the other table to look it up in. Default `id`. It must be unique, except with `many`. */
   key?: string
   fields: Readonly<Record<string, FieldOptions>>
   /**
-   * Shows all rows whose `key` equals the field, as `{data, hasMore}`: the first `limit` (default 20, 100 at most) of each item
-   * in the order of these `fields`, descending with `-` in front, the last of which tells ties apart.
+   * Shows several rows, as `{data, hasMore}`: the first `limit` (default 20, at most 100) whose `key` equals the field. `order`
+   * consists of `fields`, descending with a leading `-`; the last one must break ties.
    */
   many?: { order: readonly string[]; limit?: number }
   description?: string
 }
 
-/** All there is to say about a list. `Name` is a field's name. */
+/** A declared list. `Name` is the name of a field. */
 export interface ListOptions<Name extends string = string> {
-  /** Where it is read: `/orders`. */
+  /** The path of the call, such as `/orders`. */
   path: string
-  /** A table or view; on PostgreSQL perhaps with its schema in front: `shop.orders`. */
+  /** A table or view; on PostgreSQL with its schema if it needs one: `shop.orders`. */
   table: string
   /** Unique; cursors are bound to it. Default: the path. */
   name?: string
@@ -61,39 +61,39 @@ export interface ListOptions<Name extends string = string> {
   fields: Readonly<Record<Name, FieldOptions>>
   /** The unique field that breaks ties. */
   key: NoInfer<Name>
-  /** By the name of the parameter; a kind alone looks at the field of the same name. */
+  /** Filters by the name of their parameter. A kind alone filters by the field of the same name. */
   filters?: Readonly<Record<string, FilterKind | FilterOptions<NoInfer<Name>>>>
   /** Fields that clients may sort by. */
   sort?: readonly NoInfer<Name>[]
-  /** The order when none is asked for; descending with `-` in front. Default: the key. */
+  /** The default order, descending with a leading `-`. Default: the key. */
   order?: readonly (NoInfer<Name> | `-${NoInfer<Name>}`)[]
-  /** How it is cut into pages; the first one holds when a request shows no other. Default `['cursor']`. */
+  /** The page styles. The parameters of a request select one; by default it is the first. Default `['cursor']`. */
   pages?: readonly PageStyle[]
-  /** Items of a page. Default 20, and 100 at most. */
+  /** Items of a page. Default 20, at most 100. */
   limit?: { default?: number; max?: number }
-  /** What pages by number tell of the total. Default `exact`. */
+  /** How offset pages count all rows. Default `exact`. */
   count?: 'exact' | 'estimate' | 'none'
   /**
-   * Keeps the total and the places of the standing order by triggers on the table, so that no page by number counts or skips
-   * all rows. `postern lists keep PATH` makes them. No key of the order may be null, and all go one way.
+   * Maintains the total and the row positions of the default order by triggers on the table, so that no offset page counts or
+   * skips all rows. `postern lists keep PATH` creates them. All keys of the order need one direction, and none may be null.
    */
   keep?: boolean
   expand?: Readonly<Record<string, ExpandOptions<NoInfer<Name>>>>
-  /** Whether all of it can be had as a stream, at the path with `.csv` and `.ndjson` behind it. Default false. */
+  /** Whether all rows can be exported as a stream, at the path with `.csv` or `.ndjson` appended. Default false. */
   exports?: boolean
-  /** Who may read it: everybody, signed-in users, or admins and API keys with the scope `lists:read`. Default `admin`. */
+  /** Who may read it: everyone, signed-in users, or admins and API keys with the scope `lists:read`. Default `admin`. */
   access?: ListAccess
   /**
-   * Which rows a caller sees: fields and what they have to equal, a list of values, or null; `false` for none.
-   * It is called for every request, and for one made-up caller at the start. Nobody is known to a public list.
+   * Returns the rows that a caller may see: for each field a value, a list of values, or null; `false` for no rows. It is called
+   * for each request, and once with a sample caller at the start. A public list has no caller.
    */
   where?: RowAccess
 }
 
-/** A list of the configuration module; made by `list`. */
+/** A list of the configuration module, as `list` returns it. */
 export type List = ListOptions
 
-/** Declares a list. It is there for the types: what they cannot say is checked when the service starts. */
+/** Declares a list. TypeScript checks its types; the service checks the rest at the start. */
 export function list<const Name extends string>(options: ListOptions<Name>): List {
   return options
 }

@@ -3,15 +3,16 @@ import { parseExactly } from '../json/exact.ts'
 import { isoTime } from '../runtime/iso-time.ts'
 import type { CursorKey, KeyValue } from '../paging/cursor-values.ts'
 import { readDecimal } from '../paging/decimal.ts'
-import { canonicalTime, InvalidTime, showTime } from '../paging/time.ts'
+import { canonicalTime, InvalidTime, restorePlus, showTime } from '../paging/time.ts'
 import { isStorableText } from '../storage/text.ts'
 import type { Engine } from '../storage/query-runner.ts'
-import { placeInForm, type TimeForm } from './stored-times.ts'
+import { readTimeInForm, type TimeForm } from './stored-times.ts'
 
 /**
- * What a field holds. `time` is canonical text (paging/time.ts), `milliseconds` an integer since 1970. `integer` fits a
- * double, `bigint` and `numeric` are shown as texts. `timestamp` is PostgreSQL's, with or without a zone; SQLite has none,
- * and there it is `timeText`, a text that sorts as the times do; filters compare with texts of the form that its rows have.
+ * The type of a field. `time` is canonical text (paging/time.ts), `milliseconds` an integer since 1970. A double holds an `integer`
+ * exactly; `bigint` and `numeric` are texts in JSON. `timestamp` is PostgreSQL's type, with or without a time zone. On SQLite,
+ * which has no such type, it becomes `timeText`: a text that sorts as the times do. Filters compare it with texts of the form
+ * that the table's rows have.
  */
 export type FieldType =
   | 'text'
@@ -31,31 +32,31 @@ export type FieldType =
   | 'json'
 
 /**
- * What a text of the query string is among the values of a type: one of them; between two that follow each other, as 2.5
- * is among whole numbers; above or below all of them; or `undefined` for what is none.
+ * Where a text of the query string lies among the values of a type: at one of them; between two neighbours, as 2.5 among the
+ * integers; or above or below all of them. `undefined` for a text that is not a value of the type.
  */
-export type Place =
+export type ValuePosition =
   | { at: KeyValue }
   | { between: readonly [KeyValue, KeyValue] }
   | { beyond: 'above' | 'below' }
   | undefined
 
 export interface TypeRules {
-  /** The SQL that reads a column, and the SQL around the placeholder of a value, where they are not the bare ones. */
+  /** The SQL that reads a column, and the SQL around the placeholder of a value. By default the bare column and placeholder. */
   select?: Partial<Record<Engine, (column: string) => string>>
-  bind?: Partial<Record<Engine, (place: string) => string>>
-  /** How a value is shown that is not shown as it was read. */
+  bind?: Partial<Record<Engine, (placeholder: string) => string>>
+  /** Converts a value from the database to JSON. By default it is used as it is. */
   show?: (value: string | number) => unknown
-  /** What a cursor carries of a value, where that is not what was read. */
-  carry?: (value: string | number) => KeyValue
+  /** Converts a value from the database to the value in a cursor. By default it is used as it is. */
+  toCursor?: (value: string | number) => KeyValue
   cursor: CursorKey['type']
-  /** @param stored how the column writes times, where that is known. */
-  read(text: string, stored?: TimeForm): Place
+  /** Reads a text of the query string. @param stored how the column writes times, if that is known. */
+  read(text: string, stored?: TimeForm): ValuePosition
   schema(description: string): TSchema
 }
 
 const text = (description: string): TSchema => Type.String({ description })
-const castOnSqlite = (type: string) => ({ sqlite: (place: string) => `cast(${place} as ${type})` })
+const castOnSqlite = (type: string) => ({ sqlite: (operand: string) => `cast(${operand} as ${type})` })
 
 export const fieldTypes: Record<FieldType, TypeRules> = {
   text: { cursor: 'text', read: readText, schema: text },
@@ -66,16 +67,16 @@ export const fieldTypes: Record<FieldType, TypeRules> = {
     schema: (description) => Type.String({ format: 'uuid', description }),
   },
   integer: {
-    bind: { postgres: (place) => `${place}::bigint` },
+    bind: { postgres: (placeholder) => `${placeholder}::bigint` },
     show: exactInteger,
-    carry: exactInteger,
+    toCursor: exactInteger,
     cursor: 'integer',
     read: readInteger,
     schema: (description) => Type.Integer({ description }),
   },
   bigint: {
     select: castOnSqlite('text'),
-    bind: { ...castOnSqlite('integer'), postgres: (place) => `${place}::bigint` },
+    bind: { ...castOnSqlite('integer'), postgres: (placeholder) => `${placeholder}::bigint` },
     cursor: 'text',
     read: readBigint,
     schema: (description) => Type.String({ pattern: '^-?\\d+$', description }),
@@ -93,7 +94,7 @@ export const fieldTypes: Record<FieldType, TypeRules> = {
     schema: (description) => Type.Number({ description }),
   },
   numeric: {
-    // Whole numbers that no double holds come as texts; SQLite's own text of a fraction would lose digits.
+    // Integers are read as texts, since a double may not hold them. Fractions are not: SQLite's cast to text loses digits.
     select: {
       sqlite: (column) =>
         `case typeof(${column}) when 'integer' then cast(${column} as text) else ${column} end`,
@@ -111,16 +112,16 @@ export const fieldTypes: Record<FieldType, TypeRules> = {
     schema: (description) => Type.Boolean({ description }),
   },
   time: {
-    // A text that was put together of two is slow to write as JSON; this makes it one, and changes nothing.
+    // toUpperCase changes nothing, but flattens the concatenated string, which JSON.stringify writes faster.
     show: (value) => showTime(String(value)).toUpperCase(),
     cursor: 'time',
     read: (text) => readTime(text, (canonical) => canonical),
     schema: (description) => Type.String({ format: 'date-time', description }),
   },
   milliseconds: {
-    bind: { postgres: (place) => `${place}::bigint` },
+    bind: { postgres: (placeholder) => `${placeholder}::bigint` },
     show: (value) => isoTime(Number(value)),
-    carry: exactInteger,
+    toCursor: exactInteger,
     cursor: 'integer',
     read: readMilliseconds,
     schema: (description) => Type.String({ format: 'date-time', description }),
@@ -135,7 +136,7 @@ export const fieldTypes: Record<FieldType, TypeRules> = {
     show: (value) => showTimestamp(String(value)),
     cursor: 'any',
     read(text, stored) {
-      if (stored) return placeInForm(withPlus(text), stored)
+      if (stored) return readTimeInForm(restorePlus(text), stored)
       return /^\d{4}-\d\d-\d\d/.test(text) ? readText(text) : undefined
     },
     schema: text,
@@ -154,7 +155,7 @@ export const fieldTypes: Record<FieldType, TypeRules> = {
   },
 }
 
-function readText(text: string): Place {
+function readText(text: string): ValuePosition {
   return isStorableText(text) ? { at: text } : undefined
 }
 
@@ -162,7 +163,7 @@ function readText(text: string): Place {
 function exactInteger(value: string | number): number {
   const number = Number(value)
   if (!Number.isSafeInteger(number))
-    throw new RangeError(`${value} is beyond 2^53: declare the field as bigint, which is shown as a text`)
+    throw new RangeError(`${value} is beyond 2^53: declare the field as bigint, which is a text in JSON`)
   return number
 }
 
@@ -172,21 +173,21 @@ function finiteOrNull(value: string | number): number | null {
   return Number.isFinite(number) ? number : null
 }
 
-function readNumber(text: string): Place {
+function readNumber(text: string): ValuePosition {
   const number = readDecimal(text)
   if (number === undefined) return undefined
   return Number.isFinite(number) ? { at: number } : { beyond: number > 0 ? 'above' : 'below' }
 }
 
-/** A 0.1 of four bytes is not the 0.1 of eight: the value is that of four. */
-function readReal(text: string): Place {
-  const place = readNumber(text)
-  if (!place || !('at' in place)) return place
-  const number = Math.fround(place.at as number)
+/** Rounds to four bytes: the 0.1 of a `real` column is not the 0.1 of a double. */
+function readReal(text: string): ValuePosition {
+  const position = readNumber(text)
+  if (!position || !('at' in position)) return position
+  const number = Math.fround(position.at as number)
   return Number.isFinite(number) ? { at: number } : { beyond: number > 0 ? 'above' : 'below' }
 }
 
-function readInteger(text: string): Place {
+function readInteger(text: string): ValuePosition {
   const number = readDecimal(text)
   if (number === undefined) return undefined
   if (Math.abs(number) > Number.MAX_SAFE_INTEGER) return { beyond: number > 0 ? 'above' : 'below' }
@@ -195,14 +196,14 @@ function readInteger(text: string): Place {
 
 const [lowestBigint, highestBigint] = [-(2n ** 63n), 2n ** 63n - 1n]
 
-function readBigint(text: string): Place {
+function readBigint(text: string): ValuePosition {
   const digits = text.trim()
   if (!/^[+-]?\d{1,400}$/.test(digits)) {
-    const place = readInteger(text)
-    if (place && 'at' in place) return { at: String(place.at) }
-    return place && 'between' in place
-      ? { between: [String(place.between[0]), String(place.between[1])] }
-      : place
+    const position = readInteger(text)
+    if (position && 'at' in position) return { at: String(position.at) }
+    return position && 'between' in position
+      ? { between: [String(position.between[0]), String(position.between[1])] }
+      : position
   }
   const number = BigInt(digits.replace(/^\+/, ''))
   if (number > highestBigint) return { beyond: 'above' }
@@ -210,36 +211,31 @@ function readBigint(text: string): Place {
   return { at: String(number) }
 }
 
-/** As written, so that no digit is lost; what neither engine could hold is beyond, or as good as nothing. */
-function readNumeric(text: string): Place {
-  const place = readNumber(text)
-  if (!place || !('at' in place)) return place
-  return place.at === 0 || text.length > 400 ? place : { at: text.trim() }
+/** Keeps the text, so that no digit is lost. A number beyond the range of a double lies above or below all values. */
+function readNumeric(text: string): ValuePosition {
+  const position = readNumber(text)
+  if (!position || !('at' in position)) return position
+  return position.at === 0 || text.length > 400 ? position : { at: text.trim() }
 }
 
-/** A plus sign that was not escaped is a space in a query string: it comes back. */
-function withPlus(text: string): string {
-  return text.replace(/(:\d\d(?:\.\d+)?) (\d\d(?::?\d\d)?)$/, '$1+$2')
-}
-
-function readTime(text: string, shape: (canonical: string) => KeyValue): Place {
+function readTime(text: string, shape: (canonical: string) => KeyValue): ValuePosition {
   try {
-    return { at: shape(canonicalTime(withPlus(text))) }
+    return { at: shape(canonicalTime(restorePlus(text))) }
   } catch (error) {
     if (error instanceof InvalidTime) return undefined
     throw error
   }
 }
 
-function readMilliseconds(text: string): Place {
-  const place = readTime(text, (canonical) => canonical)
-  if (!place || !('at' in place)) return place
-  const canonical = String(place.at)
+function readMilliseconds(text: string): ValuePosition {
+  const position = readTime(text, (canonical) => canonical)
+  if (!position || !('at' in position)) return position
+  const canonical = String(position.at)
   const before = Date.parse(`${canonical.slice(0, 23)}Z`)
   return canonical.endsWith('000Z') ? { at: before } : { between: [before, before + 1] }
 }
 
-/** As it stands, with every digit of its numbers. A text that is no JSON, which SQLite keeps like any other, is shown as that text. */
+/** Parses JSON and keeps every digit of its numbers. SQLite may store a text that is not JSON; it is shown as a JSON string. */
 function showJson(stored: string): unknown {
   try {
     return parseExactly(stored)
@@ -251,10 +247,10 @@ function showJson(stored: string): unknown {
 
 const utc = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)(\.\d+)?\+00$/
 const zoned = /[+-]\d\d(?::?\d\d)?$/
-/** Of a zone before it had a standard time: what a clock on the spot showed. */
-const local = /^(.+)([+-]\d\d:\d\d):(\d\d)$/
+/** An offset with seconds, which PostgreSQL writes for local mean time, before a zone had a standard time. */
+const localMeanTime = /^(.+)([+-]\d\d:\d\d):(\d\d)$/
 
-/** ISO 8601 in UTC, and to the microsecond where it is that fine. What has no zone, no end or another era stays as it is. */
+/** ISO 8601 in UTC, with microseconds if there are any. A time without a zone, `infinity` and years BC are shown as PostgreSQL writes them. */
 function showTimestamp(stored: string): string {
   const parts = utc.exec(stored)
   if (parts) {
@@ -262,8 +258,8 @@ function showTimestamp(stored: string): string {
     return showTime(`${day}T${time}${fraction.padEnd(7, '0')}Z`)
   }
   try {
-    const onTheSpot = local.exec(stored)
-    if (onTheSpot) return showTime(toTheMinute(onTheSpot))
+    const local = localMeanTime.exec(stored)
+    if (local) return showTime(fromLocalMeanTime(local))
     if (zoned.test(stored.slice(10))) return showTime(canonicalTime(stored))
   } catch (error) {
     if (!(error instanceof InvalidTime)) throw error
@@ -271,8 +267,8 @@ function showTimestamp(stored: string): string {
   return stored.replace(/^(\d{4,6}-\d\d-\d\d) (?=\d\d:)/, '$1T')
 }
 
-/** PostgreSQL's time with an offset in seconds, as canonical text. @throws InvalidTime when it lies outside the years 0001 to 9999. */
-function toTheMinute([, time = '', offset = '', seconds = '']: RegExpExecArray): string {
+/** The canonical text of a time whose offset has seconds. @throws InvalidTime outside the years 0001 to 9999. */
+function fromLocalMeanTime([, time = '', offset = '', seconds = '']: RegExpExecArray): string {
   const canonical = canonicalTime(`${time}${offset}`)
   const sign = offset.startsWith('-') ? 1 : -1
   const moved = isoTime(Date.parse(`${canonical.slice(0, 19)}Z`) + sign * Number(seconds) * 1_000)

@@ -1,29 +1,28 @@
 import type { KeyValue } from '../paging/cursor-values.ts'
 import type { Engine } from '../storage/query-runner.ts'
 import { isStorableText } from '../storage/text.ts'
-import { fieldTypes, type Place } from './field-types.ts'
+import { fieldTypes, type ValuePosition } from './field-types.ts'
 import { fieldOf, type Field, type Filter, type FilterKind, type ListDeclaration } from './list.ts'
 import { readSearch, searchCondition } from './search.ts'
 
-/** A filter that has an effect on this query. */
+/** A filter with its values in one query. */
 export interface AppliedFilter {
   filter: Filter
-  /** The values to compare with; none where the filter itself says it all. */
+  /** The values of its placeholders, in order; empty for a condition without placeholders. */
   values: readonly KeyValue[]
-  /** Tells apart the conditions of one filter: which of several it is, and for how many values. */
+  /** Names the condition where the filter has several forms, such as a number of values. */
   variant: string
 }
 
-/** Which values pass is known without asking the database: all of them, or none. */
-type Reading = { values: readonly KeyValue[]; variant?: string } | 'all' | 'none'
+/** The effect of a parameter: a condition with these values, or `all` or `none` when all rows or no row can pass. */
+type FilterEffect = { values: readonly KeyValue[]; variant?: string } | 'all' | 'none'
 
-/** What a condition is written with. */
-interface Writing {
+interface ConditionParts {
   /** The quoted column. */
   column: string
-  /** The place of the next value, as a value of the field's type. */
+  /** Returns the placeholder of the next value, converted to the field's type. */
   value: () => string
-  /** The place of the next value, as it is. */
+  /** Returns the bare placeholder of the next value. */
   plain: () => string
   engine: Engine
   list: ListDeclaration
@@ -31,27 +30,29 @@ interface Writing {
 }
 
 interface KindRules {
-  /** What the text of the query string means. Nothing is an error: what cannot be understood has no effect. */
-  read(text: string, field: Field): Reading
-  sql(writing: Writing): string
+  /** Reads the text of the query string. An invalid text is not an error: it has no effect, or no row passes. */
+  read(text: string, field: Field): FilterEffect
+  sql(parts: ConditionParts): string
 }
 
-/** Values that one parameter may list; the rest is not looked at. */
+/** Values in one parameter at most; further ones are ignored. */
 export const maxFilterValues = 50
 
 export const filterKinds: Record<FilterKind, KindRules> = {
   equals: {
     read(text, field) {
-      const place = readPlace(text, field)
-      // What is no value of the field equals none.
-      return place && 'at' in place ? { values: [place.at] } : 'none'
+      const position = readValue(text, field)
+      // A text that is not a value of the field equals no value.
+      return position && 'at' in position ? { values: [position.at] } : 'none'
     },
     sql: ({ column, value }) => `${column} = ${value()}`,
   },
   in: {
     read(text, field) {
-      const places = text.split(',', maxFilterValues).map((part) => readPlace(part, field))
-      const values = [...new Set(places.flatMap((place) => (place && 'at' in place ? [place.at] : [])))]
+      const positions = text.split(',', maxFilterValues).map((part) => readValue(part, field))
+      const values = [
+        ...new Set(positions.flatMap((position) => (position && 'at' in position ? [position.at] : []))),
+      ]
       return values.length === 0 ? 'none' : oneOf(values)
     },
     sql: ({ column, value, applied }) => `${column} in (${applied.values.map(value).join(', ')})`,
@@ -67,7 +68,7 @@ export const filterKinds: Record<FilterKind, KindRules> = {
       const end = endOfPrefix(text)
       return end === undefined ? { values: [text], variant: 'open' } : { values: [text, end] }
     },
-    // Compared by bytes whatever the column's collation is, since only then a prefix is a range.
+    // A prefix is a range of texts only when they are compared by bytes, whatever the column's collation.
     sql({ column, value, engine, applied }) {
       const bytes = engine === 'postgres' ? `${column} collate "C"` : `${column} collate binary`
       const least = `${bytes} >= ${value()}`
@@ -98,28 +99,28 @@ export const filterKinds: Record<FilterKind, KindRules> = {
   },
 }
 
-/** @param open which values of the type a bound beyond all of them excludes nothing by. */
-function range(operator: '>=' | '>' | '<=' | '<', open: 'above' | 'below'): KindRules {
+/** @param passing the side of all values on which a bound lets every value pass. */
+function range(operator: '>=' | '>' | '<=' | '<', passing: 'above' | 'below'): KindRules {
   return {
     read(text, field) {
-      const place = readPlace(text, field)
-      if (place === undefined) return 'all'
-      if ('beyond' in place) return place.beyond === open ? 'all' : 'none'
-      if ('at' in place) return { values: [place.at] }
-      // Above 2.5 is above 2, and at least 2.5 is at least 3.
-      const [lower, upper] = place.between
+      const position = readValue(text, field)
+      if (position === undefined) return 'all'
+      if ('beyond' in position) return position.beyond === passing ? 'all' : 'none'
+      if ('at' in position) return { values: [position.at] }
+      // Among integers, > 2.5 is > 2, and >= 2.5 is >= 3.
+      const [lower, upper] = position.between
       return { values: [operator === '>' || operator === '<=' ? lower : upper] }
     },
     sql: ({ column, value }) => `${column} ${operator} ${value()}`,
   }
 }
 
-function readPlace(text: string, field: Field): Place {
+function readValue(text: string, field: Field): ValuePosition {
   if (field.values && !field.values.includes(text)) return undefined
   return fieldTypes[field.type].read(text, field.stored)
 }
 
-/** Few statements serve every number of values: the last one is repeated up to the next size. */
+/** Repeats the last value up to the next power of two, so that few statements serve any number of values. */
 export function oneOf(values: readonly KeyValue[]): { values: readonly KeyValue[]; variant: string } {
   let size = 1
   while (size < values.length) size *= 2
@@ -127,45 +128,46 @@ export function oneOf(values: readonly KeyValue[]): { values: readonly KeyValue[
   return { values: filled, variant: String(size) }
 }
 
-/** The least text, by its bytes, that no text with this prefix reaches; `undefined` when there is none. */
+/** The smallest text, by its bytes, after all texts with this prefix; `undefined` when there is none. */
 function endOfPrefix(prefix: string): string | undefined {
   const points = Array.from(prefix, (character) => character.codePointAt(0)!)
   while (points.length > 0) {
     const last = points.pop()!
     if (last === 0x10_ff_ff) continue
-    // Behind U+D7FF come the surrogates, which no text holds.
+    // The code points after U+D7FF are surrogates, which no text holds.
     return String.fromCodePoint(...points, last === 0xd7_ff ? 0xe0_00 : last + 1)
   }
   return undefined
 }
 
-export interface FilterReading {
+/** The filters of one query. */
+export interface QueryFilters {
   applied: readonly AppliedFilter[]
-  /** True when a filter lets nothing pass. */
+  /** Whether a filter lets no row pass. */
   empty: boolean
-  /** The filters that have an effect, written so that equal ones are equal: what a cursor is bound to. */
+  /** The effective filters in a form that is equal for equal queries. Cursors are bound to it. */
   fingerprint: readonly (readonly KeyValue[])[]
 }
 
-/** Reads the filters of a query string. Those that are absent, or have no effect, do not count. */
+/** Reads the filters of a query string. Parameters that are absent or without effect are left out. */
 export function readFilters(
   list: Pick<ListDeclaration, 'name' | 'fields' | 'filters'>,
   parameters: Readonly<Record<string, string>>,
-): FilterReading {
+): QueryFilters {
   const applied: AppliedFilter[] = []
   const fingerprint: KeyValue[][] = []
   let empty = false
   for (const filter of list.filters) {
     const text = parameters[filter.parameter]
     if (text === undefined) continue
-    const reading = filterKinds[filter.kind].read(text, fieldOf(list, filter.field))
-    if (reading === 'all') continue
-    if (reading === 'none') {
+    const effect = filterKinds[filter.kind].read(text, fieldOf(list, filter.field))
+    if (effect === 'all') continue
+    if (effect === 'none') {
       empty = true
       fingerprint.push([filter.parameter, text])
       continue
     }
-    const { values, variant = '' } = reading
+    const { values, variant = '' } = effect
     applied.push({ filter, values, variant })
     fingerprint.push(variant === '' ? [filter.parameter, ...values] : [filter.parameter, variant, ...values])
   }

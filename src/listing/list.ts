@@ -7,11 +7,11 @@ export interface Field {
   column: string
   type: FieldType
   nullable?: boolean
-  /** Read by filters, by the conditions on rows and by expansions, and never shown. */
+  /** For filters, `where` and expansions only; never shown. */
   hidden?: boolean
-  /** Of an `enum`: all there are. */
+  /** All values of an `enum`. */
   values?: readonly string[]
-  /** Of a `timestamp` on SQLite: how its rows write times, where all do it alike. */
+  /** For a `timestamp` on SQLite: the form of its rows' times, if all rows have the same. */
   stored?: TimeForm
   description: string
 }
@@ -30,26 +30,26 @@ export type FilterKind =
   | 'search'
 
 export interface Filter {
-  /** The name in the query string. */
+  /** The parameter of the query string. */
   parameter: string
-  /** See filters.ts. */
+  /** The kinds are defined in filters.ts. */
   kind: FilterKind
-  /** The name of the field that it looks at. */
+  /** The field that it filters by. */
   field: string
-  /** Of `search`, see search.ts: PostgreSQL's text search configuration; the FTS5 table of SQLite. */
+  /** For `search` (search.ts): the text search configuration of PostgreSQL, the FTS5 table of SQLite. */
   configuration?: string
   index?: string
   description: string
 }
 
-/** The callers that may read a list: all, signed-in users, or admins and API keys with its scope. */
+/** Who may read a list: everyone, signed-in users, or admins and API keys with the list's scope. */
 export type ListAccess = 'public' | 'user' | 'admin'
 export const listAccesses: readonly ListAccess[] = ['public', 'user', 'admin']
 
-/** How a list is cut into pages. */
+/** How a list is paged. */
 export type PageStyle = 'cursor' | 'offset' | 'keyset'
 
-/** What a condition on rows compares a field with: one of several values, exactly one, or null. */
+/** What `where` compares a field with: one value, a list of values, or null. `undefined` matches no row. */
 export type ConditionValue =
   | string
   | number
@@ -58,70 +58,69 @@ export type ConditionValue =
   | undefined
   | readonly (string | number | boolean)[]
 
-/** Which rows a caller may see: every field as given, and nothing at all for `false`. */
+/** Returns the rows that a caller may see: those whose fields match all conditions, or none for `false`. */
 export type RowAccess = (caller: Caller | undefined) => Readonly<Record<string, ConditionValue>> | false
 
-/** Who reads a list, as far as it is known: nobody is known to a list that is public. */
+/** The authenticated caller. Lists with the access `public` have none. */
 export type Caller = Pick<Principal, 'kind' | 'role' | 'userId'>
 
-/** A row of another table, or several, shown within the item. */
+/** One or more rows of another table, shown within the item. */
 export interface Expansion {
   /** The name in the item and in the parameter `expand`. */
   name: string
   table: string
-  /** The field of this list that names the other row. */
+  /** The field of this list whose value is looked up. */
   from: string
-  /** The other table's column that equals it: unique, unless there may be `many`. */
+  /** The column of the other table to look it up in. It is unique, except with `many`. */
   key: string
   fields: Readonly<Record<string, Field>>
   many?: Many
-  /** Whether a key may equal what it is looked up by and be written otherwise: `2.0` and `2.00`, `ada` and `Ada`. */
+  /** Whether the column takes different texts for equal: `2.0` and `2.00`, `ada` and `Ada`. */
   loose?: boolean
   description: string
 }
 
-/** The rows of another table that name one item. */
+/** An expansion to several rows. */
 export interface Many {
-  /** Fields of the expansion, descending with `-` in front. */
+  /** Fields of the expansion, descending with a leading `-`. */
   order: readonly string[]
-  /** Rows of one item, at most. */
+  /** Rows in one item at most. */
   limit: number
 }
 
-/** All there is to know about one list. */
+/** The complete declaration of a list. */
 export interface ListDeclaration {
   /** Unique; cursors are bound to it. */
   name: string
   path: string
-  /** A table or a view, perhaps with a schema in front. */
+  /** A table or a view, with its schema if it has one. */
   table: string
   summary: string
-  /** The item's fields under the names that clients see. Only these leave the database. */
+  /** The fields by their names in items. No other column is read. */
   fields: Readonly<Record<string, Field>>
   /** The unique field that breaks ties; never null. */
   key: string
   filters: readonly Filter[]
-  /** Fields that clients may sort by; none: the order is fixed, and there is no parameter `sort`. */
+  /** Fields that clients may sort by. If it is empty, the order is fixed and there is no parameter `sort`. */
   sort: readonly string[]
-  /** The order when none is asked for: field names, descending with `-` in front. */
+  /** The default order: field names, descending with a leading `-`. */
   order: readonly string[]
-  /** The first one holds when a request shows no other. */
+  /** The parameters of a request select the style; by default it is the first one. */
   pages: readonly PageStyle[]
   limit: { default: number; max: number }
-  /** What a page by number tells of the total; `none` reads one row more instead. */
+  /** How offset pages count all rows. With `none`, they read one row more to find out whether a page follows. */
   count: 'exact' | 'estimate' | 'none'
   /** Whether triggers maintain the total and the row positions of the default order (counts/). */
   maintainCounts: boolean
-  /** Whether clients may ask for another count, for some of the fields, and for the page before a cursor. */
+  /** Whether clients may request another count, a selection of fields, and the page before a cursor. */
   choices: boolean
   expand: readonly Expansion[]
-  /** Whether all of it can be had as one stream. */
+  /** Whether all rows can be exported as a stream. */
   exports: boolean
-  /** Who may read it. */
   access: ListAccess
-  /** Of a list with the access `admin`: the scope that an API key needs; default `lists:read`. */
+  /** The scope that an API key needs if `access` is `admin`. Default `lists:read`. */
   scope?: Scope
-  /** In demo mode everybody may. */
+  /** Whether everyone may read it in demo mode. */
   openInDemo: boolean
   where?: RowAccess
 }
@@ -141,21 +140,21 @@ export function orderOfMany({ name, fields }: Expansion, { order }: Many): SortK
   })
 }
 
-/** A field by its name. Throws for one that the list does not declare, which is a mistake in the declaration. */
+/** Returns a field by its name. @throws Error when the list does not declare it. */
 export function fieldOf(list: Pick<ListDeclaration, 'name' | 'fields'>, name: string): Field {
   const field = Object.hasOwn(list.fields, name) ? list.fields[name] : undefined
   if (!field) throw new Error(`the list ${list.name} has no field ${name}`)
   return field
 }
 
-/** The fields that an item can show; the same array every time. */
+/** The fields that are not hidden. Returns the same array each time. */
 export function shownFields(fields: Readonly<Record<string, Field>>): readonly string[] {
-  let names = shown.get(fields)
+  let names = shownNames.get(fields)
   if (!names) {
     names = Object.keys(fields).filter((name) => !fields[name]!.hidden)
-    shown.set(fields, names)
+    shownNames.set(fields, names)
   }
   return names
 }
 
-const shown = new WeakMap<object, readonly string[]>()
+const shownNames = new WeakMap<object, readonly string[]>()

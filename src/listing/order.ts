@@ -1,44 +1,44 @@
 import { fieldOf, type ListDeclaration, type SortKey } from './list.ts'
 
 /**
- * The order that a query string asks for: comma-separated fields, descending with `-` in front. Fields that the list does
- * not allow are dropped, a repeated one counts where it comes first; when nothing is left, the list's own order holds.
- * The unique key is always last, so that every order is total; it goes the way of the key before it, so that one index
- * serves an order and its reverse.
+ * Reads the parameter `sort`: comma-separated fields, descending with a leading `-`. Fields that the list does not allow are
+ * dropped, and a repeated field counts once, where it comes first. Without a field, the list's default order is used. The unique
+ * key is always last, so that every order is total. It has the direction of the key before it, so that one index serves an order
+ * and its reverse.
  */
 export function readOrder(list: ListDeclaration, sort: string | undefined): readonly SortKey[] {
-  const asked = list.sort.length === 0 || sort === undefined ? [] : readKeys(list, sort)
-  return asked.length > 0 ? withUniqueKey(list, asked) : defaultOrder(list)
+  const requested = list.sort.length === 0 || sort === undefined ? [] : readKeys(list, sort)
+  return requested.length > 0 ? withUniqueKey(list, requested) : defaultOrder(list)
 }
 
-/** The order when none is asked for; the same array every time. */
+/** The order of a request without `sort`. Returns the same array each time. */
 export function defaultOrder(list: ListDeclaration): readonly SortKey[] {
-  let order = standing.get(list)
+  let order = defaultOrders.get(list)
   if (!order) {
     order = withUniqueKey(
       list,
       list.order.map((text) => keyOf(list, text)),
     )
-    standing.set(list, order)
+    defaultOrders.set(list, order)
   }
   return order
 }
 
-const standing = new WeakMap<ListDeclaration, readonly SortKey[]>()
+const defaultOrders = new WeakMap<ListDeclaration, readonly SortKey[]>()
 
 function withUniqueKey(list: ListDeclaration, keys: readonly SortKey[]): readonly SortKey[] {
   const unique = keys.findIndex(({ name }) => name === list.key)
-  // Behind the unique key there are no ties to break.
+  // Keys after the unique one break no ties.
   if (unique >= 0) return keys.slice(0, unique + 1)
   return [...keys, keyOf(list, keys.at(-1)?.descending ? `-${list.key}` : list.key)]
 }
 
-/** The order as a list of field names, descending with `-` in front: what a cursor is bound to. */
+/** The order as field names, descending with a leading `-`. Cursors are bound to it. */
 export function writeOrder(order: readonly SortKey[]): string[] {
   return order.map(({ name, descending }) => (descending ? `-${name}` : name))
 }
 
-/** The same order from its end. */
+/** The order with all directions reversed. */
 export function reversed(order: readonly SortKey[]): SortKey[] {
   return order.map((key) => ({ ...key, descending: !key.descending }))
 }

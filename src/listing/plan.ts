@@ -7,40 +7,40 @@ import { internalName } from './names.ts'
 import { quote, quoteTable } from '../storage/sql-names.ts'
 import { rangesAfter, type Range } from './ranges.ts'
 
-/** A statement for all queries of one shape, and where its parameters come from. */
+/** A statement for all queries of one shape. */
 export interface Plan {
   readonly sql: string
-  /** For each placeholder, which of the query's values goes there. */
+  /** For each placeholder, the index of its value among the query's values. */
   readonly slots: readonly number[]
-  /** Unique to the statement's text, and short enough to name a prepared one. */
+  /** A hash of the text, short enough to name a prepared statement. */
   readonly name: string
 }
 
 export interface QueryShape {
   list: ListDeclaration
-  /** The fields to read, in the order of a row. By default those that the list shows. */
+  /** The fields to read, in the order of a row. By default those that are shown. */
   columns?: readonly string[]
   filters: readonly AppliedFilter[]
   order: readonly SortKey[]
-  /** Rows to read. Written into the statement: PostgreSQL plans a prepared one well only when it knows the limit. */
+  /** Rows to read. The number is part of the text: PostgreSQL plans a prepared statement well only with a known limit. */
   rows: number
   /**
-   * Where the page begins: at the first row, behind a row whose key values are given, or behind a number of rows; `landing`
-   * is a number of rows behind the first one that is not before a key.
+   * Where the page begins: `start` at the first row, `key` after a row with given key values, `offset` after a number of rows,
+   * `bucket` a number of rows after the first row that is not before a key.
    */
   from: 'start' | 'key' | 'offset' | 'bucket'
-  /** Which of the key values are null. None by default. */
+  /** Which of the key values are null; by default none. */
   nulls?: readonly boolean[]
-  /** SQL of one value, which every row has behind its columns; of a page by number alone. */
+  /** SQL of the total, which each row of an offset page has as its last column. */
   total?: string | undefined
 }
 
 /**
  * The statement of a page. Its values are those of the filters, in order, then the key values or the offset.
  *
- * A page behind a key is a seek, never `a > ? or (a = ? and b > ?)`, which both engines run as a filter over all rows
- * from the first one on. Where the rows behind a key lie in several ranges (ranges.ts), each is sought with a limit of
- * its own, and the few rows are merged.
+ * A page after a key is an index seek, never `a > ? or (a = ? and b > ?)`: both engines run that as a filter over all rows from
+ * the first one on. Where the rows after a key lie in several ranges (ranges.ts), each range is sought with a limit of its own,
+ * and their few rows are merged.
  */
 export function planPage(shape: QueryShape, engine: Engine): Plan {
   const { list, filters, order, rows, from, nulls = [] } = shape
@@ -74,7 +74,7 @@ export function planPage(shape: QueryShape, engine: Engine): Plan {
     : statement.plan(mergeRanges(selects, columns, shape))
 }
 
-/** Merges the rows of several ranges. A column may sort otherwise than as it is shown, so each range reads both. */
+/** Merges the rows of several ranges. A column may sort in another way than its converted value, so each range reads both. */
 function mergeRanges(
   selects: readonly string[],
   columns: readonly string[],
@@ -99,14 +99,14 @@ export function planOf(sql: string, slots: readonly number[] = []): Plan {
   return { sql, slots, name: `list_${hash('sha256', sql, 'base64url').slice(0, 22)}` }
 }
 
-/** The number of rows that the filters let pass, as `total`. */
+/** The statement that counts the rows that pass the filters, as `total`. */
 export function planCount(list: ListDeclaration, filters: readonly AppliedFilter[], engine: Engine): Plan {
   const statement = new Statement(engine)
   const conditions = filterConditions(list, filters, statement)
   return statement.plan(`select count(*) as total from ${quoteTable(list.table)}${where(conditions)}`)
 }
 
-/** A text in the making: placeholders are numbered as they are written, so it is to be written from left to right. */
+/** Numbers the placeholders of a statement. They must be requested in the order in which they stand in its text. */
 export class Statement {
   readonly engine: Engine
   readonly #slots: number[] = []
@@ -115,12 +115,12 @@ export class Statement {
     this.engine = engine
   }
 
-  /** The placeholder of one of the query's values, as a value of a field's type when one is given. */
+  /** The placeholder of the query's value at `index`, converted to the type of `field` if there is one. */
   value(index: number, field?: Field): string {
     this.#slots.push(index)
-    const place = this.engine === 'postgres' ? `$${this.#slots.length}` : '?'
+    const placeholder = this.engine === 'postgres' ? `$${this.#slots.length}` : '?'
     const bind = field && fieldTypes[field.type].bind?.[this.engine]
-    return bind ? bind(place) : place
+    return bind ? bind(placeholder) : placeholder
   }
 
   plan(sql: string): Plan {
@@ -128,7 +128,7 @@ export class Statement {
   }
 }
 
-/** The SQL that reads a field. */
+/** The SQL expression that reads a field. */
 export function readColumn(field: Field, engine: Engine): string {
   const column = quote(field.column)
   const select = fieldTypes[field.type].select?.[engine]

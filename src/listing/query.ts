@@ -7,45 +7,45 @@ import { shownFields, type Caller, type Expansion, type ListDeclaration, type So
 import { readOrder, writeOrder } from './order.ts'
 import { readRowAccess } from './row-access.ts'
 
-/** The query string, each parameter once. */
+/** The parameters of the query string; each one has a single value. */
 export type Parameters = Readonly<Record<string, string>>
 
-/** What a request asks of a list, of which every part is allowed. */
+/** A request for a list, read and reduced to what the list allows. */
 export interface Query {
   list: ListDeclaration
   parameters: Parameters
-  /** Those of the query string and, in front, those of the caller's rows. */
+  /** The conditions of the list's `where`, then those of the query string. */
   filters: readonly AppliedFilter[]
-  /** The values of all filters, in order. */
+  /** The values of all filters, in the filters' order. */
   values: readonly KeyValue[]
-  /** True when no row can pass. */
+  /** Whether it is known that no row can pass. */
   empty: boolean
   order: readonly SortKey[]
   limit: number
   /** The fields of an item. */
   shown: readonly string[]
-  /** The fields that are read: those shown come first. */
+  /** The fields to read: those of an item, then those that the order and the expansions need. */
   columns: readonly string[]
   expand: readonly Expansion[]
-  /** Equal for queries that differ in nothing but values: one statement serves them, as far as it is for the same kind of place. */
+  /** Equal for queries that differ only in values, which can share a statement. */
   shape: string
-  /** What a cursor is bound to. */
+  /** The scope of cursors to the next page. */
   scope: CursorScope
-  /** The same for the way back, in lists that have one: no cursor of one way is good for the other. */
+  /** The scope of cursors to the previous page; `undefined` for lists that only go forward. */
   backward: CursorScope | undefined
 }
 
 export function readQuery(list: ListDeclaration, parameters: Parameters, caller?: Caller): Query {
-  const asked = readFilters(list, parameters)
+  const requested = readFilters(list, parameters)
   const rows = readRowAccess(list, caller)
   const order = readOrder(list, parameters['sort'])
-  const filters = [...rows.applied, ...asked.applied]
+  const filters = [...rows.applied, ...requested.applied]
   const expand = readNames(parameters['expand'], list.expand, ({ name }) => name)
   const shown = readShown(list, parameters['fields'])
+  // The fields of an order are never hidden, so that all shown fields include them.
   const all = shown === shownFields(list.fields) && expand.length === 0
-  // What an order goes by is never hidden.
   const columns = all ? shown : neededColumns(shown, order, expand)
-  const binding = [writeOrder(order), asked.fingerprint, list.access]
+  const binding = [writeOrder(order), requested.fingerprint, list.access]
   const scope: CursorScope = {
     list: list.name,
     keys: order.map(cursorKey),
@@ -56,7 +56,7 @@ export function readQuery(list: ListDeclaration, parameters: Parameters, caller?
     parameters,
     filters,
     values: filters.flatMap(({ values }) => values),
-    empty: asked.empty || rows.empty,
+    empty: requested.empty || rows.empty,
     order,
     limit: readLimit(parameters['limit'], list.limit),
     shown,
@@ -85,14 +85,14 @@ function neededColumns(
   return [...new Set([...shown, ...order.map(({ name }) => name), ...expand.map(({ from }) => from)])]
 }
 
-/** The fields that are asked for; all when none of them is one that the list shows. */
+/** The requested fields that the list shows; all fields when there is none. */
 function readShown(list: ListDeclaration, text: string | undefined): readonly string[] {
   const all = shownFields(list.fields)
-  const asked = list.choices ? readNames(text, all, (name) => name) : []
-  return asked.length > 0 ? asked : all
+  const requested = list.choices ? readNames(text, all, (name) => name) : []
+  return requested.length > 0 ? requested : all
 }
 
-/** Those of the known that a comma-separated text names, in the order in which they are declared. */
+/** Selects the items that a comma-separated text names, in the order of the declaration. */
 function readNames<T>(
   text: string | undefined,
   known: readonly T[],

@@ -1,26 +1,27 @@
 import type { KeyValue } from '../paging/cursor-values.ts'
 import { isStorableText } from '../storage/text.ts'
-import { oneOf, type AppliedFilter, type FilterReading } from './filters.ts'
+import { oneOf, type AppliedFilter, type QueryFilters } from './filters.ts'
 import { fieldOf, type Caller, type Filter, type ListDeclaration, type ConditionValue } from './list.ts'
 
-const none: FilterReading = { applied: [], empty: true, fingerprint: [['none']] }
-const all: FilterReading = { applied: [], empty: false, fingerprint: [] }
+const none: QueryFilters = { applied: [], empty: true, fingerprint: [['none']] }
+const all: QueryFilters = { applied: [], empty: false, fingerprint: [] }
 
 /**
- * The conditions that a list puts on the rows of a caller, as filters that nobody can leave out. What the declaration leaves
- * undefined, such as the user of an API key, is equal to nothing: a mistake shows too little, never too much.
+ * The conditions of the list's `where` for a caller, as filters that every query has. A field that is undefined, such as the
+ * `userId` of an API key, matches no row: a mistake shows too few rows, never too many.
+ * @throws TypeError when `where` returns neither conditions nor false.
  */
-export function readRowAccess(list: ListDeclaration, caller: Caller | undefined): FilterReading {
+export function readRowAccess(list: ListDeclaration, caller: Caller | undefined): QueryFilters {
   if (!list.where) return all
-  const wanted = list.where(caller)
-  if (wanted === false) return none
-  // A promise has no conditions to see, and would let every row pass.
-  if (!areConditions(wanted))
+  const conditions = list.where(caller)
+  if (conditions === false) return none
+  // A promise has no properties: taken for conditions, it would let every row pass.
+  if (!areConditions(conditions))
     throw new TypeError(
       `the function \`where\` of the list ${list.name} returned neither conditions nor false`,
     )
   const applied: AppliedFilter[] = []
-  for (const [name, value] of Object.entries(wanted)) {
+  for (const [name, value] of Object.entries(conditions)) {
     fieldOf(list, name)
     const condition = conditionOn(name, value)
     if (condition === undefined) return none
@@ -30,32 +31,33 @@ export function readRowAccess(list: ListDeclaration, caller: Caller | undefined)
   return { applied, empty: false, fingerprint }
 }
 
-/** Whether what `where` returned, which nobody may have type-checked, is an object of conditions and nothing else. */
-export function areConditions(wanted: unknown): wanted is Readonly<Record<string, ConditionValue>> {
-  if (typeof wanted !== 'object' || wanted === null) return false
-  const prototype: unknown = Object.getPrototypeOf(wanted)
+/** Whether `where` returned a plain object. Its declaration may be JavaScript, which no type checker has seen. */
+export function areConditions(result: unknown): result is Readonly<Record<string, ConditionValue>> {
+  if (typeof result !== 'object' || result === null) return false
+  const prototype: unknown = Object.getPrototypeOf(result)
   return prototype === Object.prototype || prototype === null
 }
 
-function conditionOn(field: string, wanted: ConditionValue): AppliedFilter | undefined {
+/** The filter for one field; `undefined` when no value of the field can pass. */
+function conditionOn(field: string, condition: ConditionValue): AppliedFilter | undefined {
   const filter = (kind: Filter['kind']): Filter => ({
     parameter: `where.${field}`,
     kind,
     field,
     description: '',
   })
-  if (wanted === undefined) return undefined
-  if (wanted === null) return { filter: filter('null'), values: [], variant: 'null' }
-  if (typeof wanted !== 'object') {
-    const value = valueOf(wanted)
+  if (condition === undefined) return undefined
+  if (condition === null) return { filter: filter('null'), values: [], variant: 'null' }
+  if (typeof condition !== 'object') {
+    const value = valueOf(condition)
     return value === undefined ? undefined : { filter: filter('equals'), values: [value], variant: '' }
   }
-  const values = wanted.flatMap((one) => valueOf(one) ?? [])
+  const values = condition.flatMap((one) => valueOf(one) ?? [])
   return values.length === 0 ? undefined : { filter: filter('in'), ...oneOf(values) }
 }
 
-function valueOf(wanted: string | number | boolean): KeyValue | undefined {
-  if (typeof wanted === 'boolean') return wanted ? 1 : 0
-  if (typeof wanted === 'number') return Number.isFinite(wanted) ? wanted : undefined
-  return isStorableText(wanted) ? wanted : undefined
+function valueOf(value: string | number | boolean): KeyValue | undefined {
+  if (typeof value === 'boolean') return value ? 1 : 0
+  if (typeof value === 'number') return Number.isFinite(value) ? value : undefined
+  return isStorableText(value) ? value : undefined
 }

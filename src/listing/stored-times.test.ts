@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { placeInForm, timeFormOf } from './stored-times.ts'
+import { readTimeInForm, timeFormOf } from './stored-times.ts'
 
 test('the form is the one that all values have', () => {
   assert.deepEqual(timeFormOf(['2026-01-31 08:30:00', '2026-01-31 08:30:01']), {
     separator: ' ',
     digits: 0,
-    short: false,
+    omitsZeros: false,
     zone: '',
   })
   assert.deepEqual(timeFormOf(['2026-01-31 08:30:00.000137', '2026-01-31 08:30:01']), {
     separator: ' ',
     digits: 6,
-    short: true,
+    omitsZeros: true,
     zone: '',
   })
   for (const values of [
@@ -33,10 +33,10 @@ test('the form is the one that all values have', () => {
 
 test('a time that is finer than the column lies between two of its values', () => {
   const seconds = timeFormOf(['2026-01-31 08:30:00'])!
-  assert.deepEqual(placeInForm('2026-12-31T23:59:59.5Z', seconds), {
+  assert.deepEqual(readTimeInForm('2026-12-31T23:59:59.5Z', seconds), {
     between: ['2026-12-31 23:59:59', '2027-01-01 00:00:00'],
   })
-  assert.deepEqual(placeInForm('9999-12-31T23:59:59.5Z', seconds), { beyond: 'above' })
-  assert.deepEqual(placeInForm('2026-01-31T10:30:00+02:00', seconds), { at: '2026-01-31 08:30:00' })
-  assert.equal(placeInForm('2026-02-30', seconds), undefined)
+  assert.deepEqual(readTimeInForm('9999-12-31T23:59:59.5Z', seconds), { beyond: 'above' })
+  assert.deepEqual(readTimeInForm('2026-01-31T10:30:00+02:00', seconds), { at: '2026-01-31 08:30:00' })
+  assert.equal(readTimeInForm('2026-02-30', seconds), undefined)
 })

@@ -1,22 +1,22 @@
 import { canonicalTime, InvalidTime } from '../paging/time.ts'
 import { isoTime } from '../runtime/iso-time.ts'
-import type { Place } from './field-types.ts'
+import type { ValuePosition } from './field-types.ts'
 
-/** How a column of SQLite, which has no type for times, writes them: `2026-01-31 08:30:00`, `2026-01-31T08:30:00.000Z`. */
+/** How the texts of an SQLite column write times: `2026-01-31 08:30:00`, `2026-01-31T08:30:00.000Z`. */
 export interface TimeForm {
   separator: ' ' | 'T'
   /** Digits of the fraction. */
   digits: 0 | 3 | 6
   /** Whether a fraction of zeros is left out, as Python does. */
-  short: boolean
+  omitsZeros: boolean
   zone: '' | 'Z' | '+00:00'
 }
 
 const form = /^\d{4}-\d\d-\d\d([ T])\d\d:\d\d:\d\d(?:\.(\d{3}|\d{6}))?(Z|\+00:00)?$/
 
 /**
- * The form that all of these values have, so that they sort as the times do; `undefined` when there is none. A fraction that
- * comes and goes sorts only where nothing stands behind it.
+ * The form that all of these values have, so that the texts sort as the times do; `undefined` when there is none. Fractions of
+ * different lengths only sort correctly at the end of the text, without a zone after them.
  */
 export function timeFormOf(values: readonly unknown[]): TimeForm | undefined {
   const parts = values.map((value) => (typeof value === 'string' ? form.exec(value) : null))
@@ -25,19 +25,19 @@ export function timeFormOf(values: readonly unknown[]): TimeForm | undefined {
   const separators = new Set(parts.map((part) => part![1]))
   const zones = new Set(parts.map((part) => part![3] ?? ''))
   const fractions = new Set(parts.map((part) => part![2]?.length ?? 0))
-  const short = fractions.size > 1 && fractions.has(0)
-  if (separators.size > 1 || zones.size > 1 || fractions.size > (short ? 2 : 1)) return undefined
+  const omitsZeros = fractions.size > 1 && fractions.has(0)
+  if (separators.size > 1 || zones.size > 1 || fractions.size > (omitsZeros ? 2 : 1)) return undefined
   const [zone] = [...zones] as [TimeForm['zone']]
-  if (short && zone !== '') return undefined
+  if (omitsZeros && zone !== '') return undefined
   const digits = Math.max(...fractions) as TimeForm['digits']
-  return { separator: first[1] as TimeForm['separator'], digits, short, zone }
+  return { separator: first[1] as TimeForm['separator'], digits, omitsZeros, zone }
 }
 
-/** What SQLite's own CURRENT_TIMESTAMP and datetime() write. */
-export const ownForm: TimeForm = { separator: ' ', digits: 0, short: false, zone: '' }
+/** The form of SQLite's CURRENT_TIMESTAMP and datetime(). */
+export const sqliteForm: TimeForm = { separator: ' ', digits: 0, omitsZeros: false, zone: '' }
 
-/** Where a time of a query string lies among the values of such a column. What has no zone there is taken for UTC. */
-export function placeInForm(text: string, stored: TimeForm): Place {
+/** Reads a time of a query string for a column of this form. Where the column has no zone, the text may have none: it is UTC. */
+export function readTimeInForm(text: string, stored: TimeForm): ValuePosition {
   const canonical = readTime(text, stored.zone === '')
   if (canonical === undefined) return undefined
   const { digits } = stored
@@ -47,7 +47,7 @@ export function placeInForm(text: string, stored: TimeForm): Place {
   const unit = digits === 0 ? 1_000 : 1
   const below = Date.parse(`${canonical.slice(0, 23)}Z`)
   const next = isoTime(Math.floor(below / unit) * unit + unit)
-  // Behind the last second of the year 9999 there is none.
+  // After the last second of the year 9999, isoTime writes a longer year.
   if (next.length > 24) return { beyond: 'above' }
   return { between: [at, write(`${next.slice(0, -1)}000Z`, stored)] }
 }
@@ -63,8 +63,8 @@ function readTime(text: string, zoneless: boolean): string | undefined {
   return undefined
 }
 
-function write(canonical: string, { separator, digits, short, zone }: TimeForm): string {
+function write(canonical: string, { separator, digits, omitsZeros, zone }: TimeForm): string {
   const fraction = canonical.slice(20, 20 + digits)
-  const shown = digits === 0 || (short && /^0*$/.test(fraction)) ? '' : `.${fraction}`
+  const shown = digits === 0 || (omitsZeros && /^0*$/.test(fraction)) ? '' : `.${fraction}`
   return `${canonical.slice(0, 10)}${separator}${canonical.slice(11, 19)}${shown}${zone}`
 }

@@ -1,15 +1,15 @@
 import type { Database, SqliteDatabase } from '../../storage/database.ts'
 import { quote, quoteTable } from '../../storage/sql-names.ts'
 import type { Field, ListDeclaration } from '../list.ts'
-import { ownForm, timeFormOf, type TimeForm } from '../stored-times.ts'
+import { sqliteForm, timeFormOf, type TimeForm } from '../stored-times.ts'
 import type { Table } from './table.ts'
 
-/** Rows whose times are looked at. */
-const looked = 100
+/** Rows whose times decide about the form. */
+const sampleSize = 100
 
 /**
- * On SQLite, the fields that filters compare as times, each with how its rows write them: somebody asks with
- * `2026-01-31T08:30:00Z` for what the table holds as `2026-01-31 08:30:00`.
+ * On SQLite, adds to each filtered time field the form in which the table's rows write times. A client that filters by
+ * `2026-01-31T08:30:00Z` then finds a row with `2026-01-31 08:30:00`.
  */
 export function withTimeForms(
   database: Database,
@@ -22,25 +22,25 @@ export function withTimeForms(
   const known = Object.entries(fields).map(([key, field]): [string, Field] => {
     const found = columns.get(field.column)
     if (field.type !== 'timeText' || !filtered.has(key) || !found) return [key, field]
-    const values = someOf(database, name, field.column)
+    const values = sampleOf(database, name, field.column)
     const stored = values.length > 0 ? timeFormOf(values) : formByDefault(found.byDefault)
     return [key, stored ? { ...field, stored } : field]
   })
   return Object.fromEntries(known)
 }
 
-function someOf({ readConnection }: SqliteDatabase, table: string, column: string): unknown[] {
+function sampleOf({ readConnection }: SqliteDatabase, table: string, column: string): unknown[] {
   return readConnection
     .all<{ value: unknown }>(
-      `select ${quote(column)} as value from ${quoteTable(table)} where ${quote(column)} is not null limit ${looked}`,
+      `select ${quote(column)} as value from ${quoteTable(table)} where ${quote(column)} is not null limit ${sampleSize}`,
     )
     .map(({ value }) => value)
 }
 
-/** Of a table without rows. */
+/** The form of a table without rows, by the column's default. */
 function formByDefault(expression: string | undefined): TimeForm | undefined {
   return expression !== undefined &&
     /^\(?\s*(?:current_timestamp|datetime\s*\(\s*'now'\s*\))\s*\)?$/i.test(expression)
-    ? ownForm
+    ? sqliteForm
     : undefined
 }

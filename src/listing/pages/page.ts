@@ -33,11 +33,11 @@ export interface OffsetPage extends PageOf<'offset'> {
 
 export type Page = CursorPage | KeysetPage | OffsetPage
 
-/** The values of the order's keys in a row, as a cursor carries them. */
+/** The values of the order's keys in a row, as cursors hold them. */
 export function keyOf(query: Query, order: readonly SortKey[], row: Row): KeyValue[] {
   return order.map(({ name, field }) => {
     const value = row[query.columns.indexOf(name)]!
-    const { carry } = fieldTypes[field.type]
-    return carry && value !== null ? carry(value) : value
+    const { toCursor } = fieldTypes[field.type]
+    return toCursor && value !== null ? toCursor(value) : value
   })
 }
