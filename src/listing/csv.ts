@@ -1,13 +1,13 @@
-/** What a spreadsheet takes for the beginning of a formula (OWASP, CSV Injection). */
+/** A text that a spreadsheet takes for a formula (OWASP, CSV Injection). */
 const formula = /^[=+\-@\t\r\n＝＋－＠]/
 const number = /^[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 
-/** One line of RFC 4180, with its end. */
+/** One record of RFC 4180, with its line end. */
 export function csvLine(values: readonly unknown[]): string {
   return `${values.map(cell).join(',')}\r\n`
 }
 
-/** Texts that a spreadsheet would run get an apostrophe in front; numbers are left, also as texts. */
+/** A text that a spreadsheet would run as a formula gets a leading apostrophe, unless it is a number. */
 function cell(value: unknown): string {
   if (value === null || value === undefined) return ''
   if (typeof value === 'number' || typeof value === 'boolean') return String(value)

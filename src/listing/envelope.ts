@@ -4,14 +4,14 @@ import type { CursorPage, KeysetPage, OffsetPage, Page } from './pages/page.ts'
 import type { Query } from './query.ts'
 import type { Row } from './reader.ts'
 
-/** Longest Link header, in characters; clients and proxies give up on headers of 8 KiB and more. */
-const longestLink = 4_000
+/** The longest Link header, in characters. Many clients and proxies refuse headers of 8 KiB. */
+const maxLinkLength = 4_000
 
 type Relation = 'next' | 'prev' | 'first' | 'last'
-/** Of each, the parameters that say where the page is, encoded. */
+/** Each relation with the encoded parameters that select its page. */
 type Links = [Relation, string][]
 
-/** The Link header is absent when there is nowhere to go, or when the address would be too long for it. */
+/** The answer of a page. It has no Link header if there is no other page, or if the header would be too long. */
 export function answerOf(page: Page, present: (row: Row) => Item): Answer {
   const { rest, links } =
     page.style === 'offset'
@@ -25,7 +25,7 @@ export function answerOf(page: Page, present: (row: Row) => Item): Answer {
 
 const at = (cursor: string | number): string => `cursor=${encodeURIComponent(cursor)}`
 
-/** `{data, pageInfo: {hasNextPage, nextCursor}}`, and the same two of the previous page in lists that go both ways. */
+/** `{data, pageInfo: {hasNextPage, nextCursor}}`; in lists that go backward also `hasPreviousPage` and `previousCursor`. */
 function cursorParts({ query, nextCursor, previousCursor }: CursorPage) {
   const pageInfo = {
     hasNextPage: nextCursor !== null,
@@ -44,7 +44,7 @@ function keysetParts({ nextCursor }: KeysetPage) {
   return { rest: { nextCursor }, links }
 }
 
-/** `{data, pagination: {page, limit, total, totalPages, hasNext}}`; without totals when nothing was counted. */
+/** `{data, pagination: {page, limit, total, totalPages, hasNext}}`; without totals if the rows were not counted. */
 function offsetParts({ page, limit, total, estimated, hasNext, query }: OffsetPage) {
   const to = (number: number): string => `page=${number}&limit=${limit}`
   const links: Links = hasNext ? [['next', to(page + 1)]] : []
@@ -70,22 +70,22 @@ function offsetParts({ page, limit, total, estimated, hasNext, query }: OffsetPa
 function linkHeader({ query, style }: Page, links: Links): string | undefined {
   if (links.length === 0) return undefined
   const { path } = query.list
-  const kept = keptParameters(query, style)
-  const header = links.map(([relation, place]) => `<${path}?${kept}${place}>; rel="${relation}"`).join(', ')
-  return header.length > longestLink ? undefined : header
+  const common = commonParameters(query, style)
+  const header = links.map(([relation, page]) => `<${path}?${common}${page}>; rel="${relation}"`).join(', ')
+  return header.length > maxLinkLength ? undefined : header
 }
 
 /**
- * What stays the same from page to page, with `&` behind it. Known parameters only, encoded anew: nothing that a client wrote
- * reaches the header as it was.
+ * The parameters that all pages of a query share, followed by `&`. They are known parameters and encoded here, so that no text of
+ * a client reaches the header unescaped.
  */
-function keptParameters(query: Query, style: Page['style']): string {
-  let text = keptOf.get(query)
+function commonParameters(query: Query, style: Page['style']): string {
+  let text = commonTexts.get(query)
   if (text === undefined) {
     const { list, parameters } = query
     const known = [
       ...(list.sort.length > 0 ? ['sort'] : []),
-      // Of a page by number it belongs to the place.
+      // The links of an offset page have their own.
       ...(style === 'offset' ? [] : ['limit']),
       ...list.filters.map(({ parameter }) => parameter),
       ...(list.choices ? ['fields', 'count'] : []),
@@ -96,9 +96,9 @@ function keptParameters(query: Query, style: Page['style']): string {
       return value === undefined ? [] : [[name, value]]
     })
     text = pairs.length === 0 ? '' : `${new URLSearchParams(pairs).toString()}&`
-    keptOf.set(query, text)
+    commonTexts.set(query, text)
   }
   return text
 }
 
-const keptOf = new WeakMap<Query, string>()
+const commonTexts = new WeakMap<Query, string>()

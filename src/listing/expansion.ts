@@ -8,15 +8,15 @@ import type { Plan } from './plan.ts'
 import type { Query } from './query.ts'
 import type { ListReader, Row } from './reader.ts'
 
-/** Items whose other rows are read by one statement, where each value is sought by itself. */
-const itemsAtOnce = 128
+/** Values in one statement in which each value has a seek of its own. */
+const seeksPerStatement = 128
 
-/** What an item shows of other rows. */
-type Shown = Item | null | { data: Item[]; hasMore: boolean }
+/** The value of an expansion in an item. */
+type Expanded = Item | null | { data: Item[]; hasMore: boolean }
 
 /**
- * Turns the rows of a page into items, with the rows of other tables that they name or that name them: one statement for each
- * expansion, and for each 128 items where these may have many.
+ * Turns the rows of a page into items with their expansions. Each expansion is read by one statement, or by one for each 128
+ * items if it may have many rows.
  */
 export class Presentation {
   readonly #engine: Engine
@@ -28,42 +28,44 @@ export class Presentation {
     this.#reader = reader
   }
 
+  /** Reads the expansions of the rows, and returns the function that turns a row into its item. */
   async of({ list, shown, expand, columns }: Query, rows: readonly Row[]): Promise<(row: Row) => Item> {
     const present = presenter(list.fields, shown)
     if (expand.length === 0) return present
     const parts = await Promise.all(
       expand.map(async (expansion) => {
         const position = columns.indexOf(expansion.from)
-        const wanted = new Set<KeyValue>(rows.map((row) => row[position]!))
-        wanted.delete(null)
-        return { expansion, position, others: await this.#readOthers(list, expansion, [...wanted]) }
+        const keys = new Set<KeyValue>(rows.map((row) => row[position]!))
+        keys.delete(null)
+        return { expansion, position, others: await this.#read(list, expansion, [...keys]) }
       }),
     )
     return (row) => {
       const item = present(row)
       for (const { expansion, position, others } of parts)
-        item[expansion.name] = others.get(String(row[position])) ?? noneOf(expansion)
+        item[expansion.name] = others.get(String(row[position])) ?? emptyValue(expansion)
       return item
     }
   }
 
-  #readOthers(
+  /** Returns the values of the expansion by the text of their key. */
+  #read(
     list: ListDeclaration,
     expansion: Expansion,
-    wanted: readonly KeyValue[],
-  ): Promise<ReadonlyMap<string, Shown>> {
+    keys: readonly KeyValue[],
+  ): Promise<ReadonlyMap<string, Expanded>> {
     return expansion.many || expansion.loose
-      ? this.#readEach(list, expansion, wanted)
-      : this.#readOne(list, expansion, wanted)
+      ? this.#readEach(list, expansion, keys)
+      : this.#readOne(list, expansion, keys)
   }
 
   async #readOne(
     list: ListDeclaration,
     expansion: Expansion,
-    wanted: readonly KeyValue[],
-  ): Promise<ReadonlyMap<string, Shown>> {
-    if (wanted.length === 0) return new Map()
-    const { values, variant } = oneOf(wanted)
+    keys: readonly KeyValue[],
+  ): Promise<ReadonlyMap<string, Expanded>> {
+    if (keys.length === 0) return new Map()
+    const { values, variant } = oneOf(keys)
     const from = fieldOf(list, expansion.from)
     const plan = this.#plan(expansion, variant, () => planOne(expansion, from, values.length, this.#engine))
     const found = await this.#reader.read(plan, values)
@@ -74,26 +76,26 @@ export class Presentation {
   async #readEach(
     list: ListDeclaration,
     expansion: Expansion,
-    wanted: readonly KeyValue[],
-  ): Promise<ReadonlyMap<string, Shown>> {
+    keys: readonly KeyValue[],
+  ): Promise<ReadonlyMap<string, Expanded>> {
     const from = fieldOf(list, expansion.from)
     const present = presenter(expansion.fields)
     const { many } = expansion
     const items = new Map<string, Item[]>()
-    for (let first = 0; first < wanted.length; first += itemsAtOnce) {
-      const some = wanted.slice(first, first + itemsAtOnce)
+    for (let first = 0; first < keys.length; first += seeksPerStatement) {
+      const some = keys.slice(first, first + seeksPerStatement)
       const size = 2 ** Math.ceil(Math.log2(some.length))
       const plan = this.#plan(expansion, String(size), () => planEach(expansion, from, size, this.#engine))
-      // Nothing equals null.
+      // The rest is null, which equals no key.
       const values = Array.from({ length: size }, (_, index) => some[index] ?? null)
-      for (const [place, ...row] of await this.#reader.read(plan, values)) {
-        const name = String(some[Number(place)])
+      for (const [index, ...row] of await this.#reader.read(plan, values)) {
+        const name = String(some[Number(index)])
         const others = items.get(name)
         if (others) others.push(present(row))
         else items.set(name, [present(row)])
       }
     }
-    const show = (others: Item[]): Shown =>
+    const show = (others: Item[]): Expanded =>
       many ? { data: others.slice(0, many.limit), hasMore: others.length > many.limit } : others[0]!
     return new Map([...items].map(([name, others]) => [name, show(others)]))
   }
@@ -107,6 +109,6 @@ export class Presentation {
   }
 }
 
-function noneOf({ many }: Expansion): Shown {
+function emptyValue({ many }: Expansion): Expanded {
   return many ? { data: [], hasMore: false } : null
 }

@@ -4,8 +4,8 @@ import { keyOf } from './pages/page.ts'
 import type { Pages } from './pages/pages.ts'
 import type { Query } from './query.ts'
 
-/** Rows that are read at once: few enough to hold nobody up on SQLite. */
-const batch = 500
+/** Rows in one statement. On SQLite, other requests wait until it ends. */
+const batchSize = 500
 
 export const exportFormats = {
   ndjson: 'application/x-ndjson; charset=utf-8',
@@ -14,10 +14,10 @@ export const exportFormats = {
 export type ExportFormat = keyof typeof exportFormats
 
 /**
- * All rows that a query lets pass, as text in pieces. The next rows are read when the piece before was taken, each time by
- * a seek behind the last one: no transaction and no cursor of the database stays open, however slow the reader is. Rows that
- * are changed meanwhile may be in it as they were or as they are.
- * @param signal aborted when the reader is gone.
+ * Yields all rows of a query as text, batch by batch. Each batch is read when the client has taken the one before, by a seek after
+ * its last row, so that a slow client holds neither a transaction nor a database cursor open. Rows that change meanwhile may be
+ * exported in their old or their new state.
+ * @param signal aborted when the client disconnects.
  */
 export async function* exportRows(
   query: Query,
@@ -30,7 +30,7 @@ export async function* exportRows(
   if (format === 'csv') yield csvLine(columns)
   if (query.empty) return
   for (let key: Parameters<Pages['rowsAfter']>[1]; ;) {
-    const rows = await pages.rowsAfter(query, key, batch, signal)
+    const rows = await pages.rowsAfter(query, key, batchSize, signal)
     const present = await presentation.of(query, rows)
     if (rows.length > 0)
       yield rows
@@ -39,7 +39,7 @@ export async function* exportRows(
           return format === 'csv' ? csvLine(columns.map((name) => item[name])) : `${JSON.stringify(item)}\n`
         })
         .join('')
-    if (rows.length < batch) return
+    if (rows.length < batchSize) return
     key = keyOf(query, query.order, rows.at(-1)!)
   }
 }

@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto'
 import { longestName } from '../storage/sql-names.ts'
 
-/** A name for our own aliases. The prefix keeps them apart from the columns of a user's table, which may have any name. */
+/** A name for aliases in generated SQL. The prefix avoids conflicts with the columns of users' tables. */
 export function internalName(name: string): string {
   return `postern_${name}`
 }
 
-/** The name of an index that we advise: the table's without its schema, and `what`; a long name ends in a hash of all of it. */
+/** The name of an advised index: the table without its schema, and `what`. A name that is too long is cut and ends with a hash. */
 export function indexName(table: string, what: string): string {
   const name = `${table.split('.').at(-1)}_${what}`
   if (Buffer.byteLength(name) <= longestName) return name

@@ -18,13 +18,13 @@ import { answerSchema, querySchema, rowParameters } from './schema.ts'
 import type { StandbyReader } from './standby-reader.ts'
 import type { Row } from './reader.ts'
 
-/** Changes items before they are shown, by what their own table does not hold. Made once for each answer. */
+/** Returns the function that completes items with data from outside their table. Called once for each answer. */
 export type Revision = () => Promise<(item: Item) => Item>
 
 export interface ListRouteParts {
   pages: Pages
   presentation: Presentation
-  /** Where lists are read on a standby, and how many milliseconds they may be behind. */
+  /** The standby to read lists from, if there is one; `maxAge` is the replication lag that is allowed, in milliseconds. */
   standby?: { reader: StandbyReader; maxAge: number } | undefined
 }
 
@@ -33,7 +33,7 @@ const listSends: Sends = {
   sometimes: [...(taggedSends.sometimes ?? []), 'Postern-Data-Age'],
 }
 
-/** Exports of one address in a minute. */
+/** Exports that one client address may start in a minute. */
 const exportsPerMinute = 30
 
 const exportSends: Sends = {
@@ -41,7 +41,7 @@ const exportSends: Sends = {
   sometimes: ['Content-Encoding'],
 }
 
-/** Declares `GET` of one list, and of its exports. */
+/** Declares the `GET` routes of a list and of its exports. */
 export function listRoute(app: App, list: ListDeclaration, parts: ListRouteParts, revision?: Revision): void {
   const { pages, presentation } = parts
   const { path, access, openInDemo } = list
@@ -68,7 +68,7 @@ export function listRoute(app: App, list: ListDeclaration, parts: ListRouteParts
   if (list.exports) for (const format of ['ndjson', 'csv'] as const) exportRoute(app, list, parts, format)
 }
 
-/** On the standby, where there is one and the request allows an answer that is behind. Tells by how much it is. */
+/** Reads from the standby if there is one and the request accepts its age, which is sent as `Postern-Data-Age`, in seconds. */
 async function readOnStandby<T>(
   standby: ListRouteParts['standby'],
   { headers }: FastifyRequest,
@@ -76,15 +76,15 @@ async function readOnStandby<T>(
   read: () => Promise<T>,
 ): Promise<T> {
   if (!standby) return read()
-  const maxAge = Math.min(standby.maxAge, oldestWanted(headers['cache-control']))
-  const { result, age } = await standby.reader.reading(maxAge, read)
-  // Rounded up: it is not to promise too much.
+  const maxAge = Math.min(standby.maxAge, acceptedAge(headers['cache-control']))
+  const { result, age } = await standby.reader.withStandby(maxAge, read)
+  // Rounded up, so that the answer is never older than the header says.
   reply.header('postern-data-age', (Math.ceil(age / 10) / 100).toFixed(2))
   return result
 }
 
-/** Milliseconds that an answer may be old by the request's Cache-Control (RFC 9111, section 5.2.1). */
-function oldestWanted(cacheControl = ''): number {
+/** The age in milliseconds that the request's Cache-Control accepts (RFC 9111, section 5.2.1). */
+function acceptedAge(cacheControl = ''): number {
   if (/(?:^|[\s,])no-(?:cache|store)(?:$|[\s,])/i.test(cacheControl)) return 0
   const seconds = /(?:^|[\s,])max-age=(\d{1,9})(?:$|[\s,])/i.exec(cacheControl)?.[1]
   return seconds === undefined ? Number.POSITIVE_INFINITY : Number(seconds) * 1_000
@@ -95,7 +95,7 @@ function exportRoute(app: App, list: ListDeclaration, parts: ListRouteParts, for
   const content = { [exportFormats[format].split(';')[0]!]: { schema: Type.String() } }
   const schema = {
     tags: ['lists'],
-    summary: `${list.summary}: all of it, as ${format === 'csv' ? 'CSV' : 'one JSON object per line'}`,
+    summary: `${list.summary}: all items, as ${format === 'csv' ? 'CSV' : 'one JSON object per line'}`,
     querystring: Type.Object(rowParameters(list)),
     response: { 200: { description: 'A stream', content } },
   }
@@ -112,12 +112,12 @@ function exportRoute(app: App, list: ListDeclaration, parts: ListRouteParts, for
     reply.header('content-type', exportFormats[format])
     reply.header('content-disposition', `attachment; filename="${path.split('/').at(-1)}.${format}"`)
     if (coding !== 'identity') reply.header('content-encoding', coding)
-    // How long it is, nobody knows before it was read.
+    // The length of the body is unknown until it has been read.
     if (request.method === 'HEAD') return reply.send(Readable.from([]) as never)
-    const wanted = new AbortController()
-    reply.raw.once('close', () => wanted.abort())
-    const pieces = exportRows(query, format, parts.pages, parts.presentation, wanted.signal)
-    return reply.send(encodeStream(Readable.from(pieces, { objectMode: false }), coding) as never)
+    const disconnected = new AbortController()
+    reply.raw.once('close', () => disconnected.abort())
+    const batches = exportRows(query, format, parts.pages, parts.presentation, disconnected.signal)
+    return reply.send(encodeStream(Readable.from(batches, { objectMode: false }), coding) as never)
   })
 }
 

@@ -11,10 +11,10 @@ import {
   type ListDeclaration,
 } from './list.ts'
 
-/** Types whose columns hold NaN and infinities, which JSON has no numbers for. */
+/** Types that may be NaN or infinite, which is null in JSON. */
 const mayBeInfinite = new Set<Field['type']>(['number', 'real'])
 
-/** A field as the OpenAPI document shows it. @param finite whether every number is known to be one. */
+/** The schema of a field. @param finite whether its numbers are known to be finite. */
 function fieldSchema(field: Field, finite: boolean): TSchema {
   const { description, nullable, values, type } = field
   const schema = values ? Type.Enum([...values], { description }) : fieldTypes[type].schema(description)
@@ -27,9 +27,9 @@ function shownSchemas(fields: Readonly<Record<string, Field>>, finite: boolean):
   return Object.fromEntries(shownFields(fields).map((name) => [name, fieldSchema(fields[name]!, finite)]))
 }
 
-/** The item of a list. Where clients choose, each field may be left out. */
+/** The schema of an item. Where clients may select fields, all fields are optional. */
 export function itemSchema(list: ListDeclaration): TSchema {
-  // Our own tables hold none.
+  // The tables of the service have finite numbers only.
   const own = shownSchemas(list.fields, !list.choices)
   const chosen = Object.entries(own).map(([name, schema]) => [
     name,
@@ -72,7 +72,7 @@ function paginationSchema({ limit: { max }, count, choices }: ListDeclaration): 
     hasNext: Type.Boolean(),
     ...(choices &&
       count !== 'none' && {
-        estimated: Type.Optional(Type.Boolean({ description: 'Whether the total is a guess.' })),
+        estimated: Type.Optional(Type.Boolean({ description: 'Whether the total is an estimate.' })),
       }),
   })
 }
@@ -98,34 +98,35 @@ function keysetSchema(list: ListDeclaration): TSchema {
   })
 }
 
-/** The parameters, for the documentation: query strings are never refused by their schema. */
+/** The parameters of a list for the OpenAPI document. Every text is accepted (see `coerced`). */
 export function querySchema(list: ListDeclaration): TSchema {
   const count = Type.String({
     default: list.count,
-    description: 'exact, estimate or none: what is told of the total. No more than the default is told.',
+    description:
+      'How the total is counted: exact, estimate or none. A mode that costs more than the default is ignored.',
   })
-  const walks = list.pages.some((style) => style !== 'offset')
-  const numbered = list.pages.includes('offset')
+  const hasCursor = list.pages.some((style) => style !== 'offset')
+  const hasPage = list.pages.includes('offset')
   return Type.Object({
     limit: limitParameter(list.limit),
-    ...(numbered && { page: pageParameter() }),
-    ...(walks && { cursor: Type.Optional(Type.String({ minLength: 1, description: cursorText(list) })) }),
-    ...(numbered && list.choices && list.count !== 'none' && { count: Type.Optional(count) }),
+    ...(hasPage && { page: pageParameter() }),
+    ...(hasCursor && { cursor: Type.Optional(Type.String({ minLength: 1, description: cursorText(list) })) }),
+    ...(hasPage && list.choices && list.count !== 'none' && { count: Type.Optional(count) }),
     ...rowParameters(list),
   })
 }
 
-/** The parameters that say which rows, in which order, and how much of them; a stream of all rows takes no others. */
+/** The parameters that select rows, order and fields. An export has only these. */
 export function rowParameters(list: ListDeclaration): Record<string, TSchema> {
   const sort = Type.String({
     default: list.order.join(','),
-    description: `Comma-separated, descending with - in front: ${list.sort.join(', ')}. Others are dropped.`,
+    description: `Comma-separated fields, descending with a leading -: ${list.sort.join(', ')}. Other names are ignored.`,
   })
   const fields = Type.String({
-    description: `Comma-separated, those to show: ${shownFields(list.fields).join(', ')}. Without one of them, all.`,
+    description: `Comma-separated fields to show: ${shownFields(list.fields).join(', ')}. Without any of these, all fields are shown.`,
   })
   const expand = Type.String({
-    description: `Comma-separated: ${list.expand.map(({ name }) => name).join(', ')}. Others are dropped.`,
+    description: `Comma-separated: ${list.expand.map(({ name }) => name).join(', ')}. Other names are ignored.`,
   })
   const own = list.filters.map(
     (filter) => [filter.parameter, Type.Optional(filterSchema(list, filter))] as const,
@@ -139,11 +140,11 @@ export function rowParameters(list: ListDeclaration): Record<string, TSchema> {
 }
 
 function cursorText({ pages, choices, key }: ListDeclaration): string {
-  if (pages.includes('keyset')) return `Only items behind this ${key}. Leave it out for the first page.`
+  if (pages.includes('keyset')) return `Returns the items after this ${key}. Omit it for the first page.`
   const cursor = choices
     ? 'The nextCursor or previousCursor of another page'
-    : 'The nextCursor of the page before'
-  return `${cursor}, with the same filters and sort. Leave it out for the first page.`
+    : 'The nextCursor of the previous page'
+  return `${cursor}, with the same filters and sort. Omit it for the first page.`
 }
 
 function filterSchema(list: ListDeclaration, filter: Filter): TSchema {
@@ -157,32 +158,32 @@ function filterSchema(list: ListDeclaration, filter: Filter): TSchema {
   return coerced(fieldTypes[field.type].schema(description))
 }
 
-/** Filters that take any text, and types whose values no schema tells from any other text. */
+/** Filters that accept any text, and types whose values no schema distinguishes from other texts. */
 const ofTexts = new Set<Filter['kind']>(['in', 'positiveWhenTrue', 'prefix', 'search'])
 const shownAsText = new Set<Field['type']>(['text', 'enum', 'numeric', 'timestamp', 'timeText'])
 
-/** What a filter does, where its declaration does not say it. A field that is hidden is not named. */
+/** The description of a filter whose declaration has none. The name of a hidden field is not shown. */
 function effectOf({ kind, field: name }: Filter, { hidden }: Field): string {
   if (hidden) return ''
   const effects: Record<Filter['kind'], string> = {
     equals: `Keeps items whose ${name} equals the value.`,
     in: `Keeps items whose ${name} is one of the values.`,
-    atLeast: `Keeps items whose ${name} is this or above. What is no such value has no effect.`,
-    atMost: `Keeps items whose ${name} is this or below. What is no such value has no effect.`,
-    above: `Keeps items whose ${name} is above this. What is no such value has no effect.`,
-    below: `Keeps items whose ${name} is below this. What is no such value has no effect.`,
+    atLeast: `Keeps items whose ${name} is this or above. An invalid value has no effect.`,
+    atMost: `Keeps items whose ${name} is this or below. An invalid value has no effect.`,
+    above: `Keeps items whose ${name} is above this. An invalid value has no effect.`,
+    below: `Keeps items whose ${name} is below this. An invalid value has no effect.`,
     prefix: `Keeps items whose ${name} begins with the value.`,
-    flag: `\`true\` or \`false\`: keeps items whose ${name} is that. Any other value has no effect.`,
-    null: `\`true\` keeps items that have no ${name}, \`false\` those that have one. Any other value has no effect.`,
+    flag: `\`true\` or \`false\`: keeps items whose ${name} has this value. Any other value has no effect.`,
+    null: `\`true\` keeps items without ${name}, \`false\` items with it. Any other value has no effect.`,
     positiveWhenTrue: `\`true\` keeps items whose ${name} is above 0. Any other value has no effect.`,
-    search: `Keeps items whose ${name} holds all of these words.`,
+    search: `Keeps items whose ${name} contains all of these words.`,
   }
   return effects[kind]
 }
 
 function valuesText({ kind }: Filter, { values }: Field): string {
-  const listed = kind === 'in' ? `Comma-separated, at most ${maxFilterValues}.` : ''
+  const form = kind === 'in' ? `Comma-separated, at most ${maxFilterValues}.` : ''
   return values && (kind === 'in' || kind === 'equals')
-    ? `${listed} Values: ${values.join(', ')}.`.trim()
-    : listed
+    ? `${form} Values: ${values.join(', ')}.`.trim()
+    : form
 }

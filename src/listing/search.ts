@@ -3,20 +3,20 @@ import { isStorableText } from '../storage/text.ts'
 import type { Filter, ListDeclaration } from './list.ts'
 import { quote, quoteTable } from '../storage/sql-names.ts'
 
-/** Words of a search; the rest is not looked at. */
-const mostWords = 20
-const longest = 500
+/** Words and characters of a search at most; further ones are ignored. */
+const maxWords = 20
+const maxLength = 500
 
-/** The words of a search, all of which a row must hold. In quotes, none is an operator of either engine. */
+/** Reads the words of a search, all of which a row must contain. The quotes keep them from being operators of the engines. */
 export function readSearch(text: string): { values: readonly string[] } | 'all' | 'none' {
   if (!isStorableText(text)) return 'none'
-  const words = text.slice(0, longest).match(/[\p{L}\p{N}\p{M}]+/gu) ?? []
+  const words = text.slice(0, maxLength).match(/[\p{L}\p{N}\p{M}]+/gu) ?? []
   return words.length === 0
     ? 'all'
     : {
         values: [
           words
-            .slice(0, mostWords)
+            .slice(0, maxWords)
             .map((word) => `"${word}"`)
             .join(' '),
         ],
@@ -24,20 +24,20 @@ export function readSearch(text: string): { values: readonly string[] } | 'all' 
 }
 
 /**
- * The condition of a full-text search. On PostgreSQL the words go through the text search configuration, and an index over
- * the same expression serves it. On SQLite they are looked up in an FTS5 table, whose rowid is that of the list's table.
+ * The condition of a full-text search. PostgreSQL applies the text search configuration, and can use an index over the same
+ * expression. On SQLite the words are looked up in an FTS5 table, which has the rowids of the list's table.
  */
 export function searchCondition(
   column: string,
-  place: string,
+  placeholder: string,
   { configuration = 'simple', index }: Filter,
   list: ListDeclaration,
   engine: Engine,
 ): string {
   if (engine === 'postgres') {
     const language = `'${configuration.replaceAll("'", "''")}'`
-    return `to_tsvector(${language}, ${column}) @@ plainto_tsquery(${language}, ${place})`
+    return `to_tsvector(${language}, ${column}) @@ plainto_tsquery(${language}, ${placeholder})`
   }
   const table = quoteTable(index ?? `${list.table}_search`)
-  return `${quote('rowid')} in (select rowid from ${table} where ${table} match ${place})`
+  return `${quote('rowid')} in (select rowid from ${table} where ${table} match ${placeholder})`
 }

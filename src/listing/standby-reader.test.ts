@@ -24,8 +24,8 @@ const read = (from: StandbyReader) => from.read(plan, [])
 test('lists are read on the standby only within a reading that allows it', async () => {
   const standby = reader()
   assert.deepEqual(await read(standby), [['primary']])
-  assert.deepEqual((await standby.reading(5_000, () => read(standby))).result, [['standby']])
-  const fresh = await standby.reading(0, () => read(standby))
+  assert.deepEqual((await standby.withStandby(5_000, () => read(standby))).result, [['standby']])
+  const fresh = await standby.withStandby(0, () => read(standby))
   assert.deepEqual(fresh, { result: [['primary']], age: 0 })
 })
 
@@ -33,7 +33,7 @@ test('what is in the way of the replay is cancelled there, and read on the prima
   // serialization_failure, the end of the session by a conflict, and a table that the standby does not have yet
   for (const code of ['40001', '57P01', '42P01']) {
     const standby = reader(failing(code))
-    const { result, age } = await standby.reading(5_000, async () => [
+    const { result, age } = await standby.withStandby(5_000, async () => [
       await read(standby),
       await read(standby),
     ])
@@ -45,14 +45,14 @@ test('what is in the way of the replay is cancelled there, and read on the prima
 test('a statement that took too long is not repeated on the primary', async () => {
   const standby = reader(failing('57014'))
   await assert.rejects(
-    standby.reading(5_000, () => read(standby)),
+    standby.withStandby(5_000, () => read(standby)),
     /does not answer/,
   )
 })
 
 test('an answer of several statements is as old as the oldest of them', async () => {
   const standby = reader()
-  const { age } = await standby.reading(5_000, async () => {
+  const { age } = await standby.withStandby(5_000, async () => {
     await read(standby)
     const before = performance.now()
     while (performance.now() - before < 20) await new Promise((resolve) => setTimeout(resolve, 1))

@@ -4,28 +4,28 @@ import { millisecondsSince, type Moment } from '../storage/moment.ts'
 import { postgresReader } from './store.postgres.ts'
 import type { ListReader } from './reader.ts'
 
-/** One request that may be answered from the standby. */
-interface Reading {
-  /** Milliseconds. */
+/** A request that the standby may answer. */
+interface StandbyRequest {
+  /** The accepted age in milliseconds. */
   maxAge: number
-  /** Statements that follow one that the standby could not answer go to the primary at once. */
+  /** Set when the standby has failed to answer; further statements then go to the primary. */
   onPrimary: boolean
-  /** The oldest state that a part of the answer is of; `undefined` while all is the primary's. */
+  /** The time of the oldest state that was read; `undefined` if all statements went to the primary. */
   asOf: Moment | undefined
 }
 
-/** SQLSTATE query_canceled: the statement took too long. On the primary it would take as long. */
-const tooLong = '57014'
+/** SQLSTATE query_canceled: the statement exceeded its time limit. It would on the primary, too. */
+const timedOut = '57014'
 
 /**
- * Reads lists on the standby within `reading`, and on the primary otherwise, or when the standby is too far behind, out of reach,
- * or cancelled the statement since it was in the way of the replay.
+ * Reads lists from the standby within `withStandby`. Otherwise it reads from the primary, and also when the standby is too far behind,
+ * does not answer, or has cancelled the statement because it conflicted with the replay.
  */
 export class StandbyReader implements ListReader {
   readonly #replica: Replica
   readonly #primary: ListReader
   readonly #standby: ListReader
-  readonly #readings = new AsyncLocalStorage<Reading>()
+  readonly #requests = new AsyncLocalStorage<StandbyRequest>()
 
   constructor(database: PostgresDatabase, replica: Replica) {
     this.#replica = replica
@@ -34,47 +34,47 @@ export class StandbyReader implements ListReader {
       pool: database.pool,
       lists: database.lists,
       rows: async (statement) => {
-        const reading = this.#readings.getStore()!
-        const { rows, asOf } = await replica.rows(statement, reading.maxAge)
-        if (!reading.asOf || millisecondsSince(asOf) > millisecondsSince(reading.asOf)) reading.asOf = asOf
+        const request = this.#requests.getStore()!
+        const { rows, asOf } = await replica.rows(statement, request.maxAge)
+        if (!request.asOf || millisecondsSince(asOf) > millisecondsSince(request.asOf)) request.asOf = asOf
         return rows
       },
     })
   }
 
   /**
-   * Runs what reads one answer.
-   * @param maxAge milliseconds that the answer may be behind
-   * @returns also by how many milliseconds it is behind at most
+   * Runs `read`, whose statements may read from the standby.
+   * @param maxAge the accepted age of the data, in milliseconds
+   * @returns the result, and the greatest age that its data may have, in milliseconds
    */
-  async reading<T>(maxAge: number, read: () => Promise<T>): Promise<{ result: T; age: number }> {
-    const reading: Reading = { maxAge, onPrimary: !this.#replica.usable(maxAge), asOf: undefined }
-    const result = await this.#readings.run(reading, read)
-    return { result, age: reading.asOf ? millisecondsSince(reading.asOf) : 0 }
+  async withStandby<T>(maxAge: number, read: () => Promise<T>): Promise<{ result: T; age: number }> {
+    const request: StandbyRequest = { maxAge, onPrimary: !this.#replica.usable(maxAge), asOf: undefined }
+    const result = await this.#requests.run(request, read)
+    return { result, age: request.asOf ? millisecondsSince(request.asOf) : 0 }
   }
 
-  read: ListReader['read'] = (plan, values, wanted) =>
-    this.#choose(wanted, (reader) => reader.read(plan, values, wanted))
+  read: ListReader['read'] = (plan, values, signal) =>
+    this.#choose(signal, (reader) => reader.read(plan, values, signal))
 
   estimate: ListReader['estimate'] = (plan, values) =>
     this.#choose(undefined, (reader) => reader.estimate(plan, values))
 
-  /** @param wanted a statement that can be cancelled is cancelled by way of the primary, and runs there */
-  async #choose<T>(wanted: AbortSignal | undefined, ask: (reader: ListReader) => Promise<T>): Promise<T> {
-    const reading = this.#readings.getStore()
-    if (!reading || reading.onPrimary || wanted) return ask(this.#primary)
+  /** @param signal statements with a signal run on the primary, through which they are cancelled */
+  async #choose<T>(signal: AbortSignal | undefined, ask: (reader: ListReader) => Promise<T>): Promise<T> {
+    const request = this.#requests.getStore()
+    if (!request || request.onPrimary || signal) return ask(this.#primary)
     try {
       return await ask(this.#standby)
     } catch (error) {
       const { code, cause } = error as { code?: string; cause?: { code?: string } }
-      if (code === tooLong || cause?.code === tooLong) throw error
-      reading.onPrimary = true
+      if (code === timedOut || cause?.code === timedOut) throw error
+      request.onPrimary = true
       return ask(this.#primary)
     }
   }
 }
 
-/** `undefined` where no standby is configured. */
+/** Returns `undefined` if no standby is configured. */
 export function openStandbyReader(database: PostgresDatabase): StandbyReader | undefined {
   return database.replica && new StandbyReader(database, database.replica)
 }

@@ -25,7 +25,8 @@ export const products: ListDeclaration = {
       parameter: 'minPrice',
       kind: 'atLeast',
       field: 'price',
-      description: 'Keeps products of this price and above. What is no decimal number has no effect.',
+      description:
+        'Keeps products of this price and above. A value that is not a decimal number has no effect.',
     },
     {
       parameter: 'inStock',
