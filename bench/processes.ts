@@ -36,7 +36,10 @@ interface Cost {
   postern: number
   postgres: number
   transactions: number
+  /** Milliseconds within which 99 of 100 were done: requests answered, deliveries begun and webhooks handled, from their commits. */
   p99: number
+  begun: number
+  handled: number
 }
 
 export const processes: Bench = {
@@ -90,6 +93,16 @@ function report(sides: readonly { name: string; costs: readonly Cost[] }[]): Out
         `${name}: 99 of 100 requests answered within`,
         'ms',
         costs.map(({ p99 }) => p99),
+      ),
+      figure(
+        `${name}: 99 of 100 deliveries begun within`,
+        'ms',
+        costs.map(({ begun }) => begun),
+      ),
+      figure(
+        `${name}: 99 of 100 webhooks handled within`,
+        'ms',
+        costs.map(({ handled }) => handled),
       ),
     )
   }
@@ -152,6 +165,7 @@ function sideOf(count: number, server: string, { scale }: BenchContext): Side<Co
         postgres: cpuOfFamily(postmaster),
         transactions: await transactionsIn(database),
       })
+      const since = Date.now()
       const began = await look()
       const sent = await load('measured', measured)
       await untilDone(database, sink, sent)
@@ -167,10 +181,19 @@ function sideOf(count: number, server: string, { scale }: BenchContext): Side<Co
         postgres: ((ended.postgres - began.postgres) * 1000) / works,
         transactions: (ended.transactions - began.transactions) / works,
         p99: sent.p99,
+        begun: await readNumber(database, begunWithin, [since]),
+        handled: await readNumber(database, handledWithin, [since]),
       }
     },
   }
 }
+
+const begunWithin = `
+  select percentile_cont(0.99) within group (order by a.at - d.created_at) from attempts a join deliveries d on d.id = a.delivery
+  where d.created_at >= $1`
+const handledWithin = `
+  select percentile_cont(0.99) within group (order by i.processed_at - e.created_at) from inbox i join events e on e.id = i.event
+  where e.created_at >= $1`
 
 const transactionsIn = (database: BenchDatabase): Promise<number> =>
   readNumber(
