@@ -5,6 +5,10 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { test } from 'node:test'
+import { systemClock } from '../../src/runtime/clock.ts'
+import { openInbox } from '../../src/receiving/inbox.ts'
+import type { IncomingEvent } from '../../src/receiving/incoming.ts'
+import type { InboxStore } from '../../src/receiving/store.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import type { PostgresDatabase } from '../../src/storage/database.ts'
@@ -67,7 +71,7 @@ test(
         `select pg_terminate_backend(pid) from pg_stat_activity
        where application_name = 'postern-claims' and datname = current_database()`,
       )
-      await wait(6_000)
+      await wait(8_000)
       assert.deepEqual([owner.begun, other.begun], [['stuck'], []], 'no two processes work on one event')
 
       owner.child.kill('SIGKILL')
@@ -99,3 +103,61 @@ test('a process that stops leaves nothing for others to wait for', { skip }, asy
     await home.drop()
   }
 })
+
+const late: IncomingEvent = {
+  source: 'provider',
+  type: 'work',
+  eventId: 'late',
+  contentType: 'application/json',
+  payload: Buffer.from('{}'),
+  headers: '{}',
+  receivedAt: 0,
+  status: 'pending',
+  orderKey: null,
+  dueAt: 0,
+}
+
+test(
+  'a claim that a dead process had sent is taken over, too, when the server commits it after the take-over',
+  { skip },
+  async () => {
+    const home = await engine!.createDatabase()
+    const [first, second] = (await Promise.all([openDatabase(home.url), openDatabase(home.url)])) as [
+      PostgresDatabase,
+      PostgresDatabase,
+    ]
+    await migrate(first)
+    const unexpected = (error: unknown): never => assert.fail(String(error))
+    const open = (database: PostgresDatabase): InboxStore =>
+      openInbox({ database, clock: systemClock, onError: unexpected, onClaimerError: unexpected })
+    const [dead, alive] = [open(first), open(second)]
+    const client = await second.pool.connect()
+    try {
+      await dead.attend({ lost: () => undefined, freed: () => undefined })
+      const claim = dead.newClaim()
+      const [number] = claim.split(':')
+      await dead.insert([late])
+      await client.query('begin')
+      await client.query('update inbox set claim = $1, leased_until = $2', [claim, Date.now() + 600_000])
+      await dead.leave(false)
+      await dead.close()
+      let freed = 0
+      await alive.attend({ lost: () => undefined, freed: () => (freed += 1) })
+      await eventually(async () => {
+        const { rowCount } = await second.pool.query('select from inbox_claimers where id = $1', [number])
+        return rowCount === 0
+      }, 'the dead process is struck off')
+      assert.equal(freed, 0)
+      await client.query('commit')
+      await eventually(() => freed > 0, 'its claim is freed')
+      const { rows } = await second.pool.query('select claim from inbox')
+      assert.deepEqual(rows, [{ claim: null }])
+    } finally {
+      client.release()
+      await alive.leave(true)
+      await alive.close()
+      await Promise.all([first.close(), second.close()])
+      await home.drop()
+    }
+  },
+)

@@ -21,7 +21,7 @@ export interface ClaimSession {
   enlist(id: number | undefined): Promise<{ id: number; held: boolean } | undefined>
   /** Claimers whose locks nobody holds. An answer says that this session lived when it was asked. */
   findMissing(): Promise<number[]>
-  /** Strikes those off whose locks nobody holds now. Returns how many claims were theirs. */
+  /** Strikes those off whose locks nobody holds now. Frees their claims, and those of numbers that were struck off before. Returns how many. */
   takeOver(ids: readonly number[]): Promise<number>
   leave(id: number): Promise<void>
   /** Gives up the lock of a number that is off the list for this process; others take over what it has. */
@@ -63,7 +63,12 @@ export function claimSessions(
     select id, pg_try_advisory_lock(${lockSpace}, id) as held from enlisted`
   const enlistAgain = `select id, pg_try_advisory_lock(${lockSpace}, id) as held from ${table} where id = $1`
   const findMissing = `select id from ${table} claimer where not ${isHeld}`
-  const strike = `with dead as (delete from ${table} claimer where id = any($1) and not ${isHeld} returning id) ${takeOver}`
+  const strike = `
+    with struck as (delete from ${table} claimer where id = any($1) and not ${isHeld} returning id),
+    dead as (
+      select id from struck union
+      select number from unnest($1::int[]) as number where not exists (select from ${table} where id = number)
+    ) ${takeOver}`
   const leave = `
     with left_behind as (delete from ${table} where id = $1 returning id)
     select pg_advisory_unlock(${lockSpace}, id) from left_behind`

@@ -12,8 +12,17 @@ const reconnectAfter = 100
  * a session that broke has to be made anew …
  */
 const sureFor = 2_000
-/** … and milliseconds for which others see no session until they take over. What they see begins behind that proof. */
-const takeOverAfter = 3_000
+/**
+ * … and milliseconds for which others see no session until they take over. What they see begins behind that proof. It is more
+ * than `lookEvery` and the time that an answer may take (4 s, `claim-session.ts`): a process whose session ended at the server
+ * without notice has stopped its work by then.
+ */
+const takeOverAfter = 5_000
+/**
+ * Milliseconds after a take-over at which it is repeated. A statement that the dead process had sent may still claim in its name:
+ * the server runs it for 5 s at most, and a proxy may delay it (`unsettled.ts` waits as long).
+ */
+const repeatAfter = [2_000, 7_000, 30_000] as const
 
 /** By both clocks: one may be set, the other may stand still while the machine sleeps. */
 interface Moment {
@@ -54,6 +63,8 @@ export class Claimer {
   readonly #missing = new Map<number, number>()
   /** Numbers that were ours. Nothing is done under them any more: what they had claimed waits for nobody. */
   readonly #former = new Set<number>()
+  /** Take-overs that are to be repeated, and when, as `elapsed` has it. */
+  #repeats: { ids: readonly number[]; at: number }[] = []
   #lookedAt = never
   #listener: ClaimListener | undefined
   #session: ClaimSession | undefined
@@ -213,9 +224,10 @@ export class Claimer {
       if (this.#session !== session) return
       this.#proven(asked)
       const dead = this.#deadOf(ids)
-      if (dead.length > 0 && (await session.takeOver(dead))) this.#listener?.freed()
+      const taken = [...dead, ...this.#toRepeat()]
+      if (taken.length > 0 && (await session.takeOver(taken))) this.#listener?.freed()
       if (this.#session !== session) return
-      for (const id of dead) this.#former.delete(id)
+      this.#takenOver(dead)
       this.#looking = false
       // Whoever waits cannot use an answer that took too long, or was given before a sleep.
       this.#after(this.#asked ? 0 : lookEvery, () => void this.#look(session))
@@ -233,6 +245,20 @@ export class Claimer {
     return [...ids].filter(
       (id) => this.#former.has(id) || moment.elapsed - this.#missing.get(id)! >= takeOverAfter,
     )
+  }
+
+  #takenOver(dead: readonly number[]): void {
+    if (dead.length === 0) return
+    const now = this.#elapsed()
+    for (const id of dead) this.#former.delete(id)
+    for (const after of repeatAfter) this.#repeats.push({ ids: dead, at: now + after })
+  }
+
+  #toRepeat(): readonly number[] {
+    const now = this.#elapsed()
+    const due = this.#repeats.filter(({ at }) => at <= now)
+    if (due.length > 0) this.#repeats = this.#repeats.filter(({ at }) => at > now)
+    return due.flatMap(({ ids }) => ids)
   }
 
   #after(delay: number, then: () => void): void {
