@@ -28,7 +28,7 @@ export function createDemoIdentityProvider({
   log: Log
 }): DemoIdentityProvider {
   const client = { id: 'postern', secret: newToken() }
-  let loaded: Promise<(request: IncomingMessage, response: ServerResponse) => Promise<void>> | undefined
+  let server: Promise<(request: IncomingMessage, response: ServerResponse) => Promise<void>> | undefined
   const load = async () => {
     const { createOpenIdServer } = await import('./openid-server.ts')
     const origin = baseUrl()
@@ -44,6 +44,7 @@ export function createDemoIdentityProvider({
       onError: (error) => log.error({ err: error }, 'the development identity provider failed'),
     })
   }
+  const loaded = () => (server ??= load())
   return {
     provider: {
       name,
@@ -52,6 +53,7 @@ export function createDemoIdentityProvider({
       clientSecret: client.secret,
       issuer: () => baseUrl() + mountPath,
       scope: 'openid email profile',
+      loaded,
     },
     async routes(app) {
       await app.register(async (scope: App) => {
@@ -65,7 +67,7 @@ export function createDemoIdentityProvider({
           `${mountPath}/*`,
           { config: { access: 'public' }, schema: { hide: true } },
           async (request, reply) => {
-            const handle = await (loaded ??= load())
+            const handle = await loaded()
             // What it sends goes past the framework, with the headers that it sets itself and these.
             const { common } = scope.securityHeaders
             for (let at = 0; at < common.length; at += 2) reply.raw.setHeader(common[at]!, common[at + 1]!)

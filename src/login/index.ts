@@ -38,6 +38,8 @@ export interface BuiltInProvider {
   clientSecret: string
   issuer: () => string
   scope: string
+  /** Resolves when it is ready to answer: it is loaded at the first sign-in. */
+  loaded: () => Promise<unknown>
 }
 
 export interface LoginParts {
@@ -154,6 +156,7 @@ function resolveBuiltIn({
   clientSecret,
   issuer,
   scope,
+  loaded,
 }: BuiltInProvider): ResolvedProvider {
   return {
     name,
@@ -178,5 +181,6 @@ function resolveBuiltIn({
     profileUrl: undefined,
     jwksUrl: undefined,
     issuerName: `built-in:${name}`,
+    loaded,
   }
 }

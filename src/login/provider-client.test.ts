@@ -58,6 +58,23 @@ test('nothing is discovered before somebody signs in, and then once, however man
   assert.equal(discoveries, 1)
 })
 
+test('a built-in provider is loaded before it is discovered: that takes longer than a request may', async () => {
+  const provider = resolveProvider({ name: 'acme', clientId: 'id', clientSecret: 's', issuer })
+  assert.ok('kind' in provider && provider.kind === 'openid')
+  const steps: string[] = []
+  const loaded = async (): Promise<void> => {
+    await new Promise(setImmediate)
+    steps.push('loaded')
+  }
+  const fetch: ProviderFetch = () => {
+    steps.push('asked')
+    return answer()
+  }
+  const parts = { fetch, allowPrivateNetwork: false, clock }
+  await begin(new ProviderClient({ ...parts, provider: { ...provider, loaded } }))
+  assert.deepEqual(steps, ['loaded', 'asked'])
+})
+
 test('a discovered address does not bring parameters of the flow along', async () => {
   const { searchParams } = await begin(startClient(counting))
   assert.deepEqual(searchParams.getAll('state'), ['ours'])

@@ -96,6 +96,7 @@ export class ProviderServers {
 
   async #discover(provider: OpenIdProvider): Promise<ServerMetadata> {
     const client = await import('openid-client')
+    await provider.loaded?.()
     const { timeout } = this.#parts
     // Read once: the built-in provider's is known only while the service listens.
     const { issuer, authUrl, tokenUrl, profileUrl, jwksUrl } = provider

@@ -91,10 +91,9 @@ test(
               if (others > 0) overlapping.push(event.id)
               running.set(event.id, others + 1)
               try {
-                const aborted = new Promise((_, reject) =>
-                  signal.addEventListener('abort', () => reject(signal.reason as Error)),
-                )
+                const aborted = new Promise((resolve) => signal.addEventListener('abort', resolve))
                 if (event.id !== 'later') await Promise.race([held, aborted])
+                signal.throwIfAborted()
                 await writeEffect(tx, event.id)
               } finally {
                 running.set(event.id, running.get(event.id)! - 1)

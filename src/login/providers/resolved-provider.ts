@@ -33,6 +33,8 @@ export interface OpenIdProvider extends Common {
   jwksUrl: string | undefined
   /** What its identities are bound to in place of the issuer, whose address changes with the service's own. */
   issuerName?: string
+  /** Resolves when the built-in provider is loaded: its discovery is bounded by the time of one request. */
+  loaded?: () => Promise<unknown>
 }
 
 /** Plain OAuth 2.0 by its addresses. */
