@@ -6,6 +6,7 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { globSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createTemplates } from './harness/engines.ts'
 import { startPostgres } from './harness/postgres.ts'
 import { readOptions } from './harness/script-options.ts'
 
@@ -14,7 +15,8 @@ const TEST_TIMEOUT = 120_000
 const STUCK_AFTER = TEST_TIMEOUT + 30_000
 /** All tests have ended and the process stays: a server, a pool or a timer was left open. */
 const LEFT_OPEN_AFTER = 20_000
-const CONCURRENCY = 2
+/** One more than the cores of a small machine: many tests wait, for time-outs and leases, and leave the processor to others. */
+const CONCURRENCY = 3
 
 interface Outcome {
   passed: number
@@ -145,9 +147,11 @@ if (unit.length + blackBox.length > 0) {
   const postgres = process.env['TEST_ENGINE'] === 'sqlite' ? undefined : await startPostgres()
   if (postgres) process.env['TEST_DATABASE_URL'] = postgres.url
   if (postgres?.startMs) console.log(`PostgreSQL ready in ${(postgres.startMs / 1000).toFixed(1)} s`)
+  const dropTemplates = await createTemplates()
   try {
     total = await runAll(unit, blackBox)
   } finally {
+    await dropTemplates()
     await postgres?.stop()
   }
 }

@@ -35,7 +35,7 @@ export interface PostgresOptions {
 const SETTINGS = {
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '',
-  max_connections: '200',
+  max_connections: '300',
   max_wal_size: '2GB',
   log_min_messages: 'fatal',
 }

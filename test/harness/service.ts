@@ -34,7 +34,7 @@ export async function startTestService(
   engine: Engine,
   options: TestServiceOptions = {},
 ): Promise<TestService> {
-  const database = options.databaseUrl === undefined ? await engine.createDatabase() : undefined
+  const database = options.databaseUrl === undefined ? await engine.createMigratedDatabase() : undefined
   const databaseUrl = options.databaseUrl ?? database!.url
   const configuration = readEnvironment({
     PORT: '0',
