@@ -1,3 +1,4 @@
+import { loadavg } from 'node:os'
 import { setTimeout as wait } from 'node:timers/promises'
 import { webhookSecret } from '../harness/postern.ts'
 import { startHelper, type Helper } from '../harness/processes.ts'
@@ -29,6 +30,9 @@ export interface Drain {
   /** Seconds of CPU, all threads and sessions. */
   readonly posternCpu: number
   readonly postgresCpu: number
+  /** Of the machine, over one minute: before the drain, without its own work, and after it. */
+  readonly loadBefore: number
+  readonly loadAfter: number
 }
 
 export interface Outcome {
@@ -87,6 +91,7 @@ export async function carryOut(plan: Plan, tell: Tell): Promise<Outcome> {
 
 async function drainOf(world: World, sender: Sender, watch: Watch): Promise<Drain> {
   const { spooled } = await world.state()
+  const loadBefore = loadavg()[0]!
   const began = performance.now()
   const before = { cpu: await world.cpu(), report: (await sender.ask({ kind: 'report' })) as Report }
   for (;;) {
@@ -105,6 +110,8 @@ async function drainOf(world: World, sender: Sender, watch: Watch): Promise<Drai
     p99: report.p99 ?? Number.NaN,
     posternCpu: cpu.postern - before.cpu.postern,
     postgresCpu: cpu.postgres - before.cpu.postgres,
+    loadBefore,
+    loadAfter: loadavg()[0]!,
   }
 }
 

@@ -29,6 +29,8 @@ class MemorySpool implements Spool {
   readonly removed: string[] = []
   /** Awaited by each read before it looks. */
   beforeRead: () => Promise<void> = () => Promise.resolve()
+  /** Awaited by each removal. */
+  beforeRemove: (id: string) => Promise<void> = () => Promise.resolve()
 
   constructor(...ids: string[]) {
     this.waiting = ids
@@ -48,6 +50,12 @@ class MemorySpool implements Spool {
       events: [event(id)],
       remove: async () => {
         assert.ok(this.held.delete(id), `${id} is held`)
+        try {
+          await this.beforeRemove(id)
+        } catch (error) {
+          this.waiting.unshift(id)
+          throw error
+        }
         this.removed.push(id)
       },
       release: async () => {
@@ -134,6 +142,34 @@ test('a read ahead that fails ends the drain after the portion that was stored',
   await drainOnce(spool, () => Promise.resolve())
   assert.deepEqual(spool.removed, ['1'])
   assert.deepEqual(spool.waiting, ['2'])
+})
+
+test('a portion is removed while the next one is stored', async () => {
+  const spool = new MemorySpool('1', '2', '3')
+  const stored: string[] = []
+  const second = Promise.withResolvers<void>()
+  // Comes only when the second one is being stored.
+  spool.beforeRemove = (id) => (id === '1' ? second.promise : Promise.resolve())
+  await drainOnce(spool, async (id) => {
+    stored.push(id)
+    if (id === '2') second.resolve()
+  })
+  assert.deepEqual(stored, ['1', '2', '3'])
+  assert.deepEqual(spool.removed, ['1', '2', '3'])
+})
+
+test('a portion that could not be removed is moved again, and nothing stays held', async () => {
+  const spool = new MemorySpool('1', '2', '3')
+  const stored: string[] = []
+  let failures = 1
+  spool.beforeRemove = () =>
+    failures-- > 0 ? Promise.reject(new StorageUnavailable(new Error('the disk is full'))) : Promise.resolve()
+  const store = async (id: string): Promise<void> => void stored.push(id)
+  await drainOnce(spool, store)
+  assert.deepEqual([...spool.held], [])
+  await drainOnce(spool, store)
+  assert.ok(stored.filter((id) => id === '1').length === 2, 'it was moved again')
+  assert.deepEqual(spool.removed.toSorted(), ['1', '2', '3'])
 })
 
 test('what comes while the last portion is stored is moved, too', async () => {

@@ -62,6 +62,7 @@ export class Drainer {
     const portion = await spool.read(step)
     if (portion.events.length === 0) return false
     await this.#move(spool, portion)
+    await portion.remove()
     this.#moved += portion.events.length
     return true
   }
@@ -111,9 +112,13 @@ export class Drainer {
     this.#parts.log.info({ moved }, 'webhooks were moved that another process had left in its spool')
   }
 
-  /** Moves all that is there, as long as the database is. While a portion is stored the next one is read. */
+  /**
+   * Moves all that is there, as long as the database is. While a portion is stored the next one is read, and the one before it is removed:
+   * a crash before that moves it again, which is nothing.
+   */
   async #drain(spool: Spool, onMoved: (count: number) => void): Promise<void> {
     let next: Promise<Portion> | undefined
+    let removal = Promise.resolve()
     try {
       while (this.#parts.present() && !this.#stopping.signal.aborted) {
         const isAhead = next !== undefined
@@ -121,6 +126,7 @@ export class Drainer {
         next = undefined
         if (portion.events.length === 0) {
           // One that was read ahead does not know of what came, or was given back, while the last one was stored.
+          await removal
           if (isAhead) continue
           return
         }
@@ -128,19 +134,25 @@ export class Drainer {
         next.catch(() => undefined)
         await this.#move(spool, portion)
         onMoved(portion.events.length)
+        const earlier = removal
+        removal = portion.remove()
+        removal.catch(() => undefined)
+        await earlier
       }
+      await removal
     } finally {
       await next?.then((portion) => portion.release()).catch(() => undefined)
+      await removal.catch(() => undefined)
     }
   }
 
+  /** Stores a portion, or gives it back. */
   async #move(spool: Spool, portion: Portion): Promise<void> {
     try {
       await this.#store(spool, portion.events)
     } catch (error) {
       await giveBack(portion, error)
     }
-    await portion.remove()
   }
 
   /** What the database refuses as a value is set aside, so that it does not hold up the others: halving finds it. */
