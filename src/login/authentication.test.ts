@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { readAuthentication, ReauthenticationUnproven } from './authentication.ts'
+import { parseAuthentication, ReauthenticationUnproven } from './authentication.ts'
 
 const now = 1_800_000_000_000
 const seconds = now / 1000
@@ -9,33 +9,33 @@ const asked = { now, provable: true, askedAt: now - 30_000 }
 
 describe('when and how somebody was authenticated', () => {
   test('by auth_time when there is one', () => {
-    const { at, proof } = readAuthentication({ auth_time: seconds - 3_600 }, ordinary)
+    const { at, proof } = parseAuthentication({ auth_time: seconds - 3_600 }, ordinary)
     assert.deepEqual([at, proof], [now - 3_600_000, 'verified'])
   })
 
   test('without it the time of the sign-in is asserted, and not verified', () => {
-    assert.equal(readAuthentication({}, ordinary).proof, 'asserted')
-    assert.equal(readAuthentication({}, asked).proof, 'asserted')
-    assert.equal(readAuthentication({}, { ...ordinary, provable: false }).proof, 'asserted')
-    assert.equal(readAuthentication({}, { ...asked, provable: false }).proof, 'asserted')
+    assert.equal(parseAuthentication({}, ordinary).proof, 'asserted')
+    assert.equal(parseAuthentication({}, asked).proof, 'asserted')
+    assert.equal(parseAuthentication({}, { ...ordinary, provable: false }).proof, 'asserted')
+    assert.equal(parseAuthentication({}, { ...asked, provable: false }).proof, 'asserted')
   })
 
   test('a time to come proves nothing; a clock that is a little ahead is put up with', () => {
-    assert.deepEqual(readAuthentication({ auth_time: seconds + 61 }, ordinary).proof, 'unproven')
-    const { at, proof } = readAuthentication({ auth_time: seconds + 60 }, ordinary)
+    assert.deepEqual(parseAuthentication({ auth_time: seconds + 61 }, ordinary).proof, 'unproven')
+    const { at, proof } = parseAuthentication({ auth_time: seconds + 60 }, ordinary)
     assert.deepEqual([at, proof], [now, 'verified'])
   })
 
   test('asked to authenticate anew, it must be since then', () => {
     for (const time of [seconds - 90, seconds - 30, seconds])
-      assert.equal(readAuthentication({ auth_time: time }, asked).proof, 'verified')
+      assert.equal(parseAuthentication({ auth_time: time }, asked).proof, 'verified')
     for (const time of [seconds - 91, seconds + 61, 0, -1, null, `${seconds}`, Number.NaN])
-      assert.throws(() => readAuthentication({ auth_time: time }, asked), ReauthenticationUnproven)
+      assert.throws(() => parseAuthentication({ auth_time: time }, asked), ReauthenticationUnproven)
   })
 
   test('acr and amr are kept as they are, or not at all', () => {
     const kept = (claims: Record<string, unknown>): (string | null)[] => {
-      const { acr, amr } = readAuthentication(claims, ordinary)
+      const { acr, amr } = parseAuthentication(claims, ordinary)
       return [acr, amr]
     }
     assert.deepEqual(kept({ acr: 'gold', amr: ['pwd', 'mfa'] }), ['gold', 'pwd mfa'])

@@ -1,57 +1,58 @@
 import type { Authentication } from '../accounts/authentication.ts'
-import { storable, type ProfileDocument } from './profile.ts'
+import { storableText } from '../storage/text.ts'
+import type { ProfileDocument } from './profile.ts'
 
-/** Milliseconds that the clocks of a provider and of this machine may differ, and that whole seconds round off. */
+/** Milliseconds for differences between the clocks of the provider and this machine, and for rounding to seconds. */
 const tolerance = 60_000
-/** Characters that are kept of `acr`, and of all `amr` values together. */
+/** Characters of the stored `acr` and `amr` at most. */
 const longest = 500
 
-export interface AuthenticationQuestion {
+export interface AuthenticationContext {
   now: number
-  /** Whether the provider is expected to tell the time of the authentication when it is asked to authenticate anew. */
+  /** Whether the provider sends `auth_time` when it is asked to reauthenticate the person. */
   provable: boolean
-  /** When it was asked to; `undefined` when it was not. */
+  /** When it was asked to reauthenticate, in milliseconds; `undefined` when it was not. */
   askedAt: number | undefined
 }
 
-/** The provider was asked to authenticate the person anew, and its id_token does not prove that it did. */
+/** The provider was asked to reauthenticate the person, and its id_token does not prove that it did. */
 export class ReauthenticationUnproven extends Error {
   override readonly name = 'ReauthenticationUnproven'
 }
 
 /**
- * How and when the person was authenticated, by the claims of the verified id_token (OpenID Connect Core, section 2:
- * `auth_time`, `acr`, `amr`). When a provider was asked to authenticate anew (`max_age`, section 3.1.2.1), its `auth_time` must
- * not be before that (section 3.1.3.7, point 13).
+ * How and when the person was authenticated, according to the claims of the verified id_token (OpenID Connect Core, section
+ * 2: `auth_time`, `acr`, `amr`). When the provider was asked to reauthenticate (`max_age`, section 3.1.2.1), `auth_time` must
+ * not be earlier than the request (section 3.1.3.7, point 13).
  * @throws ReauthenticationUnproven
  */
-export function readAuthentication(
+export function parseAuthentication(
   claims: ProfileDocument,
-  { now, provable, askedAt }: AuthenticationQuestion,
+  { now, provable, askedAt }: AuthenticationContext,
 ): Authentication {
   const time = authTimeIn(claims, now)
   const methods = { acr: acrIn(claims), amr: valuesOf(claims['amr']) }
-  // Some providers send none, although the standard makes it a must: they are as those that cannot tell.
+  // Some providers omit it against the standard; they are treated as providers that cannot prove it.
   if (!provable || claims['auth_time'] === undefined)
     return { at: time ?? now, proof: time === undefined ? 'asserted' : 'verified', ...methods }
   if (askedAt !== undefined) {
     if (time === undefined) throw new ReauthenticationUnproven('the id_token has no usable auth_time')
     if (time < askedAt - tolerance)
       throw new ReauthenticationUnproven(
-        `the id_token tells of an authentication ${Math.round((askedAt - time) / 1000)} seconds before it was asked for`,
+        `auth_time is ${Math.round((askedAt - time) / 1000)} seconds before the request to reauthenticate`,
       )
   }
   return { at: time ?? now, proof: time === undefined ? 'unproven' : 'verified', ...methods }
 }
 
-/** Milliseconds. A time that is still to come proves nothing; one within the tolerance is taken as now. */
+/** `auth_time` in milliseconds. A time in the future is invalid; within the tolerance it counts as now. */
 function authTimeIn({ auth_time: seconds }: ProfileDocument, now: number): number | undefined {
   if (typeof seconds !== 'number' || !(seconds > 0)) return undefined
   const time = Math.floor(seconds) * 1000
   return time > now + tolerance ? undefined : Math.min(time, now)
 }
 
-/** Microsoft tells the authentication contexts that were met as a list beside it (`acrs`). */
+/** Microsoft sends the satisfied authentication contexts as a separate list (`acrs`). */
 function acrIn({ acr, acrs }: ProfileDocument): string | null {
   return valuesOf([acr, ...(Array.isArray(acrs) ? acrs : [])])
 }
@@ -59,7 +60,7 @@ function acrIn({ acr, acrs }: ProfileDocument): string | null {
 function valuesOf(list: unknown): string | null {
   if (!Array.isArray(list)) return null
   const values = list.filter((value): value is string => typeof value === 'string' && /^\S+$/.test(value))
-  const text = values.map(storable).join(' ')
-  // A cut value could be read as another one.
+  const text = values.map((value) => storableText(value)).join(' ')
+  // A truncated value could equal another value.
   return text === '' || text.length > longest ? null : text
 }

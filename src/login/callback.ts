@@ -121,7 +121,7 @@ function refuseRepeatedParameters({ response }: Attempt): CheckResult {
 }
 
 function checkIssuer({ callback, response }: Attempt): Promise<CheckResult> {
-  const origin = { issuer: response.iss, refused: response.error !== undefined }
+  const origin = { issuer: response.iss, isError: response.error !== undefined }
   return failureOf(() => callback.client.checkIssuer(origin))
 }
 

@@ -8,8 +8,8 @@ import { resolveProvider } from './providers/settings.ts'
 
 const issuer = 'https://id.example'
 
-/** How the secret goes. */
-async function wayOf(
+/** How the client secret is sent. */
+async function methodOf(
   methods: string[] | undefined,
   discovered: boolean,
   tokenAuth?: TokenAuth,
@@ -29,22 +29,22 @@ async function wayOf(
   const authenticate = await clientAuthentication(provider, server, systemClock, discovered)
   const [body, headers] = [new URLSearchParams(), new Headers()]
   authenticate(server, { client_id: 'id' }, body, headers)
-  assert.notEqual(body.has('client_secret'), headers.has('authorization'), 'one way and not the other')
+  assert.notEqual(body.has('client_secret'), headers.has('authorization'), 'exactly one of both')
   return body.has('client_secret') ? 'post' : 'basic'
 }
 
-test('a discovery document that says nothing of it means the header (RFC 8414)', async () => {
-  assert.equal(await wayOf(undefined, true), 'basic')
+test('a discovery document without methods means the header (RFC 8414)', async () => {
+  assert.equal(await methodOf(undefined, true), 'basic')
 })
 
-test('what a document says counts, and the body goes before the header', async () => {
-  assert.equal(await wayOf(['client_secret_basic', 'client_secret_post'], true), 'post')
-  assert.equal(await wayOf(['client_secret_post'], true), 'post')
-  assert.equal(await wayOf(['client_secret_basic', 'private_key_jwt'], true), 'basic')
+test('the methods of a document count, and the body is preferred to the header', async () => {
+  assert.equal(await methodOf(['client_secret_basic', 'client_secret_post'], true), 'post')
+  assert.equal(await methodOf(['client_secret_post'], true), 'post')
+  assert.equal(await methodOf(['client_secret_basic', 'private_key_jwt'], true), 'basic')
 })
 
-test('where nothing is discovered it is the body, and what is configured goes before all', async () => {
-  assert.equal(await wayOf(undefined, false), 'post')
-  assert.equal(await wayOf(undefined, true, 'post'), 'post')
-  assert.equal(await wayOf(['client_secret_post'], true, 'basic'), 'basic')
+test('without discovery it is the body, and the configured method takes precedence', async () => {
+  assert.equal(await methodOf(undefined, false), 'post')
+  assert.equal(await methodOf(undefined, true, 'post'), 'post')
+  assert.equal(await methodOf(['client_secret_post'], true, 'basic'), 'basic')
 })

@@ -3,9 +3,9 @@ import type { Clock } from '../runtime/clock.ts'
 import type { ResolvedProvider } from './providers/resolved-provider.ts'
 
 /**
- * How the service proves at the token endpoint that it is the registered client (RFC 6749, section 2.3): as configured,
- * as the preset has it, or as a discovery document says. One that says nothing means the header (RFC 8414, section 2).
- * Where nothing was discovered, it is the body, as the providers without such documents show it in their own pages.
+ * The client authentication at the token endpoint (RFC 6749, section 2.3): as configured, as in the preset, or as in the
+ * discovery document. A document without `token_endpoint_auth_methods_supported` means the header (RFC 8414, section 2).
+ * Without a document it is the body, as providers without discovery document it.
  * @param discovered whether `server` was read from a discovery document.
  */
 export async function clientAuthentication(
@@ -30,8 +30,8 @@ export async function clientAuthentication(
 }
 
 /**
- * The header. RFC 6749 wants id and secret form-encoded; many providers do not decode them, so what needs no encoding
- * is left as it is (openid-client's own encodes `-` and `_` too, which those providers would then not know).
+ * HTTP Basic. RFC 6749 requires form-encoding of id and secret, but many providers do not decode them. So only characters
+ * that need it are encoded; openid-client also encodes `-` and `_`, which fails at these providers.
  */
 function basic(clientId: string, clientSecret: string): ClientAuth {
   const credentials = [clientId, clientSecret].map(formEncoded).join(':')

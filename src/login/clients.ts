@@ -1,4 +1,5 @@
 import { Problem } from '../errors.ts'
+import { isStorableText } from '../storage/text.ts'
 import type { ClientConfig } from './config.ts'
 
 /** An app's authorization request, validated. */
@@ -42,28 +43,25 @@ export class Clients {
     if (clientId === undefined && challenge === undefined && query['code_challenge_method'] === undefined)
       return undefined
     const client = this.#clients.get(clientId ?? '')
-    if (!client) throw wrong('client_id', 'No app of this id is registered.')
+    if (!client) throw invalid('client_id', 'No app of this id is registered.')
     // RFC 9700, section 2.1: exact string comparison.
     if (redirectUri === undefined || !client.redirectUris.includes(redirectUri)) {
-      throw wrong('redirect_uri', 'It is not registered for this app, or not exactly so.')
+      throw invalid('redirect_uri', 'It is not registered for this app. It must match exactly.')
     }
     if (query['response_type'] !== undefined && query['response_type'] !== 'code') {
-      throw wrong('response_type', 'Only `code` is supported.')
+      throw invalid('response_type', 'Only `code` is supported.')
     }
     if (query['code_challenge_method'] !== 'S256') {
-      throw wrong('code_challenge_method', 'Only S256 is supported: `plain` would show the verifier.')
+      throw invalid('code_challenge_method', 'Only S256 is supported: `plain` would reveal the verifier.')
     }
     if (challenge === undefined || !/^[A-Za-z0-9_-]{43}$/.test(challenge)) {
-      throw wrong(
+      throw invalid(
         'code_challenge',
         'Send the base64url of the SHA-256 of the verifier (RFC 7636, section 4.2).',
       )
     }
-    if (
-      state !== undefined &&
-      (state.length > longestState || state !== state.replaceAll('\0', '').toWellFormed())
-    ) {
-      throw wrong('state', `Send at most ${longestState} characters of text.`)
+    if (state !== undefined && (state.length > longestState || !isStorableText(state))) {
+      throw invalid('state', `Send at most ${longestState} characters of text.`)
     }
     return { clientId: client.id, redirectUri, challenge, state: state ?? null }
   }
@@ -75,22 +73,22 @@ export function validateClients(clients: readonly ClientConfig[]): string[] {
   const seen = new Set<string>()
   for (const { id, redirectUris, admin, managesSessions, audience } of clients) {
     if (id === '' || seen.has(id))
-      faults.push(`login.clients: the id ${JSON.stringify(id)} is empty or there twice`)
+      faults.push(`login.clients: the id ${JSON.stringify(id)} is empty or used twice`)
     seen.add(id)
     if (redirectUris.length === 0) faults.push(`login.clients: ${id} has no redirectUris`)
     if (admin !== undefined && typeof admin !== 'boolean')
-      faults.push(`login.clients: admin of ${id} is neither true nor false`)
+      faults.push(`login.clients: admin of ${id} must be true or false`)
     if (managesSessions !== undefined && typeof managesSessions !== 'boolean')
-      faults.push(`login.clients: managesSessions of ${id} is neither true nor false`)
+      faults.push(`login.clients: managesSessions of ${id} must be true or false`)
     const audiences: readonly unknown[] = Array.isArray(audience) ? audience : [audience]
     const isName = (name: unknown): boolean => typeof name === 'string' && name !== ''
     if (audience !== undefined && (audiences.length === 0 || !audiences.every(isName)))
-      faults.push(`login.clients: audience of ${id} is neither a text nor a list of texts`)
+      faults.push(`login.clients: audience of ${id} must be a string or a list of strings`)
     for (const uri of redirectUris) {
       const url = URL.canParse(uri) ? new URL(uri) : undefined
       if (!url || url.hash !== '' || /^(javascript|data|vbscript|file|blob|about):$/.test(url.protocol)) {
         faults.push(
-          `login.clients: ${id} has the redirect URI ${JSON.stringify(uri)}, which is no absolute address without a fragment`,
+          `login.clients: the redirect URI ${JSON.stringify(uri)} of ${id} must be an absolute URL without a fragment`,
         )
       }
     }
@@ -98,6 +96,6 @@ export function validateClients(clients: readonly ClientConfig[]): string[] {
   return faults
 }
 
-function wrong(parameter: string, detail: string): Problem {
+function invalid(parameter: string, detail: string): Problem {
   return new Problem('invalid-parameter', { parameter, detail })
 }

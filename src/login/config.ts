@@ -3,24 +3,24 @@ import type { AccountEventChoice } from '../accounts/account-events.ts'
 import type { TokenAuth } from '../config/providers.ts'
 import type { DeclaredHook, HookTables } from './hook-context.ts'
 
-/** An app that signs its users in by PKCE: a single-page or mobile app, without a secret. */
+/** A public client with PKCE: a single-page or mobile app, which has no secret. */
 export interface ClientConfig extends AppRights {
-  /** Compared as whole strings (RFC 9700, section 2.1). */
+  /** Compared as exact strings (RFC 9700, section 2.1). */
   redirectUris: readonly string[]
 }
 
 /**
- * One identity provider. What the environment says about the same name (`GITHUB_WORK_…` for `github-work`) goes before
- * what is here. docs/reference/providers.md shows the presets, and what only some of them have.
+ * One identity provider. Environment variables of the same name (`GITHUB_WORK_…` for `github-work`) take precedence.
+ * docs/reference/providers.md lists the presets and their own settings.
  */
 export interface ProviderConfig {
-  /** The preset that it is an instance of; default the one of its own name, if there is one. */
+  /** The preset; default the one with the provider's name, if it exists. */
   preset?: string | undefined
   clientId?: string | undefined
   clientSecret?: string | undefined
-  /** What /login calls it. */
+  /** The label on /login. */
   name?: string | undefined
-  /** What /login shows beside it: an image file, or a `data:image/…` URI. */
+  /** The icon on /login: an image file or a `data:image/…` URI. */
   icon?: string | undefined
   issuer?: string | undefined
   authUrl?: string | undefined
@@ -29,20 +29,20 @@ export interface ProviderConfig {
   jwksUrl?: string | undefined
   /** Separated by spaces. */
   scope?: string | undefined
-  /** More parameters of the authorization request. */
+  /** Additional parameters of the authorization request. */
   authParams?: Readonly<Record<string, string>> | undefined
   tokenAuth?: TokenAuth | undefined
   pkce?: boolean | undefined
-  /** Whether it can be asked to authenticate a person anew and its id_token proves that it did. */
+  /** Whether it reauthenticates a person on request and proves it in the id_token. */
   provesAuthentication?: boolean | undefined
-  /** What only its preset has, by the names of the environment: `{ TENANT: 'organizations' }`. */
+  /** The preset's own settings, by their names in the environment: `{ TENANT: 'organizations' }`. */
   settings?: Readonly<Record<string, string | undefined>> | undefined
 }
 
 export interface TokenStorageConfig {
   /**
-   * Keeps the provider's tokens, sealed, for handlers that declare the need of them. `scope`: further scopes, separated
-   * by spaces, for what they are needed for.
+   * Stores the provider's tokens, sealed, for handlers that declare them. `scope`: additional scopes, separated by spaces,
+   * that these handlers need.
    */
   keepTokens?: boolean | { scope: string }
 }
@@ -53,8 +53,8 @@ export interface LoginConfig<DB = HookTables> {
   /** By the provider's name, as in /auth/{name}. */
   providers?: Readonly<Record<string, ProviderConfig & TokenStorageConfig>>
   /**
-   * Which events about accounts subscribers get: `true` for user.created, user.signed_in, identity.linked and
-   * identity.unlinked, or a list of them. Default none.
+   * The events about accounts that are emitted: `true` for user.created, user.signed_in, identity.linked and
+   * identity.unlinked, or a list of them. Default: no events.
    */
   events?: AccountEventChoice
   /** At the first sign-in of an identity, before `onSignIn`. */

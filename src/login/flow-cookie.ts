@@ -2,13 +2,12 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { HostCookie } from '../accounts/host-cookie.ts'
 import { newToken } from '../crypto/tokens.ts'
 
-/** Seconds that a browser keeps it after its last visit to /login or its last sign-in begun. */
-const age = 30 * 86_400
+/** Seconds that the cookie lasts after the last visit to /login or the last start of a sign-in. */
+const maxAge = 30 * 86_400
 
 /**
- * The cookie that a browser's sign-ins are bound to: one for all of its tabs, so it never changes while it is there. It
- * is given with /login already, since two tabs that begin at once without it would each be given another, and the
- * browser keeps one of them only.
+ * The cookie that binds sign-ins to a browser. All tabs share it, so its value never changes while it exists. GET /login sets
+ * it: otherwise two tabs that start at the same time would get two values, and the browser would store only one of them.
  */
 export class FlowCookie {
   readonly #cookie: HostCookie
@@ -21,10 +20,10 @@ export class FlowCookie {
     return this.#cookie.read(request)
   }
 
-  /** The browser's value, sent (again) with the answer, so that it lasts for what is begun now. */
+  /** The browser's value, or a new one. It is sent with the response, which extends its lifetime. */
   renew(request: FastifyRequest, reply: FastifyReply): string {
     const value = this.#cookie.read(request) ?? newToken()
-    this.#cookie.set(reply, value, age)
+    this.#cookie.set(reply, value, maxAge)
     return value
   }
 }

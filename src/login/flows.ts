@@ -6,7 +6,8 @@ import type { Database } from '../storage/database.ts'
 import type { FlowsTable } from '../storage/tables.ts'
 import { codeChallenge } from './authorization-codes.ts'
 import type { AppRequest } from './clients.ts'
-import type { AuthenticationDemands, ProviderClient } from './provider-client.ts'
+import type { AuthenticationDemands } from './authorization-request.ts'
+import type { ProviderClient } from './provider-client.ts'
 import { consumeFlow, deleteExpiredFlows, insertFlow } from './state-store.ts'
 
 const contextOf = sealedColumns.flowVerifier.context

@@ -1,5 +1,5 @@
 import type { TokenEndpointResponse, TokenEndpointResponseHelpers } from 'openid-client'
-import { storable } from './profile.ts'
+import { storableText } from '../storage/text.ts'
 
 /** The response of a provider's token endpoint. It stays on the server. */
 export interface IssuedTokens {
@@ -33,5 +33,5 @@ export function issuedTokens(
 }
 
 function scopeOf(scope: string): string | undefined {
-  return storable(scope).slice(0, longestScope).toWellFormed() || undefined
+  return storableText(scope, longestScope) || undefined
 }

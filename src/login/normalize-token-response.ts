@@ -1,17 +1,17 @@
 import { isObject } from './profile.ts'
 
 /**
- * Providers answer the token request in many ways of their own: errors with status 200, as objects or by a `message`,
- * forms instead of JSON, no token_type or an odd one, scopes as an array, empty refresh tokens, an id_token that nobody
- * asked for. What is needed of it is put into the form of RFC 6749, section 5, before openid-client reads it. Bodies
- * that cannot be read go through as they came, and so does what a provider says when it is in trouble itself.
+ * Rewrites a token response to the form of RFC 6749, section 5, before openid-client reads it. Providers deviate in many ways:
+ * errors with status 200, as objects or as a `message`; forms instead of JSON; a missing or unknown token_type; scopes as an
+ * array; empty refresh tokens; an id_token that was not requested. Unreadable bodies and responses with status 429 or 5xx stay
+ * unchanged.
  */
 export async function normalizeTokenResponse(
   response: Response,
-  { idToken }: { /** Whether one was asked for. */ idToken: boolean },
+  { idToken }: { /** Whether an id_token was requested. */ idToken: boolean },
 ): Promise<Response> {
   const text = await response.text()
-  const fields = response.status >= 500 || response.status === 429 ? undefined : readFields(text)
+  const fields = response.status >= 500 || response.status === 429 ? undefined : parseFields(text)
   if (!fields) return new Response(text, { status: response.status, headers: response.headers })
   const { access_token: accessToken, error } = fields
   if (typeof accessToken !== 'string' || accessToken === '' || (error !== undefined && error !== null)) {
@@ -35,13 +35,13 @@ export async function normalizeTokenResponse(
   )
 }
 
-function readFields(text: string): Record<string, unknown> | undefined {
+function parseFields(text: string): Record<string, unknown> | undefined {
   if (text.trimStart().startsWith('{')) {
     try {
       const parsed: unknown = JSON.parse(text)
       return isObject(parsed) ? parsed : undefined
     } catch {
-      // Not JSON after all: openid-client says so.
+      // openid-client reports the invalid JSON.
       return undefined
     }
   }

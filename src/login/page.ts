@@ -3,30 +3,30 @@ import { failures, type FailureCode } from './failures.ts'
 
 export interface LoginPage {
   providers: readonly { name: string; label: string; /** A data: URI. */ icon: string }[]
-  /** Who is signed in already. */
+  /** The name of the signed-in user. */
   signedInAs: string | undefined
   error: string | undefined
   supportId: string | undefined
-  /** The label of the provider at which it failed. */
+  /** The label of the provider of the failed sign-in. */
   failedAt: string | undefined
-  /** What a hook that refused wants the person to read. Not escaped. */
+  /** The message of a hook that refused the sign-in. Not escaped. */
   refusal: string | undefined
-  /** Checked already. */
+  /** A validated path. */
   returnTo: string | undefined
   demo: boolean
 }
 
-/** After these the provider is asked to authenticate the person anew. */
-const anew: ReadonlySet<string> = new Set<FailureCode>([
+/** After these failures the next sign-in asks the provider to reauthenticate the person. */
+const reauthenticating: ReadonlySet<string> = new Set<FailureCode>([
   'reauthentication-needed',
   'reauthentication-unproven',
 ])
 
-/** GET /login: a button per provider, and in words what went wrong before. Without script and inline style. */
+/** GET /login: a button for each provider, and the message of the last failure. It has no script and no inline style. */
 export function loginPage(page: LoginPage): string {
   const { providers, signedInAs, error, returnTo, demo } = page
   const parameters = new URLSearchParams({
-    ...(error !== undefined && anew.has(error) && { reauthenticate: 'true' }),
+    ...(error !== undefined && reauthenticating.has(error) && { reauthenticate: 'true' }),
     ...(returnTo !== undefined && { return_to: returnTo }),
   })
   const query = parameters.size === 0 ? '' : `?${parameters.toString()}`
@@ -44,7 +44,7 @@ ${demo ? '<p class="soft">Demo mode: the development provider lets you choose wh
   )
 }
 
-/** Sends the browser on to the provider from a page of our own. */
+/** A page whose Refresh header redirects to the provider, with a link for browsers that ignore it. */
 export function redirectPage(label: string, url: string): string {
   return document(
     'One moment',
@@ -64,7 +64,7 @@ function failureMessage(code: string, { supportId, failedAt, refusal, signedInAs
   return code === 'identity-taken' ? message + takenIdentity(failedAt, signedInAs) : message
 }
 
-/** Nobody but the person joins two accounts of one person. This is how. */
+/** Accounts are never merged automatically: this tells the person how to move the identity. */
 function takenIdentity(failedAt: string | undefined, signedInAs: string | undefined): string {
   const label = escapeHtml(failedAt ?? 'that provider')
   const here = signedInAs === undefined ? 'this account' : `<strong>${escapeHtml(signedInAs)}</strong>`

@@ -1,6 +1,7 @@
 import type { ProviderIdentity } from '../accounts/users.ts'
+import { isStorableText, storableText } from '../storage/text.ts'
 
-/** What a preset reads of a provider's answer. `id` is checked and the rest is cut to size by `toIdentity`. */
+/** The fields of a profile before validation by `toIdentity`. */
 export interface RawProfile {
   id: unknown
   name: unknown
@@ -10,10 +11,10 @@ export interface RawProfile {
 
 export type ProfileDocument = Record<string, unknown>
 
-/** The identity has no usable id. */
+/** The profile has no usable id. */
 export class UnusableProfile extends Error {}
 
-/** An address with what its document says of it. */
+/** An e-mail address and whether the same document calls it verified. */
 type Address = Pick<RawProfile, 'email' | 'emailVerified'>
 
 /**
@@ -29,8 +30,8 @@ export function readStandardProfile(document: ProfileDocument): RawProfile {
 }
 
 /**
- * The claims of the id_token and what the userinfo endpoint added. Both may hold an address, and what is said of the one
- * is not said of the other: the address of the userinfo, if there is one, comes with its own `email_verified` or none.
+ * Merges the claims of the id_token with the userinfo response. Both may contain an e-mail address: `email_verified` is taken
+ * from the document that the address comes from, since the addresses may differ.
  */
 export function mergeProfiles(claims: ProfileDocument, userinfo: ProfileDocument): ProfileDocument {
   const address = typeof userinfo['email'] === 'string' ? userinfo : claims
@@ -50,7 +51,7 @@ function addressIn({ emails, email, email_verified: emailVerified }: ProfileDocu
 /** @throws UnusableProfile when the id is neither a text of 1 to 255 characters nor a number. */
 export function toIdentity(provider: string, raw: RawProfile): Omit<ProviderIdentity, 'issuer'> {
   const id = typeof raw.id === 'number' ? String(raw.id) : raw.id
-  if (typeof id !== 'string' || id.length === 0 || id.length > 255 || id !== storable(id)) {
+  if (typeof id !== 'string' || id.length === 0 || id.length > 255 || !isStorableText(id)) {
     throw new UnusableProfile('the profile has no usable id')
   }
   const email = text(raw.email, 320)
@@ -58,13 +59,13 @@ export function toIdentity(provider: string, raw: RawProfile): Omit<ProviderIden
     provider,
     providerId: id,
     email,
-    // Some providers write the flag as a text; anything else does not count as verified.
+    // Some providers send a string. Every other value means not verified.
     emailVerified: email !== null && (raw.emailVerified === true || raw.emailVerified === 'true'),
     name: text(raw.name, 200),
   }
 }
 
-/** Parses JSON; a whole number that JavaScript cannot hold becomes its digits, so that no two ids become one. */
+/** Parses JSON. An integer beyond the safe range becomes a string of its digits, so that different ids stay different. */
 export function parseProfile(json: string): ProfileDocument {
   const document: unknown = JSON.parse(json, (_key, value: unknown, context?: { source?: string }) =>
     typeof value === 'number' && !Number.isSafeInteger(value) && /^-?\d+$/.test(context?.source ?? '')
@@ -81,10 +82,5 @@ export function isObject(value: unknown): value is Record<string, unknown> {
 
 function text(value: unknown, longest: number): string | null {
   if (typeof value !== 'string') return null
-  return storable(value).trim().slice(0, longest).toWellFormed() || null
-}
-
-/** Without what PostgreSQL's texts cannot hold: U+0000 and lone surrogates. */
-export function storable(value: string): string {
-  return value.replaceAll('\0', '').toWellFormed()
+  return storableText(storableText(value).trim(), longest) || null
 }

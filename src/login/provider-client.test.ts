@@ -5,7 +5,7 @@ import { systemClock } from '../runtime/clock.ts'
 import { providerErrorCode } from './provider-errors.ts'
 import { ProviderClient } from './provider-client.ts'
 import { resolveProvider } from './providers/settings.ts'
-import type { ProviderFetch } from './token-exchange.ts'
+import type { ProviderFetch } from './provider-fetch.ts'
 
 let now = 0
 let discoveries = 0
@@ -147,10 +147,10 @@ test('Google: the answer names the whole issuer and the id_token the short one',
   }
   const fetch: ProviderFetch = async (url) => Response.json(answers[url])
   const client = new ProviderClient({ provider, fetch, allowPrivateNetwork: false, clock: systemClock })
-  for (const refused of [false, true]) {
-    await client.checkIssuer({ issuer: google, refused })
+  for (const isError of [false, true]) {
+    await client.checkIssuer({ issuer: google, isError })
     for (const issuer of ['https://accounts.google.com.evil.example', 'https://id.example', undefined])
-      await assert.rejects(client.checkIssuer({ issuer, refused }), /issuer/)
+      await assert.rejects(client.checkIssuer({ issuer, isError }), /issuer/)
   }
   const url = new URL('https://gate.example/auth/google/callback?code=c&state=s')
   const { identity } = await client.identity({ url, state: 's', verifier: undefined, nonce: 'n' })

@@ -1,8 +1,9 @@
 import type { AuthorizationCodeGrantChecks, Configuration } from 'openid-client'
 import type { Authentication } from '../accounts/authentication.ts'
 import type { Clock } from '../runtime/clock.ts'
-import { readAuthentication } from './authentication.ts'
-import { checkDiscoveredIssuer, checkKnownIssuer, type AnswerOrigin } from './answer-issuer.ts'
+import { parseAuthentication } from './authentication.ts'
+import { authorizationParameters, type AuthorizationRequest } from './authorization-request.ts'
+import { checkDiscoveredIssuer, checkKnownIssuer, type ResponseOrigin } from './response-issuer.ts'
 import { issuedTokens, type IssuedTokens } from './issued-tokens.ts'
 import type { VerifiedIdentity } from './verified-identity.ts'
 import {
@@ -16,43 +17,18 @@ import { AccountNotAdmitted, ProfileRefused } from './provider-errors.ts'
 import { ProviderServers, type ProviderServer } from './provider-server.ts'
 import type { ProfileSource } from './providers/preset.ts'
 import type { OAuthProvider, OpenIdProvider, ResolvedProvider } from './providers/resolved-provider.ts'
-import { redeemIdToken } from './redeem.ts'
-import type { ProviderFetch } from './token-exchange.ts'
+import { exchangeForIdToken } from './code-exchange.ts'
+import type { ProviderFetch } from './provider-fetch.ts'
 
-/**
- * Seconds. With `max_age` an id_token must hold `auth_time` (OpenID Connect Core, section 3.1.2.1); one that nobody
- * exceeds asks nobody to authenticate anew.
- */
-const longestAge = '31536000'
-
-export interface AuthorizationRequest {
-  redirectUri: string
-  state: string
-  /** The PKCE challenge, S256. */
-  challenge: string | undefined
-  nonce: string | undefined
-  /** What the provider is asked for beyond a plain sign-in. */
-  demands?: AuthenticationDemands | undefined
-}
-
-export interface AuthenticationDemands {
-  /** To authenticate the person anew, however fresh their session there is. */
-  anew: boolean
-  /** To authenticate them by a second factor too. */
-  secondFactor: boolean
-  /** By one of these (`acr_values`); empty leaves it to the provider. */
-  acrValues: readonly string[]
-}
-
-export interface AuthorizationAnswer {
-  /** The redirect URI as it was in the request, with the answer's code and state. */
+export interface AuthorizationResponse {
+  /** The redirect URI of the request, with the code and state of the response. */
   url: URL
   state: string
   verifier: string | undefined
   nonce: string | undefined
-  /** When the provider was asked to authenticate the person anew, in milliseconds. */
+  /** When the provider was asked to reauthenticate the person, in milliseconds. */
   reauthenticationAskedAt?: number | undefined
-  /** The name that came with the answer itself, from providers that send it so. */
+  /** The name in the response itself: Apple's only. */
   givenName?: string | undefined
 }
 
@@ -65,7 +41,7 @@ export interface ProviderClientParts {
   timeout?: number
 }
 
-/** Speaks with one identity provider, by openid-client, which is loaded and set up when somebody first signs in. */
+/** The client of one identity provider. It loads openid-client at the first sign-in. */
 export class ProviderClient {
   readonly provider: ResolvedProvider
   readonly #servers: ProviderServers
@@ -77,46 +53,35 @@ export class ProviderClient {
     this.#servers = new ProviderServers({ ...parts, timeout })
   }
 
-  /** Where the browser is sent. @throws when the provider cannot be discovered. */
+  /** The URL that the browser is redirected to. @throws when discovery fails. */
   async authorizationUrl(request: AuthorizationRequest): Promise<URL> {
-    const { redirectUri, state, challenge, nonce, demands } = request
     const { buildAuthorizationUrl } = await import('openid-client')
     const { configuration } = await this.#servers.current()
-    const { scope, authParams, provesAuthentication } = this.provider
-    return buildAuthorizationUrl(configuration, {
-      ...(provesAuthentication && { max_age: longestAge }),
-      ...authParams,
-      ...(demands && demandParameters(this.provider, demands)),
-      redirect_uri: redirectUri,
-      ...(scope !== '' && { scope }),
-      state,
-      ...(challenge !== undefined && { code_challenge: challenge, code_challenge_method: 'S256' }),
-      ...(nonce !== undefined && { nonce }),
-    })
+    return buildAuthorizationUrl(configuration, authorizationParameters(this.provider, request))
   }
 
   /**
-   * Comes before anything else that an answer says is believed (RFC 9207).
-   * @throws when the answer is another provider's, or the provider cannot be discovered.
+   * Checks the issuer of an authorization response (RFC 9207), before its other parameters are used.
+   * @throws when the response is from another provider, or discovery fails.
    */
-  async checkIssuer(answer: AnswerOrigin): Promise<void> {
-    if (this.provider.kind === 'oauth') return checkKnownIssuer(this.provider, answer)
+  async checkIssuer(response: ResponseOrigin): Promise<void> {
+    if (this.provider.kind === 'oauth') return checkKnownIssuer(this.provider, response)
     const { metadata } = await this.#servers.current()
-    checkDiscoveredIssuer(this.provider, metadata, answer)
+    checkDiscoveredIssuer(this.provider, metadata, response)
   }
 
   /**
-   * Exchanges the code of an answer whose issuer was checked for tokens and reads whom the provider vouches for. Nothing shows the tokens, and they are kept
-   * only when the configuration asks for it. @throws whatever speaks against the answer.
+   * Exchanges the code of a response whose issuer was checked, verifies the tokens and reads the profile.
+   * @throws when a check fails; `providerErrorCode` gives the failure code of the error.
    */
-  async identity(answer: AuthorizationAnswer): Promise<VerifiedIdentity> {
+  async identity(response: AuthorizationResponse): Promise<VerifiedIdentity> {
     const server = await this.#servers.current()
     return this.provider.kind === 'openid'
-      ? this.#openIdIdentity(this.provider, server, answer)
-      : this.#oauthIdentity(this.provider, server, answer)
+      ? this.#openIdIdentity(this.provider, server, response)
+      : this.#oauthIdentity(this.provider, server, response)
   }
 
-  /** Exchanges a refresh token (RFC 6749, section 6). @throws whatever the provider or the network has against it. */
+  /** Exchanges a refresh token (RFC 6749, section 6). @throws errors of openid-client and fetch. */
   async refresh(refreshToken: string): Promise<IssuedTokens> {
     const { refreshTokenGrant } = await import('openid-client')
     const { configuration } = await this.#servers.current()
@@ -126,80 +91,87 @@ export class ProviderClient {
   async #openIdIdentity(
     provider: OpenIdProvider,
     server: ProviderServer,
-    answer: AuthorizationAnswer,
+    response: AuthorizationResponse,
   ): Promise<VerifiedIdentity> {
     const { fetchUserInfo } = await import('openid-client')
     const { quirks, own } = provider
-    const { tokens, configuration } = await redeemIdToken(this.#servers, {
+    const { tokens, configuration } = await exchangeForIdToken(this.#servers, {
       server,
-      url: answer.url,
-      checks: { ...checksOf(answer), idTokenExpected: true },
+      url: response.url,
+      checks: { ...checksOf(response), idTokenExpected: true },
       issuerOf: quirks.tokenIssuer,
     })
     const claims = tokens.claims()
-    if (!claims) throw new Error('no id_token came')
+    if (!claims) throw new Error('the token response has no id_token')
     if (quirks.admits?.(claims, own, server.metadata.issuer) === false) throw new AccountNotAdmitted()
     const discovered = quirks.userinfo === false ? undefined : server.metadata.userinfo_endpoint
     const profileUrl = provider.profileUrl ?? discovered
-    const more =
+    const userinfo =
       profileUrl === undefined ? {} : await fetchUserInfo(configuration, tokens.access_token, claims.sub)
-    const document = mergeProfiles(claims, more)
-    const identity = await this.#read({ claims, document, profileUrl: profileUrl ?? '' }, configuration, {
-      token: tokens.access_token,
-      answer,
-    })
-    const authentication = this.#authentication(claims, answer)
+    const document = mergeProfiles(claims, userinfo)
+    const identity = await this.#readIdentity(
+      { claims, document, profileUrl: profileUrl ?? '' },
+      configuration,
+      {
+        token: tokens.access_token,
+        response,
+      },
+    )
+    const authentication = this.#authentication(claims, response)
     return { identity, authentication, profile: document, tokens: issuedTokens(tokens) }
   }
 
   async #oauthIdentity(
     provider: OAuthProvider,
     { configuration }: ProviderServer,
-    answer: AuthorizationAnswer,
+    response: AuthorizationResponse,
   ): Promise<VerifiedIdentity> {
     const { authorizationCodeGrant } = await import('openid-client')
-    const tokens = await authorizationCodeGrant(configuration, new URL(answer.url), checksOf(answer))
+    const tokens = await authorizationCodeGrant(configuration, new URL(response.url), checksOf(response))
     const token = tokens.access_token
     const { method = 'GET', query = {} } =
       provider.quirks.profileRequest?.(token, provider.clientSecret) ?? {}
     const address = new URL(provider.profileUrl)
     for (const [name, value] of Object.entries(query)) address.searchParams.set(name, value)
-    const response = await this.#fetchWith(configuration, token, address, method)
-    if (response.status !== 200) throw new ProfileRefused(response.status)
-    const document = parseProfile(await response.text())
+    const answer = await this.#fetchWith(configuration, token, address, method)
+    if (answer.status !== 200) throw new ProfileRefused(answer.status)
+    const document = parseProfile(await answer.text())
     const source = { claims: {}, document, profileUrl: provider.profileUrl }
-    const identity = await this.#read(source, configuration, { token, answer })
-    const authentication = this.#authentication({}, answer)
+    const identity = await this.#readIdentity(source, configuration, { token, response })
+    const authentication = this.#authentication({}, response)
     return { identity, authentication, profile: document, tokens: issuedTokens(tokens) }
   }
 
-  #authentication(claims: ProfileDocument, { reauthenticationAskedAt }: AuthorizationAnswer): Authentication {
+  #authentication(
+    claims: ProfileDocument,
+    { reauthenticationAskedAt }: AuthorizationResponse,
+  ): Authentication {
     const { provesAuthentication: provable } = this.provider
     const now = this.#clock.now()
-    return readAuthentication(claims, { now, provable, askedAt: reauthenticationAskedAt })
+    return parseAuthentication(claims, { now, provable, askedAt: reauthenticationAskedAt })
   }
 
-  async #read(
+  async #readIdentity(
     source: Pick<ProfileSource, 'claims' | 'document' | 'profileUrl'>,
     configuration: Configuration,
-    { token, answer }: { token: string; answer: AuthorizationAnswer },
+    { token, response }: { token: string; response: AuthorizationResponse },
   ) {
     const { name, quirks, own } = this.provider
     const raw = await quirks.readProfile?.({
       ...source,
       own,
-      givenName: answer.givenName,
+      givenName: response.givenName,
       readMore: (url) => this.#readMore(configuration, token, url),
     })
     const issuer = this.#issuerOf(source.claims)
     if (raw) return { ...toIdentity(name, raw), issuer }
     const standard = readStandardProfile(source.document)
-    // The subject of the verified id_token is who signed in, whatever else the profile calls an id.
+    // With an id_token, its verified subject is the id. The profile may contain another id.
     const { sub } = source.claims
     return { ...toIdentity(name, sub === undefined ? standard : { ...standard, id: sub }), issuer }
   }
 
-  /** Who vouches for the identity: the issuer of the verified id_token, unless the provider says how it is known. */
+  /** The issuer that the identity is bound to: `iss` of the verified id_token, unless the provider has a fixed one. */
   #issuerOf({ iss }: ProfileDocument): string {
     const { provider } = this
     if (provider.kind === 'oauth') return provider.identityIssuer
@@ -214,7 +186,7 @@ export class ProviderClient {
       if (response.status !== 200) return undefined
       return await response.json()
     } catch {
-      // What is asked for here is an addition that many users have not allowed: the sign-in goes on without it.
+      // This document is optional, and many users do not grant access to it. The sign-in continues without it.
       return undefined
     }
   }
@@ -226,23 +198,7 @@ export class ProviderClient {
   }
 }
 
-/**
- * How a provider is asked to authenticate a person anew (OpenID Connect Core, section 3.1.2.1), in the standard's words
- * and in those of its own. `prompt` of the configuration would keep it from that.
- */
-function demandParameters(
-  { provesAuthentication, quirks }: ResolvedProvider,
-  demands: AuthenticationDemands,
-): Record<string, string> {
-  const { anew, acrValues } = demands
-  return {
-    ...(anew && provesAuthentication && { prompt: 'login', max_age: '0' }),
-    ...(acrValues.length > 0 && { acr_values: acrValues.join(' ') }),
-    ...quirks.demandParams?.(demands),
-  }
-}
-
-function checksOf({ state, nonce, verifier }: AuthorizationAnswer): AuthorizationCodeGrantChecks {
+function checksOf({ state, nonce, verifier }: AuthorizationResponse): AuthorizationCodeGrantChecks {
   return {
     expectedState: state,
     ...(nonce !== undefined && { expectedNonce: nonce }),

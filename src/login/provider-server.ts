@@ -1,19 +1,19 @@
-import type { Configuration, CustomFetch, ExportedJWKSCache, ServerMetadata } from 'openid-client'
+import type { Configuration, ExportedJWKSCache, ServerMetadata } from 'openid-client'
 import type { Clock } from '../runtime/clock.ts'
 import { clientAuthentication } from './client-authentication.ts'
-import { isObject } from './profile.ts'
-import { withoutFlowParameters } from './providers/authorization-parameters.ts'
+import { configuredMetadata, discover } from './discovery.ts'
+import { asCustomFetch, withProviderHeaders, type ProviderFetch } from './provider-fetch.ts'
 import type { OpenIdProvider, ResolvedProvider } from './providers/resolved-provider.ts'
-import { TokenExchange, type ProviderFetch } from './token-exchange.ts'
+import { TokenResponseCache } from './token-response-cache.ts'
 
-/** Milliseconds in which a discovery that failed is not tried again. */
-const failureKept = 5_000
+/** Milliseconds after a failed discovery without a further attempt. */
+const failureCacheTime = 5_000
 /** Milliseconds after which a discovery document is read again. */
-const fresh = 3_600_000
-/** The same when that fails: the old one is good enough for a while. */
-const staleKept = 60_000
+const cacheTime = 3_600_000
+/** The same when this read failed: the old document stays in use. */
+const staleCacheTime = 60_000
 
-/** What is known of a provider's server, and openid-client's view of it. */
+/** The metadata of a provider's authorization server, and openid-client's configuration for it. */
 export interface ProviderServer {
   metadata: ServerMetadata
   configuration: Configuration
@@ -28,7 +28,7 @@ export interface ProviderServerParts {
   timeout: number
 }
 
-/** Finds out where a provider's endpoints and keys are, when somebody first signs in with it. */
+/** Discovers the endpoints and keys of a provider at the first sign-in, and caches them. */
 export class ProviderServers {
   readonly #parts: ProviderServerParts
   readonly #fetch: ProviderFetch
@@ -39,107 +39,79 @@ export class ProviderServers {
 
   constructor(parts: ProviderServerParts) {
     this.#parts = parts
-    this.#fetch = withHeaders(parts)
+    this.#fetch = withProviderHeaders(parts.provider, parts.fetch)
   }
 
-  /** @throws when the provider cannot be discovered; for the next moments without asking it again. */
+  /** The current metadata. @throws when discovery fails; a failure is cached for a few seconds. */
   async current(): Promise<ProviderServer> {
     const { clock } = this.#parts
-    const known = this.#current
+    const cached = this.#current
     const now = clock.now()
-    if (known && now < this.#freshUntil) return known
+    if (cached && now < this.#freshUntil) return cached
     if (this.#failed && now < this.#failed.until) throw this.#failed.error
     this.#reading ??= this.#read().finally(() => (this.#reading = undefined))
     try {
       return await this.#reading
     } catch (error) {
-      if (known) {
-        this.#freshUntil = clock.now() + staleKept
-        return known
+      if (cached) {
+        this.#freshUntil = clock.now() + staleCacheTime
+        return cached
       }
-      this.#failed = { error, until: clock.now() + failureKept }
+      this.#failed = { error, until: clock.now() + failureCacheTime }
       throw error
     }
   }
 
-  /** The same server under another issuer, with the keys that are known. */
-  async underIssuer({ metadata, configuration }: ProviderServer, issuer: string): Promise<ProviderServer> {
+  /** The same server with another issuer and the cached keys. */
+  async withIssuer({ metadata, configuration }: ProviderServer, issuer: string): Promise<ProviderServer> {
     const { getJwksCache } = await import('openid-client')
     const other = await this.#server({ ...metadata, issuer })
     await shareKeys(getJwksCache(configuration), other)
     return other
   }
 
-  /** The same server without the keys that are known: they will be fetched again. From now on for everybody. */
+  /** The same server without cached keys, so that they are fetched again. Discards the shared ones, too. */
   async withoutKeys({ metadata }: ProviderServer): Promise<ProviderServer> {
     const renewed = await this.#server(metadata)
-    const own = this.#current
-    if (own) this.#current = await this.#server(own.metadata)
+    const shared = this.#current
+    if (shared) this.#current = await this.#server(shared.metadata)
     return renewed
   }
 
-  /** Lets everybody use the keys that were fetched for one. */
-  async keepKeys({ configuration }: ProviderServer): Promise<void> {
+  /** Shares the keys that this server fetched with later sign-ins. */
+  async shareKeysOf({ configuration }: ProviderServer): Promise<void> {
     const { getJwksCache } = await import('openid-client')
     if (this.#current) await shareKeys(getJwksCache(configuration), this.#current)
   }
 
   async #read(): Promise<ProviderServer> {
-    const { provider, clock } = this.#parts
-    const given = givenMetadata(provider)
-    const server = await this.#server(given ?? (await this.#discover(provider as OpenIdProvider)))
+    const { provider, clock, timeout } = this.#parts
+    const configured = configuredMetadata(provider)
+    const options = { fetch: this.#fetch, timeout, insecure: this.#insecure }
+    const server = await this.#server(configured ?? (await discover(provider as OpenIdProvider, options)))
     this.#current = server
-    this.#freshUntil = given ? Number.POSITIVE_INFINITY : clock.now() + fresh
+    this.#freshUntil = configured ? Number.POSITIVE_INFINITY : clock.now() + cacheTime
     this.#failed = undefined
     return server
-  }
-
-  async #discover(provider: OpenIdProvider): Promise<ServerMetadata> {
-    const client = await import('openid-client')
-    await provider.loaded?.()
-    const { timeout } = this.#parts
-    // Read once: the built-in provider's is known only while the service listens.
-    const { issuer, authUrl, tokenUrl, profileUrl, jwksUrl } = provider
-    const document = conformingDiscovery(this.#fetch, provider, issuer)
-    const discovered = await client.discovery(new URL(issuer), provider.clientId, {}, client.None(), {
-      [client.customFetch]: asCustomFetch(document.fetch),
-      timeout,
-      ...(this.#insecure && { execute: [client.allowInsecureRequests] }),
-    })
-    // Plain data: the helper that it comes with cannot be cloned.
-    const metadata = JSON.parse(JSON.stringify(discovered.serverMetadata())) as ServerMetadata
-    return {
-      ...metadata,
-      issuer: document.issuer() ?? metadata.issuer,
-      ...(metadata.authorization_endpoint !== undefined && {
-        authorization_endpoint: withoutFlowParameters(metadata.authorization_endpoint),
-      }),
-      ...definedOf({
-        authorization_endpoint: authUrl,
-        token_endpoint: tokenUrl,
-        userinfo_endpoint: profileUrl,
-        jwks_uri: jwksUrl,
-      }),
-    }
   }
 
   async #server(metadata: ServerMetadata): Promise<ProviderServer> {
     const client = await import('openid-client')
     const { provider, clock, timeout } = this.#parts
     const configuration = new client.Configuration(
-      // The issuer that the answer names is checked before (answer-issuer.ts), once, and not under each issuer that the
-      // id_token is then tried with.
+      // response-issuer.ts checks the `iss` of the response, once. The library would check it again with each issuer that the
+      // id_token is verified with.
       { ...metadata, authorization_response_iss_parameter_supported: false },
       provider.clientId,
       {},
-      await clientAuthentication(provider, metadata, clock, givenMetadata(provider) === undefined),
+      await clientAuthentication(provider, metadata, clock, configuredMetadata(provider) === undefined),
     )
     const { token_endpoint: tokenUrl } = metadata
     const openid = provider.kind === 'openid'
     const fetch =
       tokenUrl === undefined
         ? this.#fetch
-        : TokenExchange.fetching(this.#fetch, tokenUrl, { idToken: openid })
+        : TokenResponseCache.wrapFetch(this.#fetch, tokenUrl, { idToken: openid })
     configuration[client.customFetch] = asCustomFetch(fetch)
     configuration.timeout = timeout
     if (this.#insecure) client.allowInsecureRequests(configuration)
@@ -155,75 +127,10 @@ export class ProviderServers {
   }
 }
 
-/** What needs no discovery: plain OAuth 2.0, and OpenID Connect with all of its addresses given. */
-function givenMetadata(provider: ResolvedProvider): ServerMetadata | undefined {
-  const { authUrl, tokenUrl } = provider
-  if (provider.kind === 'oauth') {
-    const issuer = provider.responseIssuer ?? new URL(provider.authUrl).origin
-    return { issuer, authorization_endpoint: provider.authUrl, token_endpoint: provider.tokenUrl }
-  }
-  const { issuer, jwksUrl, profileUrl } = provider
-  if (authUrl === undefined || tokenUrl === undefined || jwksUrl === undefined) return undefined
-  return {
-    issuer,
-    authorization_endpoint: authUrl,
-    token_endpoint: tokenUrl,
-    jwks_uri: jwksUrl,
-    ...definedOf({ userinfo_endpoint: profileUrl }),
-  }
-}
-
-/** Lets a discovery document pass that names its issuer otherwise, where the preset says that it may; tells the name. */
-function conformingDiscovery(
-  fetch: ProviderFetch,
-  { quirks }: OpenIdProvider,
-  asked: string,
-): { fetch: ProviderFetch; issuer: () => string | undefined } {
-  const { discoveredIssuer } = quirks
-  let named: string | undefined
-  if (!discoveredIssuer) return { fetch, issuer: () => named }
-  return {
-    issuer: () => named,
-    fetch: async (url, init) => {
-      const response = await fetch(url, init)
-      if (response.status !== 200) return response
-      const text = await response.text()
-      const { headers } = response
-      const document: unknown = JSON.parse(text)
-      const found = isObject(document) ? document['issuer'] : undefined
-      if (typeof found !== 'string' || found === asked || !discoveredIssuer(found, asked))
-        return new Response(text, { headers })
-      named = found
-      return Response.json({ ...(document as object), issuer: asked })
-    },
-  }
-}
-
-/** Every request names who asks; some providers want more. */
-function withHeaders({ provider, fetch }: ProviderServerParts): ProviderFetch {
-  const more = Object.entries({ 'user-agent': 'postern', ...provider.quirks.headers?.(provider.own) })
-  return (url, init) => {
-    const headers = new Headers(init.headers)
-    for (const [name, value] of more) headers.set(name, value)
-    return fetch(url, { ...init, headers })
-  }
-}
-
 async function shareKeys(
   keys: ExportedJWKSCache | undefined,
   { configuration }: ProviderServer,
 ): Promise<void> {
   const { setJwksCache } = await import('openid-client')
   if (keys) setJwksCache(configuration, keys)
-}
-
-/** openid-client's own type of the options has the same fields, undefined ones included. */
-function asCustomFetch(fetch: ProviderFetch): CustomFetch {
-  return (url, options) => fetch(url, options as RequestInit)
-}
-
-function definedOf(fields: Record<string, string | undefined>): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(fields).filter((entry): entry is [string, string] => entry[1] !== undefined),
-  )
 }

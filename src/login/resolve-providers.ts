@@ -8,8 +8,8 @@ import { resolveProvider } from './providers/settings.ts'
 import { validateTokenStorage, providersWithStoredTokens, withStoredTokenScopes } from './token-storage.ts'
 
 /**
- * The providers of the environment and of the configuration module, without the built-in one, and everything that is
- * wrong with them or with the module's apps and hooks, as sentences for the operator.
+ * The providers of the environment and of the configuration module, without the built-in one, and the errors in them and in
+ * the apps and hooks of the module, as messages for the operator.
  */
 export function resolveProviders(
   config: LoginConfig,
@@ -17,14 +17,14 @@ export function resolveProviders(
   builtIn?: string,
 ): { providers: ResolvedProvider[]; faults: string[] } {
   const faults = [...validateClients(config.clients ?? []), ...validateHooks(config)]
-  const kept = providersWithStoredTokens(config)
+  const stored = providersWithStoredTokens(config)
   const providers: ResolvedProvider[] = []
-  const named = builtIn === undefined ? [] : [builtIn]
+  const names = builtIn === undefined ? [] : [builtIn]
   for (const settings of mergeProviders(environment, config.providers ?? {}, faults)) {
-    named.push(settings.name)
+    names.push(settings.name)
     const provider = resolveProvider(settings)
     if ('faults' in provider) faults.push(...provider.faults)
-    else providers.push(withStoredTokenScopes(provider, kept))
+    else providers.push(withStoredTokenScopes(provider, stored))
   }
-  return { providers, faults: [...faults, ...validateTokenStorage(kept, named)] }
+  return { providers, faults: [...faults, ...validateTokenStorage(stored, names)] }
 }

@@ -8,7 +8,8 @@ import { failurePath, recordFailure, type FailedSignInsParts } from './failed-si
 import { SignInFailure } from './failures.ts'
 import type { FlowCookie } from './flow-cookie.ts'
 import type { Flows, Intent } from './flows.ts'
-import type { AuthenticationDemands, ProviderClient } from './provider-client.ts'
+import type { AuthenticationDemands } from './authorization-request.ts'
+import type { ProviderClient } from './provider-client.ts'
 import { providerErrorCode } from './provider-errors.ts'
 import { safeReturnTo } from './return-to.ts'
 

@@ -1,12 +1,12 @@
 import { Problem } from '../errors.ts'
 import type { App } from '../http/app.ts'
 
-/** A string of JSON, with the colon after it when it is a name; or a bracket. */
+/** A JSON string, with the colon that follows if it is a name; or a bracket. */
 const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?|[{}[\]]/g
 
 /**
- * JSON whose names must not be repeated: parsers keep the last value of a name, so that a proxy that keeps the first
- * would see another request (RFC 6749, section 3.2: parameters must not be included more than once).
+ * Parses JSON and refuses repeated names (RFC 6749, section 3.2: parameters must not be included more than once). Parsers
+ * keep the last value, so a proxy that keeps the first one would see another request.
  */
 export function acceptJsonWithoutRepetition(scope: App): void {
   scope.removeContentTypeParser('application/json')
@@ -21,7 +21,7 @@ export function acceptJsonWithoutRepetition(scope: App): void {
   })
 }
 
-/** The name that the outermost object of a valid JSON text has more than once. */
+/** A name that occurs twice in the outermost object of a valid JSON text. */
 export function repeatedName(json: string): string | undefined {
   const names = new Set<string>()
   let depth = 0

@@ -1,6 +1,6 @@
 import type { Preset } from './preset.ts'
 
-/** Login with Amazon: plain OAuth 2.0. Nothing says whether an address is verified. */
+/** Login with Amazon: plain OAuth 2.0. It does not tell whether an e-mail address is verified. */
 export const amazon: Preset = {
   label: 'Amazon',
   colour: '#b35900',

@@ -2,14 +2,14 @@ import { createPrivateKey, sign, type KeyObject } from 'node:crypto'
 import type { Own, Preset } from './preset.ts'
 
 const issuer = 'https://appleid.apple.com'
-/** Seconds that a client secret is good for. Apple allows six months; it is used at once. */
+/** Seconds that a client secret is valid. Apple allows six months; it is used at once. */
 const secretLifetime = 300
 
 /**
- * Sign in with Apple. The client secret is a JWT of the team, signed with a key of it, made for each request. Asked for
- * a name or an address, Apple answers by a POST from its own page, and tells the name only there and only the first
- * time. There is no profile address. The issuer and the addresses are pinned: for a day in June 2025 the discovery
- * document named another issuer than the tokens did.
+ * Sign in with Apple. The client secret is a JWT that is signed with a key of the team for each request. With the scopes
+ * `name` or `email`, the response is a POST from Apple's page; it contains the name only at the first sign-in. There is no
+ * profile endpoint. The issuer and the addresses are pinned: for a day in June 2025 the discovery document had another issuer
+ * than the tokens.
  */
 export const apple: Preset = {
   label: 'Apple',
@@ -24,7 +24,7 @@ export const apple: Preset = {
     KEY_ID: { description: 'The id of the key for Sign in with Apple.', form: 'word' },
     PRIVATE_KEY: {
       description:
-        'The key itself, the whole PEM text of the .p8 file; line breaks may be written as `\\n`. Used while no CLIENT_SECRET is set.',
+        'The private key: the whole PEM text of the .p8 file; line breaks may be written as `\\n`. Used if CLIENT_SECRET is not set.',
       form: 'text',
     },
   },
@@ -36,7 +36,7 @@ export const apple: Preset = {
   }),
   scope: 'name email',
   tokenAuth: 'post',
-  // It cannot be asked to authenticate a person anew.
+  // It does not reauthenticate on request.
   provesAuthentication: false,
   authParams: () => ({ response_mode: 'form_post' }),
   formPost: true,
@@ -57,7 +57,7 @@ export const apple: Preset = {
         exp: issued + secretLifetime,
       }
       const content = [header, claims].map(encoded).join('.')
-      // JWS has the two numbers of the signature side by side (RFC 7518, section 3.4).
+      // JWS concatenates the two numbers of the signature (RFC 7518, section 3.4).
       const key = { key: keyOf(own), dsaEncoding: 'ieee-p1363' } as const
       return `${content}.${sign('sha256', Buffer.from(content), key).toString('base64url')}`
     },
@@ -82,7 +82,7 @@ function isP256(own: Own): boolean {
   try {
     return keyOf(own).asymmetricKeyDetails?.namedCurve === 'prime256v1'
   } catch {
-    // No key at all. The error could show a part of it.
+    // Not a key. The error message could contain a part of it.
     return false
   }
 }

@@ -11,7 +11,7 @@ export const auth0: Preset = {
   ],
   settings: {
     DOMAIN: {
-      description: 'The domain of the tenant: `example.eu.auth0.com`, or one of one’s own.',
+      description: 'The domain of the tenant: `example.eu.auth0.com`, or a custom domain.',
       form: 'host',
     },
   },

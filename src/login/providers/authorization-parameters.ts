@@ -1,6 +1,6 @@
 import type { ProviderSettings } from '../../config/providers.ts'
 
-/** What nothing but the flow itself may put into an authorization request. */
+/** The parameters of an authorization request that only the flow itself may set. */
 const flowParameters = [
   'client_id',
   'redirect_uri',
@@ -14,7 +14,7 @@ const flowParameters = [
   'request_uri',
 ]
 
-/** The flow's own parameters that somebody tries to set by configuration. */
+/** The flow's parameters that a configuration sets. */
 export function protectedParametersIn({ authParams = {}, authUrl }: ProviderSettings): string[] {
   const inAddress =
     authUrl !== undefined && URL.canParse(authUrl) ? [...new URL(authUrl).searchParams.keys()] : []
@@ -22,7 +22,7 @@ export function protectedParametersIn({ authParams = {}, authUrl }: ProviderSett
   return flowParameters.filter((name) => given.has(name))
 }
 
-/** The address without the flow's own parameters: a discovered one must not bring them along. */
+/** Removes the flow's parameters from a discovered address. */
 export function withoutFlowParameters(address: string): string {
   const url = new URL(address)
   for (const name of flowParameters) url.searchParams.delete(name)

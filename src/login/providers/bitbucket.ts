@@ -2,8 +2,8 @@ import { isObject } from '../profile.ts'
 import type { Preset } from './preset.ts'
 
 /**
- * Plain OAuth 2.0; the secret goes into the header. The account's `uuid` is what stays. Addresses are a list of their
- * own that the scope `email` opens. PKCE is not documented, and an unknown parameter ignored.
+ * Plain OAuth 2.0 with the secret in the header. The account's `uuid` is its stable id. E-mail addresses are in a separate
+ * list, for the scope `email`. PKCE is not documented; unknown parameters are ignored.
  */
 export const bitbucket: Preset = {
   label: 'Bitbucket',

@@ -1,8 +1,8 @@
 import type { Preset } from './preset.ts'
 
 /**
- * OpenID Connect of a user pool; its id begins with the region. The issuer is Amazon's, the pages and the token
- * endpoint are on the pool's own domain, which discovery tells. `email_verified` may be the text "true".
+ * OpenID Connect of a user pool, whose id starts with the region. The issuer is Amazon's; the pages and the token endpoint are
+ * on the pool's own domain (discovered). `email_verified` may be the string "true".
  */
 export const cognito: Preset = {
   label: 'Cognito',

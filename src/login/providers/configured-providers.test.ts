@@ -79,12 +79,12 @@ test('what is wrong in the module is told', () => {
     ['sessions', {}, /cannot be the name/],
     ['Git Hub', {}, /cannot be the name/],
     ['a/../b', {}, /cannot be the name/],
-    ['acme', { clientID: 'x' }, /there is no clientID; there are .*clientId/],
+    ['acme', { clientID: 'x' }, /unknown field clientID; use .*clientId/],
     ['acme', { issuer: 'id.example' }, /acme\.issuer is wrong: expected an https address/],
   ]
   for (const [name, config, fault] of wrong) assert.match(merge({}, { [name]: config }).faults.join(), fault)
   const twice = merge({}, { 'a-b': { clientId: 'x' }, a_b: { clientId: 'y' } })
-  assert.match(twice.faults.join(), /a_b is there twice/)
+  assert.match(twice.faults.join(), /a_b is configured twice/)
 })
 
 test('an entry that only says that tokens are kept declares no provider', () => {

@@ -23,9 +23,9 @@ const fields = {
 const addresses = ['issuer', 'authUrl', 'tokenUrl', 'profileUrl', 'jwksUrl'] as const
 
 /**
- * The providers of the environment and of the configuration module as one list, in the order that /login shows them:
- * the module's first, since that has one. Of one name, the environment goes before the module, setting by setting; `-`
- * and `_` of a name are the same there. Faults are added to `faults`.
+ * Merges the providers of the environment and of the configuration module, in the order of /login: those of the module first,
+ * in its order. For one name, each setting of the environment takes precedence; `-` and `_` in names are equivalent. Faults are
+ * added to `faults`.
  */
 export function mergeProviders(
   environment: readonly ProviderSettings[],
@@ -37,19 +37,20 @@ export function mergeProviders(
   const seen = new Set<string>()
   for (const [name, { keepTokens: _kept, ...config }] of Object.entries(module)) {
     const variable = name.replaceAll('-', '_')
-    const fault = faultOfProviderName(name) ?? (seen.has(variable) ? `${name} is there twice` : undefined)
+    const fault =
+      faultOfProviderName(name) ?? (seen.has(variable) ? `${name} is configured twice` : undefined)
     if (fault !== undefined) {
       faults.push(`login.providers: ${fault}`)
       continue
     }
     seen.add(variable)
-    // Only how its tokens are kept: of a provider that is configured elsewhere, or built in.
+    // Only `keepTokens` is set: the provider is configured elsewhere, or built in.
     if (Object.keys(config).length === 0 && !rest.has(variable)) continue
-    const { name: _name, ...above } = rest.get(variable) ?? { name }
+    const { name: _name, ...fromEnvironment } = rest.get(variable) ?? { name }
     rest.delete(variable)
-    const below = fromModule(name, config, faults)
-    const own = { ...below.own, ...above.own }
-    merged.push({ ...below, ...above, name, ...(Object.keys(own).length > 0 && { own }) })
+    const settings = fromModule(name, config, faults)
+    const own = { ...settings.own, ...fromEnvironment.own }
+    merged.push({ ...settings, ...fromEnvironment, name, ...(Object.keys(own).length > 0 && { own }) })
   }
   return [...merged, ...rest.values()]
 }
@@ -57,10 +58,10 @@ export function mergeProviders(
 function fromModule(name: string, config: ProviderConfig, faults: string[]): Partial<ProviderSettings> {
   const settings: Record<string, unknown> = {}
   for (const [key, value] of Object.entries(config)) {
-    // token-storage.ts reads it.
+    // See token-storage.ts.
     if (key === 'keepTokens') continue
     if (!Object.hasOwn(fields, key)) {
-      faults.push(`login.providers.${name}: there is no ${key}; there are ${Object.keys(fields).join(', ')}`)
+      faults.push(`login.providers.${name}: unknown field ${key}; use ${Object.keys(fields).join(', ')}`)
     } else if (value !== undefined && value !== '') {
       settings[fields[key as keyof ProviderConfig]] = value
     }

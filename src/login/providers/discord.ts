@@ -1,6 +1,6 @@
 import type { Preset } from './preset.ts'
 
-/** Plain OAuth 2.0. Ids are texts of digits; the display name may be unset. */
+/** Plain OAuth 2.0. Ids are strings of digits; the display name may be unset. */
 export const discord: Preset = {
   label: 'Discord',
   colour: '#5865f2',

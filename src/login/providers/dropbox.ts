@@ -1,7 +1,7 @@
 import { isObject } from '../profile.ts'
 import type { Preset } from './preset.ts'
 
-/** Plain OAuth 2.0. The profile is a call by POST without a body; the name is an object. */
+/** Plain OAuth 2.0. The profile is fetched by POST without a body; the name is an object. */
 export const dropbox: Preset = {
   label: 'Dropbox',
   colour: '#0061fe',
@@ -16,7 +16,7 @@ export const dropbox: Preset = {
   }),
   scope: 'account_info.read',
   tokenAuth: 'basic',
-  // It asks for the password then, but nothing in the answer proves it.
+  // It then asks for the password, but its response does not prove that.
   demandParams: () => ({ force_reauthentication: 'true' }),
   storedTokens: { authParams: { token_access_type: 'offline' } },
   profileRequest: () => ({ method: 'POST' }),

@@ -2,8 +2,8 @@ import { createHmac } from 'node:crypto'
 import type { Preset } from './preset.ts'
 
 /**
- * Plain OAuth 2.0 on the Graph API, whose versions end after about two years. Errors are objects. Calls with a token
- * carry a proof that the caller has the application's secret. Nothing says whether an address is verified.
+ * Plain OAuth 2.0 on the Graph API, whose versions expire after about two years. Errors are objects. Calls with a token carry
+ * a proof of the application's secret. It does not tell whether an e-mail address is verified.
  */
 export const facebook: Preset = {
   label: 'Facebook',
@@ -23,7 +23,7 @@ export const facebook: Preset = {
   }),
   scope: 'email public_profile',
   tokenAuth: 'post',
-  // It asks for the password then, but nothing in the answer proves it.
+  // It then asks for the password, but its response does not prove that.
   demandParams: () => ({ auth_type: 'reauthenticate' }),
   profileRequest: (token, clientSecret) =>
     clientSecret === undefined

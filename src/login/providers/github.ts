@@ -4,9 +4,9 @@ import type { Preset } from './preset.ts'
 const site = 'https://github.com'
 
 /**
- * Plain OAuth 2.0 with PKCE S256 and `iss` since 2025. The id is a number. The e-mail address of the profile is the
- * public one, if any, so the list of addresses is always asked for the primary one; a token that may not read it (401,
- * 403, 404) signs in without.
+ * Plain OAuth 2.0 with PKCE S256 and `iss` since 2025. The id is a number. The profile has only a public e-mail address, so the
+ * primary one is read from the list of addresses. If the token may not read the list (401, 403, 404), the sign-in continues
+ * without an address.
  */
 export const github: Preset = {
   label: 'GitHub',
@@ -25,7 +25,7 @@ export const github: Preset = {
       authUrl: `${base}/login/oauth/authorize`,
       tokenUrl: `${base}/login/oauth/access_token`,
       profileUrl: base === site ? 'https://api.github.com/user' : `${base}/api/v3/user`,
-      // Servers of one's own may be of a version that does not send it.
+      // Older GitHub Enterprise Servers do not send it.
       ...(base === site && { responseIssuer: `${site}/login/oauth` }),
     }
   },

@@ -7,7 +7,7 @@ export const gitlab: Preset = {
   documentation: ['https://docs.gitlab.com/api/oauth2/', 'https://docs.gitlab.com/api/users/'],
   settings: {
     BASE_URL: {
-      description: 'The address of a GitLab of one’s own.',
+      description: 'The address of a self-managed GitLab.',
       default: 'https://gitlab.com',
       form: 'url',
     },

@@ -1,9 +1,9 @@
 import type { Preset } from './preset.ts'
 
-/** In tokens of older clients the issuer lacks the scheme; Google documents both. */
+/** The issuer in tokens for older clients: without the scheme. Google documents both forms. */
 const bareIssuer = 'accounts.google.com'
 
-/** OpenID Connect with everything discovered. `hd` is a wish in the request, so the claim is what counts. */
+/** OpenID Connect. The request's `hd` is only a hint to Google, so the claim `hd` is checked. */
 export const google: Preset = {
   label: 'Google',
   colour: '#4285f4',
@@ -22,13 +22,13 @@ export const google: Preset = {
   addresses: () => ({ issuer: `https://${bareIssuer}` }),
   scope: 'openid email profile',
   tokenAuth: 'post',
-  // A refresh token comes with a consent only.
+  // Google sends a refresh token only after a consent.
   storedTokens: { authParams: { access_type: 'offline', prompt: 'consent' } },
   authParams: (own) => (own('HOSTED_DOMAIN') === '' ? {} : { hd: own('HOSTED_DOMAIN') }),
   tokenIssuer: ({ iss }, issuer) =>
     iss === bareIssuer && issuer === `https://${bareIssuer}` ? bareIssuer : issuer,
   identityIssuer: (named) => (named === bareIssuer ? `https://${bareIssuer}` : named),
-  // It does not know `prompt=login`. `auth_time` and `amr` come for verified applications only:
+  // It does not support `prompt=login`. Only verified applications get `auth_time` and `amr`:
   // https://developers.google.com/identity/siwg/security-bundle
   provesAuthentication: false,
   demandParams: ({ secondFactor }) =>

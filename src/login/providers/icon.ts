@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-/** Bytes. It is a part of every /login page. */
+/** Bytes. Every /login page contains all icons. */
 const largest = 64 * 1024
 const types: Readonly<Record<string, string>> = {
   svg: 'image/svg+xml',
@@ -10,7 +10,7 @@ const types: Readonly<Record<string, string>> = {
   gif: 'image/gif',
 }
 
-/** A provider's letter on its colour, as a data: URI: what /login shows where no icon is configured. */
+/** The default icon on /login: the first letter of the label on the provider's colour, as a data: URI. */
 export function letterIcon(label: string, colour: string): string {
   const letter = /[\p{L}\p{N}]/u.exec(label)?.[0]?.toUpperCase() ?? ''
   const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24"><rect width="24" height="24" rx="6" fill="${colour}"/><text x="12" y="17" font-family="sans-serif" font-size="14" font-weight="700" text-anchor="middle" fill="#fff">${letter}</text></svg>`
@@ -18,8 +18,8 @@ export function letterIcon(label: string, colour: string): string {
 }
 
 /**
- * A configured icon as a data: URI, since pages load nothing from elsewhere: a file is read once, at start.
- * @throws Error that says what was expected.
+ * A configured icon as a data: URI, since the pages' policy allows no other images. A file is read once, at the start.
+ * @throws Error with the expected form.
  */
 export function readIcon(configured: string): string {
   if (configured.startsWith('data:')) {

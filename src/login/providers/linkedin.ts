@@ -1,8 +1,8 @@
 import type { Preset } from './preset.ts'
 
 /**
- * OpenID Connect with gaps, so that the state, the callback address of its own and the issuer of the id_token have to
- * carry the flow. The secret is understood in the body only. `email_verified` may be absent.
+ * OpenID Connect without PKCE and nonce, so the flow relies on the state, the provider's own callback URL and the issuer of the
+ * id_token. It reads the secret only from the body. `email_verified` may be absent.
  */
 export const linkedin: Preset = {
   label: 'LinkedIn',
@@ -14,10 +14,10 @@ export const linkedin: Preset = {
   addresses: () => ({ issuer: 'https://www.linkedin.com/oauth' }),
   scope: 'openid profile email',
   tokenAuth: 'post',
-  // It lets everybody pass who has a session there.
+  // It does not reauthenticate people who have a session.
   provesAuthentication: false,
-  // Its token endpoint answers 401 when a code_verifier comes with the secret.
+  // Its token endpoint answers 401 to a code_verifier together with the secret.
   pkce: false,
-  // Its id_token does not hold the nonce that was sent.
+  // Its id_token does not contain the nonce.
   nonce: false,
 }

@@ -5,14 +5,14 @@ import type { Preset } from './preset.ts'
 const personal = '9188040d-6c67-4c5b-b112-36a304b66dad'
 const guid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 const placeholder = '{tenantid}'
-/** What many people who do not belong together sign in to. */
-const shared = new Set(['common', 'organizations', 'consumers', personal])
+/** The values of TENANT that admit accounts of many organizations. */
+const multiTenant = new Set(['common', 'organizations', 'consumers', personal])
 
 /**
- * Microsoft Entra ID. The documents of `common` and `organizations` name the issuer with a placeholder, and tokens name
- * the tenant that the user is of. Who a user is, is the pair of tenant and object id; anybody can put any address into
- * the e-mail claim of a tenant of their own ("nOAuth"), so it counts only when Microsoft says who owns the domain, or
- * when the one tenant that may sign in here is named.
+ * Microsoft Entra ID. The discovery documents of `common` and `organizations` have an issuer with a placeholder; tokens have
+ * the issuer of the user's tenant. A user is identified by tenant id and object id. Anybody can set any e-mail address in their
+ * own tenant ("nOAuth"), so an address counts as verified only if Microsoft confirms the owner of the domain, or if the
+ * configuration admits one tenant only.
  */
 export const microsoft: Preset = {
   label: 'Microsoft',
@@ -36,8 +36,8 @@ export const microsoft: Preset = {
   scope: 'openid profile email',
   tokenAuth: 'post',
   storedTokens: { scope: 'offline_access' },
-  // `auth_time` is an optional claim, and the authentication contexts of Conditional Access are `acrs`: both come when
-  // the request asks for them by name.
+  // `auth_time` is an optional claim, and the authentication contexts of Conditional Access are in `acrs`. Both are sent only
+  // on request.
   demandParams: ({ acrValues }) => ({
     claims: JSON.stringify({
       id_token: {
@@ -46,16 +46,16 @@ export const microsoft: Preset = {
       },
     }),
   }),
-  // Its userinfo endpoint is one of Graph, and knows less than the id_token: neither tenant nor object id.
+  // Its userinfo endpoint is part of Graph and lacks the tenant id and the object id.
   userinfo: false,
-  discoveredIssuer: (found, asked) => {
+  acceptsDiscoveredIssuer: (found, requested) => {
     const pattern = /^(https?:\/\/.+\/)[^/]+(\/v2\.0)$/
-    const [named, wanted] = [pattern.exec(found), pattern.exec(asked)]
+    const [named, wanted] = [pattern.exec(found), pattern.exec(requested)]
     return named !== null && wanted !== null && named[1] === wanted[1]
   },
   tokenIssuer: ({ tid }, issuer) =>
     typeof tid === 'string' && guid.test(tid) ? issuer.replace(placeholder, tid) : issuer,
-  answerIssuer: (named, issuer) => {
+  acceptsResponseIssuer: (named, issuer) => {
     const [before = '', after] = issuer.split(placeholder)
     if (after === undefined || !named.startsWith(before) || !named.endsWith(after)) return false
     return guid.test(named.slice(before.length, named.length - after.length))
@@ -67,22 +67,22 @@ export const microsoft: Preset = {
     if (tenant === 'organizations') return tid !== personal
     if (tenant === 'consumers') return tid === personal
     if (guid.test(tenant)) return tid === tenant
-    // Of a tenant that is named by its domain only the issuer tells which one that is. With an issuer of `common` beside
-    // it (`<NAME>_ISSUER`) nothing would, so then nobody is of it.
+    // For a tenant that is configured by its domain, the issuer has its id. With the issuer of `common` (`<NAME>_ISSUER`) it
+    // would be unknown, so nobody is admitted.
     return tenant === 'common' || (tid !== personal && issuer.includes(`/${tid}/`))
   },
   readProfile: ({ claims, own }) => ({
     id: `${String(claims['tid'])}:${String(claims['oid'])}`,
     name: claims['name'],
     email: claims['email'],
-    emailVerified: !shared.has(own('TENANT').toLowerCase()) || ownsDomain(claims),
+    emailVerified: !multiTenant.has(own('TENANT').toLowerCase()) || ownsDomain(claims),
   }),
 }
 
-/** Both claims are optional ones that the application's registration asks for. */
+/** Both claims are optional; the application's registration has to request them. */
 function ownsDomain(claims: ProfileDocument): boolean {
   const { email, xms_edov: ownerVerified, verified_primary_email: primary } = claims
-  // Written as a boolean, a number or a text, by the kind of the token.
+  // A boolean, a number or a string, depending on the type of token.
   if ([true, 1, '1', 'true'].some((yes) => yes === ownerVerified)) return true
   return typeof email === 'string' && Array.isArray(primary) && primary.includes(email)
 }

@@ -4,8 +4,8 @@ import type { Preset } from './preset.ts'
 const at = (value: unknown, name: string): unknown => (isObject(value) ? value[name] : undefined)
 
 /**
- * Plain OAuth 2.0 for an integration: the profile is the bot's, and the person who let it in is its owner. No scopes;
- * every call names the version of the API. Nothing says whether an address is verified.
+ * Plain OAuth 2.0 for an integration: the profile is the bot's, and its owner is the person who authorized it. There are no
+ * scopes. Every call has the API version. It does not tell whether an e-mail address is verified.
  */
 export const notion: Preset = {
   label: 'Notion',
@@ -25,7 +25,7 @@ export const notion: Preset = {
   authParams: () => ({ owner: 'user' }),
   headers: () => ({ 'notion-version': '2022-06-28' }),
   readProfile: ({ document }) => {
-    // A bot of the workspace is nobody's: it has no `user`, and so no id.
+    // The bot of a workspace has no `user`, and so no id.
     const user = at(at(document['bot'], 'owner'), 'user')
     return {
       id: at(user, 'id'),

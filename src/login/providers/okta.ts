@@ -12,7 +12,7 @@ export const okta: Preset = {
   settings: {
     DOMAIN: { description: 'The domain of the organization: `example.okta.com`.', form: 'host' },
     SERVER: {
-      description: 'The id of an authorization server, such as `default`. Without it the organization’s own.',
+      description: 'The id of an authorization server, such as `default`. Default: the organization’s own.',
       optional: true,
       form: 'word',
     },

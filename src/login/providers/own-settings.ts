@@ -1,15 +1,15 @@
 import { httpUrl } from '../../config/providers.ts'
 import type { Own, OwnSetting, Preset } from './preset.ts'
 
-/** The values of a preset's own settings, and what is wrong with them. */
+/** The values of a preset's own settings, and their errors. */
 export interface OwnValues {
   own: Own
-  /** Settings without a value that were asked for, as they are asked for. */
+  /** Settings that `own` was called for and that have no value. `own` adds to it. */
   missing: ReadonlySet<string>
   faults: string[]
 }
 
-/** @param prefix of the variables: `<NAME>_`. */
+/** Reads a preset's own settings. @param prefix of the variables: `<NAME>_`. */
 export function readOwn(
   preset: Preset | undefined,
   given: Readonly<Record<string, string>>,
@@ -23,7 +23,7 @@ export function readOwn(
     const value = given[key]?.trim() || setting.default
     if (value === undefined) continue
     const fault = faultOf(setting, value)
-    // A trailing slash would be there twice in the addresses.
+    // Without its trailing slash: the addresses append paths.
     if (fault === undefined) values.set(key, setting.form === 'url' ? value.replace(/\/+$/, '') : value)
     else faults.push(`${prefix}${key} is wrong: expected ${fault}. ${setting.description}`)
   }
@@ -47,7 +47,7 @@ function faultOf({ form }: OwnSetting, value: string): string | undefined {
       const { search, hash } = new URL(httpUrl(value))
       return search === '' && hash === '' ? undefined : 'an address without a query'
     } catch {
-      // What is wrong with it is said below.
+      // The caller's message names the setting.
       return 'an https address'
     }
   }

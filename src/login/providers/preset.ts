@@ -1,41 +1,41 @@
 import type { TokenAuth } from '../../config/providers.ts'
 import type { ProfileDocument, RawProfile } from '../profile.ts'
 
-/** Reads another document of the provider's API with the user's access token; `undefined` unless it answers 200. */
+/** Fetches another document of the provider's API with the user's access token; `undefined` unless the status is 200. */
 export type ReadMore = (url: string) => Promise<unknown>
 
-/** The value of one of the preset's own settings; an empty text when it is not set and has no default. */
+/** The value of one of the preset's own settings; empty when it is not set and has no default. */
 export type Own = (setting: string) => string
 
 /** A setting that only this preset has: `<NAME>_` and its key. */
 export interface OwnSetting {
   description: string
   default?: string
-  /** The addresses do without it. */
+  /** The addresses do not need it. */
   optional?: true
   form: 'host' | 'url' | 'word' | 'text'
 }
 
 export interface Addresses {
-  /** OpenID Connect: everything else is discovered below this address, unless all of it is given here. */
+  /** OpenID Connect: the other addresses are discovered, unless all of them are given here. */
   issuer?: string
   authUrl?: string
   tokenUrl?: string
   profileUrl?: string
   jwksUrl?: string
-  /** Plain OAuth 2.0: the `iss` that the provider sends with every answer (RFC 9207), when it is known to. */
+  /** Plain OAuth 2.0: the `iss` that the provider is known to send with every response (RFC 9207). */
   responseIssuer?: string
 }
 
 export interface ProfileSource {
   /** The claims of the verified id_token; empty for plain OAuth 2.0. */
   claims: ProfileDocument
-  /** The profile that was fetched; with OpenID Connect, the claims and what the userinfo endpoint added. */
+  /** The fetched profile; with OpenID Connect, the claims merged with the userinfo response. */
   document: ProfileDocument
   profileUrl: string
   readMore: ReadMore
   own: Own
-  /** The name that the browser brought with the answer: Apple's only. */
+  /** The name in the authorization response: Apple's only. */
   givenName: string | undefined
 }
 
@@ -45,73 +45,72 @@ export interface ProfileRequest {
   query?: Readonly<Record<string, string>>
 }
 
-/** What a provider does in its own way. All of it holds only for the preset's own protocol. */
+/** Deviations of a provider from the standards. They apply only with the preset's own protocol. */
 export interface Quirks {
-  /** Set for a provider that breaks on PKCE, with the reason in a comment. Everybody else gets S256. */
+  /** Set for a provider that fails with PKCE; a comment says why. All others get S256. */
   pkce?: false
-  /** Set for a provider whose id_token does not bring the nonce back, with the reason in a comment. */
+  /** Set for a provider whose id_token lacks the nonce; a comment says why. */
   nonce?: false
-  /** How the client secret is sent. Default: as discovery tells, and in the body where nothing is discovered. */
+  /** How the client secret is sent. Default: as in the discovery document, or in the body without discovery. */
   tokenAuth?: TokenAuth
-  /** More parameters of the authorization request. */
+  /** Additional parameters of the authorization request. */
   authParams?: (own: Own) => Record<string, string>
   /** Requested only with `keepTokens`: what the provider requires for a refresh token. */
   storedTokens?: { scope?: string; authParams?: Readonly<Record<string, string>> }
   /**
-   * Whether an id_token proves when the person was authenticated once the provider is asked to do it anew: it heeds
-   * `prompt=login` and sends `auth_time`. Default: OpenID Connect does, plain OAuth 2.0 does not. The reason for another
-   * value is in a comment.
+   * Whether the provider reauthenticates on request and proves it: it supports `prompt=login` and sends `auth_time`. Default:
+   * true for OpenID Connect, false for plain OAuth 2.0. A comment gives the reason for another value.
    */
   provesAuthentication?: boolean
-  /** More parameters that ask for a new authentication, or for a second factor, in the provider's own words. */
+  /** Additional parameters of the provider that request a reauthentication or a second factor. */
   demandParams?: (demands: {
     anew: boolean
     secondFactor: boolean
     acrValues: readonly string[]
   }) => Record<string, string>
-  /** The answer comes as a POST from the provider's page (`response_mode=form_post`). */
+  /** The authorization response is a POST from the provider's page (`response_mode=form_post`). */
   formPost?: true
   /** Sent with every request to the provider. */
   headers?: (own: Own) => Record<string, string>
-  /** The id_token says all there is: the userinfo endpoint is not asked unless its address is configured. */
+  /** The id_token has the whole profile: the userinfo endpoint is used only if its address is configured. */
   userinfo?: false
   profileRequest?: (token: string, clientSecret: string | undefined) => ProfileRequest
-  /** A client secret that is made for each request, for when none is configured. */
+  /** Creates a client secret for each request, if none is configured. */
   signedSecret?: SignedSecret
-  /** Whether a discovery document below `asked` may name the issuer `found`, when they differ. */
-  discoveredIssuer?: (found: string, asked: string) => boolean
-  /** The issuer that an id_token of these claims, not verified yet, must name. Default: the discovered one. */
+  /** Whether the discovery document of `requested` may have the other issuer `found`. */
+  acceptsDiscoveredIssuer?: (found: string, requested: string) => boolean
+  /** The issuer that an id_token with these unverified claims must have. Default: the discovered one. */
   tokenIssuer?: (claims: ProfileDocument, issuer: string) => string
-  /** The one name of an issuer that names itself in several ways, for what identities are bound to. */
+  /** The canonical name of an issuer with several names, which identities are bound to. */
   identityIssuer?: (named: string) => string
-  /** Whether answers of a provider whose document names `issuer` may also name `named` (RFC 9207). */
-  answerIssuer?: (named: string, issuer: string) => boolean
-  /** Whether this account may be used at all, by its verified claims; `issuer` as the provider's document names it. */
+  /** Whether responses may have the `iss` `named` although the discovery document has `issuer` (RFC 9207). */
+  acceptsResponseIssuer?: (named: string, issuer: string) => boolean
+  /** Whether an account with these verified claims may sign in; `issuer` is that of the discovery document. */
   admits?: (claims: ProfileDocument, own: Own, issuer: string) => boolean
-  /** Maps the profile where it is not of the standard form. With OpenID Connect the id is to be taken of the claims. */
+  /** Reads a profile of a non-standard form. With OpenID Connect the id must come from the claims. */
   readProfile?: (source: ProfileSource) => RawProfile | Promise<RawProfile>
 }
 
 export interface SignedSecret {
-  /** The settings that it needs; none may be missing. */
+  /** The required settings. */
   needs: readonly string[]
-  /** What speaks against their values, as a sentence that begins with the setting's key. */
+  /** The error in their values, as a sentence that starts with the key of the setting. */
   fault: (own: Own) => string | undefined
-  /** @param now milliseconds. */
+  /** Creates the secret. @param now milliseconds. */
   sign: (own: Own, clientId: string, now: number) => string
 }
 
-/** What is known about one provider beforehand. Every address can be overridden by configuration. */
+/** The built-in knowledge about one provider. The configuration can override every address. */
 export interface Preset extends Quirks {
-  /** As users know it. */
+  /** The name that users know. */
   label: string
-  /** Of the letter that /login shows beside the label: #rrggbb. */
+  /** The colour of the letter icon on /login: #rrggbb. */
   colour: string
-  /** The provider's own pages that all of this was taken from, the first the one to register an application by. */
+  /** The provider's pages that this preset is based on. The first one tells how to register an application. */
   documentation: readonly [string, ...string[]]
   /** `<NAME>_<KEY>` for each key. */
   settings?: Readonly<Record<string, OwnSetting>>
   addresses: (own: Own) => Addresses
-  /** Space-separated: no more than a sign-in needs. */
+  /** Space-separated: the minimum for a sign-in. */
   scope: string
 }

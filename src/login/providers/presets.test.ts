@@ -213,7 +213,7 @@ test('a server of one’s own: GitHub Enterprise, GitLab', () => {
   const own = { BASE_URL: 'https://git.acme.example' }
   const github = resolved({ name: 'github', ...client, own })
   assert.equal(github.profileUrl, 'https://git.acme.example/api/v3/user')
-  assert.ok(github.kind === 'oauth' && github.ownAddress, 'it need not send its issuer')
+  assert.ok(github.kind === 'oauth' && github.hasConfiguredAuthUrl, 'it need not send its issuer')
   assert.equal(
     resolved({ name: 'gitlab', ...client, own }).authUrl,
     'https://git.acme.example/oauth/authorize',

@@ -21,7 +21,7 @@ import { spotify } from './spotify.ts'
 import { twitch } from './twitch.ts'
 import { x } from './x.ts'
 
-/** The providers that a pair of client id and secret is enough for, by the name in the settings. */
+/** The presets by their names in the settings. They need only a client id and a secret, and some a few own settings. */
 export const presets: Readonly<Record<string, Preset>> = {
   google,
   github,

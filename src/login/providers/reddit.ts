@@ -1,8 +1,8 @@
 import type { Preset } from './preset.ts'
 
 /**
- * Plain OAuth 2.0; the secret goes into the header. No address is told. Calls without a User-Agent that names the
- * application are slowed down or refused. Errors come with status 200.
+ * Plain OAuth 2.0 with the secret in the header. There is no e-mail address. Calls whose User-Agent does not name the
+ * application are throttled or refused. Errors have status 200.
  */
 export const reddit: Preset = {
   label: 'Reddit',
@@ -13,7 +13,8 @@ export const reddit: Preset = {
   ],
   settings: {
     USER_AGENT: {
-      description: 'Names the application: `web:com.example.app:v1.0 (by /u/somebody)`.',
+      description:
+        'The User-Agent, which names the application: `web:com.example.app:v1.0 (by /u/somebody)`.',
       default: 'web:postern:v0.1.0',
       form: 'text',
     },

@@ -7,23 +7,23 @@ interface Common {
   /** A data: URI. */
   icon: string
   clientId: string
-  /** Absent for a public client, and where it is made for each request. */
+  /** `undefined` for a public client, or if it is created for each request. */
   clientSecret: string | undefined
   /** Space-separated; may be empty. */
   scope: string
   pkce: boolean
   nonce: boolean
-  /** How the secret is sent; `undefined` leaves it to the discovery. */
+  /** How the secret is sent; `undefined`: as in the discovery document. */
   tokenAuth: TokenAuth | undefined
-  /** Whether `auth_time` is expected of an id_token, once the provider was asked to authenticate anew. */
+  /** Whether the provider proves a reauthentication by `auth_time`. */
   provesAuthentication: boolean
-  /** More parameters of the authorization request. */
+  /** Additional parameters of the authorization request. */
   authParams: Readonly<Record<string, string>>
   quirks: Quirks
   own: Own
 }
 
-/** OpenID Connect: what is not given is discovered; given addresses replace discovered ones. */
+/** OpenID Connect. Missing addresses are discovered; configured ones replace discovered ones. */
 export interface OpenIdProvider extends Common {
   kind: 'openid'
   issuer: string
@@ -31,27 +31,27 @@ export interface OpenIdProvider extends Common {
   tokenUrl: string | undefined
   profileUrl: string | undefined
   jwksUrl: string | undefined
-  /** What its identities are bound to in place of the issuer, whose address changes with the service's own. */
+  /** For the built-in provider, whose issuer changes with BASE_URL: the name that identities are bound to instead. */
   issuerName?: string
   /** Resolves when the built-in provider is loaded: its discovery is bounded by the time of one request. */
   loaded?: () => Promise<unknown>
 }
 
-/** Plain OAuth 2.0 by its addresses. */
+/** Plain OAuth 2.0. */
 export interface OAuthProvider extends Common {
   kind: 'oauth'
   authUrl: string
   tokenUrl: string
   profileUrl: string
-  /** What its identities are bound to: the preset's issuer, or the origins of the addresses that are configured. */
+  /** What identities are bound to: the preset's issuer, or the origins of the configured addresses. */
   identityIssuer: string
-  /** What the provider sends as `iss` with every answer, where a preset knows it. */
+  /** The `iss` of every response, if the preset knows it. */
   responseIssuer: string | undefined
-  /** Whether `authUrl` is not the preset's: an `iss` need not come, and one of the address's origin is right too. */
-  ownAddress: boolean
+  /** Whether `authUrl` is configured: `iss` may then be missing, or be the origin of `authUrl`. */
+  hasConfiguredAuthUrl: boolean
 }
 
 export type ResolvedProvider = OpenIdProvider | OAuthProvider
 
-/** What both protocols have in common. */
+/** The fields of both protocols. */
 export type ProviderBasics = Common

@@ -7,9 +7,8 @@ import { presets } from './presets.ts'
 import type { ProviderBasics, ResolvedProvider } from './resolved-provider.ts'
 
 /**
- * Settings and preset as one. An issuer means OpenID Connect; three addresses without one mean plain OAuth 2.0, also
- * for a preset. What a preset knows of a provider's ways holds only for the protocol that it was written for. Faults
- * are sentences for the operator.
+ * Merges settings with their preset. An issuer means OpenID Connect; three addresses without an issuer mean plain OAuth 2.0,
+ * also with a preset. The quirks of a preset apply only with its own protocol. Faults are messages for the operator.
  */
 export function resolveProvider(settings: ProviderSettings): ResolvedProvider | { faults: string[] } {
   const prefix = prefixOf(settings.name)
@@ -22,7 +21,7 @@ export function resolveProvider(settings: ProviderSettings): ResolvedProvider | 
     }
   }
   const values = readOwn(preset, settings.own ?? {}, prefix)
-  const known = preset ? knownAddresses(preset, values) : {}
+  const known = preset ? knhasConfiguredAuthUrles(preset, values) : {}
   const issuer = issuerOf(settings, known)
   const kind = issuer === undefined ? 'oauth' : 'openid'
   const { faults } = values
@@ -39,10 +38,10 @@ interface Resolving {
   settings: ProviderSettings
   preset: Preset | undefined
   values: OwnValues
-  /** Of the variables: `<NAME>_`. */
+  /** The prefix of the variables: `<NAME>_`. */
   prefix: string
   faults: string[]
-  /** Whether one of the preset's own settings is wrong. */
+  /** Whether one of the preset's own settings is invalid. */
   isOwnWrong: boolean
 }
 
@@ -63,8 +62,8 @@ function issuerOf(
   return issuer ?? (plain && jwksUrl === undefined ? undefined : known.issuer)
 }
 
-/** The preset's addresses; none while a setting that they are made of is missing. */
-function knownAddresses(preset: Preset, { own, missing }: OwnValues): Addresses {
+/** The preset's addresses; empty if a setting that they need is missing. */
+function knhasConfiguredAuthUrles(preset: Preset, { own, missing }: OwnValues): Addresses {
   const addresses = preset.addresses(own)
   return neededOf(preset, missing).length === 0 ? addresses : {}
 }
@@ -79,7 +78,7 @@ function withIssuer(
   known: Addresses,
   issuer: string,
 ): ResolvedProvider {
-  // Another issuer has other addresses.
+  // The preset's addresses belong to the preset's issuer.
   const own = settings.issuer === undefined ? known : {}
   const scope = settings.scope ?? preset?.scope ?? 'openid email profile'
   const { authUrl, tokenUrl, profileUrl, jwksUrl } = settings
@@ -91,7 +90,7 @@ function withIssuer(
     tokenUrl: tokenUrl ?? own.tokenUrl,
     profileUrl: profileUrl ?? own.profileUrl,
     jwksUrl: jwksUrl ?? own.jwksUrl,
-    // A preset whose own scope lacks `openid` gives an id_token without it.
+    // A preset without `openid` in its scope gets an id_token without it.
     scope: preset !== undefined && !/\bopenid\b/.test(preset.scope) ? scope : withOpenId(scope),
   }
 }
@@ -105,7 +104,7 @@ function withAddresses(
   const tokenUrl = settings.tokenUrl ?? known.tokenUrl
   const profileUrl = settings.profileUrl ?? known.profileUrl
   if (authUrl === undefined || tokenUrl === undefined || profileUrl === undefined) {
-    // A wrong setting of the preset is told already.
+    // The fault of the preset's setting is already in the list.
     if (isOwnWrong) return undefined
     const lacking = Object.entries({ AUTH_URL: authUrl, TOKEN_URL: tokenUrl, PROFILE_URL: profileUrl })
       .filter(([, address]) => address === undefined)
@@ -134,14 +133,14 @@ function withAddresses(
     profileUrl,
     responseIssuer: known.responseIssuer,
     identityIssuer: identityIssuerOf(settings, known, { authUrl, tokenUrl, profileUrl }),
-    ownAddress: settings.authUrl !== undefined || known.responseIssuer === undefined,
+    hasConfiguredAuthUrl: settings.authUrl !== undefined || known.responseIssuer === undefined,
     scope: settings.scope ?? preset?.scope ?? 'email profile',
   }
 }
 
 /**
- * Of plain OAuth 2.0 no answer names an issuer that could be verified. A preset is known by its own; with addresses that
- * are configured, it is who gives the token and who tells the profile.
+ * Plain OAuth 2.0 has no verified issuer. A preset has a known one; with configured addresses, the origins of the token and
+ * profile endpoints take its place.
  */
 function identityIssuerOf(
   settings: ProviderSettings,
@@ -161,7 +160,7 @@ function resolveBasics(resolving: Resolving, quirks: Quirks, openid: boolean): P
   if (clientSecret === undefined && quirks.signedSecret) {
     faults.push(...validateSignedSecret(quirks.signedSecret, values, prefix))
   } else if (clientSecret === undefined && !pkce) {
-    faults.push(`${prefix}CLIENT_SECRET is missing, and without PKCE ${name} cannot do without it`)
+    faults.push(`${prefix}CLIENT_SECRET is missing; ${name} needs it without PKCE`)
   }
   for (const parameter of protectedParametersIn(settings)) {
     faults.push(`${prefix}AUTH_PARAMS or ${prefix}AUTH_URL: ${parameter} belongs to the sign-in itself`)
@@ -206,7 +205,7 @@ function titled(name: string): string {
   return name.charAt(0).toUpperCase() + name.slice(1).replaceAll(/[_-]/g, ' ')
 }
 
-/** Without `openid` a provider gives no id_token. Some people separate scopes by commas in settings. */
+/** Adds `openid`, without which a provider sends no id_token. Commas are accepted as separators. */
 function withOpenId(scope: string): string {
   const scopes = scope.split(/[\s,]+/).filter((item) => item !== '')
   return scopes.includes('openid') ? scopes.join(' ') : ['openid', ...scopes].join(' ')

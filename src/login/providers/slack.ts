@@ -3,10 +3,10 @@ import type { Preset } from './preset.ts'
 const teamId = 'https://slack.com/team_id'
 
 /**
- * OpenID Connect. Who a user is, is the pair of workspace and user id: Slack says of the user id, which `sub` is, that it
- * is unique within the workspace, and to store it together with `team_id` (the page of the user object). Within an
- * enterprise organization the same person is so another one in each workspace, and can link them. `team` is a wish in
- * the request, so the claim is what counts. Errors come with status 200.
+ * OpenID Connect. A user is identified by workspace id and user id: `sub` is unique only within the workspace, and Slack says
+ * to store it together with `team_id` (page of the user object). In an enterprise organization a person therefore has one
+ * identity for each workspace, and can link them. The request's `team` is only a hint to Slack, so the claim is checked. Errors
+ * have status 200.
  */
 export const slack: Preset = {
   label: 'Slack',
@@ -26,7 +26,7 @@ export const slack: Preset = {
   addresses: () => ({ issuer: 'https://slack.com' }),
   scope: 'openid profile email',
   tokenAuth: 'post',
-  // It lets everybody pass who has a session there.
+  // It does not reauthenticate people who have a session.
   provesAuthentication: false,
   authParams: (own) => (own('TEAM') === '' ? {} : { team: own('TEAM') }),
   admits: (claims, own) => own('TEAM') === '' || claims[teamId] === own('TEAM'),
@@ -38,7 +38,7 @@ export const slack: Preset = {
   }),
 }
 
-/** Opaque otherwise; without a colon, so that no two pairs look alike. */
+/** Without a colon, so that different pairs give different ids. */
 function isId(value: unknown): value is string {
   return typeof value === 'string' && /^\w+$/.test(value)
 }

@@ -1,6 +1,6 @@
 import type { Preset } from './preset.ts'
 
-/** Plain OAuth 2.0. Its reference says of the address that nobody verified it. */
+/** Plain OAuth 2.0. Its reference says that the e-mail address is not verified. */
 export const spotify: Preset = {
   label: 'Spotify',
   colour: '#1db954',

@@ -1,11 +1,11 @@
 import type { Preset } from './preset.ts'
 
-/** Claims are in the id_token only when they are asked for one by one. */
-const wanted = { email: null, email_verified: null, preferred_username: null }
+/** The id_token contains only claims that are requested by name. */
+const requested = { email: null, email_verified: null, preferred_username: null }
 
 /**
- * OpenID Connect; `scope` of the token response is an array, and its errors have a `message` in place of `error`: both
- * are put right for every provider before they are read.
+ * OpenID Connect. The `scope` of its token response is an array, and errors have a `message` instead of `error`;
+ * normalize-token-response.ts handles both.
  */
 export const twitch: Preset = {
   label: 'Twitch',
@@ -14,9 +14,9 @@ export const twitch: Preset = {
   addresses: () => ({ issuer: 'https://id.twitch.tv/oauth2' }),
   scope: 'openid user:read:email',
   tokenAuth: 'post',
-  // `force_verify` asks for consent, not for the password, and its id_token has no `auth_time`.
+  // `force_verify` requests the consent, not the password, and its id_token has no `auth_time`.
   provesAuthentication: false,
-  authParams: () => ({ claims: JSON.stringify({ id_token: wanted }) }),
+  authParams: () => ({ claims: JSON.stringify({ id_token: requested }) }),
   userinfo: false,
   readProfile: ({ claims }) => ({
     id: claims['sub'],

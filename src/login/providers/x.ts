@@ -2,9 +2,8 @@ import { isObject } from '../profile.ts'
 import type { Preset } from './preset.ts'
 
 /**
- * Plain OAuth 2.0; PKCE is required and the secret goes into the header. The profile lies below `data`. Without
- * `tweet.read` it is answered with 403. An address is only told when it is confirmed, and often not at all: the user
- * name is never taken for one.
+ * Plain OAuth 2.0 with required PKCE and the secret in the header. The profile is below `data`; without `tweet.read` the
+ * request gets 403. The e-mail address is present only if it is confirmed, and often missing.
  */
 export const x: Preset = {
   label: 'X',
@@ -14,7 +13,7 @@ export const x: Preset = {
     'https://docs.x.com/x-api/users/get-my-user',
   ],
   addresses: () => ({
-    // twitter.com would make everybody sign in again there.
+    // On twitter.com, users would have to sign in again.
     authUrl: 'https://x.com/i/oauth2/authorize',
     tokenUrl: 'https://api.x.com/2/oauth2/token',
     profileUrl: 'https://api.x.com/2/users/me?user.fields=id,name,username,confirmed_email',

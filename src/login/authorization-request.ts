@@ -1,0 +1,60 @@
+import type { ResolvedProvider } from './providers/resolved-provider.ts'
+
+/**
+ * Seconds: one year. `max_age` makes `auth_time` mandatory in the id_token (OpenID Connect Core, section 3.1.2.1). A value
+ * that no session reaches makes no provider reauthenticate anybody.
+ */
+const longestAge = '31536000'
+
+export interface AuthorizationRequest {
+  redirectUri: string
+  state: string
+  /** The PKCE challenge (S256). */
+  challenge: string | undefined
+  nonce: string | undefined
+  /** What the provider is asked for beyond a plain sign-in. */
+  demands?: AuthenticationDemands | undefined
+}
+
+export interface AuthenticationDemands {
+  /** Reauthenticate the person, even with a session at the provider. */
+  anew: boolean
+  /** Authenticate with a second factor, too. */
+  secondFactor: boolean
+  /** The accepted `acr_values`; with an empty list the provider decides. */
+  acrValues: readonly string[]
+}
+
+/** The parameters of an authorization request. Configured parameters cannot replace those of the flow. */
+export function authorizationParameters(
+  provider: ResolvedProvider,
+  { redirectUri, state, challenge, nonce, demands }: AuthorizationRequest,
+): Record<string, string> {
+  const { scope, authParams, provesAuthentication } = provider
+  return {
+    ...(provesAuthentication && { max_age: longestAge }),
+    ...authParams,
+    ...(demands && demandParameters(provider, demands)),
+    redirect_uri: redirectUri,
+    ...(scope !== '' && { scope }),
+    state,
+    ...(challenge !== undefined && { code_challenge: challenge, code_challenge_method: 'S256' }),
+    ...(nonce !== undefined && { nonce }),
+  }
+}
+
+/**
+ * Asks the provider to reauthenticate the person (OpenID Connect Core, section 3.1.2.1), with the standard parameters and
+ * those of its preset. They replace a configured `prompt`, which could prevent the reauthentication.
+ */
+function demandParameters(
+  { provesAuthentication, quirks }: ResolvedProvider,
+  demands: AuthenticationDemands,
+): Record<string, string> {
+  const { anew, acrValues } = demands
+  return {
+    ...(anew && provesAuthentication && { prompt: 'login', max_age: '0' }),
+    ...(acrValues.length > 0 && { acr_values: acrValues.join(' ') }),
+    ...quirks.demandParams?.(demands),
+  }
+}
