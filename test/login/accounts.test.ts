@@ -1,65 +1,20 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
-import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
-import { adminKey, startTestService, type TestService } from '#test/harness/service.ts'
-import { systemClock } from '../../src/runtime/clock.ts'
+import { adminKey } from '#test/harness/service.ts'
 import { assertFails, signIn, upToCallback, whoAmI } from './harness.ts'
+import { Site } from './site.ts'
 
 onEachEngine('accounts', (engine) => {
-  let provider: OAuthProvider
-  let service: TestService
-  let shift = 0
-  before(async () => {
-    provider = await startOAuthProvider()
-    const clock = { ...systemClock, now: () => Date.now() + shift }
-    const env = {
-      ...provider.env('ACME'),
-      ...provider.env('OTHER'),
-      ...provider.env('THIRD'),
-      ADMIN_IDENTITIES: 'acme:boss, other:boss-too',
-      SESSION_IDLE: '3600',
-      SESSION_LIFETIME: '7200',
-    }
-    service = await startTestService(engine, { env, parts: { clock } })
+  const site = new Site(engine, {
+    providers: ['ACME', 'OTHER', 'THIRD'],
+    env: { ADMIN_IDENTITIES: 'acme:boss, other:boss-too', SESSION_IDLE: '3600', SESSION_LIFETIME: '7200' },
   })
-  after(async () => {
-    await service.close()
-    await provider.close()
-  })
-
-  async function signedIn(id: string, path = '/auth/acme'): Promise<Browser> {
-    const browser = new Browser()
-    provider.profile = { id, displayName: id }
-    await signIn(service, browser, path)
-    return browser
-  }
-  const call = (
-    browser: Browser,
-    method: string,
-    path: string,
-    headers: Record<string, string> = {},
-  ): Promise<Response> => browser.go(new URL(path, service.baseUrl), { method, headers })
-  const data = async <T>(browser: Browser, path: string): Promise<T[]> =>
-    ((await (await call(browser, 'GET', path)).json()) as { data: T[] }).data
-  const sameOrigin = (): Record<string, string> => ({
-    origin: service.baseUrl,
-    'sec-fetch-site': 'same-origin',
-  })
-
-  /** Links the identity `id` at a provider; gives the callback's answer. */
-  async function link(browser: Browser, id: string, name = 'other'): Promise<Response> {
-    const start = await call(browser, 'POST', `/auth/${name}/link`, sameOrigin())
-    assert.equal(start.status, 303)
-    provider.profile = { id, displayName: id }
-    const back = await browser.go(start.headers.get('location')!)
-    return browser.go(back.headers.get('location')!)
-  }
 
   test('signed out: 401 as problem details', async () => {
     for (const path of ['/auth/session', '/auth/sessions', '/auth/identities']) {
-      const response = await service.fetch(path)
+      const response = await site.service.fetch(path)
       assert.equal(response.status, 401)
       assert.match(response.headers.get('content-type')!, /problem\+json/)
       assert.equal(response.headers.get('cache-control'), 'no-store')
@@ -67,32 +22,34 @@ onEachEngine('accounts', (engine) => {
   })
 
   test('signing out ends the session on the server: a copied cookie is dead', async () => {
-    const browser = await signedIn('out')
-    const copied = browser.cookies(service.baseUrl).get('postern_session')!
-    assert.equal((await call(browser, 'POST', '/auth/logout', sameOrigin())).status, 204)
-    assert.equal(browser.cookies(service.baseUrl).get('postern_session'), undefined)
-    const again = await service.fetch('/auth/session', { headers: { cookie: `postern_session=${copied}` } })
+    const browser = await site.signedIn('out')
+    const copied = browser.cookies(site.service.baseUrl).get('postern_session')!
+    assert.equal((await site.call(browser, 'POST', '/auth/logout', site.sameOrigin)).status, 204)
+    assert.equal(browser.cookies(site.service.baseUrl).get('postern_session'), undefined)
+    const again = await site.service.fetch('/auth/session', {
+      headers: { cookie: `postern_session=${copied}` },
+    })
     assert.equal(again.status, 401)
   })
 
   test('a plain form signs out and comes to /login, also when the session was over', async () => {
-    const browser = await signedIn('form')
+    const browser = await site.signedIn('form')
     const form = {
-      ...sameOrigin(),
+      ...site.sameOrigin,
       accept: 'text/html,*/*',
       'content-type': 'application/x-www-form-urlencoded',
     }
     for (let time = 0; time < 2; time += 1) {
-      const answer = await call(browser, 'POST', '/auth/logout', form)
+      const answer = await site.call(browser, 'POST', '/auth/logout', form)
       assert.equal(answer.status, 303)
       assert.equal(answer.headers.get('location'), '/login')
     }
-    assert.equal(await whoAmI(service, browser), undefined)
+    assert.equal(await whoAmI(site.service, browser), undefined)
   })
 
   test('a foreign page can neither sign out, unlink, revoke nor begin a link', async () => {
-    const browser = await signedIn('csrf')
-    const [session] = await data<{ id: string }>(browser, '/auth/sessions')
+    const browser = await site.signedIn('csrf')
+    const [session] = await site.data<{ id: string }>(browser, '/auth/sessions')
     const calls = [
       ['POST', '/auth/logout'],
       ['DELETE', `/auth/sessions/${session!.id}`],
@@ -107,50 +64,53 @@ onEachEngine('accounts', (engine) => {
         { origin: 'null' },
       ]) {
         assert.equal(
-          (await call(browser, method, path, headers as Record<string, string>)).status,
+          (await site.call(browser, method, path, headers as Record<string, string>)).status,
           403,
           `${method} ${path}`,
         )
       }
     }
-    assert.equal((await call(browser, 'GET', '/auth/other/link')).status, 405, 'a GET never starts a link')
-    assert.ok(await whoAmI(service, browser))
+    assert.equal(
+      (await site.call(browser, 'GET', '/auth/other/link')).status,
+      405,
+      'a GET never starts a link',
+    )
+    assert.ok(await whoAmI(site.service, browser))
   })
 
   test('a form of our own pages is let through: without a referrer its origin is written `null`', async () => {
-    const browser = await signedIn('own-form')
+    const browser = await site.signedIn('own-form')
     const headers = { origin: 'null', 'sec-fetch-site': 'same-origin' }
-    assert.equal((await call(browser, 'POST', '/auth/logout', headers)).status, 204)
+    assert.equal((await site.call(browser, 'POST', '/auth/logout', headers)).status, 204)
   })
 
   test('devices: listed without tokens, the current one marked, revoked by their owner only', async () => {
     const [first, second, stranger] = [
-      await signedIn('dev'),
-      await signedIn('dev'),
-      await signedIn('stranger'),
+      await site.signedIn('dev'),
+      await site.signedIn('dev'),
+      await site.signedIn('stranger'),
     ]
-    const sessions = await data<{ id: string; current: boolean }>(first, '/auth/sessions')
+    const sessions = await site.data<{ id: string; current: boolean }>(first, '/auth/sessions')
     assert.equal(sessions.length, 2)
     assert.equal(sessions.filter(({ current }) => current).length, 1)
-    const token = first.cookies(service.baseUrl).get('postern_session')!
+    const token = first.cookies(site.service.baseUrl).get('postern_session')!
     assert.ok(!JSON.stringify(sessions).includes(token))
     const other = sessions.find(({ current }) => !current)!
-    assert.equal((await call(stranger, 'DELETE', `/auth/sessions/${other.id}`)).status, 404)
-    assert.equal((await call(first, 'DELETE', '/auth/sessions/nonsense%00')).status, 404)
-    assert.ok(await whoAmI(service, second))
-    assert.equal((await call(first, 'DELETE', `/auth/sessions/${other.id}`)).status, 204)
-    assert.equal((await call(first, 'DELETE', `/auth/sessions/${other.id}`)).status, 404)
-    assert.equal(await whoAmI(service, second), undefined)
+    assert.equal((await site.call(stranger, 'DELETE', `/auth/sessions/${other.id}`)).status, 404)
+    assert.equal((await site.call(first, 'DELETE', '/auth/sessions/nonsense%00')).status, 404)
+    assert.ok(await whoAmI(site.service, second))
+    assert.equal((await site.call(first, 'DELETE', `/auth/sessions/${other.id}`)).status, 204)
+    assert.equal((await site.call(first, 'DELETE', `/auth/sessions/${other.id}`)).status, 404)
+    assert.equal(await whoAmI(site.service, second), undefined)
   })
 
   test('a session ends after idle time, goes on while used, and ends in any case', async () => {
-    shift = 0
-    const [used, idle] = [await signedIn('clock'), await signedIn('clock')]
+    const [used, idle] = [await site.signedIn('clock'), await site.signedIn('clock')]
     const seen = async (): Promise<number> => {
-      const { id } = (await data<{ id: string; current: boolean }>(used, '/auth/sessions')).find(
+      const { id } = (await site.data<{ id: string; current: boolean }>(used, '/auth/sessions')).find(
         ({ current }) => current,
       )!
-      const row = await service.database.reader
+      const row = await site.service.database.reader
         .selectFrom('sessions')
         .select('last_seen_at')
         .where('id', '=', id)
@@ -158,58 +118,60 @@ onEachEngine('accounts', (engine) => {
       return row.last_seen_at
     }
     const before = await seen()
-    shift = 50_000
-    await whoAmI(service, used)
+    site.shift = 50_000
+    await whoAmI(site.service, used)
     assert.equal(await seen(), before, 'last seen is written at most once a minute')
-    shift = 3_500_000
-    await whoAmI(service, used)
+    site.shift = 3_500_000
+    await whoAmI(site.service, used)
     while ((await seen()) === before) await new Promise((resume) => setImmediate(resume))
-    shift = 3_700_000
-    assert.ok(await whoAmI(service, used))
-    assert.equal(await whoAmI(service, idle), undefined)
+    site.shift = 3_700_000
+    assert.ok(await whoAmI(site.service, used))
+    assert.equal(await whoAmI(site.service, idle), undefined)
     while ((await seen()) < Date.now() + 3_600_000) await new Promise((resume) => setImmediate(resume))
-    shift = 7_190_000
-    assert.ok(await whoAmI(service, used))
-    shift = 7_210_000
-    assert.equal(await whoAmI(service, used), undefined)
-    shift = 0
+    site.shift = 7_190_000
+    assert.ok(await whoAmI(site.service, used))
+    site.shift = 7_210_000
+    assert.equal(await whoAmI(site.service, used), undefined)
   })
 
   test('linking: the identity then signs in as the same user, and the session has a new token', async () => {
-    const browser = await signedIn('linker')
-    const token = browser.cookies(service.baseUrl).get('postern_session')
-    assert.equal((await link(browser, 'linked')).headers.get('location'), '/dashboard')
-    assert.notEqual(browser.cookies(service.baseUrl).get('postern_session'), token)
-    const identities = await data<{ provider: string; providerId: string }>(browser, '/auth/identities')
+    const browser = await site.signedIn('linker')
+    const token = browser.cookies(site.service.baseUrl).get('postern_session')
+    assert.equal((await site.link(browser, 'linked')).headers.get('location'), '/dashboard')
+    assert.notEqual(browser.cookies(site.service.baseUrl).get('postern_session'), token)
+    const identities = await site.data<{ provider: string; providerId: string }>(browser, '/auth/identities')
     assert.deepEqual(
       identities.map(({ provider, providerId }) => `${provider}:${providerId}`),
       ['acme:linker', 'other:linked'],
     )
-    const me = (await whoAmI(service, browser))!
-    assert.equal((await whoAmI(service, await signedIn('linked', '/auth/other')))!.id, me.id)
-    assert.equal((await link(browser, 'linked')).headers.get('location'), '/dashboard', 'twice is no fault')
+    const me = (await whoAmI(site.service, browser))!
+    assert.equal((await whoAmI(site.service, await site.signedIn('linked', '/auth/other')))!.id, me.id)
+    assert.equal(
+      (await site.link(browser, 'linked')).headers.get('location'),
+      '/dashboard',
+      'twice is no fault',
+    )
   })
 
   test('an identity of another user cannot be linked, and nothing moves', async () => {
-    const owner = await signedIn('owner', '/auth/other')
-    const browser = await signedIn('thief')
-    const answer = await link(browser, 'owner')
+    const owner = await site.signedIn('owner', '/auth/other')
+    const browser = await site.signedIn('thief')
+    const answer = await site.link(browser, 'owner')
     assert.match(answer.headers.get('location')!, /^\/login\?error=identity-taken/)
-    assert.notEqual((await whoAmI(service, browser))!.id, (await whoAmI(service, owner))!.id)
-    assert.equal((await data(browser, '/auth/identities')).length, 1)
+    assert.notEqual((await whoAmI(site.service, browser))!.id, (await whoAmI(site.service, owner))!.id)
+    assert.equal((await site.data(browser, '/auth/identities')).length, 1)
   })
 
   test('a link that is finished after signing out, or as somebody else, links nothing', async () => {
     for (const swap of [true, false]) {
-      const browser = await signedIn(`swapped-${swap}`)
-      const start = await call(browser, 'POST', '/auth/other/link', sameOrigin())
-      if (swap) await signIn(service, browser)
-      else await call(browser, 'POST', '/auth/logout', sameOrigin())
-      provider.profile = { id: `never-${swap}` }
-      const back = await browser.go(start.headers.get('location')!)
-      const answer = await browser.go(back.headers.get('location')!)
+      const browser = await site.signedIn(`swapped-${swap}`)
+      const start = await site.call(browser, 'POST', '/auth/other/link', site.sameOrigin)
+      if (swap) await signIn(site.service, browser)
+      else await site.call(browser, 'POST', '/auth/logout', site.sameOrigin)
+      site.provider.profile = { id: `never-${swap}` }
+      const answer = await site.finish(browser, start)
       assert.match(answer.headers.get('location')!, /^\/login\?error=session-changed/)
-      const row = await service.database.reader
+      const row = await site.service.database.reader
         .selectFrom('identities')
         .selectAll()
         .where('provider_id', '=', `never-${swap}`)
@@ -219,44 +181,44 @@ onEachEngine('accounts', (engine) => {
   })
 
   test('linking needs a browser session; an API key has none', async () => {
-    assert.equal((await service.fetch('/auth/other/link', { method: 'POST' })).status, 401)
+    assert.equal((await site.service.fetch('/auth/other/link', { method: 'POST' })).status, 401)
     const headers = { authorization: `Bearer ${adminKey}` }
-    assert.equal((await service.fetch('/auth/other/link', { method: 'POST', headers })).status, 403)
-    assert.equal((await service.fetch('/auth/session', { headers })).status, 403)
+    assert.equal((await site.service.fetch('/auth/other/link', { method: 'POST', headers })).status, 403)
+    assert.equal((await site.service.fetch('/auth/session', { headers })).status, 403)
   })
 
   test('a form that begins a link gets a page that leads on, since form-action stops its redirects', async () => {
-    const browser = await signedIn('form-link')
+    const browser = await site.signedIn('form-link')
     const form = {
-      ...sameOrigin(),
+      ...site.sameOrigin,
       'sec-fetch-dest': 'document',
       accept: 'text/html',
       'content-type': 'application/x-www-form-urlencoded',
     }
-    const answer = await call(browser, 'POST', '/auth/other/link', form)
+    const answer = await site.call(browser, 'POST', '/auth/other/link', form)
     assert.equal(answer.status, 200)
     const target = answer.headers.get('refresh')!.replace('0;url=', '')
-    assert.ok(target.startsWith(`${provider.url}/authorize?`))
+    assert.ok(target.startsWith(`${site.provider.url}/authorize?`))
     assert.ok((await answer.text()).includes(target.replaceAll('&', '&amp;')))
   })
 
   test('unlinking: never the last; the user record moves to a remaining identity', async () => {
-    const browser = await signedIn('unlinker')
-    const refused = await call(browser, 'DELETE', '/auth/identities/acme')
+    const browser = await site.signedIn('unlinker')
+    const refused = await site.call(browser, 'DELETE', '/auth/identities/acme')
     assert.equal(refused.status, 409)
     assert.equal(((await refused.json()) as { code: string }).code, 'last-identity')
-    await link(browser, 'unlinker-2')
-    assert.equal((await call(browser, 'DELETE', '/auth/identities/third')).status, 404)
-    assert.equal((await call(browser, 'DELETE', '/auth/identities/acme')).status, 204)
-    const { id } = (await whoAmI(service, browser))!
-    const user = await service.database.reader
+    await site.link(browser, 'unlinker-2')
+    assert.equal((await site.call(browser, 'DELETE', '/auth/identities/third')).status, 404)
+    assert.equal((await site.call(browser, 'DELETE', '/auth/identities/acme')).status, 204)
+    const { id } = (await whoAmI(site.service, browser))!
+    const user = await site.service.database.reader
       .selectFrom('users')
       .selectAll()
       .where('id', '=', id)
       .executeTakeFirstOrThrow()
     assert.equal(`${user.provider}:${user.provider_id}`, 'other:unlinker-2')
     assert.notEqual(
-      (await whoAmI(service, await signedIn('unlinker')))!.id,
+      (await whoAmI(site.service, await site.signedIn('unlinker')))!.id,
       id,
       'the unlinked identity is nobody now',
     )
@@ -264,32 +226,32 @@ onEachEngine('accounts', (engine) => {
 
   test('two unlinks at once leave one identity', async () => {
     for (let round = 0; round < 5; round += 1) {
-      const browser = await signedIn(`race-${round}`)
-      await link(browser, `race-${round}`)
+      const browser = await site.signedIn(`race-${round}`)
+      await site.link(browser, `race-${round}`)
       const answers = await Promise.all(
-        ['acme', 'other'].map((name) => call(browser, 'DELETE', `/auth/identities/${name}`)),
+        ['acme', 'other'].map((name) => site.call(browser, 'DELETE', `/auth/identities/${name}`)),
       )
       assert.deepEqual(answers.map(({ status }) => String(status)).toSorted(), ['204', '409'])
-      assert.equal((await data(browser, '/auth/identities')).length, 1)
+      assert.equal((await site.data(browser, '/auth/identities')).length, 1)
     }
   })
 
   test('ADMIN_IDENTITIES makes admins, by first or by linked identity, and by nothing else', async () => {
-    assert.equal((await whoAmI(service, await signedIn('boss')))!.role, 'admin')
-    assert.equal((await whoAmI(service, await signedIn('boss', '/auth/other')))!.role, 'user')
-    const browser = await signedIn('rises')
-    assert.equal((await whoAmI(service, browser))!.role, 'user')
-    await link(browser, 'boss-too')
-    assert.equal((await whoAmI(service, browser))!.role, 'admin')
-    await call(browser, 'DELETE', '/auth/identities/other')
-    assert.equal((await whoAmI(service, browser))!.role, 'user')
+    assert.equal((await whoAmI(site.service, await site.signedIn('boss')))!.role, 'admin')
+    assert.equal((await whoAmI(site.service, await site.signedIn('boss', '/auth/other')))!.role, 'user')
+    const browser = await site.signedIn('rises')
+    assert.equal((await whoAmI(site.service, browser))!.role, 'user')
+    await site.link(browser, 'boss-too')
+    assert.equal((await whoAmI(site.service, browser))!.role, 'admin')
+    await site.call(browser, 'DELETE', '/auth/identities/other')
+    assert.equal((await whoAmI(site.service, browser))!.role, 'user')
   })
 
   test('return_to leads to a page of ours and to nothing else', async () => {
     const good = new Browser()
-    provider.profile = { id: 'returns' }
+    site.provider.profile = { id: 'returns' }
     assert.equal(
-      await signIn(service, good, '/auth/acme?return_to=%2Forders%3Fpage%3D2%23top'),
+      await signIn(site.service, good, '/auth/acme?return_to=%2Forders%3Fpage%3D2%23top'),
       '/orders?page=2#top',
     )
     for (const bad of [
@@ -300,7 +262,7 @@ onEachEngine('accounts', (engine) => {
       'javascript:alert(1)',
     ]) {
       const path = `/auth/acme?return_to=${bad.includes('%') ? bad : encodeURIComponent(bad)}`
-      assert.equal(await signIn(service, new Browser(), path), '/dashboard')
+      assert.equal(await signIn(site.service, new Browser(), path), '/dashboard')
     }
   })
 
@@ -311,7 +273,7 @@ onEachEngine('accounts', (engine) => {
       'postern_session=%',
       `postern_session=${'a'.repeat(8_000)}`,
     ]) {
-      assert.equal((await service.fetch('/auth/session', { headers: { cookie } })).status, 401)
+      assert.equal((await site.service.fetch('/auth/session', { headers: { cookie } })).status, 401)
     }
     for (const authorization of [
       'Bearer',
@@ -321,44 +283,44 @@ onEachEngine('accounts', (engine) => {
       'Bearer eyJhbGciOiJub25lIn0.eyJh.AA',
       'Bearer pk_x',
     ]) {
-      assert.equal((await service.fetch('/auth/session', { headers: { authorization } })).status, 401)
+      assert.equal((await site.service.fetch('/auth/session', { headers: { authorization } })).status, 401)
     }
   })
 
   test('/login: a button per provider, errors in words and escaped, who is signed in', async () => {
-    const anonymous = await (await service.fetch('/login?return_to=/orders')).text()
+    const anonymous = await (await site.service.fetch('/login?return_to=/orders')).text()
     for (const name of ['acme', 'other', 'third', 'demo'])
       assert.ok(anonymous.includes(`href="/auth/${name}?return_to=%2Forders"`))
-    const failed = await (await service.fetch('/login?error=access-denied&id=abc-123')).text()
+    const failed = await (await site.service.fetch('/login?error=access-denied&id=abc-123')).text()
     assert.match(failed, /cancelled at the provider/)
     assert.match(failed, /abc-123/)
     const hostile = await (
-      await service.fetch('/login?error=%3Cscript%3Ex&id=%3Cscript%3Ey&return_to=%22%3E%3Cscript%3Ez')
+      await site.service.fetch('/login?error=%3Cscript%3Ex&id=%3Cscript%3Ey&return_to=%22%3E%3Cscript%3Ez')
     ).text()
     assert.ok(!hostile.includes('<script'))
-    const browser = await signedIn('<b>Ada</b>')
-    const page = await call(browser, 'GET', '/login')
+    const browser = await site.signedIn('<b>Ada</b>')
+    const page = await site.call(browser, 'GET', '/login')
     assert.ok((await page.clone().text()).includes('signed in as <strong>&lt;b&gt;Ada&lt;/b&gt;'))
     assert.match(page.headers.get('content-security-policy')!, /script-src 'self'/)
   })
 
   test('demo mode: whoever comes by another name of this machine is led to BASE_URL first', async () => {
-    const { port } = new URL(service.baseUrl)
+    const { port } = new URL(site.service.baseUrl)
     for (const path of ['/login?x=1', '/auth/demo?return_to=/a']) {
       const response = await fetch(`http://localhost:${port}${path}`, { redirect: 'manual' })
-      assert.equal(response.headers.get('location'), service.baseUrl + path)
+      assert.equal(response.headers.get('location'), site.service.baseUrl + path)
     }
   })
 
   test('a login state cannot link, nor a link state sign in somebody who is not signed in', async () => {
-    const browser = await signedIn('states')
-    const callback = await upToCallback(service, browser)
-    provider.profile = { id: 'states-other' }
+    const browser = await site.signedIn('states')
+    const callback = await upToCallback(site.service, browser)
+    site.provider.profile = { id: 'states-other' }
     await browser.go(callback)
-    assert.equal((await data(browser, '/auth/identities')).length, 1)
-    const start = await call(browser, 'POST', '/auth/other/link', sameOrigin())
+    assert.equal((await site.data(browser, '/auth/identities')).length, 1)
+    const start = await site.call(browser, 'POST', '/auth/other/link', site.sameOrigin)
     const back = await browser.go(start.headers.get('location')!)
-    await call(browser, 'POST', '/auth/logout', sameOrigin())
-    await assertFails(service, browser, new URL(back.headers.get('location')!), 'session-changed')
+    await site.call(browser, 'POST', '/auth/logout', site.sameOrigin)
+    await assertFails(site.service, browser, new URL(back.headers.get('location')!), 'session-changed')
   })
 })

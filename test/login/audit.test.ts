@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
-import { startOAuthProvider, tokens, type OAuthProvider } from '#test/harness/oauth-provider.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
+import { tokens } from '#test/harness/oauth-provider.ts'
 import { ApiKeys } from '../../src/accounts/api-keys.ts'
 import { Audit, createRecordAudit } from '../../src/accounts/audit.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { createLog, type Log } from '../../src/telemetry/log.ts'
-import { signIn, upToCallback, whoAmI } from './harness.ts'
+import { upToCallback, whoAmI } from './harness.ts'
+import { Site } from './site.ts'
 
 interface Entry {
   id: string
@@ -33,49 +33,31 @@ interface Page {
 }
 
 onEachEngine('the audit log', (engine) => {
-  let provider: OAuthProvider
-  let service: TestService
-  before(async () => {
-    provider = await startOAuthProvider()
-    service = await startTestService(engine, {
-      env: { ...provider.env('ACME'), ...provider.env('OTHER') },
-    })
-  })
-  after(async () => {
-    await service.close()
-    await provider.close()
-  })
+  const site = new Site(engine)
 
   const read = async (query = ''): Promise<Page> => {
-    const answer = await service.admin(`/audit${query}`)
+    const answer = await site.service.admin(`/audit${query}`)
     assert.equal(answer.status, 200, await answer.clone().text())
     assert.equal(answer.headers.get('cache-control'), 'no-store')
     return (await answer.json()) as Page
   }
   const call = (browser: Browser, method: string, path: string): Promise<Response> =>
-    browser.go(new URL(path, service.baseUrl), { method, headers: { 'user-agent': 'Test/1.0' } })
-  async function signedIn(id: string): Promise<Browser> {
-    const browser = new Browser()
-    provider.profile = { id, displayName: id }
-    await signIn(service, browser)
-    return browser
-  }
+    browser.go(new URL(path, site.service.baseUrl), { method, headers: { 'user-agent': 'Test/1.0' } })
 
   test('the life of an account, in order, each with who and from where', async () => {
-    const browser = await signedIn('life')
-    const me = (await whoAmI(service, browser))!
+    const browser = await site.signedIn('life')
+    const me = (await whoAmI(site.service, browser))!
     const start = await call(browser, 'POST', '/auth/other/link')
-    provider.profile = { id: 'life-too' }
-    const back = await browser.go(start.headers.get('location')!)
-    await browser.go(back.headers.get('location')!)
+    site.provider.profile = { id: 'life-too' }
+    await site.finish(browser, start)
     await call(browser, 'DELETE', '/auth/identities/other')
-    const second = await signedIn('life')
+    const second = await site.signedIn('life')
     const sessions = (await (await call(browser, 'GET', '/auth/sessions')).json()) as {
       data: { id: string; current: boolean }[]
     }
     const other = sessions.data.find(({ current }) => !current)!
     await call(browser, 'DELETE', `/auth/sessions/${other.id}`)
-    assert.equal(await whoAmI(service, second), undefined)
+    assert.equal(await whoAmI(site.service, second), undefined)
     await call(browser, 'POST', '/auth/logout')
     const { data } = await read(`?userId=${me.id}`)
     assert.deepEqual(data.map(({ action }) => action).toReversed(), [
@@ -111,9 +93,9 @@ onEachEngine('the audit log', (engine) => {
     ]
     for (const [code, change] of failures) {
       const browser = new Browser()
-      const callback = await upToCallback(service, browser)
+      const callback = await upToCallback(site.service, browser)
       change(callback)
-      const location = new URL((await browser.go(callback)).headers.get('location')!, service.baseUrl)
+      const location = new URL((await browser.go(callback)).headers.get('location')!, site.service.baseUrl)
       assert.equal(location.searchParams.get('error'), code)
       const [entry] = (await read('?limit=1')).data
       assert.equal(entry!.action, 'sign_in.failed')
@@ -129,11 +111,11 @@ onEachEngine('the audit log', (engine) => {
 
   test('no token, code or state is in it', async () => {
     const browser = new Browser()
-    provider.profile = { id: 'secrets', displayName: 'secrets' }
-    const callback = await upToCallback(service, browser)
+    site.become('secrets')
+    const callback = await upToCallback(site.service, browser)
     await browser.go(callback)
-    const session = browser.cookies(service.baseUrl).get('postern_session')!
-    const text = await (await service.admin('/audit?limit=100')).text()
+    const session = browser.cookies(site.service.baseUrl).get('postern_session')!
+    const text = await (await site.service.admin('/audit?limit=100')).text()
     const secrets = [
       tokens.access,
       tokens.refresh,
@@ -145,7 +127,7 @@ onEachEngine('the audit log', (engine) => {
   })
 
   test('pages: newest first, each entry once, the cursor bound to its filters', async () => {
-    for (let count = 0; count < 3; count += 1) await signedIn('paged')
+    for (let count = 0; count < 3; count += 1) await site.signedIn('paged')
     const { data: all } = await read('?limit=100')
     const walked: Entry[] = []
     let cursor: string | null = null
@@ -169,10 +151,10 @@ onEachEngine('the audit log', (engine) => {
     )
     const { nextCursor } = (await read('?limit=1')).pageInfo
     for (const query of [`?failed=true&cursor=${nextCursor!}`, '?cursor=x', '?cursor=%00', '?since=soon']) {
-      const refused = await service.admin(`/audit${query}`)
+      const refused = await site.service.admin(`/audit${query}`)
       assert.equal(refused.status, 400, query)
     }
-    assert.equal((await service.admin('/audit?action=nonsense')).status, 400)
+    assert.equal((await site.service.admin('/audit?action=nonsense')).status, 400)
     assert.equal((await read('?limit=100000')).data.length, Math.min(100, all.length))
     const third = all[2]!
     const since = await read(`?since=${encodeURIComponent(third.at)}&limit=100`)
@@ -186,12 +168,12 @@ onEachEngine('the audit log', (engine) => {
   })
 
   test('admins read all of it; a user their own account, and nobody else anything', async () => {
-    assert.equal((await service.fetch('/audit')).status, 401)
-    assert.equal((await service.fetch('/auth/audit')).status, 401)
-    const [browser, stranger] = [await signedIn('own'), await signedIn('stranger')]
+    assert.equal((await site.service.fetch('/audit')).status, 401)
+    assert.equal((await site.service.fetch('/auth/audit')).status, 401)
+    const [browser, stranger] = [await site.signedIn('own'), await site.signedIn('stranger')]
     assert.equal((await call(browser, 'GET', '/audit')).status, 403)
-    const me = (await whoAmI(service, browser))!
-    const them = (await whoAmI(service, stranger))!
+    const me = (await whoAmI(site.service, browser))!
+    const them = (await whoAmI(site.service, stranger))!
     const own = async (query = ''): Promise<Page> =>
       (await (await call(browser, 'GET', `/auth/audit${query}`)).json()) as Page
     const { data } = await own(`?userId=${them.id}`)
@@ -202,7 +184,7 @@ onEachEngine('the audit log', (engine) => {
     ])
     assert.ok(data.every((entry) => entry.byMe === true && !('userId' in entry) && !('actor' in entry)))
     // What an admin does to the account is shown; where the admin sits is not.
-    await service.database.transaction((tx) =>
+    await site.service.database.transaction((tx) =>
       createRecordAudit(systemClock)(tx, {
         action: 'user.role_changed',
         userId: me.id,
@@ -220,7 +202,7 @@ onEachEngine('the audit log', (engine) => {
   })
 
   test('API keys: made and revoked, in the transaction that does it', async () => {
-    const keys = new ApiKeys(service.database, systemClock, createRecordAudit(systemClock))
+    const keys = new ApiKeys(site.service.database, systemClock, createRecordAudit(systemClock))
     const { id, key } = await keys.create({ name: 'ci', scopes: ['events:write'] }, { actor: 'cli' })
     await keys.revoke(id, { actor: 'cli' })
     const [revoked, created] = (await read('?limit=2')).data
@@ -230,7 +212,7 @@ onEachEngine('the audit log', (engine) => {
     )
     assert.equal(revoked!.action, 'key.revoked')
     assert.ok(!JSON.stringify([revoked, created]).includes(key))
-    const failing = new ApiKeys(service.database, systemClock, async () => {
+    const failing = new ApiKeys(site.service.database, systemClock, async () => {
       throw new Error('the log cannot be written')
     })
     const before = (await keys.list()).length
@@ -239,7 +221,7 @@ onEachEngine('the audit log', (engine) => {
   })
 
   test('a use of a key that cannot be noted is in the log, and the key opens', async () => {
-    const { database } = service
+    const { database } = site.service
     const { id, key } = await new ApiKeys(database, systemClock, createRecordAudit(systemClock)).create(
       { name: 'used', scopes: ['events:read'] },
       {},
@@ -259,7 +241,7 @@ onEachEngine('the audit log', (engine) => {
     const day = 86_400_000
     let now = Date.now() - 400 * day
     const clock = { ...systemClock, now: () => now }
-    const { database } = service
+    const { database } = site.service
     const audit = new Audit({ database, clock, log: createLog('silent'), retention: 365 * day })
     const add = (entry: Parameters<Audit['note']>[0]): Promise<void> =>
       audit.note({ ...entry, target: 'sweep' })

@@ -1,69 +1,36 @@
 // What else ends, and what is written down, when an account's identities change.
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, test } from 'node:test'
+import { test } from 'node:test'
 import { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
-import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
-import { systemClock } from '../../src/runtime/clock.ts'
 import { accountsOf, appStart, exchange, newPkce, signIn, spa, whoAmI, type Pkce } from './harness.ts'
+import { Site } from './site.ts'
 
 onEachEngine('changes of identities', (engine) => {
-  let provider: OAuthProvider
-  let service: TestService
-  let shift = 0
-  before(async () => {
-    provider = await startOAuthProvider()
-    service = await startTestService(engine, {
-      env: {
-        ...provider.env('ACME'),
-        ...provider.env('OTHER'),
-        ADMIN_IDENTITIES: 'other:boss-1,other:boss-2',
-        RECENT_SIGN_IN: '600',
-      },
-      config: { login: { clients: [spa] } },
-      parts: { clock: { ...systemClock, now: () => Date.now() + shift } },
-    })
+  const site = new Site(engine, {
+    env: { ADMIN_IDENTITIES: 'other:boss-1,other:boss-2', RECENT_SIGN_IN: '600' },
+    config: { login: { clients: [spa] } },
   })
-  beforeEach(() => {
-    shift = 0
-  })
-  after(async () => {
-    await service.close()
-    await provider.close()
-  })
+  async function link(browser: Browser, id: string): Promise<void> {
+    assert.equal((await site.link(browser, id)).headers.get('location'), '/dashboard')
+  }
 
   type Name = 'acme' | 'other'
-  async function signedIn(id: string, name: Name = 'acme'): Promise<Browser> {
-    const browser = new Browser()
-    provider.profile = { id, displayName: id }
-    await signIn(service, browser, `/auth/${name}`)
-    return browser
-  }
-  const call = (browser: Browser, method: string, path: string): Promise<Response> =>
-    browser.go(new URL(path, service.baseUrl), { method })
-  async function link(browser: Browser, id: string): Promise<void> {
-    const start = await call(browser, 'POST', '/auth/other/link')
-    assert.equal(start.status, 303)
-    provider.profile = { id, displayName: id }
-    const back = await browser.go(start.headers.get('location')!)
-    assert.equal((await browser.go(back.headers.get('location')!)).headers.get('location'), '/dashboard')
-  }
   const unlink = (browser: Browser, name: Name): Promise<Response> =>
-    call(browser, 'DELETE', `/auth/identities/${name}`)
+    site.call(browser, 'DELETE', `/auth/identities/${name}`)
 
   interface Code extends Pkce {
     code: string
   }
   async function codeOf(id: string, name: Name = 'acme'): Promise<Code> {
-    provider.profile = { id, displayName: id }
+    site.become(id)
     const pkce = newPkce()
     const start = appStart(pkce).replace('/auth/acme', `/auth/${name}`)
-    const target = new URL(await signIn(service, new Browser(), start))
+    const target = new URL(await signIn(site.service, new Browser(), start))
     return { ...pkce, code: target.searchParams.get('code')! }
   }
   const redeem = ({ code, verifier }: Code) =>
-    exchange(service, {
+    exchange(site.service, {
       grant_type: 'authorization_code',
       client_id: 'spa',
       code,
@@ -76,16 +43,16 @@ onEachEngine('changes of identities', (engine) => {
     return { access: String(body['access_token']), refresh: String(body['refresh_token']) }
   }
   const statusWith = async (access: string): Promise<number> =>
-    (await service.fetch('/auth/session', { headers: { authorization: `Bearer ${access}` } })).status
+    (await site.service.fetch('/auth/session', { headers: { authorization: `Bearer ${access}` } })).status
   const refreshStatus = async (refresh: string): Promise<number> =>
-    (await exchange(service, { grant_type: 'refresh_token', client_id: 'spa', refresh_token: refresh }))
+    (await exchange(site.service, { grant_type: 'refresh_token', client_id: 'spa', refresh_token: refresh }))
       .status
-  const cookieOf = (browser: Browser): string => browser.cookies(service.baseUrl).get('postern_session')!
+  const cookieOf = (browser: Browser): string => browser.cookies(site.service.baseUrl).get('postern_session')!
   const statusOfCookie = async (token: string): Promise<number> =>
-    (await service.fetch('/auth/session', { headers: { cookie: `postern_session=${token}` } })).status
+    (await site.service.fetch('/auth/session', { headers: { cookie: `postern_session=${token}` } })).status
   async function rows(browser: Browser, action: string) {
-    const { id } = (await whoAmI(service, browser))!
-    const found = await service.database.reader
+    const { id } = (await whoAmI(site.service, browser))!
+    const found = await site.service.database.reader
       .selectFrom('audit_log')
       .select(['actor', 'detail', 'code', 'provider'])
       .where('user_id', '=', id)
@@ -105,19 +72,19 @@ onEachEngine('changes of identities', (engine) => {
     test(`${what} that ${change} the admin role: only this session goes on, with a new token, and it is written down`, async () => {
       const id = `role ${what}`
       const boss = what === 'linking' ? 'boss-1' : 'boss-2'
-      const browser = await signedIn(id)
+      const browser = await site.signedIn(id)
       if (what === 'unlinking') await link(browser, boss)
       const stranger = await tokensOf(`not ${id}`)
-      const [others, tokens, code] = [await signedIn(id), await tokensOf(id), await codeOf(id)]
+      const [others, tokens, code] = [await site.signedIn(id), await tokensOf(id), await codeOf(id)]
       const [old, before] = [cookieOf(browser), await rows(browser, 'user.role_changed')]
 
       if (what === 'linking') await link(browser, boss)
       else assert.equal((await unlink(browser, 'other')).status, 204)
 
       const role = what === 'linking' ? 'admin' : 'user'
-      assert.equal((await whoAmI(service, browser))!.role, role)
+      assert.equal((await whoAmI(site.service, browser))!.role, role)
       assert.equal(await statusOfCookie(old), 401, 'the token of before')
-      assert.equal(await whoAmI(service, others), undefined, 'another session')
+      assert.equal(await whoAmI(site.service, others), undefined, 'another session')
       assert.equal(await statusWith(tokens.access), 401)
       assert.equal(await refreshStatus(tokens.refresh), 400)
       assert.equal((await redeem(code)).status, 400, 'a code that was not exchanged yet')
@@ -131,25 +98,25 @@ onEachEngine('changes of identities', (engine) => {
   }
 
   test('linking that brings no role ends nothing else', async () => {
-    const [browser, others] = [await signedIn('plain'), await signedIn('plain')]
+    const [browser, others] = [await site.signedIn('plain'), await site.signedIn('plain')]
     const tokens = await tokensOf('plain')
     await link(browser, 'plain too')
-    assert.ok(await whoAmI(service, others))
+    assert.ok(await whoAmI(site.service, others))
     assert.equal(await statusWith(tokens.access), 200)
     assert.deepEqual(await rows(browser, 'user.role_changed'), [])
   })
 
   test("unlinking ends what began by that provider: whoever has the provider's account is out", async () => {
-    const browser = await signedIn('kept')
+    const browser = await site.signedIn('kept')
     await link(browser, 'taken')
-    const [byKept, byTaken] = [await signedIn('kept'), await signedIn('taken', 'other')]
-    assert.equal((await whoAmI(service, byTaken))!.id, (await whoAmI(service, browser))!.id)
+    const [byKept, byTaken] = [await site.signedIn('kept'), await site.signedIn('taken', '/auth/other')]
+    assert.equal((await whoAmI(site.service, byTaken))!.id, (await whoAmI(site.service, browser))!.id)
     const [keptTokens, takenTokens] = [await tokensOf('kept'), await tokensOf('taken', 'other')]
     const [keptCode, takenCode] = [await codeOf('kept'), await codeOf('taken', 'other')]
     assert.equal((await unlink(browser, 'other')).status, 204)
-    assert.ok(await whoAmI(service, browser))
-    assert.ok(await whoAmI(service, byKept))
-    assert.equal(await whoAmI(service, byTaken), undefined)
+    assert.ok(await whoAmI(site.service, browser))
+    assert.ok(await whoAmI(site.service, byKept))
+    assert.equal(await whoAmI(site.service, byTaken), undefined)
     assert.equal(await statusWith(keptTokens.access), 200)
     assert.equal(await statusWith(takenTokens.access), 401)
     assert.equal(await refreshStatus(takenTokens.refresh), 400)
@@ -158,36 +125,39 @@ onEachEngine('changes of identities', (engine) => {
   })
 
   test("an app's token cannot unlink", async () => {
-    const browser = await signedIn('by token')
+    const browser = await site.signedIn('by token')
     await link(browser, 'by token too')
     const { access } = await tokensOf('by token')
-    const before = await accountsOf(service)
+    const before = await accountsOf(site.service)
     const headers = { authorization: `Bearer ${access}` }
-    assert.equal((await service.fetch('/auth/identities/other', { method: 'DELETE', headers })).status, 403)
-    assert.deepEqual(await accountsOf(service), before)
+    assert.equal(
+      (await site.service.fetch('/auth/identities/other', { method: 'DELETE', headers })).status,
+      403,
+    )
+    assert.deepEqual(await accountsOf(site.service), before)
   })
 
   for (const [what, action, again] of [
-    ['link', 'identity.link_failed', (browser: Browser) => call(browser, 'POST', '/auth/other/link')],
+    ['link', 'identity.link_failed', (browser: Browser) => site.call(browser, 'POST', '/auth/other/link')],
     ['unlink', 'identity.unlink_failed', (browser: Browser) => unlink(browser, 'other')],
   ] as const) {
     test(`a stolen cookie of a sign-in long ago cannot ${what}; the tries are written down, ten a minute at most`, async () => {
-      const browser = await signedIn(`stale ${what}`)
+      const browser = await site.signedIn(`stale ${what}`)
       await link(browser, `stale ${what} too`)
-      shift = 601_000
-      const before = await accountsOf(service)
+      site.shift = 601_000
+      const before = await accountsOf(site.service)
       for (let time = 0; time < 12; time += 1) {
         const answer = await again(browser)
         assert.equal(answer.status, 403)
         assert.equal(((await answer.json()) as { code: string }).code, 'reauthentication-needed')
       }
-      assert.deepEqual(await accountsOf(service), before)
+      assert.deepEqual(await accountsOf(site.service), before)
       const found = await rows(browser, action)
       assert.equal(found.length, 10)
       for (const { code, provider: name, actor, me } of found)
         assert.deepEqual([code, name, actor], ['reauthentication-needed', 'other', me])
-      provider.profile = { id: `stale ${what}`, displayName: 'x' }
-      await signIn(service, browser)
+      site.provider.profile = { id: `stale ${what}`, displayName: 'x' }
+      await signIn(site.service, browser)
       assert.ok([204, 303].includes((await again(browser)).status))
     })
   }

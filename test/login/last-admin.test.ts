@@ -1,45 +1,29 @@
 // There is always somebody who is admin and not blocked, once there was one. The command line may do it all the same:
 // test/cli/users.test.ts.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import { Browser } from '#test/harness/browser.ts'
+import { test } from 'node:test'
+import type { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
-import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
-import { signIn, whoAmI } from './harness.ts'
+import { whoAmI } from './harness.ts'
+import { Site } from './site.ts'
 
 onEachEngine('the last admin', (engine) => {
-  let provider: OAuthProvider
-  let service: TestService
-  before(async () => {
-    provider = await startOAuthProvider()
-    const env = { ...provider.env('ACME'), ADMIN_IDENTITIES: 'acme:listed' }
-    service = await startTestService(engine, { env })
-  })
-  after(async () => {
-    await service.close()
-    await provider.close()
-  })
+  const site = new Site(engine, { providers: ['ACME'], env: { ADMIN_IDENTITIES: 'acme:listed' } })
 
-  async function signedIn(id: string): Promise<Browser> {
-    const browser = new Browser()
-    provider.profile = { id, displayName: id }
-    await signIn(service, browser)
-    return browser
-  }
-  const idOf = async (person: string): Promise<string> => (await whoAmI(service, await signedIn(person)))!.id
+  const idOf = async (person: string): Promise<string> =>
+    (await whoAmI(site.service, await site.signedIn(person)))!.id
   const patch = (id: string, json: unknown): Promise<Response> =>
-    service.admin(`/users/${id}`, { method: 'PATCH', json })
+    site.service.admin(`/users/${id}`, { method: 'PATCH', json })
   const patchAs = (browser: Browser, id: string, json: unknown): Promise<Response> =>
-    browser.go(new URL(`/users/${id}`, service.baseUrl), {
+    browser.go(new URL(`/users/${id}`, site.service.baseUrl), {
       method: 'PATCH',
-      headers: { 'content-type': 'application/json', origin: service.baseUrl },
+      headers: { 'content-type': 'application/json', origin: site.service.baseUrl },
       body: JSON.stringify(json),
     })
   const codeOf = async (response: Response): Promise<string> =>
     ((await response.json()) as { code: string }).code
   async function admins(): Promise<string[]> {
-    const rows = await service.database.reader
+    const rows = await site.service.database.reader
       .selectFrom('users')
       .select('id')
       .where('role', '=', 'admin')
@@ -73,7 +57,7 @@ onEachEngine('the last admin', (engine) => {
       const people = [`c ${what}`, `d ${what}`]
       const pair = [await idOf(people[0]!), await idOf(people[1]!)]
       await onlyAdmins(pair)
-      const browsers = [await signedIn(people[0]!), await signedIn(people[1]!)]
+      const browsers = [await site.signedIn(people[0]!), await site.signedIn(people[1]!)]
       const answers = await Promise.all([
         patchAs(browsers[0]!, pair[1]!, json),
         patchAs(browsers[1]!, pair[0]!, json),
@@ -88,19 +72,19 @@ onEachEngine('the last admin', (engine) => {
   test('keeps role, sessions and tokens with the refusal, and goes when there is another', async () => {
     const [only] = await admins()
     const person = (
-      await service.database.reader
+      await site.service.database.reader
         .selectFrom('users')
         .select('provider_id')
         .where('id', '=', only!)
         .executeTakeFirstOrThrow()
     ).provider_id
-    const browser = await signedIn(person)
+    const browser = await site.signedIn(person)
     for (const json of [{ role: 'user' }, { blocked: true }]) {
       const refused = await patch(only!, json)
       assert.equal(refused.status, 409)
       assert.equal(await codeOf(refused), 'last-admin')
     }
-    assert.equal((await whoAmI(service, browser))!.role, 'admin')
+    assert.equal((await whoAmI(site.service, browser))!.role, 'admin')
     assert.equal((await patch(await idOf('next'), { role: 'admin' })).status, 200)
     assert.equal((await patch(only!, { role: 'user' })).status, 200)
   })

@@ -1,116 +1,95 @@
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, test } from 'node:test'
+import { test } from 'node:test'
 import { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
-import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
-import { systemClock } from '../../src/runtime/clock.ts'
 import { counts, signIn, whoAmI } from './harness.ts'
+import { Site } from './site.ts'
 
 onEachEngine('linking', (engine) => {
-  let provider: OAuthProvider
-  let service: TestService
-  let shift = 0
-  before(async () => {
-    provider = await startOAuthProvider()
-    const clock = { ...systemClock, now: () => Date.now() + shift }
-    service = await startTestService(engine, {
-      env: { ...provider.env('ACME'), ...provider.env('OTHER'), RECENT_SIGN_IN: '600' },
-      parts: { clock },
-    })
-  })
-  beforeEach(() => {
-    shift = 0
-  })
-  after(async () => {
-    await service.close()
-    await provider.close()
-  })
+  const site = new Site(engine, { env: { RECENT_SIGN_IN: '600' } })
 
-  async function signedIn(id: string, path = '/auth/acme'): Promise<Browser> {
-    const browser = new Browser()
-    provider.profile = { id, displayName: id }
-    assert.equal(await signIn(service, browser, path), '/dashboard')
-    return browser
-  }
   const begin = (browser: Browser, headers: Record<string, string> = {}, query = ''): Promise<Response> =>
-    browser.go(new URL(`/auth/other/link${query}`, service.baseUrl), { method: 'POST', headers })
+    site.call(browser, 'POST', `/auth/other/link${query}`, headers)
   /** From the start's answer to where the callback leads. */
   async function finish(browser: Browser, start: Response, id: string): Promise<string> {
-    provider.profile = { id, displayName: id }
-    const back = await browser.go(start.headers.get('location')!)
-    return (await browser.go(back.headers.get('location')!)).headers.get('location')!
+    site.become(id)
+    return (await site.finish(browser, start)).headers.get('location')!
   }
 
   test('a sign-in that was too long ago must be repeated, and then it goes on', async () => {
-    const browser = await signedIn('stale')
-    shift = 601_000
-    const tokenRequests = provider.requests.length
+    const browser = await site.signedIn('stale')
+    site.shift = 601_000
+    const tokenRequests = site.provider.requests.length
     const refused = await begin(browser)
     assert.equal(refused.status, 403)
     assert.equal(((await refused.json()) as { code: string }).code, 'reauthentication-needed')
-    assert.equal(provider.requests.length, tokenRequests)
-    assert.ok(await whoAmI(service, browser), 'the session itself is as good as before')
-    provider.profile = { id: 'stale', displayName: 'stale' }
-    await signIn(service, browser)
+    assert.equal(site.provider.requests.length, tokenRequests)
+    assert.ok(await whoAmI(site.service, browser), 'the session itself is as good as before')
+    site.become('stale')
+    await signIn(site.service, browser)
     const start = await begin(browser)
     assert.equal(start.status, 303)
     assert.equal(await finish(browser, start, 'stale-linked'), '/dashboard')
   })
 
   test('a form of a page is led to /login to sign in again, and back from there', async () => {
-    const browser = await signedIn('stale-form')
-    shift = 601_000
+    const browser = await site.signedIn('stale-form')
+    site.shift = 601_000
     const headers = { 'sec-fetch-dest': 'document', accept: 'text/html' }
     const answer = await begin(browser, headers, '?return_to=/settings')
     assert.equal(answer.status, 303)
     const location = answer.headers.get('location')!
-    const page = await (await service.fetch(location)).text()
+    const page = await (await site.service.fetch(location)).text()
     assert.match(page, /sign in again/)
     assert.ok(page.includes('href="/auth/acme?reauthenticate=true&amp;return_to=%2Fsettings"'))
   })
 
   test('the age is that of the sign-in, however much the session was used since', async () => {
-    const browser = await signedIn('used')
-    shift = 300_000
-    await whoAmI(service, browser)
-    shift = 601_000
+    const browser = await site.signedIn('used')
+    site.shift = 300_000
+    await whoAmI(site.service, browser)
+    site.shift = 601_000
     assert.equal((await begin(browser)).status, 403)
   })
 
   test('an identity of another account: a page that says so and what to do; nothing moves', async () => {
-    const owner = await signedIn('owner', '/auth/other')
-    const browser = await signedIn('wants')
-    const before = await counts(service)
+    const owner = await site.signedIn('owner', '/auth/other')
+    const browser = await site.signedIn('wants')
+    const before = await counts(site.service)
     const location = await finish(browser, await begin(browser), 'owner')
     assert.match(location, /^\/login\?error=identity-taken&id=[\w-]+&provider=other$/)
-    const page = await (await browser.go(new URL(location, service.baseUrl))).text()
+    const page = await (await browser.go(new URL(location, site.service.baseUrl))).text()
     assert.match(page, /belongs to another account/)
     assert.match(page, /sign out and continue with Other/)
     assert.match(page, /signed in as <strong>wants/)
-    assert.deepEqual(await counts(service), before)
-    assert.notEqual((await whoAmI(service, owner))!.id, (await whoAmI(service, browser))!.id)
+    assert.deepEqual(await counts(site.service), before)
+    assert.notEqual((await whoAmI(site.service, owner))!.id, (await whoAmI(site.service, browser))!.id)
   })
 
   test('the same e-mail address at two providers, verified or not, is two accounts', async () => {
     const email = 'same@example.com'
-    provider.profile = { id: 'mail-1', displayName: 'x', email, email_verified: true }
+    site.provider.profile = { id: 'mail-1', displayName: 'x', email, email_verified: true }
     const [first, second] = [new Browser(), new Browser()]
-    await signIn(service, first)
-    provider.profile = { id: 'mail-2', displayName: 'x', email: 'SAME@example.com', email_verified: true }
-    await signIn(service, second, '/auth/other')
-    assert.notEqual((await whoAmI(service, first))!.id, (await whoAmI(service, second))!.id)
+    await signIn(site.service, first)
+    site.provider.profile = {
+      id: 'mail-2',
+      displayName: 'x',
+      email: 'SAME@example.com',
+      email_verified: true,
+    }
+    await signIn(site.service, second, '/auth/other')
+    assert.notEqual((await whoAmI(site.service, first))!.id, (await whoAmI(site.service, second))!.id)
     // The provider then tells the other one's address: nothing moves either.
-    provider.profile = { id: 'mail-2', displayName: 'x', email, email_verified: true }
+    site.provider.profile = { id: 'mail-2', displayName: 'x', email, email_verified: true }
     const third = new Browser()
-    await signIn(service, third, '/auth/other')
-    assert.equal((await whoAmI(service, third))!.id, (await whoAmI(service, second))!.id)
+    await signIn(site.service, third, '/auth/other')
+    assert.equal((await whoAmI(site.service, third))!.id, (await whoAmI(site.service, second))!.id)
   })
 
   test('two accounts that link one new identity at once: one gets it, the other is told', async () => {
     for (let round = 0; round < 4; round += 1) {
-      const browsers = [await signedIn(`race-a-${round}`), await signedIn(`race-b-${round}`)]
-      provider.profile = { id: `raced-${round}` }
+      const browsers = [await site.signedIn(`race-a-${round}`), await site.signedIn(`race-b-${round}`)]
+      site.provider.profile = { id: `raced-${round}` }
       const callbacks: string[] = []
       for (const browser of browsers) {
         const back = await browser.go((await begin(browser)).headers.get('location')!)
@@ -123,8 +102,8 @@ onEachEngine('linking', (engine) => {
   })
 
   test('of ten callbacks of one link one wins; the session goes on', async () => {
-    const browser = await signedIn('replayed')
-    provider.profile = { id: 'replayed-linked' }
+    const browser = await site.signedIn('replayed')
+    site.provider.profile = { id: 'replayed-linked' }
     const back = await browser.go((await begin(browser)).headers.get('location')!)
     const callback = back.headers.get('location')!
     const answers = await Promise.all(Array.from({ length: 10 }, () => browser.go(callback)))
@@ -132,12 +111,12 @@ onEachEngine('linking', (engine) => {
     assert.equal(targets.filter((target) => target === '/dashboard').length, 1)
     // All of them set no cookie but the one that won.
     assert.equal(answers.filter((answer) => answer.headers.getSetCookie().length > 0).length, 1)
-    assert.ok(await whoAmI(service, browser))
+    assert.ok(await whoAmI(site.service, browser))
   })
 
   test('unlinks of three identities at once leave one', async () => {
     for (let round = 0; round < 3; round += 1) {
-      const browser = await signedIn(`unlink-${round}`)
+      const browser = await site.signedIn(`unlink-${round}`)
       await finish(browser, await begin(browser), `unlink-1-${round}`)
       await finish(browser, await begin(browser), `unlink-2-${round}`)
       const calls = [
@@ -145,25 +124,23 @@ onEachEngine('linking', (engine) => {
         `/auth/identities/other?providerId=unlink-1-${round}`,
         `/auth/identities/other?providerId=unlink-2-${round}`,
       ]
-      const answers = await Promise.all(
-        calls.map((path) => browser.go(new URL(path, service.baseUrl), { method: 'DELETE' })),
-      )
+      const answers = await Promise.all(calls.map((path) => site.call(browser, 'DELETE', path)))
       assert.deepEqual(answers.map(({ status }) => String(status)).toSorted(), ['204', '204', '409'])
     }
   })
 
   test("somebody else's identity cannot be unlinked", async () => {
-    const owner = await signedIn('idor-owner')
+    const owner = await site.signedIn('idor-owner')
     await finish(owner, await begin(owner), 'idor-linked')
-    const browser = await signedIn('idor')
+    const browser = await site.signedIn('idor')
     await finish(browser, await begin(browser), 'idor-own')
     const path = '/auth/identities/other?providerId=idor-linked'
-    assert.equal((await browser.go(new URL(path, service.baseUrl), { method: 'DELETE' })).status, 404)
+    assert.equal((await site.call(browser, 'DELETE', path)).status, 404)
     assert.match(await finish(browser, await begin(browser), 'idor-linked'), /identity-taken/)
   })
 
   test('the choice of providers, for pages', async () => {
-    const answer = await service.fetch('/auth/providers')
+    const answer = await site.service.fetch('/auth/providers')
     const { data } = (await answer.json()) as { data: { name: string; label: string }[] }
     assert.deepEqual(data.slice(0, 2), [
       { name: 'acme', label: 'Acme' },

@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
-import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
-import { systemClock } from '../../src/runtime/clock.ts'
 import { appCode, exchange, newPkce, signIn, spa, whoAmI } from './harness.ts'
+import { Site } from './site.ts'
 
 const firefox = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0'
 
@@ -20,60 +18,33 @@ interface Device {
 }
 
 onEachEngine('sessions', (engine) => {
-  let provider: OAuthProvider
-  let service: TestService
-  let shift = 0
-  before(async () => {
-    provider = await startOAuthProvider()
-    const clock = { ...systemClock, now: () => Date.now() + shift }
-    const env = { ...provider.env('ACME'), SESSION_IDLE: '3600', SESSION_LIFETIME: '7200' }
-    service = await startTestService(engine, { env, config: { login: { clients: [spa] } }, parts: { clock } })
-  })
-  after(async () => {
-    await service.close()
-    await provider.close()
+  const site = new Site(engine, {
+    providers: ['ACME'],
+    env: { SESSION_IDLE: '3600', SESSION_LIFETIME: '7200' },
+    config: { login: { clients: [spa] } },
   })
 
-  async function signedIn(id: string): Promise<Browser> {
-    const browser = new Browser()
-    provider.profile = { id, displayName: id }
-    await signIn(service, browser)
-    return browser
-  }
-  async function appTokens(id: string): Promise<{ access: string; refresh: string }> {
-    provider.profile = { id, displayName: id }
-    const pkce = newPkce()
-    const { status, body } = await exchange(service, {
-      grant_type: 'authorization_code',
-      client_id: 'spa',
-      code: await appCode(service, pkce),
-      code_verifier: pkce.verifier,
-      redirect_uri: spa.redirectUris[0]!,
-    })
-    assert.equal(status, 200)
-    return { access: String(body['access_token']), refresh: String(body['refresh_token']) }
-  }
   const call = (browser: Browser, method: string, path: string): Promise<Response> =>
-    browser.go(new URL(path, service.baseUrl), { method, headers: { 'user-agent': firefox } })
+    browser.go(new URL(path, site.service.baseUrl), { method, headers: { 'user-agent': firefox } })
   const devicesOf = async (browser: Browser): Promise<Device[]> =>
     ((await (await call(browser, 'GET', '/auth/sessions')).json()) as { data: Device[] }).data
   const withToken = async (token: string): Promise<number> =>
-    (await service.fetch('/auth/session', { headers: { authorization: `Bearer ${token}` } })).status
+    (await site.service.fetch('/auth/session', { headers: { authorization: `Bearer ${token}` } })).status
   const refreshes = async (refresh: string): Promise<number> =>
-    (await exchange(service, { grant_type: 'refresh_token', client_id: 'spa', refresh_token: refresh }))
+    (await exchange(site.service, { grant_type: 'refresh_token', client_id: 'spa', refresh_token: refresh }))
       .status
-  const idOf = async (browser: Browser): Promise<string> => (await whoAmI(service, browser))!.id
+  const idOf = async (browser: Browser): Promise<string> => (await whoAmI(site.service, browser))!.id
 
   test('browsers and apps are in one list, in words, and the current one comes first', async () => {
-    provider.profile = { id: 'list', displayName: 'list' }
+    site.become('list')
     const browser = new Browser()
     const { next } = await browser.follow(
-      new URL('/auth/acme', service.baseUrl),
-      (url) => url.origin !== service.baseUrl,
+      new URL('/auth/acme', site.service.baseUrl),
+      (url) => url.origin !== site.service.baseUrl,
     )
     await browser.go(next!, { headers: { 'user-agent': firefox } })
-    await signedIn('list')
-    await appTokens('list')
+    await site.signedIn('list')
+    await site.appTokens('list')
     const devices = await devicesOf(browser)
     assert.deepEqual(devices.map(({ kind }) => kind).toSorted(), ['app', 'browser', 'browser'])
     assert.equal(devices[0]!.current, true)
@@ -84,10 +55,10 @@ onEachEngine('sessions', (engine) => {
   })
 
   test('an app is ended from the list: neither its access token nor its refresh token works from then on', async () => {
-    const browser = await signedIn('end-app')
-    const { access, refresh } = await appTokens('end-app')
+    const browser = await site.signedIn('end-app')
+    const { access, refresh } = await site.appTokens('end-app')
     const app = (await devicesOf(browser)).find(({ kind }) => kind === 'app')!
-    const stranger = await signedIn('end-app-stranger')
+    const stranger = await site.signedIn('end-app-stranger')
     assert.equal((await call(stranger, 'DELETE', `/auth/sessions/${app.id}`)).status, 404)
     assert.equal(await withToken(access), 200)
     assert.equal((await call(browser, 'DELETE', `/auth/sessions/${app.id}`)).status, 204)
@@ -98,36 +69,36 @@ onEachEngine('sessions', (engine) => {
 
   test('all others are ended at once, browsers and apps; the one that asks stays, and so does everybody else', async () => {
     const [mine, other, stranger] = [
-      await signedIn('all'),
-      await signedIn('all'),
-      await signedIn('all-stranger'),
+      await site.signedIn('all'),
+      await site.signedIn('all'),
+      await site.signedIn('all-stranger'),
     ]
-    const { access, refresh } = await appTokens('all')
+    const { access, refresh } = await site.appTokens('all')
     assert.equal((await call(mine, 'DELETE', '/auth/sessions')).status, 204)
-    assert.equal(await whoAmI(service, other), undefined)
+    assert.equal(await whoAmI(site.service, other), undefined)
     assert.equal(await withToken(access), 401)
     assert.equal(await refreshes(refresh), 400)
     assert.equal((await devicesOf(mine)).length, 1)
-    assert.ok(await whoAmI(service, stranger))
+    assert.ok(await whoAmI(site.service, stranger))
   })
 
   test('an app ends its own other sign-ins, keeps its tokens, and leaves browsers alone', async () => {
-    const browser = await signedIn('app-all')
-    const { access, refresh } = await appTokens('app-all')
-    const sibling = await appTokens('app-all')
+    const browser = await site.signedIn('app-all')
+    const { access, refresh } = await site.appTokens('app-all')
+    const sibling = await site.appTokens('app-all')
     const headers = { authorization: `Bearer ${access}` }
-    assert.equal((await service.fetch('/auth/sessions', { method: 'DELETE', headers })).status, 204)
-    assert.ok(await whoAmI(service, browser))
+    assert.equal((await site.service.fetch('/auth/sessions', { method: 'DELETE', headers })).status, 204)
+    assert.ok(await whoAmI(site.service, browser))
     assert.equal(await withToken(sibling.access), 401)
     assert.equal(await withToken(access), 200)
     assert.equal(await refreshes(refresh), 200)
   })
 
   test('last seen is written at most once a minute', async () => {
-    const browser = await signedIn('seen')
+    const browser = await site.signedIn('seen')
     const id = (await devicesOf(browser))[0]!.id
     const lastSeen = async (): Promise<number> => {
-      const row = await service.database.reader
+      const row = await site.service.database.reader
         .selectFrom('sessions')
         .select('last_seen_at')
         .where('id', '=', id)
@@ -135,74 +106,74 @@ onEachEngine('sessions', (engine) => {
       return row.last_seen_at
     }
     const first = await lastSeen()
-    shift += 59_000
-    await Promise.all([1, 2, 3].map(() => whoAmI(service, browser)))
+    site.shift += 59_000
+    await Promise.all([1, 2, 3].map(() => whoAmI(site.service, browser)))
     // A write of anything else shows that one of these would have been seen.
-    await signedIn('seen-other')
+    await site.signedIn('seen-other')
     assert.equal(await lastSeen(), first)
-    shift += 2_000
-    await whoAmI(service, browser)
+    site.shift += 2_000
+    await whoAmI(site.service, browser)
     const until = Date.now() + 5_000
     while ((await lastSeen()) === first && Date.now() < until) await new Promise((done) => setImmediate(done))
     const second = await lastSeen()
     assert.ok(second >= first + 60_000)
-    await Promise.all([1, 2, 3].map(() => whoAmI(service, browser)))
-    await signedIn('seen-other')
+    await Promise.all([1, 2, 3].map(() => whoAmI(site.service, browser)))
+    await site.signedIn('seen-other')
     assert.equal(await lastSeen(), second)
   })
 
   test('blocking ends sessions and tokens at once, keeps the user out, and letting in again brings none back', async () => {
-    const browser = await signedIn('blocked')
-    const { access, refresh } = await appTokens('blocked')
+    const browser = await site.signedIn('blocked')
+    const { access, refresh } = await site.appTokens('blocked')
     const id = await idOf(browser)
-    const blocked = await service.admin(`/users/${id}`, { method: 'PATCH', json: { blocked: true } })
+    const blocked = await site.service.admin(`/users/${id}`, { method: 'PATCH', json: { blocked: true } })
     assert.equal(blocked.status, 200)
     assert.ok(((await blocked.json()) as { blockedAt: string }).blockedAt)
-    assert.equal(await whoAmI(service, browser), undefined)
+    assert.equal(await whoAmI(site.service, browser), undefined)
     assert.equal(await withToken(access), 401)
     assert.equal(await refreshes(refresh), 400)
-    assert.match(await signIn(service, new Browser()), /\/login\?error=account-blocked/)
+    assert.match(await signIn(site.service, new Browser()), /\/login\?error=account-blocked/)
     const pkce = newPkce()
     const answer = await signIn(
-      service,
+      site.service,
       new Browser(),
       `/auth/acme?client_id=spa&redirect_uri=${spa.redirectUris[0]!}&code_challenge=${pkce.challenge}&code_challenge_method=S256`,
     )
     assert.equal(new URL(answer).searchParams.get('error'), 'access_denied')
 
-    const again = await service.admin(`/users/${id}`, { method: 'PATCH', json: { blocked: false } })
+    const again = await site.service.admin(`/users/${id}`, { method: 'PATCH', json: { blocked: false } })
     assert.equal(((await again.json()) as { blockedAt: null }).blockedAt, null)
-    assert.equal(await whoAmI(service, browser), undefined)
+    assert.equal(await whoAmI(site.service, browser), undefined)
     assert.equal(await withToken(access), 401)
-    assert.ok(await whoAmI(service, await signedIn('blocked')))
+    assert.ok(await whoAmI(site.service, await site.signedIn('blocked')))
   })
 
   test('a code that was not exchanged yet is worth nothing after a block, nor after letting in again', async () => {
-    const browser = await signedIn('code')
+    const browser = await site.signedIn('code')
     const id = await idOf(browser)
     const pkce = newPkce()
-    const code = await appCode(service, pkce)
+    const code = await appCode(site.service, pkce)
     for (const blocked of [true, false])
-      await service.admin(`/users/${id}`, { method: 'PATCH', json: { blocked } })
+      await site.service.admin(`/users/${id}`, { method: 'PATCH', json: { blocked } })
     const fields = { grant_type: 'authorization_code', client_id: 'spa', code, code_verifier: pkce.verifier }
-    const { body } = await exchange(service, { ...fields, redirect_uri: spa.redirectUris[0]! })
+    const { body } = await exchange(site.service, { ...fields, redirect_uri: spa.redirectUris[0]! })
     assert.equal(body['error'], 'invalid_grant')
   })
 
   test('another role needs a new token: what was made before ends, and the next sign-in has it', async () => {
-    const browser = await signedIn('role')
-    const { access } = await appTokens('role')
+    const browser = await site.signedIn('role')
+    const { access } = await site.appTokens('role')
     const id = await idOf(browser)
-    const same = await service.admin(`/users/${id}`, { method: 'PATCH', json: { role: 'user' } })
+    const same = await site.service.admin(`/users/${id}`, { method: 'PATCH', json: { role: 'user' } })
     assert.equal(same.status, 200)
-    assert.ok(await whoAmI(service, browser), 'what does not change ends nothing')
-    const changed = await service.admin(`/users/${id}`, { method: 'PATCH', json: { role: 'admin' } })
+    assert.ok(await whoAmI(site.service, browser), 'what does not change ends nothing')
+    const changed = await site.service.admin(`/users/${id}`, { method: 'PATCH', json: { role: 'admin' } })
     assert.equal(((await changed.json()) as { role: string }).role, 'admin')
-    assert.equal(await whoAmI(service, browser), undefined)
+    assert.equal(await whoAmI(site.service, browser), undefined)
     assert.equal(await withToken(access), 401)
-    const admin = await signedIn('role')
-    assert.equal((await whoAmI(service, admin))!.role, 'admin')
-    const audit = await service.database.reader
+    const admin = await site.signedIn('role')
+    assert.equal((await whoAmI(site.service, admin))!.role, 'admin')
+    const audit = await site.service.database.reader
       .selectFrom('audit_log')
       .select(['actor', 'detail'])
       .where('user_id', '=', id)
@@ -215,12 +186,12 @@ onEachEngine('sessions', (engine) => {
   })
 
   test('only admins change accounts, and not their own', async () => {
-    const plain = await signedIn('plain')
-    const admin = await signedIn('role')
+    const plain = await site.signedIn('plain')
+    const admin = await site.signedIn('role')
     const patch = (browser: Browser, id: string, body: unknown): Promise<Response> =>
-      browser.go(new URL(`/users/${id}`, service.baseUrl), {
+      browser.go(new URL(`/users/${id}`, site.service.baseUrl), {
         method: 'PATCH',
-        headers: { 'content-type': 'application/json', origin: service.baseUrl },
+        headers: { 'content-type': 'application/json', origin: site.service.baseUrl },
         body: JSON.stringify(body),
       })
     const [plainId, adminId] = [await idOf(plain), await idOf(admin)]
@@ -232,6 +203,6 @@ onEachEngine('sessions', (engine) => {
     assert.equal((await patch(admin, '00000000-0000-7000-8000-000000000000', { blocked: true })).status, 404)
     assert.equal((await patch(admin, 'nobody', { blocked: true })).status, 404)
     assert.equal((await patch(admin, plainId, { blocked: true })).status, 200)
-    assert.equal(await whoAmI(service, plain), undefined)
+    assert.equal(await whoAmI(site.service, plain), undefined)
   })
 })
