@@ -14,14 +14,15 @@ import { kyselyOver } from '../storage/query-runner.ts'
 import { anyForeignMigration } from '../storage/schema-watch.ts'
 import { translateError } from '../storage/unavailable.ts'
 import {
+  activeSubscribersIn,
   inOrder,
   isRetry,
   nextDue,
-  sharedReads,
   subscribersPerScan,
   claimedDelivery,
   type Completion,
   type DeliveryStore,
+  type EventPayload,
   type ReadRequest,
 } from './store.ts'
 
@@ -76,6 +77,12 @@ const take = `
   union all select subscriber_id from delivery_lanes where subscriber_id = any($2) and dispatcher = $1`
 
 const release = 'delete from delivery_lanes where dispatcher = $1 and subscriber_id = any($2)'
+
+// One text for any number of events: a process that owns queues runs it for each notification of other processes.
+const payloads = `
+  select events.id, events.event_id, events.type, events.payload, events.nonce, outbox.audience
+  from events left join outbox on outbox.event = events.id
+  where events.id = any($1) and ($2::bigint is null or octet_length(payload) <= $2)`
 
 const columns = 'd.id, d.event, d.subscriber_id, d.attempts, d.attempts_before, d.due_at, d.nonce'
 
@@ -205,7 +212,12 @@ export function postgresDeliveryStore({
   }
 
   return {
-    ...sharedReads(kyselyOver('postgres', read)),
+    activeSubscribers: activeSubscribersIn(kyselyOver('postgres', read)),
+    async readPayloads(events, longest) {
+      if (events.length === 0) return new Map()
+      const rows = await run<EventPayload & { id: number }>('payloads', payloads, [events, longest ?? null])
+      return new Map(rows.map(({ id, ...rest }) => [id, rest]))
+    },
     acquireSession: (listener) => claimer.start(listener),
     async subscribersDue(now, after) {
       const rows = await run<{ id: string; due: boolean }>(

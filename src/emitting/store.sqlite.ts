@@ -1,10 +1,10 @@
-import { CompiledQuery } from 'kysely'
+import { CompiledQuery, sql } from 'kysely'
 import type { SqliteDatabase } from '../storage/database.ts'
 import type { SqlValue } from '../storage/sqlite/connection.ts'
 import {
+  activeSubscribersIn,
   isRetry,
   nextDue,
-  sharedReads,
   subscribersPerScan,
   claimedDelivery,
   type ClaimedDelivery,
@@ -85,7 +85,19 @@ export function sqliteDeliveryStore(database: SqliteDatabase): DeliveryStore {
   }
 
   return {
-    ...sharedReads(database.reader),
+    activeSubscribers: activeSubscribersIn(database.reader),
+    async readPayloads(events, longest) {
+      if (events.length === 0) return new Map()
+      const found = await database.reader
+        .selectFrom('events')
+        .leftJoin('outbox', 'outbox.event', 'events.id')
+        .select(['events.id', 'events.event_id', 'events.type', 'events.payload', 'events.nonce'])
+        .select('outbox.audience')
+        .where('events.id', 'in', [...events])
+        .$if(longest !== undefined, (all) => all.where(sql<number>`octet_length(payload)`, '<=', longest!))
+        .execute()
+      return new Map(found.map(({ id, ...rest }) => [id, rest]))
+    },
     acquireSession: () => Promise.resolve(),
     async subscribersDue(now, after) {
       const ids: string[] = []

@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import type { Database, Queryable, Tx } from '../storage/database.ts'
 import type { ClaimListener } from '../storage/postgres/claimer.ts'
 import type { SubscribersTable } from '../storage/tables.ts'
@@ -172,27 +171,13 @@ export interface CommittedDelivery {
   generation: number
 }
 
-/** What is read in the same way on both engines. */
-export function sharedReads(db: Queryable): Pick<DeliveryStore, 'activeSubscribers' | 'readPayloads'> {
-  return {
-    activeSubscribers: (ids) =>
-      db
-        .selectFrom('subscribers')
-        .selectAll()
-        .where('status', '=', 'active')
-        .where('id', 'in', [...ids])
-        .execute(),
-    async readPayloads(events, longest) {
-      if (events.length === 0) return new Map()
-      const rows = await db
-        .selectFrom('events')
-        .leftJoin('outbox', 'outbox.event', 'events.id')
-        .select(['events.id', 'events.event_id', 'events.type', 'events.payload', 'events.nonce'])
-        .select('outbox.audience')
-        .where('events.id', 'in', [...events])
-        .$if(longest !== undefined, (all) => all.where(sql<number>`octet_length(payload)`, '<=', longest!))
-        .execute()
-      return new Map(rows.map(({ id, ...rest }) => [id, rest]))
-    },
-  }
+/** The same on both engines. */
+export function activeSubscribersIn(db: Queryable): DeliveryStore['activeSubscribers'] {
+  return (ids) =>
+    db
+      .selectFrom('subscribers')
+      .selectAll()
+      .where('status', '=', 'active')
+      .where('id', 'in', [...ids])
+      .execute()
 }
