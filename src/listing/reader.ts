@@ -17,7 +17,7 @@ export interface Total {
 export interface ListReader {
   /**
    * @param values the values that the plan's slots refer to.
-   * @param signal ends the statement on PostgreSQL. SQLite has none to end: each one runs to its end before anything else does.
+   * @param signal ends the statement on PostgreSQL. SQLite runs each statement to its end before anything else.
    */
   read(plan: Plan, values: readonly KeyValue[], signal?: AbortSignal): Promise<readonly Row[]>
   /** Estimates the result of a plan of planCount. SQLite has no statistics that are good enough, and counts. */

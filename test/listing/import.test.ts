@@ -153,10 +153,10 @@ onEachEngine('postern import', (engine) => {
     assert.equal(imported, 2)
     assert.equal(faults, told.length)
     const expected = [
-      /^3: is no JSON/,
-      /^4: is no JSON object/,
-      /^5: is no JSON object/,
-      /^6: is no JSON object/,
+      /^3: is not JSON/,
+      /^4: is not a JSON object/,
+      /^5: is not a JSON object/,
+      /^6: is not a JSON object/,
       /^7: price /,
       /^8: .*price/,
       /^9: stock /,
@@ -167,7 +167,7 @@ onEachEngine('postern import', (engine) => {
       /^14: createdAt .*day/,
       /^15: createdAt .*offset/,
       /^16: createdAt .*microsecond/,
-      /^17: is no UTF-8/,
+      /^17: is not UTF-8/,
       /^18: is longer/,
     ]
     assert.equal(told.length, expected.length, told.join('\n'))
@@ -197,8 +197,8 @@ onEachEngine('postern import', (engine) => {
       /^8: has 2 fields/,
       /^9: price/,
       /^10: price/,
-      /^11: is no UTF-8/,
-      /^13: opens a quote/,
+      /^11: is not UTF-8/,
+      /^13: has a quote that is not closed/,
     ]
     assert.equal(told.length, expected.length, told.join('\n'))
     for (const [index, pattern] of expected.entries()) assert.match(told[index]!, pattern)

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { ConfigurationError } from '../../config/environment.ts'
 import type { PosternConfig } from '../../define-config.ts'
 import { checkList } from '../../listing/checking/check.ts'
-import { declaredQueries, mostQueries } from '../../listing/checking/declared-queries.ts'
+import { declaredQueries, maxQueries } from '../../listing/checking/declared-queries.ts'
 import { explainList, type ExplainedQuery } from '../../listing/checking/explain.ts'
 import type { MissingIndex } from '../../listing/checking/index-advice.ts'
 import { readLists } from '../../listing/declaration.ts'
@@ -45,11 +45,11 @@ async function* checkOne(
   if (faults.length > 0) return
   for (const [steps, queries] of grouped(await explainList(database, list)))
     yield ok(about, `${named(queries, 'as it is')}: ${steps}`)
-  const { left } = declaredQueries(list)
-  if (left > 0)
+  const { omitted } = declaredQueries(list)
+  if (omitted > 0)
     yield warning(
       about,
-      `stopped at ${mostQueries} queries: ${left} more pairs of filter and sort are not shown`,
+      `stopped at ${maxQueries} queries: ${omitted} more pairs of filter and sort are not shown`,
     )
   const advice = ({ queries, statement }: MissingIndex, why: string): Finding => {
     const other = advised.get(statement)

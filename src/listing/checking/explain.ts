@@ -7,19 +7,19 @@ import { declaredQueries, type DeclaredQuery } from './declared-queries.ts'
 import { rowAccessColumns } from './sample-caller.ts'
 
 export interface ExplainedQuery {
-  /** As a query string; empty for the list as it is. */
+  /** The query string; empty for the list without parameters. */
   query: string
   /** The steps of the plan that read or sort. */
   steps: readonly string[]
 }
 
-/** How the database would seek a later page of every declared order, by every filter, by each filter in each order, and read every expansion. */
+/** Explains how the database reads a page after a key, for all declared queries, and how it reads all expansions. */
 export async function explainList(database: Database, list: ListDeclaration): Promise<ExplainedQuery[]> {
   const { engine } = database
   const rows = list.limit.default + 1
-  const own = rowAccessColumns(list).map((column) => equalsAnything(list, column))
+  const conditions = rowAccessColumns(list).map((column) => equalsColumn(list, column))
   const planOf = ({ filter, order }: DeclaredQuery): Plan => {
-    const filters = filter ? [...own, { filter, ...anything[filter.kind] }] : own
+    const filters = filter ? [...conditions, { filter, ...sampleValues[filter.kind] }] : conditions
     return planPage({ list, filters, order, rows, from: 'key' }, engine)
   }
   const { single, pairs } = declaredQueries(list)
@@ -41,7 +41,7 @@ export async function explainList(database: Database, list: ListDeclaration): Pr
 interface Planned {
   query: string
   plan: Plan
-  /** Whether one index can have the rows together and in their order. */
+  /** Whether a single index can return the rows in their order. */
   ordered: boolean
 }
 
@@ -52,8 +52,8 @@ function isOrdered({ filter }: DeclaredQuery): boolean {
 const one = { values: [null], variant: '' }
 const none = { values: [], variant: '' }
 
-/** What a filter of each kind is applied with. */
-const anything: Record<FilterKind, Pick<AppliedFilter, 'values' | 'variant'>> = {
+/** Values for a filter of each kind; the plan does not depend on them. */
+const sampleValues: Record<FilterKind, Pick<AppliedFilter, 'values' | 'variant'>> = {
   equals: one,
   in: { values: [null], variant: '1' },
   atLeast: one,
@@ -67,8 +67,7 @@ const anything: Record<FilterKind, Pick<AppliedFilter, 'values' | 'variant'>> = 
   search: one,
 }
 
-/** The value does not matter: the plan is made without looking at it. */
-function equalsAnything({ fields }: ListDeclaration, column: string): AppliedFilter {
+function equalsColumn({ fields }: ListDeclaration, column: string): AppliedFilter {
   const [field] = Object.entries(fields).find(([, one]) => one.column === column)!
   return {
     filter: { parameter: column, kind: 'equals', field, description: '' },
@@ -94,13 +93,13 @@ async function explainOnPostgres(
   const client = await pool.connect()
   const explained: ExplainedQuery[] = []
   try {
-    // Of a small table all would be read: what counts is whether the index can be used when it has grown.
+    // PostgreSQL would scan a small table. The question is whether it can use an index when the table has grown.
     await client.query('begin')
     await client.query('set local plan_cache_mode = force_generic_plan')
     await client.query('set local enable_seqscan = off')
     for (const { query, plan, ordered } of planned) {
       const { sql, slots } = plan
-      // A few rows would be sorted, though an index has them in their order.
+      // PostgreSQL would sort a few rows even if an index has their order.
       await client.query(`set local enable_sort = ${ordered ? 'off' : 'on'}`)
       await client.query(`prepare postern_explain as ${sql}`)
       const nulls = slots.length > 0 ? `(${slots.map(() => 'null').join(', ')})` : ''
@@ -116,7 +115,7 @@ async function explainOnPostgres(
     }
     return explained
   } finally {
-    // Its settings and its statement go with it.
+    // Closes the connection, and with it the settings and the prepared statement.
     client.release(true)
   }
 }

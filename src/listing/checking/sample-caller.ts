@@ -6,7 +6,7 @@ function sampleConditions({ where, access }: ListDeclaration): unknown {
   if (!where) return false
   const role = access === 'admin' ? 'admin' : 'user'
   try {
-    return where(access === 'public' ? undefined : { kind: 'session', role, userId: 'somebody' })
+    return where(access === 'public' ? undefined : { kind: 'session', role, userId: 'sample' })
   } catch {
     return false
   }
@@ -19,7 +19,7 @@ export function validateRowAccess(list: ListDeclaration): string[] {
     return ['the function `where` returns neither conditions nor false; it must, and without a promise']
   return Object.keys(conditions)
     .filter((name) => !Object.hasOwn(list.fields, name))
-    .map((name) => `there is no field ${name}, which \`where\` looks at`)
+    .map((name) => `there is no field ${name}, which \`where\` uses`)
 }
 
 /** The columns that `where` compares with one value, which an index needs in front. */

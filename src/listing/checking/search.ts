@@ -26,14 +26,13 @@ async function validateSearchTables(
   filters: readonly Filter[],
   { rowids }: Table,
 ): Promise<string[]> {
-  if (!rowids)
-    return [`${list.table} is a view or has no rowid, by which a search finds the rows of an FTS5 table`]
+  if (!rowids) return [`${list.table} is a view or has no rowid, which a search in an FTS5 table needs`]
   const faults: string[] = []
   for (const { field, index = `${list.table}_search` } of filters) {
     if (await inspectTable(database, index)) continue
     const { column } = list.fields[field]!
     faults.push(
-      `there is no FTS5 table ${index} to search ${field} in: create virtual table ${quote(index)} using fts5(${quote(column)}, content=${quote(list.table)}); and triggers that keep it (https://sqlite.org/fts5.html#external_content_tables)`,
+      `there is no FTS5 table ${index} to search ${field} in: create virtual table ${quote(index)} using fts5(${quote(column)}, content=${quote(list.table)}); and triggers that update it (https://sqlite.org/fts5.html#external_content_tables)`,
     )
   }
   return faults

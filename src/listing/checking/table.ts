@@ -3,18 +3,18 @@ import { inspectPostgresTable } from './inspect.postgres.ts'
 import { inspectSqliteTable } from './inspect.sqlite.ts'
 
 export interface TableColumn {
-  /** PostgreSQL's name of the type, or that of the type below a domain; on SQLite the column's affinity. */
+  /** PostgreSQL's name of the type (of a domain, its base type); on SQLite the affinity of the column. */
   type: string
   nullable: boolean
-  /** Of a column whose type is an enum: all there are. */
+  /** All values of an enum type. */
   values?: readonly string[] | undefined
-  /** Whether values that it takes for equal may be written differently. */
+  /** Whether the column takes different texts for equal. */
   loose?: boolean
-  /** On SQLite: the expression that a row gets when it names no value. */
+  /** On SQLite: the expression of the default value. */
   byDefault?: string | undefined
 }
 
-/** An index that can be read in its order: a B-tree over plain columns and all rows. */
+/** An index that returns rows in its order: a B-tree over columns, not expressions, and all rows. */
 export interface Index {
   name: string
   unique: boolean
@@ -22,19 +22,19 @@ export interface Index {
 }
 
 export interface Table {
-  /** What is known of a view are its columns. */
+  /** Only the columns of a view are known. */
   kind: 'table' | 'view'
   columns: ReadonlyMap<string, TableColumn>
   indexes: readonly Index[]
-  /** On SQLite: whether a column compares otherwise than by bytes. */
+  /** On SQLite: whether a column has a collation that does not compare by bytes. */
   folded: boolean
-  /** On SQLite: whether its rows have the number by which an FTS5 table names them. */
+  /** On SQLite: whether its rows have rowids, which an FTS5 table refers to. */
   rowids: boolean
   /** The statements of all indexes, those over expressions included. */
   definitions: readonly string[]
 }
 
-/** A table or view by its name, perhaps with a schema in front; `undefined` when there is none. */
+/** Inspects a table or view, by its name with or without a schema; `undefined` when it does not exist. */
 export function inspectTable(database: Database, name: string): Promise<Table | undefined> {
   return database.engine === 'sqlite'
     ? inspectSqliteTable(database, name)

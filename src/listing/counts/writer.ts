@@ -18,7 +18,7 @@ import { triggerFaults } from './trigger-faults.ts'
 
 /** Milliseconds that a first count of many rows may take. */
 const longCount = 30 * 60_000
-/** Milliseconds that a split may wait for its lock, and make writers of PostgreSQL wait behind it, before it is put off. */
+/** Milliseconds that a split waits for its lock on PostgreSQL, where new writers queue up after it, before it gives up for this round. */
 const lockWait = 100
 
 /** Creates, updates, checks and drops the counts of one list. */

@@ -1,10 +1,10 @@
 import { parse, type CsvError, type Info } from 'csv-parse'
 import { Readable } from 'node:stream'
-import { decodeUtf8, longestRecord, type FileRecord } from './records.ts'
+import { decodeUtf8, maxRecordLength, type FileRecord } from './records.ts'
 
 /**
- * Reads CSV (RFC 4180) whose first record names the columns. The parser is given bytes as Latin-1, which is one character
- * a byte, and every field is then decoded by itself, so that broken UTF-8 is a fault of its line.
+ * Reads CSV (RFC 4180) whose first record names the columns. The parser gets the bytes as Latin-1, one character for each byte, and
+ * each field is then decoded as UTF-8, so that invalid UTF-8 is a fault of its line only.
  */
 export async function* readCsv(chunks: AsyncIterable<Buffer>): AsyncGenerator<FileRecord> {
   const skipped: CsvError[] = []
@@ -16,7 +16,7 @@ export async function* readCsv(chunks: AsyncIterable<Buffer>): AsyncGenerator<Fi
     relax_quotes: true,
     skip_empty_lines: true,
     skip_records_with_error: true,
-    max_record_size: longestRecord,
+    max_record_size: maxRecordLength,
     on_skip: (error) => {
       if (error) skipped.push(error)
       return undefined
@@ -27,7 +27,7 @@ export async function* readCsv(chunks: AsyncIterable<Buffer>): AsyncGenerator<Fi
   let columns: string[] | undefined
   let counted = 0
   let line = 1
-  // The parser counts a line end of two characters within quotes as two.
+  // The parser counts a quoted CRLF as two lines.
   let overcounted = 0
   for await (const { record, info } of source.pipe(parser) as AsyncIterable<{
     record: string[]
@@ -40,13 +40,13 @@ export async function* readCsv(chunks: AsyncIterable<Buffer>): AsyncGenerator<Fi
     if (columns) yield readRecord(line, columns, record)
     else columns = readColumns(record)
   }
-  // What the parser gives up on is the end of the file: a quote that is not closed, or a record without an end.
+  // The parser stops at an unclosed quote or at a record that is too long.
   if (skipped[0]) {
     const why =
       skipped[0].code === 'CSV_QUOTE_NOT_CLOSED'
-        ? 'opens a quote that is never closed'
-        : 'begins a record that is too long'
-    yield { line: counted + 1, fault: `${why}; nothing behind it was read` }
+        ? 'has a quote that is not closed'
+        : 'has a record that is too long'
+    yield { line: counted + 1, fault: `${why}; the rest of the file was not read` }
   }
 }
 
@@ -66,8 +66,7 @@ function readRecord(line: number, columns: readonly string[], record: readonly s
       fields: Object.fromEntries(columns.map((name, index) => [name, decodeField(record[index]!)])),
     }
   } catch {
-    // The decoder's own words say no more.
-    return { line, fault: 'is no UTF-8' }
+    return { line, fault: 'is not UTF-8' }
   }
 }
 

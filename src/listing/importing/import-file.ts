@@ -10,9 +10,9 @@ import { ImportedProduct, productTarget } from './products.ts'
 import { InvalidRecord, readTexts, type ImportTarget } from './target.ts'
 import { ImportedUser, userTarget } from './users.ts'
 
-/** Rows in one transaction: another process may be serving, and waits for it. */
+/** Rows in one transaction, for which the writers of a running service wait. */
 const batchSize = 500
-/** How often a batch is tried while the database is busy or away, and the pause between, in milliseconds. */
+/** Attempts for each batch while the database is busy or unavailable, and the milliseconds between them. */
 const attempts = 5
 const pause = 1_000
 
@@ -32,22 +32,22 @@ export interface ImportOptions {
   kind: ImportKind
   file: string
   format: ImportFormat
-  /** Told of every line that is passed over, and why. */
+  /** Called for each line that is skipped, with the reason. */
   onFault: (line: number, why: string) => void
-  /** Told after every batch: rows so far, and how many bytes of the file were read for them. */
+  /** Called after each batch with the rows imported and the bytes read so far. */
   onProgress: (rows: number, bytes: number) => void
-  /** When it is aborted, the batch at hand is finished and no other begun. */
+  /** When it is aborted, the import ends after the current batch. */
   signal?: AbortSignal
 }
 
 export interface ImportResult {
   imported: number
   faults: number
-  /** False when the signal ended it. */
+  /** False if the signal ended the import. */
   complete: boolean
 }
 
-/** Reads a file record by record into its table. What is there already is updated, so that it can be run again. */
+/** Imports a file record by record. Existing rows are updated, so that an import can be repeated. */
 export async function importFile(options: ImportOptions): Promise<ImportResult> {
   const { database, clock, kind, file, format, onFault, onProgress, signal } = options
   const { schema, target } = targets[kind]
@@ -74,7 +74,7 @@ export async function importFile(options: ImportOptions): Promise<ImportResult> 
           batch.set(target.keyOf(row), row)
           taken += 1
         } catch (error) {
-          fault = whyNot(error)
+          fault = faultOf(error)
         }
       }
       if (fault !== undefined) {
@@ -94,7 +94,7 @@ export async function importFile(options: ImportOptions): Promise<ImportResult> 
   return result
 }
 
-function whyNot(error: unknown): string {
+function faultOf(error: unknown): string {
   if (error instanceof InvalidRecord) return error.message
   if (error instanceof InvalidTime) return `createdAt ${error.message}`
   throw error
@@ -110,9 +110,9 @@ async function save(
     try {
       return await database.transaction((tx) => target.save(tx, rows, clock.now()), { priority: 'work' })
     } catch (error) {
-      // Somebody else inserted one of these in the meantime (a sign-in): the next attempt finds it.
-      const passing = error instanceof StorageUnavailable || isUniqueViolation(error)
-      if (!passing || attempt === attempts) throw error
+      // A concurrent writer, such as a sign-in, has inserted one of these rows. The next attempt updates it.
+      const isTransient = error instanceof StorageUnavailable || isUniqueViolation(error)
+      if (!isTransient || attempt === attempts) throw error
       await sleep(clock, pause)
     }
   }

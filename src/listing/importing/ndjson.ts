@@ -1,11 +1,11 @@
-import { decodeUtf8, longestRecord, type FileRecord } from './records.ts'
+import { decodeUtf8, maxRecordLength, type FileRecord } from './records.ts'
 
-/** Reads newline-delimited JSON: an object per line; empty lines count, and are passed over. */
+/** Reads newline-delimited JSON, one object per line. Empty lines are skipped, but numbered. */
 export async function* readNdjson(chunks: AsyncIterable<Buffer>): AsyncGenerator<FileRecord> {
   let line = 0
   for await (const bytes of splitLines(chunks)) {
     line += 1
-    if (bytes === 'too long') yield { line, fault: `is longer than ${longestRecord} bytes` }
+    if (bytes === 'too long') yield { line, fault: `is longer than ${maxRecordLength} bytes` }
     else if (bytes.some((byte) => byte > 0x20)) yield readLine(line, bytes)
   }
 }
@@ -15,16 +15,16 @@ function readLine(line: number, bytes: Buffer): FileRecord {
   try {
     value = parse(decodeUtf8(bytes))
   } catch (error) {
-    return { line, fault: error instanceof SyntaxError ? 'is no JSON' : 'is no UTF-8' }
+    return { line, fault: error instanceof SyntaxError ? 'is not JSON' : 'is not UTF-8' }
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    return { line, fault: 'is no JSON object' }
+    return { line, fault: 'is not a JSON object' }
   return { line, fields: value as Record<string, unknown> }
 }
 
 const longNumber = /\d{16}/
 
-/** Providers' ids may be numbers beyond 2^53: their digits are kept as a text, so that no two ids become one. */
+/** A `providerId` may be a number beyond 2^53. It is read as a text, because rounding could make two ids equal. */
 function parse(json: string): unknown {
   if (!longNumber.test(json)) return JSON.parse(json)
   return JSON.parse(json, (key, value: unknown, context?: { source?: string }) =>
@@ -34,17 +34,17 @@ function parse(json: string): unknown {
   )
 }
 
-/** The lines of a file without their ends. One that is too long is not kept in memory. */
+/** The lines of a file without their ends. A line that is too long is not held in memory. */
 async function* splitLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer | 'too long'> {
   let parts: Buffer[] = []
   let length = 0
-  const take = (part: Buffer): void => {
+  const append = (part: Buffer): void => {
     length += part.length
-    if (length > longestRecord) parts = []
+    if (length > maxRecordLength) parts = []
     else parts.push(part)
   }
   const finish = (): Buffer | 'too long' => {
-    const line = length > longestRecord ? 'too long' : parts.length === 1 ? parts[0]! : Buffer.concat(parts)
+    const line = length > maxRecordLength ? 'too long' : parts.length === 1 ? parts[0]! : Buffer.concat(parts)
     parts = []
     length = 0
     return line
@@ -52,11 +52,11 @@ async function* splitLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer
   for await (const chunk of chunks) {
     let start = 0
     for (let end = chunk.indexOf(0x0a); end >= 0; end = chunk.indexOf(0x0a, start)) {
-      take(chunk.subarray(start, end))
+      append(chunk.subarray(start, end))
       start = end + 1
       yield finish()
     }
-    take(chunk.subarray(start))
+    append(chunk.subarray(start))
   }
   if (length > 0) yield finish()
 }

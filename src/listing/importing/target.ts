@@ -4,15 +4,15 @@ import type { Tx } from '../../storage/database.ts'
 
 /** A table that files are imported into. */
 export interface ImportTarget<Row> {
-  /** Turns a record into a row. @throws InvalidRecord that says why it cannot be one. */
+  /** Turns a record into a row. @throws InvalidRecord, or InvalidTime for its `createdAt`. */
   read(fields: Readonly<Record<string, unknown>>, now: number): Row
-  /** Two rows with the same key are the same thing: within a file, the last one counts. */
+  /** Identifies the row. Of several records with one key in a batch, the last one is imported. */
   keyOf(row: Row): string
-  /** Inserts what is new and updates what is there. All keys differ. */
+  /** Inserts new rows and updates existing ones. The keys of `rows` differ. */
   save(tx: Tx, rows: readonly Row[], now: number): Promise<void>
 }
 
-/** Why a record cannot be imported; the message begins with the field's name. */
+/** A record that cannot be imported. The message begins with the name of the field. */
 export class InvalidRecord extends Error {
   constructor(why: string) {
     super(why)
@@ -23,8 +23,8 @@ export class InvalidRecord extends Error {
 const decimal = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,4})?$/
 
 /**
- * Reads CSV's texts as what the schema asks for: decimal numbers where it wants numbers, and nothing where a field is
- * empty and may be absent. What cannot be read stays a text, for the check to complain about.
+ * Converts the texts of a CSV record to the types of the schema: decimal numbers for number fields, and no value for an empty
+ * optional field. A text that cannot be converted stays a text, which the schema then refuses.
  */
 export function readTexts(
   schema: TObject,
@@ -41,7 +41,7 @@ export function readTexts(
   return Object.fromEntries(read.filter(([, value]) => value !== undefined))
 }
 
-/** A function that takes the schema's own fields of a record, and throws InvalidRecord unless they are as it says. */
+/** Returns the function that selects the schema's fields of a record, and throws InvalidRecord if they do not match the schema. */
 export function createCheck<S extends TObject>(
   schema: S,
 ): (fields: Readonly<Record<string, unknown>>) => Static<S> {
@@ -56,8 +56,8 @@ export function createCheck<S extends TObject>(
     const name = error?.instancePath.slice(1) ?? ''
     const why =
       error?.keyword === 'pattern'
-        ? 'holds a character that cannot be stored'
-        : (error?.message ?? 'is wrong')
+        ? 'contains a character that cannot be stored'
+        : (error?.message ?? 'is invalid')
     throw new InvalidRecord(name === '' ? why : `${name} ${why}`)
   }
 }

@@ -24,11 +24,11 @@ interface Row {
 
 const check = createCheck(ImportedUser)
 
-/** The pair (provider, providerId) is the key: a user that it links to is updated, otherwise one is created. */
+/** The pair (provider, providerId) is the key. A user with this identity is updated; otherwise one is created. */
 export const userTarget: ImportTarget<Row> = {
   read(fields) {
     const { providerId: given } = fields
-    // Some providers' ids are numbers; a sign-in takes their digits, and so does a file.
+    // The ids of some providers are numbers. A sign-in stores their digits, and so does an import.
     const asText = Number.isSafeInteger(given) ? { ...fields, providerId: String(given) } : fields
     const { email, name, provider, providerId } = check(asText)
     return { email: email ?? null, name: name ?? null, provider, provider_id: providerId }
@@ -40,7 +40,6 @@ export const userTarget: ImportTarget<Row> = {
     for (const row of rows) {
       const identity = known.get(userTarget.keyOf(row))
       if (!identity) created.push(row)
-      // A second run changes nothing, and then writes nothing.
       else if (identity.email !== row.email || identity.name !== row.name)
         await update(tx, row, identity.user_id)
     }
@@ -60,7 +59,7 @@ async function findIdentities(tx: Tx, rows: readonly Row[]): Promise<Map<string,
   return new Map(found.map((identity) => [userTarget.keyOf(identity), identity]))
 }
 
-/** The identity, and the user's own record where it was made from this identity. */
+/** Updates the identity, and the user if this identity is the one that created it. */
 async function update(tx: Tx, { email, name, provider, provider_id }: Row, userId: string): Promise<void> {
   await tx
     .updateTable('identities')
@@ -94,7 +93,7 @@ async function create(tx: Tx, rows: readonly Row[], now: number): Promise<void> 
         provider_id,
         user_id: id,
         email,
-        // A file vouches for nothing; the provider does, at the next sign-in.
+        // Only the provider can verify the address, at the next sign-in.
         email_verified: 0,
         name,
         created_at: now,

@@ -3,14 +3,14 @@ import type { KeyValue } from '../../paging/cursor-values.ts'
 import { fieldTypes, type FieldType } from '../field-types.ts'
 import type { Field } from '../list.ts'
 
-/** Types whose values are the same text for the database, in an item and in a query string. */
+/** Types whose values have the same text in the database, in items and in query strings. */
 export const keysetTypes: readonly FieldType[] = ['text', 'uuid', 'integer', 'bigint']
 
-/** A key as a plain cursor. @throws Problem `invalid-cursor` when it is none. */
+/** Reads a key from an unsigned cursor. @throws Problem `invalid-cursor` for a text that is not a key. */
 export function readKeysetCursor({ type }: Field, cursor: string): KeyValue {
-  const place = cursor === '' ? undefined : fieldTypes[type].read(cursor)
-  // Written as it was given, or else it was not given: `1e3` is no id.
-  if (place && 'at' in place && String(place.at) === cursor) return place.at
+  const position = cursor === '' ? undefined : fieldTypes[type].read(cursor)
+  // Only the text that showKeysetCursor writes is accepted: `1e3` is not the key 1000.
+  if (position && 'at' in position && String(position.at) === cursor) return position.at
   throw new Problem('invalid-cursor', {
     parameter: 'cursor',
     detail: 'The parameter `cursor` is not the key of an item.',

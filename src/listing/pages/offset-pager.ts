@@ -45,7 +45,7 @@ export class OffsetPager {
     return this.#readRows(request, await this.#count(request, counts))
   }
 
-  /** Reads a page and its total by one statement, which sees one moment. Behind the last page there is no row with the total. */
+  /** Reads a page and its total by one statement, which sees one moment. After the last page there is no row that has the total. */
   async #readWithTotal(
     request: OffsetRequest,
     counts: MaintainedCounts,

@@ -3,23 +3,23 @@ import { Problem } from '../../errors.ts'
 import { canonicalTime, InvalidTime } from '../../paging/time.ts'
 
 /**
- * Neither U+0000 nor half of a surrogate pair, which no database can give back. With the flag `u`, under which patterns of
- * JSON Schema are read, the class matches unpaired surrogates only.
+ * Texts without U+0000 and unpaired surrogates, which the databases cannot store. JSON Schema reads patterns with the flag `u`, with
+ * which the class matches unpaired surrogates only.
  */
 const storable = '^[^\\u0000\\ud800-\\udfff]*$'
 
-/** A text of `least` to `most` UTF-16 code units. Keys are carried in cursors, so their length is bounded. */
-export function boundedText(least: number, most: number, description: string) {
-  return Type.String({ minLength: least, maxLength: most, pattern: storable, description })
+/** A text of `min` to `max` UTF-16 code units. Cursors contain sort keys, so their length must have a bound. */
+export function boundedText(min: number, max: number, description: string) {
+  return Type.String({ minLength: min, maxLength: max, pattern: storable, description })
 }
 
 export const idField = boundedText(1, 200, 'Unique id')
 export const timeField = Type.String({
   maxLength: 64,
-  description: 'ISO 8601 with any offset, up to microseconds, which are kept',
+  description: 'ISO 8601 with any offset and up to microseconds',
 })
 
-/** The canonical text of a body's `createdAt`. @throws Problem `invalid-body` that says why it is no time. */
+/** The canonical text of a body's `createdAt`. @throws Problem `invalid-body` with the reason. */
 export function readTime(text: string): string {
   try {
     return canonicalTime(text)

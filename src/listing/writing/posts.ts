@@ -18,7 +18,7 @@ export const PostChange = Type.Partial(Type.Object({ ...fields, createdAt: timeF
 })
 export type PostChange = Static<typeof PostChange>
 
-/** The row of a post. `id` and `createdAt` stand in for those that it does not bring. */
+/** The row of a post. `id` and `createdAt` are used if the body has none. */
 export function postRow(post: NewPost, id: string, createdAt: string): PostsTable {
   const { _id = id, title, body } = post
   return {

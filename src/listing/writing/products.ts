@@ -2,7 +2,6 @@ import { Type, type Static } from 'typebox'
 import type { ProductsTable } from '../../storage/tables.ts'
 import { boundedText, idField, readTime, timeField } from './fields.ts'
 
-/** What may be changed of a product. */
 const fields = {
   category: boundedText(0, 200, 'Category'),
   price: Type.Number({ description: 'Price' }),
@@ -21,7 +20,7 @@ export const ProductChange = Type.Partial(Type.Object({ ...fields, createdAt: ti
 })
 export type ProductChange = Static<typeof ProductChange>
 
-/** The row of a product. `id` and `createdAt` stand in for those that it does not bring. */
+/** The row of a product. `id` and `createdAt` are used if the body has none. */
 export function productRow(product: NewProduct, id: string, createdAt: string): ProductsTable {
   return {
     id: product.id ?? id,
