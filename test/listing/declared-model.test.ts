@@ -1,24 +1,19 @@
 // A declared list against a model that does the same by brute force: random tables with nulls and ties, random orders of
 // mixed directions, filters and limits, walked forward and back, with rows that come and go between the pages.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import fc from 'fast-check'
 import { sql } from 'kysely'
 import { list } from 'postern'
-import { Keyring } from '../../src/crypto/keyring.ts'
 import { checkList } from '../../src/listing/checking/check.ts'
 import { readLists } from '../../src/listing/declaration.ts'
 import { presenter } from '../../src/listing/items.ts'
 import type { ListDeclaration } from '../../src/listing/list.ts'
-import { Pages } from '../../src/listing/pages/pages.ts'
 import { readQuery } from '../../src/listing/query.ts'
-import { createListReader } from '../../src/listing/store.ts'
-import { Cursors } from '../../src/paging/cursor.ts'
-import type { Database } from '../../src/storage/database.ts'
 import type { Engine } from '../../src/storage/query-runner.ts'
-import { openDatabase } from '../../src/storage/open.ts'
-import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
+import { onEachEngine } from '../harness/engines.ts'
 import { propertyRun } from '../harness/properties.ts'
+import { byBytes, listDatabase, pagesOf } from './model.ts'
 
 const ddl = {
   sqlite: `create table things (
@@ -169,7 +164,6 @@ function byNumber(x: number, y: number): number {
   return x === y ? 0 : x < y ? -1 : 1
 }
 
-const byBytes = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b))
 const compare: { [K in Name]: (x: NonNullable<Thing[K]>, y: NonNullable<Thing[K]>) => number } = {
   id: (x, y) => x - y,
   a: byBytes,
@@ -208,30 +202,18 @@ function modelOrder(sort: readonly string[], nulls: 1 | -1): (x: Thing, y: Thing
 }
 
 onEachEngine('a declared list against a brute-force model', (engine) => {
-  let home: TestDatabase
-  let database: Database
-  let pages: Pages
   let things: ListDeclaration
   const thing = thingOn(engine.name)
-
-  before(async () => {
-    home = await engine.createDatabase()
-    database = await openDatabase(home.url)
+  const opened = listDatabase(engine, async (database) => {
     await database.transaction((tx) => sql.raw(ddl[engine.name]).execute(tx))
     const checked = await checkList(database, readLists({ lists: [declared] })[0]!)
     assert.deepEqual(checked.faults, [])
     things = checked.list
-    const keyring = new Keyring(['a-master-secret-of-32-bytes-or-more'])
-    pages = new Pages(database.engine, createListReader(database), new Cursors(keyring))
-  })
-  after(async () => {
-    await database.close()
-    await home.drop()
   })
 
   async function change(remove: readonly number[], put: readonly Thing[]): Promise<void> {
     const gone = [...remove, ...put.map(({ id }) => id)]
-    await database.transaction(async (tx) => {
+    await opened.database.transaction(async (tx) => {
       if (gone.length > 0) await sql`delete from things where id in (${sql.join(gone)})`.execute(tx)
       for (const { id, a, b, c, n, t, u, e } of put) {
         // SQLite is given the number itself, which no text in an integer column would be told from.
@@ -246,6 +228,7 @@ onEachEngine('a declared list against a brute-force model', (engine) => {
     engine.name === 'postgres' ? `${day}T08:30:00.${micros}Z` : timeAt(micros)
 
   test('every page of every walk, forward and back, is what the model says', async (context) => {
+    const pages = pagesOf(opened.database)
     await fc.assert(
       fc.asyncProperty(
         fc.uniqueArray(thing, { ...unique, maxLength: 40 }),
@@ -255,7 +238,7 @@ onEachEngine('a declared list against a brute-force model', (engine) => {
         async (initial, sort, filters, steps) => {
           const order = modelOrder(sort, engine.name === 'postgres' ? 1 : -1)
           const table = new Map(initial.map((row) => [row.id, row]))
-          await database.transaction((tx) => sql`delete from things`.execute(tx))
+          await opened.database.transaction((tx) => sql`delete from things`.execute(tx))
           await change([], initial)
           const present = presenter(things.fields)
           let place: { at: Thing; back: boolean; cursor: string } | undefined

@@ -5,22 +5,21 @@ import { after, before, beforeEach, test } from 'node:test'
 import fc from 'fast-check'
 import { sql } from 'kysely'
 import { list } from 'postern'
-import { Keyring } from '../../src/crypto/keyring.ts'
 import { checkList } from '../../src/listing/checking/check.ts'
 import { readLists } from '../../src/listing/declaration.ts'
 import { CountsWriter } from '../../src/listing/counts/writer.ts'
 import { maintainedCounts } from '../../src/listing/counts/counts.ts'
 import type { ListDeclaration } from '../../src/listing/list.ts'
-import { Pages } from '../../src/listing/pages/pages.ts'
+import type { Pages } from '../../src/listing/pages/pages.ts'
 import { readQuery } from '../../src/listing/query.ts'
 import { users } from '../../src/listing/resources/users.ts'
 import { createListReader } from '../../src/listing/store.ts'
-import { Cursors } from '../../src/paging/cursor.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
 import { propertyRun } from '../harness/properties.ts'
+import { pagesOf } from './model.ts'
 
 const orders = list({
   path: '/orders',
@@ -67,11 +66,10 @@ onEachEngine('maintained counts', (engine) => {
   })
   beforeEach(() => {
     const reader = createListReader(database)
-    const cursors = new Cursors(new Keyring(['a-master-secret-of-32-bytes-or-more']))
     const counts = [declaration, users].map(
       (list) => [list.name, maintainedCounts(database, reader, list)] as const,
     )
-    pages = new Pages(database.engine, reader, cursors, new Map(counts))
+    pages = pagesOf(database, new Map(counts))
   })
   after(async () => {
     await database.close()

@@ -2,47 +2,21 @@
 // every page of a random walk whose limit changes, with rows inserted, changed and deleted between pages, must be what
 // the model says.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import fc from 'fast-check'
-import { Keyring } from '../../src/crypto/keyring.ts'
 import { readEventCursor } from '../../src/events/cursor.ts'
 import { openEventLog } from '../../src/events/log.ts'
-import { Pages } from '../../src/listing/pages/pages.ts'
 import { readQuery } from '../../src/listing/query.ts'
 import { posts } from '../../src/listing/resources/posts.ts'
 import { users } from '../../src/listing/resources/users.ts'
-import { createListReader } from '../../src/listing/store.ts'
-import { Cursors } from '../../src/paging/cursor.ts'
-import type { Database } from '../../src/storage/database.ts'
-import { migrate } from '../../src/storage/migrate.ts'
-import { openDatabase } from '../../src/storage/open.ts'
-import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
+import type { PostsTable } from '../../src/storage/tables.ts'
+import { onEachEngine } from '../harness/engines.ts'
 import { propertyRun } from '../harness/properties.ts'
-import { insertPosts, post } from './seed.ts'
-
-const limits = fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 4 })
-const byBytes = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b))
-const longestWalk = 200
+import { byBytes, limits, listDatabase, longestWalk, pagesOf, walkAgainstModel } from './model.ts'
+import { post } from './seed.ts'
 
 onEachEngine('lists against brute-force models', (engine) => {
-  let home: TestDatabase
-  let database: Database
-  let pages: Pages
-
-  before(async () => {
-    home = await engine.createDatabase()
-    database = await openDatabase(home.url)
-    await migrate(database)
-    pages = new Pages(
-      database.engine,
-      createListReader(database),
-      new Cursors(new Keyring(['a-master-secret-of-32-bytes-or-more'])),
-    )
-  })
-  after(async () => {
-    await database.close()
-    await home.drop()
-  })
+  const opened = listDatabase(engine)
 
   // Few times, so that most tie, a microsecond apart; ids whose order differs between UTF-8 and UTF-16.
   const postId = fc
@@ -58,56 +32,33 @@ onEachEngine('lists against brute-force models', (engine) => {
   })
 
   test('/api/posts: createdAt descending, then _id descending', async (context) => {
-    type Row = ReturnType<typeof post>
-    const order = (a: Row, b: Row): number => -byBytes(a.created_at, b.created_at) || -byBytes(a.id, b.id)
+    const order = (a: PostsTable, b: PostsTable): number =>
+      -byBytes(a.created_at, b.created_at) || -byBytes(a.id, b.id)
+    const valuesOf = ({ id, title, body, created_at }: PostsTable): unknown[] => [id, title, body, created_at]
     await fc.assert(
       fc.asyncProperty(
         fc.uniqueArray(postRow, { selector: ({ id }) => id, maxLength: 40 }),
         limits,
         fc.array(postChange, { maxLength: 4 }),
-        async (initial, sizes, changes) => {
-          const table = new Map(initial.map((row) => [row.id, row]))
-          await database.transaction((tx) => tx.deleteFrom('posts').execute())
-          if (initial.length > 0) await insertPosts(database, initial)
-          let last: Row | undefined
-          let cursor: string | null = null
-          for (let step = 0; ; step += 1) {
-            assert.ok(step < longestWalk, 'the walk does not end')
-            const limit = sizes[step % sizes.length]!
-            const page = await pages.byCursor.read(
-              readQuery(posts, {
-                limit: String(limit),
-                ...(cursor !== null && { cursor }),
-              }),
-            )
-            const rest = [...table.values()]
-              .filter((row) => last === undefined || order(row, last) > 0)
-              .toSorted(order)
-            assert.deepEqual(
-              page.rows,
-              rest.slice(0, limit).map(({ id, title, body, created_at }) => [id, title, body, created_at]),
-            )
-            assert.equal(page.nextCursor !== null, rest.length > limit)
-            cursor = page.nextCursor
-            if (cursor === null) break
-            // The cursor's own row is changed and deleted like any other.
-            last = rest[limit - 1]
-            const { remove, put } = changes[step] ?? { remove: [], put: [] }
-            const gone = [...remove, ...put.map(({ id }) => id)]
-            for (const id of gone) table.delete(id)
-            for (const row of put) table.set(row.id, row)
-            await database.transaction(async (tx) => {
-              if (gone.length > 0) await tx.deleteFrom('posts').where('id', 'in', gone).execute()
-              if (put.length > 0) await tx.insertInto('posts').values(put).execute()
-            })
-          }
-        },
+        (initial, limits, changes) =>
+          walkAgainstModel(opened.database, 'posts', {
+            list: posts,
+            parameters: {},
+            initial,
+            limits,
+            changes,
+            passes: () => true,
+            order,
+            valuesOf,
+          }),
       ),
       propertyRun(context),
     )
   })
 
   test('/users: the pages of what is there at the moment, with its total', async (context) => {
+    const { database } = opened
+    const pages = pagesOf(database)
     const ids = fc.uniqueArray(
       fc.nat(60).map((n) => `u${n}`),
       { maxLength: 40 },
@@ -166,12 +117,13 @@ onEachEngine('lists against brute-force models', (engine) => {
   })
 
   for (const descending of [false, true]) {
-    test(`/events: by id, ${descending ? 'descending' : 'ascending'}, over gaps and with events that come and go`, async (context) => {
+    test(`/events: by id, ${descending ? 'descending' : 'ascending'}, over gaps, while events are inserted and deleted`, async (context) => {
+      const { database } = opened
       const log = openEventLog(database)
       const change = fc.record({
-        /** Of those that are there, which go: retention leaves gaps. */
+        /** Indexes of rows to delete, as retention does. */
         remove: fc.array(fc.nat(60), { maxLength: 6 }),
-        /** Taken numbers that never appear. */
+        /** Numbers that a rolled back transaction used. */
         rolledBack: fc.nat(2),
         add: fc.nat(5),
       })
@@ -210,9 +162,9 @@ onEachEngine('lists against brute-force models', (engine) => {
                     .where('id', 'in', [...gone])
                     .execute(),
                 )
-              const kept = there.filter((id) => !gone.has(id))
+              const remaining = there.filter((id) => !gone.has(id))
               await addEvents(rolledBack, false)
-              there.splice(0, there.length, ...kept, ...(await addEvents(add)))
+              there.splice(0, there.length, ...remaining, ...(await addEvents(add)))
             }
           },
         ),
@@ -221,7 +173,7 @@ onEachEngine('lists against brute-force models', (engine) => {
     })
   }
 
-  /** The numbers of new events; without `commit` they are taken and given up. */
+  /** Inserts events and returns their numbers; without `commit`, it rolls them back. */
   async function addEvents(count: number, commit = true): Promise<number[]> {
     if (count === 0) return []
     const event = {
@@ -233,7 +185,7 @@ onEachEngine('lists against brute-force models', (engine) => {
       headers: null,
       created_at: 0,
     }
-    const transaction = database.begin()
+    const transaction = opened.database.begin()
     const added = await transaction.tx
       .insertInto('events')
       .values(Array.from({ length: count }, (_, index) => ({ ...event, event_id: `e${index}` })))
