@@ -31,38 +31,38 @@ export interface WorkerParts extends AttemptParts {
   /** Milliseconds before each attempt. */
   schedule: readonly number[]
   planOf: PlanOf
-  /** Closes what handlers use, after the last of them. */
+  /** Closes what handlers use, after the last handler. */
   close: () => Promise<void>
 }
 
 /** Handlers that run at once in one process. */
 const mostRunning = 192
-/** From here on, groups that have something under way get no more of it. */
+/** From this number on, a concurrency group runs only one handler at a time. */
 const scarceFrom = 96
 /** Events that one claim takes at most. */
 const mostClaimed = 256
-/** Rounds in a row that find nothing to begin, before the next wake-up is waited for. */
+/** Rounds in a row that start nothing, before the worker waits for the next wake-up. */
 const mostIdleRounds = 100
-/** How long a lease outlives the handler's time: the commit and a slow clock. */
+/** Milliseconds that a lease lasts beyond the handler's time limit: for the commit and a slow clock. */
 const leaseMargin = 5_000
-/** Looks for due work at least this often, in milliseconds: signals may get lost. */
+/** Milliseconds between two looks for due work: signals may be lost. */
 const pollInterval = 1_000
-/** Milliseconds between two calls for help to other processes, while there is more to do than this one takes. */
+/** Milliseconds between two signals to other processes while more is due than this process can run. */
 const callEvery = 100
-/** While the database is away. */
+/** Milliseconds before the next try while the database does not answer. */
 const pauseAfterError = 1_000
-/** How long a few free places, or a few new events, wait for more, so that one claim serves several. */
+/** Milliseconds that a few free slots or a few new events wait for more, so that one claim serves several. */
 const gather = 5
 
-/** Not the handler's fault: such an attempt does not count. */
+/** Errors that the handler did not cause: such an attempt does not count. */
 const notItsOwn = [Stopping, StorageUnavailable, WaitedForTransaction] as const
 
-/** Attempts beyond the schedule that may end without a trace, by the end of their process, before the event is failed. */
+/** Attempts beyond the schedule that may end without a record, because their process ended, before the event fails. */
 const mostCrashes = 10
 
 /**
- * Claims due events and runs their handlers. Fair: each round goes on with the next kinds of events, and no group gets more
- * than its bound, or than one when places are scarce.
+ * Claims due events and runs their handlers. It is fair: each round continues with the next kinds of events, and no concurrency
+ * group gets more slots than its limit, or more than one when few slots are free.
  */
 export class HandlerWorker implements Worker {
   readonly name = 'handlers'
@@ -72,20 +72,20 @@ export class HandlerWorker implements Worker {
   readonly #slots: HandlerSlots | undefined
   /** Handlers that have not ended. */
   #running = 0
-  /** Events that are dealt with, to the end of their commit. */
+  /** Events that are being processed, until the end of their commit. */
   readonly #inFlight = new InFlight()
-  /** Which these are. */
-  readonly #dealtWith = new Set<Queued>()
+  /** Those events. */
+  readonly #processing = new Set<Queued>()
   readonly #unsettled: Unsettled
   readonly #progress: Progress
   readonly #attempts
-  /** How often others could take over all that was claimed. */
+  /** How often the session that holds the claims was lost, so that other processes could take them over. */
   #losses = 0
   #claiming: Promise<void> | undefined
   readonly #rotation: KindRotation
   #again = false
-  /** Whether the last look left something that is due, or something may have become due that nobody tells of. */
-  #left = true
+  /** Whether the last round left due events, or events may be due without a signal. */
+  #moreDue = true
   #calledAt = -Infinity
   #started = false
   #attending = false
@@ -93,9 +93,9 @@ export class HandlerWorker implements Worker {
   #timerAt = Infinity
   #offSignal: (() => void) | undefined
   #offSetBack: (() => void) | undefined
-  /** Whether the database may hold claims of this process of which it knows nothing. */
+  /** Whether the database was restored to an earlier state, so that it may hold claims that this process has forgotten. */
   #setBack = false
-  /** What has been running since before the database was taken back, which may know nothing of its claims. */
+  /** Keys of events that have been running since before that: the database may have forgotten their claims. */
   readonly #runningSince = new Set<string>()
   #stopped = false
 
@@ -134,7 +134,7 @@ export class HandlerWorker implements Worker {
     })
     this.#offSetBack = this.#parts.database.onSetBack(() => {
       this.#setBack = true
-      for (const { claimed } of this.#dealtWith) this.#runningSince.add(keyOf(claimed))
+      for (const { claimed } of this.#processing) this.#runningSince.add(keyOf(claimed))
       this.wake()
     })
     this.wake()
@@ -148,7 +148,7 @@ export class HandlerWorker implements Worker {
       return
     }
     this.#again = false
-    this.#left = false
+    this.#moreDue = false
     this.#claiming = this.#fill().finally(() => {
       this.#claiming = undefined
       if (this.#again) this.wake()
@@ -170,7 +170,7 @@ export class HandlerWorker implements Worker {
     await sharedOut
     deadline.removeEventListener('abort', abort)
     await this.#settleAtTheEnd()
-    // Others take over what is still held.
+    // Other processes take over what is still claimed.
     await this.#parts.store.leave(!this.#unsettled.any)
     await this.#parts.close()
   }
@@ -185,11 +185,11 @@ export class HandlerWorker implements Worker {
     return oldest.size === 0 ? undefined : Math.min(...oldest.values())
   }
 
-  /** Rounds until nothing more can be begun. */
+  /** Repeats rounds until no more handlers can be started. */
   async #fill(): Promise<void> {
     try {
       await this.#attend()
-      // Also when there is no place for another handler.
+      // Even if no slot is free.
       await this.#unsettled.settle()
       if (this.#setBack) await this.#releaseUnknown()
       for (let idle = 0; this.#running < mostRunning && !this.#stopped;) {
@@ -198,18 +198,18 @@ export class HandlerWorker implements Worker {
         idle = begun > 0 ? 0 : idle + 1
         if (!more || idle >= mostIdleRounds) break
       }
-      if (this.#running >= mostRunning) this.#left = true
-      if (this.#left) this.#callOthers()
+      if (this.#running >= mostRunning) this.#moreDue = true
+      if (this.#moreDue) this.#callOthers()
       this.#progress.made()
       this.#wakeIn(pollInterval)
     } catch (error) {
-      this.#left = true
+      this.#moreDue = true
       this.#parts.log.warn({ err: error }, 'received events could not be claimed')
       this.#wakeIn(pauseAfterError)
     }
   }
 
-  /** Other processes may have places for what this one leaves. */
+  /** Wakes other processes, which may have free slots. */
   #callOthers(): void {
     const now = this.#parts.clock.now()
     if (Math.abs(now - this.#calledAt) < callEvery) return
@@ -235,13 +235,13 @@ export class HandlerWorker implements Worker {
   }
 
   /**
-   * The database was taken back: it holds claims again whose events this process has dealt with since. No claim is under way
-   * now, so what is neither dealt with nor waiting is such a one.
+   * Releases claims that a restored database still holds although this process has processed their events. No claim is in
+   * flight now, so every claim whose event is neither being processed nor queued is one of them.
    */
   async #releaseUnknown(): Promise<void> {
     this.#setBack = false
     try {
-      const running = [...this.#dealtWith].map(({ claimed }) => claimed)
+      const running = [...this.#processing].map(({ claimed }) => claimed)
       await this.#parts.store.releaseAllBut?.([...running, ...this.#groups.allClaimed()])
     } catch (error) {
       this.#setBack = true
@@ -249,7 +249,7 @@ export class HandlerWorker implements Worker {
     }
   }
 
-  /** Those whose handlers do not run already; the others are due again when these have had a while to end. */
+  /** Returns the events whose handlers are not running already; the others become due again after a pause. */
   #notRunning(claimed: readonly ClaimedEvent[]): readonly ClaimedEvent[] {
     if (this.#runningSince.size === 0) return claimed
     const { true: running = [], false: others = [] } = Object.groupBy(claimed, (one) =>
@@ -277,7 +277,7 @@ export class HandlerWorker implements Worker {
     })
   }
 
-  /** Begins events of the next kinds; `more` when another round may begin others. */
+  /** Starts events of the next kinds; `more` if another round may start others. */
   async #round(): Promise<{ begun: number; more: boolean }> {
     const { clock, database, planOf } = this.#parts
     await this.#unsettled.settle()
@@ -298,13 +298,13 @@ export class HandlerWorker implements Worker {
     const wanted = this.#want(handled, now)
     const counts = wanted.length === 0 ? undefined : await this.#claim(wanted, now)
     const claimed = counts ? sum(counts.values()) : 0
-    // Of a kind that gave less than was wanted nothing is left.
+    // A kind that returned fewer events than wanted has no more due.
     const left =
       kinds.length >= perRound ||
       marked > 0 ||
       wanted.length < handled.length ||
       wanted.some((one) => counts!.get(nameOf(one)) === one.count)
-    if (left) this.#left = true
+    if (left) this.#moreDue = true
     const next = Math.min(...kinds.map(({ dueAt }) => dueAt).filter((dueAt) => dueAt > now))
     if (next - now < pollInterval) this.#wakeIn(next - now)
     this.#rotation.goOnBehind(wanted.at(-1) ?? kinds.at(-1))
@@ -316,7 +316,7 @@ export class HandlerWorker implements Worker {
     return this.#running >= scarceFrom
   }
 
-  /** Shares out what may be claimed. */
+  /** Divides the events that may be claimed among the kinds. */
   #want(due: readonly PendingKind[], now: number): Wanted[] {
     const wanted: Wanted[] = []
     const free = mostRunning - this.#running
@@ -344,7 +344,7 @@ export class HandlerWorker implements Worker {
     )
   }
 
-  /** Returns how many were claimed of each kind. */
+  /** Returns the number of claimed events of each kind. */
   async #claim(wanted: readonly Wanted[], now: number): Promise<Map<string, number>> {
     const { store, planOf } = this.#parts
     const claim = store.newClaim()
@@ -372,7 +372,7 @@ export class HandlerWorker implements Worker {
     return counts
   }
 
-  /** Begins what waits in a group, as far as there are places. */
+  /** Starts queued events of a group while slots are free. */
   #beginNext(plan: Plan): void {
     for (let next: Queued | undefined; this.#running < mostRunning && !this.#stopped;) {
       next = this.#groups.next(plan, this.#scarce)
@@ -382,78 +382,82 @@ export class HandlerWorker implements Worker {
   }
 
   #run(queued: Queued): void {
-    const { claimed, plan } = queued
     this.#running += 1
-    this.#dealtWith.add(queued)
-    let ended = false
-    const end = (): void => {
-      if (ended) return
-      ended = true
-      this.#running -= 1
-      this.#groups.end(plan)
-      for (const waiting of this.#groups.waiting(plan)) this.#beginNext(waiting)
-      // What comes new is told of.
-      if (!this.#left) return
-      if (this.#groups.wantsMore(plan)) this.wake()
-      else this.#wakeIn(gather)
+    this.#processing.add(queued)
+    let isFree = false
+    const freeSlot = (): void => {
+      if (isFree) return
+      isFree = true
+      this.#freeSlot(queued.plan)
     }
-    const run = this.#process(queued, end)
-      .then((outcome) => {
-        if (outcome !== undefined) this.#attempts.inc({ outcome })
-      })
-      .catch((error: unknown) =>
-        this.#parts.log.error(
-          { err: error, event: claimed.event },
-          'a received event could not be dealt with',
-        ),
-      )
-      .finally(() => {
-        this.#dealtWith.delete(queued)
-        if (this.#runningSince.size > 0) this.#runningSince.delete(keyOf(claimed))
-        end()
-      })
-    void this.#inFlight.add(run)
+    void this.#inFlight.add(this.#runToEnd(queued, freeSlot))
+  }
+
+  #freeSlot(plan: Plan): void {
+    this.#running -= 1
+    this.#groups.end(plan)
+    for (const waiting of this.#groups.waiting(plan)) this.#beginNext(waiting)
+    // New events wake the worker by a signal.
+    if (!this.#moreDue) return
+    if (this.#groups.wantsMore(plan)) this.wake()
+    else this.#wakeIn(gather)
+  }
+
+  /** Processes an event, including its commit, and counts the outcome. Never rejects. */
+  async #runToEnd(queued: Queued, freeSlot: () => void): Promise<void> {
+    const { claimed } = queued
+    try {
+      const outcome = await this.#process(queued, freeSlot)
+      if (outcome !== undefined) this.#attempts.inc({ outcome })
+    } catch (error) {
+      this.#parts.log.error({ err: error, event: claimed.event }, 'a received event could not be processed')
+    } finally {
+      this.#processing.delete(queued)
+      if (this.#runningSince.size > 0) this.#runningSince.delete(keyOf(claimed))
+      freeSlot()
+    }
   }
 
   /**
-   * Returns the outcome, unless the event is to be begun once more or its outcome is still to be written.
-   * @param end called as soon as the handler has ended: its commit takes no place.
+   * Returns the outcome; undefined if the event was queued again, or if its outcome could not be recorded yet.
+   * @param freeSlot called as soon as the handlers have ended: the commit needs no slot.
    */
-  async #process(queued: Queued, end: () => void): Promise<string | undefined> {
+  async #process(queued: Queued, freeSlot: () => void): Promise<string | undefined> {
     const { claimed, plan } = queued
-    const { clock, schedule } = this.#parts
-    const startedAt = clock.now()
+    const startedAt = this.#parts.clock.now()
     try {
-      if (claimed.attempts - claimed.attemptsBefore > schedule.length + mostCrashes) {
+      if (claimed.attempts - claimed.attemptsBefore > this.#parts.schedule.length + mostCrashes)
         throw new Error('the process ended during too many attempts to handle this event')
-      }
-      try {
-        await this.#attempt(claimed, plan, queued.alone ?? !this.#groups.isShort(plan), end)
-      } catch (error) {
-        if (error instanceof SharedCommitFailed) {
-          if (this.#stopped) throw new Stopping()
-          // The handler had ended, and its place is somebody else's: it waits for another one.
-          this.#groups.queueAgain({ ...queued, alone: true })
-          this.#beginNext(plan)
-          return undefined
-        }
-        if (!(error instanceof HeldUpOthers)) throw error
-        this.#groups.heldUpOthers(plan)
-        await this.#attempt(claimed, plan, true, end)
-      }
+      await this.#attemptOnceOrTwice(queued, freeSlot)
       return 'processed'
     } catch (error) {
-      return this.#afterFailure(claimed, plan, error, startedAt)
+      if (!(error instanceof SharedCommitFailed)) return this.#afterFailure(claimed, plan, error, startedAt)
+      if (this.#stopped) return this.#afterFailure(claimed, plan, new Stopping(), startedAt)
+      // Its slot was freed when its handlers ended, so it waits for another one.
+      this.#groups.queueAgain({ ...queued, alone: true })
+      this.#beginNext(plan)
+      return undefined
     }
   }
 
-  async #attempt(claimed: ClaimedEvent, plan: Plan, alone: boolean, end: () => void): Promise<void> {
+  /** Attempts an event; if its transaction delayed others, attempts it again in a transaction of its own. */
+  async #attemptOnceOrTwice({ claimed, plan, alone }: Queued, freeSlot: () => void): Promise<void> {
+    try {
+      await this.#attempt(claimed, plan, alone ?? !this.#groups.isShort(plan), freeSlot)
+    } catch (error) {
+      if (!(error instanceof HeldUpOthers)) throw error
+      this.#groups.heldUpOthers(plan)
+      await this.#attempt(claimed, plan, true, freeSlot)
+    }
+  }
+
+  async #attempt(claimed: ClaimedEvent, plan: Plan, alone: boolean, freeSlot: () => void): Promise<void> {
     const { clock, database } = this.#parts
     const startedAt = clock.now()
     const { committed, emitted, took } = await attempt(claimed, plan, alone, this.#parts)
     const unbegun = this.#groups.succeeded(plan, clock.now() - startedAt, took)
     if (unbegun.length > 0) void this.#giveBack(unbegun, clock.now())
-    end()
+    freeSlot()
     await committed
     if (emitted) database.signal('deliveries')
     this.#goOnAfter(claimed)
@@ -481,7 +485,7 @@ export class HandlerWorker implements Worker {
     const record = async (): Promise<string> => {
       const outcome = await recordFailure(database, { claimed, error, startedAt, now }, schedule, random)
       log.warn({ err: error, event, source, type, attempt: claimed.attempts, outcome }, 'a handler failed')
-      // It may be due again at once.
+      // It may be due again immediately.
       this.#wakeIn(gather)
       this.#goOnAfter(claimed)
       return outcome
@@ -499,12 +503,12 @@ export class HandlerWorker implements Worker {
     }
   }
 
-  /** Those that waited for it are due now. */
+  /** Events with the same order key may be due now. */
   #goOnAfter({ orderKey }: ClaimedEvent): void {
     if (orderKey !== null) this.wake()
   }
 
-  /** While the database does not take them, they are remembered. */
+  /** Returns claimed events; while the database does not answer, remembers them for later. */
   async #giveBack(claimed: readonly ClaimedEvent[], dueAt: number): Promise<void> {
     const { database, clock, log, planOf } = this.#parts
     try {
@@ -540,7 +544,7 @@ export class HandlerWorker implements Worker {
   }
 }
 
-/** What an event is known by, whatever its number. */
+/** Identifies an event independently of its number in the log. */
 function keyOf({ source, eventId }: ClaimedEvent): string {
   return `${source} ${eventId}`
 }
