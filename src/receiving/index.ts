@@ -34,7 +34,7 @@ import { Fallback } from './spool/fallback.ts'
 import { measureSpool } from './spool/metrics.ts'
 import type { OpenSpool } from './spool/open.ts'
 import { AttemptRegistry } from './attempt-registry.ts'
-import type { Mark } from './store.ts'
+import type { InboxStore, Mark } from './store.ts'
 import { HandlerWorker } from './worker.ts'
 
 export interface ReceivingParts {
@@ -64,106 +64,24 @@ export interface Receiving extends Room {
  * @throws ConfigurationError when the configuration module's sources or handlers cannot be used.
  */
 export function createReceiving(parts: ReceivingParts): Receiving {
-  const {
-    configuration,
-    config = {},
-    database,
-    clock,
-    random = Math.random,
-    log,
-    metrics,
-    emitWithin,
-  } = parts
-  const sources = readSources(config.sources, configuration)
-  const { handlerTimeout, handlerRetrySchedule, handlerTransactionTimeout } = configuration
-  const declared = readHandlers(config.handlers, handlerTimeout, parts.providerTokens)
-  const handlers = new Handlers(declared)
-  // The addresses are the operator's own, most of them private.
-  const agent = createOutboundAgent({ allowPrivateNetwork: true })
-  const send = sendOver(agent, clock)
-  const forwards = new Map<string, readonly RegisteredHandler[]>()
-  for (const [name, { forwardTo: target }] of sources) {
-    if (target === undefined) continue
-    const handle = forwardTo(urlOf(target), keysOf(target, name, parts.keyring), send, clock)
-    forwards.set(name, [
-      { key: 'forwardTo', handle, timeout: handlerTimeout, concurrency: undefined, orderBy: undefined },
-    ])
-  }
-  const planOf = plansOver(
-    database.engine,
-    (source, type) => forwards.get(source) ?? handlers.of(type, sources.get(source)?.typesHaveActions),
-  )
-
-  const onError = (error: unknown): void =>
-    log.warn({ err: error }, 'received events could not be stored at once')
-  const onRateError = (error: unknown): void =>
-    log.warn({ err: error }, 'the rate of a source could not be shared, so this process counts alone')
-  const onClaimerError = (error: unknown): void =>
-    log.warn({ err: error }, 'the session that holds the claims of events has broken')
-  const store = openInbox({ database, clock, onError, onClaimerError })
-  const fallback =
-    parts.spool &&
-    new Fallback({
-      ...parts.spool,
-      keep: (events, within) => store.insert(events, within),
-      ping: () => database.ping(),
-      clock,
-      log,
-    })
-  if (fallback) measureSpool(fallback, metrics, clock, log)
-  const insert: InsertEvents = fallback?.keep ?? ((events) => store.insert(events))
-  const acceptor = new Acceptor(insert, onError, { commits: store.commits })
-  const backlog = new Backlog({
-    store,
-    clock,
-    onError: (error) => log.warn({ err: error }, 'the age of the oldest received event could not be read'),
-  })
-  metrics.gauge('postern_inbox_waiting_events', 'Verified events that wait for their commit', [], (gauge) =>
-    gauge.set(acceptor.waiting),
-  )
-  metrics.gauge(
-    'postern_inbox_waiting_bytes',
-    'Bytes of verified events that wait for their commit',
-    [],
-    (gauge) => gauge.set(acceptor.waitingBytes),
-  )
+  const { configuration, database, clock, log } = parts
+  const handling = planHandling(parts)
+  const storing = storeEvents(parts)
+  const { store, acceptor, fallback } = storing
   const rejected = new RejectedLog({ database, clock, log, period: configuration.rejectedRetention })
-  const attempts = {
-    transactions: database.share<Mark>((tx, marks) => store.mark(tx, marks)),
-    registry: new AttemptRegistry(),
-    clock,
-    log,
-    emitWithin,
-    // Elsewhere an open transaction keeps nobody from writing.
-    transactionTimeout: database.engine === 'sqlite' ? handlerTransactionTimeout : undefined,
-  }
+  const attempts = attemptParts(parts, store)
   const worker = new HandlerWorker({
     ...attempts,
     database,
     store,
-    random,
-    metrics,
-    schedule: handlerRetrySchedule,
-    planOf,
-    close: () => agent.destroy(),
+    random: parts.random ?? Math.random,
+    metrics: parts.metrics,
+    schedule: configuration.handlerRetrySchedule,
+    planOf: handling.planOf,
+    close: handling.close,
   })
-
-  const withActions = [...sources].filter(([, scheme]) => scheme.typesHaveActions).map(([name]) => name)
-  const findHandler: FindHandler = (key) =>
-    declared.some((handler) => handler.key === key) ? { key, withActions } : undefined
-  const dryRuns = new DryRuns({
-    ...attempts,
-    database,
-    engine: database.engine,
-    planOf,
-    targetOf: (source) => {
-      const target = sources.get(source)?.forwardTo
-      return target === undefined ? undefined : urlOf(target)
-    },
-  })
-
   let app: App | undefined
-  /** Stores what was received until the last request has been answered. */
+  /** Stores received events until the last request has been answered. */
   const inbox: Worker = {
     name: 'inbox',
     start: () => undefined,
@@ -181,29 +99,126 @@ export function createReceiving(parts: ReceivingParts): Receiving {
     async routes(given) {
       app = given
       fallback?.start()
-      await webhookRoutes(given, {
-        sources,
-        acceptor,
-        backlog,
-        planOf,
-        configuration,
-        clock,
-        metrics,
-        rejected,
-        sharedRates:
-          database.engine === 'postgres'
-            ? { reserve: postgresRates(database.pool), clock, onError: onRateError }
-            : undefined,
-      })
-      const cursors = new Cursors(parts.keyring)
-      rejectedRoutes(given, { database, cursors })
-      failedRoutes(given, {
-        database,
-        cursors,
-        reprocessing: new Reprocessing(database, clock, createRecordAudit(clock)),
-        dryRuns,
-        findHandler,
-      })
+      await declareRoutes(given, parts, { ...handling, ...storing, attempts, rejected })
     },
   }
+}
+
+/** How the events of each source and type are handled. */
+function planHandling(parts: ReceivingParts) {
+  const { configuration, config = {}, database, clock, keyring } = parts
+  const { handlerTimeout } = configuration
+  const sources = readSources(config.sources, configuration)
+  const declared = readHandlers(config.handlers, handlerTimeout, parts.providerTokens)
+  const handlers = new Handlers(declared)
+  // The operator chooses these addresses, and most of them are private.
+  const agent = createOutboundAgent({ allowPrivateNetwork: true })
+  const send = sendOver(agent, clock)
+  const forwards = new Map<string, readonly RegisteredHandler[]>()
+  for (const [name, { forwardTo: target }] of sources) {
+    if (target === undefined) continue
+    const handle = forwardTo(urlOf(target), keysOf(target, name, keyring), send, clock)
+    forwards.set(name, [
+      { key: 'forwardTo', handle, timeout: handlerTimeout, concurrency: undefined, orderBy: undefined },
+    ])
+  }
+  const planOf = plansOver(
+    database.engine,
+    (source, type) => forwards.get(source) ?? handlers.of(type, sources.get(source)?.typesHaveActions),
+  )
+  return { sources, declared, planOf, close: () => agent.destroy() }
+}
+
+/** The inbox, and what stores events into it. */
+function storeEvents({ database, clock, log, metrics, spool }: ReceivingParts) {
+  const onError = (error: unknown): void =>
+    log.warn({ err: error }, 'received events could not be stored at once')
+  const onClaimerError = (error: unknown): void =>
+    log.warn({ err: error }, 'the session that holds the claims of events has broken')
+  const store = openInbox({ database, clock, onError, onClaimerError })
+  const fallback =
+    spool &&
+    new Fallback({
+      ...spool,
+      keep: (events, within) => store.insert(events, within),
+      ping: () => database.ping(),
+      clock,
+      log,
+    })
+  if (fallback) measureSpool(fallback, metrics, clock, log)
+  const insert: InsertEvents = fallback?.keep ?? ((events) => store.insert(events))
+  const acceptor = new Acceptor(insert, onError, { commits: store.commits })
+  metrics.gauge('postern_inbox_waiting_events', 'Verified events that wait for their commit', [], (gauge) =>
+    gauge.set(acceptor.waiting),
+  )
+  metrics.gauge(
+    'postern_inbox_waiting_bytes',
+    'Bytes of verified events that wait for their commit',
+    [],
+    (gauge) => gauge.set(acceptor.waitingBytes),
+  )
+  return { store, acceptor, fallback }
+}
+
+function attemptParts(
+  { configuration, database, clock, log, emitWithin }: ReceivingParts,
+  store: InboxStore,
+) {
+  return {
+    transactions: database.share<Mark>((tx, marks) => store.mark(tx, marks)),
+    registry: new AttemptRegistry(),
+    clock,
+    log,
+    emitWithin,
+    // On PostgreSQL an open transaction does not block other writers.
+    transactionTimeout: database.engine === 'sqlite' ? configuration.handlerTransactionTimeout : undefined,
+  }
+}
+
+interface RouteParts extends ReturnType<typeof planHandling>, ReturnType<typeof storeEvents> {
+  attempts: ReturnType<typeof attemptParts>
+  rejected: RejectedLog
+}
+
+async function declareRoutes(app: App, parts: ReceivingParts, made: RouteParts): Promise<void> {
+  const { configuration, database, clock, log, metrics } = parts
+  const { sources, declared, planOf, acceptor, store, attempts, rejected } = made
+  const backlog = new Backlog({
+    store,
+    clock,
+    onError: (error) => log.warn({ err: error }, 'the age of the oldest received event could not be read'),
+  })
+  const onRateError = (error: unknown): void =>
+    log.warn({ err: error }, 'the rate of a source could not be shared, so this process counts alone')
+  const sharedRates =
+    database.engine === 'postgres'
+      ? { reserve: postgresRates(database.pool), clock, onError: onRateError }
+      : undefined
+  await webhookRoutes(app, {
+    sources,
+    acceptor,
+    backlog,
+    planOf,
+    configuration,
+    clock,
+    metrics,
+    rejected,
+    sharedRates,
+  })
+  const cursors = new Cursors(parts.keyring)
+  rejectedRoutes(app, { database, cursors })
+  const withActions = [...sources].filter(([, scheme]) => scheme.typesHaveActions).map(([name]) => name)
+  const findHandler: FindHandler = (key) =>
+    declared.some((handler) => handler.key === key) ? { key, withActions } : undefined
+  const targetOf = (source: string): string | undefined => {
+    const target = sources.get(source)?.forwardTo
+    return target === undefined ? undefined : urlOf(target)
+  }
+  failedRoutes(app, {
+    database,
+    cursors,
+    reprocessing: new Reprocessing(database, clock, createRecordAudit(clock)),
+    dryRuns: new DryRuns({ ...attempts, database, engine: database.engine, planOf, targetOf }),
+    findHandler,
+  })
 }
