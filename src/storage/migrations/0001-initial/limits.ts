@@ -1,31 +1,25 @@
-import type { Migration } from '../migrate.ts'
+import type { SchemaPart } from './dialect.ts'
 
 /**
- * What limits all processes of a service together (docs/adr/0034): the slots of handlers that declare a concurrency, the rate of
- * sources that declare one, and calls in a minute. Each is taken by a function, which reads after it has its lock: it sees what
- * the process before it wrote, and a caller that stops holds no lock. On SQLite one process has the file, and counts by itself.
+ * Limits that hold for all processes together (docs/adr/0034-shared-limits.md). On SQLite one process has the file, and counts
+ * slots, rates and calls in memory. On PostgreSQL each is taken by a function: it locks, then reads what the process before it
+ * wrote, and a caller that stops halfway holds no lock.
  */
-export const sharedLimits: Migration = {
-  number: 28,
-  name: 'shared-limits',
-  breaking: false,
-  sqlite: `
-    create table handler_slots (
-      handler text not null, claimer integer not null, held integer not null, wanted integer not null, until integer not null,
-      primary key (handler, claimer)
-    ) strict, without rowid;
-    create table source_rates (source text primary key, at real not null, until real not null) strict, without rowid;
-    create table call_counts (
-      key text primary key, minute integer not null, calls integer not null, before integer not null
-    ) strict, without rowid;
+export const limits: SchemaPart = {
+  tables: ({ time, sortedText, strictByKey }) => `
+    -- One row for each holder and kind of limited action (test events, replays). The action's transaction writes it.
+    -- No foreign key: a holder is an owner or a subscriber, by name.
+    create table allowances (key ${sortedText} primary key, until ${time} not null) ${strictByKey};
   `,
   postgres: `
+    -- One row for each handler with a declared concurrency and each process: the slots that the process holds and wants.
+    -- claimer has no foreign key to inbox_claimers: share_handler_slots() deletes the rows of processes that are gone.
     create table handler_slots (
       handler text collate "C" not null, claimer integer not null, held integer not null, wanted integer not null,
       until bigint not null, primary key (handler, claimer)
     );
-    -- For each handler: the process ('me', a claimer) keeps 'keeps' slots and wants 'wants' of them. 'share' is what it may use
-    -- from now on: less than it holds while another process waits for slots.
+    -- For each handler, the process 'me' keeps 'keeps' slots and wants 'wants'; all processes may hold 'most'. Returns the slots
+    -- that it now holds, and 'share': what it may use from now on, which is less while another process waits for slots.
     create function share_handler_slots(
       me integer, handlers text[], most integer[], keeps integer[], wants integer[], untils bigint[], moment bigint
     ) returns table (handler text, held integer, share integer, freed boolean) language plpgsql as $$
@@ -67,9 +61,10 @@ export const sharedLimits: Migration = {
       end loop;
     end $$;
 
+    -- One row for each source with a declared rate. take_source_rate() writes it.
     create table source_rates (source text collate "C" primary key, at double precision not null, until double precision not null);
-    -- Takes up to 'wanted' events of a source's rate, each of which costs 'cost' milliseconds, while no more than 'credit' is owed.
-    -- The time is that of the process whose clock is ahead; one that is ahead by more than ten seconds was set back meanwhile.
+    -- Takes up to 'wanted' events of a source's rate. Each costs 'cost' milliseconds, and at most 'credit' milliseconds may be owed.
+    -- The time is that of the process whose clock is ahead. A clock that was ahead by more than ten seconds has been set back.
     create function take_source_rate(
       of_source text, wanted integer, cost double precision, credit double precision, moment double precision
     ) returns table (granted integer, owed double precision) language plpgsql as $$
@@ -96,12 +91,15 @@ export const sharedLimits: Migration = {
       return next;
     end $$;
 
+    -- One row for each network or credential with calls in the last two minutes. count_calls() writes it.
     create table call_counts (
       key text collate "C" primary key, minute bigint not null, calls integer not null, before integer not null
     );
+    -- For the deletion of old minutes.
     create index call_counts_by_minute on call_counts (minute);
-    -- Counts up to 'wanted' calls of each key, as many as 'most' in a minute allow, in the minute of the process whose clock is ahead; one
-    -- that is ahead by more than five minutes was set back meanwhile. Keys are locked in their order, so that callers never deadlock.
+    -- Counts up to 'wanted' calls of each key, as many as 'most' in a minute allow. The minute is that of the process whose clock
+    -- is ahead. A clock that was ahead by more than five minutes has been set back. Keys are locked in their order, so that callers
+    -- do not deadlock.
     create function count_calls(keys text[], wanted integer[], most integer[], moment bigint)
     returns table (place bigint, granted integer, calls integer, before integer, passed double precision) language plpgsql as $$
     #variable_conflict use_column

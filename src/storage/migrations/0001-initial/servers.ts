@@ -1,30 +1,19 @@
-import type { Migration } from '../migrate.ts'
+import type { SchemaPart } from './dialect.ts'
 
 /**
- * What tells that the database was taken back to an earlier state (docs/adr/0029): a random number for each emitted event, which its
- * deliveries carry too, since the numbers of both can come again; and on PostgreSQL the server and the database that the
- * numbers were last given out by. `postern_continue` compares that with where it runs. Where that differs, or where the caller has
- * seen higher numbers than there are, it raises the sequences above everything that can have been given out.
- *
- * The bound is one of time: what was lost is younger than the newest event that is there, and was given out at no more than 100
- * events and 1,000 deliveries a millisecond. A minute is added for clocks that differ.
+ * What relates a database to the server that it runs on: numbers that stay unique after a fail-over or a restore
+ * (docs/adr/0029-continuity.md), and the age of a standby (docs/adr/0032-standbys.md). SQLite has no servers.
  */
-export const continuity: Migration = {
-  number: 23,
-  name: 'continuity',
-  breaking: false,
-  sqlite: `
-    alter table events add column nonce integer;
-    alter table deliveries add column nonce integer;
-  `,
+export const servers: SchemaPart = {
+  tables: () => '',
   postgres: `
-    alter table events add column nonce bigint;
-    alter table deliveries add column nonce bigint;
+    -- One row: the server and database that last gave out numbers, and the name of this life of the database.
+    -- postern_continue() writes it.
     create table continuity (
       one integer primary key check (one = 1), life text not null, server text not null, since bigint not null
     );
 
-    -- The system, its timeline, its start, the database and the sequence that gives out the numbers. Providers may withhold some of it.
+    -- The system, its timeline, its start, the database, and the sequence of events. A provider may withhold some of these.
     create function postern_server() returns text language plpgsql as $$
     declare
       system text;
@@ -45,7 +34,12 @@ export const continuity: Migration = {
         (select oid from pg_database where datname = current_database()), 'events_id_seq'::regclass::oid);
     end $$;
 
-    -- On a standby life is null: nothing is compared there.
+    -- Each new session calls this with the highest numbers that its process has seen. If the database runs elsewhere than before,
+    -- or has given out less than the process has seen, it was taken back to an earlier state. Then the function raises all
+    -- sequences above every number that can have been given out and were lost.
+    -- The bound is one of time: lost rows are younger than the newest event that is left, and at most 100 events and 1,000
+    -- deliveries were given out in a millisecond. A minute is added for clocks that differ.
+    -- On a standby life is null, and nothing is compared.
     create function postern_continue(seen_events bigint, seen_deliveries bigint,
       out life text, out events bigint, out deliveries bigint) language plpgsql as $$
     declare
@@ -66,13 +60,13 @@ export const continuity: Migration = {
           life := known.life;
           return;
         end if;
-        -- Of several sessions one raises the numbers. The others wait, and then find it done.
+        -- One of several sessions raises the sequences. The others wait here, and then find it done.
         perform pg_advisory_xact_lock(7226, 23);
       end loop;
 
       present := extract(epoch from clock_timestamp()) * 1000;
       gone := present - greatest(known.since, (select e.created_at from events e order by e.id desc limit 1));
-      -- At most three years: what is wrong by more is a clock.
+      -- At most three years: a longer time is the error of a clock.
       gone := least(greatest(gone, 0), 100000000000) + 60000;
       events := setval('events_id_seq', greatest(events, seen_events) + gone * 100);
       deliveries := setval('deliveries_id_seq', greatest(deliveries, seen_deliveries) + gone * 1000);
@@ -87,5 +81,11 @@ export const continuity: Migration = {
 
     insert into continuity select 1, md5(random()::text || clock_timestamp()::text), postern_server(),
       extract(epoch from clock_timestamp()) * 1000;
+
+    -- One row for each process that reads lists on a standby. The process writes a growing number here and reads it on the
+    -- standby. The row is updated twice a second, so each page has room for a second version of its rows.
+    create table replica_beats (
+      process text collate "C" primary key, beat bigint not null, beat_at bigint not null
+    ) with (fillfactor = 50);
   `,
 }

@@ -1,0 +1,63 @@
+import type { SchemaPart } from './dialect.ts'
+
+/** Users, how they are recognised, and what they and programs authenticate with. */
+export const accounts: SchemaPart = {
+  tables: ({ time, bytes, sortedText, strict, strictByKey }) => `
+    -- One row for each person or account. The first sign-in of an identity inserts it; admins change role and block.
+    -- provider and provider_id name one of its identities. No foreign key: identities refer to users already.
+    create table users (
+      id ${sortedText} primary key, email text, name text, provider text not null, provider_id text not null,
+      role text not null, blocked_at ${time}, created_at ${time} not null
+    ) ${strictByKey};
+    -- The last admin cannot be removed. This finds the admins without reading all users.
+    create index users_admins on users (id) where role = 'admin';
+
+    -- One row for each account at a provider that belongs to a user. A sign-in inserts it and updates it.
+    create table identities (
+      provider text not null, provider_id text not null, issuer ${sortedText},
+      user_id ${sortedText} not null references users (id) on delete cascade,
+      email text, email_verified integer not null, name text,
+      created_at ${time} not null, last_used_at ${time} not null,
+      primary key (provider, provider_id)
+    ) ${strictByKey};
+    -- For the list of a user's identities, and for the cascade when the user is deleted.
+    create index identities_of_user on identities (user_id);
+
+    -- One row for each signed-in browser. A sign-in inserts it, and its requests update last_seen_at.
+    create table sessions (
+      id ${sortedText} primary key, token_hash ${bytes} not null unique,
+      user_id ${sortedText} not null references users (id) on delete cascade,
+      provider text not null, address text, user_agent text,
+      created_at ${time} not null, last_seen_at ${time} not null, expires_at ${time} not null, revoked_at ${time},
+      authenticated_at ${time} not null, authentication_proof ${sortedText}, acr ${sortedText}, amr ${sortedText}
+    ) ${strict};
+    -- For the list of a user's sessions, and for the cascade.
+    create index sessions_of_user on sessions (user_id);
+    -- For the sweeper, which deletes expired sessions.
+    create index sessions_by_end on sessions (expires_at);
+
+    -- One row for each API key. Admins insert it; a revoked key stays, so that the list can show it.
+    create table api_keys (
+      id ${sortedText} primary key, name text not null, role text not null, scopes text not null default '',
+      prefix text not null, key_hash ${bytes} not null unique,
+      created_at ${time} not null, expires_at ${time}, revoked_at ${time}, last_used_at ${time}
+    ) ${strict};
+  `,
+  postgres: `
+    -- Every process caches sessions in memory (storage/postgres/revocations.ts). These triggers tell all processes which cached
+    -- sessions are void, also when an operator changes the rows in SQL. The payload is '-' and the id of a user.
+    create function revocations_announce() returns trigger language plpgsql as $$
+    begin
+      perform pg_notify('postern_revocations', '-' || case tg_argv[0] when 'id' then old.id else to_jsonb(old) ->> 'user_id' end);
+      return null;
+    end $$;
+    create trigger users_revoked after update of role, blocked_at on users for each row
+      when (old.role <> new.role or old.blocked_at is distinct from new.blocked_at)
+      execute function revocations_announce('id');
+    create trigger users_deleted after delete on users for each row execute function revocations_announce('id');
+    create trigger sessions_revoked after update of token_hash, revoked_at, expires_at on sessions for each row
+      when (old.revoked_at is null) execute function revocations_announce('user_id');
+    create trigger sessions_deleted after delete on sessions for each row
+      when (old.revoked_at is null) execute function revocations_announce('user_id');
+  `,
+}

@@ -1,0 +1,65 @@
+import type { SchemaPart } from './dialect.ts'
+
+/** `id` was the primary key on PostgreSQL before `seq` existed, and is still what the pages of the log end with. */
+const keys = {
+  sqlite: 'seq integer primary key autoincrement, id text not null unique',
+  postgres: `seq bigint not null default nextval('audit_log_seq'), id text collate "C" primary key`,
+}
+
+/**
+ * The audit log and the state of its forwarding. A reader that follows `seq` must not miss a late commit. On SQLite one
+ * transaction writes at a time, so numbers become visible in order. On PostgreSQL the log has a horizon, as events have.
+ */
+export const audit: SchemaPart = {
+  tables: ({ engine, time, bigint, sortedText, strict, strictByKey }) => `
+    ${engine === 'postgres' ? 'create sequence audit_log_seq;' : ''}
+    -- One row for each action on an account, a key or a subscriber, and for each failed sign-in. The transaction of the action
+    -- inserts it. Rows are never updated; they are deleted after AUDIT_RETENTION.
+    -- No foreign keys: an entry outlives the user, session or subscriber that it is about.
+    create table audit_log (
+      ${keys[engine]}, created_at ${time} not null, action text not null,
+      user_id ${sortedText}, actor text, session_id text, provider text, provider_id text, target text,
+      code text, support_id text, address text, user_agent text, detail text
+    ) ${strict};
+    -- For the pages of the log, of a user and of an action, and for the deletion of old entries.
+    create index audit_by_time on audit_log (created_at, id);
+    create index audit_of_user on audit_log (user_id, created_at, id);
+    create index audit_of_action on audit_log (action, created_at, id);
+    -- Failures without a user are deleted earlier, because strangers can cause any number of them.
+    create index audit_anonymous_failures on audit_log (created_at) where user_id is null and code is not null;
+
+    -- One row for each destination that the log is forwarded to. The process that holds the claim forwards and updates it.
+    create table audit_exports (
+      destination ${sortedText} primary key, position ${bigint} not null, claim text, claimed_until ${time},
+      failing_since ${time}, last_error text, updated_at ${time} not null
+    ) ${strictByKey};
+  `,
+  postgres: `
+    alter sequence audit_log_seq owned by audit_log.seq;
+    -- For readers that follow the log.
+    create unique index audit_in_order on audit_log (seq);
+
+    -- As events_publish_floor() and events_horizon(), with locks of another class (7227).
+    create function audit_publish_floor() returns trigger language plpgsql as $$
+    declare
+      published boolean;
+    begin
+      published := pg_advisory_xact_lock_shared((7227::bigint << 48)
+        | coalesce(pg_sequence_last_value('audit_log_seq'::regclass), 0)) is null;
+      return null;
+    end $$;
+    create trigger audit_publish_floor before insert on audit_log
+      for each statement execute function audit_publish_floor();
+    create function audit_horizon() returns bigint language plpgsql volatile as $$
+    declare
+      highest bigint;
+      floor bigint;
+    begin
+      highest := coalesce(pg_sequence_last_value('audit_log_seq'::regclass), 0);
+      select min(((classid::bigint << 32) | objid::bigint) & ((1::bigint << 48) - 1)) into floor from pg_locks
+        where locktype = 'advisory' and objsubid = 1 and (classid::bigint >> 16) = 7227
+          and database = (select oid from pg_database where datname = current_database());
+      return least(highest, floor);
+    end $$;
+  `,
+}

@@ -1,0 +1,117 @@
+import type { SchemaPart } from './dialect.ts'
+
+/** Emitted events, the subscribers that get them, and their deliveries. */
+export const emitting: SchemaPart = {
+  tables: ({ time, bigint, double, bytes, countedKey, sortedText, strict, strictByKey }) => `
+    -- One row for each emitted event, which makes a repeated call with the same event id the same event. The transaction that
+    -- emits inserts it. No foreign keys: the row outlives its event and the event that caused it (MARKER_RETENTION_DAYS).
+    create table outbox (
+      event ${bigint} primary key, event_id text not null unique, digest ${bytes} not null, audience ${sortedText},
+      created_at ${time} not null default 0, caused_by ${bigint}
+    ) ${strict};
+    -- For the page of a received event, which lists the events that its handler emitted.
+    create index outbox_caused on outbox (caused_by) where caused_by is not null;
+
+    -- One row for each endpoint that gets events. Admins and owners write it; the dispatcher disables one that keeps failing.
+    create table subscribers (
+      id ${sortedText} primary key, owner ${sortedText}, url text not null, description text,
+      event_types text not null, conditions text, operational integer not null default 0,
+      status text not null, disabled_reason text, failing_since ${time}, warned_at ${time},
+      retry_schedule text, timeout_ms integer, rate_limit ${double}, concurrency integer, ordered integer not null,
+      headers ${bytes}, signing text not null, http_signature integer not null default 0,
+      created_at ${time} not null, updated_at ${time} not null
+    ) ${strict};
+    -- For the subscribers of an event's audience, and for the portal's list.
+    create index subscribers_of_owner on subscribers (owner, id) where owner is not null;
+    -- For operational events, which few subscribers get.
+    create index subscribers_operational on subscribers (id) where operational = 1;
+    -- For values that a start cannot open, as in provider_tokens.
+    create index subscribers_headers_master_key on subscribers (substr(headers, 2, 4));
+
+    -- One row for each signing secret of a subscriber: the newest, and older ones that are still valid after a rotation.
+    create table subscriber_secrets (
+      id ${sortedText} primary key, subscriber_id ${sortedText} not null references subscribers (id) on delete cascade,
+      scheme text not null, secret ${bytes} not null, created_at ${time} not null, expires_at ${time}
+    ) ${strict};
+    -- For signing, and for the cascade.
+    create index secrets_of_subscriber on subscriber_secrets (subscriber_id);
+    create index subscriber_secrets_secret_master_key on subscriber_secrets (substr(secret, 2, 4));
+
+    -- One row for each event and subscriber that it goes to. The transaction that emits inserts it, and the dispatcher that
+    -- owns the subscriber's deliveries updates it. No foreign key to events: see there.
+    create table deliveries (
+      id ${countedKey}, event ${bigint} not null, nonce ${bigint},
+      subscriber_id ${sortedText} not null references subscribers (id) on delete cascade,
+      status text not null, attempts integer not null default 0, attempts_before integer not null default 0,
+      due_at ${time} not null, created_at ${time} not null, finished_at ${time}
+    ) ${strict};
+    -- For the dispatcher, which reads first attempts and retries separately, each from its last position on.
+    create index deliveries_due on deliveries
+      (subscriber_id, (case when attempts > 0 then 1 else 0 end), due_at, id) where status = 'pending';
+    -- For the delivery log of a subscriber, and for the cascade.
+    create index deliveries_of_subscriber on deliveries (subscriber_id, id);
+    -- For the state and the deliveries of an event.
+    create index deliveries_of_event on deliveries (event, status);
+    -- For the dead letters of the last hour: a start emits the operational events that an ended process did not.
+    create index deliveries_dead on deliveries (finished_at) where status = 'dead';
+
+    -- One row for each recorded attempt of a delivery. The dispatcher inserts it. Deleted with its delivery.
+    -- The response comes last, as the payload in events. No foreign key to deliveries: see events.
+    create table attempts (
+      delivery ${bigint} not null, number integer not null, at ${time} not null, duration_ms integer not null,
+      status integer, error text, failure text, phases text,
+      request_headers text not null, response_headers text, response_body ${bytes}, primary key (delivery, number)
+    ) ${strictByKey};
+
+    -- One row for each subscriber, hour and class of duration: the number of attempts. The recorder of attempts adds to it.
+    create table subscriber_hours (
+      subscriber_id ${sortedText} not null references subscribers (id) on delete cascade,
+      hour ${time} not null, duration_class integer not null, delivered integer not null, failed integer not null,
+      primary key (subscriber_id, hour, duration_class)
+    ) ${strictByKey};
+    -- For the deletion of old hours.
+    create index subscriber_hours_by_hour on subscriber_hours (hour);
+
+    -- One row for each link to the portal that was not opened yet. Opening it deletes the row and inserts a session.
+    -- No foreign keys in these two: an owner is a name that the operator chooses, and no row.
+    create table portal_links (
+      token_hash ${bytes} primary key, owner ${sortedText} not null, session_ms ${bigint} not null,
+      created_at ${time} not null, expires_at ${time} not null
+    ) ${strictByKey};
+    -- For the end of all access of an owner, and for the deletion of expired links.
+    create index portal_links_of_owner on portal_links (owner);
+    create index portal_links_by_end on portal_links (expires_at);
+
+    -- One row for each open session of the portal.
+    create table portal_sessions (
+      id ${sortedText} primary key, token_hash ${bytes} not null unique, owner ${sortedText} not null,
+      created_at ${time} not null, expires_at ${time} not null
+    ) ${strict};
+    -- As for links.
+    create index portal_sessions_of_owner on portal_sessions (owner);
+    create index portal_sessions_by_end on portal_sessions (expires_at);
+  `,
+  sqlite: `
+    -- For the first pending delivery of an ordered subscriber. The queries name the index that they need.
+    create index deliveries_in_order on deliveries (subscriber_id, id) where status = 'pending';
+    -- For the step from a paused subscriber to the next active one.
+    create index subscribers_active on subscribers (id) where status = 'active';
+  `,
+  postgres: `
+    -- As on SQLite. A query cannot name its index here, so only the index that it needs has the order that it asks for:
+    -- the planner would otherwise take the delivery log or the primary key, and read past finished deliveries.
+    create index deliveries_in_order on deliveries (subscriber_id, (id + 0)) where status = 'pending';
+    create index subscribers_by_status on subscribers ((status || ':' || id));
+
+    -- One row for each process that delivers. Its session holds an advisory lock on the id. Others delete the row when the
+    -- lock has been free for three seconds.
+    create table dispatchers (id serial primary key);
+    -- One row for each subscriber whose deliveries a dispatcher owns (docs/adr/0012-delivery-lanes.md).
+    create table delivery_lanes (
+      subscriber_id text collate "C" primary key references subscribers (id) on delete cascade,
+      dispatcher integer not null references dispatchers (id) on delete cascade
+    );
+    -- For the cascade.
+    create index delivery_lanes_of_dispatcher on delivery_lanes (dispatcher);
+  `,
+}

@@ -1,0 +1,52 @@
+import type { SchemaPart } from './dialect.ts'
+
+/** Received webhooks: the queue of events to process, and what was refused. */
+export const receiving: SchemaPart = {
+  tables: ({ time, bigint, bytes, countedKey, sortedText, strict, strictByKey }) => `
+    -- One row for each received event: the entry of the queue while status is pending, then the marker that the event was
+    -- processed, until MARKER_RETENTION_DAYS. The acknowledgement inserts it with the event; workers update it.
+    -- (source, event_id) detects duplicates. No foreign key to events: the marker outlives the event.
+    create table inbox (
+      event ${bigint} primary key, source text not null, event_id text not null, type text not null,
+      status text not null, attempts integer not null default 0, attempts_before integer not null default 0,
+      due_at ${time} not null, claim text, leased_until ${time}, failed_at ${time}, processed_at ${time},
+      order_key ${sortedText}, unique (source, event_id)
+    ) ${strict};
+    -- For claims, which take the due events of one source and type after the other. A claim changes no column of an index
+    -- (docs/adr/0016-leases-apart.md).
+    create index inbox_due on inbox (source, type, due_at) where status = 'pending';
+    -- For the lists of failed and of retried events. Only a failure writes to these two.
+    create index inbox_failed on inbox (event) where status = 'failed';
+    create index inbox_retrying on inbox (event) where status = 'pending' and failed_at is not null;
+    -- For the next event of an order key when the one before it is done.
+    create index inbox_in_order on inbox (order_key, status, event) where order_key is not null;
+
+    -- One row for each failed attempt of a handler. The worker inserts it. Deleted with its event.
+    create table handler_failures (
+      event ${bigint} not null, number integer not null, at ${time} not null, duration_ms integer not null,
+      error text not null, primary key (event, number)
+    ) ${strictByKey};
+
+    -- One row for each of the last refused webhooks, without credentials. The refusal inserts it and deletes the oldest ones.
+    create table rejected_webhooks (
+      id ${countedKey}, source text not null, at ${time} not null, reason text not null,
+      detail text not null, address text, headers text not null, size integer, body ${bytes}
+    ) ${strict};
+    -- For the last ten of each source and reason.
+    create index rejected_webhooks_of_source on rejected_webhooks (source, reason, id);
+
+    -- One row for each day, source and reason: the number of refused webhooks.
+    create table rejected_counts (
+      day ${time} not null, source text not null, reason text not null, count ${bigint} not null, last_at ${time} not null,
+      primary key (day, source, reason)
+    ) ${strictByKey};
+  `,
+  postgres: `
+    -- A claimed row gets its second version on the same page (docs/adr/0016-leases-apart.md).
+    alter table inbox set (fillfactor = 50);
+
+    -- One row for each process that claims events. Its session holds an advisory lock on the id; claims begin with the id.
+    -- inbox.claim has no foreign key: claims of a process that ended are given back by the others, which then delete its row.
+    create table inbox_claimers (id serial primary key);
+  `,
+}
