@@ -6,7 +6,7 @@ import { columns, type EventRow, type EventStore } from './store.ts'
 const page = `select ${columns} from events e where e.id > $1 and e.id <= $2 order by e.id limit $3`
 const pageDown = `select ${columns} from events e where e.id < $1 and e.id <= $2 order by e.id desc limit $3`
 
-/** Here numbers are given out before commit: events_horizon() of migration 0001 tells up to where all is visible. */
+/** PostgreSQL gives out numbers before the commit. events_horizon() returns the number up to which all events are visible. */
 export function postgresEvents({ pool }: PostgresDatabase): EventStore {
   async function query<Row extends QueryResultRow>(
     name: string,

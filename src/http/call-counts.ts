@@ -2,7 +2,7 @@ import type { PostgresDatabase } from '../storage/database.ts'
 import { translateError } from '../storage/unavailable.ts'
 import type { CountCalls, Counted } from './shared-counts.ts'
 
-/** See migration 28. */
+/** See `count_calls` in storage/migrations/0001-initial/limits.ts. */
 const countStatement = `
   select granted, calls, before, passed from count_calls($1::text[], $2::integer[], $3::integer[], $4) order by place`
 

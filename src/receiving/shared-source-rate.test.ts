@@ -27,7 +27,7 @@ class Clock {
   }
 }
 
-/** What migration 28 does, and how often it is asked. */
+/** Does what `take_source_rate` of the database does, and counts its calls. */
 function model(): { reserve: ReserveRate; asked: () => number } {
   let until = 0
   let asked = 0

@@ -12,16 +12,25 @@ export interface Migration {
   postgres: string
 }
 
-/** The database is newer than this program, in a way that this program would damage. */
+/**
+ * The database has a breaking migration that this program does not know: of a newer version, or of a version from before the
+ * first release.
+ */
 export class NewerDatabase extends Error {
-  constructor(applied: { number: number; name: string }) {
+  constructor({ number, name }: { number: number; name: string }) {
     super(
-      `the database has migration ${applied.number} (${applied.name}), which this version of Postern does not know and ` +
-        'cannot work with: run the newer version, or restore a backup made before it',
+      number === unreleased.number && name === unreleased.name
+        ? 'a version from before the first release of Postern created this database, and its data cannot be upgraded: ' +
+            'set DATABASE_URL to a new, empty database'
+        : `the database has migration ${number} (${name}), which this version of Postern does not know and ` +
+            'cannot work with: run the newer version, or restore a backup made before it',
     )
     this.name = 'NewerDatabase'
   }
 }
+
+/** The second of the migrations that became one at the first release. Every database of that time has it, as breaking. */
+const unreleased = { number: 2, name: 'order-keys' }
 
 interface Applied {
   number: number

@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import type { SlotsAsked, SlotsShared, SlotStore } from '../handler-slots.ts'
 import { translateError } from '../../storage/unavailable.ts'
 
-/** See migration 28. */
+/** See `share_handler_slots` in storage/migrations/0001-initial/limits.ts. */
 const shareStatement = `
   select handler as key, held, share, freed
   from share_handler_slots($1, $2::text[], $3::integer[], $4::integer[], $5::integer[], $6::bigint[], $7)`

@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import { translateError } from '../../storage/unavailable.ts'
 import type { Reserved, ReserveRate } from '../shared-source-rate.ts'
 
-/** See migration 28. */
+/** See `take_source_rate` in storage/migrations/0001-initial/limits.ts. */
 const reserveStatement = `
   select granted, owed from take_source_rate($1, $2, $3::double precision, $4::double precision, $5::double precision)`
 

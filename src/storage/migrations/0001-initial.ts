@@ -11,7 +11,7 @@ import { login } from './0001-initial/login.ts'
 import { receiving } from './0001-initial/receiving.ts'
 import { servers } from './0001-initial/servers.ts'
 
-/** In the order in which tables refer to each other. The columns are described in storage/tables.ts. */
+/** In the order in which tables refer to each other. storage/tables/ describes their columns. */
 const parts = [accounts, login, audit, events, receiving, emitting, lists, limits, servers]
 
 function statementsFor(engine: Engine): string {

@@ -11,10 +11,10 @@ interface Answer {
 }
 
 /**
- * Notices that the database was taken back to an earlier state: by a restored backup, or by the promotion of a standby that had
- * not got all. Numbers of events and deliveries that this process knows would then be given out again, for others. Each new session
- * is asked before anything else is, by a function of migration 23, which raises the sequences where that is so. Only then does
- * any process work with the database. See docs/adr/0029.
+ * Notices that the database was taken back to an earlier state: by a restored backup, or by the promotion of a standby that lacked
+ * some of it. The database would then give out numbers again that this process knows for other events and deliveries. Each new
+ * session first calls `postern_continue()` (storage/migrations/0001-initial/servers.ts), which raises the sequences in that case.
+ * No process works with the database before. See docs/adr/0029.
  */
 export class Continuity {
   readonly #listeners = new Set<() => void>()

@@ -7,7 +7,7 @@ interface Row {
   until: number
 }
 
-/** The rows of `handler_slots`, by handler and claimer, and what `share_handler_slots` does with them (migration 28). */
+/** The rows of `handler_slots`, by handler and claimer, and what `share_handler_slots` does with them. */
 export class SlotTable {
   readonly #handlers = new Map<string, Map<number, Row>>()
   readonly #claimers: Claimers

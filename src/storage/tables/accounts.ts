@@ -1,0 +1,72 @@
+export type Role = 'user' | 'admin'
+
+export interface UsersTable {
+  id: string
+  email: string | null
+  name: string | null
+  /** The identity that the user first signed in with, or another one after that was unlinked. */
+  provider: string
+  provider_id: string
+  role: Role
+  blocked_at: number | null
+  created_at: number
+}
+
+/** The link between a provider's identity and a local user. The key is (provider, provider_id), never an e-mail. */
+export interface IdentitiesTable {
+  provider: string
+  provider_id: string
+  user_id: string
+  email: string | null
+  email_verified: number
+  name: string | null
+  created_at: number
+  last_used_at: number
+  /** The issuer of its id_token; null until a sign-in has recorded it. */
+  issuer: string | null
+}
+
+export interface SessionsTable {
+  id: string
+  /** SHA-256 of the cookie's token. */
+  token_hash: Uint8Array
+  user_id: string
+  provider: string
+  address: string | null
+  user_agent: string | null
+  created_at: number
+  /** Written at most once a minute. */
+  last_seen_at: number
+  /** When the provider last authenticated the user: `auth_time` of the id_token if it has one, else the time of the sign-in. */
+  authenticated_at: number
+  /** How `authenticated_at` is known. */
+  authentication_proof: AuthenticationProof | null
+  /** `acr` of the id_token, and `amr` with spaces between its values. */
+  acr: string | null
+  amr: string | null
+  /** The absolute end; the idle end is last_seen_at plus the idle time. */
+  expires_at: number
+  revoked_at: number | null
+}
+
+/**
+ * `verified`: `auth_time` of the id_token. `asserted`: the provider gave no time, so it is that of the sign-in. `unproven`: the
+ * provider gave a time that cannot be true.
+ */
+export type AuthenticationProof = 'verified' | 'asserted' | 'unproven'
+
+export interface ApiKeysTable {
+  id: string
+  name: string
+  /** `admin` for a key with the scope `admin`, else `user`. */
+  role: Role
+  /** Separated by spaces (RFC 6749, section 3.3). */
+  scopes: string
+  /** The first characters, which identify a key in a list. */
+  prefix: string
+  key_hash: Uint8Array
+  created_at: number
+  expires_at: number | null
+  revoked_at: number | null
+  last_used_at: number | null
+}

@@ -1,0 +1,142 @@
+import type { ColumnType, Generated } from 'kysely'
+
+/** One row per emitted event id, which makes a repeated call the same event. */
+export interface OutboxTable {
+  event: number
+  event_id: string
+  /** SHA-256 of type and data. */
+  digest: Uint8Array
+  created_at: ColumnType<number, number | undefined, number>
+  /** The received event whose handler emitted it, in the transaction of its work. */
+  caused_by: number | null
+  /** The owner whose subscribers get it; null for subscribers without an owner, `*` for all. */
+  audience: string | null
+}
+
+export type SubscriberStatus = 'active' | 'paused' | 'disabled'
+
+export type SigningScheme = 'v1' | 'v1a' | 'both'
+
+export interface SubscribersTable {
+  id: string
+  url: string
+  description: string | null
+  /** JSON: patterns of event types, `*` and `order.*` included. */
+  event_types: string
+  status: SubscriberStatus
+  disabled_reason: string | null
+  /** JSON: milliseconds before each attempt; null for the schedule of the service. */
+  retry_schedule: string | null
+  timeout_ms: number | null
+  /** Deliveries per second; null for no limit. */
+  rate_limit: number | null
+  concurrency: number | null
+  /** Sealed JSON: additional request headers, which may contain credentials. */
+  headers: Uint8Array | null
+  ordered: number
+  signing: SigningScheme
+  created_at: number
+  updated_at: number
+  /** The tenant or user that it belongs to. */
+  owner: string | null
+  /** JSON: conditions on an event's data. */
+  conditions: string | null
+  /** Whether requests are signed by RFC 9421 as well. */
+  http_signature: number
+  /** Whether it gets operational events, which are about deliveries and subscribers, and no others. */
+  operational: number
+  /** When the operational event that its deliveries fail was emitted; null after a success. */
+  failing_since: number | null
+  /** When the operational event that it will be disabled was emitted. */
+  warned_at: number | null
+}
+
+export interface SubscriberSecretsTable {
+  id: string
+  subscriber_id: string
+  /** v1: a symmetric key (whsec_). v1a: an ed25519 pair (whsk_). */
+  scheme: 'v1' | 'v1a'
+  /** Sealed. */
+  secret: Uint8Array
+  created_at: number
+  /** Set by a rotation; null for the newest one. */
+  expires_at: number | null
+}
+
+export type DeliveryStatus = 'pending' | 'delivered' | 'dead' | 'cancelled'
+
+export interface DeliveriesTable {
+  id: Generated<number>
+  event: number
+  subscriber_id: string
+  status: DeliveryStatus
+  /** Recorded attempts. */
+  attempts: number
+  /** Attempts before the last replay; the retry schedule counts from here. */
+  attempts_before: number
+  due_at: number
+  created_at: number
+  finished_at: number | null
+  /** The nonce of its event. */
+  nonce: Generated<number | null>
+}
+
+/** Append-only: one row per attempt of a delivery. */
+export interface AttemptsTable {
+  delivery: number
+  number: number
+  at: number
+  duration_ms: number
+  /** The status of the response; null without a response. */
+  status: number | null
+  error: string | null
+  /** The kind of failure; null for a success. */
+  failure: string | null
+  /** JSON: the duration of each phase. */
+  phases: string | null
+  request_headers: string
+  response_headers: string | null
+  response_body: Uint8Array | null
+}
+
+/** The number of attempts of a subscriber that ended in one hour, by duration. */
+export interface SubscriberHoursTable {
+  subscriber_id: string
+  /** Its first millisecond. */
+  hour: number
+  /** The longest duration of the class in milliseconds; 0 is the class of all longer ones. */
+  duration_class: number
+  delivered: number
+  failed: number
+}
+
+/** A process that sends deliveries. PostgreSQL only. */
+export interface DispatchersTable {
+  /** The process holds an advisory lock on it. */
+  id: Generated<number>
+}
+
+/** The dispatcher that owns the deliveries of a subscriber. PostgreSQL only. */
+export interface DeliveryLanesTable {
+  subscriber_id: string
+  dispatcher: number
+}
+
+/** A link to the portal. Opening it deletes the row. */
+export interface PortalLinksTable {
+  token_hash: Uint8Array
+  owner: string
+  /** The duration of the session that it opens, in milliseconds. */
+  session_ms: number
+  created_at: number
+  expires_at: number
+}
+
+export interface PortalSessionsTable {
+  id: string
+  /** SHA-256 of the cookie's token. */
+  token_hash: Uint8Array
+  owner: string
+  created_at: number
+  expires_at: number
+}

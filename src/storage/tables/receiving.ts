@@ -1,0 +1,74 @@
+import type { Generated } from 'kysely'
+
+/** `blocked`: an earlier event of the same order key is not processed yet. */
+export type InboxStatus = 'pending' | 'blocked' | 'processed' | 'failed'
+
+/**
+ * One row per received event id: the queue's entry while it is pending, and the processed-event marker once
+ * `processed_at` is set, in the transaction of the handler's work.
+ */
+export interface InboxTable {
+  event: number
+  source: string
+  event_id: string
+  type: string
+  status: InboxStatus
+  /** Attempts started so far. */
+  attempts: number
+  /** Attempts started before the last reprocessing; the retry schedule counts from here. */
+  attempts_before: number
+  /** When it may be claimed. */
+  due_at: number
+  /** The holder of the lease. A worker that outlives its lease cannot write, because its claim does not match. */
+  claim: string | null
+  /** When the lease of the claim ends. */
+  leased_until: Generated<number | null>
+  /** When the last failed attempt of this retry schedule started; null before the first failure. */
+  failed_at: Generated<number | null>
+  processed_at: number | null
+  /** Events with the same key are processed one after the other, in the order of receipt. */
+  order_key: string | null
+}
+
+/** A process that claims received events. PostgreSQL only. */
+export interface InboxClaimersTable {
+  /** The process holds an advisory lock on it. */
+  id: Generated<number>
+}
+
+export interface HandlerFailuresTable {
+  event: number
+  number: number
+  at: number
+  duration_ms: number
+  error: string
+}
+
+/** The last refused webhooks of each source, without credentials and signatures. */
+export interface RejectedWebhooksTable {
+  id: Generated<number>
+  source: string
+  at: number
+  /** A key of receiving/rejections/reasons.ts. */
+  reason: string
+  /** The message of the signature scheme. */
+  detail: string
+  address: string | null
+  /** JSON. */
+  headers: string
+  /** The size of the whole body in bytes, if known. */
+  size: number | null
+  /** The first bytes of the body. */
+  body: Uint8Array | null
+}
+
+/** The number of refused webhooks of a day, by source and reason. */
+export interface RejectedCountsTable {
+  /** Its first millisecond, UTC. */
+  day: number
+  source: string
+  /** A key of receiving/rejections/reasons.ts. */
+  reason: string
+  count: number
+  last_at: number
+}

@@ -1,0 +1,61 @@
+// Queries are typed by src/storage/tables.ts: it must name the tables and columns of a migrated database, all of them.
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { sql } from 'kysely'
+import { migrate } from '../../src/storage/migrate.ts'
+import { openDatabase } from '../../src/storage/open.ts'
+import { engines } from '../harness/engines.ts'
+
+const storage = join(import.meta.dirname, '../../src/storage')
+
+/** Only for the number of a row on SQLite, which no query reads. */
+const undeclared = 'postern_users_changes.id'
+
+const columnsOf = {
+  sqlite: sql<{ name: string }>`select t.name || '.' || c.name as name
+    from sqlite_schema t join pragma_table_info(t.name) c
+    where t.type = 'table' and t.name not like 'sqlite%'`,
+  postgres: sql<{ name: string }>`select table_name || '.' || column_name as name
+    from information_schema.columns where table_schema = current_schema()`,
+}
+
+test(
+  'the declared tables and columns are those of the two engines',
+  { skip: engines.length < 2 },
+  async () => {
+    const found = new Set<string>()
+    for (const engine of engines) {
+      const home = await engine.createDatabase()
+      const database = await openDatabase(home.url)
+      try {
+        await migrate(database)
+        const { rows } = await columnsOf[engine.name].execute(database.reader)
+        for (const { name } of rows) found.add(name)
+      } finally {
+        await database.close()
+        await home.drop()
+      }
+    }
+    assert.deepEqual(
+      [...found].filter((name) => name !== undeclared).toSorted(),
+      declaredColumns().toSorted(),
+    )
+  },
+)
+
+/** `table.column` of every declared table. */
+function declaredColumns(): string[] {
+  const files = readdirSync(join(storage, 'tables')).map((file) => join('tables', file))
+  const text = ['tables.ts', ...files].map((file) => readFileSync(join(storage, file), 'utf8')).join('\n')
+  const interfaces = new Map(
+    [...text.matchAll(/^(?:export )?interface (\w+) \{\n(.*?)^\}/gms)].map(([, name, body]) => [
+      name!,
+      [...body!.matchAll(/^ {2}(\w+): (.*)$/gm)].map(([, field, type]) => ({ field: field!, type: type! })),
+    ]),
+  )
+  return interfaces
+    .get('Tables')!
+    .flatMap(({ field: table, type }) => interfaces.get(type)!.map(({ field }) => `${table}.${field}`))
+}
