@@ -1,0 +1,183 @@
+// "Expand, then contract" (CONTRIBUTING.md): a newer release adds to the schema of a filled database while a process of the release
+// before works. What a breaking migration does to such a process is in newer-database.test.ts.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { sql } from 'kysely'
+import type { Database } from '../../src/storage/database.ts'
+import { migrate, pendingMigrations, type Migration } from '../../src/storage/migrate.ts'
+import { migrations } from '../../src/storage/migrations/index.ts'
+import { openDatabase } from '../../src/storage/open.ts'
+import { emit, subscribe, type SubscriberAnswer } from '../emitting/harness.ts'
+import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
+import { startReceiver, type Receiver } from '../harness/receiver.ts'
+import { startTestService, type TestService } from '../harness/service.ts'
+import {
+  createEffects,
+  eventually,
+  postWebhook,
+  readEffects,
+  settled,
+  writeEffect,
+} from '../receiving/harness.ts'
+
+/** Tables of which the service reads or returns all columns, and the queue. */
+const widened = ['inbox', 'subscribers', 'products', 'sessions'] as const
+
+const statements = `${widened.map((table) => `alter table ${table} add column region text;`).join('\n')}
+  create index inbox_of_region on inbox (region) where region is not null;
+  create table regions (name text primary key);`
+const expanding: Migration = {
+  number: 9_001,
+  name: 'regions',
+  breaking: false,
+  sqlite: statements,
+  postgres: statements,
+}
+const newerRelease = [...migrations, expanding]
+
+const product = {
+  id: 'p1',
+  category: 'tools',
+  price: 2.5,
+  stock: 1,
+  name: 'hammer',
+  created_at: '2026-01-31T08:30:00.000000Z',
+}
+
+onEachEngine('a release that adds to the schema of a filled database', (engine) => {
+  const gate = Promise.withResolvers<void>()
+  let home: TestDatabase
+  let receiver: Receiver
+  let old: TestService
+  let subscriber: SubscriberAnswer
+  /** A connection of the newer release. */
+  let newer: Database
+
+  const startOld = (): Promise<TestService> =>
+    startTestService(engine, {
+      databaseUrl: home.url,
+      env: { ALLOW_PRIVATE_NETWORK: 'true' },
+      config: {
+        receiving: {
+          handlers: {
+            async work(event, { tx, emit: emitWithin }) {
+              if (event.id === 'held') await gate.promise
+              await writeEffect(tx, event.id)
+              await emitWithin({ type: 'done', data: event.id })
+            },
+          },
+        },
+      },
+    })
+
+  before(async () => {
+    home = await engine.createDatabase()
+    receiver = await startReceiver()
+    old = await startOld()
+    newer = await openDatabase(home.url)
+    await createEffects(newer)
+  })
+  after(async () => {
+    gate.resolve()
+    await old.close()
+    await newer.close()
+    await receiver.close()
+    await home.drop()
+  })
+
+  test('leaves the rows of before as they are', async () => {
+    subscriber = await subscribe(old, { url: receiver.url, eventTypes: ['done'] })
+    await newer.transaction((tx) => tx.insertInto('products').values(product).execute())
+    assert.equal((await postWebhook(old, { id: 'before', type: 'work' })).status, 200)
+    await settled(newer)
+    await receiver.waitFor(1)
+    await eventually(async () => (await rowsOf('attempts')).length === 1, 'the attempt is recorded')
+    // Its handler is under way during the migration.
+    assert.equal((await postWebhook(old, { id: 'held', type: 'work' })).status, 200)
+
+    const tables = ['events', 'outbox', 'deliveries', 'attempts', 'subscribers', 'products', 'users'] as const
+    const read = () => Promise.all(tables.map(rowsOf))
+    const filled = await read()
+    assert.deepEqual(await migrate(newer, newerRelease), ['regions'])
+    const added = (table: string) => ((widened as readonly string[]).includes(table) ? { region: null } : {})
+    assert.deepEqual(
+      await read(),
+      filled.map((rows, index) => rows.map((row) => ({ ...row, ...added(tables[index]!) }))),
+    )
+  })
+
+  test('does not disturb a process of the release before', async () => {
+    gate.resolve()
+    assert.equal((await postWebhook(old, { id: 'after', type: 'work' })).status, 200)
+    await settled(newer)
+    assert.deepEqual(await readEffects(newer), ['after', 'before', 'held'])
+    await emit(old, { type: 'done', data: 'by a call' })
+    await receiver.waitFor(4)
+
+    const changed = await old.admin(`/subscribers/${subscriber.id}`, {
+      method: 'PATCH',
+      json: { description: 'changed' },
+    })
+    assert.equal(changed.status, 200)
+    const { data } = (await (await old.fetch('/products')).json()) as { data: { id: string }[] }
+    assert.deepEqual(
+      data.map(({ id }) => id),
+      ['p1'],
+    )
+    assert.equal((await old.fetch('/readyz')).status, 200)
+  })
+
+  test('can use what it added beside that process', async () => {
+    assert.deepEqual(await pendingMigrations(newer, newerRelease), [])
+    await newer.transaction((tx) =>
+      sql`update inbox set region = 'north' where event_id = 'before'`.execute(tx),
+    )
+    assert.equal((await old.admin('/events')).status, 200)
+    const { rows } = await sql<{ region: string | null }>`select region from inbox order by event`.execute(
+      newer.reader,
+    )
+    assert.deepEqual(
+      rows.map(({ region }) => region),
+      ['north', null, null],
+    )
+  })
+
+  test('can be taken back: the release before starts on the database', async () => {
+    await old.close()
+    old = await startOld()
+    assert.equal((await postWebhook(old, { id: 'back', type: 'work' })).status, 200)
+    await settled(newer)
+    assert.deepEqual(await readEffects(newer), ['after', 'back', 'before', 'held'])
+    await receiver.waitFor(5)
+  })
+
+  async function rowsOf(table: string): Promise<Record<string, unknown>[]> {
+    const { rows } = await sql<Record<string, unknown>>`select * from ${sql.table(table)} order by 1`.execute(
+      newer.reader,
+    )
+    return rows
+  }
+})
+
+onEachEngine('a database from before the first release', (engine) => {
+  test('is refused with what to do', async () => {
+    const home = await engine.createDatabase()
+    const database = await openDatabase(home.url)
+    const empty = { breaking: true, sqlite: 'select 1', postgres: 'select 1' }
+    const early = [
+      { ...empty, number: 1, name: 'initial' },
+      { ...empty, number: 2, name: 'order-keys' },
+    ]
+    try {
+      await migrate(database, early)
+      for (const look of [migrate, pendingMigrations])
+        await assert.rejects(
+          look(database),
+          /before the first release .* set DATABASE_URL to a new, empty database/,
+        )
+    } finally {
+      await database.close()
+      await home.drop()
+    }
+  })
+})
