@@ -1,4 +1,5 @@
 import { ConfigurationError, inspectEnvironment, redactedDatabaseUrl } from '../config/environment.ts'
+import { NewerDatabase } from '../storage/migrate.ts'
 import { UnsuitablePooler } from '../storage/postgres/pooling.ts'
 import { FileInUse } from '../storage/sqlite/owner.ts'
 import { adviceWithoutRoom } from '../storage/postgres/no-room.ts'
@@ -9,7 +10,9 @@ import { CommandFailure } from './command-failure.ts'
 export function describeError(error: unknown, env = process.env): string {
   if (!(error instanceof Error)) return String(error)
   if (
-    [ConfigurationError, CommandFailure, FileInUse, UnsuitablePooler].some((known) => error instanceof known)
+    [ConfigurationError, CommandFailure, FileInUse, NewerDatabase, UnsuitablePooler].some(
+      (known) => error instanceof known,
+    )
   )
     return error.message
   return (

@@ -120,6 +120,16 @@ export async function pendingMigrations(
   return pendingAfter(applied, migrations).map(({ name }) => name)
 }
 
+/** Whether this program can use the database as it is: it has all migrations, and no breaking one that the program lacks. */
+export async function isUpToDate(database: Database): Promise<boolean> {
+  try {
+    return (await pendingMigrations(database)).length === 0
+  } catch (error) {
+    if (error instanceof NewerDatabase) return false
+    throw error
+  }
+}
+
 async function appliedMigrations(database: Database): Promise<Applied[]> {
   if (database.engine === 'sqlite') {
     const exists = database.readConnection.get(

@@ -209,6 +209,27 @@ onEachEngine('postern doctor with a database', (engine) => {
       assert.match(stdout, line)
   })
 
+  test('reports a database that this version cannot use once, and ends its other checks', async () => {
+    const early = await engine.createDatabase()
+    const opened = await openDatabase(early.url)
+    const empty = { breaking: true, sqlite: 'select 1', postgres: 'select 1' }
+    await migrate(opened, [
+      { ...empty, number: 1, name: 'initial' },
+      { ...empty, number: 2, name: 'order-keys' },
+    ])
+    await opened.close()
+    const env = { ...production, DATABASE_URL: early.url }
+    const checked = await postern(tmpdir(), ['doctor'], env)
+    const migrated = await postern(tmpdir(), ['migrate'], env)
+    await early.drop()
+    assert.equal(checked.code, 1)
+    assert.match(checked.stdout, /^✖ migrations: .* set DATABASE_URL to a new, empty database$/m)
+    assert.match(checked.stdout, /^1 to mend$/m)
+    assert.equal(checked.stderr, '')
+    assert.equal(migrated.code, 1)
+    assert.match(migrated.stderr, /set DATABASE_URL to a new, empty database\n$/)
+  })
+
   test(
     'compares the connections of all processes with what PostgreSQL has room for',
     { skip: engine.name === 'sqlite' },

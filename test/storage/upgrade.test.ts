@@ -45,6 +45,7 @@ const product = {
 }
 
 onEachEngine('a release that adds to the schema of a filled database', (engine) => {
+  const started = Promise.withResolvers<void>()
   const gate = Promise.withResolvers<void>()
   let home: TestDatabase
   let receiver: Receiver
@@ -61,9 +62,12 @@ onEachEngine('a release that adds to the schema of a filled database', (engine) 
         receiving: {
           handlers: {
             async work(event, { tx, emit: emitWithin }) {
-              if (event.id === 'held') await gate.promise
+              if (event.id === 'held') {
+                started.resolve()
+                await gate.promise
+              }
               await writeEffect(tx, event.id)
-              await emitWithin({ type: 'done', data: event.id })
+              emitWithin({ type: 'done', data: event.id })
             },
           },
         },
@@ -94,6 +98,7 @@ onEachEngine('a release that adds to the schema of a filled database', (engine) 
     await eventually(async () => (await rowsOf('attempts')).length === 1, 'the attempt is recorded')
     // Its handler is under way during the migration.
     assert.equal((await postWebhook(old, { id: 'held', type: 'work' })).status, 200)
+    await started.promise
 
     const tables = ['events', 'outbox', 'deliveries', 'attempts', 'subscribers', 'products', 'users'] as const
     const read = () => Promise.all(tables.map(rowsOf))
@@ -155,7 +160,8 @@ onEachEngine('a release that adds to the schema of a filled database', (engine) 
     const { rows } = await sql<Record<string, unknown>>`select * from ${sql.table(table)} order by 1`.execute(
       newer.reader,
     )
-    return rows
+    // Rows of SQLite have no prototype.
+    return rows.map((row) => ({ ...row }))
   }
 })
 

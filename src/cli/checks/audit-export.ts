@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { ExportPosition } from '../../accounts/audit-forwarding/position.ts'
 import { systemClock } from '../../runtime/clock.ts'
 import type { Configuration } from '../../config/environment.ts'
-import { pendingMigrations } from '../../storage/migrate.ts'
+import { isUpToDate } from '../../storage/migrate.ts'
 import { openDatabase } from '../../storage/open.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import { printable } from '../../telemetry/printable.ts'
@@ -24,7 +24,7 @@ export async function checkAuditExport({
   if (file !== undefined && !existsSync(file)) return []
   const database = await openDatabase({ databaseUrl, databaseSessionUrl })
   try {
-    if ((await pendingMigrations(database)).length > 0) return []
+    if (!(await isUpToDate(database))) return []
     const position = new ExportPosition(database, auditExportUrl)
     const { failing_since: since, last_error: error } = await position.state()
     const oldest = await position.oldestWaiting()

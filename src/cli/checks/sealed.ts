@@ -3,7 +3,7 @@ import type { Configuration } from '../../config/environment.ts'
 import { withKeptSecrets } from '../../config/generated-secrets.ts'
 import { Keyring } from '../../crypto/keyring.ts'
 import type { Database } from '../../storage/database.ts'
-import { pendingMigrations } from '../../storage/migrate.ts'
+import { isUpToDate } from '../../storage/migrate.ts'
 import { openDatabase } from '../../storage/open.ts'
 import { checkSealedValues } from '../../storage/sealed-check.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
@@ -26,15 +26,15 @@ export async function* checkSealed({
   let database: Database | undefined
   try {
     database = await openDatabase({ databaseUrl, databaseSessionUrl })
-    // Before it is brought to this version, it may lack what is asked for.
-    if ((await pendingMigrations(database)).length > 0) return
+    // Otherwise it may lack what is asked for. The check of the database reports that.
+    if (!(await isUpToDate(database))) return
     const { unknown, older } = await checkSealedValues(database, new Keyring(masterSecrets))
     if (unknown !== undefined) yield fault('sealed values', unknown)
     if (older !== undefined) yield warning('sealed values', older)
     if (unknown === undefined && older === undefined)
       yield ok('sealed values', 'the newest POSTERN_SECRET opens all of them')
   } catch (error) {
-    // That it does not answer, or is newer than this program, was told by the check of the database.
+    // The check of the database reports that it does not answer.
     if (!(error instanceof StorageUnavailable)) throw error
   } finally {
     await database?.close()

@@ -4,7 +4,7 @@ import { systemClock } from '../../runtime/clock.ts'
 import type { Configuration } from '../../config/environment.ts'
 import { isHeld } from '../../events/retention/store.ts'
 import type { Database, SqliteDatabase } from '../../storage/database.ts'
-import { pendingMigrations } from '../../storage/migrate.ts'
+import { isUpToDate } from '../../storage/migrate.ts'
 import { openDatabase } from '../../storage/open.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import { ok, warning, type Finding } from './finding.ts'
@@ -29,15 +29,15 @@ export async function* checkSizes({
   let database: Database | undefined
   try {
     database = await openDatabase({ databaseUrl, databaseSessionUrl })
-    // Before it is brought to this version, it may lack what is asked for.
-    if ((await pendingMigrations(database)).length > 0) return
+    // Otherwise it may lack what is asked for. The check of the database reports that.
+    if (!(await isUpToDate(database))) return
     yield ok('size', database.engine === 'sqlite' ? sizeOfFile(database) : await sizeOfServer(database))
     yield ok('tables', await countRows(database))
     yield await checkInbox(database)
     yield await checkDeliveries(database)
     if (payloadRetention !== undefined) yield await checkRetention(database, payloadRetention)
   } catch (error) {
-    // That it does not answer, or is newer than this program, was told by the check of the database.
+    // The check of the database reports that it does not answer.
     if (!(error instanceof StorageUnavailable)) throw error
   } finally {
     await database?.close()
