@@ -1,6 +1,6 @@
 import type { SchemaPart } from './dialect.ts'
 
-/** `id` was the primary key on PostgreSQL before `seq` existed, and is still what the pages of the log end with. */
+/** SQLite counts up nothing but a primary key. On PostgreSQL the primary key is the id, which callers know. */
 const keys = {
   sqlite: 'seq integer primary key autoincrement, id text not null unique',
   postgres: `seq bigint not null default nextval('audit_log_seq'), id text collate "C" primary key`,

@@ -28,7 +28,7 @@ export const login: SchemaPart = {
     create index token_families_by_end on token_families (expires_at);
 
     -- One row for each authorization code. The callback inserts it, and its exchange for tokens marks it as used.
-    -- family_id has no foreign key: it serves to revoke the family of a code that comes twice, and a deleted family is revoked.
+    -- family_id has no foreign key: it serves to revoke the family of a code that comes twice, and a deleted family has ended.
     create table authorization_codes (
       code_hash ${bytes} primary key, client_id text not null, redirect_uri text not null, challenge text not null,
       user_id ${sortedText} not null references users (id) on delete cascade, family_id text,
