@@ -1,25 +1,25 @@
 import { SlotMap } from '../runtime/slot-map.ts'
 
 /**
- * Says once to all who listen that what they do is to be broken off. As AbortSignal, for many at a time: adding a listener
- * there looks at all that are there already.
+ * Aborts many operations at once, as an AbortSignal does. An AbortSignal looks at all its listeners when one is added, which
+ * costs too much for hundreds of attempts in flight.
  */
 export class AbortBroadcast {
   readonly #listeners = new SlotMap<(reason: Error) => void>()
   #reason: Error | undefined
 
-  /** Why; `undefined` as long as it has not happened. */
+  /** Why the operations were aborted; `undefined` before that. */
   get reason(): Error | undefined {
     return this.#reason
   }
 
-  /** Throws the reason if that is what something ended with. */
+  /** Throws the reason if an operation ended with it as its error. */
   rethrowReason(error: unknown): void {
     const reason = this.#reason
     if (reason !== undefined && error === reason) throw reason
   }
 
-  /** Returns the function that ends listening. */
+  /** Adds a listener. Returns a function that removes it. */
   onAbort(listener: (reason: Error) => void): () => void {
     return this.#listeners.add(listener)
   }

@@ -1,22 +1,23 @@
 import type { Random } from '../runtime/clock.ts'
 
-/** So many failures in a row, over so many milliseconds, and a subscriber counts as down. */
-const failuresToOpen = 10
-const failingToOpen = 30_000
-/** Milliseconds from one probe to the next: the first pause, doubled by every probe that fails up to the longest. */
+/** The breaker opens after so many failures in a row, over at least so many milliseconds. */
+const failureThreshold = 10
+const failingThreshold = 30_000
+/** Milliseconds between probes: the first pause, doubled by every failed probe up to the longest. */
 const firstPause = 5_000
 const longestPause = 60_000
-/** Pauses are spread by ±20 %, so that many subscribers behind one broken gateway are not probed together. */
-const spread = 0.2
+/** Each pause varies by ±20 %, so that many subscribers behind one broken gateway are not probed at the same moment. */
+const jitter = 0.2
 
 /**
- * Holds deliveries back from a subscriber that is down, so that they wait instead of using up their attempts. While it is
- * open, one delivery at a time goes out as a probe; the first that gets through closes it.
+ * Holds deliveries back while a subscriber is down, so that they wait instead of using up their attempts. While the breaker is
+ * open, one delivery at a time is sent as a probe. The first success closes it.
  */
 export class CircuitBreaker {
   readonly #random: Random
   #failures = 0
   #failingSince = 0
+  /** Milliseconds until the next probe; 0 while the breaker is closed. */
   #pause = 0
   #probeAt = 0
   #probing = false
@@ -29,18 +30,18 @@ export class CircuitBreaker {
     return this.#pause > 0
   }
 
-  /** Whether it knows of no failure. */
+  /** Whether no failure followed the last success. */
   get healthy(): boolean {
     return this.#failures === 0
   }
 
-  /** How many attempts may begin: any number while it is closed, else a probe when it is time for one. */
+  /** How many attempts may start: any number while the breaker is closed; else one probe when its time has come. */
   capacity(now: number): number {
     if (!this.open) return Number.POSITIVE_INFINITY
     return !this.#probing && now >= this.#probeAt ? 1 : 0
   }
 
-  /** Milliseconds until the next probe; `undefined` while it is closed, or a probe is under way. */
+  /** Milliseconds until the next probe; `undefined` while the breaker is closed or a probe is in flight. */
   waitTime(now: number): number | undefined {
     return this.open && !this.#probing ? Math.max(0, this.#probeAt - now) : undefined
   }
@@ -49,7 +50,7 @@ export class CircuitBreaker {
     this.#probing = this.open
   }
 
-  /** An attempt got through: an answer that does not say that the subscriber is down, be it a refusal. */
+  /** The subscriber responded, and not that it is down: a refusal such as 400 counts as well. */
   succeeded(): void {
     this.#failures = 0
     this.#pause = 0
@@ -60,21 +61,21 @@ export class CircuitBreaker {
     if (this.#failures === 0) this.#failingSince = now
     this.#failures += 1
     if (this.open) {
-      // What was under way when it opened is no probe.
-      if (this.#probing) this.#hold(now, Math.min(longestPause, this.#pause * 2))
-    } else if (this.#failures >= failuresToOpen && now - this.#failingSince >= failingToOpen) {
-      this.#hold(now, firstPause)
+      // An attempt that started before the breaker opened is no probe.
+      if (this.#probing) this.#holdFor(Math.min(longestPause, this.#pause * 2), now)
+    } else if (this.#failures >= failureThreshold && now - this.#failingSince >= failingThreshold) {
+      this.#holdFor(firstPause, now)
     }
   }
 
-  /** An attempt was broken off: it says nothing. */
+  /** This process aborted the attempt: it says nothing about the subscriber. */
   aborted(): void {
     this.#probing = false
   }
 
-  #hold(now: number, pause: number): void {
+  #holdFor(pause: number, now: number): void {
     this.#pause = pause
     this.#probing = false
-    this.#probeAt = now + pause * (1 - spread + 2 * spread * this.#random())
+    this.#probeAt = now + pause * (1 - jitter + 2 * jitter * this.#random())
   }
 }

@@ -4,125 +4,122 @@ import { StorageUnavailable } from '../storage/unavailable.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Completion, DeliveryStore } from './store.ts'
 
-/** Completions of one commit, and of one from which something follows: those take more statements, and hold locks. */
-const batch = 500
-const batchWithMore = 50
-/** How long to wait before a write that failed is tried again, in milliseconds. */
-const pause = 500
+/** Completions of one commit. Those with side effects take more statements and hold locks. */
+const batchSize = 500
+const batchSizeWithEffects = 50
+/** Milliseconds until a failed write is tried again. */
+const retryPause = 500
 
-/** What is to be told of an attempt. */
+/** An event about a delivery or a subscriber, for the operational subscribers. */
 export interface OperationalEvent {
   type: string
   data: object
 }
 
-/** What follows from a completion, and is to be there if and only if that is. */
+/** What must be committed together with a completion. */
 export interface SideEffects {
-  /** Returns what is to be told. Runs beside what follows from the others of the same commit. */
+  /** Returns the events to publish. Runs concurrently with the side effects of the same commit. */
   apply(tx: Tx): Promise<readonly OperationalEvent[]>
   onCommitted(): void
 }
 
 interface Waiting {
   completion: Completion
-  following: SideEffects | undefined
+  effects: SideEffects | undefined
   done: () => void
 }
 
 export interface CompletionsParts {
   store: Pick<DeliveryStore, 'complete' | 'completeWithin'>
   database: Pick<Database, 'transaction'>
-  /** Tells, in the transaction of what it follows from. */
-  publish: (tx: Tx, notices: readonly OperationalEvent[]) => Promise<void>
-  /** Called when some were written: fewer are unwritten now. */
+  /** Emits events in the transaction of the side effects that caused them. */
+  publish: (tx: Tx, events: readonly OperationalEvent[]) => Promise<void>
+  /** Called after each commit: fewer completions are unrecorded now. */
   onRecorded?: () => void
   clock: Clock
   log: Log
 }
 
 /**
- * Writes the ends of attempts in batches: while one commit runs, the next ones gather. Those from which something follows
- * have commits of their own, beside the others, which need not wait for them. A commit that fails is tried again until
- * `abandon`; the deliveries are then attempted once more.
+ * Records the ends of attempts in batches: those that come during a commit share the next one. Completions with side effects have
+ * commits of their own, so that the others need not wait for them. A failed commit is repeated until `abandon`; then its
+ * deliveries are attempted once more.
  */
 export class Completions {
   readonly #parts: CompletionsParts
-  readonly #plain = new Gathering(batch, (some) => this.#persist(some, () => this.#writePlain(some)))
-  readonly #withMore = new Gathering(batchWithMore, (some) =>
-    this.#persist(some, () => this.#writeAndFollow(some)),
+  readonly #plain = new Batcher(batchSize, (batch) => this.#persist(batch, () => this.#record(batch)))
+  readonly #withEffects = new Batcher(batchSizeWithEffects, (batch) =>
+    this.#persist(batch, () => this.#recordWithEffects(batch)),
   )
   readonly #abandoned = new AbortController()
-  #unwritten = 0
+  #unrecorded = 0
   #failingSince: number | undefined
 
   constructor(parts: CompletionsParts) {
     this.#parts = parts
   }
 
-  /** Those that wait to be written, or are being written now. */
+  /** Completions that are not committed yet. */
   get unrecorded(): number {
-    return this.#unwritten
+    return this.#unrecorded
   }
 
-  /** Milliseconds for which nothing could be written. */
+  /** Milliseconds for which all commits have failed. */
   get failingFor(): number {
     return this.#failingSince === undefined ? 0 : Math.max(0, this.#parts.clock.now() - this.#failingSince)
   }
 
-  /** Resolves when the completion is durable, or when all are abandoned. */
-  add(completion: Completion, following?: SideEffects): Promise<void> {
-    this.#unwritten += 1
+  /** Resolves when the completion is durable or abandoned. */
+  add(completion: Completion, effects?: SideEffects): Promise<void> {
+    this.#unrecorded += 1
     return new Promise((done) => {
-      const gathering = following ? this.#withMore : this.#plain
-      gathering.add({ completion, following, done })
+      const batcher = effects ? this.#withEffects : this.#plain
+      batcher.add({ completion, effects, done })
     })
   }
 
-  /** Ends the retries of a write that fails. */
+  /** Ends the repetition of failed commits. */
   abandon(): void {
     this.#abandoned.abort()
   }
 
-  #writePlain(waiting: readonly Waiting[]): Promise<void> {
-    return this.#parts.store.complete(waiting.map(({ completion }) => completion))
+  #record(batch: readonly Waiting[]): Promise<void> {
+    return this.#parts.store.complete(batch.map(({ completion }) => completion))
   }
 
-  async #writeAndFollow(waiting: readonly Waiting[]): Promise<void> {
-    const { database, store, publish, log } = this.#parts
+  async #recordWithEffects(batch: readonly Waiting[]): Promise<void> {
     try {
-      await database.transaction(
-        async (tx) => {
-          const counted = await store.completeWithin(
-            tx,
-            waiting.map(({ completion }) => completion),
-          )
-          // Nothing follows from what somebody else wrote down before.
-          const following = waiting
-            .filter(({ completion }) => counted.has(completion.delivery.id))
-            .map(async (one) => one.following!.apply(tx))
-          // Statements that go out together, and none that goes on behind a rollback.
-          await Promise.allSettled(following)
-          await publish(tx, (await Promise.all(following)).flat())
-        },
-        { priority: 'work' },
-      )
+      await this.#parts.database.transaction((tx) => this.#applyEffects(tx, batch), { priority: 'work' })
     } catch (error) {
       if (error instanceof StorageUnavailable) throw error
-      if (waiting.length > 1) {
-        for (const one of waiting) await this.#writeAndFollow([one])
+      if (batch.length > 1) {
+        for (const one of batch) await this.#recordWithEffects([one])
         return
       }
-      // That it was attempted counts, whatever is wrong with the rest.
-      log.error(
-        { err: error, deliveryId: waiting[0]!.completion.delivery.id },
-        'admins could not be told of it',
-      )
-      return this.#writePlain(waiting)
+      // The attempt was made and must be recorded, whatever is wrong with its side effects.
+      const deliveryId = batch[0]!.completion.delivery.id
+      this.#parts.log.error({ err: error, deliveryId }, 'the side effects of an attempt failed')
+      return this.#record(batch)
     }
-    for (const { following } of waiting) following!.onCommitted()
+    for (const { effects } of batch) effects!.onCommitted()
   }
 
-  async #persist(waiting: readonly Waiting[], write: () => Promise<void>): Promise<void> {
+  async #applyEffects(tx: Tx, batch: readonly Waiting[]): Promise<void> {
+    const { store, publish } = this.#parts
+    const recorded = await store.completeWithin(
+      tx,
+      batch.map(({ completion }) => completion),
+    )
+    // An attempt that was recorded before has no side effects again.
+    const applied = batch
+      .filter(({ completion }) => recorded.has(completion.delivery.id))
+      .map(async ({ effects }) => effects!.apply(tx))
+    // The statements are sent together. All must have ended before a rollback.
+    await Promise.allSettled(applied)
+    await publish(tx, (await Promise.all(applied)).flat())
+  }
+
+  async #persist(batch: readonly Waiting[], write: () => Promise<void>): Promise<void> {
     for (;;) {
       try {
         await write()
@@ -132,29 +129,29 @@ export class Completions {
         this.#failingSince ??= this.#parts.clock.now()
         const { aborted } = this.#abandoned.signal
         this.#parts.log.error(
-          { err: error, deliveries: waiting.length },
+          { err: error, deliveries: batch.length },
           aborted ? 'attempts could not be recorded' : 'attempts could not be recorded; trying again',
         )
         if (aborted) break
-        // Abandoned while waiting: one last try.
-        await sleep(this.#parts.clock, pause, this.#abandoned.signal).catch(() => undefined)
+        // `abandon` ends the sleep; then one last try follows.
+        await sleep(this.#parts.clock, retryPause, this.#abandoned.signal).catch(() => undefined)
       }
     }
-    this.#unwritten -= waiting.length
-    for (const { done } of waiting) done()
+    this.#unrecorded -= batch.length
+    for (const { done } of batch) done()
     this.#parts.onRecorded?.()
   }
 }
 
-/** Gathers what comes while a batch is written. */
-class Gathering {
-  readonly #most: number
-  readonly #write: (some: readonly Waiting[]) => Promise<void>
+/** Writes one batch at a time. Items that come meanwhile form the next batch. */
+class Batcher {
+  readonly #size: number
+  readonly #write: (batch: readonly Waiting[]) => Promise<void>
   #waiting: Waiting[] = []
   #writing = false
 
-  constructor(most: number, write: (some: readonly Waiting[]) => Promise<void>) {
-    this.#most = most
+  constructor(size: number, write: (batch: readonly Waiting[]) => Promise<void>) {
+    this.#size = size
     this.#write = write
   }
 
@@ -165,9 +162,9 @@ class Gathering {
 
   async #writeAll(): Promise<void> {
     this.#writing = true
-    // What completes in this same turn of the loop shares the first commit.
+    // Items that come in this same turn of the event loop share the first batch.
     await new Promise((resolve) => setImmediate(resolve))
-    while (this.#waiting.length > 0) await this.#write(this.#waiting.splice(0, this.#most))
+    while (this.#waiting.length > 0) await this.#write(this.#waiting.splice(0, this.#size))
     this.#writing = false
   }
 }

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { AttemptResult } from './attempt.ts'
 import type { SideEffects } from './completions.ts'
 import type { Destination } from './destinations.ts'
-import { Dispatcher, mostUnknown } from './dispatcher.ts'
+import { Dispatcher, maxUnrecorded } from './dispatcher.ts'
 import type { Completion, DeliveryStore, ReadRequest } from './store.ts'
 
 const answer: AttemptResult = {
@@ -110,12 +110,12 @@ function dispatching(
 }
 
 test('what is not written down yet is bounded, and goes on when some of it is', async () => {
-  const { attempted, rest, write } = dispatching(2 * mostUnknown)
+  const { attempted, rest, write } = dispatching(2 * maxUnrecorded)
   await rest()
-  assert.equal(attempted.length, mostUnknown)
+  assert.equal(attempted.length, maxUnrecorded)
   write()
   await rest()
-  assert.ok(attempted.length > mostUnknown, 'it goes on')
+  assert.ok(attempted.length > maxUnrecorded, 'it goes on')
   assert.equal(new Set(attempted).size, attempted.length, 'each once')
 })
 

@@ -1,51 +1,50 @@
-import type { Clock, Random } from '../runtime/clock.ts'
-import type { Worker } from '../runtime/worker.ts'
 import { NotSent } from '../network/exchange.ts'
+import type { Clock, Random } from '../runtime/clock.ts'
+import { InFlight } from '../runtime/in-flight.ts'
+import { Progress } from '../runtime/progress.ts'
+import type { Worker } from '../runtime/worker.ts'
 import type { Database } from '../storage/database.ts'
 import type { Log } from '../telemetry/log.ts'
-import { Progress } from '../runtime/progress.ts'
-import { InFlight } from '../runtime/in-flight.ts'
+import { AbortBroadcast } from './abort-broadcast.ts'
+import { evaluateAttempt, type AttemptOutcome } from './attempt-outcome.ts'
 import { withheld, withoutPayload, type Attempt, type AttemptResult } from './attempt.ts'
 import { isFor } from './audience.ts'
 import { Completions, type SideEffects } from './completions.ts'
-import { AbortBroadcast } from './abort-broadcast.ts'
 import type { Destination, Destinations } from './destinations.ts'
 import type { Health } from './health.ts'
-import {
-  classifyResponse,
-  type ResponseClass,
-  type SubscriberQueue,
-  type QueuedDelivery,
-} from './subscriber-queue.ts'
 import type { DeliveryMetrics } from './metrics.ts'
 import type { OperationalEvents } from './operational-events.ts'
-import type { ClaimedDelivery, Completion, DeliveryStore, CommittedDelivery, EventPayload } from './store.ts'
 import { Prefetcher } from './prefetcher.ts'
-import { evaluateAttempt } from './attempt-outcome.ts'
+import type { ClaimedDelivery, CommittedDelivery, DeliveryStore, EventPayload } from './store.ts'
+import {
+  classifyResponse,
+  type QueuedDelivery,
+  type ResponseClass,
+  type SubscriberQueue,
+} from './subscriber-queue.ts'
 
-/** Attempts under way in one process. */
-const mostRunning = 500
-/** Those together with attempts that are over and not yet written down, which a crash would make once more. */
-export const mostUnknown = 1_000
-/** From here on, subscribers that have something under way get no more of it. */
+/** Attempts in flight in one process. */
+const maxInFlight = 500
+/** Attempts in flight or not recorded yet. After a crash they are made once more. */
+export const maxUnrecorded = 1_000
+/** With so many attempts in flight, a subscriber gets another one only if none of its own is in flight. */
 const scarceFrom = 250
-/** Attempts of subscribers that did not answer lately, of all of those. */
-const mostSuspect = 200
-/** Attempts that one queue begins before it is the next one's turn. */
-const perTurn = 4
-/** Lanes that are passed over before a place stays free until something ends. */
-const mostPassedOver = 64
-/** How often the tables are looked at when nothing wakes, in milliseconds. */
-const pollEvery = 1_000
+/** Attempts in flight to all subscribers together that did not respond lately. */
+const maxUnresponsive = 200
+/** Attempts that one queue starts before the next queue has its turn. */
+const attemptsPerTurn = 4
+/** Queues that are tried in a row without a start before the rest waits for the next event. */
+const maxQueuesSkipped = 64
+/** Milliseconds between two scans when no notification arrives. */
+const pollInterval = 1_000
 
 export interface DispatcherParts {
   database: Pick<Database, 'signal' | 'onSignal' | 'tell' | 'onTold' | 'onSetBack' | 'transaction'>
   store: DeliveryStore
   destinations: Pick<Destinations, 'open'>
   attempt: Attempt
-  /** Counts how attempts end. */
+  /** Counts outcomes for GET /subscribers/{id}/health. */
   health: Pick<Health, 'record'>
-  /** What follows for the subscriber: it is told, warned or disabled. */
   operationalEvents: Pick<OperationalEvents, 'sideEffects' | 'publish'>
   metrics: DeliveryMetrics
   clock: Clock
@@ -55,9 +54,14 @@ export interface DispatcherParts {
   close: () => Promise<void>
 }
 
+const dead: AttemptOutcome = { kind: 'dead' }
+
+/** Ends the use of a place for an attempt. Only the first call has an effect. */
+type ReleasePlace = (response: ResponseClass) => void
+
 /**
- * Attempts what lies in the queues of this process. Fair: queues take turns, and none gets more than its share of what is
- * free. No transaction is open during an attempt.
+ * Makes the attempts of the queues that this process owns. Queues take turns, and none gets more than its share of the free
+ * places. No transaction is open during an attempt.
  */
 export class Dispatcher implements Worker {
   readonly name = 'deliveries'
@@ -65,15 +69,15 @@ export class Dispatcher implements Worker {
   readonly #completions: Completions
   readonly #prefetcher: Prefetcher
   readonly #progress: Progress
-  /** Lanes that have something waiting and may have a place for it, in turn. */
+  /** Queues with waiting deliveries that may start one, in the order of their turns. */
   readonly #ready = new Set<SubscriberQueue>()
   readonly #inFlight = new InFlight()
   readonly #timers = new Set<() => void>()
-  #running = 0
-  #suspects = 0
-  /** Breaks off what is under way. */
-  #cut = new AbortBroadcast()
-  #unlisten: (() => void)[] = []
+  #placesTaken = 0
+  #unresponsiveTaken = 0
+  /** Aborts the attempts in flight. */
+  #abort = new AbortBroadcast()
+  #unsubscribe: (() => void)[] = []
   #stopped = true
   readonly #maySend = (): boolean => this.#parts.store.leaseValid()
 
@@ -82,18 +86,18 @@ export class Dispatcher implements Worker {
     this.#progress = new Progress(parts.clock)
     this.#completions = new Completions({
       ...parts,
-      publish: (...told) => parts.operationalEvents.publish(...told),
-      onRecorded: () => this.#pump(),
+      publish: (tx, events) => parts.operationalEvents.publish(tx, events),
+      onRecorded: () => this.#startReady(),
     })
     this.#prefetcher = new Prefetcher({
       ...parts,
-      onFilled: (queue) => this.#fill(queue),
-      notifyOwner: (id) => parts.database.tell('lane', id),
+      onFilled: (queue) => this.#queueReady(queue),
+      notifyOwner: (subscriberId) => parts.database.tell('lane', subscriberId),
       onLost: () => {
-        this.#cut.abort(new Error('the queues were lost'))
-        this.#cut = new AbortBroadcast()
+        this.#abort.abort(new Error('this process lost its subscriber queues'))
+        this.#abort = new AbortBroadcast()
       },
-      onRegained: () => this.#pump(),
+      onRegained: () => this.#startReady(),
       onProgress: () => this.#progress.made(),
     })
   }
@@ -102,7 +106,7 @@ export class Dispatcher implements Worker {
     this.#stopped = false
     this.#progress.made()
     const { database } = this.#parts
-    this.#unlisten = [
+    this.#unsubscribe = [
       database.onSignal('deliveries', () => this.wake()),
       database.onTold('subscriber', (id) => this.changed(id)),
       database.onTold('lane', (id) => this.#prefetcher.markDueIfOwned(id)),
@@ -111,52 +115,52 @@ export class Dispatcher implements Worker {
     this.#poll()
   }
 
-  /** Looking for what is due, and writing down what became of it. */
+  /** Milliseconds since scans, or the recording of attempts, last succeeded. */
   sinceRound(): number {
     return Math.max(this.#progress.age, this.#completions.failingFor)
   }
 
   oldestDue(): Promise<number | undefined> {
-    const busy = [...this.#prefetcher.queues]
-      .filter(({ inFlight: running }) => running > 0)
-      .map(({ id }) => id)
-    return this.#parts.store.oldestDue(this.#parts.clock.now(), new Set(busy))
+    const busy = new Set<string>()
+    for (const { id, inFlight } of this.#prefetcher.queues) if (inFlight > 0) busy.add(id)
+    return this.#parts.store.oldestDue(this.#parts.clock.now(), busy)
   }
 
-  /** Looks for due deliveries now, or again as soon as the look that is under way has ended. */
+  /** Starts a scan for due deliveries. */
   wake(): void {
     if (!this.#stopped) this.#prefetcher.scan()
   }
 
-  /** A subscriber was changed, here or by another process: nothing begins for it before it was read again. */
+  /** A subscriber was changed, here or by another process: starts none of its deliveries before it is read again. */
   changed(subscriberId: string): void {
     if (!this.#stopped) this.#prefetcher.changed(subscriberId)
   }
 
-  /** Grows with the queues that this process has taken. */
+  /** Increases with each queue that this process claims. See `CommittedDelivery`. */
   get generation(): number {
     return this.#prefetcher.generation
   }
 
   /**
-   * Begins deliveries that were just committed, without reading them.
-   * @param offered `undefined` when it is not known which: then they are looked for
+   * Starts deliveries that were just committed without reading them.
+   * @param offered by event; `undefined` if the deliveries of an event are not known, which starts a scan
    */
   offer(offered: readonly (readonly CommittedDelivery[] | undefined)[]): void {
     const known = offered.flatMap((some) => some ?? [])
-    const all = !offered.includes(undefined)
-    // Nobody here knows whose queues it is in.
-    if (this.#stopped || !all) this.#parts.database.signal('deliveries')
+    const complete = !offered.includes(undefined)
+    // A stopped process does not know which process owns the queues.
+    if (this.#stopped || !complete) this.#parts.database.signal('deliveries')
     if (!this.#stopped) this.#prefetcher.offer(known)
   }
 
+  /** Waits for the attempts in flight until the deadline, then aborts them. */
   async stop(deadline: AbortSignal): Promise<void> {
     if (this.#stopped) return
     this.#stopped = true
-    for (const unlisten of this.#unlisten) unlisten()
+    for (const unsubscribe of this.#unsubscribe) unsubscribe()
     for (const cancel of this.#timers) cancel()
     const giveUp = (): void => {
-      this.#cut.abort(new Error('the service is stopping'))
+      this.#abort.abort(new Error('the service is stopping'))
       this.#completions.abandon()
     }
     if (deadline.aborted) giveUp()
@@ -170,10 +174,10 @@ export class Dispatcher implements Worker {
 
   #poll(): void {
     this.#prefetcher.refresh()
-    this.#wakeIn(pollEvery, () => this.#poll())
+    this.#after(pollInterval, () => this.#poll())
   }
 
-  #wakeIn(delay: number, then: () => void): void {
+  #after(delay: number, then: () => void): void {
     if (this.#stopped) return
     const cancel = this.#parts.clock.after(delay, () => {
       this.#timers.delete(cancel)
@@ -182,169 +186,181 @@ export class Dispatcher implements Worker {
     this.#timers.add(cancel)
   }
 
-  #fill(queue: SubscriberQueue): void {
+  #queueReady(queue: SubscriberQueue): void {
     this.#ready.add(queue)
-    this.#pump()
+    this.#startReady()
   }
 
-  /** How many more attempts may begin. */
-  get #places(): number {
-    const running = this.#running
-    return Math.min(mostRunning, mostUnknown - this.#completions.unrecorded) - running
+  get #freePlaces(): number {
+    return Math.min(maxInFlight, maxUnrecorded - this.#completions.unrecorded) - this.#placesTaken
   }
 
-  /** Begins what waits, one queue after the other, as far as there are places. */
-  #pump(): void {
+  /** Starts attempts while there are free places, one queue after the other. */
+  #startReady(): void {
     const { clock, store } = this.#parts
-    // Others may have the queues by now: it goes on when the store knows.
+    // Without a valid lease other processes may own the queues. `onRegained` continues here.
     if (this.#ready.size === 0 || !store.leaseValid()) return
     const now = clock.now()
-    for (let passed = 0; passed < mostPassedOver && this.#places > 0 && !this.#stopped;) {
+    for (let skipped = 0; skipped < maxQueuesSkipped && this.#freePlaces > 0 && !this.#stopped;) {
       const [queue] = this.#ready
       if (!queue) return
       this.#ready.delete(queue)
-      const began = this.#beginSome(queue, now)
-      if (queue.waiting > 0 && this.#mayHavePlace(queue, now)) this.#ready.add(queue)
-      passed = began ? 0 : passed + 1
-      if (!began && passed >= this.#ready.size) return
+      const started = this.#startSome(queue, now)
+      if (queue.waiting > 0 && this.#staysReady(queue, now)) this.#ready.add(queue)
+      skipped = started ? 0 : skipped + 1
+      if (!started && skipped >= this.#ready.size) return
     }
   }
 
-  #beginSome(queue: SubscriberQueue, now: number): boolean {
-    const scarce = this.#running >= scarceFrom
-    const share = this.#ready.size === 0 ? mostRunning : perTurn
-    let room = Math.min(queue.capacity(now, scarce), share, this.#places)
-    if (queue.unresponsive) room = Math.min(room, mostSuspect - this.#suspects)
-    let began = false
-    for (; room > 0; room -= 1) {
+  /** Starts what one turn of the queue allows. Returns whether an attempt started. */
+  #startSome(queue: SubscriberQueue, now: number): boolean {
+    const scarce = this.#placesTaken >= scarceFrom
+    const share = this.#ready.size === 0 ? maxInFlight : attemptsPerTurn
+    let count = Math.min(queue.capacity(now, scarce), share, this.#freePlaces)
+    if (queue.unresponsive) count = Math.min(count, maxUnresponsive - this.#unresponsiveTaken)
+    let started = false
+    for (; count > 0; count -= 1) {
       const next = queue.startNext(now)
       if (!next) break
-      this.#begin(next, queue, queue.destination!)
-      began = true
+      this.#start(next, queue, queue.destination!)
+      started = true
     }
     if (this.#prefetcher.isLow(queue)) this.#prefetcher.requestRefill(queue)
-    return began
+    return started
   }
 
-  /** Whether a queue waits for what others hold; else its own end, or its timer, brings it back. */
-  #mayHavePlace(queue: SubscriberQueue, now: number): boolean {
+  /** Whether the queue waits for a place. Else the end of one of its attempts, or a timer, makes it ready again. */
+  #staysReady(queue: SubscriberQueue, now: number): boolean {
     if (queue.capacity(now) > 0) return true
     const wait = queue.waitTime(now)
     if (wait !== undefined && !queue.timerPending) {
       queue.timerPending = true
-      this.#wakeIn(Math.min(wait, pollEvery), () => {
+      this.#after(Math.min(wait, pollInterval), () => {
         queue.timerPending = false
-        if (queue.waiting > 0) this.#fill(queue)
+        if (queue.waiting > 0) this.#queueReady(queue)
       })
     }
     return false
   }
 
-  #begin(queued: QueuedDelivery, queue: SubscriberQueue, destination: Destination): void {
-    const { unresponsive: suspect } = queue
-    this.#running += 1
-    if (suspect) this.#suspects += 1
-    let ended = false
-    const end = (ending: ResponseClass): void => {
-      if (ended) return
-      ended = true
-      this.#running -= 1
-      if (suspect) this.#suspects -= 1
-      queue.finish(ending, this.#parts.clock.now())
+  #start(queued: QueuedDelivery, queue: SubscriberQueue, destination: Destination): void {
+    const { unresponsive } = queue
+    this.#placesTaken += 1
+    if (unresponsive) this.#unresponsiveTaken += 1
+    let released = false
+    const release: ReleasePlace = (response) => {
+      if (released) return
+      released = true
+      this.#placesTaken -= 1
+      if (unresponsive) this.#unresponsiveTaken -= 1
+      queue.finish(response, this.#parts.clock.now())
       if (queue.waiting > 0) this.#ready.add(queue)
-      this.#pump()
+      this.#startReady()
     }
-    void this.#inFlight.add(this.#carryOut(queued, queue, destination, end))
+    void this.#inFlight.add(this.#process(queued, queue, destination, release))
   }
 
-  async #carryOut(
+  /** Never rejects. */
+  async #process(
     queued: QueuedDelivery,
     queue: SubscriberQueue,
     destination: Destination,
-    end: (ending: ResponseClass) => void,
+    release: ReleasePlace,
   ): Promise<void> {
     const { id } = queued.delivery
     let sent = true
     try {
-      await this.#deliver(queued, queue, destination, end)
+      await this.#deliver(queued, queue, destination, release)
     } catch (error) {
       if (error instanceof NotSent) sent = false
-      else this.#parts.log.error({ err: error, deliveryId: id }, 'a delivery could not be carried out')
+      else
+        this.#parts.log.error({ err: error, deliveryId: id }, 'the attempt of a delivery failed internally')
     }
-    end('aborted')
+    release('aborted')
     this.#prefetcher.forget(id)
     if (destination.ordered || !sent) this.#prefetcher.markDue(queue.id)
   }
 
   /**
-   * @param end called as soon as the exchange is over: writing it down takes no place. Unless something follows from it:
-   * that takes longer to write, and no more of it is to gather than a subscriber may have under way.
+   * Makes one attempt and records its outcome. The place is released when the exchange ends, before the outcome is recorded. An
+   * outcome with side effects keeps it until then: recording those takes longer, and must not fall behind the exchanges.
    */
   async #deliver(
     { delivery, payload }: QueuedDelivery,
     queue: SubscriberQueue,
     destination: Destination,
-    end: (ending: ResponseClass) => void,
+    release: ReleasePlace,
   ): Promise<void> {
-    const { attempt, clock, health, metrics, random } = this.#parts
-    const cut = this.#cut
+    const { attempt, clock, operationalEvents, random } = this.#parts
+    const abort = this.#abort
     let event: EventPayload | undefined
     let result: AttemptResult
     try {
       event = payload ?? (await this.#prefetcher.payloads.one(delivery))
-      if (!event) {
-        end('aborted')
-        return await this.#complete(delivery, 'dead', clock.now(), withoutPayload(clock.now()))
+      if (!event || !mayReceive(destination, event)) {
+        release('aborted')
+        const now = clock.now()
+        return await this.#record(delivery, dead, now, event ? withheld(now) : withoutPayload(now))
       }
       const { target, timeout, httpSignature, owner } = destination
       const owned = owner !== null
-      // Nothing else is made for it; a change of owners that earlier versions allowed leaves others behind.
-      if (owned && !isFor(event.audience, owner, false)) {
-        end('aborted')
-        return await this.#complete(delivery, 'dead', clock.now(), withheld(clock.now()))
-      }
       const keys = destination.keysAt(clock.now())
       const maySend = this.#maySend
-      result = await attempt({ target, owned, event, keys, httpSignature, timeout, maySend }, cut)
+      result = await attempt({ target, owned, event, keys, httpSignature, timeout, maySend }, abort)
     } catch (error) {
-      // The table still says that it is to be attempted.
-      if (cut.reason) return
+      // The delivery is still pending in the table, so it is attempted again.
+      if (abort.reason) return
       throw error
     }
     const outcome = evaluateAttempt(result, destination.schedule, delivery.begun, random)
-    metrics.attempted(outcome.kind, result.durationMs)
-    health.record(destination.id, outcome.kind === 'delivered', result.durationMs)
-    const following = this.#parts.operationalEvents.sideEffects(delivery, destination, event, outcome, result)
-    const now = clock.now()
-    const [status, at] =
-      outcome.kind === 'retry' ? (['pending', now + outcome.delay] as const) : [outcome.kind, now]
-    const written = this.#complete(delivery, status, at, result, following)
-    if (!following) end(classifyResponse(result))
-    await written
-    end(classifyResponse(result))
-    if (outcome.kind === 'retry' && outcome.delay < pollEvery)
-      this.#wakeIn(outcome.delay + 1, () => this.#prefetcher.markDue(queue.id))
+    this.#count(destination, outcome, result)
+    const effects = operationalEvents.sideEffects({ delivery, destination, event, outcome, result })
+    const recorded = this.#record(delivery, outcome, clock.now(), result, effects)
+    const response = classifyResponse(result)
+    if (!effects) release(response)
+    await recorded
+    release(response)
+    this.#afterRecorded(delivery, destination, outcome, result)
+  }
+
+  #count({ id }: Destination, { kind }: AttemptOutcome, { durationMs }: AttemptResult): void {
+    const { health, metrics } = this.#parts
+    metrics.attempted(kind, durationMs)
+    health.record(id, kind === 'delivered', durationMs)
+  }
+
+  #record(
+    delivery: ClaimedDelivery,
+    outcome: AttemptOutcome,
+    now: number,
+    attempt: AttemptResult,
+    effects?: SideEffects,
+  ): Promise<void> {
+    const completion =
+      outcome.kind === 'retry'
+        ? { delivery, status: 'pending' as const, dueAt: now + outcome.delay, finishedAt: null, attempt }
+        : { delivery, status: outcome.kind, dueAt: now, finishedAt: now, attempt }
+    return this.#completions.add(completion, effects)
+  }
+
+  #afterRecorded(
+    { id: deliveryId, begun: attempts }: ClaimedDelivery,
+    { id: subscriberId }: Destination,
+    outcome: AttemptOutcome,
+    { error, failure }: AttemptResult,
+  ): void {
+    // Polling would find a later retry in time.
+    if (outcome.kind === 'retry' && outcome.delay < pollInterval)
+      this.#after(outcome.delay + 1, () => this.#prefetcher.markDue(subscriberId))
     if (outcome.kind === 'dead')
       this.#parts.log.warn(
-        {
-          deliveryId: delivery.id,
-          subscriberId: destination.id,
-          attempts: delivery.begun,
-          error: result.error,
-          failure: result.failure,
-        },
+        { deliveryId, subscriberId, attempts, error, failure },
         'a delivery was dead-lettered',
       )
   }
+}
 
-  #complete(
-    delivery: ClaimedDelivery,
-    status: Completion['status'],
-    at: number,
-    attempt: AttemptResult,
-    following?: SideEffects,
-  ): Promise<void> {
-    const finishedAt = status === 'pending' ? null : at
-    return this.#completions.add({ delivery, status, dueAt: at, finishedAt, attempt }, following)
-  }
+/** False for deliveries that remain from a change of the subscriber's owner, which earlier versions allowed. */
+function mayReceive({ owner }: Destination, { audience }: EventPayload): boolean {
+  return owner === null || isFor(audience, owner, false)
 }

@@ -1,32 +1,32 @@
-import type { Clock } from '../runtime/clock.ts'
 import { Problem } from '../errors.ts'
+import type { Clock } from '../runtime/clock.ts'
 import type { RunLast, Tx } from '../storage/database.ts'
 import type { Engine } from '../storage/query-runner.ts'
 import type { EventCatalogue } from './event-catalogue.ts'
 import { prepareEvent, type NewEvent, type PreparedEvent } from './event.ts'
 import { newDelivery, type FanOut, type InsertedDelivery, type LoggedEvent } from './fan-out.ts'
-import { recordEvents } from './outbox.ts'
+import { recordEvents, type Recorded } from './outbox.ts'
 import type { CommittedDelivery } from './store.ts'
 
 export interface Emitted {
-  /** The event's place in the log. */
+  /** The event's number in the log. */
   id: number
   /** The stable id that subscribers get. */
   eventId: string
-  /** What was made for it, for the dispatcher when the transaction is committed; `undefined` where that is very much. */
+  /** The deliveries of the event, for the dispatcher after the commit; `undefined` if there are too many to return. */
   committed: readonly CommittedDelivery[] | undefined
 }
 
 /**
- * Emits events within the caller's transaction: they and their deliveries exist when it commits, and never did when it
- * rolls back. After the commit the caller wakes the dispatcher: `database.signal('deliveries')`. `causedBy` is the number of
- * the received event whose handler emits them.
- * @throws Problem `invalid-body`, also for what the declaration of its type does not allow; `id-conflict` when an id is
- * taken by an event of another type, other data or another audience.
+ * Emits events in the caller's transaction: they and their deliveries are committed or rolled back with it. After the commit the
+ * caller wakes the dispatcher: `database.signal('deliveries')`.
+ * @param causedBy the number of the received event whose handler emits them
+ * @throws Problem `invalid-body`, also for data that the declaration of the type does not allow; `id-conflict` if an event with
+ * the same id and another type, data or audience exists
  */
 export type EmitWithin = (tx: Tx, events: readonly NewEvent[], causedBy?: number) => Promise<Emitted[]>
 
-/** To be called when what was emitted is committed: then it goes out without being looked for. */
+/** Passes committed events to the dispatcher, which then sends them without a scan. */
 export type Announce = (emitted: readonly Emitted[]) => void
 
 export interface EmitterParts {
@@ -34,155 +34,178 @@ export interface EmitterParts {
   clock: Clock
   catalogue: EventCatalogue
   fanOut: FanOut
-  /** Grows with the lanes of this process's dispatcher. */
+  /** Increases with each queue that this process claims. See `CommittedDelivery`. */
   generation: () => number
-  /** Told of the highest numbers of an event and a delivery that were given out. */
+  /** Called with the highest numbers that an event and a delivery got. */
   saw: (event: number, delivery: number) => void
 }
 
-export interface Emitter {
-  /** To every subscriber that the events are for; all of them or none. */
-  emitAll: EmitWithin
-  /** The same for events that the service itself makes: their types need no declaration. */
-  emitBuiltIn: EmitWithin
-  /**
-   * Each by itself: what is wrong with one keeps none of the others from being emitted. This ends the transaction: what
-   * became of them is told by its commit.
-   */
-  emitEach: (tx: Tx, last: RunLast, events: readonly NewEvent[]) => Promise<PendingResults>
-  /** To these subscribers alone, whatever they ask for. Returns the deliveries' ids, none when it was emitted before. */
-  emitTo: (
-    tx: Tx,
-    event: NewEvent,
-    subscriberIds: readonly string[],
-  ) => Promise<Emitted & { deliveryIds: number[] }>
-  /** The same of many, none of which has an id: a few statements. */
-  emitEachTo: (tx: Tx, addressed: readonly Addressed[]) => Promise<void>
-}
-
-/** An event, and who is to get it. */
+/** An event and the subscribers that get it. */
 export interface Addressed {
   event: NewEvent
   subscriberIds: readonly string[]
 }
 
 export interface PendingResults {
-  /** Not to be waited for before the commit. */
+  /** Must not be awaited before the commit. */
   results: Promise<(Emitted | Problem)[]>
 }
 
-export function createEmitter({ engine, clock, catalogue, fanOut, generation, saw }: EmitterParts): Emitter {
-  const prepare = (event: NewEvent, now: number): PreparedEvent => {
+type Prepare = (event: NewEvent, now: number) => PreparedEvent
+
+/** Records events and inserts their deliveries, within a transaction. */
+export class Emitter {
+  readonly #parts: EmitterParts
+
+  constructor(parts: EmitterParts) {
+    this.#parts = parts
+  }
+
+  /** Emits events to all subscribers that they match; all of them or none. See `EmitWithin`. */
+  emitAll(tx: Tx, events: readonly NewEvent[], causedBy?: number): Promise<Emitted[]> {
+    return this.#emitAll(tx, events, (event, now) => this.#prepare(event, now), causedBy)
+  }
+
+  /** The same for events of the service itself: their types need no declaration. */
+  emitBuiltIn(tx: Tx, events: readonly NewEvent[], causedBy?: number): Promise<Emitted[]> {
+    return this.#emitAll(tx, events, prepareEvent, causedBy)
+  }
+
+  /**
+   * Emits each event for itself: a problem with one does not prevent the others.
+   * @param last sends the last statement together with the commit: its result comes with the result of the commit
+   */
+  async emitEach(tx: Tx, last: RunLast, events: readonly NewEvent[]): Promise<PendingResults> {
+    const now = this.#parts.clock.now()
+    const prepared = events.map((event) => orProblem(() => this.#prepare(event, now)))
+    const valid = prepared.filter((event): event is PreparedEvent => !(event instanceof Problem))
+    const emitted = await this.#emit(tx, valid, now, null, last)
+    const results = emitted.results.then((all) => {
+      const rest = all.values()
+      return prepared.map((event) => (event instanceof Problem ? event : rest.next().value!))
+    })
+    // The commit fails with the same error, and its caller handles it.
+    results.catch(() => undefined)
+    return { results }
+  }
+
+  /**
+   * Emits an event to these subscribers, whatever event types they asked for. Returns the ids of the deliveries; none if the event
+   * was emitted before.
+   */
+  async emitTo(
+    tx: Tx,
+    event: NewEvent,
+    subscriberIds: readonly string[],
+  ): Promise<Emitted & { deliveryIds: number[] }> {
+    const { engine, clock, generation } = this.#parts
+    const now = clock.now()
     const prepared = prepareEvent(event, now)
-    catalogue.check(prepared.type, prepared.data)
+    const { eventId, nonce } = prepared
+    const [recorded] = await recordEvents(engine, tx, [prepared], now, null)
+    if (recorded instanceof Problem) throw recorded
+    const { id, isNew } = recorded!
+    if (!isNew || subscriberIds.length === 0) return { id, eventId, committed: [], deliveryIds: [] }
+    const rows = subscriberIds.map((subscriberId) => newDelivery({ id, nonce }, subscriberId, now, now))
+    const before = generation()
+    const inserted = await tx
+      .insertInto('deliveries')
+      .values(rows)
+      .returning(['id', 'event', 'subscriber_id', 'due_at', 'nonce'])
+      .execute()
+    const committed = inserted.map((delivery) => committedDelivery(delivery, prepared, before))
+    return { id, eventId, committed, deliveryIds: inserted.map((delivery) => delivery.id) }
+  }
+
+  /** The same for many events without ids of the caller. The number of statements does not depend on how many they are. */
+  async emitEachTo(tx: Tx, addressed: readonly Addressed[]): Promise<void> {
+    if (addressed.length === 0) return
+    const { engine, clock, fanOut } = this.#parts
+    const now = clock.now()
+    const prepared = addressed.map(({ event }) => prepareEvent(event, now))
+    const recorded = await recordEvents(engine, tx, prepared, now, null)
+    const rows = addressed.flatMap(({ subscriberIds }, index) => {
+      const result = recorded[index]!
+      if (result instanceof Problem) throw result
+      const event = { id: result.id, nonce: prepared[index]!.nonce }
+      return subscriberIds.map((subscriberId) => newDelivery(event, subscriberId, now, now))
+    })
+    await fanOut.insert(tx, rows)
+  }
+
+  #prepare(event: NewEvent, now: number): PreparedEvent {
+    const prepared = prepareEvent(event, now)
+    this.#parts.catalogue.check(prepared.type, prepared.data)
     return prepared
   }
 
-  async function emit(
+  async #emitAll(
+    tx: Tx,
+    events: readonly NewEvent[],
+    prepare: Prepare,
+    causedBy: number | undefined,
+  ): Promise<Emitted[]> {
+    if (events.length === 0) return []
+    const now = this.#parts.clock.now()
+    const prepared = events.map((event, index) => pointingAt(index, events, () => prepare(event, now)))
+    const { results } = await this.#emit(tx, prepared, now, causedBy ?? null)
+    return (await results).map((result, index) =>
+      pointingAt(index, events, () => {
+        if (result instanceof Problem) throw result
+        return result
+      }),
+    )
+  }
+
+  async #emit(
     tx: Tx,
     events: readonly PreparedEvent[],
     now: number,
     causedBy: number | null,
     last?: RunLast,
   ): Promise<PendingResults> {
-    // On PostgreSQL both are one round trip.
+    const { engine, fanOut, generation } = this.#parts
+    // PostgreSQL gets both in one round trip.
     const [recorded, candidates] = await Promise.all([
       recordEvents(engine, tx, events, now, causedBy),
       fanOut.candidates(tx, events),
     ])
-    const made: LoggedEvent[] = []
+    const logged: LoggedEvent[] = []
     for (const [index, result] of recorded.entries())
-      if (!(result instanceof Problem) && result.isNew) made.push({ id: result.id, event: events[index]! })
-    // Before the deliveries are there: a lane that is made later finds them in the table.
+      if (!(result instanceof Problem) && result.isNew) logged.push({ id: result.id, event: events[index]! })
+    // Taken before the insert: a queue that is claimed later reads the deliveries from the table.
     const before = generation()
-    const delivered = await fanOut.insertDeliveries(tx, made, candidates, now, last)
-    const results = delivered.made.then((told) => {
-      // Numbers grow: the last ones are the highest.
-      saw(made.at(-1)?.id ?? 0, told?.at(-1)?.id ?? 0)
-      const deliveries = told && Map.groupBy(told, ({ event }) => event)
-      return recorded.map((result, index) => {
-        if (result instanceof Problem) return result
-        const event = events[index]!
-        const committed =
-          deliveries && (deliveries.get(result.id) ?? []).map((one) => freshOf(one, event, before))
-        // Emitted twice in one call, its deliveries are told of once.
-        deliveries?.delete(result.id)
-        return { id: result.id, eventId: event.eventId, committed }
-      })
-    })
-    return { results }
+    const { inserted } = await fanOut.insertDeliveries(tx, logged, candidates, now, last)
+    return { results: inserted.then((rows) => this.#resultsOf(events, recorded, rows, before)) }
   }
 
-  const allWithin =
-    (prepareOne: typeof prepareEvent): EmitWithin =>
-    async (tx, events, causedBy) => {
-      if (events.length === 0) return []
-      const now = clock.now()
-      const prepared = events.map((event, index) => pointingAt(index, events, () => prepareOne(event, now)))
-      const { results } = await emit(tx, prepared, now, causedBy ?? null)
-      return (await results).map((result, index) =>
-        pointingAt(index, events, () => {
-          if (result instanceof Problem) throw result
-          return result
-        }),
-      )
-    }
-
-  return {
-    emitAll: allWithin(prepare),
-    emitBuiltIn: allWithin(prepareEvent),
-
-    async emitEach(tx, last, events) {
-      const now = clock.now()
-      const prepared = events.map((event) => settled(() => prepare(event, now)))
-      const good = prepared.filter((event): event is PreparedEvent => !(event instanceof Problem))
-      const emitted = await emit(tx, good, now, null, last)
-      const results = emitted.results.then((all) => {
-        const rest = all.values()
-        return prepared.map((event) => (event instanceof Problem ? event : rest.next().value!))
-      })
-      // Whoever waits for the commit is told by it as well.
-      results.catch(() => undefined)
-      return { results }
-    },
-
-    async emitTo(tx, event, subscriberIds) {
-      const now = clock.now()
-      const prepared = prepareEvent(event, now)
-      const { eventId } = prepared
-      const [recorded] = await recordEvents(engine, tx, [prepared], now, null)
-      if (recorded instanceof Problem) throw recorded
-      const { id, isNew } = recorded!
-      if (!isNew || subscriberIds.length === 0) return { id, eventId, committed: [], deliveryIds: [] }
-      const { nonce } = prepared
-      const rows = subscriberIds.map((subscriberId) => newDelivery({ id, nonce }, subscriberId, now, now))
-      const before = generation()
-      const made = await tx
-        .insertInto('deliveries')
-        .values(rows)
-        .returning(['id', 'event', 'subscriber_id', 'due_at', 'nonce'])
-        .execute()
-      const committed = made.map((delivery) => freshOf(delivery, prepared, before))
-      return { id, eventId, committed: committed, deliveryIds: made.map((delivery) => delivery.id) }
-    },
-
-    async emitEachTo(tx, addressed) {
-      if (addressed.length === 0) return
-      const now = clock.now()
-      const prepared = addressed.map(({ event }) => prepareEvent(event, now))
-      const recorded = await recordEvents(engine, tx, prepared, now, null)
-      const rows = addressed.flatMap(({ subscriberIds }, index) => {
-        const one = recorded[index]!
-        if (one instanceof Problem) throw one
-        const made = { id: one.id, nonce: prepared[index]!.nonce }
-        return subscriberIds.map((id) => newDelivery(made, id, now, now))
-      })
-      await fanOut.insert(tx, rows)
-    },
+  /** @param inserted `undefined` if there were too many deliveries to return */
+  #resultsOf(
+    events: readonly PreparedEvent[],
+    recorded: readonly (Recorded | Problem)[],
+    inserted: readonly InsertedDelivery[] | undefined,
+    generation: number,
+  ): (Emitted | Problem)[] {
+    const deliveriesOf = inserted && Map.groupBy(inserted, ({ event }) => event)
+    let highestId = 0
+    const results = recorded.map((result, index): Emitted | Problem => {
+      if (result instanceof Problem) return result
+      const { id, isNew } = result
+      if (isNew) highestId = Math.max(highestId, id)
+      const event = events[index]!
+      const deliveries = deliveriesOf && (deliveriesOf.get(id) ?? [])
+      // An event that occurs twice in one call offers its deliveries once.
+      deliveriesOf?.delete(id)
+      const committed = deliveries?.map((delivery) => committedDelivery(delivery, event, generation))
+      return { id, eventId: event.eventId, committed }
+    })
+    // Deliveries are returned in the order of their ids.
+    this.#parts.saw(highestId, inserted?.at(-1)?.id ?? 0)
+    return results
   }
 }
 
-function freshOf(
+function committedDelivery(
   { id, event, subscriber_id, due_at, nonce }: InsertedDelivery,
   { eventId, type, payload, audience }: PreparedEvent,
   generation: number,
@@ -194,7 +217,7 @@ function freshOf(
   }
 }
 
-function settled<T>(work: () => T): T | Problem {
+function orProblem<T>(work: () => T): T | Problem {
   try {
     return work()
   } catch (error) {
@@ -203,7 +226,7 @@ function settled<T>(work: () => T): T | Problem {
   }
 }
 
-/** Of several events, a problem names the one at fault. */
+/** Lets a problem name the event that caused it, if the call has several. */
 function pointingAt<T>(index: number, events: readonly NewEvent[], work: () => T): T {
   try {
     return work()

@@ -9,21 +9,22 @@ import { holds, type Condition } from './conditions.ts'
 import { matchesType } from './event-types.ts'
 import type { PreparedEvent } from './event.ts'
 
-/** Rows of one statement, whose parameters are whole columns. */
+/** Rows of one statement, which has one parameter for each column. */
 const rowsPerInsert = 20_000
-/** More than so many are not told of: they are read as any others. */
-const mostTold = 1_000
+/** More deliveries than this are not returned: the dispatcher reads them from the table. */
+const maxReturned = 1_000
 
 export interface FanOutParts {
   engine: Engine
-  /** Milliseconds before the first attempt where the subscriber has no schedule of its own. */
+  /** Milliseconds before the first attempt if the subscriber has no schedule of its own. */
   firstDelay: number
-  /** Whether subscribers without an owner also get what is addressed to an owner. */
+  /** Whether subscribers without an owner also get the events for an owner. */
   ownerlessGetAll: boolean
 }
 
+/** An event that was recorded. */
 export interface LoggedEvent {
-  /** Its place in the log. */
+  /** Its number in the log. */
   id: number
   event: PreparedEvent
 }
@@ -37,7 +38,7 @@ export interface Candidate {
   retry_schedule: string | null
 }
 
-/** Makes a delivery of each event for each subscriber that it is for. */
+/** Inserts a delivery of each event for each subscriber that it matches. */
 export class FanOut {
   readonly #parts: FanOutParts
   readonly #patterns = new ParseCache<string[]>()
@@ -49,10 +50,10 @@ export class FanOut {
   }
 
   /**
-   * In the order of the events: those of an ordered subscriber go out in the order of their ids. Tells what was made,
-   * as soon as `run` tells; `undefined` where that is very much.
-   * @param candidates of these events, or of more
-   * @param run for the last statement; default: it is run at once
+   * Inserts in the order of the events: an ordered subscriber gets deliveries in the order of their ids.
+   * @param candidates of at least these events
+   * @param run sends the last statement; by default at once
+   * @returns the deliveries, with the result of the last statement; `undefined` if they are more than `maxReturned`
    */
   async insertDeliveries(
     tx: Tx,
@@ -60,29 +61,30 @@ export class FanOut {
     candidates: readonly Candidate[],
     now: number,
     run: RunLast = (query) => tx.executeQuery(query),
-  ): Promise<{ made: Promise<InsertedDelivery[] | undefined> }> {
+  ): Promise<{ inserted: Promise<InsertedDelivery[] | undefined> }> {
     let rows: NewDelivery[] = []
-    let all = true
+    let inOneStatement = true
     for (const event of events) {
       rows = rows.concat(this.#rows(event, candidates, now))
-      // As many as make a statement, and not all of them: every event may have thousands.
+      // Inserts whenever a statement is full: all rows of many events might not fit into memory.
       for (; rows.length >= rowsPerInsert; rows = rows.slice(rowsPerInsert)) {
-        all = false
+        inOneStatement = false
         await tx.executeQuery(this.#insert(rows.slice(0, rowsPerInsert)))
       }
     }
-    if (rows.length === 0) return { made: Promise.resolve(all ? [] : undefined) }
-    const made = run(this.#insert(rows)) as Promise<{ rows: InsertedDelivery[] }>
-    return { made: made.then((result) => (all && rows.length <= mostTold ? result.rows : undefined)) }
+    if (rows.length === 0) return { inserted: Promise.resolve(inOneStatement ? [] : undefined) }
+    const result = run(this.#insert(rows)) as Promise<{ rows: InsertedDelivery[] }>
+    const complete = inOneStatement && rows.length <= maxReturned
+    return { inserted: result.then((returned) => (complete ? returned.rows : undefined)) }
   }
 
-  /** Makes these deliveries, all of one moment. */
+  /** Inserts these deliveries, which have the same `created_at`. */
   async insert(tx: Tx, rows: readonly NewDelivery[]): Promise<void> {
     for (let from = 0; from < rows.length; from += rowsPerInsert)
       await tx.executeQuery(this.#insert(rows.slice(from, from + rowsPerInsert)))
   }
 
-  /** Subscribers that any of the events may be for, by their ids. */
+  /** Subscribers that any of the events may be for, in the order of their ids. */
   async candidates(tx: Tx, events: readonly PreparedEvent[]): Promise<Candidate[]> {
     if (events.length === 0) return []
     const audiences = new Set(events.map(({ audience }) => audience))
@@ -98,7 +100,7 @@ export class FanOut {
     if (!audiences.has(everybody)) {
       query = query.where((eb) =>
         eb.or([
-          // One text for any number of them, so that it is planned once.
+          // The same text for any number of owners, so that PostgreSQL plans it once.
           ...(owners.length === 0
             ? []
             : [
@@ -138,7 +140,7 @@ export class FanOut {
   }
 }
 
-/** A delivery as it was inserted. */
+/** A row that was inserted. */
 export interface InsertedDelivery {
   id: number
   event: number
@@ -147,9 +149,9 @@ export interface InsertedDelivery {
   nonce: number | null
 }
 
-const told = 'returning id, event, subscriber_id, due_at, nonce'
+const returning = 'returning id, event, subscriber_id, due_at, nonce'
 
-/** One parameter for all rows: as JSON, which SQLite takes apart faster than thousands of parameters are bound. */
+/** One parameter for all rows. SQLite parses JSON faster than it binds thousands of parameters. */
 const insertListed = `
   insert into deliveries (event, subscriber_id, status, attempts, attempts_before, due_at, created_at, nonce)
   select value ->> 0, value ->> 1, 'pending', 0, 0, value ->> 2, ?1, value ->> 3 from json_each(?2) order by key`
@@ -159,15 +161,15 @@ function insertAll(rows: readonly NewDelivery[]): CompiledQuery {
   const json = JSON.stringify(
     rows.map(({ event, subscriber_id, due_at, nonce }) => [event, subscriber_id, due_at, nonce]),
   )
-  return CompiledQuery.raw(rows.length > mostTold ? insertListed : `${insertListed} ${told}`, [
+  return CompiledQuery.raw(rows.length > maxReturned ? insertListed : `${insertListed} ${returning}`, [
     created_at,
     json,
   ])
 }
 
 /**
- * A subscriber that is removed at this moment gets none: its row is locked or skipped, where a plain insert would break
- * the foreign key and the caller's transaction with it.
+ * Locks the rows of the subscribers and skips those that were removed meanwhile. A plain insert would violate the foreign key
+ * and abort the caller's transaction.
  */
 const insertJoined = `
   insert into deliveries (event, subscriber_id, status, attempts, attempts_before, due_at, created_at, nonce)
@@ -186,9 +188,9 @@ function insertUnlessRemoved(rows: readonly NewDelivery[]): CompiledQuery {
     created_at,
     arrayLiteral(rows.map(({ nonce = null }) => nonce)),
   ]
-  // Very many are joined otherwise than few: that is planned each time.
-  if (rows.length > mostTold) return CompiledQuery.raw(insertJoined, values)
-  return prepare(CompiledQuery.raw(`${insertJoined} ${told}`, values))
+  // PostgreSQL joins many rows in another way than few, so such a statement is planned each time.
+  if (rows.length > maxReturned) return CompiledQuery.raw(insertJoined, values)
+  return prepare(CompiledQuery.raw(`${insertJoined} ${returning}`, values))
 }
 
 export type NewDelivery = Insertable<DeliveriesTable>
@@ -212,7 +214,7 @@ export function newDelivery(
   }
 }
 
-/** Subscribers mostly share a few texts: each is parsed once. */
+/** Parses each text once: many subscribers share a few texts. */
 class ParseCache<T> {
   readonly #parsed = new Map<string, T>()
 

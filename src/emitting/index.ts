@@ -19,7 +19,7 @@ import { Destinations } from './destinations.ts'
 import type { DisablingPolicy } from './disabling.ts'
 import { Dispatcher } from './dispatcher.ts'
 import { openEgress } from './egress.ts'
-import { createEmitter, type Announce, type EmitWithin } from './emitter.ts'
+import { Emitter, type Announce, type EmitWithin } from './emitter.ts'
 import { EventCatalogue } from './event-catalogue.ts'
 import { FanOut } from './fan-out.ts'
 import { Health } from './health.ts'
@@ -79,7 +79,7 @@ export function createEmitting(parts: EmittingParts): Emitting {
     ownerlessGetAll: config.ownerlessGetAll ?? false,
   })
   const { engine } = database
-  const emitter = createEmitter({
+  const emitter = new Emitter({
     engine,
     clock,
     catalogue,
@@ -140,8 +140,8 @@ export function createEmitting(parts: EmittingParts): Emitting {
   })
   const announce: Announce = (emitted) => dispatcher.offer(emitted.map(({ committed }) => committed))
   return {
-    emitWithin: emitter.emitAll,
-    emitBuiltIn: emitter.emitBuiltIn,
+    emitWithin: (...call) => emitter.emitAll(...call),
+    emitBuiltIn: (...call) => emitter.emitBuiltIn(...call),
     subscribers,
     authenticatePortal: authenticatePortal(portal, portalCookie),
     workers: [dispatcher, replays],

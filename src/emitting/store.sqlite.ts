@@ -19,7 +19,7 @@ const nextPending = `
 const nextActive = `
   select id from subscribers indexed by subscribers_active where status = 'active' and id > ? order by id limit 1`
 
-// No row where it is not active.
+// No row for a subscriber that is not active.
 const isDue = `select ${nextDue('sqlite')} <= ? as due from subscribers s where s.id = ? and s.status = 'active'`
 
 const oldest = `
@@ -39,7 +39,7 @@ type Columns = [
 const pending = `select ${columns} from deliveries d indexed by deliveries_due
   where d.subscriber_id = ? and d.status = 'pending' and ${isRetry} = ?`
 
-// Two seeks: asked for (due_at, id) > (?, ?), SQLite reads all that are due at that moment, which may be a million.
+// Two statements: for (due_at, id) > (?, ?) SQLite reads all deliveries with that due_at, perhaps a million.
 const dueWith = `${pending} and d.due_at = ? and d.id > ? order by d.id limit ?`
 const dueAfter = `${pending} and d.due_at > ? and d.due_at <= ? order by d.due_at, d.id limit ?`
 
@@ -48,23 +48,23 @@ const firstPending = `select * from (
   where d.subscriber_id = ? and d.status = 'pending' order by d.id limit 1
 ) where due_at <= ?`
 
-// Nothing is written about a delivery of the same id that is another one: the file was replaced since (docs/adr/0029).
-// What was replayed or cancelled during the attempt stays so. A success counts also when somebody else wrote an attempt down
-// meanwhile, unless the delivery was replayed since.
+// A delivery with another nonce is not updated: it belongs to another event, since the file was replaced (docs/adr/0029).
+// A delivery that was replayed or cancelled during the attempt keeps its status. A success is applied even if another process
+// recorded an attempt meanwhile, unless the delivery was replayed since.
 const finish = `
   update deliveries set attempts = attempts + 1, status = case when status = 'pending' then ?2 else status end,
     due_at = case when status = 'pending' then ?3 else due_at end,
     finished_at = case when status = 'pending' then ?4 else finished_at end
   where id = ?5 and nonce is ?6 and (attempts = ?1 - 1 or (?2 = 'delivered' and status = 'pending' and ?1 > attempts_before))`
 
-// Under the number that the statement before it has given; when that gave none, there is an attempt of that number.
+// With the number from the statement before. If that updated nothing, an attempt with the number exists.
 const record = `
   insert into attempts (delivery, number, at, duration_ms, status, error, failure, phases, request_headers,
     response_headers, response_body)
   select id, attempts, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10 from deliveries where id = ?1 and nonce is ?11
   on conflict do nothing`
 
-/** One process serves a file, so all lanes are its own. What it writes, a thread writes. */
+/** One process serves a file, so it owns all queues. A thread writes completions. */
 export function sqliteDeliveryStore(database: SqliteDatabase): DeliveryStore {
   const reader = database.readConnection
 
@@ -108,7 +108,7 @@ export function sqliteDeliveryStore(database: SqliteDatabase): DeliveryStore {
         if (id === undefined) return { ids, next: undefined }
         const active: { due: number } | undefined = reader.get(isDue, [now, id])
         if (active?.due) ids.push(id)
-        // From one that is not active on to the next that is, whoever waits between the two.
+        // Skips all subscribers that are not active up to the next active one.
         from = active ? behind(id) : reader.get<{ id: string }>(nextActive, [id])?.id
         last = id
       }
@@ -141,7 +141,7 @@ export function sqliteDeliveryStore(database: SqliteDatabase): DeliveryStore {
   }
 }
 
-/** The first text behind another one: nothing comes between the two. */
+/** The smallest text that sorts after `id`, for all texts that ids can be. */
 function behind(id: string): string {
   return `${id}\u0001`
 }

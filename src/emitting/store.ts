@@ -2,39 +2,39 @@ import type { Database, Queryable, Tx } from '../storage/database.ts'
 import type { ClaimListener } from '../storage/postgres/claimer.ts'
 import type { SubscribersTable } from '../storage/tables.ts'
 
-/** A place in the order in which deliveries become due; what is read next lies behind it. */
+/** A position in the order in which deliveries become due. A read returns what lies behind it. */
 export interface DuePosition {
   dueAt: number
   id: number
 }
 
-/** The first of all places. */
+/** Before all deliveries. */
 export const startPosition: DuePosition = { dueAt: -1, id: 0 }
 
-/** What is wanted of one subscriber. */
+/** A request for due deliveries of one subscriber. */
 export type ReadRequest =
   | {
       subscriberId: string
       ordered: false
-      /** First attempts, or retries. */
+      /** True for retries, false for first attempts. */
       retries: boolean
       behind: DuePosition
       count: number
     }
-  /** The first that is pending, by the order of ids, if it is due. */
+  /** The pending delivery with the lowest id, if it is due. */
   | { subscriberId: string; ordered: true }
 
-/** A delivery that this process may attempt, for as long as its subscriber's lane is this process's. */
+/** A delivery that this process may attempt while it owns the queue of the subscriber. */
 export interface ClaimedDelivery {
   id: number
   event: number
   subscriberId: string
-  /** The number of this attempt; grows over replays. */
+  /** The number of the next attempt. A replay continues the numbers. */
   number: number
-  /** Attempts since the delivery was created or last replayed, this one included. */
+  /** Attempts since the delivery was created or last replayed, the next one included. */
   begun: number
   dueAt: number
-  /** That of its event: a delivery of the same id and another nonce is another one. Null for those of older versions. */
+  /** The nonce of its event: two deliveries with one id and different nonces are different. Null for events of older versions. */
   nonce: number | null
 }
 
@@ -43,9 +43,9 @@ export interface AttemptRecord {
   durationMs: number
   status: number | null
   error: string | null
-  /** A FailureKind; null when nothing failed. */
+  /** A FailureKind; null for a success. */
   failure: string | null
-  /** JSON: Phases; null when nothing was sent. */
+  /** JSON: Phases; null if no request was sent. */
   phases: string | null
   /** JSON. */
   requestHeaders: string
@@ -63,58 +63,57 @@ export interface Completion {
   attempt: AttemptRecord
 }
 
-/** Subscribers that have something due, and where the look for more goes on; `undefined` at the end. */
+/** Subscribers with due deliveries. The next page starts behind `next`; `undefined` on the last page. */
 export interface DueSubscribers {
   ids: string[]
   next: string | undefined
 }
 
 /**
- * The hot statements of the queue. What a subscriber is to get lies in its lane, and a lane is one process's at a time: so
- * deliveries are not claimed one by one, and what bounds a subscriber needs to be known to one process only.
+ * The frequent statements of the dispatcher. A process claims the queue of a subscriber, not single deliveries. So one process at
+ * a time attempts the deliveries of a subscriber and enforces its limits.
  */
 export interface DeliveryStore {
-  /** Called once before the first `take`, and again after it has failed. @throws StorageUnavailable */
+  /** To be called before the first `claim`, and again if it failed. @throws StorageUnavailable */
   acquireSession(listener: ClaimListener): Promise<void>
-  /** Subscribers with due work whose lanes are nobody's or our own, by id, behind `after`. A bounded number of steps. */
+  /** Subscribers behind `after`, by id, with due deliveries, whose queue no other process owns. The number of steps is bounded. */
   subscribersDue(now: number, after: string): Promise<DueSubscribers>
-  /** Takes the lanes of active subscribers that are nobody's. Returns those that are ours now. */
+  /** Claims the queues of active subscribers. Returns the ids of those that this process owns now. */
   claim(subscriberIds: readonly string[]): Promise<string[]>
-  /** Lets the lanes go. */
+  /** Releases queues that this process owns. */
   release(subscriberIds: readonly string[]): Promise<void>
-  /** Those of the subscribers that are active. */
+  /** The active ones of these subscribers. */
   activeSubscribers(subscriberIds: readonly string[]): Promise<SubscribersTable[]>
-  /** What is due in lanes of ours, each the oldest first. */
-  readDue(wanted: readonly ReadRequest[], now: number): Promise<ClaimedDelivery[]>
+  /** Due deliveries of queues that this process owns, the oldest first for each request. */
+  readDue(requests: readonly ReadRequest[], now: number): Promise<ClaimedDelivery[]>
   /**
-   * The payloads of events by their place in the log.
-   * @param longest longer ones are left out, in bytes
+   * The payloads of events, by their numbers.
+   * @param longest bytes; longer payloads are left out
    */
   readPayloads(events: readonly number[], longest?: number): Promise<Map<number, EventPayload>>
   /**
-   * Records attempts and what follows from them, in one durable commit. When an attempt of the same number was written down
-   * before, by the process that had the lane then, only a success still counts. Nothing counts for a delivery that is another one by now.
+   * Records attempts and their outcomes in one durable commit. If the former owner of the queue recorded an attempt with the same
+   * number, only a success is still applied. Nothing is applied to a delivery with another nonce.
    */
   complete(completions: readonly Completion[]): Promise<void>
-  /** The same within a transaction. Returns the ids of those deliveries whose attempts count. */
+  /** The same within a transaction. Returns the ids of the deliveries to which an outcome was applied. */
   completeWithin(tx: Tx, completions: readonly Completion[]): Promise<ReadonlySet<number>>
   /**
-   * Whether the lanes that were taken are still ours, at this very moment. False when nobody knows: then it is found out, and
-   * the listener of `attend` hears of it, by `regained` or by `lost`.
+   * Whether this process still owns the queues that it claimed, at this very moment. False if that is unknown: then it is found
+   * out, and the listener of `acquireSession` gets `regained` or `lost`.
    */
   leaseValid(): boolean
-  /** Lets all lanes go, at the end. */
+  /** Releases all queues and ends the session. */
   releaseSession(): Promise<void>
   /**
-   * When the oldest delivery that should be under way became due. Those of paused and disabled subscribers wait by
-   * intention, and so do those behind a rate, behind attempts that are running, or in another process's lane: only what
-   * nobody looks at is overdue.
-   * @param busy subscribers that have attempts running in this process
+   * When the oldest delivery became due that should be in flight. Deliveries that wait by intention do not count: of paused and
+   * disabled subscribers, of those with a rate limit or with attempts in flight, and in the queues of other processes.
+   * @param busy subscribers with attempts in flight in this process
    */
   oldestDue(now: number, busy: ReadonlySet<string>): Promise<number | undefined>
 }
 
-/** Subscribers that one call of `due` looks at, at most: those with something pending. */
+/** Subscribers with pending deliveries that one call of `subscribersDue` looks at. */
 export const subscribersPerScan = 200
 
 export function claimedDelivery(
@@ -130,11 +129,11 @@ export function claimedDelivery(
 }
 
 /**
- * When the subscriber's next delivery is or was due, in two steps into an index: of all that are pending, or of the first
- * one if they go in order. Scalar subqueries, since PostgreSQL would turn EXISTS into a join that reads all that is due.
+ * SQL for the time at which the next delivery of the subscriber `s` is due; for an ordered one, the pending delivery with the
+ * lowest id. Two index seeks. Scalar subqueries, because PostgreSQL turns EXISTS into a join that reads all due deliveries.
  */
 export function nextDue(engine: Database['engine']): string {
-  // Left to itself, SQLite reads the whole log of the subscriber for the first that is pending.
+  // Without this hint, SQLite reads all deliveries of the subscriber to find the first pending one.
   const index = engine === 'sqlite' ? 'indexed by deliveries_in_order' : ''
   const pending = `d.subscriber_id = s.id and d.status = 'pending'`
   const first = (again: 0 | 1): string => `(select d.due_at from deliveries d
@@ -144,30 +143,30 @@ export function nextDue(engine: Database['engine']): string {
     else ${engine === 'sqlite' ? 'min' : 'least'}(coalesce(${first(0)}, ${never}), coalesce(${first(1)}, ${never})) end`
 }
 
-/** Later than anything is due. */
+/** Later than every due time. */
 const never = Number.MAX_SAFE_INTEGER
 
-/** By ids, as one index has it and no other; SQLite is told which to take. */
+/** Order by id, in a form that only one index provides. SQLite is told which index to use. */
 export const inOrder: Readonly<Record<Database['engine'], string>> = { sqlite: 'd.id', postgres: 'd.id + 0' }
 
-/** As the index has it: first attempts and retries are sought apart. */
+/** Exactly the expression of the index, which separates first attempts from retries. */
 export const isRetry = '(case when d.attempts > 0 then 1 else 0 end)'
 
 export interface EventPayload {
   event_id: string
   type: string
   payload: Uint8Array
-  /** The owner whose subscribers it is for; null for those without one, `*` for all. */
+  /** The owner whose subscribers get it; null for subscribers without an owner, `*` for all. */
   audience: string | null
-  /** That of its event; null for events of older versions. */
+  /** Null for events of older versions. */
   nonce: number | null
 }
 
-/** A delivery that this process has just made, with what it sends. */
+/** A delivery that this process has just committed, with its payload. */
 export interface CommittedDelivery {
   delivery: ClaimedDelivery
   payload: EventPayload
-  /** What `generation` was before the delivery was inserted: a lane that was made since may have read it. */
+  /** The generation before the delivery was inserted. A queue of a later generation may have read it from the table. */
   generation: number
 }
 

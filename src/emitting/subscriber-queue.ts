@@ -5,31 +5,30 @@ import {
   startPosition,
   type AttemptRecord,
   type ClaimedDelivery,
-  type EventPayload,
   type DuePosition,
+  type EventPayload,
 } from './store.ts'
 
-/** A delivery that waits for a place in its queue. */
+/** A delivery that waits in memory for its attempt. */
 export interface QueuedDelivery {
   readonly delivery: ClaimedDelivery
-  /** Read when its turn comes, if it is too large to be kept. */
+  /** `undefined` for a large payload, which is read just before the attempt. */
   readonly payload: EventPayload | undefined
 }
 
-/** More than any concurrency. */
+/** Greater than every concurrency: the window does not limit the subscriber. */
 const maxWindow = 1024
-/** First attempts that go before a retry, where both wait. */
+/** First attempts that start before a retry, while both wait. */
 const firstAttemptsPerRetry = 3
 
-/** How an exchange ended, as far as it says something of the subscriber. */
+/** What the end of an exchange says about the availability of a subscriber. */
 export type ResponseClass =
-  /** It answered, be it with a refusal. */
+  /** It responded, perhaps with a refusal. */
   | 'answered'
-  /** It answered that it cannot answer: 408, 429 or 5xx. */
+  /** It responded that it cannot serve: 408, 429 or 5xx. */
   | 'unavailable'
-  /** No answer came. */
   | 'no-response'
-  /** This process ended it. */
+  /** This process aborted the exchange. */
   | 'aborted'
 
 export function classifyResponse({ status }: Pick<AttemptRecord, 'status'>): ResponseClass {
@@ -37,13 +36,15 @@ export function classifyResponse({ status }: Pick<AttemptRecord, 'status'>): Res
   return status === 408 || status === 429 || status >= 500 ? 'unavailable' : 'answered'
 }
 
-/** Deliveries of one kind, first attempts or retries, that were read and wait, and where reading goes on. */
+/** Deliveries of one kind, first attempts or retries, that were read ahead. */
 class PrefetchBuffer {
   readonly waiting: QueuedDelivery[] = []
+  /** The next read continues behind this position. */
   position: DuePosition = startPosition
-  /** Whether there may be more in the table. */
+  /** Whether the table may have more deliveries behind the position. */
   mayHaveMore = true
 
+  /** Returns the deliveries that waited. */
   clear(): QueuedDelivery[] {
     this.position = startPosition
     this.mayHaveMore = true
@@ -52,49 +53,53 @@ class PrefetchBuffer {
 }
 
 /**
- * What one subscriber has waiting and under way. Keeps it within its concurrency and its rate, so that none takes what
- * others need. One that does not answer soon gets a single attempt at a time: hundreds of those may hang and hold up
- * nobody. First attempts and retries wait apart, so that a wall of retries does not hold up what is new.
+ * The deliveries of one subscriber that wait and that are in flight. Limits how many attempts may start: by the subscriber's
+ * concurrency and rate, by a window that shrinks while it does not respond, and by a circuit breaker while it is down. So a
+ * slow subscriber takes no places from others. First attempts and retries wait in separate buffers, so that many retries do not
+ * delay new events.
  */
 export class SubscriberQueue {
+  /** Of the subscriber. */
   readonly id: string
-  /** Lanes that were made before it have lower ones. */
+  /** Increases with each queue that this process creates. */
   readonly generation: number
   readonly firstAttempts = new PrefetchBuffer()
   readonly retries = new PrefetchBuffer()
   readonly breaker: CircuitBreaker
-  /** Read before anything begins. */
+  /** `undefined` before the first read, and while the subscriber is not active. */
   destination: Destination | undefined
-  /** Whether the destination has to be read again before anything begins. */
+  /** Whether the destination must be read again before an attempt starts. */
   stale = true
-  /** How often this process changed the subscriber. */
+  /** How often this process was told of a change of the subscriber. */
   changeCount = 0
-  /** When the destination was last read, and when the stocks last began from the beginning. */
+  /** When the destination was last read; times in milliseconds since 1970. */
   destinationReadAt = 0
+  /** When reading last started from the beginning. */
   rescannedAt = 0
-  /** Deliveries in memory: waiting, under way or being written down. */
+  /** Deliveries that wait, are in flight or are being recorded. */
   inMemory = 0
   inFlight = 0
-  /** The highest id that was ever seen. */
+  /** The highest id of all deliveries that were ever in memory. */
   highestId = 0
   readonly createdAt: number
-  /** When it last had something to do. */
+  /** When a delivery was last added, started or finished. */
   lastUsedAt: number
-  /** Whether a timer waits for its rate or its breaker. */
+  /** Whether a timer waits for the rate limit or the circuit breaker. */
   timerPending = false
-  /** It takes nothing more: others are to have their turn. */
+  /** Whether the queue accepts no more deliveries, so that another subscriber gets its place. */
   draining = false
-  /** Attempts at a time that its answers deserve: halved when none comes, doubled by each one. */
-  window = maxWindow
-  firstAttemptsInARow = 0
+  /** How many attempts may be in flight by the last responses: halved by each missing response, doubled by each other. */
+  #window = maxWindow
+  #firstAttemptsInARow = 0
+  /** Of the token bucket for the rate limit. */
   #tokens: number | undefined
-  /** Tokens a second when they were last counted: it is paused by now, perhaps, and has no destination. */
-  #rate: number | undefined
   #refilledAt = 0
+  /** Tokens per second at the last refill. Outlives the destination of a subscriber that is paused. */
+  #rate: number | undefined
 
-  constructor(id: string, since: number, now: number, random: Random) {
+  constructor(id: string, generation: number, now: number, random: Random) {
     this.id = id
-    this.generation = since
+    this.generation = generation
     this.createdAt = this.lastUsedAt = now
     this.breaker = new CircuitBreaker(random)
   }
@@ -103,37 +108,37 @@ export class SubscriberQueue {
     return this.firstAttempts.waiting.length + this.retries.waiting.length
   }
 
-  /** Whether its last answers were late: then it must not take many of the places that all share. */
+  /** Whether responses were missing lately. Then the queue gets only a part of the places that all queues share. */
   get unresponsive(): boolean {
-    return this.window < maxWindow
+    return this.#window < maxWindow
   }
 
-  /** Whether it has nothing to do, and knows nothing that another queue of the same subscriber would not. */
+  /** Whether the queue has no work, and no state that a new queue of the subscriber would lack. */
   get releasable(): boolean {
     return this.inMemory === 0 && this.inFlight === 0 && !this.unresponsive && this.breaker.healthy
   }
 
-  /** Whether its rate is still to be waited for: a queue that was made anew would begin with an attempt. */
+  /** Whether the rate limit allows no attempt now. A new queue would start with one. */
   mustWaitForRate(now: number): boolean {
     return this.#rate !== undefined && this.#refill(this.#rate, now) < 1
   }
 
   /**
-   * How many more attempts may begin now.
-   * @param scarce whether there is little left for all together: then only who has nothing under way gets one
+   * How many more attempts may start now.
+   * @param scarce whether the process has few places left: then a queue gets one only if nothing of it is in flight
    */
   capacity(now: number, scarce = false): number {
     const { destination } = this
     if (!destination || this.stale) return 0
-    const places = Math.min(scarce ? 1 : destination.concurrency, this.window) - this.inFlight
-    // An ordered queue is held up by its first delivery, whose schedule is probe enough.
-    const free = destination.ordered ? places : Math.min(places, this.breaker.capacity(now))
-    return destination.rate === undefined
-      ? free
-      : Math.min(free, Math.floor(this.#refill(destination.rate, now)))
+    const concurrency = scarce ? 1 : destination.concurrency
+    let capacity = Math.min(concurrency, this.#window) - this.inFlight
+    // The first delivery of an ordered queue blocks the others: its schedule already works like the pauses of the breaker.
+    if (!destination.ordered) capacity = Math.min(capacity, this.breaker.capacity(now))
+    if (destination.rate === undefined) return capacity
+    return Math.min(capacity, Math.floor(this.#refill(destination.rate, now)))
   }
 
-  /** Milliseconds until its rate or its breaker allows another attempt; `undefined` when neither is in the way. */
+  /** Milliseconds until the rate limit or the circuit breaker allows an attempt; `undefined` if neither blocks one. */
   waitTime(now: number): number | undefined {
     const { destination, breaker } = this
     if (!destination) return undefined
@@ -144,13 +149,12 @@ export class SubscriberQueue {
     return tokens >= 1 ? undefined : Math.ceil(((1 - tokens) / destination.rate) * 1000)
   }
 
-  /** The next to begin; its place is taken. */
+  /** Removes the next delivery and counts it as in flight; `undefined` if none waits. */
   startNext(now: number): QueuedDelivery | undefined {
-    const retry = this.firstAttempts.waiting.length === 0 || this.firstAttemptsInARow >= firstAttemptsPerRetry
-    const stock = retry && this.retries.waiting.length > 0 ? this.retries : this.firstAttempts
-    const next = stock.waiting.shift()
+    const buffer = this.#nextBuffer()
+    const next = buffer.waiting.shift()
     if (!next) return undefined
-    this.firstAttemptsInARow = stock === this.retries ? 0 : this.firstAttemptsInARow + 1
+    this.#firstAttemptsInARow = buffer === this.retries ? 0 : this.#firstAttemptsInARow + 1
     this.inFlight += 1
     this.lastUsedAt = now
     this.breaker.started()
@@ -158,27 +162,32 @@ export class SubscriberQueue {
     return next
   }
 
-  finish(ending: ResponseClass, now: number): void {
+  finish(response: ResponseClass, now: number): void {
     this.inFlight -= 1
     this.lastUsedAt = now
-    if (ending === 'aborted') return this.breaker.aborted()
-    if (ending === 'answered') this.breaker.succeeded()
+    if (response === 'aborted') return this.breaker.aborted()
+    if (response === 'answered') this.breaker.succeeded()
     else this.breaker.failed(now)
-    this.window =
-      ending === 'no-response'
-        ? Math.max(1, Math.floor(Math.min(this.window, this.inFlight + 1) / 2))
-        : Math.min(maxWindow, this.window * 2)
+    this.#window =
+      response === 'no-response'
+        ? Math.max(1, Math.floor(Math.min(this.#window, this.inFlight + 1) / 2))
+        : Math.min(maxWindow, this.#window * 2)
+  }
+
+  #nextBuffer(): PrefetchBuffer {
+    const retryIsDue =
+      this.firstAttempts.waiting.length === 0 || this.#firstAttemptsInARow >= firstAttemptsPerRetry
+    return retryIsDue && this.retries.waiting.length > 0 ? this.retries : this.firstAttempts
   }
 
   /**
-   * Tokens come back at `rate` per second; at most one second's worth is saved up. A queue begins with one: whoever had it
-   * before may have just spent all.
+   * A token bucket that gains `rate` tokens per second and holds those of one second. It starts with one token: the process that
+   * owned the queue before may have just spent all.
    */
   #refill(rate: number, now: number): number {
     this.#rate = rate
-    const most = Math.max(1, rate)
     const gained = (Math.max(0, now - this.#refilledAt) / 1000) * rate
-    this.#tokens = this.#tokens === undefined ? 1 : Math.min(most, this.#tokens + gained)
+    this.#tokens = this.#tokens === undefined ? 1 : Math.min(Math.max(1, rate), this.#tokens + gained)
     this.#refilledAt = now
     return this.#tokens
   }
