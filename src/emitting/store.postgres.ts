@@ -26,13 +26,13 @@ import {
   type ReadRequest,
 } from './store.ts'
 
-// Named statements are planned once, without the values: the literal 'pending' keeps the partial indexes in use. What looks
-// and reads ahead runs where nothing is sorted that an index has in order, and is written so that one index alone has it: else
-// the plan would go by what PostgreSQL believes of its tables, and might sort a million waiting rows for each batch.
+// Named statements are planned once, without the values. The literal 'pending' lets them use the partial indexes. Scans and reads
+// run on sessions without sorts (`seeks`), and only one index provides their order: with a choice, outdated statistics could let
+// PostgreSQL sort a million waiting rows for each batch.
 
-// Each step is one seek in the index, whatever lies between two subscribers. All of its columns are named in the order, so
-// that no other index will do: that of the log would be read through for the first that is pending. `ordered` is null where
-// the subscriber is not active.
+// Each step is one index seek, however many deliveries lie between two subscribers. The order names all columns of the index, so
+// that no other index provides it: the index of the log would be read through to the first pending delivery. `ordered` is null
+// for a subscriber that is not active.
 const nextPending = (from: string): string => `
   select d.subscriber_id as id, (
     select s.ordered from subscribers s where s.id = d.subscriber_id and s.status = 'active'
@@ -47,8 +47,8 @@ const nextActive = (behind: string): string => `
     order by s.status || ':' || s.id limit 1
   ) s where s.status = 'active'`
 
-// From one that is not active the next step is to the next that is: those that are paused with something waiting are passed
-// over together, and so are those that have nothing. Nothing comes between an id and the same with U+0001 behind it.
+// One step skips all subscribers that are not active up to the next active one. No id lies between an id and the same id with
+// U+0001 at its end.
 const dueSubscribers = `
   with recursive waiting as (
     (select id, ordered, 1 as step from (${nextPending('$1 || chr(1)')}) as first)
@@ -62,7 +62,7 @@ const dueSubscribers = `
     select from delivery_lanes l where l.subscriber_id = s.id and l.dispatcher <> $3
   ) end as due from waiting s order by s.id`
 
-// The rows of the subscribers are locked, so that none is removed before its lane is there. Where it is there, nothing is locked:
+// Locks the rows of the subscribers, so that none is removed before the row of its queue is inserted. Where it is there, nothing is locked:
 // a lock is written to the log, and the commit would wait for the disk.
 const take = `
   with taken as (
@@ -78,7 +78,7 @@ const take = `
 
 const release = 'delete from delivery_lanes where dispatcher = $1 and subscriber_id = any($2)'
 
-// One text for any number of events: a process that owns queues runs it for each notification of other processes.
+// The same text for any number of events: a process that owns queues runs it for each notification of other processes.
 const payloads = `
   select events.id, events.event_id, events.type, events.payload, events.nonce, outbox.audience
   from events left join outbox on outbox.event = events.id
@@ -103,9 +103,9 @@ const readFirst = `
     order by ${inOrder.postgres} limit 1
   ) due where due.due_at <= $1`
 
-// Nothing is written about a delivery of the same id that is another one: the database was taken back since (docs/adr/0029).
-// What was replayed or cancelled during the attempt stays so. A success counts also when somebody else wrote an attempt down
-// meanwhile, unless the delivery was replayed since.
+// A delivery with another nonce is not updated: it belongs to another event, since the database was restored (docs/adr/0029).
+// A delivery that was replayed or cancelled during the attempt keeps its status. A success is applied even if another process
+// recorded an attempt meanwhile, unless the delivery was replayed since.
 const complete = {
   name: 'emitting_complete',
   text: `
@@ -131,12 +131,12 @@ const complete = {
 }
 
 /**
- * Milliseconds that an answer may take: what a silent path takes from the time in which the dispatcher is to go on. A batch is
- * then written once more, which changes nothing if it was written after all.
+ * Milliseconds until a statement counts as failed, so that a broken network path does not stop the dispatcher. The batch is then
+ * written again, which has no effect if the first write was committed.
  */
 const answerWithin = 5_000
 
-const completeAndTell = `${complete.text} returning delivery`
+const completeReturning = `${complete.text} returning delivery`
 
 const oldest = `
   select id, due from (
@@ -168,7 +168,7 @@ export interface PostgresDeliveryStoreParts {
   onError: (error: unknown) => void
 }
 
-/** Lanes are rows that name a dispatcher, whose session says that it lives. */
+/** The owner of a queue is a row of `delivery_lanes` that names a dispatcher. A dispatcher lives as long as its session. */
 export function postgresDeliveryStore({
   database,
   clock,
@@ -176,56 +176,53 @@ export function postgresDeliveryStore({
 }: PostgresDeliveryStoreParts): DeliveryStore {
   const { pool, seeks, claiming } = database
   const claimer = new Claimer({ open: claimSessions(dispatchers, claiming), clock, onError })
-
-  async function run<Row extends QueryResultRow>(
-    name: string,
-    text: string,
-    values: unknown[],
-    on = pool,
-  ): Promise<Row[]> {
-    try {
-      return (await on.query<Row>({ ...bounded(answerWithin, text, values), name: `emitting_${name}` })).rows
-    } catch (error) {
-      throw translateError(error)
-    }
-  }
-
-  async function read({ sql, parameters }: CompiledQuery): Promise<QueryResult<unknown>> {
-    try {
-      return toResult(await pool.query(bounded(answerWithin, sql, [...parameters])))
-    } catch (error) {
-      throw translateError(error)
-    }
-  }
-
-  async function readEach(wanted: readonly Exclude<ReadRequest, { ordered: true }>[], now: number) {
-    if (wanted.length === 0) return []
-    const values = [
-      now,
-      wanted.map(({ subscriberId }) => subscriberId),
-      wanted.map(({ retries }) => (retries ? 1 : 0)),
-      wanted.map(({ behind }) => behind.dueAt),
-      wanted.map(({ behind }) => behind.id),
-      wanted.map(({ count }) => count),
-    ]
-    return run<DueRow>('read_due', readDue, values, seeks)
-  }
-
+  const reader = kyselyOver('postgres', async ({ sql, parameters }: CompiledQuery) =>
+    toResult(await translated(pool.query(bounded(answerWithin, sql, [...parameters])))),
+  )
   return {
-    activeSubscribers: activeSubscribersIn(kyselyOver('postgres', read)),
-    async readPayloads(events, longest) {
-      if (events.length === 0) return new Map()
-      const rows = await run<EventPayload & { id: number }>('payloads', payloads, [events, longest ?? null])
-      return new Map(rows.map(({ id, ...rest }) => [id, rest]))
-    },
+    activeSubscribers: activeSubscribersIn(reader),
+    readPayloads: readPayloadsBy(runOn(pool)),
+    ...ownershipIn(runOn(pool), runOn(seeks), claimer),
+    ...dueReadsIn(runOn(seeks)),
+    ...completionsIn(pool),
+  }
+}
+
+/** Runs a named statement, which each connection plans once. */
+type Run = <Row extends QueryResultRow>(name: string, text: string, values: unknown[]) => Promise<Row[]>
+
+function runOn(pool: PostgresDatabase['pool']): Run {
+  return async <Row extends QueryResultRow>(name: string, text: string, values: unknown[]) => {
+    const query = { ...bounded(answerWithin, text, values), name: `emitting_${name}` }
+    return (await translated(pool.query<Row>(query))).rows
+  }
+}
+
+/** @throws StorageUnavailable */
+async function translated<T>(result: Promise<T>): Promise<T> {
+  try {
+    return await result
+  } catch (error) {
+    throw translateError(error)
+  }
+}
+
+type Ownership =
+  | 'acquireSession'
+  | 'subscribersDue'
+  | 'claim'
+  | 'release'
+  | 'leaseValid'
+  | 'releaseSession'
+  | 'oldestDue'
+
+/** @param seek runs statements that PostgreSQL must plan with index seeks */
+function ownershipIn(run: Run, seek: Run, claimer: Claimer): Pick<DeliveryStore, Ownership> {
+  return {
     acquireSession: (listener) => claimer.start(listener),
     async subscribersDue(now, after) {
-      const rows = await run<{ id: string; due: boolean }>(
-        'due',
-        dueSubscribers,
-        [after, now, claimer.id],
-        seeks,
-      )
+      const values = [after, now, claimer.id]
+      const rows = await seek<{ id: string; due: boolean }>('due', dueSubscribers, values)
       const ids = rows.filter(({ due }) => due).map(({ id }) => id)
       return { ids, next: rows.length < subscribersPerScan ? undefined : rows.at(-1)!.id }
     },
@@ -236,49 +233,78 @@ export function postgresDeliveryStore({
     async release(subscriberIds) {
       await run('release', release, [claimer.id, subscriberIds])
     },
-    async readDue(wanted, now) {
-      const [due, first] = await Promise.all([
-        readEach(
-          wanted.filter((one) => !one.ordered),
-          now,
-        ),
-        readFirsts(
-          wanted.filter((one) => one.ordered),
-          now,
-        ),
-      ])
-      return [...due, ...first].map(
-        ({ id, event, subscriber_id, attempts, attempts_before, due_at, nonce }) =>
-          claimedDelivery(id, event, subscriber_id, attempts, attempts_before, due_at, nonce),
-      )
-    },
-    async complete(completions) {
-      try {
-        await queryBound(pool, complete, sorted(completions), completionColumns, answerWithin)
-      } catch (error) {
-        throw translateError(error)
-      }
-    },
-    async completeWithin(tx, completions) {
-      const rows = sorted(completions)
-      const values = completionColumns.map(({ read }) => arrayLiteral(rows.map((row) => read(row))))
-      const query = prepare(CompiledQuery.raw(completeAndTell, values))
-      const told = (await tx.executeQuery(query)) as { rows: { delivery: number }[] }
-      return new Set(told.rows.map(({ delivery }) => delivery))
-    },
     leaseValid: () => claimer.sure,
     releaseSession: () => claimer.close(),
     async oldestDue(now, busy) {
       const values = [now, busy.size + 1, claimer.known ?? null]
-      const rows = await run<{ id: string; due: number }>('oldest', oldest, values, seeks)
+      const rows = await seek<{ id: string; due: number }>('oldest', oldest, values)
       return rows.find(({ id }) => !busy.has(id))?.due
     },
   }
+}
 
-  async function readFirsts(wanted: readonly ReadRequest[], now: number): Promise<DueRow[]> {
-    if (wanted.length === 0) return []
-    const ids = wanted.map(({ subscriberId }) => subscriberId)
-    return run<DueRow>('read_first', readFirst, [now, ids], seeks)
+function dueReadsIn(seek: Run): Pick<DeliveryStore, 'readDue'> {
+  type ByPosition = Exclude<ReadRequest, { ordered: true }>
+
+  async function readByPosition(requests: readonly ByPosition[], now: number): Promise<DueRow[]> {
+    if (requests.length === 0) return []
+    return seek<DueRow>('read_due', readDue, [
+      now,
+      requests.map(({ subscriberId }) => subscriberId),
+      requests.map(({ retries }) => (retries ? 1 : 0)),
+      requests.map(({ behind }) => behind.dueAt),
+      requests.map(({ behind }) => behind.id),
+      requests.map(({ count }) => count),
+    ])
+  }
+
+  async function readFirstOf(requests: readonly ReadRequest[], now: number): Promise<DueRow[]> {
+    if (requests.length === 0) return []
+    const ids = requests.map(({ subscriberId }) => subscriberId)
+    return seek<DueRow>('read_first', readFirst, [now, ids])
+  }
+
+  return {
+    async readDue(requests, now) {
+      const rows = await Promise.all([
+        readByPosition(
+          requests.filter((request) => !request.ordered),
+          now,
+        ),
+        readFirstOf(
+          requests.filter((request) => request.ordered),
+          now,
+        ),
+      ])
+      return rows
+        .flat()
+        .map(({ id, event, subscriber_id, attempts, attempts_before, due_at, nonce }) =>
+          claimedDelivery(id, event, subscriber_id, attempts, attempts_before, due_at, nonce),
+        )
+    },
+  }
+}
+
+function readPayloadsBy(run: Run): DeliveryStore['readPayloads'] {
+  return async (events, longest) => {
+    if (events.length === 0) return new Map()
+    const rows = await run<EventPayload & { id: number }>('payloads', payloads, [events, longest ?? null])
+    return new Map(rows.map(({ id, ...rest }) => [id, rest]))
+  }
+}
+
+function completionsIn(pool: PostgresDatabase['pool']): Pick<DeliveryStore, 'complete' | 'completeWithin'> {
+  return {
+    async complete(completions) {
+      await translated(queryBound(pool, complete, sorted(completions), completionColumns, answerWithin))
+    },
+    async completeWithin(tx, completions) {
+      const rows = sorted(completions)
+      const values = completionColumns.map(({ read }) => arrayLiteral(rows.map((row) => read(row))))
+      const query = prepare(CompiledQuery.raw(completeReturning, values))
+      const recorded = (await tx.executeQuery(query)) as { rows: { delivery: number }[] }
+      return new Set(recorded.rows.map(({ delivery }) => delivery))
+    },
   }
 }
 
@@ -301,7 +327,7 @@ const completionColumns: readonly Column<Completion>[] = [
   { kind: 'bigints', read: ({ delivery }) => delivery.nonce },
 ]
 
-/** In one order, so that two processes that write down the same do not wait for each other. */
+/** In one order, so that two processes that record the same deliveries cannot deadlock. */
 function sorted(completions: readonly Completion[]): Completion[] {
   return completions.toSorted((a, b) => a.delivery.id - b.delivery.id)
 }
