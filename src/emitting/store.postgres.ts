@@ -1,4 +1,4 @@
-import { CompiledQuery, type QueryResult } from 'kysely'
+import { CompiledQuery } from 'kysely'
 import type { QueryResultRow } from 'pg'
 import type { Clock } from '../runtime/clock.ts'
 import type { PostgresDatabase } from '../storage/database.ts'

@@ -69,19 +69,22 @@ const ReplayBody = Type.Object(
   { additionalProperties: false },
 )
 
-export function deliveryRoutes(
-  app: App,
-  { deliveryLog, replay, subscribers }: DeliveryRouteParts,
-  area: Area,
-): void {
-  const { prefix, access, reach } = area
-  const reading = { access: access.read }
-  const writing = { access: access.write }
+export function deliveryRoutes(app: App, parts: DeliveryRouteParts, area: Area): void {
+  logRoute(app, parts, area)
+  detailRoute(app, parts, area)
+  replayRoute(app, parts, area)
+  bulkReplayRoute(app, parts, area)
+}
 
+function logRoute(
+  app: App,
+  { deliveryLog, subscribers }: DeliveryRouteParts,
+  { prefix, access, reach }: Area,
+): void {
   app.get(
     `${prefix}/subscribers/:id/deliveries`,
     {
-      config: reading,
+      config: { access: access.read },
       schema: {
         tags,
         summary: 'The delivery log of a subscriber, newest first',
@@ -104,26 +107,38 @@ export function deliveryRoutes(
       return viewPage(rows.map(viewDelivery), nextCursor)
     },
   )
+}
 
+function detailRoute(
+  app: App,
+  { deliveryLog }: DeliveryRouteParts,
+  { prefix, access, reach, reachesAll }: Area,
+): void {
   app.get(
     `${prefix}/deliveries/:id`,
     {
-      config: reading,
+      config: { access: access.read },
       schema: { tags, summary: 'One delivery with its attempts', params, response: { 200: DetailView } },
     },
     async (request) => {
       const { entry, attempts } = await deliveryLog.get(readDeliveryId(request.params.id), reach(request))
       return {
         ...viewDelivery(entry),
-        attempts: attempts.map(area.reachesAll ? viewAttempt : viewAttemptForOwner),
+        attempts: attempts.map(reachesAll ? viewAttempt : viewAttemptForOwner),
       }
     },
   )
+}
 
+function replayRoute(
+  app: App,
+  { deliveryLog, replay }: DeliveryRouteParts,
+  { prefix, access, reach }: Area,
+): void {
   app.post(
     `${prefix}/deliveries/:id/replay`,
     {
-      config: writing,
+      config: { access: access.write },
       schema: {
         tags,
         summary: 'Send again, with the same event id; one that waits for its next attempt gets it now',
@@ -137,11 +152,17 @@ export function deliveryRoutes(
       return reply.code(202).send(viewDelivery((await deliveryLog.get(deliveryId, reach(request))).entry))
     },
   )
+}
 
+function bulkReplayRoute(
+  app: App,
+  { replay, subscribers }: DeliveryRouteParts,
+  { prefix, access, reach }: Area,
+): void {
   app.post(
     `${prefix}/subscribers/:id/replay`,
     {
-      config: { ...writing, optionalBody: true },
+      config: { access: access.write, optionalBody: true },
       schema: {
         tags,
         summary: 'Send many again; without a status the dead ones. Answers with a job',
@@ -173,7 +194,7 @@ export function deliveryRoutes(
   )
 }
 
-/** @throws Problem `not-found` when it is no number that a delivery could have. */
+/** @throws Problem `not-found` if the text is not a possible id of a delivery */
 function readDeliveryId(text: string): number {
   const number = /^[1-9]\d{0,15}$/.test(text) ? Number(text) : Number.NaN
   if (!Number.isSafeInteger(number)) throw new Problem('not-found', { detail: 'There is no such delivery.' })

@@ -23,27 +23,20 @@ const params = Type.Object({ id: Type.String() })
 
 const ListView = Type.Object({ data: Type.Array(JobView) }, { additionalProperties: false })
 
-/** What a job works on, as scopes call it. */
+/** The scope's name for what a job works on. */
 const workedOn = { replay: 'subscribers', reprocess: 'webhooks' } as const satisfies Record<
   JobsTable['kind'],
   string
 >
 type Verb = 'read' | 'write'
 
-export function jobRoutes(
-  app: App,
-  { jobs, subscribers }: JobRouteParts,
-  { prefix, access, reach, reachesAll }: Area,
-): void {
-  // The kind of a job is known when it was read: a key needs one of these scopes to ask, and then that of the kind.
-  const accessFor = (verb: Verb): Access =>
-    reachesAll ? { scope: [`subscribers:${verb}`, `webhooks:${verb}`] } : access[verb]
-  const find = async (request: FastifyRequest, id: string, verb: Verb): Promise<JobsTable> => {
-    const job = await jobs.get(readJobId(id), reach(request))
-    if (reachesAll) requireScope(request, `${workedOn[job.kind]}:${verb}`)
-    return job
-  }
+export function jobRoutes(app: App, parts: JobRouteParts, area: Area): void {
+  listRoute(app, parts, area)
+  statusRoute(app, parts, area)
+  cancelRoute(app, parts, area)
+}
 
+function listRoute(app: App, { jobs, subscribers }: JobRouteParts, { prefix, access, reach }: Area): void {
   app.get(
     `${prefix}/subscribers/:id/jobs`,
     {
@@ -60,11 +53,13 @@ export function jobRoutes(
       return { data: (await jobs.list(id)).map(viewJob) }
     },
   )
+}
 
+function statusRoute(app: App, { jobs }: JobRouteParts, area: Area): void {
   app.get(
-    `${prefix}/jobs/:id`,
+    `${area.prefix}/jobs/:id`,
     {
-      config: { access: accessFor('read') },
+      config: { access: accessFor(area, 'read') },
       schema: {
         tags,
         summary: 'How far a bulk replay, or the reprocessing of many events, is',
@@ -72,13 +67,15 @@ export function jobRoutes(
         response: { 200: JobView },
       },
     },
-    async (request) => viewJob(await find(request, request.params.id, 'read')),
+    async (request) => viewJob(await find(jobs, area, request, 'read')),
   )
+}
 
+function cancelRoute(app: App, { jobs }: JobRouteParts, area: Area): void {
   app.delete(
-    `${prefix}/jobs/:id`,
+    `${area.prefix}/jobs/:id`,
     {
-      config: { access: accessFor('write') },
+      config: { access: accessFor(area, 'write') },
       schema: {
         tags,
         summary: 'Cancel a job; what it did stays done',
@@ -87,10 +84,27 @@ export function jobRoutes(
       },
     },
     async (request) => {
-      const { id } = await find(request, request.params.id, 'write')
-      return viewJob(await jobs.cancel(id, reach(request), auditOrigin(request)))
+      const { id } = await find(jobs, area, request, 'write')
+      return viewJob(await jobs.cancel(id, area.reach(request), auditOrigin(request)))
     },
   )
+}
+
+/** The kind of a job is known once it is read: a key needs one of these scopes to ask, and then the scope for the kind. */
+function accessFor({ access, reachesAll }: Area, verb: Verb): Access {
+  return reachesAll ? { scope: [`subscribers:${verb}`, `webhooks:${verb}`] } : access[verb]
+}
+
+/** @throws Problem `not-found`; `forbidden` without the scope for the kind of the job */
+async function find(
+  jobs: Jobs,
+  { reach, reachesAll }: Area,
+  request: FastifyRequest<{ Params: { id: string } }>,
+  verb: Verb,
+): Promise<JobsTable> {
+  const job = await jobs.get(readJobId(request.params.id), reach(request))
+  if (reachesAll) requireScope(request, `${workedOn[job.kind]}:${verb}`)
+  return job
 }
 
 function readJobId(text: string): string {

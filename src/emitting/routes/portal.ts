@@ -20,7 +20,7 @@ export interface PortalRouteParts {
   noteRefusal: NoteRefusal
 }
 
-/** Owners reach what is their own, with the cookie that opening their link set. */
+/** Owners have access to their own subscribers, with the cookie that they got when they opened a link. */
 export const portalArea: Area = {
   prefix: '/portal',
   access: { read: 'portal', write: 'portal' },
@@ -32,7 +32,7 @@ export const portalArea: Area = {
 
 function ownReach({ principal }: FastifyRequest): Reach {
   const owner = principal?.kind === 'portal' ? principal.owner : undefined
-  if (owner === undefined) throw new Error('a call of the portal came without an owner')
+  if (owner === undefined) throw new Error('a portal route was called without an owner')
   return { owner }
 }
 
@@ -68,11 +68,17 @@ const SessionView = Type.Object(
   closed,
 )
 
-/** The way in to the portal; what can be done there are the calls of `portalArea`. */
-export function portalRoutes(
-  app: App,
-  { portal, portalCookie, baseUrl, noteRefusal }: PortalRouteParts,
-): void {
+/** Links to the portal, its page and its session. Its other calls are those of `portalArea`. */
+export function portalRoutes(app: App, parts: PortalRouteParts): void {
+  createLinkRoute(app, parts)
+  revokeRoute(app, parts)
+  pageRoute(app)
+  openSessionRoute(app, parts)
+  showSessionRoute(app, parts)
+  endSessionRoute(app, parts)
+}
+
+function createLinkRoute(app: App, { portal, baseUrl }: PortalRouteParts): void {
   app.post(
     '/portal-links',
     {
@@ -81,7 +87,7 @@ export function portalRoutes(
         tags,
         summary: 'Make a link to the pages where an owner manages their own subscribers',
         description:
-          'The token stands behind the #, which browsers do not send: it comes into no log, and what follows links for a preview does not spend it.',
+          'The token is in the fragment of the URL, which browsers do not send: no log contains it, and link previews do not use it up.',
         body: LinkBody,
         response: { 201: LinkView },
       },
@@ -96,7 +102,9 @@ export function portalRoutes(
         .send({ url: `${baseUrl()}/portal#${link.token}`, expiresAt: new Date(link.expiresAt).toISOString() })
     },
   )
+}
 
+function revokeRoute(app: App, { portal }: PortalRouteParts): void {
   app.delete(
     '/portal-links',
     {
@@ -116,7 +124,9 @@ export function portalRoutes(
       return reply.code(204).send(null)
     },
   )
+}
 
+function pageRoute(app: App): void {
   app.get(
     '/portal',
     {
@@ -130,7 +140,9 @@ export function portalRoutes(
     async (_request, reply) =>
       reply.header('cache-control', 'no-store').type('text/html; charset=utf-8').send(portalPage),
   )
+}
 
+function openSessionRoute(app: App, { portal, portalCookie, baseUrl, noteRefusal }: PortalRouteParts): void {
   app.post(
     '/portal/session',
     {
@@ -139,7 +151,7 @@ export function portalRoutes(
         rateLimit: { max: 60, together: true },
         sends: { always: ['Set-Cookie', 'Cache-Control'] },
       },
-      // Otherwise another site could have somebody work in pages that are not theirs.
+      // Another site must not be able to sign a browser in to the portal of another owner.
       onRequest: async (request) => {
         if (isForeignWrite(request, baseUrl())) throw new Problem('foreign-origin')
       },
@@ -174,20 +186,20 @@ export function portalRoutes(
       return viewSession(session)
     },
   )
+}
 
-  const sessionOf = async (request: FastifyRequest): Promise<PortalSession> => {
-    const session = await findSession(request, portal, portalCookie)
-    if (!session) throw new Problem('not-signed-in')
-    return session
-  }
+function showSessionRoute(app: App, { portal, portalCookie }: PortalRouteParts): void {
   app.get(
     '/portal/session',
     {
       config: { access: 'portal' },
       schema: { tags, summary: 'Whose pages these are, and until when', response: { 200: SessionView } },
     },
-    async (request, reply) => reply.send(viewSession(await sessionOf(request))),
+    async (request, reply) => reply.send(viewSession(await sessionOf(request, portal, portalCookie))),
   )
+}
+
+function endSessionRoute(app: App, { portal, portalCookie }: PortalRouteParts): void {
   app.delete(
     '/portal/session',
     {
@@ -195,14 +207,14 @@ export function portalRoutes(
       schema: { tags, summary: 'Leave the portal', response: { 204: Type.Null() } },
     },
     async (request, reply) => {
-      await portal.end(await sessionOf(request), auditOrigin(request))
+      await portal.end(await sessionOf(request, portal, portalCookie), auditOrigin(request))
       portalCookie.clear(reply)
       return reply.code(204).send(null)
     },
   )
 }
 
-/** Who calls from the portal, by its own cookie alone: no key and no other session counts there, nor this one elsewhere. */
+/** Authenticates portal calls by the cookie of the portal alone. No API key and no other session is valid there. */
 export function authenticatePortal(portal: Portal, cookie: HostCookie): Authenticate {
   return async (request) => {
     const session = await findSession(request, portal, cookie)
@@ -217,6 +229,17 @@ async function findSession(
 ): Promise<PortalSession | undefined> {
   const token = cookie.read(request)
   return token === undefined ? undefined : portal.find(token)
+}
+
+/** @throws Problem `not-signed-in` */
+async function sessionOf(
+  request: FastifyRequest,
+  portal: Portal,
+  cookie: HostCookie,
+): Promise<PortalSession> {
+  const session = await findSession(request, portal, cookie)
+  if (!session) throw new Problem('not-signed-in')
+  return session
 }
 
 function viewSession({ owner, expires_at }: PortalSession): { owner: string; expiresAt: string } {

@@ -62,24 +62,30 @@ const WithPublicKeys = Type.Object(
   { additionalProperties: false },
 )
 
-export function subscriberRoutes(
-  app: App,
-  { subscribers, testEvents, keysOf, keyring, disabling }: SubscriberRouteParts,
-  area: Area,
-): void {
-  const { prefix, reach } = area
-  const reading = { access: area.access.read }
-  const writing = { access: area.access.write }
-  const view = (row: SubscribersTable) => viewSubscriber(row, openHeaders(keyring, row), disabling)
+export function subscriberRoutes(app: App, parts: SubscriberRouteParts, area: Area): void {
+  registerRoute(app, parts, area)
+  listRoute(app, parts, area)
+  detailRoute(app, parts, area)
+  changeRoute(app, parts, area)
+  removeRoute(app, parts, area)
+  rotateSecretRoute(app, parts, area)
+  testRoute(app, parts, area)
+}
 
+function registerRoute(
+  app: App,
+  parts: SubscriberRouteParts,
+  { prefix, access, reach, newSubscriber }: Area,
+): void {
+  const { subscribers, testEvents } = parts
   app.post(
     `${prefix}/subscribers`,
     {
-      config: writing,
+      config: { access: access.write },
       schema: {
         tags,
         summary: 'Register a subscriber; the answer shows its secret, and no later one does',
-        body: area.newSubscriber,
+        body: newSubscriber,
         response: { 201: Registered },
       },
     },
@@ -88,17 +94,20 @@ export function subscriberRoutes(
       const given = { ...readSettings(settings), url, secret }
       const reached = reach(request)
       const owner = reached === 'all' ? given.owner : reached.owner
-      // Before it is registered: a refusal afterwards would keep its secret from the caller.
+      // Before the registration: after a later refusal the caller would never see the secret.
       if (sendTest && owner) await testEvents.reserve(owner)
       const origin = auditOrigin(request)
       const { row, keys } = await subscribers.create(given, reached, origin)
       const test = sendTest
         ? { testDeliveryId: (await testEvents.send(row.id, 'all', origin, true)).deliveryId }
         : {}
-      return reply.code(201).send({ ...view(row), ...keys, ...test })
+      return reply.code(201).send({ ...view(row, parts), ...keys, ...test })
     },
   )
+}
 
+function listRoute(app: App, parts: SubscriberRouteParts, { prefix, access, reach, reachesAll }: Area): void {
+  const { subscribers } = parts
   const ListView = Type.Object(
     { data: Type.Array(SubscriberView), pageInfo: PageInfoView },
     { additionalProperties: false },
@@ -106,7 +115,7 @@ export function subscriberRoutes(
   const querystring = Type.Object({
     limit: limitParameter({ default: 20, max: 100 }),
     cursor: Type.Optional(Type.String({ minLength: 1 })),
-    ...(area.reachesAll && {
+    ...(reachesAll && {
       owner: Type.Optional(
         Type.String({ description: 'Only those of this owner; empty: those without one' }),
       ),
@@ -115,7 +124,7 @@ export function subscriberRoutes(
   app.get(
     `${prefix}/subscribers`,
     {
-      config: reading,
+      config: { access: access.read },
       schema: { tags, summary: 'Subscribers, newest first', querystring, response: { 200: ListView } },
     },
     async (request) => {
@@ -125,33 +134,46 @@ export function subscriberRoutes(
         readLimit(query.limit, { default: 20, max: 100 }),
         query.cursor,
       )
-      return viewPage(rows.map(view), nextCursor)
+      return viewPage(
+        rows.map((row) => view(row, parts)),
+        nextCursor,
+      )
     },
   )
+}
 
+function detailRoute(app: App, parts: SubscriberRouteParts, { prefix, access, reach }: Area): void {
+  const { subscribers, keysOf } = parts
   app.get(
     `${prefix}/subscribers/:id`,
     {
-      config: reading,
+      config: { access: access.read },
       schema: { tags, summary: 'One subscriber', params, response: { 200: WithPublicKeys } },
     },
     async (request) => {
       const row = await subscribers.get(readSubscriberId(request.params.id), reach(request))
       const keys = await keysOf(row.id)
       const publicKeys = keys.map(({ publicKey }) => publicKey).filter((key) => key !== null)
-      return { ...view(row), publicKeys, keys: keys.map(viewKey) }
+      return { ...view(row, parts), publicKeys, keys: keys.map(viewKey) }
     },
   )
+}
 
+function changeRoute(
+  app: App,
+  parts: SubscriberRouteParts,
+  { prefix, access, reach, subscriberChange }: Area,
+): void {
+  const { subscribers } = parts
   app.patch(
     `${prefix}/subscribers/:id`,
     {
-      config: writing,
+      config: { access: access.write },
       schema: {
         tags,
         summary: 'Change, pause, resume, disable; null takes the default',
         params,
-        body: area.subscriberChange,
+        body: subscriberChange,
         response: { 200: WithKeys },
       },
     },
@@ -164,14 +186,16 @@ export function subscriberRoutes(
         reach(request),
         auditOrigin(request),
       )
-      return { ...view(row), ...keys }
+      return { ...view(row, parts), ...keys }
     },
   )
+}
 
+function removeRoute(app: App, { subscribers }: SubscriberRouteParts, { prefix, access, reach }: Area): void {
   app.delete(
     `${prefix}/subscribers/:id`,
     {
-      config: writing,
+      config: { access: access.write },
       schema: {
         tags,
         summary: 'Remove a subscriber with its delivery log',
@@ -184,7 +208,13 @@ export function subscriberRoutes(
       return reply.code(204).send(null)
     },
   )
+}
 
+function rotateSecretRoute(
+  app: App,
+  { subscribers }: SubscriberRouteParts,
+  { prefix, access, reach }: Area,
+): void {
   const RotateBody = Type.Object(
     {
       overlapSeconds: Type.Optional(
@@ -201,7 +231,7 @@ export function subscriberRoutes(
   app.post(
     `${prefix}/subscribers/:id/rotate-secret`,
     {
-      config: { ...writing, optionalBody: true },
+      config: { access: access.write, optionalBody: true },
       schema: {
         tags,
         summary: 'Make a new secret, shown this once; both sign until the overlap ends',
@@ -217,7 +247,9 @@ export function subscriberRoutes(
       return subscribers.rotate(readSubscriberId(params.id), reach(request), overlap, body.secret, origin)
     },
   )
+}
 
+function testRoute(app: App, { testEvents }: SubscriberRouteParts, { prefix, access, reach }: Area): void {
   const TestView = Type.Object(
     {
       id: Type.Integer(),
@@ -229,7 +261,7 @@ export function subscriberRoutes(
   app.post(
     `${prefix}/subscribers/:id/test`,
     {
-      config: writing,
+      config: { access: access.write },
       schema: {
         tags,
         summary: 'Send a signed test event to this subscriber alone',
@@ -246,14 +278,18 @@ export function subscriberRoutes(
   )
 }
 
+function view(row: SubscribersTable, { keyring, disabling }: SubscriberRouteParts) {
+  return viewSubscriber(row, openHeaders(keyring, row), disabling)
+}
+
 /** Whose subscribers a list shows: see Subscribers.list. */
 function ownerAsked(reach: Reach, owner: string | undefined): string | null | undefined {
   if (reach !== 'all') return reach.owner
-  // Nobody has an owner that holds a NUL, which PostgreSQL would refuse to look for.
+  // PostgreSQL refuses a NUL in a parameter. No owner contains one, so another character finds the same.
   return owner === '' ? null : owner?.replaceAll('\0', '\u{fffd}')
 }
 
-/** @throws Problem `not-found` for what has not the form of an id. */
+/** @throws Problem `not-found` if the text does not have the form of an id */
 export function readSubscriberId(text: string): string {
   if (!isId(text)) throw new Problem('not-found', { detail: 'There is no such subscriber.' })
   return text
