@@ -2,17 +2,15 @@ import { sql } from 'kysely'
 import { Problem } from '../errors.ts'
 import type { Database, Tx } from '../storage/database.ts'
 
-/** How many at once, and the milliseconds in which one more is allowed. */
+/** A rate limit: `burst` calls at once, then one more every `every` milliseconds. */
 interface Allowance {
   burst: number
   every: number
-  /** What is limited, for the answer. */
+  /** What is limited, for the error message. */
   of: string
 }
 
-/**
- * What sends to an address that its owner only claims to have: without a limit it could be used to flood somebody else.
- */
+/** Calls that send to an address that an owner has not proved to own. Without a limit they could flood somebody else. */
 const allowances = {
   'test-event': { burst: 10, every: 6_000, of: 'test events' },
   replay: { burst: 60, every: 1_000, of: 'replays' },
@@ -21,13 +19,13 @@ const allowances = {
 
 export type AllowanceKind = keyof typeof allowances
 
-/** Rows of those who have their full allowance again, removed with each one taken. */
+/** Rows with a full allowance that each call removes at most. */
 const removedAtOnce = 100
 
 /**
- * Takes one of an allowance, within the caller's transaction. It is kept in the database, so it holds for all processes
- * together: `until` is the moment at which all of it is there again (the generic cell rate algorithm, ITU-T I.371).
- * @param holder whose allowance it is: `holderOf`
+ * Counts one call against an allowance, in the caller's transaction. All processes share it through the database: `until` is
+ * the time at which it is full again (the generic cell rate algorithm, ITU-T I.371).
+ * @param holder see `holderOf`
  * @throws Problem `too-many-requests`, with the seconds until one more is allowed
  */
 export async function takeAllowance(
@@ -47,7 +45,7 @@ export async function takeAllowance(
     where allowances.until <= ${latest}
     returning until`.execute(tx)
   if (taken.rows.length === 0) throw await refusal(tx, key, latest, `At most ${burst} ${of} at once.`)
-  // Rows that others are about to change are left: waiting for them could end in a deadlock.
+  // Skips locked rows: waiting for other transactions could deadlock.
   const locking = engine === 'postgres' ? sql`for update skip locked` : sql``
   await sql`
     delete from allowances where key in (
@@ -61,7 +59,7 @@ async function refusal(tx: Tx, key: string, latest: number, detail: string): Pro
   return new Problem('too-many-requests', { retryAfter: Math.max(1, Math.ceil(wait / 1000)), detail })
 }
 
-/** All subscribers of an owner share an allowance; one without an owner has its own. */
+/** All subscribers of an owner share an allowance; a subscriber without an owner has its own. */
 export function holderOf({ id, owner }: { id: string; owner: string | null }): string {
   return owner === null ? `subscriber ${id}` : `owner ${owner}`
 }

@@ -18,37 +18,37 @@ import { readRetryAfter } from '../network/retry.ts'
 import { signatures, type SigningKey } from './signature.ts'
 import type { AttemptRecord, EventPayload } from './store.ts'
 
-/** At most this much of a response is read, in bytes; then the connection is closed. */
+/** Bytes of a response that are read at most. Then the connection is closed. */
 export const responseLimit = 64 * 1024
 
-/** Where requests of a subscriber go, and what of them is always the same. */
+/** The parts of a subscriber's requests that do not change. */
 export interface Target {
   origin: string
-  /** With the query. */
+  /** Including the query. */
   path: string
   headers: Readonly<Record<string, string>>
-  /** The same, as the log shows it: JSON without its last brace. */
+  /** The headers as the delivery log shows them: JSON without its last brace. */
   shown: string
 }
 
 export interface AttemptRequest {
   target: Target
-  /** Whether the subscriber has an owner, who chose the address and sees what becomes of the attempt. */
+  /** Whether the subscriber has an owner, who chose the address and sees the response. */
   owned: boolean
   event: EventPayload
   keys: readonly SigningKey[]
-  /** Whether to sign by RFC 9421 as well. */
+  /** Whether to add a signature by RFC 9421. */
   httpSignature: boolean
-  /** Milliseconds for the whole exchange, from the connection to the last byte of the response that is read. */
+  /** Milliseconds for the whole exchange, from the connection to the last byte that is read. */
   timeout: number
-  /** Asked in the very moment in which the request is written. */
+  /** Asked just before the request is written. */
   maySend: () => boolean
 }
 
 export interface AttemptResult extends AttemptRecord {
-  /** Milliseconds that the subscriber asked to wait. */
+  /** Milliseconds, from the Retry-After header. */
   retryAfter?: number | undefined
-  /** What the subscriber asked for. */
+  /** From the `webhook-delivery` header. */
   directive?: Directive | undefined
 }
 
@@ -58,10 +58,10 @@ export interface AttemptResult extends AttemptRecord {
  */
 export type Attempt = (request: AttemptRequest, cut: AbortBroadcast) => Promise<AttemptResult>
 
-/** Cuts the exchange when its time is over. */
+/** The reason of an exchange that was aborted at its time-out. */
 class OutOfTime extends Error {}
 
-/** Custom values are left out of what is shown, since they may be credentials. */
+/** Redacts the values of custom headers in what is shown: they may be credentials. */
 export function targetOf(url: string, customHeaders: Readonly<Record<string, string>>): Target {
   const { origin, pathname, search } = new URL(url)
   const fixed = { 'content-type': 'application/json', 'user-agent': `Postern/${version}` }
@@ -131,12 +131,12 @@ export function createAttempt({ agents, clock }: { agents: Agents; clock: Clock 
   }
 }
 
-/** Of an attempt that cannot be made: its event is no longer kept. */
+/** The result of an attempt that cannot be made because the payload was removed. */
 export function withoutPayload(at: number): AttemptResult {
   return notMade(at, 'payload-gone', 'the payload is no longer kept')
 }
 
-/** Of an attempt that is not made: its event is for another owner than the subscriber's. */
+/** The result of an attempt that must not be made because the event is for another owner. */
 export function withheld(at: number): AttemptResult {
   return notMade(at, 'other-audience', 'the event is not for the owner of this subscriber')
 }
@@ -168,7 +168,7 @@ function failureOf(outcome: Outcome, timeout: number, directive: Directive | und
   }
 }
 
-/** JSON, in tenths of milliseconds. */
+/** JSON, with milliseconds rounded to tenths. */
 function describePhases(phases: Phases): string {
   let json = `{"reused":${phases.reused}`
   for (const name of ['dns', 'connect', 'tls', 'firstByte', 'total'] as const) {
@@ -178,7 +178,7 @@ function describePhases(phases: Phases): string {
   return `${json}}`
 }
 
-/** Signatures are left out, since they are valid for a while. */
+/** Redacts the signatures: they stay valid for some minutes. */
 function describeRequest({ shown }: Target, { event_id }: EventPayload, timestamp: number): string {
   return `${shown},"webhook-id":${JSON.stringify(event_id)},"webhook-timestamp":"${timestamp}","webhook-signature":"${redactedValue}"}`
 }

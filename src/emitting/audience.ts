@@ -1,15 +1,15 @@
 import { sql, type RawBuilder, type SqlBool } from 'kysely'
 
-/** As an event's audience: the subscribers of all owners, and those without one. */
+/** The audience of an event for all subscribers, of every owner and without an owner. */
 export const everybody = '*'
 
-/** A tenant or user as a caller names it: visible ASCII, 1 to 256 characters, but `*` alone. */
+/** The name of a tenant or user: 1 to 256 visible ASCII characters, except `*` alone. */
 export const ownerPattern = '^(?!\\*$)[!-~]{1,256}$'
 
 /**
  * Whether an event for `audience` is for a subscriber of `owner`. An event without an audience goes to subscribers
  * without an owner only: a forgotten audience must not show one tenant's data to another.
- * @param ownerlessGetAll whether those without an owner also get what is addressed to an owner
+ * @param ownerlessGetAll whether subscribers without an owner also get events for an owner
  */
 export function isFor(audience: string | null, owner: string | null, ownerlessGetAll: boolean): boolean {
   if (audience === everybody) return true
@@ -17,19 +17,19 @@ export function isFor(audience: string | null, owner: string | null, ownerlessGe
 }
 
 /**
- * Whether the event of a row of `deliveries` is for an owner, as SQL: what `isFor` says. Nothing else is made for an
- * owner's subscribers, but versions up to 1.0 let a subscriber change its owner.
+ * SQL for `isFor`, about the event of a row of `deliveries`. Subscribers with an owner only get such deliveries, but versions
+ * up to 1.0 let a subscriber change its owner.
  */
 export function isForOwner(owner: string): RawBuilder<SqlBool> {
   return sql<SqlBool>`(select outbox.audience from outbox where outbox.event = deliveries.event) in (${owner}, ${everybody})`
 }
 
-/** The same for the owner that the subscriber of the delivery has; any event is for one without an owner. */
+/** The same for the owner of the delivery's subscriber; true for a subscriber without an owner. */
 export const isForItsOwner = sql<SqlBool>`(
   select s.owner is null or o.audience in (s.owner, ${sql.lit(everybody)})
   from subscribers s left join outbox o on o.event = deliveries.event where s.id = deliveries.subscriber_id)`
 
-/** Whose subscribers somebody may see and change: everybody's, as admins do, or those of one owner. */
+/** The subscribers that a caller may see and change: all of them (admins), or those of one owner. */
 export type Reach = 'all' | { readonly owner: string }
 
 export function reaches(reach: Reach, owner: string | null): boolean {

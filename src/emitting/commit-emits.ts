@@ -10,7 +10,7 @@ export interface CommitEmitsParts {
 }
 
 /**
- * Emits events in a transaction of their own, each by itself, and has them go out when it is committed.
+ * Emits events in one transaction, each for itself, and passes them to the dispatcher after the commit.
  * @throws StorageUnavailable
  */
 export async function commitEmits(

@@ -2,12 +2,12 @@ import { Problem } from '../errors.ts'
 
 export type Scalar = string | number | boolean | null
 
-/** What must hold of one place in an event's data. */
+/** A condition on one value in an event's data. */
 export interface Condition {
-  /** A JSON pointer (RFC 6901) into the data: `/order/total`; the empty one is the data itself. */
+  /** A JSON pointer (RFC 6901) into the data: `/order/total`; the empty pointer selects the data itself. */
   path: string
   op: ConditionOperator
-  /** Not for `exists`, which is without one or takes true or false. `in` takes a list. */
+  /** `in` takes a list; `exists` takes true, false or no value. */
   value?: Scalar | readonly Scalar[] | undefined
 }
 
@@ -16,14 +16,14 @@ export type ConditionOperator = (typeof conditionOperators)[number]
 
 /** RFC 6901, section 3. */
 export const pointerPattern = '^(/([^~/\\u0000\\ud800-\\udfff]|~[01])*)*$'
-/** Bounds of what is looked at for every event and subscriber. */
+/** Limits, because conditions are evaluated for every event and subscriber. */
 export const mostConditions = 10
 export const mostListed = 100
 export const longestPath = 256
 export const longestValue = 256
 
 /**
- * Checks that each operator has a value of its kind.
+ * Checks that each operator has a value of the right type.
  * @throws Problem `invalid-body`
  */
 export function checkConditions(conditions: readonly Condition[]): void {
@@ -47,8 +47,8 @@ function faultOf(op: ConditionOperator, value: Condition['value']): string | und
 }
 
 /**
- * Whether all conditions hold. Values of different kinds are different and have no order; texts are ordered by their
- * UTF-16 units, which is how ISO 8601 times in UTC sort. Of what is not there, only `ne` and `exists: false` hold.
+ * Whether all conditions hold. Values of different types are never equal and have no order. Texts are compared by UTF-16 code
+ * units, which orders ISO 8601 times in UTC correctly. For a missing value only `ne` and `exists: false` hold.
  */
 export function holds(conditions: readonly Condition[], data: unknown): boolean {
   return conditions.every(({ path, op, value }) => compare(op, find(data, path), value))
@@ -85,7 +85,7 @@ function find(data: unknown, path: string): unknown {
   for (const step of path.split('/').slice(1)) {
     if (typeof found !== 'object' || found === null) return undefined
     const key = step.replaceAll('~1', '/').replaceAll('~0', '~')
-    // An array's own keys are its indexes and `length`, which is no JSON.
+    // `length` is an own property of an array, but not an element.
     if (!Object.hasOwn(found, key) || (Array.isArray(found) && key === 'length')) return undefined
     found = (found as Record<string, unknown>)[key]
   }

@@ -1,6 +1,6 @@
-/** What is said of a type of events. */
+/** The declaration of an event type. */
 export interface EventTypeDeclaration {
-  /** What it tells, for those who subscribe. */
+  /** What an event of this type means, for subscribers. */
   description?: string
   /** JSON Schema (draft 2020-12 and older ones) that the data of every event of this type must match. */
   schema?: object
@@ -15,11 +15,11 @@ export interface EmittingConfig {
    * handler.
    */
   eventTypes?: Readonly<Record<string, EventTypeDeclaration>>
-  /** What becomes of events whose type is not declared. Default `allow`. */
+  /** Whether events of undeclared types may be emitted. Default `allow`. */
   undeclaredTypes?: 'allow' | 'refuse'
   /**
-   * Whether subscribers without an owner also get events that are addressed to an owner, as a subscriber of your own that
-   * is to see everything does. Default false: an addressed event goes to nobody else.
+   * Whether subscribers without an owner also get events for an owner, for example a subscriber of your own that gets all
+   * events. Default false.
    */
   ownerlessGetAll?: boolean
 }

@@ -5,10 +5,10 @@ const most = 20
 const longestValue = 4096
 /** A token (RFC 9110, section 5.6.2). */
 const name = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$/
-/** Visible ASCII and inner spaces: nothing that could end the header or the request. */
+/** Visible ASCII and inner spaces: no character could end the header or the request. */
 const value = /^[!-~]([\t -~]*[!-~])?$/
 
-/** Those that belong to the connection, the body or the signature. */
+/** Headers of the connection, the body and the signature. */
 const ours = new Set([
   'host',
   'connection',
@@ -29,8 +29,8 @@ const ours = new Set([
 const ourPrefixes = ['content-', 'webhook-', 'proxy-', 'sec-', ':']
 
 /**
- * Checks the headers that a subscriber wants to be sent along; names become lowercase. A value `[redacted]` stands for
- * the one that is kept in `before`, so that what was read can be written back; without such a one it is refused.
+ * Checks the custom headers of a subscriber and converts names to lowercase. The value `[redacted]` means the stored value in
+ * `before`, so that a client can send back what it read. Without a stored value it is refused.
  * @throws Problem `invalid-body`
  */
 export function readCustomHeaders(
@@ -62,7 +62,7 @@ export function readCustomHeaders(
   return headers
 }
 
-/** As they are shown: names that look like credentials keep their values to themselves. */
+/** The headers as they are shown: values are redacted if the name suggests a credential. */
 export function showCustomHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(headers).map(([header, text]) => [

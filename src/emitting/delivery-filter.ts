@@ -2,7 +2,7 @@ import { Problem } from '../errors.ts'
 import { readTimeParameter } from '../paging/time-parameter.ts'
 import type { DeliveryStatus } from '../storage/tables.ts'
 
-/** Which deliveries of a subscriber are meant. */
+/** Selects deliveries of a subscriber. All given conditions must hold. */
 export interface DeliveryFilter {
   status?: DeliveryStatus
   eventType?: string
@@ -26,7 +26,7 @@ export interface FilterTexts {
   until?: string | undefined
 }
 
-/** Reads the filters of a query string; empty ones do not count. @throws Problem `invalid-parameter` that names the one at fault. */
+/** Reads the filters of a query string and ignores empty ones. @throws Problem `invalid-parameter` with the parameter's name */
 export function readDeliveryFilter(texts: FilterTexts): DeliveryFilter {
   const filter: DeliveryFilter = {}
   if (texts.status) {
@@ -36,7 +36,7 @@ export function readDeliveryFilter(texts: FilterTexts): DeliveryFilter {
   }
   if (texts.eventType) {
     if (texts.eventType.includes('\0') || texts.eventType.length > 256)
-      throw invalid('eventType', 'is no event type')
+      throw invalid('eventType', 'must be an event type')
     filter.eventType = texts.eventType
   }
   if (texts.since) filter.since = readTimeParameter(texts.since, 'since')

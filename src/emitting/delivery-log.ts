@@ -5,7 +5,7 @@ import type { AttemptsTable, DeliveryStatus } from '../storage/tables.ts'
 import { isForOwner, reaches, type Reach } from './audience.ts'
 import type { DeliveryFilter } from './delivery-filter.ts'
 
-/** Attempts that one answer shows: the newest. Each can hold 64 KiB. */
+/** The newest attempts that one response shows. Each can have 64 KiB. */
 const mostAttempts = 100
 
 export interface DeliveryEntry {
@@ -19,12 +19,12 @@ export interface DeliveryEntry {
   due_at: number
   created_at: number
   finished_at: number | null
-  /** Of the newest attempt that ended. */
+  /** Of the newest recorded attempt. */
   last_status: number | null
   last_error: string | null
 }
 
-/** What was sent to whom, and what became of it. */
+/** Reads deliveries and their attempts. */
 export class DeliveryLog {
   readonly #database: Database
   readonly #cursors: Cursors
@@ -35,7 +35,7 @@ export class DeliveryLog {
   }
 
   /**
-   * A subscriber's deliveries, newest first; for an owner without those of events that are not for them.
+   * A subscriber's deliveries, newest first. Owners do not see deliveries of events that are not for them.
    * @throws Problem `invalid-cursor`
    */
   async list(
@@ -65,7 +65,7 @@ export class DeliveryLog {
     }
   }
 
-  /** One delivery with its newest attempts, oldest of them first. @throws Problem `not-found`, also for one that is out of reach */
+  /** One delivery with its newest attempts, in their order. @throws Problem `not-found`, also outside the caller's reach */
   async get(id: number, reach: Reach): Promise<{ entry: DeliveryEntry; attempts: AttemptsTable[] }> {
     const db = this.#database.reader
     const found = await entries(db)

@@ -7,12 +7,12 @@ import type { LiveKey, SubscriberSecrets } from './secrets.ts'
 import { schemesOf } from './secrets.ts'
 import type { SigningKey } from './signature.ts'
 
-/** What the dispatcher needs of a subscriber, read and opened. */
+/** What the dispatcher needs to know about a subscriber, with decrypted secrets and headers. */
 export interface Destination {
   id: string
   url: string
   timeout: number
-  /** Attempts at the same time. */
+  /** Attempts in flight at most. */
   concurrency: number
   /** Attempts per second; `undefined` for no limit. */
   rate: number | undefined
@@ -20,12 +20,12 @@ export interface Destination {
   /** Milliseconds before each attempt. */
   schedule: readonly number[]
   target: Target
-  /** Whether requests are signed by RFC 9421 as well. */
+  /** Whether requests get a signature by RFC 9421 as well. */
   httpSignature: boolean
   owner: string | null
-  /** Whether it is told of deliveries and subscribers; of its own nothing is told. */
+  /** Whether it gets operational events. Its own deliveries cause none. */
   operational: boolean
-  /** Since when deliveries to it fail, and when it was told that it will be disabled for that. */
+  /** Since when its deliveries fail, and when the warning was published; milliseconds since 1970. */
   failingSince: number | null
   warnedAt: number | null
   /** The keys that sign at a time, in milliseconds since 1970. */
@@ -43,8 +43,8 @@ export interface DestinationsParts {
 }
 
 /**
- * Opened subscribers, kept while their rows do not change: every change of a subscriber or of its secrets moves
- * `updated_at` on.
+ * A cache of destinations. An entry is valid while `updated_at` is the same: every change of a subscriber or of its secrets
+ * increases that column.
  */
 export class Destinations {
   readonly #parts: DestinationsParts
@@ -87,7 +87,7 @@ function signsAt({ expiresAt }: LiveKey, now: number): boolean {
   return expiresAt === null || expiresAt > now
 }
 
-/** Custom headers are sealed, since they may hold credentials. */
+/** Custom headers are encrypted in the database, because they may contain credentials. */
 export function openHeaders(
   keyring: Keyring,
   row: Pick<SubscribersTable, 'id' | 'headers'>,

@@ -1,9 +1,9 @@
-/** What a subscriber can ask for in its answer. */
+/** What a subscriber can request in its response. */
 export type Directive = 'disable' | 'abort-message'
 
 /**
- * Reads the `webhook-delivery` header of an answer, as Svix defines it (https://docs.svix.com/receiving/delivery-control):
- * `disable` ends all deliveries to the subscriber, `abort-message` the attempts of this one. Other values mean nothing.
+ * Reads the `webhook-delivery` header of a response, as Svix defines it (https://docs.svix.com/receiving/delivery-control):
+ * `disable` disables the subscriber, `abort-message` ends the attempts of this delivery. Other values are ignored.
  */
 export function readDirective(header: string | string[] | undefined): Directive | undefined {
   if (header === undefined) return undefined

@@ -1,30 +1,30 @@
 const day = 86_400_000
 
-/** Which subscribers are disabled because nothing arrives at them. */
+/** When subscribers are disabled because all their deliveries fail. */
 export interface DisablingPolicy {
-  /** Milliseconds of nothing but failures; Infinity never disables. */
+  /** Milliseconds without a success; Infinity never disables. */
   after: number
 }
 
-/** What is known of a subscriber that fails; times in milliseconds since 1970. */
+/** The state of a failing subscriber; times in milliseconds since 1970. */
 export interface Failing {
   failingSince: number | null
   warnedAt: number | null
 }
 
-/** How long before it is disabled it is told at the latest: a day, or half of a shorter span. */
+/** The shortest time between the warning and the disabling: a day, or half of a shorter `after`. */
 function notice({ after }: DisablingPolicy): number {
   return Math.min(day, after / 2)
 }
 
-/** When a failure disables it; `null` while it does not fail. Never sooner after the warning than the notice lasts. */
+/** When the next failure disables the subscriber; `null` while it does not fail. At least the notice after the warning. */
 export function disablesAt({ failingSince, warnedAt }: Failing, policy: DisablingPolicy): number | null {
   if (failingSince === null || policy.after === Infinity) return null
   const at = failingSince + policy.after
   return warnedAt === null ? at : Math.max(at, warnedAt + notice(policy))
 }
 
-/** What follows from an attempt that fails at `now`. Without attempts nothing fails, so nothing follows from time alone. */
+/** The consequence of an attempt that fails at `now`. Only attempts have consequences: time alone disables nobody. */
 export function consequenceOf(
   failing: Failing,
   policy: DisablingPolicy,
@@ -36,7 +36,7 @@ export function consequenceOf(
   return now >= at ? 'disable' : undefined
 }
 
-/** The reason that is kept and shown. */
+/** The reason that the API shows. */
 export function reasonOfFailing(failingSince: number): string {
   return `Every attempt since ${new Date(failingSince).toISOString()} failed.`
 }

@@ -2,16 +2,16 @@ import type { Configuration } from '../config/environment.ts'
 import { Egress, type EgressRules } from '../network/egress.ts'
 import { createOutboundAgent, type OutboundAgent } from '../network/outbound-agent.ts'
 
-/** An agent, with a pool of connections of its own, for each kind of subscriber. */
+/** One agent with its own connection pool for each kind of subscriber. */
 export interface Agents {
-  /** For subscribers without an owner, which only admins register. */
+  /** For subscribers without an owner: only admins register them. */
   ownerless: OutboundAgent
-  /** For subscribers of owners: tenants choose their addresses. */
+  /** For subscribers with an owner: tenants choose their addresses. */
   owned: OutboundAgent
 }
 
 export interface SubscriberEgress {
-  /** What the address of a subscriber of this owner, or of none, is checked by. */
+  /** The address checks for subscribers of this owner; null for subscribers without an owner. */
   of: (owner: string | null) => Egress
   agents: Agents
   close: () => Promise<void>
@@ -23,9 +23,9 @@ export type EgressSettings = Pick<
 >
 
 /**
- * EMIT_ALLOWED_NETWORKS and EMIT_ALLOWED_HOSTS are exceptions that the operator makes for subscribers of their own: they
- * hold for subscribers without an owner only. A connection that such an exception allowed is never used for a tenant,
- * since the two kinds of subscribers share no agent (docs/adr/0020-exceptions-without-owner.md).
+ * EMIT_ALLOWED_NETWORKS and EMIT_ALLOWED_HOSTS apply only to subscribers without an owner, which are the operator's own. The
+ * two kinds of subscribers share no agent, so a tenant never gets a connection that such an exception allowed
+ * (docs/adr/0020-exceptions-without-owner.md).
  */
 export function openEgress(settings: EgressSettings): SubscriberEgress {
   const { allowPrivateNetwork, emitPorts: ports, emitProxy: proxy } = settings

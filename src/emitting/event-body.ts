@@ -26,7 +26,7 @@ export const NewEventBody = Type.Object(
   { additionalProperties: false },
 )
 
-/** Events of one array, which are one transaction. */
+/** Events of one array. They share a transaction. */
 const mostEvents = 1000
 
 export const NewEventsBody = Type.Array(NewEventBody, {
@@ -44,7 +44,7 @@ export const EmittedView = Type.Object(
   { additionalProperties: false },
 )
 
-/** What is answered to a line of NDJSON: what the call with that line alone would have been answered. */
+/** The answer to a line of NDJSON, as to a call with that line alone. */
 export type LineAnswer = { line: number } & (
   | ({ status: 202 } & Static<typeof EmittedView>)
   | { status: number; code: string; detail?: string | undefined; pointer?: string | undefined }

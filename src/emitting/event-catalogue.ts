@@ -6,19 +6,19 @@ import { eventTypePattern } from './event.ts'
 
 const require = createRequire(import.meta.url)
 const validType = new RegExp(eventTypePattern)
-/** Faults that one refusal tells of. */
+/** Errors that one refusal lists. */
 const mostTold = 3
 
-/** A declared type of events, as the catalogue shows it. */
+/** An event type as the catalogue shows it. */
 export interface CatalogueEntry extends EventTypeDeclaration {
   type: string
-  /** Whether the service emits it by itself. */
+  /** Whether the service itself emits it. */
   builtIn: boolean
 }
 
 type Check = (data: unknown) => string[]
 
-/** The declared types of events: what their data must be like, and what they are for. */
+/** The declared event types. Validates data against their schemas. */
 export class EventCatalogue {
   readonly entries: readonly CatalogueEntry[]
   readonly #refuseOthers: boolean
@@ -26,8 +26,8 @@ export class EventCatalogue {
   readonly #known: ReadonlySet<string>
 
   /**
-   * @param builtIn types that the service emits by itself
-   * @throws Error with a sentence for the operator when a declaration makes no sense, or a sample is not of its schema
+   * @param builtIn types that the service itself emits
+   * @throws Error with a message for the operator if a declaration is invalid or a sample does not match its schema
    */
   constructor(
     declared: Readonly<Record<string, EventTypeDeclaration>>,
@@ -60,8 +60,7 @@ export class EventCatalogue {
 
   /**
    * @param data JSON
-   * @throws Problem `invalid-body` for data that the declaration does not allow, and for a type without one where those
-   * are refused
+   * @throws Problem `invalid-body` for data that does not match the schema, and for an undeclared type if those are refused
    */
   check(type: string, data: string): void {
     if (this.#refuseOthers && !this.#known.has(type)) {
@@ -89,7 +88,7 @@ function entriesOf(
 
 let compiler: typeof TypeboxSchema | undefined
 
-/** Loaded when a schema is declared: without one a start need not wait for it. */
+/** Loaded only if a schema is declared, because loading delays the start. */
 function compile(type: string, schema: object): Check {
   try {
     compiler ??= require('typebox/schema') as typeof TypeboxSchema

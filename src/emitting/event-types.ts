@@ -1,4 +1,4 @@
-/** `*`, an exact type, or a type followed by `.*`, which matches every type that begins so. */
+/** `*`, an exact type, or a type followed by `.*`, which matches every type with that prefix. */
 export const eventTypesPattern =
   '^(\\*|[A-Za-z0-9._:/-]{1,256}|[A-Za-z0-9_:/-][A-Za-z0-9._:/-]{0,253}\\.\\*)$'
 

@@ -10,9 +10,9 @@ export interface NewEvent {
   type: string
   /** Any JSON value. Numbers may be JSON.rawJSON, which is sent as it is written. */
   data: unknown
-  /** Makes the same call twice the same event. Default: a new one. */
+  /** Makes the call idempotent. Default: a new id. */
   id?: string | undefined
-  /** Whose subscribers get it: an owner, or `*` for everybody's. Default: those that have no owner. */
+  /** The owner whose subscribers get it, or `*` for all subscribers. Default: subscribers without an owner. */
   audience?: string | undefined
 }
 
@@ -35,11 +35,11 @@ export interface PreparedEvent {
   audience: string | null
   /** The data as JSON, as it is in the payload. */
   data: string
-  /** The very bytes that every subscriber gets, and that are signed. */
+  /** The bytes that are signed and sent to every subscriber. */
   payload: Buffer
-  /** SHA-256 of what the caller decided: type, data (whatever the order of its keys) and audience. */
+  /** SHA-256 of type, data (in any order of keys) and audience: what the caller chose. */
   digest: Buffer
-  /** Tells it from every other event, also from one that gets its number when the database was taken back. */
+  /** Distinguishes it from all other events, even if one gets the same number after a restore of the database. */
   nonce: number
 }
 
@@ -56,7 +56,7 @@ export function prepareEvent(event: NewEvent, now: number): PreparedEvent {
   const { data, canonical } = writeJson(event.data)
   const eventId = event.id ?? `msg_${newId(now).replaceAll('-', '')}`
   const head = JSON.stringify({ id: eventId, type: event.type, timestamp: isoTime(now) })
-  // The canonical JSON is one line: nothing in it can pass for an audience.
+  // Canonical JSON has no line breaks, so data cannot imitate an audience.
   const decided = [event.type, canonical, ...(event.audience === undefined ? [] : [event.audience])]
   return {
     eventId,
@@ -69,7 +69,7 @@ export function prepareEvent(event: NewEvent, now: number): PreparedEvent {
   }
 }
 
-/** Cycles and bigints are no JSON, and some values are nested deeper than anything can follow. */
+/** Fails for cycles, bigints and values that are nested too deeply. */
 function writeJson(value: unknown): { data: string; canonical: string } {
   try {
     const data = JSON.stringify(value) as string | undefined

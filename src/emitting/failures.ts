@@ -1,12 +1,12 @@
 import type { Outcome, Step } from '../network/exchange.ts'
 
-/** What made an attempt fail, as a stable word, with a sentence about this one. What to do about it: advice.ts. */
+/** Why an attempt failed: a stable kind and a message. For what to do about it see troubleshooting-hints.ts. */
 export interface Failure {
   kind: FailureKind
   message: string
 }
 
-/** What errors of the network mean, by their code. */
+/** Network errors by their code. */
 const byCode = {
   ECONNREFUSED: ['refused', 'the connection was refused: nothing listens at this address'],
   ECONNRESET: ['closed', 'the connection was reset before the answer was complete'],
@@ -71,7 +71,7 @@ export type FailureKind =
   | 'aborted'
   | 'other'
 
-/** What speaks against an exchange that was answered; `undefined` for 2xx. */
+/** The failure of a response by its status; `undefined` for 2xx. */
 export function failureOfStatus(status: number, location: string | undefined): Failure | undefined {
   if (status >= 200 && status <= 299) return undefined
   if (status >= 300 && status <= 399) {
@@ -89,7 +89,7 @@ export function failureOfTime(step: Step, limit: number): Failure {
   return { kind, message: `${what} within ${limit / 1000} s` }
 }
 
-/** One sentence about why an exchange failed. It holds no NUL, which PostgreSQL does not store. */
+/** Why an exchange failed. The message contains no NUL, which PostgreSQL does not store. */
 export function failureOfError({ error, step, phases }: Outcome): Failure {
   const cause = innermost(error)
   const { code } = cause as { code?: unknown }
@@ -97,7 +97,7 @@ export function failureOfError({ error, step, phases }: Outcome): Failure {
     return { kind: 'address-refused', message: cause.message }
   if (typeof code === 'string' && code in byCode) {
     const [kind, message] = byCode[code as keyof typeof byCode]
-    // A server that wants no TLS, or another one, hangs up.
+    // A server without TLS, or with another version, closes the connection.
     if (step === 'tls' && kind === 'closed')
       return { kind: 'tls-failed', message: 'the connection was closed during the TLS handshake' }
     return { kind, message }
@@ -106,7 +106,7 @@ export function failureOfError({ error, step, phases }: Outcome): Failure {
     return failureOfTime(step, Math.round(phases.total / 100) * 100)
   if (cause.message.startsWith('Proxy response'))
     return { kind: 'proxy-failed', message: `the proxy refused the connection: ${cause.message}` }
-  // undici asserts what no answer to such a request does, such as a switch of protocols.
+  // undici fails an assertion if a response breaks the protocol, for example by an upgrade that nobody requested.
   if (cause.name === 'HTTPParserError' || code === 'ERR_ASSERTION')
     return { kind: 'not-http', message: 'the answer is not valid HTTP' }
   if (typeof code === 'string' && (code.startsWith('ERR_SSL') || code.startsWith('ERR_TLS')))
@@ -116,8 +116,8 @@ export function failureOfError({ error, step, phases }: Outcome): Failure {
 }
 
 /**
- * What an owner is told where a name leads to no address that may be called: the same, whether the name is unknown or
- * leads to a private address. Else the log of deliveries would tell what the names of the private network are.
+ * Hides from an owner whether a name is unknown or resolves to a private address. Else the delivery log would reveal the names
+ * of the private network.
  */
 export function withoutResolution(failure: Failure, { error }: Outcome): Failure {
   const { resolved } = innermost(error) as { resolved?: unknown }

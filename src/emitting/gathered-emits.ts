@@ -5,9 +5,9 @@ import { commitEmits, type CommitEmitsParts } from './commit-emits.ts'
 import type { Emitted } from './emitter.ts'
 import type { NewEvent } from './event.ts'
 
-/** Events of one commit. */
+/** Events of one commit at most. */
 const most = 200
-/** Commits at once on PostgreSQL; SQLite has one right to write. */
+/** Concurrent commits. SQLite has one write lock. */
 const atOnce = { sqlite: 1, postgres: 3 }
 
 interface Waiting {
@@ -21,8 +21,8 @@ export interface GatheredEmitsParts extends CommitEmitsParts {
 }
 
 /**
- * Emits single events. What comes while others are being committed shares the next commit, since that is what most of the
- * time goes into; one that nobody is ahead of waits for nobody.
+ * Emits single events with shared commits, because a commit takes most of the time. Events that come during a commit share the
+ * next one. An event that comes alone is committed at once.
  */
 export class GatheredEmits {
   readonly #parts: GatheredEmitsParts
@@ -48,7 +48,7 @@ export class GatheredEmits {
     if (this.#committing >= atOnce[this.#parts.database.engine]) return
     this.#committing += 1
     while (this.#waiting.length > 0) {
-      // What comes in this same turn of the loop shares the commit: SQLite would let nothing else come meanwhile.
+      // Events that come in this same turn of the event loop share the commit: on SQLite it would block the loop.
       await new Promise((resolve) => setImmediate(resolve))
       const some = this.#waiting.splice(0, most)
       if (some.length > 0) await this.#commit(some)
@@ -68,7 +68,7 @@ export class GatheredEmits {
         for (const { reject } of waiting) reject(error)
         return
       }
-      // Whoever's fault it is: the others are not to suffer for it.
+      // One event may have caused the error: commits each alone, so that the others succeed.
       for (const one of waiting) await this.#commit([one])
       return
     }

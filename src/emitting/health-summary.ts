@@ -1,6 +1,6 @@
 import type { SubscriberHoursTable } from '../storage/tables.ts'
 
-/** Longest durations of the classes, in milliseconds; the last is the longest time-out. */
+/** Upper bounds of the histogram's buckets, in milliseconds. The last is the longest time-out. */
 export const durationClasses = [
   10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 300_000,
 ] as const
@@ -9,11 +9,11 @@ export function classOf(durationMs: number): number {
   return durationClasses.find((longest) => durationMs <= longest) ?? durationClasses.at(-1)!
 }
 
-/** How attempts went. Durations are known by their classes: what is given is the longest of the class. */
+/** Counts of attempts. The quantiles are upper bounds of buckets, in milliseconds. */
 export interface Summary {
   delivered: number
   failed: number
-  /** 0 to 1; `null` without an attempt. */
+  /** 0 to 1; `null` without attempts. */
   successRate: number | null
   p50: number | null
   p99: number | null
@@ -38,7 +38,7 @@ export function summarize(rows: readonly SubscriberHoursTable[]): Summary {
   }
 }
 
-/** One summary per hour that has attempts, the oldest first. */
+/** One summary for each hour with attempts, oldest first. */
 export function byHour(rows: readonly SubscriberHoursTable[]): HourSummary[] {
   return [...Map.groupBy(rows, (row) => row.hour)]
     .toSorted(([a], [b]) => a - b)

@@ -5,28 +5,28 @@ import type { Log } from '../telemetry/log.ts'
 import { classOf } from './health-summary.ts'
 
 export const hour = 3_600_000
-/** How long counts gather in memory, in milliseconds: what a crash can lose of them. */
+/** Milliseconds between two writes of the counts. A crash loses the counts since the last one. */
 const flushEvery = 5_000
-/** Rows of one statement, and subscribers of one step of the removal of old ones. */
+/** Rows of one statement. */
 const perStep = 500
 
 export interface HealthParts {
   database: Database
   clock: Clock
   log: Log
-  /** How long hours are kept, in milliseconds; Infinity for ever. */
+  /** Retention of the hours in milliseconds; Infinity: never removed. */
   kept: number
 }
 
 /**
- * Counts how attempts end, by subscriber and hour. The counts gather in memory and are added to the table every few
- * seconds: an attempt costs one step into a map, and a statement serves all attempts of a subscriber.
+ * Counts the outcomes of attempts by subscriber and hour. The counts are collected in memory and added to the table every few
+ * seconds, so an attempt costs one map access.
  */
 export class Health {
   readonly #parts: HealthParts
   #counts = new Map<string, SubscriberHoursTable>()
   #cancel: (() => void) | undefined
-  /** The write of counts that is under way, and how many were begun: what is being written may be in the table or not. */
+  /** The current write, and the number of writes so far. During a write the counts may be in the table or not. */
   #writing: Promise<void> = Promise.resolve()
   #writes = 0
   #sweeping: Promise<void> = Promise.resolve()
@@ -58,7 +58,7 @@ export class Health {
     if (!this.#stopped) this.#cancel ??= clock.after(flushEvery, () => this.#flushSoon())
   }
 
-  /** All rows of a subscriber's hours, including those that are not in the table yet. Each attempt is counted once. */
+  /** The rows of a subscriber, including counts that are not in the table yet. Each attempt is counted once. */
   async read(subscriberId: string, since: number, until: number): Promise<SubscriberHoursTable[]> {
     for (;;) {
       await this.#writing
@@ -67,7 +67,7 @@ export class Health {
         (row) => row.subscriber_id === subscriberId && row.hour >= since && row.hour < until,
       )
       const rows = await this.#written(subscriberId, since, until)
-      // A write that began meanwhile may have moved counts from memory to the table: they would count twice.
+      // A write that started meanwhile may have moved counts to the table, where they would count twice.
       if (writes === this.#writes) return [...rows, ...unwritten]
     }
   }
@@ -82,7 +82,7 @@ export class Health {
       .execute()
   }
 
-  /** Writes down what was counted; then nothing gathers any more. */
+  /** Writes the counts and stops the timer. */
   async stop(): Promise<void> {
     this.#stopped = true
     this.#cancel?.()
@@ -104,7 +104,7 @@ export class Health {
   async #write(): Promise<void> {
     const rows = [...this.#counts.values()]
     this.#counts = new Map()
-    // In one order, so that two processes cannot wait for each other.
+    // In one order, so that two processes cannot deadlock.
     rows.sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))
     const { database, log } = this.#parts
     try {
@@ -113,8 +113,8 @@ export class Health {
           priority: 'work',
         })
     } catch (error) {
-      // They are counts: what was lost is told, and not tried again, since a part may have been written.
-      log.error({ err: error, rows: rows.length }, 'counts of attempts could not be written down')
+      // Not repeated, because a part may have been written and would count twice.
+      log.error({ err: error, rows: rows.length }, 'counts of attempts could not be written; they are lost')
     }
   }
 
@@ -127,7 +127,7 @@ export class Health {
       .orderBy('id')
       .$if(this.#parts.database.engine === 'postgres', (locking) => locking.forKeyShare())
       .execute()
-    // Some may have been removed meanwhile.
+    // Some subscribers may have been removed meanwhile.
     const known = new Set(present.map(({ id }) => id))
     const values = rows.filter((row) => known.has(row.subscriber_id))
     if (values.length === 0) return
@@ -143,7 +143,7 @@ export class Health {
       .execute()
   }
 
-  /** Once an hour: removes what is too old, in short steps. */
+  /** Removes old hours, at most once an hour, in short steps. */
   async #sweep(): Promise<void> {
     const { database, clock, log, kept } = this.#parts
     const now = clock.now()

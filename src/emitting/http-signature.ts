@@ -1,7 +1,7 @@
 import { createHash, sign } from 'node:crypto'
 import type { SigningKey } from './signature.ts'
 
-/** What is signed of a request; the body by its digest. */
+/** The signed components of a request. The digest covers the body. */
 const components = [
   '@method',
   '@target-uri',
@@ -14,9 +14,9 @@ const algorithms = { v1: 'hmac-sha256', v1a: 'ed25519' } as const
 
 export interface SignedRequest {
   method: string
-  /** As it is called. */
+  /** The request URL. */
   url: string
-  /** By their names in lower case; those that are signed are among them. */
+  /** By lowercase names; must include the signed headers. */
   headers: Readonly<Record<string, string>>
   body: Uint8Array
 }

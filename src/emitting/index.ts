@@ -50,15 +50,15 @@ export interface EmittingParts {
   baseUrl: () => string
   /** Writes refused links of the portal to the audit log. */
   noteRefusal: NoteRefusal
-  /** Events that others emit by `emitBuiltIn`, for the catalogue. */
+  /** Event types that other modules emit with `emitBuiltIn`, for the catalogue. */
   otherBuiltIn?: Readonly<Record<string, EventTypeDeclaration>>
   random?: Random
 }
 
 export interface Emitting extends Room {
-  /** For the handlers of received events: emits in their transaction. */
+  /** For handlers of received events: emits in their transaction. */
   emitWithin: EmitWithin
-  /** For what the service itself tells: its types are not declared. */
+  /** For events of the service itself: their types are not declared by the user. */
   emitBuiltIn: EmitWithin
   subscribers: Subscribers
   authenticatePortal: Authenticate
@@ -115,7 +115,8 @@ export function createEmitting(parts: EmittingParts): Emitting {
     store: openDeliveryStore({
       database,
       clock,
-      onError: (error) => log.error({ err: error }, 'the session that holds the lanes had an error'),
+      onError: (error) =>
+        log.error({ err: error }, 'the session that owns the subscriber queues had an error'),
     }),
     destinations: new Destinations({ database, keyring, secrets, defaults: { timeout, schedule } }),
     attempt: createAttempt({ agents: egress.agents, clock }),

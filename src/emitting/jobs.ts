@@ -5,7 +5,7 @@ import type { Database, Tx } from '../storage/database.ts'
 import type { JobsTable } from '../storage/tables.ts'
 import type { Reach } from './audience.ts'
 
-/** Reading and cancelling of jobs. */
+/** Reads and cancels jobs. */
 export class Jobs {
   readonly #database: Database
   readonly #clock: Clock
@@ -17,7 +17,7 @@ export class Jobs {
     this.#record = record
   }
 
-  /** @throws Problem `not-found`, also for one that is out of reach */
+  /** @throws Problem `not-found`, also outside the caller's reach */
   async get(id: string, reach: Reach): Promise<JobsTable> {
     const row = await this.#database.reader
       .selectFrom('jobs')
@@ -36,7 +36,7 @@ export class Jobs {
     return row
   }
 
-  /** The newest twenty of a subscriber. */
+  /** The newest twenty jobs of a subscriber. */
   list(subscriberId: string): Promise<JobsTable[]> {
     return this.#database.reader
       .selectFrom('jobs')
@@ -47,7 +47,7 @@ export class Jobs {
       .execute()
   }
 
-  /** Stops a job behind its current step; what it did stays done. A job that has ended stays as it is. @throws Problem `not-found` */
+  /** Cancels a job after its current step. A finished job does not change. @throws Problem `not-found` */
   async cancel(id: string, reach: Reach, origin: AuditOrigin): Promise<JobsTable> {
     await this.get(id, reach)
     const now = this.#clock.now()
@@ -56,7 +56,7 @@ export class Jobs {
   }
 }
 
-/** Cancels those that run, and writes down which they were. */
+/** Cancels those of the jobs that run, and records them in the audit log. */
 export async function cancelJobs(
   tx: Tx,
   ids: readonly string[],

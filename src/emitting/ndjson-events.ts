@@ -11,11 +11,11 @@ import type { NewEvent } from './event.ts'
 import { NdjsonSplitter, type Line } from './ndjson-splitter.ts'
 import { parseLossless } from '../json/lossless.ts'
 
-/** Lines of one transaction. */
+/** Lines of one transaction at most. */
 const mostLines = 500
 /**
- * How long events are taken from one call, in milliseconds: less than what the server grants to a request, so that the
- * end is an answer and not a broken connection.
+ * Milliseconds for one call: less than the server's request time-out, so that the client gets an answer instead of a broken
+ * connection.
  */
 const longestCall = 25_000
 
@@ -28,7 +28,7 @@ export interface NdjsonEventsParts extends CommitEmitsParts {
   lineLimit: number
 }
 
-/** The line that has not ended. A client sets no pace here: it may have to wait for the database. */
+/** Accounts for the incomplete line. Has no minimum rate, because the client may have to wait for the database. */
 class OpenLine extends CountedBody {
   readonly lines: NdjsonSplitter
   readonly #network: () => string
@@ -59,9 +59,8 @@ class OpenLine extends CountedBody {
 }
 
 /**
- * Emits the events of a body of NDJSON as they come, and yields the answers, a text of one line or more at a time. An
- * answer to a line is only yielded when its event is committed. What is not yet taken is not read: who reads no answers
- * is not read from either.
+ * Emits the events of an NDJSON body as they arrive and yields the answers, one or more lines at a time. The answer to a line
+ * comes after the commit of its event. With back pressure: while the client reads no answers, its body is not read.
  */
 export async function* emitNdjson(body: Readable, parts: NdjsonEventsParts): AsyncGenerator<string> {
   const { budget, lineLimit, clock } = parts
@@ -99,7 +98,7 @@ export async function* emitNdjson(body: Readable, parts: NdjsonEventsParts): Asy
   }
 }
 
-/** `over` when the database does not answer: what follows has no better prospect. */
+/** @returns `over` if the database is unavailable: the remaining lines are not tried */
 async function emitLines(
   lines: readonly Line[],
   parts: NdjsonEventsParts,
@@ -112,7 +111,7 @@ async function emitLines(
     results = (await commitEmits(parts, events)).values()
   } catch (error) {
     const problem = toProblem(error)
-    // An error that nobody knows ends the answer and is logged like any other.
+    // An unexpected error ends the response and is logged like any other.
     if (problem.code === 'internal') throw error
     results = events.map(() => problem).values()
     over = true

@@ -1,15 +1,15 @@
-/** A line of a body, without its end; empty ones are not counted out, only left out. */
+/** A line of a body without its line break. Empty lines count in the numbers but are not returned. */
 export interface Line {
-  /** From 1 on. */
+  /** Starts at 1. */
   number: number
-  /** `undefined` when it is longer than the limit. */
+  /** `undefined` for a line longer than the limit. */
   bytes: Buffer | undefined
 }
 
 const newline = 0x0a
 const carriageReturn = 0x0d
 
-/** Cuts what comes into lines, and holds no more than the limit of one that has not ended. */
+/** Splits chunks into lines. Buffers at most `limit` bytes of an incomplete line. */
 export class NdjsonSplitter {
   readonly #limit: number
   #pieces: Buffer[] = []
@@ -22,17 +22,17 @@ export class NdjsonSplitter {
     this.#limit = limit
   }
 
-  /** Bytes of the line that has not ended. */
+  /** Buffered bytes of the incomplete line. */
   get held(): number {
     return this.#held
   }
 
-  /** Lines that have ended. */
+  /** Complete lines so far. */
   get number(): number {
     return this.#number
   }
 
-  /** The lines that end in this chunk. */
+  /** Returns the lines that this chunk completes. */
   push(chunk: Buffer): Line[] {
     const lines: Line[] = []
     let from = 0
@@ -46,12 +46,12 @@ export class NdjsonSplitter {
     return lines
   }
 
-  /** What follows the last end of a line. */
+  /** Returns the last line if the body does not end with a line break. */
   end(): Line | undefined {
     return this.#take()
   }
 
-  /** Gives up what has come of the line that has not ended. */
+  /** Drops the incomplete line. */
   discard(): void {
     this.#pieces = []
     this.#held = 0

@@ -7,10 +7,10 @@ import { prepare } from '../storage/postgres/prepared.ts'
 import type { Engine } from '../storage/query-runner.ts'
 import type { PreparedEvent } from './event.ts'
 
-/** Rows of one statement: well under the engines' bounds on parameters. */
+/** Rows of one statement, well below the limits on parameters. */
 const rowsPerStatement = 500
 
-/** Where an event is in the log, and whether it was not there before. */
+/** The number of an event in the log, and whether this call recorded it. */
 export interface Recorded {
   id: number
   isNew: boolean
@@ -22,9 +22,9 @@ interface Known {
 }
 
 /**
- * Writes events down, unless their ids were there before: a few statements, however many events. The same id again is
- * the first result when the content is the same, also within one call.
- * @returns for each event in turn its place, or the Problem `id-conflict`
+ * Records events whose ids are new. The number of statements does not depend on the number of events. A known id with the same
+ * content gives the first result again, also within one call.
+ * @returns for each event its number, or the Problem `id-conflict`
  */
 export async function recordEvents(
   engine: Engine,
@@ -46,7 +46,7 @@ export async function recordEvents(
   })
 }
 
-/** The places of new events, and what was there already of the others. */
+/** The numbers of the new events, and the rows of those that were recorded before. */
 interface Inserted {
   ids: Map<string, number>
   known: Map<string, Known>
@@ -65,7 +65,7 @@ async function findKnown(tx: Tx, eventIds: readonly string[]): Promise<Map<strin
   return known
 }
 
-/** On SQLite nobody else writes meanwhile: what is not there now will not be. */
+/** On SQLite no other writer can insert the ids between the two statements. */
 async function insertUnknown(
   tx: Tx,
   events: readonly PreparedEvent[],
@@ -114,10 +114,10 @@ async function insertUnknown(
 }
 
 /**
- * One round trip. Ids are given out in the order of the events; those whose ids are taken make no row. The marks are written
- * in one order everywhere: two transactions with the same ids then wait for each other in one direction only, and a
- * unique violation would end the caller's transaction with it. `events` is the statement's main target, whose BEFORE
- * trigger runs before any of this: it publishes the floor that readers of the log go by, and only then nextval is called.
+ * One round trip. Numbers are assigned in the order of the events; an id that is taken gets no row, because a unique violation
+ * would abort the caller's transaction. The markers are inserted in one order, so that two transactions with the same ids cannot
+ * deadlock. `events` is the main target of the statement: its BEFORE trigger publishes the floor for readers of the log before
+ * nextval is called.
  */
 const insertStatement = `
   with numbered as materialized (
@@ -138,7 +138,7 @@ const insertStatement = `
   from numbered join marked on marked.event = numbered.id
   returning id, event_id`
 
-/** The payloads go as one value, cut apart by the statement: as elements of an array they would be twice as long. */
+/** Sends all payloads as one value, which the statement splits: as an array of bytea they would be twice as long. */
 async function insertTogether(
   tx: Tx,
   events: readonly PreparedEvent[],
@@ -166,7 +166,7 @@ async function insertTogether(
   ])
   const { rows } = (await tx.executeQuery(prepare(query))) as { rows: { id: number; event_id: string }[] }
   const ids = new Map(rows.map(({ id, event_id }) => [event_id, id]))
-  // Others have committed them, before or while this one waited for them.
+  // Other transactions committed these ids, before this statement or while it waited for them.
   const taken = events.map(({ eventId }) => eventId).filter((eventId) => !ids.has(eventId))
   const known = taken.length === 0 ? new Map<string, Known>() : await findKnown(tx, taken)
   const missing = taken.find((eventId) => !known.has(eventId))

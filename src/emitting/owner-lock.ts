@@ -1,12 +1,12 @@
 import { sql } from 'kysely'
 import type { Database, Tx } from '../storage/database.ts'
 
-/** The first key of the advisory locks on owners; other locks have other first keys. */
+/** The first key of the advisory locks on owners. No other lock has this first key. */
 const lockSpace = 7_232
 
 /**
- * Lets transactions that count what an owner has come one after the other, until their ends. On SQLite they do so by
- * themselves: it has one write lock. Two owners whose hashes are equal wait for each other, which harms nothing.
+ * Serializes transactions that count the objects of an owner, until they end. SQLite has one write lock and needs none. Two
+ * owners with the same hash share a lock, which is harmless.
  */
 export async function lockOwner(engine: Database['engine'], tx: Tx, owner: string): Promise<void> {
   if (engine === 'postgres')

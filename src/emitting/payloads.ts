@@ -1,28 +1,27 @@
 import type { ClaimedDelivery, DeliveryStore, EventPayload } from './store.ts'
 
-/** Longer ones are read when they are sent, in bytes: what waits in memory may be thousands. */
+/** Bytes. Larger payloads are read just before the attempt, because thousands of deliveries may wait in memory. */
 export const longestKept = 8 * 1024
-/** Events whose payloads are kept: one event mostly goes to several subscribers. */
+/** Cached payloads. An event often goes to several subscribers. */
 const most = 500
 
-/** Of which event a delivery is. */
+/** The event of a delivery. */
 type EventOf = Pick<ClaimedDelivery, 'event' | 'nonce'>
 
 /**
- * Reads payloads of events, and keeps the last small ones. They are kept by the events' nonces: numbers come again when the
- * database was taken back to an earlier state, and then stand for other events. For the same reason a payload that was read by
- * number is given out only where its nonce is that of the delivery.
+ * Reads payloads and caches the last small ones. The key is the nonce of the event: after a restore of the database, the same
+ * number can stand for another event. So a payload that was read by number is used only if its nonce matches the delivery.
  */
 export class Payloads {
   readonly #store: Pick<DeliveryStore, 'readPayloads'>
-  /** Events of older versions have no nonce: their payloads are read each time. */
+  /** By nonce. Events of older versions have none: their payloads are read each time. */
   readonly #kept = new Map<number, EventPayload>()
 
   constructor(store: Pick<DeliveryStore, 'readPayloads'>) {
     this.#store = store
   }
 
-  /** The small payloads of these deliveries' events. What is not found is to be asked for by `one`. */
+  /** Reads the small payloads for these deliveries. For a delivery without one here, call `one`. */
   async small(deliveries: readonly EventOf[]): Promise<(delivery: EventOf) => EventPayload | undefined> {
     const kept = new Map<number | null, EventPayload>()
     const missing: EventOf[] = []
@@ -36,7 +35,7 @@ export class Payloads {
     return (delivery) => kept.get(delivery.nonce) ?? matching(delivery, read?.get(delivery.event))
   }
 
-  /** One of any size; `undefined` when it is no longer kept, and when the event of that number is another one by now. */
+  /** Reads a payload of any size; `undefined` if it was removed, or if the number stands for another event now. */
   async one(delivery: EventOf): Promise<EventPayload | undefined> {
     return this.#find(delivery) ?? matching(delivery, (await this.#read([delivery])).get(delivery.event))
   }

@@ -9,8 +9,8 @@ import type { PortalSessionsTable } from '../storage/tables.ts'
 export type PortalSession = Pick<PortalSessionsTable, 'id' | 'owner' | 'expires_at'>
 
 /**
- * Lets owners in to the pages for their own subscribers: an admin makes a link, which begins one session and is then
- * spent. Links and sessions are random tokens that are stored as hashes.
+ * Links and sessions for the pages on which owners manage their subscribers. An admin creates a link; it starts one session and
+ * then is invalid. The tokens of both are stored as hashes.
  */
 export class Portal {
   readonly #database: Database
@@ -24,9 +24,9 @@ export class Portal {
   }
 
   /**
-   * Makes a link's token, and removes what has ended.
-   * @param lasts milliseconds in which it can be opened
-   * @param sessionLasts milliseconds of the session that it begins
+   * Creates a link, and removes expired links and sessions.
+   * @param lasts milliseconds until the link expires
+   * @param sessionLasts milliseconds until its session expires
    */
   async createLink(
     owner: string,
@@ -56,11 +56,11 @@ export class Portal {
   }
 
   /**
-   * Spends a link and begins a session of `lasts` milliseconds, in place of the one that the browser had. Of two that open
-   * the same link one gets in.
-   * @param before the session that the browser had
-   * @param replace whether a session of another owner may be replaced; if not, the link stays as it is
-   * @throws Problem `not-signed-in` for a link that is unknown, spent or over; `other-portal-session`
+   * Uses up a link and starts a session of `lasts` milliseconds, which replaces the session of the browser. If two requests open
+   * the same link, one succeeds.
+   * @param before the current session of the browser
+   * @param replace whether to replace a session of another owner; if not, the link stays valid
+   * @throws Problem `not-signed-in` for an unknown, used or expired link; `other-portal-session`
    */
   async open(
     link: string,
@@ -101,7 +101,7 @@ export class Portal {
     })
   }
 
-  /** `undefined` when there is none, or it is over. */
+  /** `undefined` for an unknown or expired session. */
   async find(token: string): Promise<PortalSession | undefined> {
     return this.#database.reader
       .selectFrom('portal_sessions')

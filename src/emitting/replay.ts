@@ -11,16 +11,16 @@ import { isFor, isForItsOwner, reaches, type Reach } from './audience.ts'
 import type { DeliveryFilter } from './delivery-filter.ts'
 import { lockOwner } from './owner-lock.ts'
 
-/** Bulk replays that run at a time, of all subscribers of an owner, or of one without an owner. */
+/** Bulk replays that may run at a time: for all subscribers of an owner, or for one without an owner. */
 const mostRunning = 5
 
-/** What a replay job works on: deliveries that were there when it began. */
+/** The deliveries of a replay job. Those that are created later do not belong to it. */
 interface ReplayFilter extends DeliveryFilter {
-  /** The newest delivery that belongs to it. */
+  /** The highest id of a delivery that belongs to it. */
   upTo: number
 }
 
-/** Sends again what was sent or given up before: the same delivery, the same event id. */
+/** Sends deliveries again that were finished: the same delivery with the same event id. */
 export class Replay {
   readonly #database: Database
   readonly #clock: Clock
@@ -33,9 +33,9 @@ export class Replay {
   }
 
   /**
-   * Makes one delivery due now. The schedule of one that has ended begins again. One that waits for its next attempt
-   * gets that attempt now, and its schedule goes on behind it; one that is being attempted at this moment goes by how
-   * that ends. Deliveries of a paused subscriber go out when it is resumed.
+   * Makes one delivery due now. A finished delivery starts its schedule again. A delivery that waits for a retry gets that
+   * attempt now and continues its schedule. A delivery with an attempt in flight depends on the outcome of that attempt.
+   * Deliveries of a paused subscriber are sent when it is resumed.
    * @throws Problem `not-found`; `conflict` when its subscriber is disabled; `too-many-requests` for an owner
    */
   async one(id: number, reach: Reach, origin: AuditOrigin): Promise<void> {
@@ -76,16 +76,16 @@ export class Replay {
     this.#database.signal('deliveries')
   }
 
-  /** How many deliveries a bulk replay would send again. */
+  /** The number of deliveries that a bulk replay would send. */
   async count(subscriberId: string, filter: DeliveryFilter): Promise<number> {
     return (await measure(this.#database.reader, subscriberId, filter, this.#clock.now())).total
   }
 
   /**
-   * Begins a bulk replay, which a worker carries out in steps. Asked again for the same while that is running, it gives
-   * the job that runs: nothing is sent twice because a call was repeated.
+   * Starts a bulk replay, which a worker performs in steps. If a job with the same filter runs, returns that job: a repeated
+   * call sends nothing twice.
    * @param rate deliveries per second; `null` for no limit
-   * @param caller whose call it is; the command line, which begins one for each subscriber, has no limit of jobs
+   * @param caller the command line starts one job for each subscriber, so it has no limit of jobs
    * @throws Problem `conflict` when too many run; `too-many-requests` for an owner
    */
   async begin(
@@ -124,7 +124,7 @@ export class Replay {
     return job
   }
 
-  /** Those of the subscriber and of all others of its owner. Two that begin at the same time come one after the other. */
+  /** The running jobs of the subscriber and of all others of its owner. Locks, so that two calls cannot both start a job. */
   async #running(tx: Tx, subscriberId: string): Promise<JobsTable[]> {
     const { engine } = this.#database
     const ownerOf = tx.selectFrom('subscribers').select('owner').where('id', '=', subscriberId)
@@ -167,7 +167,7 @@ async function measure(
   return { total: row.total, upTo: row.upTo ?? 0 }
 }
 
-/** Deliveries that the filter means; without a status the dead ones. Of pending ones those that wait for a later time. */
+/** Deliveries that the filter selects; without a status, dead ones. Pending ones only if they wait for a later attempt. */
 function replayable(
   eb: ExpressionBuilder<Tables, 'deliveries' | 'events'>,
   subscriberId: string,
@@ -186,7 +186,7 @@ function replayable(
   return eb.and(conditions)
 }
 
-/** Makes finished deliveries due now, with their whole schedule before them. */
+/** Makes finished deliveries due now and starts their schedules again. */
 async function reopen(tx: Tx, ids: readonly number[], now: number): Promise<void> {
   if (ids.length === 0) return
   await tx
@@ -202,7 +202,7 @@ async function reopen(tx: Tx, ids: readonly number[], now: number): Promise<void
     .execute()
 }
 
-/** Makes deliveries that wait for their next attempt due now; how many attempts they have left stays as it is. */
+/** Makes waiting deliveries due now. The number of attempts that they have left does not change. */
 async function endWait(tx: Tx, ids: readonly number[], now: number): Promise<void> {
   if (ids.length === 0) return
   await tx

@@ -24,7 +24,7 @@ export interface EmittingRouteParts
   catalogue: EventCatalogue
 }
 
-/** All calls of this room. What is emitted keeps every number as it was written; other bodies are read as usual. */
+/** All routes of emitting. Emitted events keep the notation of their numbers; other bodies are parsed as usual. */
 export async function emittingRoutes(app: App, parts: EmittingRouteParts): Promise<void> {
   eventTypeRoutes(app, parts.catalogue)
   await app.register(async (scope: App) => {

@@ -18,32 +18,32 @@ import {
 type Scheme = SubscriberSecretsTable['scheme']
 const contextOf = sealedColumns.subscriberSecret.context
 
-/** Keys of one scheme that sign at the same time, at most: a rotation beyond that ends the oldest. */
+/** Keys of one scheme that may sign at the same time. A further rotation removes the oldest. */
 const mostKeys = 10
 
 export interface LiveKey {
   signing: SigningKey
-  /** Milliseconds since 1970; null while it is the newest of its scheme. */
+  /** Milliseconds since 1970; null for the newest key of a scheme. */
   expiresAt: number | null
 }
 
-/** What is shown of keys that were just made. */
+/** New keys, which are shown once. */
 export interface ShownKeys {
   secret?: string
   publicKey?: string
 }
 
-/** What may be known of a key that signs. Times in milliseconds since 1970. */
+/** The public facts about a signing key. Times in milliseconds since 1970. */
 export interface KeyDescription {
   id: string
   scheme: Scheme
   createdAt: number
-  /** Null while it is the newest of its scheme. */
+  /** Null for the newest key of a scheme. */
   expiresAt: number | null
   publicKey: string | null
 }
 
-/** The keys that sign for subscribers: sealed at rest, shown once. */
+/** The signing keys of subscribers: encrypted in the database, shown once. */
 export class SubscriberSecrets {
   readonly #keyring: Keyring
 
@@ -52,7 +52,7 @@ export class SubscriberSecrets {
   }
 
   /**
-   * Makes new keys of the schemes; older ones go on signing until `overlap` milliseconds from now.
+   * Creates new keys of the schemes. The older keys sign as well for `overlap` milliseconds.
    * @param given a symmetric secret chosen by the caller
    */
   async rotate(
@@ -84,7 +84,7 @@ export class SubscriberSecrets {
     return shown
   }
 
-  /** Makes the keys that the schemes need and that are not there. */
+  /** Creates keys for those schemes that have none. */
   async ensure(tx: Tx, subscriberId: string, schemes: readonly Scheme[], now: number): Promise<ShownKeys> {
     const rows = await tx
       .selectFrom('subscriber_secrets')
@@ -100,7 +100,7 @@ export class SubscriberSecrets {
     return shown
   }
 
-  /** The keys of the schemes, newest first, expired ones included: whoever signs looks at the time. */
+  /** The keys of the schemes, newest first, including expired ones: the signer checks the time. */
   async load(db: Queryable, subscriberId: string, schemes: readonly Scheme[]): Promise<LiveKey[]> {
     const rows = await this.#rows(db, subscriberId, schemes)
     return rows.map((row) => {
@@ -113,7 +113,7 @@ export class SubscriberSecrets {
     })
   }
 
-  /** The keys that sign now, newest first, with what may be known of them. */
+  /** Public facts about the keys that sign now, newest first. */
   async describe(db: Queryable, subscriberId: string, now: number): Promise<KeyDescription[]> {
     const rows = await this.#rows(db, subscriberId, ['v1', 'v1a'])
     return rows

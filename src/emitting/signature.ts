@@ -38,7 +38,7 @@ export function readSymmetricKey(text: string): Buffer {
     .replace(/^whsec_/, '')
   const valid = /^[A-Za-z0-9+/]+={0,2}$/.test(base64)
   const key = valid ? Buffer.from(base64, 'base64') : Buffer.alloc(0)
-  // Re-encoding finds what the decoder forgave: a length that base64 cannot have.
+  // Encoding it again detects invalid lengths, which the decoder accepts.
   if (
     key.toString('base64').replaceAll('=', '') !== base64.replaceAll('=', '') ||
     key.length < leastBytes ||

@@ -2,7 +2,7 @@ import type { AuditEntry, AuditOrigin, RecordAudit } from '../accounts/audit.ts'
 import type { Tx } from '../storage/database.ts'
 import type { SubscribersTable } from '../storage/tables.ts'
 
-/** Columns by the names that the API gives them. Sealed headers are compared as they are stored: given anew, they count as changed. */
+/** Columns by their names in the API. Encrypted headers differ after each write, so headers that are sent again count as changed. */
 const settings: Partial<Record<keyof SubscribersTable, string>> = {
   url: 'url',
   description: 'description',
@@ -30,12 +30,12 @@ export function subscriberTarget(id: string): string {
   return `subscriber:${id}`
 }
 
-/** Where a subscriber is, and whose it is: of a URL only the origin, since path and query often hold credentials. */
+/** The address and owner of a subscriber. Only the origin of the URL: path and query often contain credentials. */
 export function describeSubscriber({ url, owner }: SubscribersTable): AuditEntry['detail'] {
   return { origin: new URL(url).origin, owner }
 }
 
-/** Writes what a change of a subscriber has changed: one entry for its status, one for all other settings, none for nothing. */
+/** Records a change of a subscriber: one entry for the status, one for all other settings. Records nothing if nothing changed. */
 export async function recordChange(
   record: RecordAudit,
   tx: Tx,

@@ -11,7 +11,7 @@ import {
 import { eventTypesPattern } from './event-types.ts'
 import type { SubscriberChange } from './subscribers.ts'
 
-/** Neither U+0000 nor half of a surrogate pair, which no database can give back; see listing/writing/fields.ts. */
+/** Excludes U+0000 and lone surrogates, which databases cannot store; see listing/writing/fields.ts. */
 const Description = Type.String({ maxLength: 1000, pattern: '^[^\\u0000\\ud800-\\udfff]*$' })
 const orDefault = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T, description: string) =>
   Type.Optional(Type.Union([schema, Type.Null()], { description }))
@@ -39,7 +39,7 @@ const ConditionBody = Type.Object(
   { additionalProperties: false },
 )
 
-/** What owners may set for themselves: nothing that takes more of the service than another subscriber would. */
+/** Settings that owners may change: none lets a subscriber use more resources than others. */
 const ownSettings = {
   description: orDefault(Description, 'A note for people'),
   eventTypes: Type.Optional(
@@ -123,7 +123,7 @@ const closed = { additionalProperties: false }
 export const NewSubscriberBody = Type.Object({ url: Url, secret: Secret, sendTest, ...settings }, closed)
 export const SubscriberChangeBody = Type.Object({ url: Type.Optional(Url), status, ...settings }, closed)
 
-/** The same for who calls with the cookie of the portal. */
+/** The same for owners in the portal. */
 export const OwnNewSubscriberBody = Type.Object(
   { url: Url, secret: Secret, sendTest, ...ownSettings },
   closed,
@@ -133,7 +133,7 @@ export const OwnSubscriberChangeBody = Type.Object(
   closed,
 )
 
-/** From the units of the interface (seconds) to those within (milliseconds). */
+/** Converts the units of the API (seconds) to internal ones (milliseconds). */
 export function readSettings(body: Static<typeof SubscriberChangeBody>): SubscriberChange {
   return {
     ...body,

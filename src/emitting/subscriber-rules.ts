@@ -4,13 +4,13 @@ import { Problem } from '../errors.ts'
 import type { Reach } from './audience.ts'
 import { lockOwner } from './owner-lock.ts'
 
-/** What `disabled_reason` says when an admin disabled it: its owner cannot take that back. */
+/** The `disabled_reason` of a subscriber that an admin disabled. Its owner cannot enable it. */
 export const disabledByAdmin = 'Disabled by a call of the API.'
 const disabledByOwner = 'Disabled by its owner.'
-/** Subscribers that an owner can register by themselves. */
+/** Subscribers that an owner can register in the portal. */
 const mostPerOwner = 100
 
-/** What the service tells of all subscribers is not for the owner of some. @throws Problem `invalid-body` */
+/** Operational events are about all subscribers, so a subscriber with an owner must not get them. @throws Problem `invalid-body` */
 export function checkAssignment({ owner, operational }: SubscribersTable): void {
   if (owner !== null && operational === 1)
     throw new Problem('invalid-body', {
@@ -20,8 +20,8 @@ export function checkAssignment({ owner, operational }: SubscribersTable): void 
 }
 
 /**
- * The owner of a subscriber never changes: its deliveries, its headers and its secrets belong to the one that it was
- * registered for. The same owner again is no change.
+ * The owner of a subscriber never changes, because its deliveries, headers and secrets belong to that owner. The same owner
+ * again is accepted.
  * @throws Problem `conflict`
  */
 export function refuseOtherOwner({ owner }: SubscribersTable, given: string | null | undefined): void {
@@ -33,8 +33,8 @@ export function refuseOtherOwner({ owner }: SubscribersTable, given: string | nu
 }
 
 /**
- * The stored headers that a changed subscriber keeps. They may hold credentials for the server that they were given
- * for, so another origin (scheme, host, port) gets none of them.
+ * The stored headers that remain after a change of the URL. They may contain credentials for the old server, so another origin
+ * (scheme, host, port) gets none of them.
  */
 export function headersThatStay(
   before: string,
@@ -55,7 +55,7 @@ export function statusColumns(
   if (byOwner && before.status === 'disabled' && before.disabled_reason === disabledByAdmin)
     throw new Problem('forbidden', { detail: 'An admin disabled this subscriber, and can enable it again.' })
   const reason = byOwner ? disabledByOwner : disabledByAdmin
-  // What failed before the pause may be mended: it is told anew when it is not.
+  // The cause of the failures may be gone: a new failure is published again.
   const health = before.status === status ? {} : { failing_since: null, warned_at: null }
   return { status, disabled_reason: status === 'disabled' ? reason : null, ...health }
 }

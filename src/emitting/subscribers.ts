@@ -23,7 +23,7 @@ import {
   statusColumns,
 } from './subscriber-rules.ts'
 
-/** What a subscriber can be given. `null` takes the service's default. Times in milliseconds. */
+/** Settings of a subscriber. `null` selects the default of the service. Times in milliseconds. */
 export interface SubscriberSettings {
   url: string
   description: string | null
@@ -39,7 +39,7 @@ export interface SubscriberSettings {
   httpSignature: boolean
 }
 
-/** What only admins decide. */
+/** Settings that only admins can change. */
 export interface Assignment {
   owner: string | null
   operational: boolean
@@ -48,7 +48,7 @@ export interface Assignment {
 export type Given<T> = { [K in keyof T]?: T[K] | undefined }
 export type NewSubscriber = Given<SubscriberSettings & Assignment> & {
   url: string
-  /** A symmetric secret of the caller's choice. */
+  /** A symmetric secret chosen by the caller. */
   secret?: string | undefined
   /** Default: a new one. */
   id?: string
@@ -64,15 +64,15 @@ export interface SubscribersParts {
   cursors: Cursors
   clock: Clock
   record: RecordAudit
-  /** Where a subscriber of this owner, or of none, may be. */
+  /** The address checks for this owner; null for subscribers without an owner. */
   egressOf: (owner: string | null) => Egress
-  /** Told within the transaction that disables one. */
+  /** Called in the transaction that disables a subscriber. */
   publishDisabled: (tx: Tx, row: SubscribersTable) => Promise<void>
-  /** Told when a change is committed, so that this process goes by it from then on. */
+  /** Called after the commit of a change, so that this process applies it at once. */
   changed: (id: string) => void
 }
 
-/** Who gets the emitted webhooks, and how. */
+/** Registers and changes the subscribers of emitted webhooks. */
 export class Subscribers {
   readonly #parts: SubscribersParts
 
@@ -81,8 +81,8 @@ export class Subscribers {
   }
 
   /**
-   * Registers a subscriber. What it signs with is in the answer and is never shown again.
-   * @throws Problem `invalid-body`, also for an address that may not be called; `conflict` when an owner has too many
+   * Registers a subscriber. Returns its new keys, which are never shown again.
+   * @throws Problem `invalid-body`, also for a forbidden address; `conflict` if an owner has too many
    */
   async create(
     given: NewSubscriber,
@@ -132,7 +132,7 @@ export class Subscribers {
     })
   }
 
-  /** @throws Problem `not-found`, also for one that is out of reach */
+  /** @throws Problem `not-found`, also outside the caller's reach */
   async get(
     id: string,
     reach: Reach,
@@ -144,7 +144,7 @@ export class Subscribers {
     return row
   }
 
-  /** Newest first: all, those of an owner, or with `null` those without one. */
+  /** Newest first. `undefined`: all; `null`: those without an owner. */
   async list(
     owner: string | null | undefined,
     limit: number,
@@ -169,8 +169,8 @@ export class Subscribers {
   }
 
   /**
-   * Changes what is given. Resumed subscribers get what waited for them.
-   * Stored headers go when the origin of the address changes, unless they are given again.
+   * Changes the given settings. A resumed subscriber gets the deliveries that waited for it. Stored headers are removed if the
+   * origin of the address changes, unless they are sent again.
    * @throws Problem as `create`, and `not-found`; `conflict` for another owner; `forbidden` for an owner who resumes what
    * an admin disabled
    */
@@ -187,7 +187,7 @@ export class Subscribers {
       const url = given.url === undefined ? undefined : this.#checkUrl(given.url, before.owner)
       const stored = openHeaders(keyring, before)
       const kept = headersThatStay(before.url, url, stored)
-      // Headers that are not sent again go with the origin that they were for.
+      // Removes stored headers together with the origin that they were for.
       const headers = given.headers === undefined && kept !== stored ? null : given.headers
       const columns = this.#columns(id, { ...given, url, headers }, kept)
       const row = await this.#update(tx, id, { ...columns, ...statusColumns(before, given.status, reach) })
@@ -221,8 +221,8 @@ export class Subscribers {
   }
 
   /**
-   * New keys; the old ones sign as well for `overlap` milliseconds.
-   * @throws Problem `not-found`; `invalid-body` for a secret that is none
+   * Creates new keys. The old keys sign as well for `overlap` milliseconds.
+   * @throws Problem `not-found`; `invalid-body` for an invalid secret
    */
   async rotate(
     id: string,
@@ -247,7 +247,7 @@ export class Subscribers {
     return shown
   }
 
-  /** Disables it by itself, if it is active and still at that address; with `failing` only if nothing arrived meanwhile. */
+  /** Disables a subscriber on behalf of the service, if it is active and has that address, and with `failing` if it still fails. */
   async disable(
     tx: Tx,
     { id, url }: Pick<SubscribersTable, 'id' | 'url'>,
@@ -273,7 +273,7 @@ export class Subscribers {
     await this.#parts.publishDisabled(tx, row)
   }
 
-  /** Whoever has its lane reads it anew; a lane that is nobody's is taken, if it was resumed. */
+  /** Lets the owner of its queue read the subscriber again. If it was resumed, a process claims the queue. */
   #changed(id: string): void {
     this.#parts.changed(id)
     this.#parts.database.tell('subscriber', id)
@@ -294,13 +294,13 @@ export class Subscribers {
       .executeTakeFirstOrThrow()
   }
 
-  /** Always moves on, also within a millisecond: opened subscribers are kept by it. */
+  /** Increases even within a millisecond, because `Destinations` caches by this column. */
   #later() {
     const now = this.#parts.clock.now()
     return sql<number>`case when updated_at >= ${now} then updated_at + 1 else ${now} end`
   }
 
-  /** The columns of what was given, checked; of the address, see `#checkUrl`. */
+  /** Validates the given settings and returns their columns. For the address see `#checkUrl`. */
   #columns(
     id: string,
     given: SubscriberChange,
@@ -332,7 +332,7 @@ export class Subscribers {
   #checkUrl(url: string, owner: string | null): string {
     const fault = faultOfDestination(url, this.#parts.egressOf(owner))
     if (fault) throw new Problem('invalid-body', { detail: fault, pointer: '/url' })
-    // Kept as it was given, unless it holds what an address may hold only in encoded form.
+    // Stored as given, unless it contains characters that must be encoded.
     return /^[!-~]+$/.test(url) ? url : new URL(url).href
   }
 }

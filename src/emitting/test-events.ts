@@ -19,7 +19,7 @@ export interface TestEventsParts {
   record: RecordAudit
 }
 
-/** Signed events that show a subscriber that it is reached, through the same queue as all others. */
+/** Sends signed test events, on the same way as all other events. */
 export class TestEvents {
   readonly #parts: TestEventsParts
 
@@ -28,7 +28,7 @@ export class TestEvents {
   }
 
   /**
-   * Takes a test event of the owner's allowance before there is a subscriber to send it to.
+   * Counts a test event against the owner's allowance before its subscriber is registered.
    * @throws Problem `too-many-requests`
    */
   async reserve(owner: string): Promise<void> {
@@ -38,7 +38,7 @@ export class TestEvents {
   }
 
   /**
-   * @param reserved whether it was taken of the allowance before
+   * @param reserved whether `reserve` has counted it
    * @throws Problem `not-found`; `conflict` when the subscriber is disabled; `too-many-requests`
    */
   async send(

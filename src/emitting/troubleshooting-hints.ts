@@ -2,7 +2,7 @@ import type { FailureKind } from './failures.ts'
 
 const handler = 'Look into the log of the receiving application at that time.'
 
-/** What whoever runs the subscriber can do about each kind of failure. */
+/** What the operator of a receiver can do about each kind of failure. */
 const hints: Record<FailureKind, string> = {
   refused:
     'Check that the receiving service runs, that the port in the address is right, and that no firewall rejects the connection.',
@@ -13,7 +13,7 @@ const hints: Record<FailureKind, string> = {
     'The name servers did not answer. If it lasts, check the resolver of this machine and the name servers of the domain.',
   'headers-too-large': 'Send fewer or shorter headers in the answer: 32 KiB at most are read.',
   'wrong-length':
-    'Mend the Content-Length header of the answer, or leave it out; a proxy may have cut the body.',
+    'Correct the Content-Length header of the response, or omit it. A proxy may have truncated the body.',
   'not-http': 'Check that the port speaks HTTP/1.1, and that http and https are not confused in the address.',
   'tls-expired': 'Renew the certificate, and check that the clock of the receiver is right.',
   'tls-untrusted':
@@ -35,25 +35,26 @@ const hints: Record<FailureKind, string> = {
   unauthorized:
     'Check the signing secret that the receiver verifies with, its clock, and headers or firewalls that ask for credentials.',
   'no-such-path': 'Check the path of the address, and that it takes POST.',
-  gone: 'The receiver wants no more events. Enable the subscriber again when that is not so.',
-  aborted: 'The receiver asked not to be sent this event again. Replay the delivery when that has changed.',
+  gone: 'The receiver refuses all further events. If that is wrong, enable the subscriber again.',
+  aborted:
+    'The receiver asked for no further attempts of this event. Replay the delivery if it wants the event now.',
   'too-large': 'Raise the limit for bodies at the receiver and at proxies before it, or emit smaller events.',
   'too-many-requests':
     'Set a rate limit for this subscriber that it can keep up with. A Retry-After header of the answer is honoured.',
-  redirect: 'Register the final address: where a redirect leads was not agreed on.',
+  redirect: 'Register the final address. The service does not follow redirects.',
   'client-error': `The receiver did not accept the request. ${handler}`,
   'server-error': `The receiver, or what it depends on, failed. ${handler}`,
   'address-refused':
     'Use a public address and a usual port. Private ones that are really meant are allowed by EMIT_ALLOWED_NETWORKS and EMIT_ALLOWED_HOSTS for subscribers without an owner; ports by EMIT_PORTS.',
   'proxy-failed':
     'Check EMIT_PROXY, its credentials, and whether the proxy lets connections to this host and port through.',
-  'payload-gone': 'The event is older than what is kept. Emit it again if it is still needed.',
+  'payload-gone': 'The payload was removed because of its age. Emit the event again if it is still needed.',
   'other-audience':
     'The event belongs to the owner that the subscriber had before. Emit it for the audience that it is meant for.',
   other: handler,
 }
 
-/** One or two sentences; `null` for a kind that is not known, as one of a newer version. */
+/** One or two sentences; `null` for an unknown kind, for example of a newer version. */
 export function troubleshootingHint(kind: string | null): string | null {
   return kind !== null && Object.hasOwn(hints, kind) ? hints[kind as FailureKind] : null
 }

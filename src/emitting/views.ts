@@ -61,13 +61,13 @@ export const SubscriberView = Type.Object(
   { additionalProperties: false },
 )
 
-/** What is shown once, when it was just made. */
+/** New keys, which are shown once. */
 export const NewKeysView = {
   secret: Type.Optional(Type.String({ description: 'whsec_…: verifies `v1` signatures. Shown this once.' })),
   publicKey: Type.Optional(Type.String({ description: 'whpk_…: verifies `v1a` signatures.' })),
 }
 
-/** A key that signs, without what is secret of it. */
+/** The public facts about a signing key. */
 export const KeyView = Type.Object(
   {
     id: Type.String({ description: 'As `keyid` in HTTP message signatures and `kid` in the published keys' }),
@@ -221,7 +221,7 @@ export function viewAttempt(row: AttemptsTable): Static<typeof AttemptView> {
   }
 }
 
-/** Headers of an answer that owners see: those that tell what the answer is, and what the service makes of it. */
+/** Response headers that owners see: those that describe the response, and those that the service evaluates. */
 const shownToOwners = new Set([
   'content-length',
   'content-type',
@@ -231,12 +231,12 @@ const shownToOwners = new Set([
   'server',
   'webhook-delivery',
 ])
-/** Bytes of an answer that owners see: enough to tell what went wrong, too little to read pages by. */
+/** Bytes of a response body that owners see: enough for an error message, too few to read pages of a server. */
 const bodyShownToOwners = 4 * 1024
 
 /**
- * An attempt as the owner of the subscriber sees it: a short beginning of the answer's body, and the usual headers. An
- * owner chooses the address, which may be of a server that answers this service more than it answers others.
+ * An attempt as an owner sees it: the usual headers, and only the beginning of the response body. Owners choose the address, and
+ * a server may tell this service more than it tells them.
  */
 export function viewAttemptForOwner(row: AttemptsTable): Static<typeof AttemptView> {
   const view = viewAttempt({

@@ -2,8 +2,8 @@ import { Problem } from '../errors.ts'
 
 /**
  * Reads the `cursor` of `GET /events`: the number of the last event that the caller has. Absent means from the start.
- * Any non-negative integer is one, however many digits it has (the address is bounded, see http/app.ts): no event is
- * above the highest number that a double holds exactly, so whatever is beyond it means the same.
+ * Accepts any non-negative integer of any length (http/app.ts bounds the address). Numbers above Number.MAX_SAFE_INTEGER all mean
+ * the end of the log.
  * @throws Problem `invalid-cursor` for everything else, the empty text included.
  */
 export function readEventCursor(text: string | undefined): number {

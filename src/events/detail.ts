@@ -8,13 +8,13 @@ import { isSensitiveHeader } from '../http/sensitive-names.ts'
 import { readStoredHeaders, type Verification } from './verification.ts'
 import { statusExpression, type EventStatus } from './store.ts'
 
-/** Failures, deliveries and emitted events that one answer shows: the newest failures, the first of the others. */
+/** Failures, deliveries and emitted events that one response shows: the newest failures, the first of the others. */
 const mostShown = 100
 
 /**
- * One event with its payload and what became of it, as the JSON text of the answer. The payload is put in as the bytes
- * that came: read and written again, numbers beyond 2^53 would change. Only the sender's credentials in it are replaced.
- * @throws Problem `not-found`; `no-longer-kept` while its id is still known
+ * One event with its payload, processing and deliveries, as the JSON of the response. The payload is inserted as its original
+ * bytes, because parsing would change numbers beyond 2^53. Only the sender's credentials in it are redacted.
+ * @throws Problem `not-found`; `no-longer-kept` if only the id of the event is stored
  */
 export async function describeEvent({ reader }: Database, id: number): Promise<Buffer> {
   const event = await reader
@@ -64,7 +64,7 @@ export async function describeEvent({ reader }: Database, id: number): Promise<B
   ])
 }
 
-/** Why there is no such event: nothing is known of it, or what is known is its id alone. */
+/** Why the event is absent: it is unknown, or its payload was removed and only its id is stored. */
 async function describeAbsence(reader: Queryable, id: number): Promise<Problem> {
   const received = await reader
     .selectFrom('inbox')
@@ -91,7 +91,7 @@ function gone(what: string): Problem {
   })
 }
 
-/** Older versions kept some headers with credentials. */
+/** Omits headers with credentials, some of which older versions stored. */
 function shownHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !isSensitiveHeader(name)))
 }
@@ -112,7 +112,7 @@ async function describeCause(reader: Queryable, event: number): Promise<number |
   return row?.caused_by ?? null
 }
 
-/** What its handlers emitted, in their order. Of what is not kept any longer the type is not known. */
+/** The events that its handlers emitted, in their order. The type of a removed event is null. */
 async function describeEmitted(reader: Queryable, event: number) {
   const rows = await reader
     .selectFrom('outbox as o')
@@ -190,14 +190,13 @@ function isoTime(time: number | null): string | null {
   return time === null ? null : new Date(time).toISOString()
 }
 
-/** Whether the bytes can stand in a JSON text as they are. */
+/** Whether the bytes can be inserted into JSON text unchanged. */
 function isJson(bytes: Buffer): boolean {
   if (!isUtf8(bytes)) return false
   try {
     JSON.parse(bytes.toString('utf8'))
     return true
   } catch {
-    // That is the answer.
     return false
   }
 }

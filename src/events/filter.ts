@@ -3,7 +3,7 @@ import { Problem } from '../errors.ts'
 import { readTimeParameter } from '../paging/time-parameter.ts'
 import type { EventStatus } from './store.ts'
 
-/** Which events of the log are meant; all that it names must hold. */
+/** Selects events of the log. All given conditions must hold. */
 export interface EventFilter {
   status?: EventStatus
   /** A type, or `prefix.*`. */

@@ -16,7 +16,7 @@ export interface EventsParts {
   metrics: Metrics
 }
 
-/** The log that receiving and emitting append to, and that `GET /events` reads; and how long it is kept. */
+/** The event log, to which receiving and emitting append and which `GET /events` reads, and its retention. */
 export function createEvents({ configuration, database, clock, log, metrics }: EventsParts): Room {
   const events = openEventLog(database)
   const retention = new RetentionWorker({

@@ -9,13 +9,13 @@ export interface EventPage {
 }
 
 /**
- * The log in the order of its numbers, for readers that follow it. A page never holds a number above the horizon, below
- * which nothing can appear late: who goes on from the last number that they have misses no event, however many writers
- * commit at once.
+ * The log in the order of its numbers, for readers that follow it. A page never contains a number above the horizon, and below the
+ * horizon no event can appear later. So a reader that continues behind its last number misses no event, whatever the number of
+ * concurrent writers.
  */
 export class EventLog {
   readonly #store: EventStore
-  /** The highest horizon seen. It only rises in one life of the database, so pages below it need no new one. */
+  /** The highest horizon so far. It only rises until the database is restored, so pages below it need no new one. */
   #known = 0
 
   constructor(store: EventStore) {
@@ -25,26 +25,26 @@ export class EventLog {
   async page(after: number, limit: number): Promise<EventPage> {
     let rows = after < this.#known ? await this.#store.read(after, this.#known, limit + 1) : []
     if (rows.length <= limit) {
-      // The horizon comes before the rows, in a statement of its own: the rows then are of a later snapshot.
+      // Reads the horizon in a statement before the rows, so that the rows are of a later snapshot.
       await this.horizon()
       if (after < this.#known) rows = await this.#store.read(after, this.#known, limit + 1)
     }
     return pageOf(rows, limit)
   }
 
-  /** The number up to which no event can appear any more. Rows that are read afterwards are of a later snapshot. */
+  /** The number up to which no further event can appear. Rows that are read afterwards are of a later snapshot. */
   async horizon(): Promise<number> {
     const horizon = await this.#store.horizon()
     return (this.#known = Math.max(this.#known, horizon))
   }
 
-  /** The newest events below `before`, in descending order. Who then follows the log from the first misses none. */
+  /** The newest events below `before`, in descending order. A reader that then follows the log from the first one misses none. */
   async newest(before: number, limit: number): Promise<EventPage> {
     const horizon = await this.horizon()
     return pageOf(await this.#store.readDown(before, horizon, limit + 1), limit)
   }
 
-  /** The database was taken back to an earlier state. */
+  /** The database was restored to an earlier state. */
   setBack(): void {
     this.#known = 0
   }

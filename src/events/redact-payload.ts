@@ -5,7 +5,7 @@ import { redactedValue } from '../http/sensitive-names.ts'
  * Discord's interaction token (https://docs.discord.com/developers/interactions/receiving-and-responding),
  * Mailgun's signature (https://documentation.mailgun.com/docs/mailgun/user-manual/webhooks/securing-webhooks),
  * Graph's shared state and tokens (https://learn.microsoft.com/graph/change-notifications-delivery-webhooks),
- * Slack's verification token and the address that answers to anybody
+ * Slack's verification token and the response URL, which needs no authentication
  * (https://docs.slack.dev/interactivity/handling-user-interaction#message_responses),
  * Stripe's client secrets (https://docs.stripe.com/api/payment_intents/object#payment_intent_object-client_secret),
  * and WooCommerce's key of an order (https://developer.woocommerce.com/docs/apis/rest-api/v3/orders/).
@@ -19,24 +19,24 @@ const secretFields: Readonly<Record<string, readonly string[]>> = {
   woocommerce: ['order_key'],
 }
 
-/** Whether a field's value is not to be shown, by the field's name. */
+/** Whether the value of a field must be redacted, by the field's name. */
 export type IsSecret = (name: string) => boolean
 
 /**
- * The payload of a received event as people may see it: the values of its scheme's secret fields are replaced. All other
- * bytes stay as they came. Handlers get the payload itself.
+ * The payload of a received event for display: the values of its scheme's secret fields are redacted, all other bytes are
+ * unchanged. Handlers get the original payload.
  */
 export function redactPayload(bytes: Buffer, contentType: string, scheme: string | undefined): Buffer {
   const names = scheme !== undefined && Object.hasOwn(secretFields, scheme) ? secretFields[scheme] : undefined
   if (!names) return bytes
   const isSecret: IsSecret = (name) => names.includes(name)
-  // One character for each byte: what is not replaced is the same afterwards, whatever it was.
+  // Latin-1 maps each byte to one character, so all other bytes survive the conversion.
   const text = bytes.toString('latin1')
   const isForm = /^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(contentType)
   return Buffer.from(isForm ? redactForm(text, isSecret) : redactJson(text, isSecret), 'latin1')
 }
 
-/** JSON, which may be cut off, with the values of secret fields replaced, at any depth. */
+/** Redacts secret fields of JSON at any depth. The JSON may be truncated. */
 export function redactJson(text: string, isSecret: IsSecret, mark = redactedValue): string {
   let shown = ''
   let copied = 0
@@ -54,7 +54,7 @@ export function redactJson(text: string, isSecret: IsSecret, mark = redactedValu
   return shown + text.slice(copied)
 }
 
-/** A form with the values of secret fields replaced, and those within fields that hold JSON. */
+/** Redacts secret fields of a form, also within fields that contain JSON. */
 export function redactForm(text: string, isSecret: IsSecret, mark = redactedValue): string {
   return text
     .split('&')
@@ -75,12 +75,12 @@ function readName(quoted: string): string {
   try {
     return JSON.parse(quoted) as string
   } catch {
-    // It is no JSON, and no name.
+    // Invalid JSON is not a name.
     return ''
   }
 }
 
-/** The place behind the string that begins at `at`. */
+/** The index behind the string that starts at `at`. */
 function endOfString(text: string, at: number): number {
   for (let end = at + 1; end < text.length; end += 1) {
     const character = text[end]
@@ -96,7 +96,7 @@ function skipSpace(text: string, at: number): number {
   return next
 }
 
-/** The place behind the value that begins at `at`. */
+/** The index behind the value that starts at `at`. */
 function endOfValue(text: string, at: number): number {
   if (text[at] === '"') return endOfString(text, at)
   let depth = 0

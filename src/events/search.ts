@@ -7,33 +7,33 @@ import { columns, statusExpression, type EventRow } from './store.ts'
 
 export interface Search {
   filter: EventFilter
-  /** The number that the caller has got to: the page begins behind it. */
+  /** The page starts behind this number. */
   cursor: number
   descending: boolean
   limit: number
-  /** The number up to which no event can appear any more: read before the search, see docs/adr/0004. */
+  /** The number up to which no further event can appear. Must be read before the search, see docs/adr/0004. */
   horizon: number
 }
 
 export interface FoundPage {
   rows: EventRow[]
-  /** Where to go on; null when all was looked at. */
+  /** The cursor of the next page; null at the end of the log. */
   nextCursor: number | null
 }
 
-/** Numbers that may be found, in an order that an index gives. */
+/** A source of event numbers in index order, for one kind of filter. */
 interface Candidates {
-  /** SQL: a table and a condition that an index on `key` has. */
+  /** SQL: a table, its indexed column, and the condition of the index. */
   from: RawBuilder<unknown>
   key: RawBuilder<unknown>
   where: RawBuilder<SqlBool>
 }
 
-/** Rows that one statement looks at: a few milliseconds of SQLite's, which is read on the loop. */
+/** Rows that one statement examines: a few milliseconds on SQLite, whose reads block the event loop. */
 const chunk = 1_000
-/** Statements of one page: after that it ends, with fewer rows, and its cursor goes on. */
+/** Statements of one page. Then the page ends with fewer rows, and its cursor continues the search. */
 const mostChunks = 50
-/** With so few pending ones all of them are looked at, wherever they lie. */
+/** With fewer pending events all of them are examined by an index. */
 const fewPending = 5_000
 
 const wholeLog: Candidates = { from: sql`events e`, key: sql`e.id`, where: sql`true` }
@@ -46,9 +46,8 @@ const failedReceived: Candidates = { from: sql`inbox`, key: sql`event`, where: s
 const failedEmitted: Candidates = { from: sql`deliveries`, key: sql`event`, where: sql`status = 'dead'` }
 
 /**
- * Events of the log by what they are and what became of them, in the order of their numbers. What is failed or retried is found by
- * an index; the rest by going through the log, so far in one page as its bounds allow. Nothing is passed over: a page that
- * found little tells where to go on.
+ * Searches the log in the order of its numbers. Failed and retrying events are found by an index. For all other filters each page
+ * examines a bounded part of the log; its cursor continues there, so no event is skipped.
  */
 export async function searchEvents(database: Database, search: Search): Promise<FoundPage> {
   const { descending, limit } = search
@@ -79,11 +78,11 @@ function candidatesOf({ status, direction }: EventFilter): Candidates[] {
 
 interface Walked {
   rows: EventRow[]
-  /** The number up to which it has looked; `undefined` when it has come to the end. */
+  /** The last number that was examined; `undefined` at the end. */
   through: number | undefined
 }
 
-/** Goes through candidates, chunk by chunk, until there are enough rows, no more candidates, or it was much. */
+/** Examines candidates in chunks until the page is full, the candidates end, or the page has used all its statements. */
 async function walk(database: Database, search: Search, { from, key, where }: Candidates): Promise<Walked> {
   const { descending, limit, horizon } = search
   const order = descending ? sql`desc` : sql`asc`

@@ -28,10 +28,10 @@ export function postgresEvents({ pool }: PostgresDatabase): EventStore {
         'events_horizon',
         'select events_horizon() as horizon where not pg_is_in_recovery()',
       )
-      // A standby has replayed a part of what is committed, and knows of no transaction that is open on the primary.
+      // A standby may lag behind, and does not know the open transactions of the primary.
       if (!row)
         throw new StorageUnavailable(
-          new Error('the server is a standby, which cannot tell what is committed'),
+          new Error('the server is a standby, which does not know what is committed'),
         )
       return row.horizon ?? 0
     },

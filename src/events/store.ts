@@ -1,9 +1,9 @@
 import type { InboxStatus } from '../storage/tables.ts'
 
 /**
- * What became of an event. Received: `pending`, `retrying` (failed at least once, tried again by the schedule), `blocked`,
- * `processed` or `failed`. Emitted: `failed` when a delivery was given up,
- * else `pending` while one is not done, else `delivered`, else `cancelled`; `unsubscribed` when nobody was to get it.
+ * The status of an event. Received: `pending`, `retrying` (failed at least once, waits for a retry), `blocked`, `processed` or
+ * `failed`. Emitted: `failed` if a delivery is dead; else `pending` if one is pending; else `delivered`; else `cancelled`;
+ * `unsubscribed` without deliveries.
  */
 export type EventStatus = InboxStatus | 'retrying' | 'delivered' | 'cancelled' | 'unsubscribed'
 
@@ -17,17 +17,17 @@ export interface EventRow {
   status: EventStatus
 }
 
-/** The statements of the event log that are hot, written for each engine. */
+/** The frequent statements of the event log, written for each engine. */
 export interface EventStore {
   /** Events above `after` and up to `upTo`, in ascending order. */
   read(after: number, upTo: number, limit: number): Promise<EventRow[]>
   /** Events below `before` and up to `upTo`, in descending order. */
   readDown(before: number, upTo: number, limit: number): Promise<EventRow[]>
-  /** The number up to which no event can appear any more: what is not there now never will be. */
+  /** The number up to which no further event can appear. */
   horizon(): Promise<number>
 }
 
-/** The status as SQL that both engines understand. Each look-up is one step into an index. */
+/** SQL for the status, for both engines. Each lookup is one index seek. */
 export const statusExpression = `(case
   when e.direction = 'received' then (
     select case when i.status = 'pending' and i.failed_at is not null then 'retrying' else i.status end

@@ -1,20 +1,20 @@
-/** How a received event was shown to come from its sender. */
+/** How a received event was verified. */
 export interface Verification {
   /** The scheme's name. */
   readonly scheme: string
-  /** The place among the source's secrets of the one that verified, from 1; schemes of one's own may not tell. */
+  /** Which secret of the source verified it, counted from 1. Custom schemes may omit it. */
   readonly secret?: number
   /** The time that the sender signed, in milliseconds since 1970. */
   readonly signedAt?: number
 }
 
 /**
- * Kept in one text with the event's headers, so that storing an event costs no column more. No header has a name with a
- * colon (RFC 9110, section 5.1).
+ * The verification is stored with the headers of the event, which saves a column. The name of a header cannot contain a colon
+ * (RFC 9110, section 5.1).
  */
 export const verifiedName = ':verified'
 
-/** Takes apart what is kept as an event's headers. */
+/** Separates the stored headers from the verification. */
 export function readStoredHeaders(json: string | null): {
   headers: Record<string, string>
   verification: Verification | undefined

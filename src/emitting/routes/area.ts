@@ -8,11 +8,11 @@ import {
   type OwnSubscriberChangeBody,
 } from '../subscriber-body.ts'
 
-/** The same calls are there for admins, who reach all subscribers, and for owners, who reach their own. */
+/** Admins (all subscribers) and owners (their own subscribers) have the same routes in two areas. */
 export interface Area {
-  /** What the paths begin with. */
+  /** The prefix of the paths. */
   prefix: string
-  /** Of calls that only read, and of all others. */
+  /** For routes that only read, and for all others. */
   access: { read: Access; write: Access }
   reach: (request: FastifyRequest) => Reach
   /** Whether `reach` is `all`. */

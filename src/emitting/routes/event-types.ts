@@ -14,7 +14,7 @@ const EventTypeView = Type.Object(
 )
 const Catalogue = Type.Object({ data: Type.Array(EventTypeView) }, { additionalProperties: false })
 
-/** GET /event-types, for whoever writes a subscriber; the same types stand in the API reference as its webhooks. */
+/** GET /event-types, for developers of subscribers. The API reference lists the same types as webhooks. */
 export function eventTypeRoutes(app: App, { entries }: EventCatalogue): void {
   for (const entry of entries) app.webhooks[entry.type] = { post: describe(entry) }
 
@@ -40,13 +40,13 @@ export function eventTypeRoutes(app: App, { entries }: EventCatalogue): void {
     async (_request, reply) =>
       reply
         .type('application/json; charset=utf-8')
-        // A JSON Schema is of any form: the answer is written once, and as it was declared.
+        // The body contains JSON Schemas of any form, so it is serialized once and not by a response schema.
         .serializer((text: string) => text)
         .send(body as never),
   )
 }
 
-/** As OpenAPI 3.1 describes a webhook. */
+/** The OpenAPI 3.1 description of a webhook. */
 function describe({ type, description, schema, samples = [] }: CatalogueEntry): object {
   const examples = samples.map((data, index) => [
     `sample ${index + 1}`,
@@ -78,7 +78,7 @@ function describe({ type, description, schema, samples = [] }: CatalogueEntry): 
   }
 }
 
-/** A reference within a schema would be looked for in the document around it. */
+/** In a schema with references, OpenAPI tools would resolve them in the surrounding document. */
 function embeddable(schema: object | undefined): object {
   if (schema === undefined) return {}
   return JSON.stringify(schema).includes('"$ref"') ? { description: 'See GET /event-types' } : schema

@@ -60,7 +60,7 @@ export function eventRoutes(app: App, { emitter, database, clock, announce }: Ev
         | Static<typeof NewEventsBody>
         | Readable
         | undefined
-      // A schema for each media type looks at nothing where there is neither a type nor a body.
+      // With a schema for each media type, a request without a type and a body is not validated.
       if (body === undefined) throw new Problem('invalid-body', { detail: 'There is no body.' })
       if (body instanceof Readable) {
         const { budget } = app.bodies
@@ -82,7 +82,7 @@ export function eventRoutes(app: App, { emitter, database, clock, announce }: Ev
   )
 }
 
-/** A fault is told of the form that was sent: of a union, it would be told of both. */
+/** Validates the form that was sent. A union would report the errors of both forms. */
 const oneOrMany: FastifySchemaCompiler<TSchema> = (route) => {
   const one = compileValidator({ ...route, schema: NewEventBody })
   const many = compileValidator({ ...route, schema: NewEventsBody })

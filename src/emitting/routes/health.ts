@@ -15,7 +15,7 @@ export interface HealthRouteParts {
 }
 
 const day = 24 * hour
-/** What is shown when nothing is asked for, and the most that one answer shows. */
+/** The default and the longest period of one response. */
 const [usual, longest] = [7 * day, 31 * day]
 
 const Nullable = (description: string) => Type.Union([Type.Number({ description }), Type.Null()])

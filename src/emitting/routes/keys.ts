@@ -9,7 +9,7 @@ export interface KeyRouteParts {
   ) => Promise<{ kty: string; crv: string; x: string; kid: string; alg: string; use: string }[]>
 }
 
-/** Seconds that receivers may keep the keys for. */
+/** Seconds for which receivers may cache the keys. */
 const maxAge = 300
 const JsonWebKey = Type.Object(
   {
@@ -23,7 +23,7 @@ const JsonWebKey = Type.Object(
   { additionalProperties: false },
 )
 
-/** The public keys that verify what a subscriber gets, for receivers that fetch them: a JWK set (RFC 7517, section 5). */
+/** The public keys that verify the requests to a subscriber, as a JWK set (RFC 7517, section 5). */
 export function keyRoutes(app: App, { publishedKeysOf }: KeyRouteParts): void {
   app.get(
     '/.well-known/webhook-keys/:id',

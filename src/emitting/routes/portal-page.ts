@@ -1,8 +1,8 @@
 import { drawer, htmlDocument, newSubscriberForm, skipLink } from '../../http/html.ts'
 
 /**
- * GET /portal: the page is the same for everybody; its script opens the link and fills it from the calls of the portal.
- * It shares its style and its parts with the dashboard.
+ * GET /portal: one page for all owners. Its script opens the link and loads the data from the portal routes. It shares styles and
+ * components with the dashboard.
  */
 export const portalPage = htmlDocument({
   title: 'Webhooks',

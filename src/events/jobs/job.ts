@@ -5,7 +5,7 @@ import type { JobsTable } from '../../storage/tables.ts'
 
 const Time = Type.String({ format: 'date-time' })
 
-/** Work on many rows that goes on after its request, step by step. */
+/** A background job, which works on many rows in steps. */
 export const JobView = Type.Object(
   {
     id: Type.String(),
@@ -42,15 +42,15 @@ export function viewJob(row: JobsTable): Static<typeof JobView> {
 export interface NewJob {
   kind: JobsTable['kind']
   subscriberId?: string
-  /** What the job works on, kept as JSON. */
+  /** Selects the rows of the job; stored as JSON. */
   filter: object
-  /** Rows that it is about to work on; with none it is done. */
+  /** The number of rows. With 0 the job is done at once. */
   total: number
   /** Rows per second; null for no limit. */
   rate?: number | null
 }
 
-/** Writes down a job, which a `JobWorker` of its kind carries out. */
+/** Inserts a job, which the `JobWorker` of its kind performs. */
 export async function beginJob(
   tx: Tx,
   { kind, subscriberId, filter, total, rate = null }: NewJob,

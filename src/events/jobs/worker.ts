@@ -4,26 +4,26 @@ import type { Database, Tx } from '../../storage/database.ts'
 import type { JobsTable } from '../../storage/tables.ts'
 import type { Log } from '../../telemetry/log.ts'
 
-/** Rows of one step, which is one transaction, unless the parts say otherwise. */
+/** Rows of one step by default. A step is one transaction. */
 const rowsPerStep = 500
 const pollEvery = 2_000
-/** Steps per second of a job with a rate, as far as it has whole rows for them. */
+/** Steps per second of a job with a rate, if that gives at least one row for each step. */
 const stepsPerSecond = 4
 
-/** The next rows of a job, dealt with. */
+/** The result of one step of a job. */
 export interface JobStep {
-  /** Rows that were looked at: with fewer than it might have been, the job is done. */
+  /** Rows of the step. Fewer than the limit: the job is done. */
   readonly count: number
-  /** The number of the last of them. */
+  /** The number of the last row. */
   readonly last: number | undefined
 }
 
 export interface JobWorkerParts {
   name: string
   kind: JobsTable['kind']
-  /** Deals with the next rows behind `job.position`, at most `limit`. */
+  /** Processes the next rows behind `job.position`, at most `limit`. */
   step: (tx: Tx, job: JobsTable, limit: number, now: number) => Promise<JobStep>
-  /** Who is to be woken when rows were dealt with. */
+  /** The worker to wake after a step. */
   signal: 'deliveries' | 'inbox'
   /** Rows of one step. Default 500. */
   perStep?: number
@@ -33,8 +33,8 @@ export interface JobWorkerParts {
 }
 
 /**
- * Carries out jobs of one kind step by step. A step and its progress are one transaction: after a crash the next step
- * goes on behind it, and nothing is dealt with twice. Jobs take turns; one with a rate waits between its steps.
+ * Performs jobs of one kind in steps. A step and its progress are committed together, so after a crash no row is processed
+ * twice. Jobs take turns; a job with a rate waits between its steps.
  */
 export class JobWorker implements Worker {
   readonly name: string
@@ -70,7 +70,7 @@ export class JobWorker implements Worker {
     return due !== undefined && due <= this.#parts.clock.now() ? due : undefined
   }
 
-  /** One step of the job that has waited longest; false when none is due. Any process may make it, at any time. */
+  /** Performs one step of the job that has waited longest; returns false if none is due. Any process may do it at any time. */
   async step(): Promise<boolean> {
     const { database, signal } = this.#parts
     const count = await database.transaction((tx) => this.#step(tx), { priority: 'work' })
@@ -110,17 +110,17 @@ export class JobWorker implements Worker {
   async #work(): Promise<void> {
     this.#again = false
     try {
-      // Mostly there is no job: one read, and no transaction.
+      // Usually there is no job: one read without a transaction.
       if ((await this.#nextTurn()) === undefined) return
       while (!this.#stopped) if (!(await this.step())) break
       await this.#waitForTurn()
     } catch (error) {
-      // The next poll tries again, from where the last step ended.
-      this.#parts.log.error({ err: error }, `one of the ${this.name} could not go on`)
+      // The next poll continues behind the last committed step.
+      this.#parts.log.error({ err: error }, `a step of the ${this.name} failed`)
     }
   }
 
-  /** Wakes when the next job with a rate has its turn. */
+  /** Schedules the next step of jobs with a rate. */
   async #waitForTurn(): Promise<void> {
     const due = await this.#nextTurn()
     if (due === undefined || this.#stopped) return

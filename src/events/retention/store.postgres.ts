@@ -14,9 +14,9 @@ import {
   type Step,
 } from './store.ts'
 
-/** Of all processes one removes: the one whose session has this advisory lock. */
+/** The advisory lock of the one process that removes rows. */
 const lockKey = 7_226_003
-/** Rows that one step looks at. */
+/** Rows that one step examines. */
 const rowsPerStep = 1_000
 
 const eventPage = `
@@ -30,12 +30,12 @@ const outboxPage = `
 const rejectedPage =
   'select r.id, r.at, 0 as held from rejected_webhooks r where r.id > $1 order by r.id limit $2'
 
-/** Whoever makes an event due again, or its delivery, holds its row: such an event is left for another time. */
+/** Skips locked rows: another transaction may be making the event or its delivery due again. */
 const lockInbox = `
   select event from inbox where event = any($1) and status in ('processed', 'failed') for update skip locked`
 const lockDeliveries = `
   select id, event from deliveries where event = any($1) and status <> 'pending' for update skip locked`
-/** In a statement of its own, so that it sees what others committed until the rows above were locked. */
+/** A separate statement, so that it sees everything that was committed before the rows were locked. */
 const countDeliveries =
   'select event, count(*)::int as count from deliveries where event = any($1) group by event'
 const deleteAttempts = 'delete from attempts where delivery = any($1)'
@@ -58,7 +58,7 @@ interface EventCandidate extends Candidate {
   readonly direction: 'received' | 'emitted'
 }
 
-/** Deletes in batches over one session, which holds the lock: when it breaks, so does the round. */
+/** Deletes in batches on the session that holds the lock. If the session breaks, the round ends. */
 export function postgresRetention({ sessions, maintenance }: PostgresDatabase): RetentionStore {
   return {
     alone: (work) => maintenance(() => alone(work)),
@@ -78,7 +78,7 @@ export function postgresRetention({ sessions, maintenance }: PostgresDatabase): 
       client.release()
       return rows[0]?.held === true
     } catch (error) {
-      // The lock goes with the session.
+      // Closing the session releases the lock.
       client?.release(true)
       throw translateError(error)
     }
@@ -103,7 +103,7 @@ function stepsOver(client: PoolClient): RetentionSteps {
       await client.query('commit')
       return { removed, next }
     } catch (error) {
-      // When this fails as well, the session is closed: whoever called sees the first error.
+      // If the rollback fails as well, the session is closed. The caller gets the first error.
       await client.query('rollback').catch(() => undefined)
       throw error
     }

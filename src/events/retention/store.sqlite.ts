@@ -12,11 +12,11 @@ import {
   type Step,
 } from './store.ts'
 
-/** Rows that one step looks at. */
+/** Rows that one step examines. */
 const rowsPerStep = 100
 /** Deliveries of one event that one step removes, with their attempts. */
 const deliveriesPerStep = 50
-/** Milliseconds after which a step commits what it has: nobody else writes meanwhile. */
+/** Milliseconds after which a step commits, because it blocks all other writers. */
 const longestStep = 1.5
 
 const eventPage = `
@@ -47,7 +47,7 @@ interface EventCandidate extends Candidate {
   readonly direction: 'received' | 'emitted'
 }
 
-/** Pages are read beside the writer; only what goes is deleted under the write lock, for a few milliseconds at a time. */
+/** Reads pages without the write lock, and holds it only to delete, for a few milliseconds at a time. */
 export function sqliteRetention(database: SqliteDatabase): RetentionStore {
   async function step<Row extends Candidate>(
     page: string,
@@ -105,7 +105,7 @@ export function sqliteRetention(database: SqliteDatabase): RetentionStore {
 
 type Count = (table: keyof Removed, changes: number) => void
 
-/** False when an event has more deliveries than one step removes: the rest of it goes with the next step. */
+/** Returns false if an event has more deliveries than one step removes: the next step continues with the same event. */
 function removeEvent(connection: SqliteConnection, { id, direction }: EventCandidate, count: Count): boolean {
   if (connection.get<{ held: number }>(readHeld, [id])?.held !== 0) return true
   if (direction === 'emitted') {

@@ -1,4 +1,4 @@
-/** Tables that old rows are removed from. */
+/** Tables from which old rows are removed. */
 export type RetainedTable =
   | 'events'
   | 'handler_failures'
@@ -11,49 +11,49 @@ export type RetainedTable =
 
 export type Removed = Partial<Record<RetainedTable, number>>
 
-/** What one step did, and after which number the next one goes on; without one, nothing that is old enough follows. */
+/** What one step removed, and the number behind which the next one continues; `undefined` if no old rows follow. */
 export interface Step {
   readonly removed: Removed
   readonly next: number | undefined
 }
 
 /**
- * Short transactions that remove old rows, each bounded in rows and, on SQLite, in time. They go through a table in the
- * order of its numbers, which is nearly that of time, and end at the first page of which nothing is old enough. Whatever
- * changed since a page was read is looked at again within the transaction.
+ * Short transactions that remove old rows, each bounded in rows and, on SQLite, in time. They go through a table in the order of
+ * its numbers, which is nearly the order of time, and end at the first page without old rows. Each transaction checks the rows
+ * again, because they may have changed since the page was read.
  */
 export interface RetentionSteps {
   /**
-   * Events created by `until` (milliseconds since 1970), with what happened to them. One that is still to be processed or
-   * delivered stays.
+   * Events created until `until` (milliseconds since 1970), with their failures, deliveries and attempts. Events that are not
+   * completely processed and delivered stay.
    */
   removeEvents: (after: number, until: number) => Promise<Step>
-  /** Markers of received events that were done by `until` and whose event is gone. */
+  /** Markers of received events that were finished until `until` and whose events were removed. */
   removeInboxMarkers: (after: number, until: number) => Promise<Step>
-  /** Markers of emitted events of `until` or before whose event is gone. */
+  /** Markers of emitted events of `until` or before whose events were removed. */
   removeOutboxMarkers: (after: number, until: number) => Promise<Step>
   removeRejected: (after: number, until: number) => Promise<Step>
-  /** Jobs that ended by `until`. They have no numbers: `after` says nothing. */
+  /** Jobs that ended until `until`. They have no numbers, so `after` is ignored. */
   removeJobs: (after: number, until: number) => Promise<Step>
 }
 
 export interface RetentionStore {
-  /** Runs `work` unless another process does so at this time, and tells whether it did. */
+  /** Runs `work` unless another process does so at this time. Returns whether it ran. */
   alone(work: (steps: RetentionSteps) => Promise<void>): Promise<boolean>
 }
 
-/** A row by the number that orders its table. */
+/** A row that may be removed. `id` is the number that orders its table. */
 export interface Candidate {
   readonly id: number
-  /** What its age counts from; null while that has no beginning. */
+  /** When its retention period started; null before that. */
   readonly at: number | null
-  /** Whether it stays, however old it is; 1 or 0. */
+  /** 1 if it must stay regardless of its age, else 0. */
   readonly held: number
 }
 
 /**
- * Which rows of a page go, and whether looking further is worth it: a page of rows that all are too young ends it, one
- * of rows that stay for another reason does not.
+ * Selects the rows of a page to remove. A page with only young rows ends the sweep; a page of rows that stay for another reason
+ * does not.
  */
 export function choose<Row extends Candidate>(
   page: readonly Row[],
@@ -65,19 +65,19 @@ export function choose<Row extends Candidate>(
   return { chosen: old.filter(({ held }) => held === 0), next: goesOn ? page.at(-1)!.id : undefined }
 }
 
-/** An event that is still to be processed or delivered, as SQL that both engines understand. */
+/** SQL, for both engines, that is true for an event that is not completely processed or delivered. */
 export const isHeld = `case when e.direction = 'received'
   then exists (select 1 from inbox i where i.event = e.id and i.status not in ('processed', 'failed'))
   else exists (select 1 from deliveries d where d.event = e.id and d.status = 'pending') end`
 
-/** Jobs that one step removes. */
+/** Jobs that one step removes at most. */
 export const jobsPerStep = 100
 
-/** With one parameter, what they must have ended by. */
+/** SQL with one parameter: the time until which the jobs must have ended. */
 export const deleteJobs = (placeholder: string): string =>
   `delete from jobs where id in (
     select id from jobs where status <> 'running' and updated_at <= ${placeholder} order by id limit ${jobsPerStep}
   )`
 
-/** What a marker's age counts from: the end of its work, or of its last attempt. */
+/** SQL for the start of a marker's retention: the end of the processing, or of the last attempt. */
 export const doneAt = `case when i.status in ('processed', 'failed') then coalesce(i.processed_at, i.due_at) end`

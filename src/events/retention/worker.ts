@@ -7,7 +7,7 @@ import { postgresRetention } from './store.postgres.ts'
 import { sqliteRetention } from './store.sqlite.ts'
 import type { RetainedTable, RetentionSteps, RetentionStore, Step } from './store.ts'
 
-/** How long rows are kept, in milliseconds; Infinity for ever. */
+/** Retention periods in milliseconds; Infinity: never removed. */
 export interface Periods {
   payloads: number
   markers: number
@@ -22,10 +22,10 @@ export interface RetentionParts {
   periods: Periods
 }
 
-/** Milliseconds from the start to the first round, so that a start is about something else, and between two rounds. */
+/** Milliseconds from the start of the process to the first round, and between two rounds. */
 const firstRound = 60_000
 const interval = 10 * 60_000
-/** A step is followed by a pause of so many times its own duration, in which others write, and of so many milliseconds. */
+/** The pause after a step is this multiple of the step's duration, but at least `leastPause` ms, so that others can write. */
 const pauseShare = 3
 const leastPause = 5
 
@@ -33,7 +33,7 @@ export function openRetentionStore(database: Database): RetentionStore {
   return database.engine === 'sqlite' ? sqliteRetention(database) : postgresRetention(database)
 }
 
-/** Removes what is older than it is to be kept, in short steps with pauses. */
+/** Removes rows after their retention period, in short steps with pauses. */
 export class RetentionWorker implements Worker {
   readonly name = 'retention'
   readonly #parts: RetentionParts
@@ -55,18 +55,18 @@ export class RetentionWorker implements Worker {
     this.#schedule(firstRound)
   }
 
-  /** Ends after the step that is under way. */
+  /** Ends after the current step. */
   async stop(): Promise<void> {
     this.#cancel?.()
     this.#stop.abort()
     await this.#running
   }
 
-  /** Removes all that is old enough now. Returns the rows removed by table, or `undefined` when another process is at it. */
+  /** Removes all rows that are old enough. Returns the numbers by table, or `undefined` if another process does this now. */
   async round(): Promise<Map<RetainedTable, number> | undefined> {
     const { store, clock, periods } = this.#parts
     const now = clock.now()
-    // A repetition must be known as one for as long as the event itself is there.
+    // Duplicates must be detected at least as long as the event itself is stored.
     const markers = now - Math.max(periods.markers, periods.payloads)
     const total = new Map<RetainedTable, number>()
     const sweeps: readonly [until: number, keyof RetentionSteps][] = [
@@ -113,9 +113,9 @@ export class RetentionWorker implements Worker {
     try {
       const removed = await this.round()
       if (removed?.size)
-        log.info({ removed: Object.fromEntries(removed) }, 'removed what is not kept any longer')
+        log.info({ removed: Object.fromEntries(removed) }, 'removed rows after their retention period')
     } catch (error) {
-      log.warn({ err: error }, 'could not remove what is not kept any longer')
+      log.warn({ err: error }, 'could not remove rows after their retention period')
     }
   }
 }
