@@ -2,27 +2,27 @@ import { Problem } from '../errors.ts'
 import { StorageUnavailable } from '../storage/unavailable.ts'
 import type { IncomingEvent } from './incoming.ts'
 
-/** Stores events durably, each at most once per (source, event id). Resolving means committed. */
+/** Stores events durably, each at most once per (source, event id). Resolves after the commit. */
 export type InsertEvents = (events: readonly IncomingEvent[]) => Promise<void>
 
 export interface AcceptorLimits {
-  /** Commits that may be under way at once. */
+  /** Commits that may run at once. */
   commits: number
   /**
-   * Milliseconds for which a commit that is under way keeps the next from beginning, where several may be. One after the
-   * other they are larger and fewer, and take a fifth less of the machine; but one that waits for a lock or for a
-   * database far away does not hold the others up.
+   * Milliseconds for which a running commit delays the next one, if several may run. Commits one after the other are larger
+   * and fewer, and take a fifth less CPU time; but a commit that waits for a lock or a distant database must not delay the
+   * others for longer.
    */
   maxWait: number
   /**
-   * Events that are enough for a commit: more are not waited for. With more, all senders of a burst would wait for the
-   * same commit, and the loop would have nothing to do meanwhile.
+   * Events that are enough to begin a commit. With more, all senders of a burst would wait for the same commit, and the event
+   * loop would be idle meanwhile.
    */
   gathered: number
   /** Events and bytes in one commit. */
   batch: number
   batchBytes: number
-  /** Events and bytes that may wait; above it, requests are refused. */
+  /** Events and bytes that may wait; beyond that, requests are refused. */
   waiting: number
   waitingBytes: number
 }
@@ -40,7 +40,7 @@ const defaults: AcceptorLimits = {
 /** Bytes. */
 const aroundAnEvent = 1_024
 
-/** Turns of the loop that events may be gathered for. */
+/** Turns of the event loop for which events may be gathered. */
 const mostTurns = 8
 
 interface Waiting {
@@ -50,8 +50,8 @@ interface Waiting {
 }
 
 /**
- * Lets requests that come together share one durable commit: what arrives in one turn of the loop is stored at its end,
- * and what arrives while all commits are under way is stored by the next one.
+ * Group commit for requests: events that arrive in one turn of the event loop are stored at its end by one durable commit, and
+ * those that arrive while all commits are running are stored by the next one.
  */
 export class Acceptor {
   readonly #insert: InsertEvents
@@ -60,13 +60,13 @@ export class Acceptor {
   #queue: Waiting[] = []
   #bytes = 0
   #commits = 0
-  /** When the last of them began. */
+  /** When the latest commit began. */
   #began = 0
   #scheduled = false
   #closed = false
   #idle: (() => void) | undefined
 
-  /** @param onError told of failures that are not the database's absence. */
+  /** @param onError called for failures other than an unavailable database. */
   constructor(insert: InsertEvents, onError: (error: unknown) => void, limits: Partial<AcceptorLimits> = {}) {
     this.#insert = insert
     this.#onError = onError
@@ -81,7 +81,7 @@ export class Acceptor {
     const { waiting, waitingBytes } = this.#limits
     if (this.#closed) return Promise.reject(new Problem('stopping', { retryAfter: 1 }))
     const bytes = bytesOf(event)
-    // A single one is taken whatever its size: the limit of a body is what bounds it.
+    // A single event is accepted whatever its size: the limit of bodies bounds it.
     const isFull = this.#queue.length >= waiting || this.#bytes + bytes > waitingBytes
     if (isFull && this.#queue.length > 0) {
       return Promise.reject(new Problem('overloaded', { retryAfter: 1 }))
@@ -98,12 +98,12 @@ export class Acceptor {
     return this.#queue.length
   }
 
-  /** The bytes of those. */
+  /** The bytes of these events. */
   get waitingBytes(): number {
     return this.#bytes
   }
 
-  /** Refuses new events and resolves when those that wait are stored. */
+  /** Refuses new events, and resolves when the waiting ones are stored. */
   async close(): Promise<void> {
     this.#closed = true
     if (this.#queue.length > 0 || this.#commits > 0)
@@ -117,9 +117,8 @@ export class Acceptor {
   }
 
   /**
-   * Commits at the end of the first turn that brought nothing new. A turn of a busy loop brings a few requests and a
-   * commit costs as much as many of them, so waiting for the next few is what makes both cheap; a lone request waits for
-   * one empty turn.
+   * Commits at the end of the first turn without new events. A turn of a busy event loop brings a few requests, and a commit
+   * costs as much as many of them, so it waits for the next few. A single request waits for one empty turn.
    */
   #gather(turns: number, before: number): void {
     setImmediate(() => {
@@ -152,15 +151,15 @@ export class Acceptor {
   }
 
   /**
-   * Problems and the database's absence are told to all alike. Any other error may be the fault of a single event, which
-   * must not take those with it that merely came at the same time: halving finds it in a few commits.
+   * Problems and an unavailable database concern all events of a batch. Any other error may be caused by a single event, which
+   * must not affect those that arrived at the same time: halving the batch finds it in a few commits.
    */
   async #store(batch: readonly Waiting[], part = false): Promise<void> {
     try {
       await this.#insert(batch.map(({ event }) => event))
     } catch (error) {
       const common = error instanceof Problem || error instanceof StorageUnavailable
-      // The first error, and then only the events that are really refused.
+      // Report the first error, and then only the events that are refused in the end.
       if (!common && (!part || batch.length === 1)) this.#onError(error)
       if (common || batch.length === 1) {
         for (const { reject } of batch) reject(error)
@@ -191,7 +190,7 @@ export class Acceptor {
   }
 }
 
-/** What an event takes of the memory: its bytes, its texts, and the objects around them. */
+/** Estimates the memory of an event: its bytes, its texts, and the objects around them. */
 function bytesOf({ payload, headers }: IncomingEvent): number {
   return payload.length + headers.length + aroundAnEvent
 }

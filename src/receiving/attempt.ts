@@ -17,10 +17,10 @@ import { receivedEvent } from './received-event.ts'
 import type { AttemptRegistry } from './attempt-registry.ts'
 import type { ClaimedEvent, Mark } from './store.ts'
 
-/** Milliseconds that one handler's transaction may hold up the others that share its commit. */
+/** Milliseconds that one handler may delay the others that share its transaction. */
 export const turnLimit = 250
 
-/** Inserts events and their deliveries in the caller's transaction; they were caused by that event of the log. */
+/** Inserts events and their deliveries in the caller's transaction; `causedBy` is the number of the event that caused them. */
 export type EmitWithin = (tx: Tx, events: readonly EmittedEvent[], causedBy: number) => Promise<unknown>
 
 export interface AttemptParts {
@@ -29,22 +29,22 @@ export interface AttemptParts {
   log: Log
   emitWithin: EmitWithin
   registry: AttemptRegistry
-  /** Milliseconds that a transaction may be open, where there is such a bound beside the handlers' time. */
+  /** Milliseconds that a transaction may be open, if that is limited beside the handlers' time. */
   transactionTimeout: number | undefined
 }
 
-/** The handlers have ended well, and their work is about to be committed. */
+/** The result of successful handlers, whose work is about to be committed. */
 export interface Attempted {
-  /** Resolves after the commit; rejects when there was none. */
+  /** Resolves after the commit; rejects if it failed. */
   readonly committed: Promise<void>
   readonly emitted: boolean
-  /** Milliseconds that others had to wait for its transaction. */
+  /** Milliseconds of its turn in the transaction. */
   readonly took: number
 }
 
 /**
  * Runs the handlers of a claimed event and commits their work, the events that they emitted and the processed-event
- * marker together, maybe with those of other events: `alone` asks for a commit of its own.
+ * marker together, possibly with those of other events; `alone` requests a transaction of its own.
  * @throws what a handler threw, HandlerTimeout, WaitedForTransaction, TransactionTimeout, HeldUpOthers and SharedCommitFailed (to be tried
  * alone), ClaimLost, the reason of a stop, StorageUnavailable; then all is undone.
  */
@@ -77,10 +77,7 @@ export function attempt(
     return { committed, emitted: emitted.length > 0, took: scope.took }
   }
 
-  /**
-   * A handler that ignores its signal goes on, but nobody waits for it, and its transaction is over before it hears of
-   * the signal.
-   */
+  /** Ends the transaction before it aborts the signal. A handler that ignores the signal continues, but is not waited for. */
   function end(reason: Error): void {
     if (scope.released) return
     ended()
@@ -89,13 +86,13 @@ export function attempt(
   }
 
   function fail(reason: unknown): void {
-    // Should it fail, whoever gets the reason tries again and sees why.
+    // If this fails, the next attempt fails too and reports the error.
     scope.rollback().catch(() => undefined)
     reject(reason)
   }
 }
 
-/** One after the other, each within its own time. Returns what they emitted. */
+/** Runs the handlers one after the other, each within its own time limit. Returns the events that they emitted. */
 export async function runHandlers(
   claimed: ClaimedEvent,
   plan: Plan,
@@ -113,7 +110,7 @@ export async function runHandlers(
     const waitedBefore = scope.waited
     const cancel = clock.after(timeout, () => {
       const waited = scope.waited - waitedBefore
-      // Who got it in the last moment had as little use of it as who did not get it.
+      // A transaction that came in the last moment helps as little as none, so waiting for half of the time counts as the cause.
       const heldUp = scope.isWaiting || waited > timeout / 2
       end(heldUp ? new WaitedForTransaction(waited, timeout) : new HandlerTimeout(timeout))
     })
@@ -123,7 +120,7 @@ export async function runHandlers(
       aborted.throwIfAborted()
       if (ended) {
         const error = new EmittedTooLate(one.type)
-        // Whoever called it may be a promise that nobody looks at.
+        // The caller may be a promise that is not awaited.
         handlerLog.error({ err: error }, 'an event was not emitted')
         throw error
       }

@@ -1,24 +1,24 @@
 import type { Bound, Plan } from './plan.ts'
 import type { ClaimedEvent } from './store.ts'
 
-/** A claimed event that waits for a place in its group. */
+/** A claimed event that waits for a slot of its concurrency group. */
 export interface Queued {
   readonly claimed: ClaimedEvent
   readonly plan: Plan
-  /** Its commit is to be shared with nobody: the one that it shared has failed. */
+  /** Whether it needs a transaction of its own, because a shared one has failed. */
   readonly alone?: boolean
 }
 
 interface Group {
   running: number
-  /** Events at a time that it deserves: one after a transaction that ran out of time, doubled by each success. */
+  /** Bound of its running events: 1 after a transaction that ran out of time, doubled by each success. */
   window: number
   /** Short transactions in a row. */
   short: number
-  /** Quick handlers in a row, and such as hardly take any time. */
+  /** Quick handlers in a row, and instant ones. */
   quick: number
   instant: number
-  /** Of a payload, as those were that were claimed of late. */
+  /** Moving average of the payloads that were claimed lately. */
   bytes: number
   readonly queue: Queued[]
 }
@@ -28,30 +28,30 @@ const fullWindow = 1024
 const shortTransaction = 100
 const quickHandler = 200
 const instantHandler = 50
-/** So many in a row, and a group is expected to go on so. */
+/** After this many in a row, a group is expected to continue like that. */
 const expectedFrom = 4
 /**
- * Events that a group of quick handlers may have claimed beyond those under way: what it does in a moment, and long enough
- * for the next claim to come back meanwhile, if it hardly takes any time for each.
+ * Events that a group may claim beyond its running ones: work for a moment, and for instant handlers enough to last until the
+ * next claim returns.
  */
 const ahead = { quick: 128, instant: 512 }
-/** Bytes of payloads that they are to have together, by what those of late had. */
+/** Bytes of their payloads, estimated from the average. */
 const mostBytesAhead = 16 * 1024 * 1024
 
-/** Counts what is under way, so that no group takes what the others need, and keeps what is claimed and not begun. */
+/** Counts running handlers, so that no group takes the slots that others need, and queues claimed events. */
 export class ConcurrencyGroups {
   readonly #groups = new Map<string, Group>()
   readonly #bounds = new Map<string, { running: number; peak: number }>()
   readonly #allowed: (bound: Bound) => number
 
-  /** @param allowed how many of a bound may be under way in this process; by default all of them */
+  /** @param allowed how many handlers of a bound may run in this process; by default all of them */
   constructor(allowed: (bound: Bound) => number = ({ limit }) => limit) {
     this.#allowed = allowed
   }
 
   /**
-   * How many more events of a plan may be begun now.
-   * @param scarce whether little is left for all together: then only a group with nothing under way gets one
+   * How many more events of a plan may start now.
+   * @param scarce whether few slots are free in total: then only a group without running handlers gets one
    */
   room(plan: Plan, scarce: boolean): number {
     const { group, bounds } = plan
@@ -62,7 +62,7 @@ export class ConcurrencyGroups {
     )
   }
 
-  /** How many more events of a plan may be claimed now: those that find a place, and some ahead of a quick handler. */
+  /** How many more events of a plan may be claimed now: one for each free slot, and more for quick handlers. */
   claimable(plan: Plan, scarce: boolean): number {
     if (plan.bounds.some((bound) => this.#allowed(bound) === 0)) return 0
     const queued = this.#groups.get(plan.group.key)?.queue.length ?? 0
@@ -80,7 +80,7 @@ export class ConcurrencyGroups {
     return !found || (found.window === fullWindow && found.short >= expectedFrom)
   }
 
-  /** Whether so little is left to begin that a claim is worth its commit. */
+  /** Whether so few events are queued that another claim is worth its commit. */
   wantsMore(plan: Plan): boolean {
     const found = this.#groups.get(plan.group.key)
     if (!found) return true
@@ -94,12 +94,12 @@ export class ConcurrencyGroups {
     group.bytes += (queued.claimed.payload.length - group.bytes) / 16
   }
 
-  /** Before all others: its turn had come already. */
+  /** Queues an event before all others, because it had its turn already. */
   queueAgain(queued: Queued): void {
     this.#of(queued.plan).queue.unshift(queued)
   }
 
-  /** The next event to begin, if the group has a place for it; the place is taken. */
+  /** Takes the next event and a slot, if the group has both. */
   next(plan: Plan, scarce: boolean): Queued | undefined {
     const { queue } = this.#of(plan)
     if (queue.length === 0 || this.room(plan, scarce) <= 0) return undefined
@@ -108,29 +108,29 @@ export class ConcurrencyGroups {
     return queued
   }
 
-  /** The plans that have something waiting, that of one group last. */
+  /** The plans with queued events; the given group comes last. */
   *waiting({ group }: Plan): Generator<Plan> {
     for (const [key, { queue }] of this.#groups) if (key !== group.key && queue[0]) yield queue[0].plan
     const [own] = this.#groups.get(group.key)?.queue ?? []
     if (own) yield own.plan
   }
 
-  /** The plans that have something waiting. */
+  /** The plans with queued events. */
   *allWaiting(): Generator<Plan> {
     for (const { queue } of this.#groups.values()) if (queue[0]) yield queue[0].plan
   }
 
-  /** All that waits. */
+  /** All queued events. */
   allClaimed(): ClaimedEvent[] {
     return [...this.#groups.values()].flatMap(({ queue }) => queue.map(({ claimed }) => claimed))
   }
 
-  /** How many of a bound are under way. */
+  /** How many handlers of a bound are running. */
   running(key: string): number {
     return this.#bounds.get(key)?.running ?? 0
   }
 
-  /** The most of a bound that were under way at once since the last call. */
+  /** The most handlers of a bound that ran at once since the last call. */
   takePeak(key: string): number {
     const bound = this.#bounds.get(key)
     if (!bound) return 0
@@ -139,29 +139,29 @@ export class ConcurrencyGroups {
     return peak
   }
 
-  /** Whether something of a bound waits for a place. */
+  /** Whether an event of a bound waits for a slot. */
   waits(key: string): boolean {
     return this.#waitingFor(key).next().done !== true
   }
 
-  /** Takes out all of a bound that waits. */
+  /** Removes and returns the queued events of a bound. */
   withdraw(key: string): ClaimedEvent[] {
     return [...this.#waitingFor(key)].flatMap(takeAll)
   }
 
-  /** Takes out all that waits. */
+  /** Removes and returns all queued events. */
   clear(): ClaimedEvent[] {
     return [...this.#groups.values()].flatMap(takeAll)
   }
 
-  /** Gives a place back. */
+  /** Frees a slot. */
   end(plan: Plan): void {
     this.#count(plan, -1)
   }
 
   /**
-   * A handler has ended well after so many milliseconds, of which its transaction took some. Returns what is not to wait
-   * for such handlers any more.
+   * Records a successful handler: `lasted` milliseconds, of which its transaction took `transaction`. Returns queued events
+   * that must not wait for handlers this slow.
    */
   succeeded(plan: Plan, lasted: number, transaction: number): ClaimedEvent[] {
     const group = this.#of(plan)
@@ -172,7 +172,7 @@ export class ConcurrencyGroups {
     return group.quick === 0 ? takeAll(group) : []
   }
 
-  /** The same for a handler that failed: how long it would have taken is not known. */
+  /** Records a failed handler, whose duration tells nothing. Returns the queued events, which must not wait for it. */
   failed(plan: Plan): ClaimedEvent[] {
     const group = this.#of(plan)
     group.quick = 0
@@ -180,12 +180,12 @@ export class ConcurrencyGroups {
     return takeAll(group)
   }
 
-  /** A transaction was so long that others could not wait for it. */
+  /** Records a transaction that delayed others: the group stops sharing for a while. */
   heldUpOthers(plan: Plan): void {
     this.#of(plan).short = 0
   }
 
-  /** It had kept the others from writing: one at a time from now on. */
+  /** Limits the group to one running event, because its transaction blocked other writers for too long. */
   shrinkWindow(plan: Plan): void {
     this.#of(plan).window = 1
   }
@@ -198,7 +198,7 @@ export class ConcurrencyGroups {
     return this.#isInstant(plan) ? plan.group.instantLimit : plan.group.limit
   }
 
-  /** Events that may be claimed before they have a place. */
+  /** Events that may be claimed before a slot is free. */
   #ahead(plan: Plan): number {
     if (!this.isQuick(plan)) return 0
     const bytes = this.#groups.get(plan.group.key)?.bytes ?? 0

@@ -20,12 +20,12 @@ import type { SharedSourceRateParts } from './shared-source-rate.ts'
 export interface Delivered {
   readonly rawBody: Buffer
   readonly headers: IncomingHttpHeaders
-  /** The address that was called, with its query. */
+  /** The called address, with its query. */
   readonly url: string
   readonly log: FastifyBaseLogger
 }
 
-/** What is to be done with a request: store it and answer, answer it, or refuse it. */
+/** What to do with a request: store and answer it, only answer it, or refuse it. */
 export type Evaluation =
   | {
       readonly event: IncomingEvent
@@ -40,12 +40,12 @@ export type Evaluation =
 export interface Refused {
   readonly refused: Reason
   readonly detail: string
-  /** What it is answered with; without one, 401. */
+  /** The answer; without it, 401. */
   readonly problem: Problem | undefined
   readonly rate?: Told | undefined
 }
 
-/** Answers at once, unless other processes have to be asked about the source's rate; the promise does not reject. */
+/** Returns a promise only if other processes must be asked about the source's rate; it does not reject. */
 export type Evaluate = (delivered: Delivered) => Evaluation | Promise<Evaluation>
 
 export interface EvaluatorParts {
@@ -53,11 +53,11 @@ export interface EvaluatorParts {
   planOf: PlanOf
   clock: Clock
   configuration: Configuration
-  /** Where several processes share the rates of sources. */
+  /** Set if several processes share the rates of sources. */
   sharedRates: SharedSourceRateParts | undefined
 }
 
-/** Tells what the requests of a source are worth. Nothing is stored or answered yet. */
+/** Evaluates requests of a source: signature, media type, form, rate. It stores and answers nothing. */
 export function createEvaluator(source: string, scheme: Scheme, parts: EvaluatorParts): Evaluate {
   const { backlog, planOf, clock, configuration, sharedRates } = parts
   const admission = new Admission(source, scheme.rateLimit, {
@@ -74,7 +74,7 @@ export function createEvaluator(source: string, scheme: Scheme, parts: Evaluator
     if (rejected && verified.rejected === 'signature')
       return { refused: reasonOf(verified), detail: verified.detail, problem: undefined }
     if ('answer' in verified) return verified
-    // Who cannot sign learns nothing else: what follows tells a sender that is known.
+    // All further answers go to verified senders only: an unverified one learns nothing else.
     const contentType = headers['content-type'] ?? 'application/octet-stream'
     if (!takesMediaType(scheme, contentType))
       return {

@@ -7,15 +7,15 @@ import type { InboxStore } from './store.ts'
 export interface InboxParts {
   database: Database
   clock: Clock
-  /** Told about events that could not be stored, or moved, at once. */
+  /** Called when events could not be stored or moved immediately. */
   onError: (error: unknown) => void
-  /** Told about the session that holds this process's claims. */
+  /** Called for errors of the session that holds this process's claims. */
   onClaimerError: (error: unknown) => void
 }
 
 /**
- * The inbox on the database's engine. Whoever stores into it wakes the worker of its own process, which tells the others where
- * it cannot take all; without such a worker the others are woken. Were all woken, each would look for what one of them takes.
+ * Opens the inbox on the database's engine. An insert wakes the worker of its own process, which wakes the others if it cannot
+ * handle everything; a process without a worker wakes the others. If all were woken, all but one would look in vain.
  */
 export function openInbox({ database, clock, onError, onClaimerError }: InboxParts): InboxStore {
   const wake = (): void => {

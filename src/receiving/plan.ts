@@ -1,7 +1,7 @@
 import type { Engine } from '../storage/query-runner.ts'
 import type { OrderBy, RegisteredHandler } from './declared-handlers.ts'
 
-/** At most so many of what `key` names at once. */
+/** At most `limit` handlers of `key` run at once. */
 export interface Bound {
   readonly key: string
   readonly limit: number
@@ -9,32 +9,32 @@ export interface Bound {
 
 /** How the events of one source and type are handled. */
 export interface Plan {
-  /** None when nobody handles them: then they are marked, and that is all. */
+  /** Empty if no handler matches: then the events are only marked. */
   readonly handlers: readonly RegisteredHandler[]
-  /** Source and most particular handler: what is slow for one of these must not hold up another. */
+  /** By source and most specific handler, so that a slow group does not delay the others. */
   readonly group: Bound & {
-    /** What the limit is instead while its handlers hardly take any time. */
+    /** The limit while its handlers are instant. */
     readonly instantLimit: number
   }
-  /** The handlers that have a concurrency of their own, whatever the source. */
+  /** The concurrency that handlers declare, for all sources together. */
   readonly bounds: readonly Bound[]
   /** Milliseconds that all handlers may take together. */
   readonly timeout: number
-  /** How their events are ordered, by the most particular handler that says so. */
+  /** The order of their events, by the most specific handler that declares one. */
   readonly order: { readonly handler: string; readonly by: OrderBy } | undefined
 }
 
 export type PlanOf = (source: string, type: string) => Plan
 
-/** Events of one group that are worked on at once, unless its handler says otherwise. */
+/** Events of one group that are handled at once, unless its handler declares another number. */
 const perGroup = 8
 /**
- * The same while its handlers hardly take any time. They wait for the database mostly: on PostgreSQL more of them share a
- * round trip, and while some of them are answered others run. On SQLite they have turns, and more would only wait.
+ * The same for instant handlers. They mostly wait for the database: on PostgreSQL more of them share a round trip, and some run
+ * while others are answered. On SQLite they take turns, and more of them would only wait.
  */
 const perInstantGroup: Readonly<Record<Engine, number>> = { sqlite: perGroup, postgres: 64 }
 
-/** @param handlersOf gives the same array each time for what it remembers: plans are kept by it. */
+/** @param handlersOf returns the same array for the same handlers: plans are cached by it. */
 export function plansOver(
   engine: Engine,
   handlersOf: (source: string, type: string) => readonly RegisteredHandler[],

@@ -13,11 +13,11 @@ const claimLandsWithin = 30_000
 /** Milliseconds until the same claim is looked for again, at first: doubled by each look. */
 const firstPause = 1_000
 
-/** A claim whose statement may have taken effect, or may do so yet. No handler of it was begun. */
+/** A claim without an answer: its statement may have taken effect, or may do so later. None of its handlers was started. */
 interface LostClaim {
   readonly claim: string
   readonly kinds: readonly Kind[]
-  /** The latest time by which what it took was due. */
+  /** The latest due time of its events. */
   readonly dueBy: number
   readonly landedBy: number
   nextAt: number
@@ -26,7 +26,7 @@ interface LostClaim {
 
 interface Unreturned {
   readonly held: Held
-  /** When the lease has ended, and others take the event anyway. */
+  /** When the lease ends, and other processes take the event anyway. */
   readonly leaseEnds: number
 }
 
@@ -61,26 +61,26 @@ export class Unsettled {
     return this.#claims.length + this.#unreturned.length + this.#unrecorded.length > 0
   }
 
-  /** The answer to a claim did not come. */
+  /** Records a claim whose answer was lost. */
   claimLost(claim: string, kinds: readonly Kind[], dueBy: number): void {
     const now = this.#parts.clock.now()
     const times = { dueBy, landedBy: now + claimLandsWithin, nextAt: now, pause: firstPause }
     this.#claims.push({ claim, kinds: kinds.map(({ source, type }) => ({ source, type })), ...times })
   }
 
-  /** An event that is to be given back. */
+  /** Records an event to be given back. */
   toReturn({ event, claim }: Held, leaseEnds: number): void {
     this.#unreturned.push({ held: { event, claim }, leaseEnds })
   }
 
-  /** The failure of an attempt that is to be written down. */
+  /** Records a failed attempt that is to be stored. */
   toRecord(record: () => Promise<void>, leaseEnds: number): void {
     this.#unrecorded.push({ record, leaseEnds })
   }
 
   /**
-   * Settles what can be settled now; not to be called again before it has ended.
-   * @throws StorageUnavailable; everything that was not settled is kept for the next call.
+   * Settles what can be settled now. Do not call it again before it has ended.
+   * @throws StorageUnavailable; the rest stays for the next call.
    */
   async settle(): Promise<void> {
     if (!this.any) return
@@ -135,7 +135,7 @@ export class Unsettled {
         lost.pause *= 2
         if (now >= lost.landedBy) over.add(lost)
       } catch (error) {
-        // It is no reason to claim nothing else.
+        // Other events can still be claimed.
         log.warn({ err: error }, 'a claim whose answer was lost could not be looked for; trying again')
       }
     }
