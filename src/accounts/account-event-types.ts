@@ -34,7 +34,7 @@ const sample = {
 }
 
 const descriptions: Record<AccountEventType, string> = {
-  'user.created': 'Somebody signed in for the first time.',
+  'user.created': 'A person signed in for the first time.',
   'user.signed_in': 'A user signed in.',
   'identity.linked': 'A user linked another identity to their account.',
   'identity.unlinked': 'A user unlinked an identity from their account.',

@@ -89,7 +89,7 @@ export class Administration {
       const before = await this.find(tx, id)
       if (change.role === 'user' && row.role === 'user' && before?.role === 'admin')
         throw new Problem('conflict', {
-          detail: 'An identity of this account is in ADMIN_IDENTITIES: take it off that setting.',
+          detail: 'An identity of this account is in ADMIN_IDENTITIES: remove it from that setting.',
         })
       const entries: AuditEntry[] = []
       if (change.blocked !== undefined && change.blocked !== (row.blocked_at !== null))

@@ -25,7 +25,7 @@ export function auditExportRoute(app: App, reader: AuditReader): void {
         tags: ['sign-in'],
         summary: 'The audit log as one JSON object per line, oldest first',
         description:
-          'Each line is an entry of `GET /audit` with its number `seq`. To follow the log, ask again with the last `seq` as `after`: no entry is missed, and none comes twice.',
+          'Each line is an entry of `GET /audit` with its number `seq`. To follow the log, repeat the call with the last `seq` as `after`: it gives each entry once.',
         querystring: Type.Object({
           after: Type.Optional(Type.String({ description: 'Only entries with a greater `seq`' })),
           since: Type.Optional(Type.String({ description: 'At this time or later, ISO 8601' })),
@@ -58,7 +58,7 @@ function parseStart({ after = '', since = '' }: { after?: string; since?: string
   if (number === undefined)
     throw new Problem('invalid-parameter', {
       parameter: 'after',
-      detail: 'The parameter `after` takes the `seq` of an entry.',
+      detail: 'The parameter `after` must be the `seq` of an entry.',
     })
   return { after: number, since: since === '' ? undefined : readTimeParameter(since, 'since') }
 }

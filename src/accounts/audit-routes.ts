@@ -19,21 +19,21 @@ const own = {
   action: Type.String({ description: Object.keys(auditActions).join(', ') }),
   provider: Nullable('The identity provider'),
   providerId: Nullable("The provider's id of the identity"),
-  target: Nullable('What else it is about, as kind:id, such as session:… or subscriber:…'),
-  code: Nullable('Why it failed; null for what succeeded'),
-  supportId: Nullable('The number that the page showed, and that finds the line in the log'),
-  address: Nullable('Where the call came from'),
+  target: Nullable('Another subject, as kind:id, such as session:… or subscriber:…'),
+  code: Nullable('The reason of a failure; null for successes'),
+  supportId: Nullable('The support id: the page shows it, and the request log contains it'),
+  address: Nullable('The address of the client'),
   userAgent: Nullable('The browser'),
 }
 const OwnEntry = Type.Object({
   ...own,
-  byMe: Type.Boolean({ description: 'Whether it was done with a credential of this account' }),
+  byMe: Type.Boolean({ description: 'Whether a credential of this account made the call' }),
 })
 const Entry = Type.Object({
   ...own,
-  userId: Nullable('Whose account it is about'),
-  actor: Nullable('Who did it: user:…, key:…, owner:…, cli, schedule or service; null when nobody is known'),
-  sessionId: Nullable('The session that it was done with'),
+  userId: Nullable('The account that the entry is about'),
+  actor: Nullable('The actor: user:…, key:…, owner:…, cli, schedule or service; null when it is unknown'),
+  sessionId: Nullable('The session that made the call'),
   detail: Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Null()]),
 })
 const PageInfo = Type.Object({
@@ -42,11 +42,11 @@ const PageInfo = Type.Object({
 })
 const paging = {
   limit: limitParameter(limits),
-  cursor: Type.Optional(Type.String({ description: 'The nextCursor of the page before' })),
+  cursor: Type.Optional(Type.String({ description: 'The nextCursor of the previous page' })),
 }
 const filters = {
   action: Type.Optional(Type.String({ description: 'One action' })),
-  failed: Type.Optional(Type.String({ description: 'true: only failures; false: only what succeeded' })),
+  failed: Type.Optional(Type.String({ description: 'true: only failures; false: only successes' })),
   since: Type.Optional(Type.String({ description: 'At this time or later, ISO 8601' })),
   until: Type.Optional(Type.String({ description: 'Before this time, ISO 8601' })),
 }
@@ -92,7 +92,7 @@ function ownRoute(scope: App, log: AuditLog): void {
       config: { access: 'user' },
       schema: {
         tags: ['sign-in'],
-        summary: 'What happened to my account, newest first',
+        summary: 'The audit log of my account, newest first',
         querystring: Type.Object({ ...filters, ...paging }),
         response: { 200: Type.Object({ data: Type.Array(OwnEntry), pageInfo: PageInfo }) },
       },

@@ -4,10 +4,10 @@ import type { Device } from './devices.ts'
 const Nullable = (description: string) => Type.Union([Type.String(), Type.Null()], { description })
 const Time = Type.String({ format: 'date-time' })
 const DeviceBody = Type.Object({
-  id: Type.String({ description: 'Names the session; it is not the token.' }),
+  id: Type.String({ description: 'The id of the session; it is not the token.' }),
   kind: Type.Enum(['browser', 'app'], { description: 'A session of a browser, or the tokens of an app' }),
-  current: Type.Boolean({ description: 'Whether this call was made with it.' }),
-  device: Type.String({ description: 'In words, such as `Firefox on Linux`' }),
+  current: Type.Boolean({ description: 'Whether it is the session of this call.' }),
+  device: Type.String({ description: 'The browser and system, such as `Firefox on Linux`' }),
   app: Nullable('The client id of the app'),
   provider: Type.String({ description: 'The identity provider of the sign-in' }),
   address: Nullable('Where the sign-in came from'),

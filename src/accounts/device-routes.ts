@@ -34,8 +34,7 @@ function listRoute(scope: App, { devices }: DeviceRoutesParts): void {
       config: { access: 'user' },
       schema: {
         tags,
-        summary:
-          'My devices: browsers and apps that are signed in; with the token of an app those of the app alone',
+        summary: 'My sessions in browsers and apps; an app sees only its own',
         response: { 200: DeviceList },
       },
     },
@@ -53,8 +52,7 @@ function revokeOthersRoute(scope: App, { devices, audit }: DeviceRoutesParts): v
       config: { access: 'user' },
       schema: {
         tags,
-        summary:
-          'Sign out everywhere else: ends all of my sessions but this one; with the token of an app those of the app alone',
+        summary: 'Sign out everywhere else: revokes my other sessions; an app revokes only its own',
         response: { 204: Type.Null() },
       },
     },
@@ -77,7 +75,7 @@ function revokeRoute(scope: App, { devices, sessionCookie, audit }: DeviceRoutes
       config: { access: 'user', sends: { sometimes: ['Set-Cookie'] } },
       schema: {
         tags,
-        summary: 'End one of my sessions; with the token of an app only one of the app',
+        summary: 'Revoke one of my sessions; an app can revoke only its own',
         params: Type.Object({ id: Type.String() }),
         response: { 204: Type.Null() },
       },

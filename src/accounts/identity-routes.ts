@@ -74,10 +74,10 @@ function unlinkRoute(scope: App, parts: IdentityRoutesParts): void {
       config: { access: 'session', sends: { sometimes: ['Set-Cookie'] } },
       schema: {
         tags,
-        summary: 'Unlink my identities at a provider; never the last, and only shortly after a sign-in',
+        summary: 'Unlink my identities at a provider, except the last one; only shortly after a sign-in',
         params: Type.Object({ provider: Type.String() }),
         querystring: Type.Object({
-          providerId: Type.Optional(Type.String({ description: 'Only this one, when there are several' })),
+          providerId: Type.Optional(Type.String({ description: 'Only the identity with this id' })),
         }),
         response: { 204: Type.Null() },
       },
@@ -87,11 +87,12 @@ function unlinkRoute(scope: App, parts: IdentityRoutesParts): void {
       const { userId, sessionId } = signedIn(request)
       if (sessionId === undefined) throw new Problem('not-signed-in')
       const { provider } = request.params
+      const { providerId } = request.query
       const problem = await recentSignIn.check(request, 'identity.unlink_failed', provider)
       if (problem) throw problem
       const change = { userId, sessionId, origin: auditOrigin(request) }
       const { result: emitted, renewed } = await database.transaction((tx) =>
-        roleChanges.apply(tx, change, () => unlink(parts, tx, change, provider, request.query.providerId)),
+        roleChanges.apply(tx, change, () => unlink(parts, tx, change, { provider, providerId })),
       )
       if (emitted) database.signal('deliveries')
       if (renewed) sessionCookie.set(reply, renewed.token, renewed.maxAge)
@@ -105,8 +106,7 @@ async function unlink(
   { users, devices, audit, events }: IdentityRoutesParts,
   tx: Tx,
   { userId, sessionId, origin }: IdentityChange,
-  provider: string,
-  providerId: string | undefined,
+  { provider, providerId }: { provider: string; providerId: string | undefined },
 ): Promise<boolean> {
   const result = await users.unlink(tx, userId, provider, providerId)
   if (result === 'unknown') throw new Problem('not-found')

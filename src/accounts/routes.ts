@@ -37,8 +37,7 @@ const CurrentSession = Type.Object({
   session: Type.Object({ id: Type.String(), kind: Type.Enum(['session', 'token']) }),
   stepUp: Type.Optional(
     Type.String({
-      description:
-        'Of an admin whose sign-in shows no second factor (`ADMIN_MFA`): where to sign in with one',
+      description: 'For an admin without the required second factor (`ADMIN_MFA`): where to sign in with one',
     }),
   ),
 })
@@ -58,7 +57,7 @@ function sessionRoute(scope: App, { users, database }: AccountsRoutesParts): voi
     '/auth/session',
     {
       config: { access: 'user' },
-      schema: { tags, summary: 'Who am I', response: { 200: CurrentSession } },
+      schema: { tags, summary: 'The signed-in user and the session', response: { 200: CurrentSession } },
     },
     async ({ principal }) => {
       const { kind, userId, sessionId, role, stepUp } = signedIn({ principal })
@@ -88,7 +87,7 @@ function logoutRoute(scope: App, parts: AccountsRoutesParts): void {
       config: { access: 'user', sends: { sometimes: ['Set-Cookie'] } },
       schema: {
         tags,
-        summary: 'Sign out; a form is sent to /login',
+        summary: 'Sign out; a form is redirected to /login',
         response: { 204: Type.Null(), 303: Type.Null() },
       },
       // A form of our own pages is redirected as usual when the session has already ended. A form of another site comes

@@ -36,7 +36,7 @@ function listRoute(scope: App, parts: UserSessionRoutesParts): void {
       config: { access: { scope: 'users:read' } },
       schema: {
         tags,
-        summary: "A user's sessions: browsers and apps that are signed in",
+        summary: "A user's sessions in browsers and apps",
         params: UserParams,
         response: { 200: DeviceList },
       },
@@ -56,7 +56,7 @@ function revokeAllRoute(scope: App, parts: UserSessionRoutesParts): void {
       config: { access: { scope: 'users:write' } },
       schema: {
         tags,
-        summary: 'End all sessions of a user, those of apps included; the user may sign in again',
+        summary: 'Revoke all sessions of a user, in browsers and apps; the user may sign in again',
         params: UserParams,
         response: { 204: Type.Null() },
       },
@@ -80,7 +80,7 @@ function revokeRoute(scope: App, { devices, audit }: UserSessionRoutesParts): vo
       config: { access: { scope: 'users:write' } },
       schema: {
         tags,
-        summary: 'End one session of a user',
+        summary: 'Revoke one session of a user',
         params: Type.Object({ id: Type.String(), sessionId: Type.String() }),
         response: { 204: Type.Null() },
       },

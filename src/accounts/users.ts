@@ -72,12 +72,12 @@ export class Users {
   }
 
   /**
-   * The user that the identity links to; one is created when there is none. Two calls at once for a new identity give
+   * The user that the identity links to; a new one if there is none. Two concurrent calls for a new identity give
    * one user: the unique key lets one insert through, and the other call looks again and finds it.
    * @throws IssuerMismatch
    */
   async findOrCreate(tx: Tx, identity: ProviderIdentity): Promise<FoundUser> {
-    // The identity may also be unlinked between the insert that it refused and the next look.
+    // The identity may also be unlinked between the conflicting insert and the next read.
     for (;;) {
       const known = await this.#updateKnown(tx, identity)
       if (known) return known

@@ -18,7 +18,7 @@ export interface AuthorizationRequest {
 
 export interface AuthenticationDemands {
   /** Reauthenticate the person, even with a session at the provider. */
-  anew: boolean
+  reauthenticate: boolean
   /** Authenticate with a second factor, too. */
   secondFactor: boolean
   /** The accepted `acr_values`; with an empty list the provider decides. */
@@ -51,9 +51,9 @@ function demandParameters(
   { provesAuthentication, quirks }: ResolvedProvider,
   demands: AuthenticationDemands,
 ): Record<string, string> {
-  const { anew, acrValues } = demands
+  const { reauthenticate, acrValues } = demands
   return {
-    ...(anew && provesAuthentication && { prompt: 'login', max_age: '0' }),
+    ...(reauthenticate && provesAuthentication && { prompt: 'login', max_age: '0' }),
     ...(acrValues.length > 0 && { acr_values: acrValues.join(' ') }),
     ...quirks.demandParams?.(demands),
   }

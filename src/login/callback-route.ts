@@ -35,7 +35,7 @@ export function callbackRoute(scope: App, parts: CallbackRouteParts): void {
       },
       schema: {
         tags: ['sign-in'],
-        summary: 'Where the provider sends the browser back to: /dashboard, or /login when it failed',
+        summary: 'The redirect URI at the provider: redirects to /dashboard, or to /login after a failure',
         params: ProviderParams,
         querystring: Type.Object({
           code: Type.Optional(Type.String()),
@@ -59,7 +59,7 @@ export function callbackRoute(scope: App, parts: CallbackRouteParts): void {
       if (!outcome.ok) {
         const { failure, flow, redirect } = outcome
         const linkingUserId = flow?.purpose === 'link' ? (flow.user_id ?? '') : undefined
-        await recordFailure(parts, request, client, failure, linkingUserId)
+        await recordFailure(parts, request, { client, failure, linkingUserId })
         return reply.redirect(redirect ?? failurePath(parts, request, client, failure), 303)
       }
       const { signedIn } = outcome

@@ -12,17 +12,20 @@ export interface FailedSignInsParts {
   count: (provider: string, outcome: string) => void
 }
 
-/**
- * Counts, logs and audits a failed sign-in, or a failed link when `linkingUserId` is given.
- * @param linkingUserId the user who was linking an identity; empty when the flow no longer names one.
- */
+export interface FailedSignIn {
+  client: ProviderClient
+  failure: SignInFailure
+  /** The user who was linking an identity; empty when unknown, `undefined` for a sign-in. */
+  linkingUserId: string | undefined
+}
+
+/** Counts, logs and audits a failed sign-in or a failed link. */
 export async function recordFailure(
   { count, audit }: FailedSignInsParts,
   request: FastifyRequest,
-  { provider: { name: provider } }: ProviderClient,
-  failure: SignInFailure,
-  linkingUserId?: string,
+  { client, failure, linkingUserId }: FailedSignIn,
 ): Promise<void> {
+  const provider = client.provider.name
   const { code, details, cause } = failure
   count(provider, code)
   const line = { provider, failure: code, causes: describeCause(cause) }

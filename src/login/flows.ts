@@ -87,7 +87,7 @@ export class Flows {
       client_challenge: app?.challenge ?? null,
       client_scope: null,
       expires_at: now + lifetime,
-      reauthentication_asked_at: demands?.anew === true ? now : null,
+      reauthentication_asked_at: demands?.reauthenticate === true ? now : null,
     })
     return url
   }

@@ -28,12 +28,15 @@ export async function formPostRoute(app: App, providers: ReadonlyMap<string, Pro
         config: { access: 'public', rateLimit: perAddress },
         schema: {
           tags: ['sign-in'],
-          summary: 'The answer of a provider that sends a form: led on to the same address as a GET',
+          summary: 'The response of a provider that posts a form: redirects to the same path as a GET',
           params: ProviderParams,
           body: Type.Object({
-            state: Type.String({ pattern: '^[A-Za-z0-9_-]{43}$', description: 'As it was sent' }),
-            code: Field('To exchange'),
-            error: Field('Why there is none'),
+            state: Type.String({
+              pattern: '^[A-Za-z0-9_-]{43}$',
+              description: 'The state of the authorization request',
+            }),
+            code: Field('The authorization code'),
+            error: Field('The error code, instead of a code'),
             iss: Field('RFC 9207'),
             user: Field('JSON with the name, from Apple at the first sign-in'),
           }),
@@ -43,7 +46,9 @@ export async function formPostRoute(app: App, providers: ReadonlyMap<string, Pro
       async ({ params: { provider }, body }, reply) => {
         const client = findProvider(providers, provider)
         if (client.provider.quirks.formPost !== true)
-          throw new Problem('not-found', { detail: 'This provider answers by a redirect.' })
+          throw new Problem('not-found', {
+            detail: 'This provider responds with a redirect, not with a form.',
+          })
         const { state, code, error, iss, user } = body
         const name = nameIn(user)
         const answer = Object.entries({ state, code, error, iss, name })

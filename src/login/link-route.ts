@@ -29,11 +29,11 @@ export function linkRoute(scope: App, parts: LinkRouteParts): void {
       },
       schema: {
         tags: ['sign-in'],
-        summary: 'Link another identity to the signed-in user: a redirect to the provider',
+        summary: 'Link another identity to the signed-in user: redirects to the provider',
         params: ProviderParams,
         querystring: Type.Object({ return_to: ReturnTo }),
         response: {
-          200: Type.String({ description: 'To a form in a browser: a page that leads on' }),
+          200: Type.String({ description: 'For a form in a browser: a page that redirects' }),
           303: Type.Null(),
         },
       },
@@ -51,7 +51,7 @@ export function linkRoute(scope: App, parts: LinkRouteParts): void {
         return reply.redirect(`/login?${query.toString()}`, 303)
       }
       const intent = { purpose: 'link', returnTo, userId, sessionId } as const
-      const url = await startFlow(parts, request, reply, client, intent)
+      const url = await startFlow(parts, request, reply, { client, intent })
       if (url === undefined) return reply
       // Browsers apply the page's form-action policy to redirects after a form, and it does not list the provider. A page
       // with a Refresh header starts a new navigation.

@@ -25,11 +25,11 @@ export interface PageRoutesParts {
 }
 
 const LoginQuery = Type.Object({
-  error: Type.Optional(Type.String({ description: 'Why the last sign-in failed' })),
-  id: Type.Optional(Type.String({ description: 'The number that finds it in the log' })),
-  provider: Type.Optional(Type.String({ description: 'Where it failed' })),
-  message: Type.Optional(Type.String({ description: 'What a hook that refused says' })),
-  proof: Type.Optional(Type.String({ description: 'Shows that the message is ours' })),
+  error: Type.Optional(Type.String({ description: 'The failure code of the last sign-in' })),
+  id: Type.Optional(Type.String({ description: 'The support id of this failure' })),
+  provider: Type.Optional(Type.String({ description: 'The provider of the failed sign-in' })),
+  message: Type.Optional(Type.String({ description: 'The message of a hook that refused the sign-in' })),
+  proof: Type.Optional(Type.String({ description: 'The signature of the message' })),
   return_to: Type.Optional(Type.String()),
 })
 
@@ -51,7 +51,7 @@ function providersRoute(scope: App, { providers }: PageRoutesParts): void {
       config: { access: 'public' },
       schema: {
         tags: ['sign-in'],
-        summary: 'The identity providers to choose from, as GET /login shows them',
+        summary: 'The identity providers on /login',
         response: {
           200: Type.Object({
             data: Type.Array(Type.Object({ name: Type.String(), label: Type.String() })),
@@ -76,7 +76,7 @@ function loginPageRoute(scope: App, parts: PageRoutesParts): void {
       config: { access: 'public', sends: { always: ['Set-Cookie'] } },
       schema: {
         tags: ['pages'],
-        summary: 'The page to sign in on',
+        summary: 'The sign-in page',
         produces: ['text/html'],
         querystring: LoginQuery,
         response: { 200: Type.String() },

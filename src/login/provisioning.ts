@@ -22,6 +22,11 @@ export interface SignInContext {
   target: string
 }
 
+interface ProvisioningStep extends ProvisionedUser {
+  hook: HookName
+  event: AccountEventType
+}
+
 export interface ProvisioningParts {
   users: Users
   audit: Audit
@@ -65,11 +70,9 @@ export class Provisioning {
       ...(created ? [{ hook: 'onSignUp', event: 'user.created' } as const] : []),
       { hook: 'onSignIn', event: 'user.signed_in' } as const,
     ]
-    // When a hook refuses, a user that was created in this transaction does not exist afterwards.
-    const knownUser = created ? undefined : userId
     let emitted = false
     for (const step of steps)
-      emitted = (await this.#runStep(tx, { ...step, knownUser }, userId, verified, context)) || emitted
+      emitted = (await this.#runStep(tx, { ...step, userId, created }, verified, context)) || emitted
     await this.#parts.tokens.save(tx, verified)
     return emitted
   }
@@ -86,8 +89,8 @@ export class Provisioning {
       .catch((error: unknown) => refuseOtherIssuer(error, identity))
     if (linked === 'taken')
       throw new SignInFailure('identity-taken', undefined, { providerId: identity.providerId })
-    const step = { hook: 'onLink', event: 'identity.linked', knownUser: userId } as const
-    const emitted = linked === 'linked' && (await this.#runStep(tx, step, userId, verified, context))
+    const step = { hook: 'onLink', event: 'identity.linked', userId, created: false } as const
+    const emitted = linked === 'linked' && (await this.#runStep(tx, step, verified, context))
     await tokens.save(tx, verified)
     return emitted
   }
@@ -95,8 +98,7 @@ export class Provisioning {
   /** Audits, runs the hook and emits the account event. Gives whether events were emitted. */
   async #runStep(
     tx: Tx,
-    { hook, event, knownUser }: { hook: HookName; event: AccountEventType; knownUser: string | undefined },
-    userId: string,
+    { hook, event, userId, created }: ProvisioningStep,
     verified: VerifiedIdentity,
     { origin, client, target }: SignInContext,
   ): Promise<boolean> {
@@ -109,7 +111,8 @@ export class Provisioning {
     if (!user) throw new Error('the user disappeared within its own transaction')
     const emitted = await hooks.run(hook, tx, { user, verified, client }).catch((error: unknown) => {
       if (error instanceof SignInFailure)
-        throw error.withDetails({ providerId, ...(knownUser !== undefined && { userId: knownUser }) })
+        // The refusal rolls the transaction back: a user that it created does not exist afterwards.
+        throw error.withDetails({ providerId, ...(!created && { userId }) })
       throw error
     })
     return (await events.emit(tx, event, user, verified.identity)) || emitted > 0

@@ -44,7 +44,7 @@ const StartQuery = Type.Object({
   reauthenticate: Type.Optional(
     Type.String({
       description:
-        '`true`: the provider is asked to authenticate the person anew, and has to prove it where it can',
+        '`true`: the provider is asked to reauthenticate the person, and has to prove it if it can',
     }),
   ),
   second_factor: Type.Optional(
@@ -60,7 +60,7 @@ export function startRoute(scope: App, parts: StartRouteParts): void {
       config: { access: 'public', rateLimit: perAddress, sends: { sometimes: ['Set-Cookie'] } },
       schema: {
         tags: ['sign-in'],
-        summary: 'Begin a sign-in: a redirect to the provider',
+        summary: 'Start a sign-in: redirects to the provider',
         params: ProviderParams,
         querystring: StartQuery,
         response: { 303: Type.Null() },
@@ -78,7 +78,8 @@ export function startRoute(scope: App, parts: StartRouteParts): void {
       const returnTo = safeReturnTo(query['return_to'], parts.baseUrl())
       const app = parts.clients.parseRequest(query)
       const demands = parseDemands(query, parts.acrValues)
-      const url = await startFlow(parts, request, reply, client, { purpose: 'login', returnTo, app, demands })
+      const intent = { purpose: 'login', returnTo, app, demands } as const
+      const url = await startFlow(parts, request, reply, { client, intent })
       return url === undefined ? reply : reply.redirect(url.href, 303)
     },
   )
@@ -105,8 +106,7 @@ export async function startFlow(
   parts: StartParts,
   request: FastifyRequest,
   reply: FastifyReply,
-  client: ProviderClient,
-  intent: Intent,
+  { client, intent }: { client: ProviderClient; intent: Intent },
 ): Promise<URL | undefined> {
   const browser = parts.flowCookie.renew(request, reply)
   try {
@@ -115,7 +115,7 @@ export async function startFlow(
     if (!isDiscoveryError(error)) throw error
     const failure = new SignInFailure(providerErrorCode(error), error)
     const linkingUserId = intent.purpose === 'link' ? intent.userId : undefined
-    await recordFailure(parts, request, client, failure, linkingUserId)
+    await recordFailure(parts, request, { client, failure, linkingUserId })
     if (request.headers.accept?.includes('text/html') !== true)
       throw new Problem('provider-unavailable', { retryAfter: 10 })
     void reply.redirect(failurePath(parts, request, client, failure), 303)
@@ -130,7 +130,7 @@ function parseDemands(
 ): AuthenticationDemands | undefined {
   const secondFactor = parseFlag('second_factor', query['second_factor'])
   if (!parseFlag('reauthenticate', query['reauthenticate']) && !secondFactor) return undefined
-  return { anew: true, secondFactor, acrValues: secondFactor ? acrValues : [] }
+  return { reauthenticate: true, secondFactor, acrValues: secondFactor ? acrValues : [] }
 }
 
 function parseFlag(parameter: string, value: string | undefined): boolean {

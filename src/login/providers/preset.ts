@@ -64,7 +64,7 @@ export interface Quirks {
   provesAuthentication?: boolean
   /** Additional parameters of the provider that request a reauthentication or a second factor. */
   demandParams?: (demands: {
-    anew: boolean
+    reauthenticate: boolean
     secondFactor: boolean
     acrValues: readonly string[]
   }) => Record<string, string>

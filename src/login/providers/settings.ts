@@ -196,7 +196,7 @@ function validateSignedSecret(
 ): string[] {
   const missing = needs.filter((key) => own(key) === '').map((key) => prefix + key)
   if (missing.length > 0)
-    return [`${prefix}CLIENT_SECRET is missing, and so is what it would be made from: ${missing.join(', ')}`]
+    return [`${prefix}CLIENT_SECRET is missing; set it, or set ${missing.join(', ')} to create it`]
   const wrong = fault(own)
   return wrong === undefined ? [] : [prefix + wrong]
 }
