@@ -1,7 +1,8 @@
 import type { Database, Tx } from '../storage/database.ts'
 import { deviceName } from './device-name.ts'
 import type { RefreshTokens } from './refresh-tokens.ts'
-import type { ListedSession, Sessions } from './sessions.ts'
+import type { ListedCredential } from './credential-store.ts'
+import type { Sessions } from './sessions.ts'
 
 /** Devices in a list at most. */
 const longestList = 100
@@ -87,7 +88,7 @@ export class Devices {
   }
 }
 
-function deviceOf(row: ListedSession, app: string | null, currentId: string | undefined): Device {
+function deviceOf(row: ListedCredential, app: string | null, currentId: string | undefined): Device {
   return {
     id: row.id,
     kind: app === null ? 'browser' : 'app',

@@ -110,48 +110,32 @@ export function createAccounts(parts: AccountsParts): Accounts {
   }
 }
 
-function createServices({
-  configuration,
-  database,
-  keyring,
-  clock,
-  log,
-  baseUrl,
-  events,
-  emit,
-  apps,
-}: AccountsParts) {
-  const { adminIdentities: admins, auditRetention: retention } = configuration
+function createServices(parts: AccountsParts) {
+  const { configuration, database, keyring, clock, log, baseUrl } = parts
+  const { adminIdentities: admins, auditRetention: retention, signingKeyRotation: rotation } = configuration
   const limits = sessionLimits(configuration)
   const audit = new Audit({ database, clock, log, retention })
   const { record } = audit
   const keys = new ApiKeys(database, clock, record, { adminKey: configuration.adminApiKey, log })
   const users = new Users(clock, admins, database.revocations)
-  const sessions = new Sessions({ database, clock, log, limits, admins, record })
-  const refreshTokens = new RefreshTokens({ database, clock, limits, admins, record })
+  const shared = { database, clock, log, limits, admins, record }
+  const sessions = new Sessions(shared)
+  const refreshTokens = new RefreshTokens(shared)
   const devices = new Devices(database, sessions, refreshTokens)
-  const rotation = configuration.signingKeyRotation
   const signingKeys = new SigningKeys({ database, keyring, clock, rotation, record })
   const secondFactor = new SecondFactor(secondFactorPolicy(configuration))
   const sessionCookie = new HostCookie('postern_session', baseUrl)
   return {
     audit,
     noteRefusal: createRefusalNotes(audit, clock),
-    events: new AccountEvents(events, emit),
+    events: new AccountEvents(parts.events, parts.emit),
     keys,
     users,
     sessions,
     sessionCookie,
     refreshTokens,
     devices,
-    administration: new Administration({
-      database,
-      clock,
-      devices,
-      admins,
-      record,
-      mayRemoveLastAdmin: false,
-    }),
+    administration: new Administration({ ...shared, devices, mayRemoveLastAdmin: false }),
     roleChanges: new RoleChanges({ users, devices, sessions, record }),
     signingKeys,
     secondFactor,
@@ -161,7 +145,7 @@ function createServices({
       reader: database.reader,
       clock,
       baseUrl,
-      apps,
+      apps: parts.apps,
       secondFactor,
       idle: limits.idle,
     }),

@@ -10,8 +10,10 @@ import {
   deleteEndedCredentials,
   revokeBeyondLimit,
   revokeCredentials,
+  selectLiveCredentials,
   type CredentialFilter,
-} from './revocation.ts'
+  type ListedCredential,
+} from './credential-store.ts'
 import { roleExpression, type IdentityKey } from './roles.ts'
 import type { NewSession, SessionLimits } from './sessions.ts'
 import { storableUserAgent } from './user-agent.ts'
@@ -39,6 +41,9 @@ export interface LiveFamily extends Pick<Authentication, 'acr' | 'amr'> {
   provider: string
   role: Role
 }
+
+/** A token family in a list. */
+export type ListedFamily = ListedCredential & Pick<TokenFamiliesTable, 'client_id'>
 
 /** A code or refresh token that is unknown, used, expired or revoked (`invalid_grant` of RFC 6749). */
 export interface InvalidGrant {
@@ -201,18 +206,10 @@ export class RefreshTokens {
     userId: string,
     limit: number,
     { clientId }: Pick<CredentialFilter, 'clientId'> = {},
-  ): Promise<TokenFamiliesTable[]> {
+  ): Promise<ListedFamily[]> {
     const { database, clock, limits } = this.#parts
-    const now = clock.now()
-    const families = database.reader
-      .selectFrom('token_families')
-      .selectAll()
-      .where('user_id', '=', userId)
-      .where('revoked_at', 'is', null)
-      .where('expires_at', '>', now)
-      .where('last_seen_at', '>', now - limits.idle)
-      .orderBy('id', 'desc')
-      .limit(limit)
+    const selection = { userId, now: clock.now(), idle: limits.idle, limit }
+    const families = selectLiveCredentials(database.reader, 'token_families', selection).select('client_id')
     return (clientId === undefined ? families : families.where('client_id', '=', clientId)).execute()
   }
 

@@ -2,7 +2,6 @@ import type { Clock } from '../runtime/clock.ts'
 import { newId } from '../crypto/ids.ts'
 import { hashToken, newToken } from '../crypto/tokens.ts'
 import type { Database, Tx } from '../storage/database.ts'
-import type { SessionsTable } from '../storage/tables.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { RecordAudit } from './audit.ts'
 import type { Authentication } from './authentication.ts'
@@ -11,8 +10,10 @@ import {
   deleteEndedCredentials,
   revokeBeyondLimit,
   revokeCredentials,
+  selectLiveCredentials,
   type CredentialFilter,
-} from './revocation.ts'
+  type ListedCredential,
+} from './credential-store.ts'
 import type { IdentityKey } from './roles.ts'
 import { SessionLookup, type Session } from './session-lookup.ts'
 import { storableUserAgent } from './user-agent.ts'
@@ -34,9 +35,6 @@ export function sessionLimits(settings: {
   const { sessionIdle: idle, sessionLifetime: lifetime, sessionsPerUser: perUser } = settings
   return { idle, lifetime, perUser }
 }
-
-/** A session in a list. */
-export type ListedSession = Omit<SessionsTable, 'token_hash' | 'authentication_proof' | 'acr' | 'amr'>
 
 export interface NewSession {
   userId: string
@@ -142,20 +140,10 @@ export class Sessions {
   }
 
   /** The user's live sessions, newest first, `limit` at most. */
-  async list(userId: string, limit: number): Promise<ListedSession[]> {
+  async list(userId: string, limit: number): Promise<ListedCredential[]> {
     const { database, clock, limits } = this.#parts
-    const now = clock.now()
-    return database.reader
-      .selectFrom('sessions')
-      .select(['id', 'user_id', 'provider', 'address', 'user_agent', 'created_at', 'last_seen_at'])
-      .select(['authenticated_at', 'expires_at', 'revoked_at'])
-      .where('user_id', '=', userId)
-      .where('revoked_at', 'is', null)
-      .where('expires_at', '>', now)
-      .where('last_seen_at', '>', now - limits.idle)
-      .orderBy('id', 'desc')
-      .limit(limit)
-      .execute()
+    const selection = { userId, now: clock.now(), idle: limits.idle, limit }
+    return selectLiveCredentials(database.reader, 'sessions', selection).execute()
   }
 
   /** Revokes one session and runs `record` in the same transaction. False when the user has no such session. */

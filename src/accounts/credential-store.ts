@@ -1,4 +1,5 @@
-import type { Tx } from '../storage/database.ts'
+import type { Queryable, Tx } from '../storage/database.ts'
+import type { TokenFamiliesTable } from '../storage/tables.ts'
 
 /** What a user is signed in with: sessions of browsers, and token families of apps. */
 type CredentialTable = 'sessions' | 'token_families'
@@ -18,6 +19,40 @@ export interface CredentialFilter {
 
 /** The columns that are used here are the same in both tables, except `client_id`. */
 const typed = (table: CredentialTable) => table as 'token_families'
+
+const listedColumns = [
+  'id',
+  'user_id',
+  'provider',
+  'address',
+  'user_agent',
+  'created_at',
+  'last_seen_at',
+  'expires_at',
+] as const
+
+/** A session or token family in a list. */
+export type ListedCredential = Pick<TokenFamiliesTable, (typeof listedColumns)[number]>
+
+/**
+ * A user's live credentials, newest first, as a query.
+ * @param idle milliseconds without use after which one expires.
+ */
+export function selectLiveCredentials(
+  db: Queryable,
+  table: CredentialTable,
+  { userId, now, idle, limit }: { userId: string; now: number; idle: number; limit: number },
+) {
+  return db
+    .selectFrom(typed(table))
+    .select(listedColumns)
+    .where('user_id', '=', userId)
+    .where('revoked_at', 'is', null)
+    .where('expires_at', '>', now)
+    .where('last_seen_at', '>', now - idle)
+    .orderBy('id', 'desc')
+    .limit(limit)
+}
 
 /** Revokes those of a user's credentials that are not revoked yet; gives how many. */
 export async function revokeCredentials(
