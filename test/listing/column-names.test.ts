@@ -1,14 +1,13 @@
 // Tables and columns of users that are called as something in our statements is: what is meant is always theirs.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { sql } from 'kysely'
 import { list } from 'postern'
 import { readLists } from '../../src/listing/declaration.ts'
 import { CountsWriter } from '../../src/listing/counts/writer.ts'
-import { openDatabase } from '../../src/storage/open.ts'
-import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { onEachEngine } from '../harness/engines.ts'
 import { readList } from './seed.ts'
+import { listService } from './service.ts'
 
 const text = { type: 'text' } as const
 const integer = { type: 'integer' } as const
@@ -37,12 +36,7 @@ const lists = ['counted', 'moved', 'page', 'order'].map((table) =>
 const rows = 60
 
 onEachEngine('names in statements', (engine) => {
-  let home: TestDatabase
-  let service: TestService
-
-  before(async () => {
-    home = await engine.createDatabase()
-    const database = await openDatabase(home.url)
+  const opened = listService(engine, lists, async (database) => {
     await database.transaction(async (tx) => {
       for (const { table } of lists) {
         await sql
@@ -60,18 +54,12 @@ onEachEngine('names in statements', (engine) => {
       }
     })
     for (const declared of readLists({ lists })) await new CountsWriter(database, declared).create()
-    await database.close()
-    service = await startTestService(engine, { databaseUrl: home.url, config: { listing: { lists } } })
-  })
-  after(async () => {
-    await service.close()
-    await home.drop()
   })
 
   for (const { path, table } of lists) {
     test(`a table called ${table}: every order, by cursor and by number, and an expansion`, async () => {
       for (const sort of ['', 'total', 'c0', '-k0', 'k1,-c0', 'size,k0', '-n,k0,-c0', 'c0,k0']) {
-        const all = (await readList(service, `${path}?limit=100&sort=${sort}`)).data
+        const all = (await readList(opened.service, `${path}?limit=100&sort=${sort}`)).data
         assert.equal(all.length, rows)
         const keys = sort === '' ? ['total'] : sort.split(',')
         for (let index = 1; index < all.length; index += 1) {
@@ -86,20 +74,23 @@ onEachEngine('names in statements', (engine) => {
         let cursor: string | null = ''
         for (let pages = 0; cursor !== null && pages <= rows; pages += 1) {
           const place = cursor === '' ? '' : `&cursor=${cursor}`
-          const { data, pageInfo } = await readList(service, `${path}?limit=7&sort=${sort}${place}`)
+          const { data, pageInfo } = await readList(opened.service, `${path}?limit=7&sort=${sort}${place}`)
           walked.push(...data)
           cursor = pageInfo.nextCursor
         }
         assert.deepEqual(walked, all, `sort=${sort}, by cursor`)
         const numbered: unknown[] = []
         for (let page = 1; page <= Math.ceil(rows / 7); page += 1) {
-          const { data, pagination } = await readList(service, `${path}?limit=7&sort=${sort}&page=${page}`)
+          const { data, pagination } = await readList(
+            opened.service,
+            `${path}?limit=7&sort=${sort}&page=${page}`,
+          )
           assert.equal(pagination.total, rows)
           numbered.push(...data)
         }
         assert.deepEqual(numbered, all, `sort=${sort}, by number`)
       }
-      const { data } = await readList(service, `${path}?expand=own&limit=2&sort=n`)
+      const { data } = await readList(opened.service, `${path}?expand=own&limit=2&sort=n`)
       const own = (data[0]!['own'] as { data: { c0: number | null; c1: number | null }[] }).data
       const ordered = own.filter(({ c0 }) => c0 !== null).map(({ c0 }) => c0!)
       assert.deepEqual(
@@ -110,8 +101,10 @@ onEachEngine('names in statements', (engine) => {
 
     test(`a table called ${table}: what is kept is held against it`, async () => {
       const [declared] = readLists({ lists: lists.filter((one) => one.table === table) })
-      const keeping = new CountsWriter(service.database, declared!)
-      await service.database.transaction((tx) => sql.raw(`delete from "${table}" where id = 3`).execute(tx))
+      const keeping = new CountsWriter(opened.service.database, declared!)
+      await opened.service.database.transaction((tx) =>
+        sql.raw(`delete from "${table}" where id = 3`).execute(tx),
+      )
       assert.deepEqual(await keeping.check(), { total: rows - 1, faults: [] })
       await keeping.rebuild()
       assert.deepEqual(await keeping.check(), { total: rows - 1, faults: [] })

@@ -1,12 +1,11 @@
 // Keys that equal what they are looked up by and are written otherwise: what is equal is the database's to say.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { sql } from 'kysely'
 import { list } from 'postern'
-import { openDatabase } from '../../src/storage/open.ts'
-import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { onEachEngine } from '../harness/engines.ts'
 import { readList } from './seed.ts'
+import { listService } from './service.ts'
 
 const text = { type: 'text' } as const
 const orders = list({
@@ -29,12 +28,7 @@ const orders = list({
 })
 
 onEachEngine('an expansion by keys that are written otherwise', (engine) => {
-  let own: TestDatabase
-  let service: TestService
-
-  before(async () => {
-    own = await engine.createDatabase()
-    const database = await openDatabase(own.url)
+  const opened = listService(engine, [orders], async (database) => {
     const postgres = engine.name === 'postgres'
     const folded = postgres ? 'text collate folded' : 'text collate nocase'
     await database.transaction(async (tx) => {
@@ -53,19 +47,10 @@ onEachEngine('an expansion by keys that are written otherwise', (engine) => {
       ])
         await sql.raw(statement).execute(tx)
     })
-    await database.close()
-    service = await startTestService(engine, {
-      databaseUrl: own.url,
-      config: { listing: { lists: [orders] } },
-    })
-  })
-  after(async () => {
-    await service.stop(5_000)
-    await own.drop()
   })
 
   test('one row is found by every spelling', async () => {
-    const { data } = await readList(service, '/orders?fields=id&expand=person,band')
+    const { data } = await readList(opened.service, '/orders?fields=id&expand=person,band')
     assert.deepEqual(data, [
       { id: 1, person: { name: 'Ada' }, band: { name: 'low' } },
       { id: 2, person: { name: 'Ada' }, band: { name: 'high' } },
@@ -75,7 +60,7 @@ onEachEngine('an expansion by keys that are written otherwise', (engine) => {
   })
 
   test('and so are many', async () => {
-    const { data } = await readList(service, '/orders?fields=id&expand=logins')
+    const { data } = await readList(opened.service, '/orders?fields=id&expand=logins')
     const ada = { data: [{ at: 1 }, { at: 2 }], hasMore: true }
     assert.deepEqual(data, [
       { id: 1, logins: ada },

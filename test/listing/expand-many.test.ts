@@ -1,6 +1,6 @@
 // Items with the rows of another table that name them: bounded for each item, and by one statement for all of a page.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { sql } from 'kysely'
 import { list } from 'postern'
 import { explainList } from '../../src/listing/checking/explain.ts'
@@ -8,10 +8,9 @@ import { checkList } from '../../src/listing/checking/check.ts'
 import { readLists } from '../../src/listing/declaration.ts'
 import { Presentation } from '../../src/listing/expansion.ts'
 import { createListReader } from '../../src/listing/store.ts'
-import { openDatabase } from '../../src/storage/open.ts'
-import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { onEachEngine } from '../harness/engines.ts'
 import { readList } from './seed.ts'
+import { listService } from './service.ts'
 
 const carts = list({
   path: '/carts',
@@ -48,12 +47,7 @@ const cartId = (number: number): string => `00000000-0000-4000-8000-${String(num
 const count = 300
 
 onEachEngine('an expansion to many', (engine) => {
-  let home: TestDatabase
-  let service: TestService
-
-  before(async () => {
-    home = await engine.createDatabase()
-    const database = await openDatabase(home.url)
+  const opened = listService(engine, [carts], async (database) => {
     const [uuid, time] = engine.name === 'postgres' ? ['uuid', 'timestamptz'] : ['text', 'text']
     await database.transaction(async (tx) => {
       for (const statement of [
@@ -76,15 +70,6 @@ onEachEngine('an expansion to many', (engine) => {
           tx,
         )
     })
-    await database.close()
-    service = await startTestService(engine, {
-      databaseUrl: home.url,
-      config: { listing: { lists: [carts] } },
-    })
-  })
-  after(async () => {
-    await service.close()
-    await home.drop()
   })
 
   type Many<T> = { data: T[]; hasMore: boolean }
@@ -95,7 +80,7 @@ onEachEngine('an expansion to many', (engine) => {
     notes: Many<{ number: number; text: string }>
   }
   const items = async (query: string): Promise<Cart[]> =>
-    (await readList(service, `/carts?${query}`)).data as unknown as Cart[]
+    (await readList(opened.service, `/carts?${query}`)).data as unknown as Cart[]
 
   test('each item has the first of its rows in their order, and tells whether there are more', async () => {
     const all = await items('expand=lines,notes&limit=400')
@@ -118,8 +103,8 @@ onEachEngine('an expansion to many', (engine) => {
   })
 
   test('a page takes one statement for each expansion, and a few where it is long', async () => {
-    const { list: declared } = await checkList(service.database, readLists({ lists: [carts] })[0]!)
-    const reader = createListReader(service.database)
+    const { list: declared } = await checkList(opened.service.database, readLists({ lists: [carts] })[0]!)
+    const reader = createListReader(opened.service.database)
     let statements = 0
     const counting: typeof reader = {
       ...reader,
@@ -146,21 +131,23 @@ onEachEngine('an expansion to many', (engine) => {
   })
 
   test('exports have it too', async () => {
-    const lines = (await (await service.fetch('/carts.ndjson?expand=lines')).text()).trimEnd().split('\n')
+    const lines = (await (await opened.service.fetch('/carts.ndjson?expand=lines')).text())
+      .trimEnd()
+      .split('\n')
     assert.deepEqual(
       lines.map((line) => JSON.parse(line) as unknown),
       await items('expand=lines&limit=400'),
     )
-    const csv = await (await service.fetch('/carts.csv?expand=lines&fields=parent')).text()
+    const csv = await (await opened.service.fetch('/carts.csv?expand=lines&fields=parent')).text()
     assert.match(csv, /^parent,lines\r\n,"\{""data"":\[\],""hasMore"":false\}"\r\n/)
   })
 
   test('an index that it wants is named', async () => {
-    const { missing, faults } = await checkList(service.database, readLists({ lists: [carts] })[0]!)
+    const { missing, faults } = await checkList(opened.service.database, readLists({ lists: [carts] })[0]!)
     assert.deepEqual(faults, [])
     const explained = await explainList(
-      service.database,
-      (await checkList(service.database, readLists({ lists: [carts] })[0]!)).list,
+      opened.service.database,
+      (await checkList(opened.service.database, readLists({ lists: [carts] })[0]!)).list,
     )
     const steps = (query: string): string => explained.find((one) => one.query === query)!.steps.join('; ')
     assert.match(steps('expand=lines'), /lines_pkey|sqlite_autoindex_lines_1/)

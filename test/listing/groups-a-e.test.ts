@@ -1,33 +1,19 @@
-// Groups A to E of what is proven of lists: numbers, exclusive parameters, sorts, filters, cursors. README.md tells where else.
+// Groups A to E of the tests of lists: numbers, exclusive parameters, sorts, filters, cursors. See README.md.
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
-import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
-import { createTables } from './declared.ts'
-import { lists, rows, seed, seen } from './groups.ts'
+import { describe, test } from 'node:test'
+import { onEachEngine } from '../harness/engines.ts'
+import { groupsService, rows, seen } from './groups.ts'
 import { readList, walk, type ListBody } from './seed.ts'
 
 type Item = Record<string, unknown>
 
 onEachEngine('proof of lists', (engine) => {
-  let home: TestDatabase
-  let service: TestService
+  const opened = groupsService(engine)
 
-  before(async () => {
-    home = await engine.createDatabase()
-    await createTables(home.url)
-    service = await startTestService(engine, { databaseUrl: home.url, config: { listing: { lists } } })
-    await seed(service)
-  })
-  after(async () => {
-    await service.close()
-    await home.drop()
-  })
-
-  const read = (path: string): Promise<ListBody> => readList(service, path)
+  const read = (path: string): Promise<ListBody> => readList(opened.service, path)
   const data = async (path: string): Promise<Item[]> => (await read(path)).data
   async function refusal(path: string): Promise<[number, string, string]> {
-    const response = await service.admin(path)
+    const response = await opened.service.admin(path)
     const { code, source } = (await response.json()) as { code: string; source?: { parameter: string } }
     return [response.status, code, source?.parameter ?? '']
   }
@@ -220,7 +206,7 @@ onEachEngine('proof of lists', (engine) => {
           cursor.toLowerCase(),
           cursor.toUpperCase(),
         ])
-          assert.equal((await service.admin(`${path}&limit=3&cursor=${bad}`)).status, 400, bad)
+          assert.equal((await opened.service.admin(`${path}&limit=3&cursor=${bad}`)).status, 400, bad)
         assert.deepEqual(await refusal(`${path}&limit=3&cursor=${changed[0]!}`), [
           400,
           'invalid-cursor',
@@ -258,7 +244,7 @@ onEachEngine('proof of lists', (engine) => {
 
     test('a walk ends, and its last page has no cursor', async () => {
       for (const path of ['/products', '/api/posts', '/measurements', '/whose', '/filtered?fine=true']) {
-        const pages = await walk(service, `${path}${path.includes('?') ? '&' : '?'}limit=10`)
+        const pages = await walk(opened.service, `${path}${path.includes('?') ? '&' : '?'}limit=10`)
         assert.ok(pages.at(-1)!.length > 0 && pages.length <= Math.ceil(rows / 10))
       }
     })

@@ -1,12 +1,11 @@
-// Groups F to J of what is proven of lists: order, walk invariants, concurrency, HTTP, limits. README.md tells where else.
+// Groups F to J of the tests of lists: order, walk invariants, concurrency, HTTP, limits. See README.md.
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { sql } from 'kysely'
-import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
-import { createTables, measurements } from './declared.ts'
-import { everyPath, lists, rows, seed } from './groups.ts'
+import { onEachEngine } from '../harness/engines.ts'
+import { measurements } from './declared.ts'
+import { everyPath, groupsService, rows } from './groups.ts'
 import { insertPosts, insertProducts, post, product, readList, walk, type ListBody } from './seed.ts'
 
 type Item = Record<string, unknown>
@@ -18,25 +17,13 @@ interface Info {
 }
 
 onEachEngine('proof of lists', (engine) => {
-  let home: TestDatabase
-  let service: TestService
+  const opened = groupsService(engine)
 
-  before(async () => {
-    home = await engine.createDatabase()
-    await createTables(home.url)
-    service = await startTestService(engine, { databaseUrl: home.url, config: { listing: { lists } } })
-    await seed(service)
-  })
-  after(async () => {
-    await service.close()
-    await home.drop()
-  })
-
-  const read = (path: string): Promise<ListBody> => readList(service, path)
+  const read = (path: string): Promise<ListBody> => readList(opened.service, path)
   const run = (statement: string): Promise<unknown> =>
-    service.database.transaction((tx) => sql.raw(statement).execute(tx))
+    opened.service.database.transaction((tx) => sql.raw(statement).execute(tx))
   const inOrder = async (path: string): Promise<unknown[]> =>
-    (await walk(service, `${path}&limit=17`)).flat().map(({ id }) => id)
+    (await walk(opened.service, `${path}&limit=17`)).flat().map(({ id }) => id)
 
   describe('F. order', () => {
     for (const name of measurements.sort) {
@@ -50,7 +37,7 @@ onEachEngine('proof of lists', (engine) => {
             .raw<{ id: string }>(
               `select cast(id as text) as id from measurements order by ${column} ${way === '' ? '' : 'desc'}${by}`,
             )
-            .execute(service.database.reader)
+            .execute(opened.service.database.reader)
           assert.deepEqual(
             await inOrder(`/measurements?sort=${way}${name}`),
             sorted.rows.map(({ id }) => id),
@@ -75,7 +62,7 @@ onEachEngine('proof of lists', (engine) => {
           .raw<{ id: string }>(
             `select cast(id as text) as id from measurements m order by ${by.replaceAll(/\bid\b/g, 'm.id')}`,
           )
-          .execute(service.database.reader)
+          .execute(opened.service.database.reader)
         assert.deepEqual(
           await inOrder(`/measurements?sort=${sort}`),
           sorted.rows.map(({ id }) => id),
@@ -112,7 +99,7 @@ onEachEngine('proof of lists', (engine) => {
       })
 
     test('pages by number are the walk by cursor, cut', async () => {
-      const all = (await walk(service, '/both?limit=50')).flat()
+      const all = (await walk(opened.service, '/both?limit=50')).flat()
       for (const limit of [1, 10, 60, 61, 62])
         for (const page of [1, 2, Math.ceil(rows / limit)]) {
           const { data, pagination } = await read(`/both?page=${page}&limit=${limit}`)
@@ -126,7 +113,7 @@ onEachEngine('proof of lists', (engine) => {
     test('walks beside writers: what stays is visited once, and what is visited was there', async () => {
       const [stays, moves] = ['stays', 'moves']
       await insertProducts(
-        service.database,
+        opened.service.database,
         Array.from({ length: 80 }, (_, index) =>
           product(`h${index}`, { category: stays, price: index % 5, name: `n${index % 3}` }),
         ),
@@ -138,7 +125,7 @@ onEachEngine('proof of lists', (engine) => {
           await nextTurn()
           const id = `w${which}-${turn % 7}`
           await run(`delete from products where id = '${id}'`)
-          await insertProducts(service.database, [
+          await insertProducts(opened.service.database, [
             product(id, { category: moves, price: (turn * 3) % 5, name: `n${turn % 3}` }),
           ])
         }
@@ -146,7 +133,7 @@ onEachEngine('proof of lists', (engine) => {
       const writers = [0, 1, 2].map(writer)
       try {
         for (const sort of ['price', '-price,name', 'name,-price', '-createdAt']) {
-          const seen = (await walk(service, `/products?sort=${sort}&limit=6`)).flat()
+          const seen = (await walk(opened.service, `/products?sort=${sort}&limit=6`)).flat()
           const ids = seen.filter(({ category }) => category === stays).map(({ id }) => id)
           assert.equal(ids.length, 80, `sort=${sort}: each once`)
           assert.equal(new Set(ids).size, 80)
@@ -166,7 +153,7 @@ onEachEngine('proof of lists', (engine) => {
             const id = `'t${which}-${turn}'`
             const insert = `insert into users (id, name, provider, provider_id, role, created_at) values (${id}, 'n', 'p', ${id}, 'user', 1)`
             const undone = new Error('undone')
-            await service.database
+            await opened.service.database
               .transaction(async (tx) => {
                 await sql.raw(insert).execute(tx)
                 if (turn % 2 === 1) throw undone
@@ -185,7 +172,7 @@ onEachEngine('proof of lists', (engine) => {
 
   describe('I. HTTP', () => {
     test('a change is seen by the next question, whatever tag it comes with', async () => {
-      const { database } = service
+      const { database } = opened.service
       const change: Record<string, () => Promise<unknown>> = {
         '/users': () => run(`update users set name = 'Changed' where id = 'u000'`),
         '/products': () =>
@@ -195,20 +182,20 @@ onEachEngine('proof of lists', (engine) => {
         '/measurements?sort=id': () => run('update measurements set small = 99 where small = 0'),
       }
       for (const [path, write] of Object.entries(change)) {
-        const tag = (await service.admin(path)).headers.get('etag')!
+        const tag = (await opened.service.admin(path)).headers.get('etag')!
         await write()
-        const changed = await service.admin(path, { headers: { 'if-none-match': tag } })
+        const changed = await opened.service.admin(path, { headers: { 'if-none-match': tag } })
         assert.deepEqual([changed.status, changed.headers.get('etag') === tag], [200, false], path)
       }
     })
 
     for (const path of everyPath)
       test(`${path}: another method is 405 with Allow, and an answer names its type and is not sniffed`, async () => {
-        const wrong = await service.admin(path, { method: 'PUT' })
+        const wrong = await opened.service.admin(path, { method: 'PUT' })
         assert.equal(wrong.status, 405)
         assert.match(wrong.headers.get('allow')!, /GET, HEAD/)
         assert.equal(wrong.headers.get('content-type'), 'application/problem+json; charset=utf-8')
-        const { headers } = await service.admin(path)
+        const { headers } = await opened.service.admin(path)
         assert.equal(headers.get('content-type'), 'application/json; charset=utf-8')
         assert.equal(headers.get('x-content-type-options'), 'nosniff')
         assert.match(headers.get('cache-control')!, /^no-(cache|store)$/)
@@ -228,10 +215,10 @@ onEachEngine('proof of lists', (engine) => {
       })
 
     test('an address beyond 16 KiB is refused as a problem, and one below is answered', async () => {
-      const long = await fetch(new URL(`/products?x=${'y'.repeat(17_000)}`, service.baseUrl))
+      const long = await fetch(new URL(`/products?x=${'y'.repeat(17_000)}`, opened.service.baseUrl))
       assert.equal(long.status, 431)
       assert.equal(((await long.json()) as { code: string }).code, 'headers-too-large')
-      assert.equal((await service.fetch(`/products?x=${'y'.repeat(14_000)}`)).status, 200)
+      assert.equal((await opened.service.fetch(`/products?x=${'y'.repeat(14_000)}`)).status, 200)
     })
 
     test('fifty values of one parameter are read, and no more', async () => {

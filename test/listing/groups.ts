@@ -1,15 +1,18 @@
-// The lists that the groups A to J are held against, and what they are seeded with.
+// The lists of the groups A to J, with their data.
+import { before } from 'node:test'
 import { list } from 'postern'
+import type { Engine } from '../harness/engines.ts'
 import type { TestService } from '../harness/service.ts'
-import { insertMeasurements, measurements } from './declared.ts'
+import { createTables, insertMeasurements, measurements } from './declared.ts'
 import { insertEvents, insertPosts, insertProducts, insertUsers, post, product } from './seed.ts'
+import { listService, type ListService } from './service.ts'
 
 export const rows = 61
 
-/** Whose rows `/whose` shows; a test changes it. */
+/** The owner of the rows in `/whose`; a test changes it. */
 export const seen = { owner: 'ada' }
 
-export const lists = [
+const lists = [
   list(measurements),
   list({ ...measurements, path: '/numbered', order: ['id'], sort: [], pages: ['offset'] }),
   list({ ...measurements, path: '/followed', order: ['id'], sort: [], pages: ['keyset'] }),
@@ -44,7 +47,14 @@ export const everyPath = [
   '/filtered',
 ]
 
-export async function seed({ database }: TestService): Promise<void> {
+/** A service with these lists and their data. */
+export function groupsService(engine: Engine): ListService {
+  const opened = listService(engine, lists, () => createTables(opened.home.url))
+  before(() => seed(opened.service))
+  return opened
+}
+
+async function seed({ database }: TestService): Promise<void> {
   const time = (index: number): string => `2026-01-01T00:00:0${index % 7}.000${index % 3}00Z`
   const id = (index: number): string => `r${String((index * 37) % rows).padStart(3, '0')}`
   const all = Array.from({ length: rows }, (_, index) => index)

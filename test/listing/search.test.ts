@@ -1,15 +1,14 @@
 // Full text: PostgreSQL's own, and FTS5 on SQLite, by the same words.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { sql } from 'kysely'
 import { list } from 'postern'
 import { explainList } from '../../src/listing/checking/explain.ts'
 import { checkList } from '../../src/listing/checking/check.ts'
 import { readLists } from '../../src/listing/declaration.ts'
-import { openDatabase } from '../../src/storage/open.ts'
-import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { onEachEngine } from '../harness/engines.ts'
 import { readList, walk } from './seed.ts'
+import { listService } from './service.ts'
 
 const texts = [
   'The gate of the fortress is closed at night',
@@ -29,12 +28,7 @@ const notes = list({
 })
 
 onEachEngine('a search', (engine) => {
-  let home: TestDatabase
-  let service: TestService
-
-  before(async () => {
-    home = await engine.createDatabase()
-    const database = await openDatabase(home.url)
+  const opened = listService(engine, [notes], async (database) => {
     const run = (statement: string) => database.transaction((tx) => sql.raw(statement).execute(tx))
     await run('create table notes (id integer primary key, body text)')
     const declared = readLists({ lists: [notes] })[0]!
@@ -64,19 +58,10 @@ onEachEngine('a search', (engine) => {
     for (const [index, text] of texts.entries())
       await database.transaction((tx) => sql`insert into notes values (${index + 1}, ${text})`.execute(tx))
     await run('insert into notes values (7, null)')
-    await database.close()
-    service = await startTestService(engine, {
-      databaseUrl: home.url,
-      config: { listing: { lists: [notes] } },
-    })
-  })
-  after(async () => {
-    await service.close()
-    await home.drop()
   })
 
   const ids = async (query: string): Promise<unknown[]> =>
-    (await readList(service, `/notes?${query}`)).data.map(({ id }) => id)
+    (await readList(opened.service, `/notes?${query}`)).data.map(({ id }) => id)
 
   test('finds the rows that hold all words, in any order and case', async () => {
     assert.deepEqual(await ids('q=gate'), [1, 2, 3])
@@ -96,17 +81,17 @@ onEachEngine('a search', (engine) => {
       "gate') --",
       'body:gate',
     ]) {
-      const response = await service.fetch(`/notes?q=${encodeURIComponent(query)}`)
+      const response = await opened.service.fetch(`/notes?q=${encodeURIComponent(query)}`)
       assert.equal(response.status, 200, query)
     }
     assert.deepEqual(await ids(`q=${encodeURIComponent('note OR')}`), [5])
     assert.equal((await ids('q=%20*()%22')).length, 7)
     assert.deepEqual(await ids('q=gate%00'), [])
-    assert.equal((await service.fetch(`/notes?q=${'gate+'.repeat(1_500)}`)).status, 200)
+    assert.equal((await opened.service.fetch(`/notes?q=${'gate+'.repeat(1_500)}`)).status, 200)
   })
 
   test('pages go through what was found', async () => {
-    const pages = await walk(service, '/notes?q=gate&limit=1')
+    const pages = await walk(opened.service, '/notes?q=gate&limit=1')
     assert.deepEqual(
       pages.flat().map(({ id }) => id),
       [1, 2, 3],

@@ -1,23 +1,25 @@
 // Values that JSON has no form for, or JavaScript none that is exact.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { sql } from 'kysely'
 import { list } from 'postern'
-import { openDatabase } from '../../src/storage/open.ts'
-import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { onEachEngine } from '../harness/engines.ts'
 import { readList } from './seed.ts'
+import { listService } from './service.ts'
 
 const digits =
   '{"id":9007199254740993,"exact":[0.1000000000000000055,-1.50,12345678901.2345678],"huge":1e999,"small":1}'
 
 onEachEngine('values as they are stored', (engine) => {
-  let own: TestDatabase
-  let service: TestService
-
-  before(async () => {
-    own = await engine.createDatabase()
-    const database = await openDatabase(own.url)
+  const stored = list({
+    path: '/stored',
+    table: 'stored',
+    access: 'public',
+    fields: { id: { type: 'integer' }, ratio: { type: 'number' }, extra: { type: 'json' } },
+    key: 'id',
+    exports: true,
+  })
+  const opened = listService(engine, [stored], async (database) => {
     const sqlite = engine.name === 'sqlite'
     await database.transaction(async (tx) => {
       await sql
@@ -31,45 +33,28 @@ onEachEngine('values as they are stored', (engine) => {
         .execute(tx)
       if (sqlite) await sql`insert into stored values (3, 0.5, '{broken')`.execute(tx)
     })
-    await database.close()
-    const stored = list({
-      path: '/stored',
-      table: 'stored',
-      access: 'public',
-      fields: { id: { type: 'integer' }, ratio: { type: 'number' }, extra: { type: 'json' } },
-      key: 'id',
-      exports: true,
-    })
-    service = await startTestService(engine, {
-      databaseUrl: own.url,
-      config: { listing: { lists: [stored] } },
-    })
-  })
-  after(async () => {
-    await service.stop(5_000)
-    await own.drop()
   })
 
   test('the numbers within JSON keep their digits, in pages and exports', async () => {
-    const page = await (await service.fetch('/stored?fields=extra&limit=1')).text()
+    const page = await (await opened.service.fetch('/stored?fields=extra&limit=1')).text()
     assert.ok(page.startsWith(`{"data":[{"extra":${digits}}]`), page)
-    const lines = (await (await service.fetch('/stored.ndjson?fields=extra')).text()).split('\n')
+    const lines = (await (await opened.service.fetch('/stored.ndjson?fields=extra')).text()).split('\n')
     assert.equal(lines[0], `{"extra":${digits}}`)
     // No long number tells that this one has a digit to lose.
     assert.equal(lines[1], '{"extra":{"price":1.50}}')
-    const [, line] = (await (await service.fetch('/stored.csv?fields=extra')).text()).split('\r\n')
+    const [, line] = (await (await opened.service.fetch('/stored.csv?fields=extra')).text()).split('\r\n')
     assert.equal(line, `"${digits.replaceAll('"', '""')}"`)
   })
 
   test('what is no JSON is shown as text, and takes no page down with it', async () => {
     if (engine.name === 'postgres') return
-    const { data } = await readList(service, '/stored?fields=extra')
+    const { data } = await readList(opened.service, '/stored?fields=extra')
     assert.equal(data[2]!['extra'], '{broken')
   })
 
   test('a number that JSON does not have is null, as its description says', async () => {
     // Every answer of a test is held against the description.
-    const { data } = await readList(service, '/stored?fields=id,ratio&limit=2')
+    const { data } = await readList(opened.service, '/stored?fields=id,ratio&limit=2')
     assert.deepEqual(data, [
       { id: 1, ratio: null },
       { id: 2, ratio: 0.5 },
