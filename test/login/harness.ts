@@ -3,7 +3,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { Browser } from '#test/harness/browser.ts'
 import type { TestService } from '#test/harness/service.ts'
 
-/** Begins a sign-in and gives the callback that the provider leads back to, not yet called. */
+/** Starts a sign-in and gives the callback that the provider redirects to, without calling it. */
 export async function upToCallback(
   service: TestService,
   browser: Browser,
@@ -11,11 +11,11 @@ export async function upToCallback(
 ): Promise<URL> {
   const isOurs = (url: URL): boolean => url.origin === service.baseUrl
   const { next, response } = await browser.follow(new URL(path, service.baseUrl), (url) => !isOurs(url))
-  assert.ok(next && isOurs(next), `the provider did not lead back, but answered ${response.status}`)
+  assert.ok(next && isOurs(next), `the provider did not redirect back, but answered ${response.status}`)
   return next
 }
 
-/** A whole sign-in; gives where it led to. */
+/** Signs in; gives the location of the callback's redirect. */
 export async function signIn(service: TestService, browser: Browser, path = '/auth/acme'): Promise<string> {
   const answer = await browser.go(await upToCallback(service, browser, path))
   assert.equal(answer.status, 303)
@@ -29,7 +29,7 @@ export interface Me {
   role: string
 }
 
-/** Who is signed in; undefined when nobody is. */
+/** The signed-in user; `undefined` without one. */
 export async function whoAmI(service: TestService, browser: Browser): Promise<Me | undefined> {
   const response = await browser.go(new URL('/auth/session', service.baseUrl))
   if (response.status === 401) return undefined
@@ -38,8 +38,8 @@ export async function whoAmI(service: TestService, browser: Browser): Promise<Me
 }
 
 /**
- * Calls a callback that must fail: it leads to /login with this code, the audit log has it under the number that the page
- * shows, no account, session or token has changed, and the browser is signed in as before, if at all.
+ * Calls a callback that must fail: it redirects to /login with this code, the audit log has an entry with the support id, no
+ * account, session or token has changed, and the browser's session is the same as before.
  */
 export async function assertRefused(
   service: TestService,
@@ -62,7 +62,7 @@ export async function assertRefused(
   assert.deepEqual(await whoAmI(service, browser), who)
 }
 
-/** The same in a browser that nobody is signed in with. */
+/** The same in a browser without a session. */
 export async function assertFails(
   service: TestService,
   browser: Browser,
@@ -73,7 +73,7 @@ export async function assertFails(
   assert.equal(await whoAmI(service, browser), undefined)
 }
 
-/** What one request has in the audit log: the codes of its failures, in the order of their writing. */
+/** The failure codes of one request in the audit log, in the order of their entries. */
 async function auditCodes({ database }: TestService, supportId: string): Promise<(string | null)[]> {
   const rows = await database.reader
     .selectFrom('audit_log')
@@ -84,7 +84,7 @@ async function auditCodes({ database }: TestService, supportId: string): Promise
   return rows.map(({ code }) => code)
 }
 
-/** All that says who may come in and as whom; two of these are equal when nothing of it has changed. */
+/** All accounts and credentials. Two results are equal if no account or credential changed in between. */
 export async function accountsOf({ database }: TestService): Promise<Record<string, unknown[]>> {
   const { reader } = database
   const [users, identities, sessions, families, codes, tokens] = await Promise.all([
@@ -95,7 +95,7 @@ export async function accountsOf({ database }: TestService): Promise<Record<stri
     reader.selectFrom('authorization_codes').selectAll().orderBy('code_hash').execute(),
     reader.selectFrom('refresh_tokens').selectAll().orderBy('token_hash').execute(),
   ])
-  // When a session was last used is no part of it.
+  // Without the time of the last use, which every request may change.
   return { users, identities, sessions: sessions.map(withoutUse), families, codes, tokens }
 }
 
@@ -103,7 +103,7 @@ function withoutUse<T extends { last_seen_at: number }>({ last_seen_at: _used, .
   return row
 }
 
-/** How many users and sessions there are. */
+/** The numbers of users, sessions and identities. */
 export async function counts(
   service: TestService,
 ): Promise<{ users: number; sessions: number; identities: number }> {
@@ -131,7 +131,7 @@ export function newPkce(): Pkce {
   return { verifier, challenge: createHash('sha256').update(verifier).digest('base64url') }
 }
 
-/** The start of an app's sign-in, as the app would make it. */
+/** The path at which an app starts a sign-in. */
 export function appStart(pkce: Pkce, more: Record<string, string | undefined> = {}): string {
   const parameters: Record<string, string | undefined> = {
     client_id: 'spa',
@@ -146,7 +146,7 @@ export function appStart(pkce: Pkce, more: Record<string, string | undefined> = 
   return `/auth/acme?${query.toString()}`
 }
 
-/** Signs in for an app and gives the code that it would get at its redirect URI. */
+/** Signs in for an app; gives the code that the app receives at its redirect URI. */
 export async function appCode(
   service: TestService,
   pkce: Pkce,
