@@ -11,7 +11,7 @@ const readBy = (where: () => unknown) => {
   return readRowAccess(readLists({ lists: [list(options)] })[0]!, undefined)
 }
 
-test('only an object of conditions lets rows pass: what is anything else is an error, and shows nothing', () => {
+test('only a plain object of conditions lets rows pass; anything else is an error', () => {
   assert.equal(readBy(() => ({})).empty, false)
   assert.equal(readBy(() => ({ owner: 'ada' })).applied.length, 1)
   assert.equal(readBy(() => false).empty, true)

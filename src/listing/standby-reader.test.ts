@@ -29,7 +29,7 @@ test('lists are read on the standby only within a reading that allows it', async
   assert.deepEqual(fresh, { result: [['primary']], age: 0 })
 })
 
-test('what is in the way of the replay is cancelled there, and read on the primary, with all that follows', async () => {
+test('a statement that the replay cancels, and all after it, are read from the primary', async () => {
   // serialization_failure, the end of the session by a conflict, and a table that the standby does not have yet
   for (const code of ['40001', '57P01', '42P01']) {
     const standby = reader(failing(code))

@@ -54,7 +54,7 @@ onEachEngine('lists against their tables', (engine) => {
   const check = (options: ListOptions): Promise<CheckedList> =>
     checkList(database, readLists({ lists: [list(options)] })[0]!)
 
-  test('a table, a column or a type that is not there is named, with what there is', async () => {
+  test('a missing table, a missing column and a wrong type are faults that name the alternatives', async () => {
     const missing = await check({ ...orders, table: 'ordres' })
     assert.deepEqual(missing.faults, ['there is no table or view ordres'])
     const wrong = await check({
@@ -68,7 +68,7 @@ onEachEngine('lists against their tables', (engine) => {
     assert.match(wrong.faults[2]!, /^there is no table or view people/)
   })
 
-  test('values that an enum of the database does not have are named: whoever asked for them got an error', async () => {
+  test('enum values that the database lacks are faults: a filter by one would fail', async () => {
     // SQLite has no such type.
     if (engine.name === 'sqlite') return
     await run(`create type mood as enum ('glad', 'sad')`)
@@ -85,7 +85,7 @@ onEachEngine('lists against their tables', (engine) => {
     ])
   })
 
-  test('a `where` that looks at what is not there, or does not answer at once, is named', async () => {
+  test('a `where` with an unknown field or a promise is a fault', async () => {
     const faults = async (where: () => unknown): Promise<readonly string[]> =>
       (await check({ ...orders, where: where as RowAccess })).faults
     assert.deepEqual(await faults(() => ({ owner: 'ada', ownr: 'ada' })), [
@@ -100,7 +100,7 @@ onEachEngine('lists against their tables', (engine) => {
     assert.deepEqual(await faults(() => assert.fail()), [])
   })
 
-  test('a text search configuration that is not there is named', async () => {
+  test('a missing text search configuration is a fault', async () => {
     if (engine.name === 'sqlite') return
     const search = (configuration: string): ListOptions => ({
       ...orders,
@@ -246,7 +246,7 @@ onEachEngine('lists against their tables', (engine) => {
     for (const { statement } of missing) await run(statement.replace(' concurrently', ''))
   })
 
-  test('so many pairs that nobody would read them are left out, and counted', async () => {
+  test('pairs beyond the maximum are left out and counted', async () => {
     const names = Array.from({ length: 20 }, (_, index) => `c${index}`)
     await run(
       `create table wide (id integer primary key, ${names.map((name) => `${name} integer not null`).join(', ')})`,

@@ -124,7 +124,7 @@ onEachEngine('a declared list', (engine) => {
     assert.ok(items.some(({ exact }) => exact === '12345678901234567'))
   })
 
-  test('filters by type; what is no value of a field equals nothing and bounds nothing', async () => {
+  test('filters by type; an invalid value equals no row and bounds none', async () => {
     const all = await data('/owned?limit=100')
     const ids = async (query: string): Promise<unknown[]> =>
       (await data(`/owned?limit=100&${query}`)).map(({ id }) => String(id)).toSorted()
@@ -190,7 +190,7 @@ onEachEngine('a declared list', (engine) => {
     assert.equal(Object.keys((await data('/owned?fields=,x&limit=1'))[0]!).length, 12)
   })
 
-  test('expand: the other row, null where there is none, and never its hidden fields', async () => {
+  test('expand: the other row or null, without hidden fields', async () => {
     const items = await data('/owned?expand=person,nothing&limit=100')
     assert.ok(items.every(({ person }) => person === null || JSON.stringify(person) === '{"name":"Ada"}'))
     assert.equal(items.filter(({ person }) => person !== null).length, rows / 2)
@@ -236,7 +236,7 @@ onEachEngine('a declared list', (engine) => {
     assert.equal(((await both.json()) as { source: { parameter: string } }).source.parameter, 'page')
   })
 
-  test('count: none costs nothing and still tells whether there is more; no more than declared is told', async () => {
+  test('count: none still tells whether a page follows; a mode above the declared one is ignored', async () => {
     const none = await readList(service, '/owned?page=1&limit=50&count=none')
     assert.deepEqual({ ...none.pagination }, { page: 1, limit: 50, hasNext: true })
     assert.equal((await readList(service, '/owned?page=2&limit=50&count=none')).pagination.hasNext, false)

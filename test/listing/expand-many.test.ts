@@ -142,7 +142,7 @@ onEachEngine('an expansion to many', (engine) => {
     assert.match(csv, /^parent,lines\r\n,"\{""data"":\[\],""hasMore"":false\}"\r\n/)
   })
 
-  test('an index that it wants is named', async () => {
+  test('a missing index is advised', async () => {
     const { missing, faults } = await checkList(opened.service.database, readLists({ lists: [carts] })[0]!)
     assert.deepEqual(faults, [])
     const explained = await explainList(

@@ -48,7 +48,7 @@ onEachEngine('proof of lists', (engine) => {
         }
       })
 
-    test('bounds of numbers: what is none has no effect, and what is beyond all of them bounds all or nothing', async () => {
+    test('bounds: a text that is not a number has no effect; a number out of range passes all rows or none', async () => {
       const all = (await data('/filtered?limit=100')).length
       const withSmall = (await data('/filtered?limit=100&minSmall=-1e9')).length
       for (const text of ['', 'abc', '0x1', '1;', 'NaN', 'Infinity', '1,5', '%00'])
@@ -108,7 +108,7 @@ onEachEngine('proof of lists', (engine) => {
       ['price;drop table products', 'createdAt'],
       ['price desc', 'createdAt'],
     ]
-    test('what is not allowed is dropped, what comes again counts once, and what is left is the order', async () => {
+    test('disallowed fields are dropped, and repeated fields count once', async () => {
       for (const [written, meant] of same) {
         const expected = await read(`/products?limit=9&sort=${meant}`)
         const sorted = await read(`/products?limit=9&sort=${encodeURIComponent(written)}`)
@@ -148,7 +148,7 @@ onEachEngine('proof of lists', (engine) => {
         assert.equal(await ofCategory(text), 0, text)
     })
 
-    test('a filter without effect is none, also for cursors; one with effect is part of the query', async () => {
+    test('a cursor is bound to effective filters, not to those without effect', async () => {
       const { pageInfo } = await read('/filtered?limit=5')
       const next = `limit=5&cursor=${pageInfo.nextCursor}`
       for (const query of ['minSmall=abc', 'fine=yes', 'fine=', 'textless=1', 'text=', 'unknown=1'])

@@ -51,7 +51,7 @@ onEachEngine('proof of lists', (engine) => {
       })
     }
 
-    test('several keys, each its own way, and the unique one last, going the way of the one before it', async () => {
+    test('several keys in mixed directions; the unique key comes last, in the direction of the key before it', async () => {
       for (const [sort, by] of [
         ['small,-at', 'small, at desc, id desc'],
         ['-double,text,-real', 'double desc, a_text, real desc, id desc'],
@@ -110,7 +110,7 @@ onEachEngine('proof of lists', (engine) => {
   })
 
   describe('H. concurrency', () => {
-    test('walks beside writers: what stays is visited once, and what is visited was there', async () => {
+    test('walks beside writers visit each remaining row once', async () => {
       const [stays, moves] = ['stays', 'moves']
       await insertProducts(
         opened.service.database,
@@ -171,7 +171,7 @@ onEachEngine('proof of lists', (engine) => {
   })
 
   describe('I. HTTP', () => {
-    test('a change is seen by the next question, whatever tag it comes with', async () => {
+    test('a change is visible to the next request, whatever entity tag it has', async () => {
       const { database } = opened.service
       const change: Record<string, () => Promise<unknown>> = {
         '/users': () => run(`update users set name = 'Changed' where id = 'u000'`),

@@ -174,7 +174,7 @@ onEachEngine('postern import', (engine) => {
     for (const [index, pattern] of expected.entries()) assert.match(told[index]!, pattern)
   })
 
-  test('bad lines of CSV are told by the number of the line on which they begin', async () => {
+  test('faulty CSV records are reported by their first line', async () => {
     const content = Buffer.concat([
       Buffer.from(
         'id,category,price,stock,name,createdAt\r\na,x,1,1,"two\r\nlines",2026-01-01\r\nb,x,many,1,n,2026-01-01\r\n',

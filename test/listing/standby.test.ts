@@ -110,7 +110,7 @@ describe('lists on a standby', { skip: !postgres }, () => {
     }
   }
 
-  test('the standby answers, with what is committed, and tells its age', async () => {
+  test('the standby answers with committed rows and their age', async () => {
     await create('first')
     await used()
     await eventually(async () => {

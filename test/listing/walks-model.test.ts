@@ -56,7 +56,7 @@ onEachEngine('lists against brute-force models', (engine) => {
     )
   })
 
-  test('/users: the pages of what is there at the moment, with its total', async (context) => {
+  test('/users: pages and total of the current rows', async (context) => {
     const { database } = opened
     const pages = pagesOf(database)
     const ids = fc.uniqueArray(
