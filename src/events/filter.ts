@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { Problem } from '../errors.ts'
+import { readChoice, readText } from '../paging/filter-parameters.ts'
 import { readTimeParameter } from '../paging/time-parameter.ts'
 import type { EventStatus } from './store.ts'
 
@@ -43,39 +43,18 @@ export const filterSchema = {
 
 export type FilterTexts = Partial<Record<keyof typeof filterSchema, string | undefined>>
 
-/** Characters. */
-const longestText = 1_000
-
 /**
- * Empty ones do not count. Returns `undefined` when nothing is left.
- * @throws Problem `invalid-parameter` that names the one at fault.
+ * Reads the filters of a query string and ignores empty ones. Returns `undefined` without any filter.
+ * @throws Problem `invalid-parameter` with the parameter's name
  */
 export function readEventFilter(texts: FilterTexts): EventFilter | undefined {
   const filter: EventFilter = {}
-  if (texts.status) filter.status = readOne(texts.status, 'status', statuses)
-  if (texts.direction) filter.direction = readOne(texts.direction, 'direction', directions)
-  for (const name of ['type', 'source'] as const) {
-    const text = texts[name]
-    if (!text) continue
-    if (text.length > longestText || text.includes('\0') || !text.isWellFormed())
-      throw new Problem('invalid-parameter', {
-        parameter: name,
-        detail: `The parameter \`${name}\` is no text of up to ${longestText} characters.`,
-      })
-    filter[name] = text
-  }
+  if (texts.status) filter.status = readChoice(texts.status, 'status', statuses)
+  if (texts.direction) filter.direction = readChoice(texts.direction, 'direction', directions)
+  if (texts.type) filter.type = readText(texts.type, 'type')
+  if (texts.source) filter.source = readText(texts.source, 'source')
   if (filter.type === '*') delete filter.type
   if (texts.since) filter.since = readTimeParameter(texts.since, 'since')
   if (texts.until) filter.until = readTimeParameter(texts.until, 'until')
   return Object.keys(filter).length === 0 ? undefined : filter
-}
-
-function readOne<T extends string>(text: string, parameter: string, values: readonly T[]): T {
-  const value = values.find((one) => one === text)
-  if (value === undefined)
-    throw new Problem('invalid-parameter', {
-      parameter,
-      detail: `The parameter \`${parameter}\` is one of ${values.join(', ')}.`,
-    })
-  return value
 }

@@ -111,11 +111,16 @@ const EventDetail = Type.Object({
   ),
 })
 
-export function eventRoutes(app: App, { database, log }: EventRouteParts): void {
+export function eventRoutes(app: App, parts: EventRouteParts): void {
+  logRoute(app, parts)
+  detailRoute(app, parts)
+}
+
+function logRoute(app: App, { database, log }: EventRouteParts): void {
   app.get(
     '/events',
     {
-      // Who follows the log, such as the dashboard, asks every few seconds.
+      // Not logged: followers of the log, such as the dashboard, call it every few seconds.
       config: { access: { scope: 'events:read' }, openInDemo: true, quiet: true, sends: taggedSends },
       schema: {
         tags,
@@ -166,7 +171,9 @@ export function eventRoutes(app: App, { database, log }: EventRouteParts): void 
       }) as never
     },
   )
+}
 
+function detailRoute(app: App, { database }: EventRouteParts): void {
   app.get(
     '/events/:id',
     {
@@ -180,7 +187,7 @@ export function eventRoutes(app: App, { database, log }: EventRouteParts): void 
     },
     async ({ params }, reply) => {
       const text = await describeEvent(database, readEventNumber(params.id))
-      // Bytes are sent as they are: serializing would parse the payload.
+      // Sent as bytes, because a serializer would parse the payload.
       return reply.type('application/json; charset=utf-8').send(text as never)
     },
   )
@@ -190,7 +197,7 @@ function withNext({ rows, hasNext }: EventPage): FoundPage {
   return { rows, nextCursor: hasNext ? rows.at(-1)!.id : null }
 }
 
-/** What was asked, with another cursor. */
+/** The query string of the request with another cursor. */
 function linkQuery(query: Readonly<Record<string, string | undefined>>, cursor: number): string {
   const link = new URLSearchParams()
   if (query['limit'] !== undefined) link.set('limit', query['limit'])

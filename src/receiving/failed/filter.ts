@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
 import { Problem } from '../../errors.ts'
+import { readChoice, readText } from '../../paging/filter-parameters.ts'
 import { readTimeParameter } from '../../paging/time-parameter.ts'
 
 /** The events that a declared handler gets. */
@@ -57,16 +58,14 @@ export const filterSchema = {
 
 export type FilterTexts = Partial<Record<keyof typeof filterSchema, string | undefined>>
 
-const longestText = 1_000
-
 /**
- * Empty ones do not count.
+ * Reads the filters of a query string and ignores empty ones.
  * @param findHandler where handlers are known
- * @throws Problem `invalid-parameter` that names the one at fault.
+ * @throws Problem `invalid-parameter` with the parameter's name
  */
 export function readFailedFilter(texts: FilterTexts, findHandler?: FindHandler): FailedFilter {
   const filter: FailedFilter = {}
-  if (texts.status) filter.status = readStatus(texts.status)
+  if (texts.status) filter.status = readChoice(texts.status, 'status', statuses)
   if (texts.handler) {
     const handler = findHandler?.(texts.handler)
     if (!handler)
@@ -76,28 +75,11 @@ export function readFailedFilter(texts: FilterTexts, findHandler?: FindHandler):
       })
     filter.handler = handler
   }
-  for (const name of ['type', 'source', 'error'] as const) {
-    const text = texts[name]
-    if (!text) continue
-    if (text.length > longestText || text.includes('\0') || !text.isWellFormed())
-      throw new Problem('invalid-parameter', {
-        parameter: name,
-        detail: `The parameter \`${name}\` is no text of up to ${longestText} characters.`,
-      })
-    filter[name] = text
-  }
+  if (texts.type) filter.type = readText(texts.type, 'type')
+  if (texts.source) filter.source = readText(texts.source, 'source')
+  if (texts.error) filter.error = readText(texts.error, 'error')
   if (filter.type === '*') delete filter.type
   if (texts.since) filter.since = readTimeParameter(texts.since, 'since')
   if (texts.until) filter.until = readTimeParameter(texts.until, 'until')
   return filter
-}
-
-function readStatus(text: string): (typeof statuses)[number] {
-  const status = statuses.find((one) => one === text)
-  if (!status)
-    throw new Problem('invalid-parameter', {
-      parameter: 'status',
-      detail: `The parameter \`status\` is one of ${statuses.join(', ')}.`,
-    })
-  return status
 }

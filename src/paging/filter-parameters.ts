@@ -1,0 +1,26 @@
+import { Problem } from '../errors.ts'
+
+/** Characters. */
+const longestText = 1_000
+
+/** Reads a parameter with a fixed set of values. @throws Problem `invalid-parameter` with the parameter's name */
+export function readChoice<T extends string>(text: string, parameter: string, values: readonly T[]): T {
+  const value = values.find((one) => one === text)
+  if (value !== undefined) return value
+  throw new Problem('invalid-parameter', {
+    parameter,
+    detail: `The parameter \`${parameter}\` is one of ${values.join(', ')}.`,
+  })
+}
+
+/**
+ * Reads a text that is compared with a column. PostgreSQL cannot store NUL or lone surrogates, so no row could match such a text.
+ * @throws Problem `invalid-parameter` with the parameter's name
+ */
+export function readText(text: string, parameter: string): string {
+  if (text.length <= longestText && !text.includes('\0') && text.isWellFormed()) return text
+  throw new Problem('invalid-parameter', {
+    parameter,
+    detail: `The parameter \`${parameter}\` is no text of up to ${longestText} characters.`,
+  })
+}
