@@ -26,9 +26,8 @@ export class Health {
   readonly #parts: HealthParts
   #counts = new Map<string, SubscriberHoursTable>()
   #cancel: (() => void) | undefined
-  /** The current write, and the number of writes so far. During a write the counts may be in the table or not. */
+  /** The last write. During a write the counts may be in the table or not. */
   #writing: Promise<void> = Promise.resolve()
-  #writes = 0
   #sweeping: Promise<void> = Promise.resolve()
   #sweptAt = 0
   #stopped = false
@@ -61,14 +60,15 @@ export class Health {
   /** The rows of a subscriber, including counts that are not in the table yet. Each attempt is counted once. */
   async read(subscriberId: string, since: number, until: number): Promise<SubscriberHoursTable[]> {
     for (;;) {
-      await this.#writing
-      const writes = this.#writes
+      const writing = this.#writing
+      await writing
+      if (writing !== this.#writing) continue
       const unwritten = [...this.#counts.values()].filter(
         (row) => row.subscriber_id === subscriberId && row.hour >= since && row.hour < until,
       )
       const rows = await this.#written(subscriberId, since, until)
       // A write that started meanwhile may have moved counts to the table, where they would count twice.
-      if (writes === this.#writes) return [...rows, ...unwritten]
+      if (writing === this.#writing) return [...rows, ...unwritten]
     }
   }
 
@@ -96,7 +96,6 @@ export class Health {
   }
 
   #flush(): Promise<void> {
-    this.#writes += 1
     return (this.#writing = this.#writing.then(() => this.#write()))
   }
 

@@ -114,13 +114,16 @@ onEachEngine('health of subscribers', (engine) => {
     const health = new Health({ database, clock, log: createLog('fatal'), kept: Infinity })
     const counted = async (): Promise<number> =>
       (await health.read(id, 0, 1_000)).reduce((sum, { delivered }) => sum + delivered, 0)
-    for (let attempts = 1; attempts <= 30; attempts += 1) {
-      health.record(id, true, 5)
-      const before = counted()
-      flush()
-      assert.deepEqual(await Promise.all([before, counted(), counted()]), Array(3).fill(attempts))
+    try {
+      for (let attempts = 1; attempts <= 30; attempts += 1) {
+        health.record(id, true, 5)
+        const before = counted()
+        flush()
+        assert.deepEqual(await Promise.all([before, counted(), counted()]), Array(3).fill(attempts))
+      }
+    } finally {
+      await health.stop()
+      await service.close()
     }
-    await health.stop()
-    await service.close()
   })
 })
