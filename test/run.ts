@@ -3,7 +3,7 @@
 //   npm test -- --browser    the tests of the pages in a browser (test/browser/**) instead
 //   npm test -- --test-name-pattern=...    options of node --test are passed on
 import { spawn, type ChildProcess } from 'node:child_process'
-import { globSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createTemplates } from './harness/engines.ts'
@@ -97,6 +97,8 @@ async function runProcess(files: string[], tallyFile: string, alone: boolean): P
     process.stdout.write(
       `✖ ${files.length > 1 ? 'unit tests' : files[0]}: ${verdict || `ended with code ${code}`}\n`,
     )
+    const failures = `${tallyFile}.failures`
+    if (existsSync(failures)) process.stdout.write(readFileSync(failures))
   }
   return { passed, failed, skipped }
 }

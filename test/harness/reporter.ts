@@ -3,12 +3,19 @@ import { appendFileSync } from 'node:fs'
 import { Readable } from 'node:stream'
 import { spec } from 'node:test/reporters'
 import type { TestEvent } from 'node:test/reporters'
+import { inspect } from 'node:util'
 
 const tally = process.env['TEST_TALLY_FILE']
 
 /** One character per event: p passed, f failed, s skipped or to do, > a test began, . a group ended. */
 function record(mark: string): void {
   if (tally) appendFileSync(tally, mark)
+}
+
+/** The spec reporter prints errors when all has ended. A process that is killed before leaves them in this file. */
+function recordFailure(name: string, details: object): void {
+  const error = 'error' in details && details.error instanceof Error ? details.error : undefined
+  if (tally) appendFileSync(`${tally}.failures`, `${name}\n${inspect(error?.cause ?? error)}\n`)
 }
 
 export default async function* report(source: AsyncIterable<TestEvent>): AsyncGenerator<string> {
@@ -27,8 +34,10 @@ async function* tallied(source: AsyncIterable<TestEvent>): AsyncGenerator<TestEv
       const failure = event.type === 'test:fail' && failureType(details) !== 'subtestsFailed'
       const ignored = (skip !== undefined && skip !== false) || (todo !== undefined && todo !== false)
       if (ignored) record(isLeaf ? 's' : '.')
-      else if (failure) record('f')
-      else record(isLeaf && event.type === 'test:pass' ? 'p' : '.')
+      else if (failure) {
+        record('f')
+        recordFailure(event.data.name, details)
+      } else record(isLeaf && event.type === 'test:pass' ? 'p' : '.')
       previous = nesting
     }
     // "ℹ tests 3, suites 1, ..." of every single process would drown the results; the totals come once, at the end.
