@@ -58,7 +58,7 @@ test('nothing begins while the subscriber is to be read again', () => {
 
 test('a rate is a budget that comes back with time, a second’s worth at most', () => {
   const queue = queueWith({ concurrency: 100, rate: 2 })
-  assert.equal(queue.capacity(0), 1, 'whoever had the queue before may have spent the rest')
+  assert.equal(queue.capacity(0), 1, 'the previous owner of the queue may have spent the rest')
   fail(queue, 'answered', 0)
   assert.equal(queue.capacity(0), 0)
   assert.equal(queue.waitTime(0), 500)
@@ -75,7 +75,7 @@ test('a rate below one in a second still lets one through', () => {
   assert.equal(queue.capacity(10_000), 1)
 })
 
-test('who does not answer gets fewer attempts at a time, down to one, until an answer comes', () => {
+test('a subscriber that does not answer gets fewer attempts at a time, down to one, until it answers', () => {
   const queue = queueWith({ concurrency: 8 })
   for (let n = 0; n < 8; n += 1) begin(queue)
   for (let n = 0; n < 8; n += 1) queue.finish('no-response', 0)
