@@ -47,7 +47,7 @@ async function measure(engine: EngineName, { scale, postgresServer, step }: Benc
   await using generator = await startGenerator()
   const memory = (): number => (postern.memory() ?? Number.NaN) / megabyte
   const waiting = (): Promise<number> =>
-    readNumber(database, `select count(*) from inbox where status = 'pending'`)
+    readNumber(database, `select count(*) from event_queue where status = 'pending'`)
 
   const atStart = memory()
   const most: number[] = []

@@ -49,7 +49,7 @@ async function measure(engine: EngineName, { scale, postgresServer, step }: Benc
   const seen: number[] = []
   const look = (): void => void seen.push((postern.memory() ?? Number.NaN) / megabyte)
   await waitUntilProcessed(database, limit, { every, look })
-  const rate = await rateOf(database, 'inbox', prefix, count)
+  const rate = await rateOf(database, 'event_queue', prefix, count)
   const most = (third: number): number =>
     Math.max(...seen.slice(Math.floor((seen.length * third) / 3), Math.ceil((seen.length * (third + 1)) / 3)))
   return [

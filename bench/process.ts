@@ -109,7 +109,7 @@ async function measure(
       async process(prefix, count) {
         await storeBacklog(database, { prefix, count, bytes })
         await waitUntilProcessed(database, limit)
-        return rateOf(database, 'inbox', prefix, count)
+        return rateOf(database, 'event_queue', prefix, count)
       },
     }
   }

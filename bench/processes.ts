@@ -192,7 +192,7 @@ const begunWithin = `
   select percentile_cont(0.99) within group (order by a.at - d.created_at) from attempts a join deliveries d on d.id = a.delivery
   where d.created_at >= $1`
 const handledWithin = `
-  select percentile_cont(0.99) within group (order by i.processed_at - e.created_at) from inbox i join events e on e.id = i.event
+  select percentile_cont(0.99) within group (order by q.processed_at - e.created_at) from event_queue q join events e on e.id = q.event
   where e.created_at >= $1`
 
 const transactionsIn = (database: BenchDatabase): Promise<number> =>
@@ -213,7 +213,7 @@ async function untilDone(
   while (
     (await readNumber(
       database,
-      `select (select count(*) from inbox where status = 'pending') + (select count(*) from deliveries where status = 'pending')`,
+      `select (select count(*) from event_queue where status = 'pending') + (select count(*) from deliveries where status = 'pending')`,
     )) > 0
   ) {
     if (performance.now() > until) throw new Error('not all work was done in time')

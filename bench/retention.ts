@@ -33,7 +33,7 @@ export const retention: Bench = {
     const place = await createDatabase('sqlite', undefined)
     step(`storing ${count} events`)
     await storeBacklog(place, { prefix: 'old', count, bytes, before: true })
-    await execute(place, `update inbox set status = 'processed', processed_at = due_at`)
+    await execute(place, `update event_queue set status = 'processed', processed_at = due_at`)
     const database = await openDatabase(place.url)
     if (database.engine !== 'sqlite') throw new Error('SQLite it is')
     try {

@@ -4,13 +4,13 @@ import { readNumber, type BenchDatabase } from '../harness/databases.ts'
 const patience = 60_000
 
 /**
- * Counts what a round left in the database, past the service: a row in the inbox and one in the log for each event.
+ * Counts what a round left in the database, past the service: a row in the event queue and one in the log for each event.
  * @throws Error when an acknowledged event is not there
  */
 export async function countKept(database: BenchDatabase, prefix: string, expected: number): Promise<void> {
   const sql = `
-    select count(*) from inbox join events on events.id = inbox.event
-    where inbox.source = 'provider' and inbox.event_id >= $1 and inbox.event_id < $2`
+    select count(*) from event_queue join events on events.id = event_queue.event
+    where event_queue.source = 'provider' and event_queue.event_id >= $1 and event_queue.event_id < $2`
   const read = (): Promise<number> => readNumber(database, sql, [`${prefix}-`, `${prefix}.`])
   // An acknowledged event may lie in the spool for a moment, which is as durable.
   const kept = await until(read, (count) => count === expected)
@@ -20,7 +20,7 @@ export async function countKept(database: BenchDatabase, prefix: string, expecte
 /** Waits until no event is due any more. */
 export async function waitUntilHandled(database: BenchDatabase): Promise<void> {
   const pending = await until(
-    () => readNumber(database, `select count(*) from inbox where status = 'pending'`),
+    () => readNumber(database, `select count(*) from event_queue where status = 'pending'`),
     (count) => count === 0,
   )
   if (pending > 0) throw new Error(`${pending} events were not handled within ${patience / 1000} s`)

@@ -53,7 +53,7 @@ export async function seed(url: string, count: number): Promise<void> {
     await database.transaction(
       (tx) =>
         sql`
-          insert into inbox (event, source, event_id, type, status, due_at, processed_at)
+          insert into event_queue (event, source, event_id, type, status, due_at, processed_at)
           select id, source, event_id, type, 'processed', created_at, created_at from events
         `.execute(tx),
       { timeLimit: 600_000 },

@@ -60,8 +60,10 @@ export async function openWorld({ spool, servers, spoolBytes, handled }: WorldOp
     postern,
     state: () => stateOf(postern.port),
     handled: async () =>
-      (await readNumber(database, `select exists (select from inbox where status = 'pending')::integer`)) ===
-      0,
+      (await readNumber(
+        database,
+        `select exists (select from event_queue where status = 'pending')::integer`,
+      )) === 0,
     cpu: async () => ({
       postern: cpuOf(postern.pid),
       postgres: cpuOfFamily(await postmasterOf(database.url)),

@@ -4,7 +4,7 @@ import { sampleBody } from '../load/sample-body.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import type { IncomingEvent } from '../../src/receiving/incoming.ts'
 import { insertEvents } from '../../src/receiving/sqlite/insert-events.ts'
-import { postgresInbox } from '../../src/receiving/postgres/store.ts'
+import { postgresEventQueue } from '../../src/receiving/postgres/store.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { migrate } from '../../src/storage/migrate.ts'
@@ -25,7 +25,7 @@ let timePerEvent = 0.3
 const timeAtLeast = 1_000
 
 /**
- * Puts a backlog into the inbox by the statements of the service, all of it due at the same moment, when it is complete:
+ * Puts a backlog into the event queue by the statements of the service, all of it due at the same moment, when it is complete:
  * a service that runs already begins then, and one that is started before has it all in front of it.
  */
 export async function storeBacklog({ url }: BenchDatabase, backlog: Backlog): Promise<void> {
@@ -51,14 +51,14 @@ export async function storeBacklog({ url }: BenchDatabase, backlog: Backlog): Pr
 function storeOf(database: Database): (events: readonly IncomingEvent[]) => Promise<void> {
   if (database.engine === 'sqlite')
     return (events) => database.batch('work', (connection) => insertEvents(connection, events))
-  const inbox = postgresInbox({
+  const queue = postgresEventQueue({
     database,
     clock: systemClock,
     onError(error) {
       throw error
     },
   })
-  return (events) => inbox.insert(events)
+  return (events) => queue.insert(events)
 }
 
 function eventsOf(
@@ -90,7 +90,7 @@ export async function waitUntilProcessed(
   limit: number,
   { every = 250, look = () => {} }: { every?: number; look?: () => void } = {},
 ): Promise<void> {
-  const pending = `select count(*) from (select 1 from inbox where status = 'pending' limit 1) as left_over`
+  const pending = `select count(*) from (select 1 from event_queue where status = 'pending' limit 1) as left_over`
   for (const deadline = performance.now() + limit; (await readNumber(database, pending)) > 0;) {
     look()
     if (performance.now() > deadline) throw new Error(`events were left after ${limit / 1000} s`)

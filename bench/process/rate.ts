@@ -1,10 +1,10 @@
 import { readRow, type BenchDatabase } from '../harness/databases.ts'
 
 /** Where a side marks its events as processed. */
-export type MarkerTable = 'inbox' | 'processed_events'
+export type MarkerTable = 'event_queue' | 'processed_events'
 
 const processed: Record<MarkerTable, string> = {
-  inbox: `source = 'provider' and status = 'processed'`,
+  event_queue: `source = 'provider' and status = 'processed'`,
   processed_events: 'true',
 }
 

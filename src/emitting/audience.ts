@@ -21,13 +21,13 @@ export function isFor(audience: string | null, owner: string | null, ownerlessGe
  * up to 1.0 let a subscriber change its owner.
  */
 export function isForOwner(owner: string): RawBuilder<SqlBool> {
-  return sql<SqlBool>`(select outbox.audience from outbox where outbox.event = deliveries.event) in (${owner}, ${everybody})`
+  return sql<SqlBool>`(select idempotency_keys.audience from idempotency_keys where idempotency_keys.event = deliveries.event) in (${owner}, ${everybody})`
 }
 
 /** The same for the owner of the delivery's subscriber; true for a subscriber without an owner. */
 export const isForItsOwner = sql<SqlBool>`(
-  select s.owner is null or o.audience in (s.owner, ${sql.lit(everybody)})
-  from subscribers s left join outbox o on o.event = deliveries.event where s.id = deliveries.subscriber_id)`
+  select s.owner is null or k.audience in (s.owner, ${sql.lit(everybody)})
+  from subscribers s left join idempotency_keys k on k.event = deliveries.event where s.id = deliveries.subscriber_id)`
 
 /** The subscribers that a caller may see and change: all of them (admins), or those of one owner. */
 export type Reach = 'all' | { readonly owner: string }

@@ -5,7 +5,7 @@ import type { Engine } from '../storage/query-runner.ts'
 import type { EventCatalogue } from './event-catalogue.ts'
 import { prepareEvent, type NewEvent, type PreparedEvent } from './event.ts'
 import { newDelivery, type FanOut, type InsertedDelivery, type LoggedEvent } from './fan-out.ts'
-import { recordEvents, type Recorded } from './outbox.ts'
+import { recordEvents, type Recorded } from './record-events.ts'
 import type { CommittedDelivery } from './store.ts'
 
 export interface Emitted {

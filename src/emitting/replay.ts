@@ -44,12 +44,12 @@ export class Replay {
       const row = await tx
         .selectFrom('deliveries')
         .innerJoin('subscribers', 'subscribers.id', 'deliveries.subscriber_id')
-        .leftJoin('outbox', 'outbox.event', 'deliveries.event')
+        .leftJoin('idempotency_keys', 'idempotency_keys.event', 'deliveries.event')
         .select([
           'subscribers.status',
           'subscribers.owner',
           'subscribers.id as subscriberId',
-          'outbox.audience',
+          'idempotency_keys.audience',
         ])
         .where('deliveries.id', '=', id)
         .executeTakeFirst()

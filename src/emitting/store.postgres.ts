@@ -59,29 +59,29 @@ const dueSubscribers = `
     where waiting.step < ${subscribersPerScan}
   )
   select s.id, case when s.ordered is null then false else ${nextDue('postgres')} <= $2 and not exists (
-    select from delivery_lanes l where l.subscriber_id = s.id and l.dispatcher <> $3
+    select from queue_owners o where o.subscriber_id = s.id and o.dispatcher <> $3
   ) end as due from waiting s order by s.id`
 
 // Locks the rows of the subscribers, so that none is removed before the row of its queue is inserted. Where it is there, nothing is locked:
 // a lock is written to the log, and the commit would wait for the disk.
 const take = `
   with taken as (
-    insert into delivery_lanes (subscriber_id, dispatcher)
+    insert into queue_owners (subscriber_id, dispatcher)
     select s.id, $1 from subscribers s where s.id = any($2) and s.status = 'active'
-      and not exists (select from delivery_lanes l where l.subscriber_id = s.id)
+      and not exists (select from queue_owners o where o.subscriber_id = s.id)
       and not exists (${anyForeignMigration})
     order by s.id for key share
     on conflict do nothing returning subscriber_id
   )
   select subscriber_id as id from taken
-  union all select subscriber_id from delivery_lanes where subscriber_id = any($2) and dispatcher = $1`
+  union all select subscriber_id from queue_owners where subscriber_id = any($2) and dispatcher = $1`
 
-const release = 'delete from delivery_lanes where dispatcher = $1 and subscriber_id = any($2)'
+const release = 'delete from queue_owners where dispatcher = $1 and subscriber_id = any($2)'
 
 // The same text for any number of events: a process that owns queues runs it for each notification of other processes.
 const payloads = `
-  select events.id, events.event_id, events.type, events.payload, events.nonce, outbox.audience
-  from events left join outbox on outbox.event = events.id
+  select events.id, events.event_id, events.type, events.payload, events.nonce, idempotency_keys.audience
+  from events left join idempotency_keys on idempotency_keys.event = events.id
   where events.id = any($1) and ($2::bigint is null or octet_length(payload) <= $2)`
 
 const columns = 'd.id, d.event, d.subscriber_id, d.attempts, d.attempts_before, d.due_at, d.nonce'
@@ -142,14 +142,14 @@ const oldest = `
   select id, due from (
     select s.id, ${nextDue('postgres')} as due from subscribers s
     where s.status = 'active' and s.rate_limit is null and not exists (
-      select from delivery_lanes l where l.subscriber_id = s.id and l.dispatcher is distinct from $3
+      select from queue_owners o where o.subscriber_id = s.id and o.dispatcher is distinct from $3
     )
   ) waiting where due <= $1 order by due limit $2`
 
 const dispatchers: ClaimerList = {
   table: 'dispatchers',
   lockSpace: 7_228,
-  takeOver: 'delete from delivery_lanes where dispatcher in (select id from dead)',
+  takeOver: 'delete from queue_owners where dispatcher in (select id from dead)',
 }
 
 interface DueRow {
@@ -168,7 +168,7 @@ export interface PostgresDeliveryStoreParts {
   onError: (error: unknown) => void
 }
 
-/** The owner of a queue is a row of `delivery_lanes` that names a dispatcher. A dispatcher lives as long as its session. */
+/** The owner of a queue is a row of `queue_owners` that names a dispatcher. A dispatcher lives as long as its session. */
 export function postgresDeliveryStore({
   database,
   clock,

@@ -90,9 +90,9 @@ export function sqliteDeliveryStore(database: SqliteDatabase): DeliveryStore {
       if (events.length === 0) return new Map()
       const found = await database.reader
         .selectFrom('events')
-        .leftJoin('outbox', 'outbox.event', 'events.id')
+        .leftJoin('idempotency_keys', 'idempotency_keys.event', 'events.id')
         .select(['events.id', 'events.event_id', 'events.type', 'events.payload', 'events.nonce'])
-        .select('outbox.audience')
+        .select('idempotency_keys.audience')
         .where('events.id', 'in', [...events])
         .$if(longest !== undefined, (all) => all.where(sql<number>`octet_length(payload)`, '<=', longest!))
         .execute()

@@ -19,9 +19,9 @@ const mostShown = 100
 export async function describeEvent({ reader }: Database, id: number): Promise<Buffer> {
   const event = await reader
     .selectFrom('events as e')
-    .leftJoin('outbox as o', 'o.event', 'e.id')
+    .leftJoin('idempotency_keys as k', 'k.event', 'e.id')
     .select([
-      'o.audience',
+      'k.audience',
       'e.id',
       'e.event_id',
       'e.type',
@@ -67,7 +67,7 @@ export async function describeEvent({ reader }: Database, id: number): Promise<B
 /** Why the event is absent: it is unknown, or its payload was removed and only its id is stored. */
 async function describeAbsence(reader: Queryable, id: number): Promise<Problem> {
   const received = await reader
-    .selectFrom('inbox')
+    .selectFrom('event_queue')
     .select(['event_id', 'source', 'status', 'processed_at'])
     .where('event', '=', id)
     .executeTakeFirst()
@@ -77,7 +77,7 @@ async function describeAbsence(reader: Queryable, id: number): Promise<Problem> 
     return gone(`It was the event ${eventId} of the source ${source}, ${status}${when}.`)
   }
   const emitted = await reader
-    .selectFrom('outbox')
+    .selectFrom('idempotency_keys')
     .select(['event_id', 'created_at'])
     .where('event', '=', id)
     .executeTakeFirst()
@@ -105,7 +105,7 @@ function describeVerification(verification: Verification | undefined) {
 /** The number of the received event whose handler emitted this one. */
 async function describeCause(reader: Queryable, event: number): Promise<number | null> {
   const row = await reader
-    .selectFrom('outbox')
+    .selectFrom('idempotency_keys')
     .select('caused_by')
     .where('event', '=', event)
     .executeTakeFirst()
@@ -115,23 +115,23 @@ async function describeCause(reader: Queryable, event: number): Promise<number |
 /** The events that its handlers emitted, in their order. The type of a removed event is null. */
 async function describeEmitted(reader: Queryable, event: number) {
   const rows = await reader
-    .selectFrom('outbox as o')
-    .leftJoin('events as e', 'e.id', 'o.event')
-    .select(['o.event', 'o.event_id', 'e.type'])
-    .where('o.caused_by', '=', event)
-    .orderBy('o.event')
+    .selectFrom('idempotency_keys as k')
+    .leftJoin('events as e', 'e.id', 'k.event')
+    .select(['k.event', 'k.event_id', 'e.type'])
+    .where('k.caused_by', '=', event)
+    .orderBy('k.event')
     .limit(mostShown)
     .execute()
   return rows.map(({ event: id, event_id: eventId, type }) => ({ id, eventId, type }))
 }
 
 async function describeProcessing(reader: Queryable, event: number) {
-  const inbox = await reader
-    .selectFrom('inbox')
+  const entry = await reader
+    .selectFrom('event_queue')
     .select(['status', 'attempts', 'due_at', 'claim', 'processed_at'])
     .where('event', '=', event)
     .executeTakeFirst()
-  if (!inbox) return null
+  if (!entry) return null
   const failures = await reader
     .selectFrom('handler_failures')
     .select(['number', 'at', 'duration_ms', 'error'])
@@ -139,11 +139,11 @@ async function describeProcessing(reader: Queryable, event: number) {
     .orderBy('number', 'desc')
     .limit(mostShown)
     .execute()
-  const waiting = inbox.status === 'pending' && inbox.claim === null
+  const waiting = entry.status === 'pending' && entry.claim === null
   return {
-    attempts: inbox.attempts,
-    processedAt: isoTime(inbox.processed_at),
-    nextAttemptAt: waiting ? isoTime(inbox.due_at) : null,
+    attempts: entry.attempts,
+    processedAt: isoTime(entry.processed_at),
+    nextAttemptAt: waiting ? isoTime(entry.due_at) : null,
     failures: failures.toReversed().map(({ number, at, duration_ms, error }) => ({
       number,
       at: isoTime(at),

@@ -38,11 +38,11 @@ const fewPending = 5_000
 
 const wholeLog: Candidates = { from: sql`events e`, key: sql`e.id`, where: sql`true` }
 const retrying: Candidates = {
-  from: sql`inbox`,
+  from: sql`event_queue`,
   key: sql`event`,
   where: sql`status = 'pending' and failed_at is not null`,
 }
-const failedReceived: Candidates = { from: sql`inbox`, key: sql`event`, where: sql`status = 'failed'` }
+const failedReceived: Candidates = { from: sql`event_queue`, key: sql`event`, where: sql`status = 'failed'` }
 const failedEmitted: Candidates = { from: sql`deliveries`, key: sql`event`, where: sql`status = 'dead'` }
 
 /**
@@ -115,7 +115,7 @@ async function walk(database: Database, search: Search, { from, key, where }: Ca
 /** All that are pending, when they are few: they may lie anywhere, most of them at the end of a long log. */
 async function findPending(database: Database, search: Search): Promise<FoundPage | undefined> {
   const { filter, cursor, descending, limit, horizon } = search
-  const ids = sql`select event from inbox where status = 'pending' union all select event from deliveries where status = 'pending'`
+  const ids = sql`select event from event_queue where status = 'pending' union all select event from deliveries where status = 'pending'`
   const few = await run(
     database,
     sql`select 1 as found from (${ids}) as pending limit 1 offset ${sql.lit(fewPending)}`,

@@ -1,11 +1,11 @@
-import type { InboxStatus } from '../storage/tables.ts'
+import type { EventQueueStatus } from '../storage/tables.ts'
 
 /**
  * The status of an event. Received: `pending`, `retrying` (failed at least once, waits for a retry), `blocked`, `processed` or
  * `failed`. Emitted: `failed` if a delivery is dead; else `pending` if one is pending; else `delivered`; else `cancelled`;
  * `unsubscribed` without deliveries.
  */
-export type EventStatus = InboxStatus | 'retrying' | 'delivered' | 'cancelled' | 'unsubscribed'
+export type EventStatus = EventQueueStatus | 'retrying' | 'delivered' | 'cancelled' | 'unsubscribed'
 
 export interface EventRow {
   id: number
@@ -30,8 +30,8 @@ export interface EventStore {
 /** SQL for the status, for both engines. Each lookup is one index seek. */
 export const statusExpression = `(case
   when e.direction = 'received' then (
-    select case when i.status = 'pending' and i.failed_at is not null then 'retrying' else i.status end
-    from inbox i where i.event = e.id)
+    select case when q.status = 'pending' and q.failed_at is not null then 'retrying' else q.status end
+    from event_queue q where q.event = e.id)
   when exists (select 1 from deliveries d where d.event = e.id and d.status = 'dead') then 'failed'
   when exists (select 1 from deliveries d where d.event = e.id and d.status = 'pending') then 'pending'
   when exists (select 1 from deliveries d where d.event = e.id and d.status = 'delivered') then 'delivered'

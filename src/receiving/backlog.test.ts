@@ -42,7 +42,7 @@ test('what was seen long ago is not believed: a quiet source is not refused for 
   assert.equal(backlog.ageOf('a', 3_600_000), 0)
 })
 
-test('when the inbox cannot be read, nothing is refused for its age, and the next look is tried', async () => {
+test('when the event queue cannot be read, nothing is refused for its age, and the next look is tried', async () => {
   let broken = true
   const { backlog, errors } = backlogOver(() => {
     if (broken) throw new Error('gone')

@@ -1,22 +1,22 @@
 import type { Clock } from '../runtime/clock.ts'
 import { beforeAll, perRound } from './due-kinds.ts'
-import type { InboxStore } from './store.ts'
+import type { EventQueue } from './store.ts'
 
-/** Milliseconds between two looks at the inbox, and how long what was seen is believed. */
+/** Milliseconds between two looks at the event queue, and how long what was seen is believed. */
 const interval = 1_000
 const believed = 10_000
 /** Pages of kinds that one look reads at most. */
 const mostPages = 10
 
 export interface BacklogParts {
-  store: Pick<InboxStore, 'pendingKinds'>
+  store: Pick<EventQueue, 'pendingKinds'>
   clock: Clock
   onError: (error: unknown) => void
 }
 
 /**
  * How long the oldest event of each source has been waiting for a worker. Requests ask all the time and are answered from
- * memory: they have the inbox looked at once a second at most, and none of them waits for that.
+ * memory: they have the event queue looked at once a second at most, and none of them waits for that.
  *
  * Counted is from when an event was due and nobody took it, not from when it came: one that fails again and again waits
  * for its next attempt, and does not speak for the others.

@@ -1,4 +1,4 @@
-import type { InboxStore, Kind, PendingKind } from './store.ts'
+import type { EventQueue, Kind, PendingKind } from './store.ts'
 import type { PlanOf } from './plan.ts'
 
 /** Kinds that one question asks for: senders choose the types, so there may be any number of them. */
@@ -9,12 +9,12 @@ export const beforeAll: Kind = { source: '', type: '' }
 
 /** The order in which kinds have their turn: each round begins behind the last kind of the round before it. */
 export class KindRotation {
-  readonly #store: Pick<InboxStore, 'pendingKinds'>
+  readonly #store: Pick<EventQueue, 'pendingKinds'>
   #after = beforeAll
   /** Whether the last round found more kinds than it returned, perhaps. */
   #many = false
 
-  constructor(store: Pick<InboxStore, 'pendingKinds'>) {
+  constructor(store: Pick<EventQueue, 'pendingKinds'>) {
     this.#store = store
   }
 
@@ -58,7 +58,7 @@ function joined(behind: readonly PendingKind[], all: readonly PendingKind[]): Pe
  * works on. A slow handler holds up its own events, which is no reason to take the service away from all others.
  */
 export async function oldestByGroup(
-  store: InboxStore,
+  store: EventQueue,
   planOf: PlanOf,
   now: number,
   { idle }: { idle: boolean },

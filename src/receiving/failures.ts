@@ -34,7 +34,7 @@ export async function recordFailure(
   const { event, claim, attempts, attemptsBefore } = claimed
   return database.transaction(async (tx) => {
     const held = await tx
-      .updateTable('inbox')
+      .updateTable('event_queue')
       .set({ claim: null, leased_until: null })
       .where('event', '=', event)
       .where('claim', '=', claim)
@@ -60,7 +60,7 @@ export async function recordFailure(
     const delay = nextDelay(schedule, failures, random, askedToWait(error))
     const next = delay === undefined ? ({ status: 'failed' } as const) : { due_at: now + delay }
     await tx
-      .updateTable('inbox')
+      .updateTable('event_queue')
       .set({ ...next, failed_at: startedAt })
       .where('event', '=', event)
       .execute()
@@ -79,7 +79,7 @@ export async function giveBack(database: Database, held: readonly Held[], dueAt:
   await database.transaction(async (tx) => {
     for (const [claim, events] of Map.groupBy(held, (one) => one.claim)) {
       await tx
-        .updateTable('inbox')
+        .updateTable('event_queue')
         .set((eb) => ({ claim: null, leased_until: null, due_at: dueAt, attempts: eb('attempts', '-', 1) }))
         .where(
           'event',
@@ -109,7 +109,7 @@ export function giveBackClaim(database: Database, { claim, kinds, dueBy }: Claim
     let events = 0
     for (const { source, type } of kinds) {
       const first = tx
-        .selectFrom('inbox')
+        .selectFrom('event_queue')
         .select(['event', 'claim'])
         .where('status', '=', 'pending')
         .where('source', '=', source)
@@ -119,7 +119,7 @@ export function giveBackClaim(database: Database, { claim, kinds, dueBy }: Claim
         .limit(mostSearched)
         .as('first')
       const { numUpdatedRows } = await tx
-        .updateTable('inbox')
+        .updateTable('event_queue')
         .set((eb) => ({ claim: null, leased_until: null, attempts: eb('attempts', '-', 1) }))
         .where('event', 'in', tx.selectFrom(first).select('first.event').where('first.claim', '=', claim))
         .where('claim', '=', claim)

@@ -1,6 +1,6 @@
-import type { InboxStatus } from '../storage/tables.ts'
+import type { EventQueueStatus } from '../storage/tables.ts'
 
-/** A verified event on its way into the inbox. Times are milliseconds since 1970. */
+/** A verified event on its way into the event queue. Times are milliseconds since 1970. */
 export interface IncomingEvent {
   readonly source: string
   readonly eventId: string
@@ -11,7 +11,7 @@ export interface IncomingEvent {
   readonly headers: string
   readonly receivedAt: number
   /** `processed` from the start when nobody handles its type: recording it is all there is to do. */
-  readonly status: Extract<InboxStatus, 'pending' | 'processed'>
+  readonly status: Extract<EventQueueStatus, 'pending' | 'processed'>
   readonly dueAt: number
   /** Events with the same one are processed one after the other. */
   readonly orderKey: string | null

@@ -28,13 +28,13 @@ import { RejectedLog } from './rejections/log.ts'
 import { rejectedRoutes } from './rejections/routes.ts'
 import { webhookRoutes } from './routes.ts'
 import { readSources } from './sources.ts'
-import { openInbox } from './inbox.ts'
+import { openEventQueue } from './event-queue.ts'
 import { postgresRates } from './postgres/source-rates.ts'
 import { Fallback } from './spool/fallback.ts'
 import { measureSpool } from './spool/metrics.ts'
 import type { OpenSpool } from './spool/open.ts'
 import { AttemptRegistry } from './attempt-registry.ts'
-import type { InboxStore, Mark } from './store.ts'
+import type { EventQueue, Mark } from './store.ts'
 import { HandlerWorker } from './worker.ts'
 
 export interface ReceivingParts {
@@ -82,8 +82,8 @@ export function createReceiving(parts: ReceivingParts): Receiving {
   })
   let app: App | undefined
   /** Stores received events until the last request has been answered. */
-  const inbox: Worker = {
-    name: 'inbox',
+  const queueWorker: Worker = {
+    name: 'event-queue',
     start: () => undefined,
     async stop(deadline) {
       const { server } = app ?? {}
@@ -95,7 +95,7 @@ export function createReceiving(parts: ReceivingParts): Receiving {
   }
   return {
     spool: fallback,
-    workers: [inbox, worker, reprocessWorker({ database, clock, log })],
+    workers: [queueWorker, worker, reprocessWorker({ database, clock, log })],
     async routes(given) {
       app = given
       fallback?.start()
@@ -129,13 +129,13 @@ function planHandling(parts: ReceivingParts) {
   return { sources, declared, planOf, close: () => agent.destroy() }
 }
 
-/** The inbox, and what stores events into it. */
+/** The event queue, and what stores events into it. */
 function storeEvents({ database, clock, log, metrics, spool }: ReceivingParts) {
   const onError = (error: unknown): void =>
     log.warn({ err: error }, 'received events could not be stored at once')
   const onClaimerError = (error: unknown): void =>
     log.warn({ err: error }, 'the session that holds the claims of events has broken')
-  const store = openInbox({ database, clock, onError, onClaimerError })
+  const store = openEventQueue({ database, clock, onError, onClaimerError })
   const fallback =
     spool &&
     new Fallback({
@@ -162,7 +162,7 @@ function storeEvents({ database, clock, log, metrics, spool }: ReceivingParts) {
 
 function attemptParts(
   { configuration, database, clock, log, emitWithin }: ReceivingParts,
-  store: InboxStore,
+  store: EventQueue,
 ) {
   return {
     transactions: database.share<Mark>((tx, marks) => store.mark(tx, marks)),

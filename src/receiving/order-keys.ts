@@ -3,9 +3,9 @@ const lockSpace = 7_229
 
 /** On SQLite: makes the next event of an order key (given twice) pending, when none is. */
 export const advanceOne = `
-  update inbox set status = 'pending' where event = (
-    select min(event) from inbox where order_key = ? and status = 'blocked'
-  ) and not exists (select 1 from inbox where order_key = ? and status = 'pending')`
+  update event_queue set status = 'pending' where event = (
+    select min(event) from event_queue where order_key = ? and status = 'blocked'
+  ) and not exists (select 1 from event_queue where order_key = ? and status = 'pending')`
 
 /** On PostgreSQL: what decides about the events of these keys waits for whoever does so now. */
 export const lockKeys = `
@@ -14,11 +14,11 @@ export const lockKeys = `
 
 /** On PostgreSQL: the same as `advanceOne`, for many; a statement of its own, which sees what was committed before the lock. */
 export const advanceAll = `
-  update inbox set status = 'pending' where event in (
+  update event_queue set status = 'pending' where event in (
     select next.event from unnest($1::text[]) as wanted (key) cross join lateral (
-      select min(event) as event from inbox where order_key = wanted.key and status = 'blocked'
+      select min(event) as event from event_queue where order_key = wanted.key and status = 'blocked'
     ) next
-    where not exists (select from inbox where order_key = wanted.key and status = 'pending')
+    where not exists (select from event_queue where order_key = wanted.key and status = 'pending')
   )`
 
 /** The order keys of those that have one, each once. */

@@ -53,14 +53,14 @@ export interface Mark {
   readonly orderKey: string | null
 }
 
-/** The statements of the inbox that are hot or that lock, written for each engine. */
-export interface InboxStore {
+/** The statements of the event queue that are hot or that lock, written for each engine. */
+export interface EventQueue {
   /** How many calls of `insert` are worth having under way at once. */
   readonly commits: number
   /** The slots of handlers that declare a concurrency, where several processes share them. */
   readonly slots: SlotStore | undefined
   /**
-   * Stores events durably: a row in the log and one in the inbox for each (source, event id) that is not there yet.
+   * Stores events durably: a row in the log and one in the event queue for each (source, event id) that is not there yet.
    * @param within on PostgreSQL, milliseconds that a statement of it may take; then its connection is given up. Default 10,000.
    * @throws StorageUnavailable
    */

@@ -17,11 +17,11 @@ export async function markUnhandled(
   return database.transaction(
     async (tx) => {
       const marked = await tx
-        .updateTable('inbox')
+        .updateTable('event_queue')
         .set({ status: 'processed', processed_at: now, claim: null, leased_until: null })
         .where('event', 'in', (eb) =>
           eb
-            .selectFrom('inbox')
+            .selectFrom('event_queue')
             .select('event')
             .where('status', '=', 'pending')
             .where('source', '=', source)

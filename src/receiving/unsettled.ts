@@ -42,7 +42,7 @@ export interface UnsettledParts {
 }
 
 /**
- * What this process still holds in the inbox though it does not work on it, because the database was away when it would have
+ * What this process still holds in the event queue though it does not work on it, because the database was away when it would have
  * said so. It is settled by the first statements that succeed; without it, the events would wait until their leases end.
  * Everything is bound to the claim: an event that somebody else has claimed by then is left alone.
  */

@@ -19,13 +19,13 @@ import {
 } from './interruptions.ts'
 import { ConcurrencyGroups, type Queued } from './concurrency-groups.ts'
 import type { Plan, PlanOf } from './plan.ts'
-import type { ClaimedEvent, InboxStore, Kind, PendingKind, Wanted } from './store.ts'
+import type { ClaimedEvent, EventQueue, Kind, PendingKind, Wanted } from './store.ts'
 import { markUnhandled } from './unhandled.ts'
 import { Unsettled } from './unsettled.ts'
 
 export interface WorkerParts extends AttemptParts {
   database: Database
-  store: InboxStore
+  store: EventQueue
   random: Random
   metrics: Metrics
   /** Milliseconds before each attempt. */
@@ -128,7 +128,7 @@ export class HandlerWorker implements Worker {
     if (this.#started) return
     this.#started = true
     this.#progress.made()
-    this.#offSignal = this.#parts.database.onSignal('inbox', () => {
+    this.#offSignal = this.#parts.database.onSignal('event_queue', () => {
       if (this.#inFlight.count === 0) this.wake()
       else this.#wakeIn(gather)
     })
@@ -214,7 +214,7 @@ export class HandlerWorker implements Worker {
     const now = this.#parts.clock.now()
     if (Math.abs(now - this.#calledAt) < callEvery) return
     this.#calledAt = now
-    this.#parts.database.signalOthers('inbox')
+    this.#parts.database.signalOthers('event_queue')
   }
 
   async #attend(): Promise<void> {
@@ -271,7 +271,7 @@ export class HandlerWorker implements Worker {
         this.wake()
       },
       onNone: (key) => void this.#giveBack(this.#groups.withdraw(key), clock.now()),
-      onFreed: () => database.signal('inbox'),
+      onFreed: () => database.signal('event_queue'),
       onError: (error) =>
         log.warn({ err: error }, 'the slots of handlers with a concurrency could not be shared'),
     })

@@ -107,7 +107,7 @@ export interface ClosingStatement {
 export type BeforeCommit<Note> = (tx: Tx, notes: readonly Note[]) => Promise<ClosingStatement | undefined>
 
 /** Names of what sleeping workers are woken by. */
-export type Signal = 'inbox' | 'deliveries' | 'jobs' | 'migrated'
+export type Signal = 'event_queue' | 'deliveries' | 'jobs' | 'migrated'
 
 /**
  * What other processes are told of by ids: rows of what they keep in memory that were changed, and subscribers whose lanes

@@ -49,7 +49,7 @@ const createTable = (integer: string): string =>
  * What processes of older versions hold is theirs until their sessions have ended; but what they do is committed no more,
  * since it is bound to the claim. The number before the colon says whose it is.
  */
-const voidClaims = `update inbox set claim = split_part(claim, ':', 1) || ':before-migration'
+const voidClaims = `update event_queue set claim = split_part(claim, ':', 1) || ':before-migration'
   where status = 'pending' and claim is not null`
 const selectApplied = 'select number, name, breaking from migrations order by number'
 

@@ -12,17 +12,17 @@ import type { AuditExportsTable, AuditLogTable } from './tables/audit.ts'
 import type { EventsTable, JobsTable } from './tables/events.ts'
 import type {
   HandlerFailuresTable,
-  InboxClaimersTable,
-  InboxTable,
+  EventQueueClaimersTable,
+  EventQueueTable,
   RejectedCountsTable,
   RejectedWebhooksTable,
 } from './tables/receiving.ts'
 import type {
   AttemptsTable,
   DeliveriesTable,
-  DeliveryLanesTable,
+  QueueOwnersTable,
   DispatchersTable,
-  OutboxTable,
+  IdempotencyKeysTable,
   PortalLinksTable,
   PortalSessionsTable,
   SubscriberHoursTable,
@@ -77,20 +77,20 @@ export interface Tables {
   events: EventsTable
   jobs: JobsTable
 
-  inbox: InboxTable
-  inbox_claimers: InboxClaimersTable
+  event_queue: EventQueueTable
+  event_queue_claimers: EventQueueClaimersTable
   handler_failures: HandlerFailuresTable
   rejected_webhooks: RejectedWebhooksTable
   rejected_counts: RejectedCountsTable
 
-  outbox: OutboxTable
+  idempotency_keys: IdempotencyKeysTable
   subscribers: SubscribersTable
   subscriber_secrets: SubscriberSecretsTable
   deliveries: DeliveriesTable
   attempts: AttemptsTable
   subscriber_hours: SubscriberHoursTable
   dispatchers: DispatchersTable
-  delivery_lanes: DeliveryLanesTable
+  queue_owners: QueueOwnersTable
   portal_links: PortalLinksTable
   portal_sessions: PortalSessionsTable
 

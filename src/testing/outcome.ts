@@ -21,7 +21,7 @@ export async function outcomeOf(
 ): Promise<Omit<TestResult, 'httpStatus'>> {
   for (;;) {
     const row = await reader
-      .selectFrom('inbox')
+      .selectFrom('event_queue')
       .select(['event', 'status'])
       .where('source', '=', source)
       .where('event', '>', before)
@@ -47,9 +47,9 @@ async function errorOf(reader: Queryable, event: number): Promise<string | undef
 async function emittedBy(reader: Queryable, event: number): Promise<TestResult['emitted']> {
   const rows = await reader
     .selectFrom('events as e')
-    .innerJoin('outbox as o', 'o.event', 'e.id')
+    .innerJoin('idempotency_keys as k', 'k.event', 'e.id')
     .select(['e.event_id as id', 'e.type', 'e.payload'])
-    .where('o.caused_by', '=', event)
+    .where('k.caused_by', '=', event)
     .orderBy('e.id')
     .execute()
   return rows.map(({ id, type, payload }) => {

@@ -115,7 +115,7 @@ describe('the inbox on the dashboard', () => {
     await failed().getByRole('button', { name: 'Refresh' }).click()
     await failed().getByText('None.', { exact: true }).nth(1).waitFor()
     const { count } = await service.database.reader
-      .selectFrom('inbox')
+      .selectFrom('event_queue')
       .select((eb) => eb.fn.countAll<number>().as('count'))
       .where('status', '=', 'processed')
       .executeTakeFirstOrThrow()

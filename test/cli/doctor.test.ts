@@ -9,7 +9,7 @@ import { after, before, describe, test } from 'node:test'
 import { migrate } from '../../src/storage/migrate.ts'
 import { SpoolFile } from '../../src/receiving/sqlite/spool-file.ts'
 import { openDatabase } from '../../src/storage/open.ts'
-import type { InboxStatus } from '../../src/storage/tables.ts'
+import type { EventQueueStatus } from '../../src/storage/tables.ts'
 import { engines, onEachEngine, type TestDatabase } from '#test/harness/engines.ts'
 import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
 import { startTestService } from '#test/harness/service.ts'
@@ -290,13 +290,13 @@ onEachEngine('postern doctor with a database', (engine) => {
             .where('event_id', '=', `e${id}`)
             .executeTakeFirstOrThrow()
           await tx
-            .insertInto('inbox')
+            .insertInto('event_queue')
             .values({
               event,
               source: 'provider',
               event_id: `e${id}`,
               type: 't',
-              status: status as InboxStatus,
+              status: status as EventQueueStatus,
               attempts: 1,
               attempts_before: 0,
               due_at: now - (3 - id) * hour,

@@ -51,7 +51,7 @@ onEachEngine('postern replay beside a running service', (engine) => {
       await service.fetch('/webhooks/provider', { method: 'POST', body, headers })
     }
     const inStatus = async (status: string): Promise<number> => {
-      const rows = await service.database.reader.selectFrom('inbox').select('status').execute()
+      const rows = await service.database.reader.selectFrom('event_queue').select('status').execute()
       return rows.filter((row) => row.status === status).length
     }
     await until(async () => (await inStatus('failed')) === 2)

@@ -6,7 +6,7 @@ import { eventually } from '../receiving/harness.ts'
 import { environment } from './handlers.ts'
 import { checkOutcome, createEffects, settled, type Outcome } from './outcome.ts'
 import { Processes } from './processes.ts'
-import { Progress, tallyOfInbox } from './progress.ts'
+import { Progress, tallyOfEventQueue } from './progress.ts'
 import { Senders } from './senders.ts'
 
 export interface CampaignOptions {
@@ -53,7 +53,7 @@ export async function campaign(
   try {
     await migrate(database)
     await createEffects(database)
-    const looking = (progress = new Progress(() => tallyOfInbox(database)))
+    const looking = (progress = new Progress(() => tallyOfEventQueue(database)))
     const sending = (senders = new Senders(
       8,
       chance,

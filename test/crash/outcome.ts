@@ -5,7 +5,7 @@ import type { Database } from '../../src/storage/database.ts'
 import { eventually } from '../receiving/harness.ts'
 
 export interface Outcome {
-  /** Events in the inbox, acknowledged or not. */
+  /** Events in the event queue, acknowledged or not. */
   received: number
   processed: number
   failed: number
@@ -37,7 +37,7 @@ export async function settled({ reader }: Database): Promise<void> {
     const moved = eventually(
       async () => {
         const rows = await reader
-          .selectFrom('inbox')
+          .selectFrom('event_queue')
           .select((eb) => [
             'status',
             eb.fn.countAll<number>().as('count'),
@@ -59,7 +59,7 @@ export async function settled({ reader }: Database): Promise<void> {
     )
     await moved.catch(async (cause: unknown) => {
       const rows = await reader
-        .selectFrom('inbox')
+        .selectFrom('event_queue')
         .selectAll()
         .where('status', 'in', ['pending', 'blocked'])
         .orderBy('event')
@@ -80,8 +80,8 @@ export async function checkOutcome(
   { reader }: Database,
   acknowledged: ReadonlySet<string>,
 ): Promise<Outcome> {
-  const inbox = await reader
-    .selectFrom('inbox')
+  const queue = await reader
+    .selectFrom('event_queue')
     .select(['event', 'event_id', 'type', 'status', 'attempts'])
     .orderBy('event')
     .execute()
@@ -99,12 +99,12 @@ export async function checkOutcome(
     .select((eb) => eb.fn.countAll<number>().as('failures'))
     .executeTakeFirstOrThrow()
 
-  const received = new Set(inbox.map(({ event_id }) => event_id))
+  const received = new Set(queue.map(({ event_id }) => event_id))
   const lost = [...acknowledged].filter((id) => !received.has(id))
   assert.deepEqual(lost, [], 'what was acknowledged is there')
-  const wrong = inbox.filter(({ type, status }) => status !== (type === 'poison' ? 'failed' : 'processed'))
+  const wrong = queue.filter(({ type, status }) => status !== (type === 'poison' ? 'failed' : 'processed'))
   assert.deepEqual(wrong, [], 'all but the poison was processed')
-  const processed = inbox.filter(({ status }) => status === 'processed').map(({ event_id }) => event_id)
+  const processed = queue.filter(({ status }) => status === 'processed').map(({ event_id }) => event_id)
   assertSame(
     effects.map(({ event_id }) => event_id),
     processed,
@@ -115,18 +115,18 @@ export async function checkOutcome(
     processed,
     'follow-up',
   )
-  const place = new Map(inbox.map(({ event_id, event }) => [event_id, event]))
+  const place = new Map(queue.map(({ event_id, event }) => [event_id, event]))
   for (const [key, ofKey] of Map.groupBy(effects, ({ order_key }) => order_key)) {
     if (key === null) continue
     const order = ofKey.map(({ event_id }) => place.get(event_id)!)
     const first = order.findIndex((event, index) => index > 0 && event < order[index - 1]!)
     assert.equal(first, -1, `event ${order[first]} of key ${key} came behind event ${order[first - 1]}`)
   }
-  const begun = inbox.reduce((sum, { attempts }) => sum + attempts, 0)
+  const begun = queue.reduce((sum, { attempts }) => sum + attempts, 0)
   return {
-    received: inbox.length,
+    received: queue.length,
     processed: processed.length,
-    failed: inbox.length - processed.length,
+    failed: queue.length - processed.length,
     cutOff: begun - processed.length - failures,
   }
 }

@@ -47,9 +47,9 @@ export class Progress {
 
 const unfinished = new Set(['pending', 'blocked'])
 
-export function tallyOfInbox({ reader }: Database): Promise<Tally[]> {
+export function tallyOfEventQueue({ reader }: Database): Promise<Tally[]> {
   return reader
-    .selectFrom('inbox')
+    .selectFrom('event_queue')
     .select((eb) => ['status', eb.fn.countAll<number>().as('count')])
     .groupBy('status')
     .execute()

@@ -59,7 +59,7 @@ describe('plans of the dispatcher', { skip: !engine && 'TEST_ENGINE leaves Postg
     database = (await openDatabase(testDatabase.url)) as PostgresDatabase
     await migrate(database)
     // What is known of the tables is what the test says.
-    for (const table of ['deliveries', 'attempts', 'events', 'subscribers', 'delivery_lanes'])
+    for (const table of ['deliveries', 'attempts', 'events', 'subscribers', 'queue_owners'])
       await database.pool.query(`alter table ${table} set (autovacuum_enabled = false)`)
     await fill(database)
     store = openDeliveryStore({ database, clock: systemClock, onError: () => undefined })

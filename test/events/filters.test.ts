@@ -43,11 +43,11 @@ onEachEngine('the event log, filtered', (engine) => {
       headers: { 'content-type': 'application/json', 'x-signature': sign(body) },
     })
     await eventually(async () => {
-      const rows = await database.reader.selectFrom('inbox').selectAll().execute()
+      const rows = await database.reader.selectFrom('event_queue').selectAll().execute()
       return rows.every((row) => row.status === 'processed' || (row.failed_at !== null && row.claim === null))
     })
     await database.transaction(async (tx) => {
-      await tx.updateTable('inbox').set({ status: 'failed' }).where('event_id', '=', 'lost-1').execute()
+      await tx.updateTable('event_queue').set({ status: 'failed' }).where('event_id', '=', 'lost-1').execute()
     })
     // Nothing listens there.
     await service.admin('/subscribers', {
@@ -171,7 +171,7 @@ onEachEngine('a long event log, filtered', (engine) => {
           : `insert into events (event_id, direction, source, type, content_type, payload, created_at)
              select 'e' || i, 'received', 'provider', case when i = ${many} - 3 then 'rare' else 'a' end, 'application/json', '{}', i
              from generate_series(1, ${many}) as i`,
-        `insert into inbox (event, source, event_id, type, status, due_at, processed_at, failed_at)
+        `insert into event_queue (event, source, event_id, type, status, due_at, processed_at, failed_at)
          select id, source, event_id, type, case when id % 20000 = 0 then 'pending' else 'processed' end, 9000000000000000, 1,
            case when id % 20000 = 0 then 1 end from events`,
       ]

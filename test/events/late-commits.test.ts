@@ -139,7 +139,7 @@ test(
       const blocker = await pool.connect()
       await blocker.query('begin')
       await blocker.query(
-        `insert into inbox (event, source, event_id, type, status, due_at) values (-1, 'provider', 'held', 'a', 'pending', 0)`,
+        `insert into event_queue (event, source, event_id, type, status, due_at) values (-1, 'provider', 'held', 'a', 'pending', 0)`,
       )
       const waiting = postWebhook(service, { id: 'held', type: 'a' })
       await eventually(async () => {

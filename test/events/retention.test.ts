@@ -6,7 +6,7 @@ import type { RetainedTable, RetentionSteps } from '../../src/events/retention/s
 import { openRetentionStore, RetentionWorker, type Periods } from '../../src/events/retention/worker.ts'
 import type { PostgresDatabase } from '../../src/storage/database.ts'
 import { openDatabase } from '../../src/storage/open.ts'
-import type { InboxStatus } from '../../src/storage/tables.ts'
+import type { EventQueueStatus } from '../../src/storage/tables.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { Metrics } from '../../src/telemetry/metrics.ts'
 import { engines, onEachEngine, type Engine } from '../harness/engines.ts'
@@ -67,10 +67,10 @@ const count = async ({ database }: TestService, table: RetainedTable): Promise<n
       .executeTakeFirstOrThrow()
   ).count
 
-const setStatus = ({ database }: TestService, event: number, status: InboxStatus): Promise<unknown> =>
+const setStatus = ({ database }: TestService, event: number, status: EventQueueStatus): Promise<unknown> =>
   database.transaction((tx) =>
     tx
-      .updateTable('inbox')
+      .updateTable('event_queue')
       .set({ status, due_at: Date.now() + 1_000 * day })
       .where('event', '=', event)
       .execute(),
@@ -98,7 +98,7 @@ onEachEngine('retention', (engine) => {
       assert.equal((await postWebhook(service, { id: 'a', type: 'good' })).status, 200)
       assert.equal(await count(service, 'events'), 0, 'the repetition is no new event')
 
-      assert.deepEqual(await roundAfter(service, 91), { inbox: 1 })
+      assert.deepEqual(await roundAfter(service, 91), { event_queue: 1 })
       assert.equal((await service.fetch(`/events/${id}`)).status, 404)
       await postWebhook(service, { id: 'a', type: 'good' })
       assert.ok((await numberOf(service, 'a')) > id, 'nobody remembers it: a new event, and a new number')
@@ -120,7 +120,7 @@ onEachEngine('retention', (engine) => {
       assert.equal(await codeOf(await service.fetch(`/events/${id}`)), 'no-longer-kept')
       assert.equal(((await (await emit(1)).json()) as { id: number }).id, id, 'the same call, the same event')
       assert.equal(await codeOf(await emit(2)), 'id-conflict')
-      assert.deepEqual(await roundAfter(service, 91), { outbox: 1 })
+      assert.deepEqual(await roundAfter(service, 91), { idempotency_keys: 1 })
       assert.equal((await service.fetch(`/events/${id}`)).status, 404)
     }))
 
@@ -136,7 +136,7 @@ onEachEngine('retention', (engine) => {
       await service.admin('/events', { method: 'POST', json: { type: 'waits', id: 'waits', data: null } })
       await postWebhook(service, { id: 'later', type: 'unhandled' })
 
-      assert.deepEqual(await roundAfter(service, 1_000), { events: 2, inbox: 2 })
+      assert.deepEqual(await roundAfter(service, 1_000), { events: 2, event_queue: 2 })
       const left = await service.database.reader
         .selectFrom('events')
         .select('event_id')
@@ -147,8 +147,8 @@ onEachEngine('retention', (engine) => {
         ['pending', 'blocked', 'waits'],
       )
       assert.equal(await count(service, 'deliveries'), 1)
-      assert.equal(await count(service, 'inbox'), 2)
-      assert.equal(await count(service, 'outbox'), 1)
+      assert.equal(await count(service, 'event_queue'), 2)
+      assert.equal(await count(service, 'idempotency_keys'), 1)
     }))
 
   test('a failed event goes with its errors and cannot be processed again; nor do others hang because of it', () =>
@@ -156,7 +156,7 @@ onEachEngine('retention', (engine) => {
       await postWebhook(service, { id: 'f', type: 'bad' })
       const id = await eventually(async () => {
         const row = await service.database.reader
-          .selectFrom('inbox')
+          .selectFrom('event_queue')
           .select(['event', 'status'])
           .executeTakeFirst()
         return row?.status === 'failed' && row.event
@@ -168,7 +168,10 @@ onEachEngine('retention', (engine) => {
       const all = await service.admin('/events/reprocess', { method: 'POST', json: {} })
       const { status, total } = (await all.json()) as { status: string; total: number }
       assert.deepEqual({ status, total }, { status: 'done', total: 0 })
-      const row = await service.database.reader.selectFrom('inbox').select('status').executeTakeFirstOrThrow()
+      const row = await service.database.reader
+        .selectFrom('event_queue')
+        .select('status')
+        .executeTakeFirstOrThrow()
       assert.equal(row.status, 'failed')
       assert.equal((await service.admin('/events/999/reprocess', { method: 'POST' })).status, 404)
     }))
@@ -201,7 +204,7 @@ onEachEngine('retention', (engine) => {
       assert.deepEqual(await roundAfter(service, 30_000, { ...never, markers: day }), {})
       const short = { ...usual, markers: day }
       assert.deepEqual(await roundAfter(service, 29, short), {})
-      assert.deepEqual(await roundAfter(service, 31, short), { events: 1, inbox: 1 })
+      assert.deepEqual(await roundAfter(service, 31, short), { events: 1, event_queue: 1 })
     }))
 
   test('steps are short: bounded in rows, also for an event that had very many deliveries', () =>
@@ -251,7 +254,7 @@ onEachEngine('retention', (engine) => {
             .values(events.slice(from, from + 500))
             .execute()
           const some = markers.slice(from, from + 500)
-          if (some.length > 0) await tx.insertInto('inbox').values(some).execute()
+          if (some.length > 0) await tx.insertInto('event_queue').values(some).execute()
         }
         await tx.insertInto('deliveries').values(deliveries).execute()
       })
@@ -273,7 +276,7 @@ onEachEngine('retention', (engine) => {
       }
       await openRetentionStore(database).alone(async (steps) => {
         await walk('events', steps.removeEvents)
-        await walk('inbox', steps.removeInboxMarkers)
+        await walk('event_queue', steps.removeProcessedMarkers)
       })
       assert.ok(Math.max(...steps) <= bound, `at most ${bound} rows in a step`)
       assert.equal(await count(service, 'deliveries'), 0)
@@ -317,8 +320,8 @@ onEachEngine('retention', (engine) => {
           async alone(work) {
             await work({
               removeEvents: one,
-              removeInboxMarkers: one,
-              removeOutboxMarkers: one,
+              removeProcessedMarkers: one,
+              removeIdempotencyKeys: one,
               removeRejected: one,
               removeJobs: one,
             })
@@ -362,7 +365,10 @@ test(
       const { pool } = service.database as PostgresDatabase
       await postWebhook(service, { id: 'f', type: 'bad' })
       await eventually(async () => {
-        const row = await service.database.reader.selectFrom('inbox').select('status').executeTakeFirst()
+        const row = await service.database.reader
+          .selectFrom('event_queue')
+          .select('status')
+          .executeTakeFirst()
         return row?.status === 'failed'
       })
       await service.admin('/subscribers', { method: 'POST', json: { url: `${service.baseUrl}/healthz` } })
@@ -374,7 +380,7 @@ test(
       const other = await pool.connect()
       try {
         await other.query('begin')
-        await other.query(`update inbox set status = 'pending', due_at = 9e15`)
+        await other.query(`update event_queue set status = 'pending', due_at = 9e15`)
         await other.query(`update deliveries set status = 'pending', due_at = 9e15`)
         assert.deepEqual(await roundAfter(service, 31), {})
         await other.query('commit')

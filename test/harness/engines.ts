@@ -131,7 +131,7 @@ if (only && only !== 'sqlite' && only !== 'postgres')
 
 export const engines: readonly Engine[] = [sqlite, postgres].filter((engine) => !only || engine.name === only)
 
-/** One describe per engine: `onEachEngine('inbox', (engine) => { before(async () => engine.createDatabase()) ... })`. */
+/** One describe per engine: `onEachEngine('event queue', (engine) => { before(async () => engine.createDatabase()) ... })`. */
 export function onEachEngine(title: string, suite: (engine: Engine) => void): void {
   for (const engine of engines) describe(`${title} (${engine.name})`, () => suite(engine))
 }

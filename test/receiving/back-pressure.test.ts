@@ -48,7 +48,7 @@ onEachEngine('back-pressure', (engine) => {
       now += 1_000
       assert.equal((await postWebhook(service, { id: '4', type: 'a' })).status, 200)
       const rows = await service.database.reader
-        .selectFrom('inbox')
+        .selectFrom('event_queue')
         .select('event_id')
         .where('source', '=', 'provider')
         .execute()
@@ -85,7 +85,7 @@ onEachEngine('back-pressure', (engine) => {
       for (const id of ['one', 'two'])
         assert.equal((await postWebhook(service, { id, type: 'slow' })).status, 200)
       await eventually(() => begun === 1)
-      // The second waits for the first. Each request has the inbox looked at, none waits for it.
+      // The second waits for the first. Each request has the event queue looked at, none waits for it.
       ahead = 61_000
       const refused = await eventually(async () => {
         const response = await postWebhook(service, { id: 'three', type: 'other' })

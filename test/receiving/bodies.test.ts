@@ -167,7 +167,7 @@ onEachEngine('bodies of webhooks', (engine) => {
     const id = `${'é'.repeat(250)}😀'"\\\n`
     assert.equal((await postWebhook(service, { id, type: 'テ'.repeat(256) })).status, 200)
     const row = await service.database.reader
-      .selectFrom('inbox')
+      .selectFrom('event_queue')
       .select('event')
       .where('event_id', '=', id)
       .executeTakeFirst()

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Pool } from 'pg'
 import { systemClock, type Clock } from '../../src/runtime/clock.ts'
-import { openInbox } from '../../src/receiving/inbox.ts'
+import { openEventQueue } from '../../src/receiving/event-queue.ts'
 import type { IncomingEvent } from '../../src/receiving/incoming.ts'
 import { eventInserter } from '../../src/receiving/postgres/insert-events.ts'
-import type { InboxStore } from '../../src/receiving/store.ts'
+import type { EventQueue } from '../../src/receiving/store.ts'
 import type { Database, PostgresDatabase } from '../../src/storage/database.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
@@ -31,9 +31,9 @@ const incoming = (eventId: string, text = eventId): IncomingEvent => ({
 /** What is stored, in the order of receipt, with the payload of each that has a row in both tables. */
 async function stored({ reader }: Database): Promise<string[]> {
   const rows = await reader
-    .selectFrom('inbox')
-    .fullJoin('events', 'events.id', 'inbox.event')
-    .select(['inbox.event', 'events.id', 'inbox.event_id', 'events.payload'])
+    .selectFrom('event_queue')
+    .fullJoin('events', 'events.id', 'event_queue.event')
+    .select(['event_queue.event', 'events.id', 'event_queue.event_id', 'events.payload'])
     .orderBy('events.id')
     .execute()
   return rows.map(({ event, id, event_id: eventId, payload }) => {
@@ -45,21 +45,21 @@ async function stored({ reader }: Database): Promise<string[]> {
 onEachEngine('duplicates', (engine) => {
   let home: TestDatabase
   let database: Database
-  let inbox: InboxStore
+  let queue: EventQueue
 
   before(async () => {
     home = await engine.createDatabase()
     database = await openDatabase(home.url)
     await migrate(database)
-    inbox = openInbox({ database, clock: systemClock, onError: unexpected, onClaimerError: unexpected })
+    queue = openEventQueue({ database, clock: systemClock, onError: unexpected, onClaimerError: unexpected })
   })
   after(async () => {
-    await inbox.close()
+    await queue.close()
     await database.close()
     await home.drop()
   })
 
-  const keep = (...events: IncomingEvent[]): Promise<void> => inbox.insert(events)
+  const keep = (...events: IncomingEvent[]): Promise<void> => queue.insert(events)
 
   test('the first content stays, and what is new beside it is stored, in its order', async () => {
     await keep(incoming('b', 'first'), incoming('a', 'first'))
@@ -120,7 +120,7 @@ describe('how PostgreSQL is asked for duplicates', { skip: !postgres }, () => {
     await keep(ids.map((id) => incoming(id)))
     return run
   }
-  const [asNew, missing] = ['inbox_insert_new', 'inbox_insert_missing']
+  const [asNew, missing] = ['event_queue_insert_new', 'event_queue_insert_missing']
 
   test('not at all, until one has come, and for a minute after the last', async () => {
     assert.deepEqual(await statements('a', 'b'), [asNew])
@@ -152,7 +152,7 @@ describe('how PostgreSQL is asked for duplicates', { skip: !postgres }, () => {
     const handler = await database.pool.connect()
     try {
       await handler.query('begin')
-      await handler.query(`update inbox set status = 'processed' where event_id = 'ordered'`)
+      await handler.query(`update event_queue set status = 'processed' where event_id = 'ordered'`)
       await keepOrdered([{ ...ordered, payload: Buffer.from('again') }, incoming('beside')])
       await handler.query('commit')
     } finally {

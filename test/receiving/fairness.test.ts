@@ -136,7 +136,7 @@ onEachEngine('fairness between handlers', (engine) => {
     await service.database.transaction(async (tx) => {
       await insertPending(tx, [...Array.from({ length: 59 }, () => 'kind.a'), 'kind.b'])
     })
-    service.database.signal('inbox')
+    service.database.signal('event_queue')
     await settled(service.database)
     assert.equal(order.length, 60)
     assert.ok(order.indexOf('kind.b') <= 2, `its turn came at ${order.indexOf('kind.b')}`)
@@ -164,12 +164,12 @@ onEachEngine('fairness between handlers', (engine) => {
         Array.from({ length: many }, () => 'gone'),
       )
     })
-    service.database.signal('inbox')
+    service.database.signal('event_queue')
     await post('quick', 5)
     await done('quick', 5)
     await settled(service.database)
     const rows = await service.database.reader
-      .selectFrom('inbox')
+      .selectFrom('event_queue')
       .select(['attempts', 'processed_at', 'status'])
       .where('type', '=', 'gone')
       .execute()
@@ -185,7 +185,7 @@ onEachEngine('fairness between handlers', (engine) => {
     await eventually(() => running['slow'] === 8)
     const long = Date.now() - 600_000
     await service.database.transaction((tx) =>
-      tx.updateTable('inbox').set({ due_at: long }).where('claim', 'is', null).execute(),
+      tx.updateTable('event_queue').set({ due_at: long }).where('claim', 'is', null).execute(),
     )
     assert.equal((await service.fetch('/readyz')).status, 200)
     const metrics = await (await service.fetch('/metrics')).text()
@@ -244,6 +244,6 @@ async function insertPending(
       claim: null,
       processed_at: null,
     }))
-    await tx.insertInto('inbox').values(rows).execute()
+    await tx.insertInto('event_queue').values(rows).execute()
   }
 }

@@ -68,8 +68,11 @@ onEachEngine('a source that forwards', (engine) => {
         for (const kept of ['x-signature', 'authorization', 'x-forwarded-for'])
           assert.equal(headers[kept], undefined, kept)
       }
-      const inbox = await service.database.reader.selectFrom('inbox').selectAll().executeTakeFirstOrThrow()
-      assert.equal(inbox.status, 'processed')
+      const entry = await service.database.reader
+        .selectFrom('event_queue')
+        .selectAll()
+        .executeTakeFirstOrThrow()
+      assert.equal(entry.status, 'processed')
     } finally {
       await service.close()
       await receiver.close()
@@ -115,7 +118,7 @@ onEachEngine('a source that forwards', (engine) => {
       await settled(service.database)
       assert.equal(receiver.calls.length, 4, 'as often as the schedule says')
       const { event } = await service.database.reader
-        .selectFrom('inbox')
+        .selectFrom('event_queue')
         .select('event')
         .executeTakeFirstOrThrow()
       const shown = (await (await service.admin(`/events/${event}`)).json()) as {
@@ -134,8 +137,11 @@ onEachEngine('a source that forwards', (engine) => {
         verify(secret, call)
         assert.equal(call.headers['webhook-id'], 'evt_1')
       }
-      const inbox = await service.database.reader.selectFrom('inbox').selectAll().executeTakeFirstOrThrow()
-      assert.equal(inbox.status, 'processed')
+      const entry = await service.database.reader
+        .selectFrom('event_queue')
+        .selectAll()
+        .executeTakeFirstOrThrow()
+      assert.equal(entry.status, 'processed')
     } finally {
       await service.close()
       await receiver.close()
@@ -152,8 +158,8 @@ onEachEngine('a source that forwards', (engine) => {
       const failed = await eventually(async () =>
         service.database.reader
           .selectFrom('handler_failures')
-          .innerJoin('inbox', 'inbox.event', 'handler_failures.event')
-          .select(['inbox.due_at', 'handler_failures.at'])
+          .innerJoin('event_queue', 'event_queue.event', 'handler_failures.event')
+          .select(['event_queue.due_at', 'handler_failures.at'])
           .executeTakeFirst(),
       )
       assert.ok(failed.due_at - failed.at >= 3_600_000)
@@ -198,11 +204,11 @@ onEachEngine('a source that forwards', (engine) => {
       }
       assert.equal(receiver.calls.length, 4, 'only the silent one is repeated')
       assert.ok(taken < 900, `${taken} chunks of the answer were taken`)
-      const inbox = await service.database.reader
-        .selectFrom('inbox')
+      const rows = await service.database.reader
+        .selectFrom('event_queue')
         .select(['event_id', 'attempts'])
         .execute()
-      assert.deepEqual(Object.fromEntries(inbox.map((row) => [row.event_id, row.attempts])), {
+      assert.deepEqual(Object.fromEntries(rows.map((row) => [row.event_id, row.attempts])), {
         large: 1,
         endless: 1,
         silent: 2,

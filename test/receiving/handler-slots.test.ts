@@ -33,7 +33,7 @@ interface Process extends SlotStore {
 
 async function newProcess(): Promise<Process> {
   const { rows } = await database.pool.query<{ id: number }>(
-    'insert into inbox_claimers default values returning id',
+    'insert into event_queue_claimers default values returning id',
   )
   const { id } = rows[0]!
   const store = postgresSlots(database.pool, { id })
@@ -70,7 +70,7 @@ test('the slots of a process that is struck off, or renews them no more, are fre
   assert.deepEqual(await one.ask('c', { wants: 3 }), [3, 3])
   assert.deepEqual(await other.ask('c', { wants: 3, now: 999 }), [0, 3])
   assert.deepEqual(await other.ask('c', { wants: 3, now: 1_000 }), [3, 3], 'not renewed')
-  await database.pool.query('delete from inbox_claimers where id = $1', [other.id])
+  await database.pool.query('delete from event_queue_claimers where id = $1', [other.id])
   assert.deepEqual(await one.ask('c', { wants: 3, now: 1_001 }), [3, 3], 'struck off')
   assert.deepEqual(await other.ask('c', { wants: 3, now: 1_001 }), [], 'and gets no answer')
 })

@@ -57,7 +57,7 @@ onEachEngine('handlers', (engine) => {
                 // The lease ends and somebody else takes the event while this handler is still at work.
                 await service.database.transaction((other) =>
                   other
-                    .updateTable('inbox')
+                    .updateTable('event_queue')
                     .set({ claim: 'somebody else', leased_until: Date.now() })
                     .where('event_id', '=', event.id)
                     .execute(),
@@ -87,9 +87,9 @@ onEachEngine('handlers', (engine) => {
     await service.close()
   })
 
-  const inboxOf = (eventId: string) =>
+  const entryOf = (eventId: string) =>
     service.database.reader
-      .selectFrom('inbox')
+      .selectFrom('event_queue')
       .selectAll()
       .where('event_id', '=', eventId)
       .executeTakeFirstOrThrow()
@@ -132,9 +132,9 @@ onEachEngine('handlers', (engine) => {
   test('work and emits of failed attempts are rolled back, those of the successful one are kept', async () => {
     await postWebhook(service, { id: 'flaky', type: 'flaky' })
     await settled(service.database)
-    const inbox = await inboxOf('flaky')
-    assert.equal(inbox.status, 'processed')
-    assert.equal(inbox.attempts, 3)
+    const entry = await entryOf('flaky')
+    assert.equal(entry.status, 'processed')
+    assert.equal(entry.attempts, 3)
     assert.equal(await effectsOf('flaky'), 1)
     const emitted = await service.database.reader
       .selectFrom('events')
@@ -150,7 +150,7 @@ onEachEngine('handlers', (engine) => {
   test('a handler that takes too long has its signal aborted, its work rolled back and its transaction closed', async () => {
     await postWebhook(service, { id: 'hanging', type: 'hanging' })
     const failed = await eventually(async () =>
-      (await inboxOf('hanging')).status === 'failed' ? inboxOf('hanging') : undefined,
+      (await entryOf('hanging')).status === 'failed' ? entryOf('hanging') : undefined,
     )
     assert.equal(failed.attempts, 3)
     assert.equal(await effectsOf('hanging'), 0)
@@ -167,7 +167,7 @@ onEachEngine('handlers', (engine) => {
   test('a worker that outlived its lease keeps nothing: whoever holds the event now does the work', async () => {
     await postWebhook(service, { id: 'stolen', type: 'stolen' })
     await settled(service.database)
-    assert.equal((await inboxOf('stolen')).attempts, 2)
+    assert.equal((await entryOf('stolen')).attempts, 2)
     assert.equal(await effectsOf('stolen'), 1)
   })
 
@@ -185,14 +185,14 @@ onEachEngine('handlers', (engine) => {
   test('emitting something that is no event fails the handler', async () => {
     await postWebhook(service, { id: 'bad emit', type: 'bad emit' })
     await settled(service.database)
-    assert.equal((await inboxOf('bad emit')).status, 'failed')
+    assert.equal((await entryOf('bad emit')).status, 'failed')
   })
 
   test('a type that nobody handles is recorded and marked', async () => {
     await postWebhook(service, { id: 'unhandled', type: 'unheard.of' })
-    const inbox = await inboxOf('unhandled')
-    assert.equal(inbox.status, 'processed')
-    assert.ok(inbox.processed_at)
+    const entry = await entryOf('unhandled')
+    assert.equal(entry.status, 'processed')
+    assert.ok(entry.processed_at)
   })
 
   test('a type whose handler was removed meanwhile is marked', async () => {
@@ -212,7 +212,7 @@ onEachEngine('handlers', (engine) => {
         .returning('id')
         .executeTakeFirstOrThrow()
       await tx
-        .insertInto('inbox')
+        .insertInto('event_queue')
         .values({
           event: id,
           source: 'gone',
@@ -227,16 +227,16 @@ onEachEngine('handlers', (engine) => {
         })
         .execute()
     })
-    service.database.signal('inbox')
+    service.database.signal('event_queue')
     await settled(service.database)
-    assert.equal((await inboxOf('orphan')).status, 'processed')
+    assert.equal((await entryOf('orphan')).status, 'processed')
   })
 
   if (engine.name === 'postgres') {
     test('a statement that failed fails the attempt, even when the handler swallows its error', async () => {
       await postWebhook(service, { id: 'swallowed', type: 'swallowed' })
       await settled(service.database)
-      assert.equal((await inboxOf('swallowed')).status, 'failed')
+      assert.equal((await entryOf('swallowed')).status, 'failed')
     })
   }
 })
@@ -274,8 +274,11 @@ onEachEngine('stopping', (engine) => {
     })
     try {
       await settled(second.database)
-      const inbox = await second.database.reader.selectFrom('inbox').selectAll().executeTakeFirstOrThrow()
-      assert.equal(inbox.attempts, 1, 'the interrupted attempt does not count')
+      const entry = await second.database.reader
+        .selectFrom('event_queue')
+        .selectAll()
+        .executeTakeFirstOrThrow()
+      assert.equal(entry.attempts, 1, 'the interrupted attempt does not count')
       assert.deepEqual(await readEffects(second.database), ['interrupted'])
     } finally {
       await second.close()

@@ -72,10 +72,10 @@ export async function readEffects({ reader }: Database): Promise<string[]> {
 export function settled({ reader }: Database): Promise<boolean> {
   return eventually(async () => {
     const row = await reader
-      .selectFrom('inbox')
+      .selectFrom('event_queue')
       .select('event')
       .where('status', 'in', ['pending', 'blocked'])
       .executeTakeFirst()
     return row === undefined
-  }, 'the inbox has nothing left to process')
+  }, 'the event queue has nothing left to process')
 }

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { systemClock } from '../../src/runtime/clock.ts'
-import { openInbox } from '../../src/receiving/inbox.ts'
+import { openEventQueue } from '../../src/receiving/event-queue.ts'
 import type { IncomingEvent } from '../../src/receiving/incoming.ts'
 import { ClaimLost } from '../../src/receiving/interruptions.ts'
-import type { ClaimedEvent, InboxStore, Mark } from '../../src/receiving/store.ts'
+import type { ClaimedEvent, EventQueue, Mark } from '../../src/receiving/store.ts'
 import type { Database, SharedTransactions } from '../../src/storage/database.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
@@ -19,21 +19,21 @@ const unexpected = (error: unknown): never => assert.fail(String(error))
 onEachEngine('leases on received events', (engine) => {
   let home: TestDatabase
   let database: Database
-  let inbox: InboxStore
+  let queue: EventQueue
   let sharing: SharedTransactions<Mark>
 
   before(async () => {
     home = await engine.createDatabase()
     database = await openDatabase(home.url)
     await migrate(database)
-    inbox = openInbox({ database, clock: systemClock, onError: unexpected, onClaimerError: unexpected })
-    sharing = database.share((tx, marks) => inbox.mark(tx, marks))
-    await inbox.attend({ lost: () => undefined, freed: () => undefined })
-    await inbox.insert(Array.from({ length: 3 }, (_, index) => incoming(`e${index}`, now - 30 + index)))
+    queue = openEventQueue({ database, clock: systemClock, onError: unexpected, onClaimerError: unexpected })
+    sharing = database.share((tx, marks) => queue.mark(tx, marks))
+    await queue.attend({ lost: () => undefined, freed: () => undefined })
+    await queue.insert(Array.from({ length: 3 }, (_, index) => incoming(`e${index}`, now - 30 + index)))
   })
   after(async () => {
-    await inbox.leave(true)
-    await inbox.close()
+    await queue.leave(true)
+    await queue.close()
     await database.close()
     await home.drop()
   })
@@ -50,10 +50,10 @@ onEachEngine('leases on received events', (engine) => {
     dueAt,
   })
   const claim = (count: number, at: number): Promise<ClaimedEvent[]> =>
-    inbox.claim([{ ...kind, count, until: at + 1_000 }], inbox.newClaim(), at)
+    queue.claim([{ ...kind, count, until: at + 1_000 }], queue.newClaim(), at)
   const names = (claimed: readonly ClaimedEvent[]): string[] => claimed.map(({ eventId }) => eventId)
   const due = async (at: number): Promise<number[]> =>
-    (await inbox.pendingKinds(beforeAll, 10, at)).map(({ dueAt }) => dueAt)
+    (await queue.pendingKinds(beforeAll, 10, at)).map(({ dueAt }) => dueAt)
   async function mark({ event, claim, orderKey }: ClaimedEvent): Promise<void> {
     const options = { timeLimit: 9_000, turnLimit: 9_000, onTimeLimit: () => undefined, share: 'test' }
     const part = sharing.begin({ alone: true, ...options })
@@ -63,11 +63,11 @@ onEachEngine('leases on received events', (engine) => {
 
   test('they are passed over, and taken again when they have ended', async () => {
     assert.deepEqual(await due(now), [now - 30])
-    assert.deepEqual(await inbox.kindsAtWork([kind], now), [])
+    assert.deepEqual(await queue.kindsAtWork([kind], now), [])
     const first = await claim(2, now)
     assert.deepEqual(names(first), ['e0', 'e1'])
     assert.deepEqual(await due(now), [now - 28], 'the one that is left')
-    assert.deepEqual(await inbox.kindsAtWork([kind], now), [kind])
+    assert.deepEqual(await queue.kindsAtWork([kind], now), [kind])
     assert.deepEqual(names(await claim(9, now + 500)), ['e2'])
     assert.deepEqual(await due(now + 500), [])
     assert.deepEqual(await claim(9, now + 500), [])
@@ -79,8 +79,8 @@ onEachEngine('leases on received events', (engine) => {
       again.map(({ attempts }) => attempts),
       [2, 2],
     )
-    assert.deepEqual(await inbox.kindsAtWork([kind], now + 1_999), [kind])
-    assert.deepEqual(await inbox.kindsAtWork([kind], now + 2_000), [])
+    assert.deepEqual(await queue.kindsAtWork([kind], now + 1_999), [kind])
+    assert.deepEqual(await queue.kindsAtWork([kind], now + 2_000), [])
 
     await assert.rejects(mark(first[0]!), ClaimLost)
     await mark(again[0]!)

@@ -124,7 +124,7 @@ test('answers to claims are lost: what they took is given back', { skip }, async
     await createEffects(direct)
     const events = [...ids('work', 10), ...ids('ordered', 10)]
     for (const [index, id] of events.entries()) {
-      if (index % 10 === 0) link.loseAnswers('inbox_claim\0', 1)
+      if (index % 10 === 0) link.loseAnswers('event_queue_claim\0', 1)
       const body = { id, type: id.split('-')[0], key: 'one' }
       await eventually(async () => (await postWebhook(service, body)).status === 200)
       if (index % 10 === 0) await eventually(() => link.toLose === 0, 'an answer is lost')
@@ -138,7 +138,7 @@ test('answers to claims are lost: what they took is given back', { skip }, async
       soon,
     )
     assert.deepEqual(effects, events.toSorted())
-    const { rows } = await sql<{ attempts: number }>`select distinct attempts from inbox`.execute(
+    const { rows } = await sql<{ attempts: number }>`select distinct attempts from event_queue`.execute(
       direct.reader,
     )
     assert.deepEqual(rows, [{ attempts: 1 }], 'a claim whose answer was lost is no attempt')

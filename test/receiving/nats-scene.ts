@@ -92,8 +92,8 @@ export async function oneEffectEach(database: Database, ids: readonly string[]):
     60_000,
   )
   await settled(database)
-  const rows = await database.reader.selectFrom('inbox').select(['event_id', 'status']).execute()
+  const rows = await database.reader.selectFrom('event_queue').select(['event_id', 'status']).execute()
   const unprocessed = rows.filter(({ status }) => status !== 'processed')
-  assert.deepEqual(unprocessed, [], 'every event in the inbox is processed')
+  assert.deepEqual(unprocessed, [], 'every event in the event queue is processed')
   assert.deepEqual(await readEffects(database), ids.toSorted())
 }

@@ -38,7 +38,10 @@ onEachEngine('events in order', (engine) => {
     assert.equal((await postWebhook(service, { id, type, key })).status, 200)
   }
   const statuses = async (): Promise<Record<string, string>> => {
-    const rows = await service.database.reader.selectFrom('inbox').select(['event_id', 'status']).execute()
+    const rows = await service.database.reader
+      .selectFrom('event_queue')
+      .select(['event_id', 'status'])
+      .execute()
     return Object.fromEntries(rows.map(({ event_id, status }) => [event_id, status]))
   }
   const failAlways = (): never => {

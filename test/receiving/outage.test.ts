@@ -44,7 +44,7 @@ test(
         )
         acknowledged.push(`after-${round}`)
       }
-      // Whatever is in the inbox was either acknowledged, or its acknowledgement was lost on the way: all of it is done.
+      // Whatever is in the event queue was either acknowledged, or its acknowledgement was lost on the way: all of it is done.
       const effects = await eventually(
         async () => {
           const found = await readEffects(service.database)

@@ -70,7 +70,11 @@ onEachEngine('an event whose handler failed', (engine) => {
   })
 
   const rowOf = (eventId: string) =>
-    service.database.reader.selectFrom('inbox').selectAll().where('event_id', '=', eventId).executeTakeFirst()
+    service.database.reader
+      .selectFrom('event_queue')
+      .selectAll()
+      .where('event_id', '=', eventId)
+      .executeTakeFirst()
   async function failed(id: string, type: string): Promise<number> {
     broken.add(type)
     await postWebhook(service, { id, type })
@@ -210,7 +214,7 @@ onEachEngine('an event whose handler failed', (engine) => {
     assert.equal(receiver.calls.length, calls + 1)
     await service.database.transaction((tx) =>
       tx
-        .updateTable('inbox')
+        .updateTable('event_queue')
         .set({ status: 'failed', processed_at: null })
         .where('event', '=', event)
         .execute(),

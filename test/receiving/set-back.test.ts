@@ -113,7 +113,7 @@ test(
         const copy = await openDatabase(earlier.url)
         assert.equal(copy.engine, 'postgres')
         if (copy.engine === 'postgres')
-          await copy.pool.query('update inbox set claim = null, leased_until = null')
+          await copy.pool.query('update event_queue set claim = null, leased_until = null')
         await copy.close()
         await eventually(async () => (await service.fetch('/readyz')).status === 200 && atWork(), 'both run')
         await earlier.restore()

@@ -97,7 +97,9 @@ describe('a spool in NATS JetStream', { skip }, () => {
       const service = await start()
       await createEffects(direct)
       const ids = await deliver(service, 'before', 5)
-      await admin.query(`alter table inbox add constraint refusing check (event_id <> 'refused') not valid`)
+      await admin.query(
+        `alter table event_queue add constraint refusing check (event_id <> 'refused') not valid`,
+      )
       link.cut()
       ids.push(...(await deliver(service, 'away', 10)))
       assert.equal((await postWebhook(service, { id: 'refused', type: 'work' })).status, 200)

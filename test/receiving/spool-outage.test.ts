@@ -168,12 +168,12 @@ describe('a spool in a file', { skip: !postgres && 'TEST_ENGINE leaves PostgreSQ
     try {
       assert.equal((await postWebhook(service, { id: 'before', type: 'work' })).status, 200)
       await settled(direct)
-      await blocking.query('begin; lock table inbox in exclusive mode')
+      await blocking.query('begin; lock table event_queue in exclusive mode')
       const ids = Array.from({ length: 30 }, (_, index) => `slow-${index}`)
       const answers = await Promise.all(ids.map((id) => postWebhook(service, { id, type: 'work' })))
       assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]))
       const waiting = await blocking.query(
-        `select 1 from pg_locks where not granted and relation = 'inbox'::regclass`,
+        `select 1 from pg_locks where not granted and relation = 'event_queue'::regclass`,
       )
       assert.ok(waiting.rowCount! > 0, 'statements of the service still wait for the lock')
       await blocking.query('commit')
@@ -266,7 +266,9 @@ describe('a spool in a file', { skip: !postgres && 'TEST_ENGINE leaves PostgreSQ
     await admin.connect()
     try {
       assert.equal((await postWebhook(service, { id: 'before', type: 'work' })).status, 200)
-      await admin.query(`alter table inbox add constraint refusing check (event_id <> 'refused') not valid`)
+      await admin.query(
+        `alter table event_queue add constraint refusing check (event_id <> 'refused') not valid`,
+      )
       link.cut()
       const ids = ['one', 'refused', 'two', 'three']
       for (const id of ids) assert.equal((await postWebhook(service, { id, type: 'work' })).status, 200)

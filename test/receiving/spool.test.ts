@@ -57,7 +57,7 @@ describe('the spool of SQLite', { skip: !engine && 'TEST_ENGINE leaves SQLite ou
       await postWebhook(service, { id: `long ${type}`, type })
       await eventually(() => begun === 2)
       release()
-      await eventually(async () => (await inboxStatus(`long ${type}`)) !== 'pending')
+      await eventually(async () => (await statusOf(`long ${type}`)) !== 'pending')
     }
     await service.database.transaction((tx) => sql`delete from effects`.execute(tx))
     await service.database.transaction((tx) => sql`delete from events`.execute(tx))
@@ -65,10 +65,10 @@ describe('the spool of SQLite', { skip: !engine && 'TEST_ENGINE leaves SQLite ou
   })
   after(() => service.close())
 
-  const inboxStatus = async (id: string): Promise<string | undefined> => {
+  const statusOf = async (id: string): Promise<string | undefined> => {
     const { reader } = service.database
     const row = await reader
-      .selectFrom('inbox')
+      .selectFrom('event_queue')
       .select('status')
       .where('event_id', '=', id)
       .executeTakeFirst()

@@ -6,9 +6,9 @@ import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { test } from 'node:test'
 import { systemClock } from '../../src/runtime/clock.ts'
-import { openInbox } from '../../src/receiving/inbox.ts'
+import { openEventQueue } from '../../src/receiving/event-queue.ts'
 import type { IncomingEvent } from '../../src/receiving/incoming.ts'
-import type { InboxStore } from '../../src/receiving/store.ts'
+import type { EventQueue } from '../../src/receiving/store.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import type { PostgresDatabase } from '../../src/storage/database.ts'
@@ -77,7 +77,7 @@ test(
       owner.child.kill('SIGKILL')
       await eventually(() => other.begun.length > 0, 'the other process has taken over')
       await eventually(async () => (await readEffects(database)).length === 1)
-      const claimers = await database.pool.query('select id from inbox_claimers')
+      const claimers = await database.pool.query('select id from event_queue_claimers')
       assert.equal(claimers.rowCount, 1, 'the dead one is off the list')
     } finally {
       for (const { child } of processes) child.kill('SIGKILL')
@@ -95,9 +95,11 @@ test('a process that stops leaves nothing for others to wait for', { skip }, asy
   const config = { receiving: { handlers: {} } }
   try {
     const service = await startTestService(engine!, { databaseUrl: home.url, config })
-    await eventually(async () => (await database.pool.query('select id from inbox_claimers')).rowCount === 1)
+    await eventually(
+      async () => (await database.pool.query('select id from event_queue_claimers')).rowCount === 1,
+    )
     await service.close()
-    assert.equal((await database.pool.query('select id from inbox_claimers')).rowCount, 0)
+    assert.equal((await database.pool.query('select id from event_queue_claimers')).rowCount, 0)
   } finally {
     await database.close()
     await home.drop()
@@ -128,8 +130,8 @@ test(
     ]
     await migrate(first)
     const unexpected = (error: unknown): never => assert.fail(String(error))
-    const open = (database: PostgresDatabase): InboxStore =>
-      openInbox({ database, clock: systemClock, onError: unexpected, onClaimerError: unexpected })
+    const open = (database: PostgresDatabase): EventQueue =>
+      openEventQueue({ database, clock: systemClock, onError: unexpected, onClaimerError: unexpected })
     const [dead, alive] = [open(first), open(second)]
     const client = await second.pool.connect()
     try {
@@ -138,19 +140,24 @@ test(
       const [number] = claim.split(':')
       await dead.insert([late])
       await client.query('begin')
-      await client.query('update inbox set claim = $1, leased_until = $2', [claim, Date.now() + 600_000])
+      await client.query('update event_queue set claim = $1, leased_until = $2', [
+        claim,
+        Date.now() + 600_000,
+      ])
       await dead.leave(false)
       await dead.close()
       let freed = 0
       await alive.attend({ lost: () => undefined, freed: () => (freed += 1) })
       await eventually(async () => {
-        const { rowCount } = await second.pool.query('select from inbox_claimers where id = $1', [number])
+        const { rowCount } = await second.pool.query('select from event_queue_claimers where id = $1', [
+          number,
+        ])
         return rowCount === 0
       }, 'the dead process is struck off')
       assert.equal(freed, 0)
       await client.query('commit')
       await eventually(() => freed > 0, 'its claim is freed')
-      const { rows } = await second.pool.query('select claim from inbox')
+      const { rows } = await second.pool.query('select claim from event_queue')
       assert.deepEqual(rows, [{ claim: null }])
     } finally {
       client.release()

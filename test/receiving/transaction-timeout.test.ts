@@ -51,7 +51,7 @@ test(
       assert.equal(emitted.status, 202)
       await eventually(async () => {
         const rows = await service.database.reader
-          .selectFrom('inbox')
+          .selectFrom('event_queue')
           .select('event')
           .where('status', '=', 'failed')
           .execute()
@@ -114,7 +114,7 @@ test(
       await eventually(async () => (await readEffects(service.database)).length === 2)
       assert.equal(begun, 2)
       const { attempts, status } = await service.database.reader
-        .selectFrom('inbox')
+        .selectFrom('event_queue')
         .select(['attempts', 'status'])
         .where('event_id', '=', 'waiter')
         .executeTakeFirstOrThrow()

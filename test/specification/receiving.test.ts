@@ -133,7 +133,7 @@ onEachEngine('specification: receiving', (engine) => {
     const response = await postWebhook(service, { id: 'slow', type: 'slow' })
     assert.equal(response.status, 200)
     const row = await service.database.reader
-      .selectFrom('inbox')
+      .selectFrom('event_queue')
       .select('status')
       .where('event_id', '=', 'slow')
       .executeTakeFirst()
@@ -186,7 +186,7 @@ onEachEngine('specification: receiving', (engine) => {
     await postWebhook(service, { id: 'marked', type: 'throwing' })
     const failed = await eventually(() =>
       service.database.reader
-        .selectFrom('inbox')
+        .selectFrom('event_queue')
         .selectAll()
         .where('event_id', '=', 'marked')
         .where('status', '=', 'failed')
@@ -203,7 +203,7 @@ onEachEngine('specification: receiving', (engine) => {
     assert.equal((await service.admin(`/events/${failed.event}/reprocess`, { method: 'POST' })).status, 202)
     await settled(service.database)
     const marker = await service.database.reader
-      .selectFrom('inbox')
+      .selectFrom('event_queue')
       .selectAll()
       .where('event_id', '=', 'marked')
       .executeTakeFirstOrThrow()

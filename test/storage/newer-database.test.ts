@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { HandlerContext, ReceivedEvent } from '../../src/index.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
-import { openInbox } from '../../src/receiving/inbox.ts'
+import { openEventQueue } from '../../src/receiving/event-queue.ts'
 import type { IncomingEvent } from '../../src/receiving/incoming.ts'
 import { ClaimLost } from '../../src/receiving/interruptions.ts'
 import type { ClaimedEvent, Mark } from '../../src/receiving/store.ts'
@@ -124,7 +124,7 @@ onEachEngine('a migration by a newer version', (engine) => {
         `it has logged ${lines.length - told} lines in 2 s:\n${lines.slice(told).join('')}`,
       )
       assert.deepEqual(await readEffects(direct), [])
-      const rows = await direct.reader.selectFrom('inbox').select('status').execute()
+      const rows = await direct.reader.selectFrom('event_queue').select('status').execute()
       assert.deepEqual(
         rows.map(({ status }) => status),
         ['pending', 'pending'],
@@ -191,8 +191,8 @@ test(
     const parts = { database, clock: systemClock, onError: unexpected, onClaimerError: unexpected }
     try {
       await migrate(database)
-      const inbox = openInbox(parts)
-      await inbox.attend({ lost: () => undefined, freed: () => undefined })
+      const queue = openEventQueue(parts)
+      await queue.attend({ lost: () => undefined, freed: () => undefined })
       const now = Date.now()
       const kind = { source: 'provider', type: 'work' }
       const incoming = (eventId: string): IncomingEvent => ({
@@ -207,21 +207,21 @@ test(
         dueAt: now,
       })
       const claim = (): Promise<ClaimedEvent[]> =>
-        inbox.claim([{ ...kind, count: 9, until: now + 600_000 }], inbox.newClaim(), now)
-      await inbox.insert([incoming('before')])
+        queue.claim([{ ...kind, count: 9, until: now + 600_000 }], queue.newClaim(), now)
+      await queue.insert([incoming('before')])
       const [before] = await claim()
       await migrate(newer, [...migrations, breaking])
-      await inbox.insert([incoming('after')])
+      await queue.insert([incoming('after')])
       assert.deepEqual(await claim(), [])
 
-      const sharing = database.share((tx, marks: readonly Mark[]) => inbox.mark(tx, marks))
+      const sharing = database.share((tx, marks: readonly Mark[]) => queue.mark(tx, marks))
       const options = { timeLimit: 9_000, turnLimit: 9_000, onTimeLimit: () => undefined, share: 'test' }
       const part = sharing.begin({ alone: true, ...options })
       const { event, claim: held } = before!
       const { committed } = await part.release({ event, claim: held, orderKey: null, at: now })
       await assert.rejects(committed, ClaimLost)
       const rows = await newer.reader
-        .selectFrom('inbox')
+        .selectFrom('event_queue')
         .select(['event_id', 'claim'])
         .orderBy('event')
         .execute()
@@ -231,8 +231,8 @@ test(
         { event_id: 'before', claim: `${id}:before-migration` },
         { event_id: 'after', claim: null },
       ])
-      await inbox.leave(true)
-      await inbox.close()
+      await queue.leave(true)
+      await queue.close()
     } finally {
       await newer.close()
       await database.close()

@@ -230,7 +230,7 @@ onEachEngine('sealing anew', (engine) => {
       'events.payload',
       'flows.browser_hash',
       'flows.state_hash',
-      'outbox.digest',
+      'idempotency_keys.digest',
       'portal_links.token_hash',
       'portal_sessions.token_hash',
       'refresh_tokens.parent_hash',

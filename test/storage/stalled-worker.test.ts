@@ -56,7 +56,7 @@ test(
 
       // What is read is answered, but no lane can be taken.
       await subscribe(service, { url: receiver.url })
-      await other.query('begin; lock table delivery_lanes in share mode')
+      await other.query('begin; lock table queue_owners in share mode')
       await emit(service, { type: 'went.out', data: 1 })
       const stalled = await eventually(
         async () => {

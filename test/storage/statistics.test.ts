@@ -18,7 +18,7 @@ for (const engine of engines.filter(({ name }) => name === 'postgres'))
       database = openPostgres(home.url)
       await migrate(database)
       // Autovacuum would do the same, some time.
-      await database.pool.query('alter table inbox set (autovacuum_enabled = false)')
+      await database.pool.query('alter table event_queue set (autovacuum_enabled = false)')
     })
     after(async () => {
       await database.close()
@@ -27,7 +27,7 @@ for (const engine of engines.filter(({ name }) => name === 'postgres'))
 
     const fill = async (from: number, to: number): Promise<void> => {
       await database.pool.query(
-        `insert into inbox (event, source, event_id, type, status, due_at)
+        `insert into event_queue (event, source, event_id, type, status, due_at)
           select n, 'provider', 'e' || n, 'a', 'pending', n from generate_series($1::int, $2::int) as n`,
         [from, to],
       )
@@ -35,7 +35,7 @@ for (const engine of engines.filter(({ name }) => name === 'postgres'))
       await database.pool.query('select pg_stat_force_next_flush()')
     }
     const prepared =
-      'update inbox set attempts = attempts from unnest($1::bigint[]) as given (event) where inbox.event = given.event'
+      'update event_queue set attempts = attempts from unnest($1::bigint[]) as given (event) where event_queue.event = given.event'
     const run = () => database.pool.query({ name: 'probe', text: prepared, values: ['{1,2,3}'] })
     const planOf = async (): Promise<string> =>
       (await database.pool.query<{ 'QUERY PLAN': string }>(`explain execute probe ('{1,2,3}')`)).rows
@@ -49,9 +49,9 @@ for (const engine of engines.filter(({ name }) => name === 'postgres'))
       await database.pool.query('set role pg_read_all_data')
       assert.deepEqual(await analyzeChanged(database.pool), [], 'of a table that is not ours')
       await database.pool.query('reset role')
-      assert.match(await planOf(), /Seq Scan on inbox/, 'the plan that is kept')
-      assert.deepEqual(await analyzeChanged(database.pool), ['inbox'])
-      assert.doesNotMatch(await planOf(), /Seq Scan on inbox/)
+      assert.match(await planOf(), /Seq Scan on event_queue/, 'the plan that is kept')
+      assert.deepEqual(await analyzeChanged(database.pool), ['event_queue'])
+      assert.doesNotMatch(await planOf(), /Seq Scan on event_queue/)
       assert.deepEqual(await analyzeChanged(database.pool), [], 'nothing has changed since')
     })
 
@@ -59,6 +59,6 @@ for (const engine of engines.filter(({ name }) => name === 'postgres'))
       await fill(30_001, 40_000)
       assert.deepEqual(await analyzeChanged(database.pool), [])
       await fill(40_001, 150_000)
-      assert.deepEqual(await analyzeChanged(database.pool), ['inbox'])
+      assert.deepEqual(await analyzeChanged(database.pool), ['event_queue'])
     })
   })

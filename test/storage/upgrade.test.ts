@@ -21,10 +21,10 @@ import {
 } from '../receiving/harness.ts'
 
 /** Tables of which the service reads or returns all columns, and the queue. */
-const widened = ['inbox', 'subscribers', 'products', 'sessions'] as const
+const widened = ['event_queue', 'subscribers', 'products', 'sessions'] as const
 
 const statements = `${widened.map((table) => `alter table ${table} add column region text;`).join('\n')}
-  create index inbox_of_region on inbox (region) where region is not null;
+  create index event_queue_of_region on event_queue (region) where region is not null;
   create table regions (name text primary key);`
 const expanding: Migration = {
   number: 9_001,
@@ -100,7 +100,15 @@ onEachEngine('a release that adds to the schema of a filled database', (engine) 
     assert.equal((await postWebhook(old, { id: 'held', type: 'work' })).status, 200)
     await started.promise
 
-    const tables = ['events', 'outbox', 'deliveries', 'attempts', 'subscribers', 'products', 'users'] as const
+    const tables = [
+      'events',
+      'idempotency_keys',
+      'deliveries',
+      'attempts',
+      'subscribers',
+      'products',
+      'users',
+    ] as const
     const read = () => Promise.all(tables.map(rowsOf))
     const filled = await read()
     assert.deepEqual(await migrate(newer, newerRelease), ['regions'])
@@ -135,12 +143,12 @@ onEachEngine('a release that adds to the schema of a filled database', (engine) 
   test('can use what it added beside that process', async () => {
     assert.deepEqual(await pendingMigrations(newer, newerRelease), [])
     await newer.transaction((tx) =>
-      sql`update inbox set region = 'north' where event_id = 'before'`.execute(tx),
+      sql`update event_queue set region = 'north' where event_id = 'before'`.execute(tx),
     )
     assert.equal((await old.admin('/events')).status, 200)
-    const { rows } = await sql<{ region: string | null }>`select region from inbox order by event`.execute(
-      newer.reader,
-    )
+    const { rows } = await sql<{
+      region: string | null
+    }>`select region from event_queue order by event`.execute(newer.reader)
     assert.deepEqual(
       rows.map(({ region }) => region),
       ['north', null, null],

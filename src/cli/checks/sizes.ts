@@ -33,7 +33,7 @@ export async function* checkSizes({
     if (!(await isUpToDate(database))) return
     yield ok('size', database.engine === 'sqlite' ? sizeOfFile(database) : await sizeOfServer(database))
     yield ok('tables', await countRows(database))
-    yield await checkInbox(database)
+    yield await checkEventQueue(database)
     yield await checkDeliveries(database)
     if (payloadRetention !== undefined) yield await checkRetention(database, payloadRetention)
   } catch (error) {
@@ -89,15 +89,15 @@ async function countRows(database: Database): Promise<string> {
   return named.join(', ') + (others > 0 ? `, and ${others} smaller` : '')
 }
 
-async function checkInbox({ reader }: Database): Promise<Finding> {
+async function checkEventQueue({ reader }: Database): Promise<Finding> {
   const rows = await reader
-    .selectFrom('inbox')
+    .selectFrom('event_queue')
     .select((eb) => ['status', eb.fn.countAll<number>().as('count')])
     .where('status', '!=', 'processed')
     .groupBy('status')
     .execute()
   const { due } = await reader
-    .selectFrom('inbox')
+    .selectFrom('event_queue')
     .select((eb) => eb.fn.min<number | null>('due_at').as('due'))
     .where('status', '=', 'pending')
     .executeTakeFirstOrThrow()

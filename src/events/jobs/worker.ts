@@ -24,7 +24,7 @@ export interface JobWorkerParts {
   /** Processes the next rows behind `job.position`, at most `limit`. */
   step: (tx: Tx, job: JobsTable, limit: number, now: number) => Promise<JobStep>
   /** The worker to wake after a step. */
-  signal: 'deliveries' | 'inbox'
+  signal: 'deliveries' | 'event_queue'
   /** Rows of one step. Default 500. */
   perStep?: number
   database: Database

@@ -21,18 +21,18 @@ const rowsPerStep = 1_000
 
 const eventPage = `
   select e.id, e.created_at as at, e.direction, (${isHeld})::int as held from events e where e.id > $1 order by e.id limit $2`
-const inboxPage = `
-  select i.event as id, ${doneAt} as at, exists (select 1 from events e where e.id = i.event)::int as held
-  from inbox i where i.event > $1 order by i.event limit $2`
-const outboxPage = `
-  select o.event as id, o.created_at as at, exists (select 1 from events e where e.id = o.event)::int as held
-  from outbox o where o.event > $1 order by o.event limit $2`
+const queuePage = `
+  select q.event as id, ${doneAt} as at, exists (select 1 from events e where e.id = q.event)::int as held
+  from event_queue q where q.event > $1 order by q.event limit $2`
+const idempotencyKeysPage = `
+  select k.event as id, k.created_at as at, exists (select 1 from events e where e.id = k.event)::int as held
+  from idempotency_keys k where k.event > $1 order by k.event limit $2`
 const rejectedPage =
   'select r.id, r.at, 0 as held from rejected_webhooks r where r.id > $1 order by r.id limit $2'
 
 /** Skips locked rows: another transaction may be making the event or its delivery due again. */
-const lockInbox = `
-  select event from inbox where event = any($1) and status in ('processed', 'failed') for update skip locked`
+const lockEventQueue = `
+  select event from event_queue where event = any($1) and status in ('processed', 'failed') for update skip locked`
 const lockDeliveries = `
   select id, event from deliveries where event = any($1) and status <> 'pending' for update skip locked`
 /** A separate statement, so that it sees everything that was committed before the rows were locked. */
@@ -42,15 +42,15 @@ const deleteAttempts = 'delete from attempts where delivery = any($1)'
 const deleteDeliveries = 'delete from deliveries where id = any($1)'
 const deleteFailures = 'delete from handler_failures where event = any($1)'
 const deleteEvents = 'delete from events where id = any($1)'
-const deleteInbox = `
-  delete from inbox where event in (
-    select i.event from inbox i where i.event = any($1) and i.status in ('processed', 'failed')
-      and not exists (select 1 from events e where e.id = i.event) for update skip locked
+const deleteEventQueue = `
+  delete from event_queue where event in (
+    select q.event from event_queue q where q.event = any($1) and q.status in ('processed', 'failed')
+      and not exists (select 1 from events e where e.id = q.event) for update skip locked
   )`
-const deleteOutbox = `
-  delete from outbox where event in (
-    select o.event from outbox o where o.event = any($1)
-      and not exists (select 1 from events e where e.id = o.event) for update skip locked
+const deleteIdempotencyKey = `
+  delete from idempotency_keys where event in (
+    select k.event from idempotency_keys k where k.event = any($1)
+      and not exists (select 1 from events e where e.id = k.event) for update skip locked
   )`
 const deleteRejected = 'delete from rejected_webhooks where id = any($1)'
 
@@ -119,7 +119,7 @@ function stepsOver(client: PoolClient): RetentionSteps {
 
   async function removeEvents(chosen: readonly EventCandidate[]): Promise<Removed> {
     const received = (
-      await rows<{ event: number }>(lockInbox, [
+      await rows<{ event: number }>(lockEventQueue, [
         idsOf(chosen.filter(({ direction }) => direction === 'received')),
       ])
     ).map(({ event }) => event)
@@ -146,9 +146,10 @@ function stepsOver(client: PoolClient): RetentionSteps {
 
   return {
     removeEvents: (after, until) => step(eventPage, after, until, removeEvents),
-    removeInboxMarkers: (after, until) => step(inboxPage, after, until, byStatement('inbox', deleteInbox)),
-    removeOutboxMarkers: (after, until) =>
-      step(outboxPage, after, until, byStatement('outbox', deleteOutbox)),
+    removeProcessedMarkers: (after, until) =>
+      step(queuePage, after, until, byStatement('event_queue', deleteEventQueue)),
+    removeIdempotencyKeys: (after, until) =>
+      step(idempotencyKeysPage, after, until, byStatement('idempotency_keys', deleteIdempotencyKey)),
     removeRejected: (after, until) =>
       step(rejectedPage, after, until, byStatement('rejected_webhooks', deleteRejected)),
     async removeJobs(_after, until) {

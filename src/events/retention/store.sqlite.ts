@@ -21,12 +21,12 @@ const longestStep = 1.5
 
 const eventPage = `
   select e.id, e.created_at as at, e.direction, ${isHeld} as held from events e where e.id > ? order by e.id limit ?`
-const inboxPage = `
-  select i.event as id, ${doneAt} as at, exists (select 1 from events e where e.id = i.event) as held
-  from inbox i where i.event > ? order by i.event limit ?`
-const outboxPage = `
-  select o.event as id, o.created_at as at, exists (select 1 from events e where e.id = o.event) as held
-  from outbox o where o.event > ? order by o.event limit ?`
+const queuePage = `
+  select q.event as id, ${doneAt} as at, exists (select 1 from events e where e.id = q.event) as held
+  from event_queue q where q.event > ? order by q.event limit ?`
+const idempotencyKeysPage = `
+  select k.event as id, k.created_at as at, exists (select 1 from events e where e.id = k.event) as held
+  from idempotency_keys k where k.event > ? order by k.event limit ?`
 const rejectedPage =
   'select r.id, r.at, 0 as held from rejected_webhooks r where r.id > ? order by r.id limit ?'
 
@@ -36,11 +36,11 @@ const deleteAttempts = 'delete from attempts where delivery = ?'
 const deleteDelivery = 'delete from deliveries where id = ?'
 const deleteFailures = 'delete from handler_failures where event = ?'
 const deleteEvent = 'delete from events where id = ?'
-const deleteInbox = `
-  delete from inbox where event = ? and status in ('processed', 'failed')
-    and not exists (select 1 from events e where e.id = inbox.event)`
-const deleteOutbox =
-  'delete from outbox where event = ? and not exists (select 1 from events e where e.id = outbox.event)'
+const deleteEventQueue = `
+  delete from event_queue where event = ? and status in ('processed', 'failed')
+    and not exists (select 1 from events e where e.id = event_queue.event)`
+const deleteIdempotencyKey =
+  'delete from idempotency_keys where event = ? and not exists (select 1 from events e where e.id = idempotency_keys.event)'
 const deleteRejected = 'delete from rejected_webhooks where id = ?'
 
 interface EventCandidate extends Candidate {
@@ -85,10 +85,10 @@ export function sqliteRetention(database: SqliteDatabase): RetentionStore {
     async alone(work) {
       await work({
         removeEvents: (after, until) => step(eventPage, after, until, removeEvent),
-        removeInboxMarkers: (after, until) =>
-          step(inboxPage, after, until, byStatement('inbox', deleteInbox)),
-        removeOutboxMarkers: (after, until) =>
-          step(outboxPage, after, until, byStatement('outbox', deleteOutbox)),
+        removeProcessedMarkers: (after, until) =>
+          step(queuePage, after, until, byStatement('event_queue', deleteEventQueue)),
+        removeIdempotencyKeys: (after, until) =>
+          step(idempotencyKeysPage, after, until, byStatement('idempotency_keys', deleteIdempotencyKey)),
         removeRejected: (after, until) =>
           step(rejectedPage, after, until, byStatement('rejected_webhooks', deleteRejected)),
         async removeJobs(_after, until) {

@@ -4,8 +4,8 @@ export type RetainedTable =
   | 'handler_failures'
   | 'deliveries'
   | 'attempts'
-  | 'inbox'
-  | 'outbox'
+  | 'event_queue'
+  | 'idempotency_keys'
   | 'rejected_webhooks'
   | 'jobs'
 
@@ -29,9 +29,9 @@ export interface RetentionSteps {
    */
   removeEvents: (after: number, until: number) => Promise<Step>
   /** Markers of received events that were finished until `until` and whose events were removed. */
-  removeInboxMarkers: (after: number, until: number) => Promise<Step>
+  removeProcessedMarkers: (after: number, until: number) => Promise<Step>
   /** Markers of emitted events of `until` or before whose events were removed. */
-  removeOutboxMarkers: (after: number, until: number) => Promise<Step>
+  removeIdempotencyKeys: (after: number, until: number) => Promise<Step>
   removeRejected: (after: number, until: number) => Promise<Step>
   /** Jobs that ended until `until`. They have no numbers, so `after` is ignored. */
   removeJobs: (after: number, until: number) => Promise<Step>
@@ -67,7 +67,7 @@ export function choose<Row extends Candidate>(
 
 /** SQL, for both engines, that is true for an event that is not completely processed or delivered. */
 export const isHeld = `case when e.direction = 'received'
-  then exists (select 1 from inbox i where i.event = e.id and i.status not in ('processed', 'failed'))
+  then exists (select 1 from event_queue q where q.event = e.id and q.status not in ('processed', 'failed'))
   else exists (select 1 from deliveries d where d.event = e.id and d.status = 'pending') end`
 
 /** Jobs that one step removes at most. */
@@ -80,4 +80,4 @@ export const deleteJobs = (placeholder: string): string =>
   )`
 
 /** SQL for the start of a marker's retention: the end of the processing, or of the last attempt. */
-export const doneAt = `case when i.status in ('processed', 'failed') then coalesce(i.processed_at, i.due_at) end`
+export const doneAt = `case when q.status in ('processed', 'failed') then coalesce(q.processed_at, q.due_at) end`

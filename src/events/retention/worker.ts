@@ -71,8 +71,8 @@ export class RetentionWorker implements Worker {
     const total = new Map<RetainedTable, number>()
     const sweeps: readonly [until: number, keyof RetentionSteps][] = [
       [now - periods.payloads, 'removeEvents'],
-      [markers, 'removeInboxMarkers'],
-      [markers, 'removeOutboxMarkers'],
+      [markers, 'removeProcessedMarkers'],
+      [markers, 'removeIdempotencyKeys'],
       [now - periods.rejected, 'removeRejected'],
       [now - periods.payloads, 'removeJobs'],
     ]

@@ -93,12 +93,12 @@ export class DryRuns {
       const now = clock.now()
       const found = await findReceived(database.engine, tx, event)
       const row = await tx
-        .selectFrom('inbox as i')
-        .innerJoin('events as e', 'e.id', 'i.event')
-        .select(['i.event', 'i.source', 'i.event_id as eventId', 'i.type', 'i.order_key as orderKey'])
-        .select(['i.attempts', 'i.attempts_before as attemptsBefore'])
+        .selectFrom('event_queue as q')
+        .innerJoin('events as e', 'e.id', 'q.event')
+        .select(['q.event', 'q.source', 'q.event_id as eventId', 'q.type', 'q.order_key as orderKey'])
+        .select(['q.attempts', 'q.attempts_before as attemptsBefore'])
         .select(['e.payload', 'e.headers', 'e.created_at as receivedAt'])
-        .where('i.event', '=', event)
+        .where('q.event', '=', event)
         .executeTakeFirstOrThrow()
       const claimed: ClaimedEvent = { ...row, claim, attempts: row.attempts + 1 }
       const plan = planOf(row.source, row.type)
@@ -107,7 +107,7 @@ export class DryRuns {
       if (found.claim !== null && (found.leasedUntil ?? 0) > now)
         throw new Problem('conflict', { detail: 'The event is being handled at this moment.' })
       await tx
-        .updateTable('inbox')
+        .updateTable('event_queue')
         .set({ claim, leased_until: now + plan.timeout + leaseMargin })
         .where('event', '=', event)
         .execute()
@@ -120,14 +120,14 @@ export class DryRuns {
     try {
       await database.transaction((tx) =>
         tx
-          .updateTable('inbox')
+          .updateTable('event_queue')
           .set({ claim: null, leased_until: null })
           .where('event', '=', event)
           .where('claim', '=', claim)
           .execute(),
       )
       // It may have become due meanwhile.
-      database.signal('inbox')
+      database.signal('event_queue')
     } catch (error) {
       // The lease ends by itself.
       log.warn({ err: error, event }, 'the claim of a dry run could not be given back')

@@ -5,7 +5,7 @@ import { JobWorker, type JobStep, type JobWorkerParts } from '../../events/jobs/
 import type { Database, Queryable, Tx } from '../../storage/database.ts'
 import type { Engine } from '../../storage/query-runner.ts'
 import type { EventStatus } from '../../events/store.ts'
-import type { InboxStatus, JobsTable } from '../../storage/tables.ts'
+import type { EventQueueStatus, JobsTable } from '../../storage/tables.ts'
 import { advance } from '../advance.ts'
 import { orderKeysOf } from '../order-keys.ts'
 import type { FailedFilter } from './filter.ts'
@@ -41,7 +41,7 @@ export class Reprocessing {
       await this.#record(tx, { action: 'event.reprocessed', target: `event:${event}`, ...origin })
       return again
     })
-    this.#database.signal('inbox')
+    this.#database.signal('event_queue')
     return found
   }
 
@@ -78,7 +78,7 @@ export function reprocessWorker(
     name: 'reprocessings',
     kind: 'reprocess',
     step: (tx, job, limit, now) => reprocessStep(parts.database.engine, tx, job, limit, now),
-    signal: 'inbox',
+    signal: 'event_queue',
   })
 }
 
@@ -90,7 +90,7 @@ async function measure(
   const row = await failedEvents(db, engine, filter)
     .select((eb) => [
       eb.fn.countAll<number>().as('total'),
-      eb.fn.max<number | null>('inbox.event').as('upTo'),
+      eb.fn.max<number | null>('event_queue.event').as('upTo'),
     ])
     .executeTakeFirstOrThrow()
   return { total: row.total, upTo: row.upTo ?? 0 }
@@ -106,12 +106,12 @@ export async function reprocessStep(
 ): Promise<JobStep> {
   const { upTo, ...filter } = JSON.parse(job.filter) as ReprocessFilter
   const rows = await failedEvents(tx, engine, filter)
-    .select('inbox.event')
-    .where('inbox.event', '>', job.position)
-    .where('inbox.event', '<=', upTo)
-    .orderBy('inbox.event')
+    .select('event_queue.event')
+    .where('event_queue.event', '>', job.position)
+    .where('event_queue.event', '<=', upTo)
+    .orderBy('event_queue.event')
     .limit(limit)
-    .$if(engine === 'postgres', (query) => query.forUpdate('inbox'))
+    .$if(engine === 'postgres', (query) => query.forUpdate('event_queue'))
     .execute()
   const events = rows.map(({ event }) => event)
   if (events.length > 0) {
@@ -131,7 +131,7 @@ async function reprocessOne(
   if (status === 'failed') await giveAllAttempts(engine, tx, [event], now)
   else await makeDueNow(tx, [event], now)
   const after = await tx
-    .selectFrom('inbox')
+    .selectFrom('event_queue')
     .select(['status', 'failed_at'])
     .where('event', '=', event)
     .executeTakeFirstOrThrow()
@@ -147,14 +147,14 @@ async function giveAllAttempts(
   now: number,
 ): Promise<void> {
   const again = await tx
-    .updateTable('inbox')
+    .updateTable('event_queue')
     .set((eb) => ({
       // Those that have an order wait for whichever of it is on its way, if any is.
       status: eb
         .case()
         .when('order_key', 'is', null)
-        .then<InboxStatus>('pending')
-        .else<InboxStatus>('blocked')
+        .then<EventQueueStatus>('pending')
+        .else<EventQueueStatus>('blocked')
         .end(),
       // A claim of a failed event is that of a dry run: it is respected until it is given back, or its lease ends.
       due_at: now,
@@ -164,7 +164,7 @@ async function giveAllAttempts(
     .where('event', 'in', events)
     .where('status', '=', 'failed')
     // Once more, now that they are locked: whoever removes an event has its lock until the event is gone.
-    .where((eb) => eb.exists(eb.selectFrom('events').select('id').whereRef('id', '=', 'inbox.event')))
+    .where((eb) => eb.exists(eb.selectFrom('events').select('id').whereRef('id', '=', 'event_queue.event')))
     .returning(['event', 'order_key as orderKey'])
     .execute()
   await advance(engine, tx, orderKeysOf(again))

@@ -111,18 +111,24 @@ export function failedRoutes(app: App, parts: FailedRouteParts): void {
       }
       let rows = failedEvents(database.reader, database.engine, filter)
       if (query.cursor !== undefined)
-        rows = rows.where('inbox.event', '<', cursors.decode(scope, query.cursor)[0] as number)
+        rows = rows.where('event_queue.event', '<', cursors.decode(scope, query.cursor)[0] as number)
       const found = await rows
-        .select(['inbox.event', 'inbox.event_id', 'inbox.type', 'inbox.source', 'inbox.attempts'])
         .select([
-          'inbox.due_at',
-          'inbox.claim',
+          'event_queue.event',
+          'event_queue.event_id',
+          'event_queue.type',
+          'event_queue.source',
+          'event_queue.attempts',
+        ])
+        .select([
+          'event_queue.due_at',
+          'event_queue.claim',
           'events.created_at',
           'last.at',
           'last.duration_ms',
           'last.error',
         ])
-        .orderBy('inbox.event', 'desc')
+        .orderBy('event_queue.event', 'desc')
         .limit(limit + 1)
         .execute()
       const page = found.slice(0, limit)

@@ -6,7 +6,7 @@ import type { Tx } from '../../storage/database.ts'
  */
 export async function makeDueNow(tx: Tx, events: readonly number[], now: number): Promise<void> {
   await tx
-    .updateTable('inbox')
+    .updateTable('event_queue')
     .set({ due_at: now })
     .where('event', 'in', events)
     .where('status', '=', 'pending')

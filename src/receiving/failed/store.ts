@@ -2,13 +2,13 @@ import { sql, type Expression, type SqlBool } from 'kysely'
 import { Problem } from '../../errors.ts'
 import type { Queryable, Tx } from '../../storage/database.ts'
 import type { Engine } from '../../storage/query-runner.ts'
-import type { InboxStatus } from '../../storage/tables.ts'
+import type { EventQueueStatus } from '../../storage/tables.ts'
 import type { FailedFilter, HandlerFilter } from './filter.ts'
 
 /** A received event that is not processed yet, as it is while its row is locked. */
 export interface FoundEvent {
   eventId: string
-  status: Exclude<InboxStatus, 'processed'>
+  status: Exclude<EventQueueStatus, 'processed'>
   claim: string | null
   leasedUntil: number | null
 }
@@ -19,23 +19,23 @@ export interface FoundEvent {
  */
 export async function findReceived(engine: Engine, tx: Tx, event: number): Promise<FoundEvent> {
   // Locked before it is looked whether the event is still there: it is removed under the same lock.
-  const inbox = await tx
-    .selectFrom('inbox')
+  const entry = await tx
+    .selectFrom('event_queue')
     .select(['status', 'event_id', 'claim', 'leased_until'])
     .where('event', '=', event)
     .$if(engine === 'postgres', (query) => query.forUpdate())
     .executeTakeFirst()
   const kept = await tx.selectFrom('events').select('id').where('id', '=', event).executeTakeFirst()
-  if (!inbox && kept)
+  if (!entry && kept)
     throw new Problem('conflict', {
       detail: 'The event was emitted, not received: replay its deliveries instead.',
     })
-  if (!inbox) throw new Problem('not-found')
-  const { status } = inbox
+  if (!entry) throw new Problem('not-found')
+  const { status } = entry
   if (status === 'processed')
     throw new Problem('conflict', { detail: 'The event is processed: it cannot be processed again.' })
   if (!kept) throw new Problem('no-longer-kept', { detail: `The event is ${status} and its body is gone.` })
-  return { eventId: inbox.event_id, status, claim: inbox.claim, leasedUntil: inbox.leased_until }
+  return { eventId: entry.event_id, status, claim: entry.claim, leasedUntil: entry.leased_until }
 }
 
 /**
@@ -45,24 +45,24 @@ export async function findReceived(engine: Engine, tx: Tx, event: number): Promi
 export function failedEvents(db: Queryable, engine: Engine, filter: FailedFilter) {
   const { status, type, handler, source, error, since, until } = filter
   let query = db
-    .selectFrom('inbox')
-    .innerJoin('events', 'events.id', 'inbox.event')
+    .selectFrom('event_queue')
+    .innerJoin('events', 'events.id', 'event_queue.event')
     .leftJoin('handler_failures as last', (join) =>
-      join.onRef('last.event', '=', 'inbox.event').on('last.number', '=', (eb) =>
+      join.onRef('last.event', '=', 'event_queue.event').on('last.number', '=', (eb) =>
         eb
           .selectFrom('handler_failures as other')
           .select((eb) => eb.fn.max('other.number').as('number'))
-          .whereRef('other.event', '=', 'inbox.event'),
+          .whereRef('other.event', '=', 'event_queue.event'),
       ),
     )
-    .$if(status !== 'retrying', (failed) => failed.where('inbox.status', '=', 'failed'))
+    .$if(status !== 'retrying', (failed) => failed.where('event_queue.status', '=', 'failed'))
     .$if(status === 'retrying', (waiting) =>
-      waiting.where('inbox.status', '=', 'pending').where('inbox.failed_at', 'is not', null),
+      waiting.where('event_queue.status', '=', 'pending').where('event_queue.failed_at', 'is not', null),
     )
   if (type?.endsWith('.*')) query = query.where(beginsWith(type.slice(0, -1)))
-  else if (type !== undefined) query = query.where('inbox.type', '=', type)
+  else if (type !== undefined) query = query.where('event_queue.type', '=', type)
   if (handler !== undefined) query = query.where(isHandledBy(handler))
-  if (source !== undefined) query = query.where('inbox.source', '=', source)
+  if (source !== undefined) query = query.where('event_queue.source', '=', source)
   if (error !== undefined) query = query.where(holds(engine, error))
   if (since !== undefined) query = query.where('events.created_at', '>=', since)
   if (until !== undefined) query = query.where('events.created_at', '<', until)
@@ -72,14 +72,14 @@ export function failedEvents(db: Queryable, engine: Engine, filter: FailedFilter
 /** Whether the handler that was declared for `key` is among those of an event, by its type. */
 function isHandledBy({ key, withActions }: HandlerFilter): Expression<SqlBool> {
   if (key.endsWith('*')) return beginsWith(key.slice(0, -1))
-  const exact = sql<SqlBool>`inbox.type = ${key}`
+  const exact = sql<SqlBool>`event_queue.type = ${key}`
   if (withActions.length === 0) return exact
-  return sql<SqlBool>`(${exact} or (inbox.source in (${sql.join(withActions)}) and ${beginsWith(`${key}.`)}))`
+  return sql<SqlBool>`(${exact} or (event_queue.source in (${sql.join(withActions)}) and ${beginsWith(`${key}.`)}))`
 }
 
 /** Unlike `like`, the same on both engines: case counts, and nothing stands for anything else. */
 function beginsWith(prefix: string): Expression<SqlBool> {
-  return sql<SqlBool>`substr(inbox.type, 1, ${sql.lit(Array.from(prefix).length)}) = ${prefix}`
+  return sql<SqlBool>`substr(event_queue.type, 1, ${sql.lit(Array.from(prefix).length)}) = ${prefix}`
 }
 
 function holds(engine: Engine, text: string): Expression<SqlBool> {

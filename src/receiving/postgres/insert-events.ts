@@ -5,7 +5,7 @@ import { queryBound, type PreparedStatement } from '../../storage/postgres/bound
 import { isUniqueViolation } from '../../storage/unavailable.ts'
 import type { IncomingEvent } from '../incoming.ts'
 import { advanceAll, lockKeys, orderKeysOf } from '../order-keys.ts'
-import type { InboxStore } from '../store.ts'
+import type { EventQueue } from '../store.ts'
 
 /** Milliseconds that a batch may take unless its caller says otherwise; a database that hangs is answered like one that is gone. */
 const insertTimeout = 10_000
@@ -14,7 +14,7 @@ const insertTimeout = 10_000
 const duplicatesExpectedFor = 60_000
 
 /**
- * One statement, one round trip, one commit. Ids are given out in the order of arrival; the inbox is inserted in the
+ * One statement, one round trip, one commit. Ids are given out in the order of arrival; the event queue is inserted in the
  * order of its key, so that two batches with the same events wait for each other and never deadlock. `events` is the
  * statement's main target, whose BEFORE trigger runs before any of this: it publishes the floor that readers of the log
  * go by, and only then nextval is called.
@@ -30,7 +30,7 @@ const insertStatement = (onConflict: string, inserted: string, which = ''): stri
       order by place
     ) incoming
   ), inserted as (
-    insert into inbox (event, source, event_id, type, status, due_at, processed_at, order_key)
+    insert into event_queue (event, source, event_id, type, status, due_at, processed_at, order_key)
     select id, source, event_id, type, case when order_key is null then status else 'blocked' end, due_at,
       case when status = 'processed' then received_at end, order_key
     from numbered order by source collate "C", event_id collate "C"
@@ -43,14 +43,14 @@ const insertStatement = (onConflict: string, inserted: string, which = ''): stri
 /**
  * Leaves out what is there already. What is visible is not inserted at all: the insert would wait for a handler that is about to
  * mark its event, while the handler waits for the lock on the order key that the batch holds.
- * As a subquery that gives a value it stays one seek for each event; a join might read the whole inbox.
+ * As a subquery that gives a value it stays one seek for each event; a join might read the whole event queue.
  */
 const insertMissing: PreparedStatement = {
-  name: 'inbox_insert_missing',
+  name: 'event_queue_insert_missing',
   text: insertStatement(
     'on conflict (source, event_id) do nothing returning event',
     'numbered join inserted on inserted.event = numbered.id',
-    'where (select event from inbox where inbox.source = t.source and inbox.event_id = t.event_id) is null',
+    'where (select event from event_queue where event_queue.source = t.source and event_queue.event_id = t.event_id) is null',
   ),
 }
 
@@ -58,7 +58,10 @@ const insertMissing: PreparedStatement = {
  * Fails where one of them is there already. It takes the server a seventh less time: `on conflict` looks for each row before it
  * is inserted, and writes about each that it stayed.
  */
-const insertAsNew: PreparedStatement = { name: 'inbox_insert_new', text: insertStatement('', 'numbered') }
+const insertAsNew: PreparedStatement = {
+  name: 'event_queue_insert_new',
+  text: insertStatement('', 'numbered'),
+}
 
 /** In the order of the statements' parameters. */
 const columns: readonly Column<IncomingEvent>[] = [
@@ -81,7 +84,7 @@ const columns: readonly Column<IncomingEvent>[] = [
  * statement that leaves out what is there; so are the batches after it, until there was no duplicate for a while: what sends
  * events twice is likely to go on, and the server writes into its log about each statement that failed.
  */
-export function eventInserter(pool: Pool, clock: Clock): InboxStore['insert'] {
+export function eventInserter(pool: Pool, clock: Clock): EventQueue['insert'] {
   let duplicatesExpectedUntil = 0
 
   async function insertUnordered(events: readonly IncomingEvent[], within: number): Promise<void> {

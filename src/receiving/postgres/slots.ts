@@ -21,7 +21,8 @@ export function postgresSlots(pool: Pool, claimer: { readonly id: number }): Slo
         now,
       ]
       try {
-        return (await pool.query<SlotsShared>({ name: 'inbox_slots', text: shareStatement, values })).rows
+        return (await pool.query<SlotsShared>({ name: 'event_queue_slots', text: shareStatement, values }))
+          .rows
       } catch (error) {
         throw translateError(error)
       }

@@ -13,19 +13,19 @@ import { translateError } from '../../storage/unavailable.ts'
 import { ClaimLost } from '../interruptions.ts'
 import { advance } from '../advance.ts'
 import { orderKeysOf } from '../order-keys.ts'
-import { mostLookedAt, type ClaimedEvent, type InboxStore, type Kind, type PendingKind } from '../store.ts'
+import { mostLookedAt, type ClaimedEvent, type EventQueue, type Kind, type PendingKind } from '../store.ts'
 import { eventInserter } from './insert-events.ts'
 import { postgresSlots } from './slots.ts'
 
 /** Each step is one seek in the index, whatever lies between two kinds. */
 const pendingKindsStatement = `
   with recursive kind as (
-    (select source, type, due_at from inbox
+    (select source, type, due_at from event_queue
       where status = 'pending' and (source, type) > ($1, $2) and (claim is null or leased_until <= $4)
       order by source, type, due_at limit 1)
     union all
     select next.* from kind cross join lateral (
-      select source, type, due_at from inbox
+      select source, type, due_at from event_queue
       where status = 'pending' and (source, type) > (kind.source, kind.type) and (claim is null or leased_until <= $4)
       order by source, type, due_at limit 1
     ) next
@@ -35,7 +35,7 @@ const pendingKindsStatement = `
 const kindsAtWorkStatement = `
   select source, type from unnest($1::text[], $2::text[]) as kind (source, type) where exists (
     select from (
-      select claim, leased_until from inbox where status = 'pending' and source = kind.source and type = kind.type
+      select claim, leased_until from event_queue where status = 'pending' and source = kind.source and type = kind.type
       order by due_at limit ${mostLookedAt}
     ) first
     where claim is not null and leased_until > $3
@@ -43,7 +43,7 @@ const kindsAtWorkStatement = `
 
 /**
  * What is due is locked first and then found again by its place in the table. As a join the planner would read the whole
- * inbox for it, up to some hundred thousand rows: it takes a guess at how many are due, and they are never more than 256.
+ * event queue for it, up to some hundred thousand rows: it takes a guess at how many are due, and they are never more than 256.
  *
  * A program takes nothing from a database that a newer one has changed so that it would do damage (`SchemaWatch` hears of it a moment
  * later).
@@ -59,14 +59,14 @@ const claimStatement = `
     where durable = 'off' and not exists (${anyForeignMigration})
   ), due as materialized (
     select next.place from want cross join lateral (
-      select ctid as place from inbox where status = 'pending' and source = want.source and type = want.type and due_at <= $1
+      select ctid as place from event_queue where status = 'pending' and source = want.source and type = want.type and due_at <= $1
         and (claim is null or leased_until <= $1)
       order by due_at limit want.count for update skip locked
     ) next
   ), claimed as (
-    update inbox set claim = $2, leased_until = want.until, attempts = attempts + 1 from want
-    where inbox.ctid = any(array(select place from due)) and inbox.source = want.source and inbox.type = want.type
-    returning inbox.event, inbox.claim, inbox.source, inbox.event_id, inbox.type, inbox.attempts, inbox.attempts_before, inbox.order_key
+    update event_queue set claim = $2, leased_until = want.until, attempts = attempts + 1 from want
+    where event_queue.ctid = any(array(select place from due)) and event_queue.source = want.source and event_queue.type = want.type
+    returning event_queue.event, event_queue.claim, event_queue.source, event_queue.event_id, event_queue.type, event_queue.attempts, event_queue.attempts_before, event_queue.order_key
   )
   select claimed.event, claimed.claim, claimed.source, claimed.event_id as "eventId", claimed.type, events.payload, events.headers,
     events.created_at as "receivedAt", claimed.attempts, claimed.attempts_before as "attemptsBefore",
@@ -74,39 +74,39 @@ const claimStatement = `
   from claimed join events on events.id = claimed.event order by claimed.event`
 
 const markStatement = `
-  update inbox set status = 'processed', processed_at = mark.at, claim = null, leased_until = null
+  update event_queue set status = 'processed', processed_at = mark.at, claim = null, leased_until = null
   from unnest($1::bigint[], $2::text[], $3::bigint[]) as mark (event, claim, at)
-  where inbox.event = mark.event and inbox.claim = mark.claim and status = 'pending'`
+  where event_queue.event = mark.event and event_queue.claim = mark.claim and status = 'pending'`
 
 /** The same, failing (division_by_zero) where it changes another number of rows than $4: the commit is behind it already. */
 const markAllStatement = `
   with marked as (${markStatement} returning 1) select 1 / (count(*) = $4)::integer as held from marked`
 
 const releaseAllButStatement = `
-  update inbox set claim = null, leased_until = null, attempts = attempts - 1
+  update event_queue set claim = null, leased_until = null, attempts = attempts - 1
   where status = 'pending' and split_part(claim, ':', 1) = $1 and not exists (
     select from unnest($2::bigint[], $3::text[]) as held (event, claim)
-    where held.event = inbox.event and held.claim = inbox.claim
+    where held.event = event_queue.event and held.claim = event_queue.claim
   )`
 
 const claimers: ClaimerList = {
-  table: 'inbox_claimers',
+  table: 'event_queue_claimers',
   lockSpace: 7_227,
-  takeOver: `update inbox set claim = null, leased_until = null
+  takeOver: `update event_queue set claim = null, leased_until = null
     where status = 'pending' and split_part(claim, ':', 1) in (select id::text from dead)`,
 }
 
 /** Milliseconds that the worker waits for an answer: what a silent path takes from the time in which it is to go on. */
 const answerWithin = 5_000
 
-export interface PostgresInboxParts {
+export interface PostgresEventQueueParts {
   database: PostgresDatabase
   clock: Clock
   onError: (error: unknown) => void
 }
 
-/** PostgreSQL's side of the inbox. */
-export function postgresInbox({ database, clock, onError }: PostgresInboxParts): InboxStore {
+/** PostgreSQL's side of the event queue. */
+export function postgresEventQueue({ database, clock, onError }: PostgresEventQueueParts): EventQueue {
   const { pool, claiming } = database
   const claimer = new Claimer({ open: claimSessions(claimers, claiming), clock, onError })
 
@@ -135,16 +135,16 @@ export function postgresInbox({ database, clock, onError }: PostgresInboxParts):
       }
     },
     pendingKinds: ({ source, type }, limit, now) =>
-      rows<PendingKind>('inbox_kinds', pendingKindsStatement, [source, type, limit, now]),
+      rows<PendingKind>('event_queue_kinds', pendingKindsStatement, [source, type, limit, now]),
     kindsAtWork: (kinds, now) =>
-      rows<Kind>('inbox_kinds_at_work', kindsAtWorkStatement, [
+      rows<Kind>('event_queue_kinds_at_work', kindsAtWorkStatement, [
         kinds.map(({ source }) => source),
         kinds.map(({ type }) => type),
         now,
       ]),
     newClaim: () => `${claimer.id}:${randomUUID()}`,
     claim: (wanted, claim, now) =>
-      rows<ClaimedEvent>('inbox_claim', claimStatement, [
+      rows<ClaimedEvent>('event_queue_claim', claimStatement, [
         now,
         claim,
         wanted.map(({ source }) => source),
@@ -169,7 +169,7 @@ export function postgresInbox({ database, clock, onError }: PostgresInboxParts):
       return undefined
     },
     async releaseAllBut(held) {
-      await rows('inbox_release_all_but', releaseAllButStatement, [
+      await rows('event_queue_release_all_but', releaseAllButStatement, [
         String(claimer.id),
         held.map(({ event }) => event),
         held.map(({ claim }) => claim),

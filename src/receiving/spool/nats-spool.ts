@@ -18,7 +18,7 @@ export const aroundAnEvent = 1_024
 /** Messages, and about as many bytes, that are read at once. */
 const [mostMessages, readAtOnce] = [1_000, 8 * 1024 * 1024]
 /**
- * Milliseconds from one message to the next if that has fewer events than `enough`: the inbox gathers its next batch meanwhile. A message costs
+ * Milliseconds from one message to the next if that has fewer events than `enough`: the event queue gathers its next batch meanwhile. A message costs
  * the servers and the drain about as much as many events. A webhook that comes alone does not wait. Under load one waits for at most this
  * long before its batch is sent, and as long for the batch before it: senders allow seconds.
  */

@@ -11,7 +11,7 @@ export class EventWriterClient {
   constructor(file: string, onSpooled: (count: number) => void) {
     this.#thread = new ThreadClient<Task, Answer>({
       module: new URL('event-writer-thread.ts', import.meta.url),
-      name: 'inbox',
+      name: 'event writer',
       workerData: { file },
       onAnswer: ({ spooled }) => onSpooled(spooled),
     })

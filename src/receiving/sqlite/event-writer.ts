@@ -10,7 +10,7 @@ const step = 500
 /**
  * Stores received events: into the database when the right to write is ours, else into the spool, from where they are
  * moved in their order and before any later one. A crash between the move and the deletion in the spool moves them
- * again, and the key of the inbox makes that nothing.
+ * again, and the key of the event queue makes that nothing.
  */
 export class EventWriter {
   readonly #connection: SqliteConnection

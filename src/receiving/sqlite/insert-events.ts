@@ -2,8 +2,8 @@ import type { SqliteConnection, SqlValue } from '../../storage/sqlite/connection
 import type { IncomingEvent } from '../incoming.ts'
 import { advanceOne, orderKeysOf } from '../order-keys.ts'
 
-const insertInbox = `
-  insert into inbox (event, source, event_id, type, status, due_at, processed_at, order_key)
+const insertEventQueue = `
+  insert into event_queue (event, source, event_id, type, status, due_at, processed_at, order_key)
   values (?, ?, ?, ?, ?, ?, ?, ?)
   on conflict (source, event_id) do nothing`
 const insertEvent = `
@@ -12,7 +12,7 @@ const insertEvent = `
 
 /**
  * Inserts what is not there yet, inside the caller's transaction. It holds the write lock, so the next number of the log
- * can be read once and counted on; the key of the inbox decides what is new.
+ * can be read once and counted on; the key of the event queue decides what is new.
  */
 export function insertEvents(connection: SqliteConnection, events: readonly IncomingEvent[]): void {
   let next =
@@ -22,7 +22,7 @@ export function insertEvents(connection: SqliteConnection, events: readonly Inco
     const status = orderKey === null ? event.status : 'blocked'
     const processedAt: SqlValue = status === 'processed' ? receivedAt : null
     if (
-      connection.run(insertInbox, [next, source, eventId, type, status, dueAt, processedAt, orderKey])
+      connection.run(insertEventQueue, [next, source, eventId, type, status, dueAt, processedAt, orderKey])
         .changes === 0
     )
       continue

@@ -5,7 +5,7 @@ import type { SqliteDatabase, Tx } from '../../storage/database.ts'
 import { ClaimLost } from '../interruptions.ts'
 import { advance } from '../advance.ts'
 import { orderKeysOf } from '../order-keys.ts'
-import { mostLookedAt, type ClaimedEvent, type InboxStore, type Kind, type PendingKind } from '../store.ts'
+import { mostLookedAt, type ClaimedEvent, type EventQueue, type Kind, type PendingKind } from '../store.ts'
 import { EventWriterClient } from './event-writer-client.ts'
 
 /**
@@ -18,41 +18,41 @@ const retryAfter = { locked: 20, failed: 250 }
 
 // Two seeks: asked for (source, type) > (?, ?), SQLite reads all that equals it first, the whole backlog (measured: 17 ms).
 const nextTypePending = `
-  select source, type, due_at as dueAt from inbox where status = 'pending' and source = ? and type > ?
+  select source, type, due_at as dueAt from event_queue where status = 'pending' and source = ? and type > ?
     and (claim is null or leased_until <= ?)
   order by type, due_at limit 1`
 const nextSourcePending = `
-  select source, type, due_at as dueAt from inbox where status = 'pending' and source > ? and (claim is null or leased_until <= ?)
+  select source, type, due_at as dueAt from event_queue where status = 'pending' and source > ? and (claim is null or leased_until <= ?)
   order by source, type, due_at limit 1`
 const atWork = `
   select 1 as found from (
-    select claim, leased_until from inbox where status = 'pending' and source = ? and type = ? order by due_at limit ${mostLookedAt}
+    select claim, leased_until from event_queue where status = 'pending' and source = ? and type = ? order by due_at limit ${mostLookedAt}
   ) where claim is not null and leased_until > ? limit 1`
 const claimDue = `
-  update inbox set claim = ?, leased_until = ?, attempts = attempts + 1 where event in (
-    select event from inbox where status = 'pending' and source = ? and type = ? and due_at <= ?
+  update event_queue set claim = ?, leased_until = ?, attempts = attempts + 1 where event in (
+    select event from event_queue where status = 'pending' and source = ? and type = ? and due_at <= ?
       and (claim is null or leased_until <= ?)
     order by due_at limit ?
   ) returning event, claim, source, event_id as eventId, type, attempts, attempts_before as attemptsBefore,
     order_key as orderKey`
 const readPayload = 'select payload, headers, created_at as receivedAt from events where id = ?'
 const markOne = `
-  update inbox set status = 'processed', processed_at = ?, claim = null, leased_until = null where event = ? and claim = ? and status = 'pending'`
+  update event_queue set status = 'processed', processed_at = ?, claim = null, leased_until = null where event = ? and claim = ? and status = 'pending'`
 /** What processes that ended had claimed, since one process works on a file. */
-export const giveBackAll = `update inbox set claim = null, leased_until = null where status = 'pending' and claim is not null`
+export const giveBackAll = `update event_queue set claim = null, leased_until = null where status = 'pending' and claim is not null`
 
 type Payload = Pick<ClaimedEvent, 'payload' | 'headers' | 'receivedAt'>
 
-export interface SqliteInboxParts {
+export interface SqliteEventQueueParts {
   database: SqliteDatabase
   clock: Clock
   onError: (error: unknown) => void
-  /** Called after events were moved from the spool into the inbox. */
+  /** Called after events were moved from the spool into the event queue. */
   onMoved: () => void
 }
 
-/** SQLite's side of the inbox: a thread that stores, with a spool for when somebody else has the write lock. */
-export function sqliteInbox({ database, clock, onError, onMoved }: SqliteInboxParts): InboxStore {
+/** SQLite's side of the event queue: a thread that stores, with a spool for when somebody else has the write lock. */
+export function sqliteEventQueue({ database, clock, onError, onMoved }: SqliteEventQueueParts): EventQueue {
   const reader = database.readConnection
   const stopping = new AbortController()
   let moving: Promise<void> | undefined

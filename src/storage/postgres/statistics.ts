@@ -2,7 +2,15 @@ import type { Pool } from 'pg'
 import { bounded } from './bounded-query.ts'
 
 /** Tables that grow by the work of the service, and by which its statements look for what is due. */
-const tables = ['attempts', 'deliveries', 'events', 'inbox', 'outbox', 'subscribers', 'users'] as const
+const tables = [
+  'attempts',
+  'deliveries',
+  'events',
+  'event_queue',
+  'idempotency_keys',
+  'subscribers',
+  'users',
+] as const
 
 /** Milliseconds that the look at one table may take. */
 const longestLook = 600_000

@@ -1,7 +1,7 @@
 import type { ColumnType, Generated } from 'kysely'
 
 /** One row per emitted event id, which makes a repeated call the same event. */
-export interface OutboxTable {
+export interface IdempotencyKeysTable {
   event: number
   event_id: string
   /** SHA-256 of type and data. */
@@ -117,7 +117,7 @@ export interface DispatchersTable {
 }
 
 /** The dispatcher that owns the deliveries of a subscriber. PostgreSQL only. */
-export interface DeliveryLanesTable {
+export interface QueueOwnersTable {
   subscriber_id: string
   dispatcher: number
 }

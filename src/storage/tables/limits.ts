@@ -10,7 +10,7 @@ export interface AllowancesTable {
 export interface HandlerSlotsTable {
   /** The type or pattern that the handler was declared for. */
   handler: string
-  /** The process: its id in `inbox_claimers`. */
+  /** The process: its id in `event_queue_claimers`. */
   claimer: number
   held: number
   wanted: number

@@ -1,18 +1,18 @@
 import type { Generated } from 'kysely'
 
 /** `blocked`: an earlier event of the same order key is not processed yet. */
-export type InboxStatus = 'pending' | 'blocked' | 'processed' | 'failed'
+export type EventQueueStatus = 'pending' | 'blocked' | 'processed' | 'failed'
 
 /**
  * One row per received event id: the queue's entry while it is pending, and the processed-event marker once
  * `processed_at` is set, in the transaction of the handler's work.
  */
-export interface InboxTable {
+export interface EventQueueTable {
   event: number
   source: string
   event_id: string
   type: string
-  status: InboxStatus
+  status: EventQueueStatus
   /** Attempts started so far. */
   attempts: number
   /** Attempts started before the last reprocessing; the retry schedule counts from here. */
@@ -31,7 +31,7 @@ export interface InboxTable {
 }
 
 /** A process that claims received events. PostgreSQL only. */
-export interface InboxClaimersTable {
+export interface EventQueueClaimersTable {
   /** The process holds an advisory lock on it. */
   id: Generated<number>
 }

@@ -76,7 +76,7 @@ async function takeOver(
 ): Promise<number> {
   claimers.rows.delete(id)
   const transaction = storage.begin()
-  const sql = `update inbox set claim = null, leased_until = null where status = 'pending' and claim like ?`
+  const sql = `update event_queue set claim = null, leased_until = null where status = 'pending' and claim like ?`
   let done = storage.run(transaction, sql, [`${id}:%`])
   while (done instanceof StoredTransaction) {
     await done.ended

@@ -1,12 +1,12 @@
 import type { Database, BeforeCommit, SharedTransactions } from '../../../src/storage/database.ts'
 import type { IncomingEvent } from '../../../src/receiving/incoming.ts'
-import type { InboxStore, Mark } from '../../../src/receiving/store.ts'
+import type { EventQueue, Mark } from '../../../src/receiving/store.ts'
 import type { LocalSignals } from '../../../src/storage/signals.ts'
 
 /** A database as one process has it. */
 export interface Engine {
   readonly database: Database
-  readonly store: InboxStore
+  readonly store: EventQueue
   readonly signals: LocalSignals
   share(beforeCommit: BeforeCommit<Mark>): SharedTransactions<Mark>
   /** Stores what was received. @throws when it is not known whether it was stored. */

@@ -19,12 +19,12 @@ const select = `
   select event, event_id, type, status, claim, order_key,
     (select count(*) from effects where effects.event = cast(substr(event_id, 2) as integer)) as effects,
     (select count(*) from effects where effects.event = cast(substr(event_id, 2) as integer) and late = 1) as late,
-    (select count(*) from follow_ups where follow_ups.event = inbox.event) as follow_ups,
-    (select count(*) from handler_failures where event = inbox.event and number > attempts_before) as failures
-  from inbox`
+    (select count(*) from follow_ups where follow_ups.event = event_queue.event) as follow_ups,
+    (select count(*) from handler_failures where event = event_queue.event and number > attempts_before) as failures
+  from event_queue`
 const earlier = `
-  select event_id from inbox where order_key = ? and event < ? and status in ('pending', 'blocked')`
-const pendingOf = `select count(*) as count from inbox where order_key = ? and status = 'pending'`
+  select event_id from event_queue where order_key = ? and event < ? and status in ('pending', 'blocked')`
+const pendingOf = `select count(*) as count from event_queue where order_key = ? and status = 'pending'`
 
 const kindOf = new Map(kinds.map((kind) => [kind.type, kind]))
 
@@ -52,13 +52,13 @@ export class Invariants {
   /** At each commit, of what it wrote. */
   afterCommit({ redo }: StoredTransaction): void {
     this.#settled = undefined
-    const ofInbox = new Set<SqlValue>()
+    const ofEventQueue = new Set<SqlValue>()
     const ids = new Set<string>()
     for (const { table, values } of redo) {
       if (table === 'effects') ids.add(`e${String(values[1])}`)
-      else ofInbox.add(table === 'follow_ups' ? values[1]! : values[0]!)
+      else ofEventQueue.add(table === 'follow_ups' ? values[1]! : values[0]!)
     }
-    for (const event of ofInbox) this.#check(`${select} where event = ?`, event)
+    for (const event of ofEventQueue) this.#check(`${select} where event = ?`, event)
     for (const id of ids) this.#check(`${select} where event_id = ?`, id)
   }
 
@@ -94,14 +94,14 @@ export class Invariants {
   /** Whether nothing is left to be done. Only a commit changes that. */
   get settled(): boolean {
     return (this.#settled ??=
-      this.#storage.read(`select 1 from inbox where status in ('pending', 'blocked') limit 1`).rows.length ===
-      0)
+      this.#storage.read(`select 1 from event_queue where status in ('pending', 'blocked') limit 1`).rows
+        .length === 0)
   }
 
   unsettled(): string {
     return JSON.stringify(
       this.#storage.read(
-        `select event, event_id, type, status, attempts, due_at, claim, order_key from inbox where status in ('pending', 'blocked')`,
+        `select event, event_id, type, status, attempts, due_at, claim, order_key from event_queue where status in ('pending', 'blocked')`,
       ).rows,
     )
   }
@@ -133,7 +133,7 @@ export class Invariants {
 
   failed(): string[] {
     return this.#storage
-      .read(`select event_id from inbox where status = 'failed'`)
+      .read(`select event_id from event_queue where status = 'failed'`)
       .rows.map(({ event_id }) => event_id as string)
   }
 }

@@ -108,7 +108,7 @@ export class ServiceNode {
         })
       if (!step) continue
       const { count, last } = step
-      this.database.signal('inbox')
+      this.database.signal('event_queue')
       if (count < perStep || last === undefined) return
       position = last
     }

@@ -20,7 +20,7 @@ import { advance } from '../../../src/receiving/advance.ts'
 import type { IncomingEvent } from '../../../src/receiving/incoming.ts'
 import { orderKeysOf } from '../../../src/receiving/order-keys.ts'
 import { insertEvents } from '../../../src/receiving/sqlite/insert-events.ts'
-import { sqliteInbox } from '../../../src/receiving/sqlite/store.ts'
+import { sqliteEventQueue } from '../../../src/receiving/sqlite/store.ts'
 import type { Mark } from '../../../src/receiving/store.ts'
 import { simulatedClaimSessions } from './claimers.ts'
 import { ConnectionLost, latency, Refused } from './faults.ts'
@@ -36,7 +36,7 @@ const sharedAtOnce = 3
 
 /**
  * PostgreSQL as one of its processes has it: the real transaction driver and transactions over a simulated server. The statements of
- * the inbox are SQLite's, each at once; locked rows are passed over where the real ones do so.
+ * the event queue are SQLite's, each at once; locked rows are passed over where the real ones do so.
  */
 export function postgresEngine(world: World, process: VirtualProcess, connections: number): Engine {
   const { storage, server, chance } = world
@@ -74,7 +74,7 @@ export function postgresEngine(world: World, process: VirtualProcess, connection
   const passingOver = (sql: string): string =>
     sql.replace('leased_until <= ?)\n    order by', 'leased_until <= ?) and not locked(event) order by')
   const readConnection = asConnection((sql, parameters) => storage.read(sql, parameters))
-  const inbox = sqliteInbox({
+  const queue = sqliteEventQueue({
     database: {
       engine: 'sqlite',
       file: '/nowhere',
@@ -120,13 +120,13 @@ export function postgresEngine(world: World, process: VirtualProcess, connection
         },
       },
       insert: () => Promise.reject(new Error('not by the worker')),
-      pendingKinds: (after, limit, now) => ask(() => inbox.pendingKinds(after, limit, now)),
-      kindsAtWork: (kinds, now) => ask(() => inbox.kindsAtWork(kinds, now)),
+      pendingKinds: (after, limit, now) => ask(() => queue.pendingKinds(after, limit, now)),
+      kindsAtWork: (kinds, now) => ask(() => queue.kindsAtWork(kinds, now)),
       newClaim: () => `${claimer.id}:${world.newName('claim')}`,
-      claim: (wanted, claim, now) => ask(() => inbox.claim(wanted, claim, now)),
+      claim: (wanted, claim, now) => ask(() => queue.claim(wanted, claim, now)),
       async mark(tx, marks) {
         // The check of the claims is the real one of SQLite, the locks of the keys are PostgreSQL's.
-        await inbox.mark(
+        await queue.mark(
           tx,
           marks.map((mark) => ({ ...mark, orderKey: null })),
         )
@@ -158,7 +158,7 @@ async function keepInOrder({ storage, notify }: World, events: readonly Incoming
     await holder.ended
   storage.rollBack(transaction)
   storage.atOnce((run) => insertEvents(asConnection(run), events))
-  notify('inbox')
+  notify('event_queue')
 }
 
 /** As far as anybody sees: an answer for each statement, and none was done behind one that failed. */

@@ -241,5 +241,7 @@ function asSqlite(text: string, values: readonly SqlValue[]): [string, SqlValue[
     used.push(values[Number(number) - 1]!)
     return '?'
   })
-  return used.length === 0 ? [text, [...values]] : [sql.replace(/ for update(?: of "inbox")?$/, ''), used]
+  return used.length === 0
+    ? [text, [...values]]
+    : [sql.replace(/ for update(?: of "event_queue")?$/, ''), used]
 }

@@ -258,7 +258,7 @@ class Simulation {
   /** That nothing keeps a quick event waiting. */
   #watch(task: Task): void {
     this.#time.at(this.#time.now + quickWithin, () => {
-      const { rows } = storage.read('select status from inbox where event_id = ?', [task.eventId])
+      const { rows } = storage.read('select status from event_queue where event_id = ?', [task.eventId])
       if (rows[0]?.['status'] !== 'processed')
         this.fail(`${task.eventId} is still ${String(rows[0]?.['status'])} after ${quickWithin} ms`)
     })

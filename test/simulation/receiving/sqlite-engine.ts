@@ -14,7 +14,7 @@ import type {
   TransactionOptions,
   Tx,
 } from '../../../src/storage/database.ts'
-import { giveBackAll, sqliteInbox } from '../../../src/receiving/sqlite/store.ts'
+import { giveBackAll, sqliteEventQueue } from '../../../src/receiving/sqlite/store.ts'
 import { insertEvents } from '../../../src/receiving/sqlite/insert-events.ts'
 import type { IncomingEvent } from '../../../src/receiving/incoming.ts'
 import type { Mark } from '../../../src/receiving/store.ts'
@@ -154,7 +154,12 @@ export function sqliteEngine(world: World, process: VirtualProcess): Engine {
     onSignal: (name: Signal, listener: () => void) => signals.on(name, listener),
     onSetBack: () => () => undefined,
   } as unknown as SqliteDatabase
-  const store = sqliteInbox({ database, clock: process, onError: () => undefined, onMoved: () => undefined })
+  const store = sqliteEventQueue({
+    database,
+    clock: process,
+    onError: () => undefined,
+    onMoved: () => undefined,
+  })
   return {
     database,
     signals,
@@ -184,7 +189,7 @@ export function sqliteEngine(world: World, process: VirtualProcess): Engine {
       } finally {
         release()
       }
-      signals.emit('inbox')
+      signals.emit('event_queue')
     },
     kill() {
       transactions.end()

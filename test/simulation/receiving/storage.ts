@@ -11,7 +11,7 @@ const written = `
   create table follow_ups (token integer primary key, event integer not null) strict;
   create index follow_ups_of_event on follow_ups (event);`
 
-const tables = ['inbox', 'handler_failures', 'effects', 'follow_ups'] as const
+const tables = ['event_queue', 'handler_failures', 'effects', 'follow_ups'] as const
 type Table = (typeof tables)[number]
 
 /** A row as a transaction left it. */
@@ -32,7 +32,7 @@ export class StoredTransaction {
   /** What it wrote, in order: a copy of all that it changed, since only one is in the tables at a time. */
   readonly redo: WrittenRow[] = []
   readonly savepoints: { name: string; length: number }[] = []
-  /** Rows of the inbox that nobody else may write before its end. */
+  /** Rows of the event queue that nobody else may write before its end. */
   readonly locks = new Set<number>()
   /** Order keys that it has locked. */
   readonly keys = new Set<string>()
@@ -138,7 +138,7 @@ export class Storage {
       this.#recording = undefined
     }
     for (const { table, values } of transaction.redo.slice(from)) {
-      if (table !== 'inbox') continue
+      if (table !== 'event_queue') continue
       const event = values[0] as number
       const holder = this.#holderOf(event, transaction)
       if (holder) {
@@ -216,7 +216,7 @@ export class Storage {
     transaction.redo.length = length
     transaction.locks.clear()
     for (const { table, values } of transaction.redo)
-      if (table === 'inbox') transaction.locks.add(values[0] as number)
+      if (table === 'event_queue') transaction.locks.add(values[0] as number)
     if (this.#present === transaction) this.#show(undefined)
   }
 

@@ -5,12 +5,12 @@ export const emitting: SchemaPart = {
   tables: ({ time, bigint, double, bytes, countedKey, sortedText, strict, strictByKey }) => `
     -- One row for each emitted event, which makes a repeated call with the same event id the same event. The transaction that
     -- emits inserts it. No foreign keys: the row outlives its event and the event that caused it (MARKER_RETENTION_DAYS).
-    create table outbox (
+    create table idempotency_keys (
       event ${bigint} primary key, event_id text not null unique, digest ${bytes} not null, audience ${sortedText},
       created_at ${time} not null default 0, caused_by ${bigint}
     ) ${strict};
     -- For the page of a received event, which lists the events that its handler emitted.
-    create index outbox_caused on outbox (caused_by) where caused_by is not null;
+    create index idempotency_keys_caused on idempotency_keys (caused_by) where caused_by is not null;
 
     -- One row for each endpoint that gets events. Admins and owners write it; the dispatcher disables one that keeps failing.
     create table subscribers (
@@ -107,11 +107,11 @@ export const emitting: SchemaPart = {
     -- lock has been free for three seconds.
     create table dispatchers (id serial primary key);
     -- One row for each subscriber whose deliveries a dispatcher owns (docs/adr/0012-delivery-lanes.md).
-    create table delivery_lanes (
+    create table queue_owners (
       subscriber_id text collate "C" primary key references subscribers (id) on delete cascade,
       dispatcher integer not null references dispatchers (id) on delete cascade
     );
     -- For the cascade.
-    create index delivery_lanes_of_dispatcher on delivery_lanes (dispatcher);
+    create index queue_owners_of_dispatcher on queue_owners (dispatcher);
   `,
 }

@@ -13,7 +13,7 @@ export const limits: SchemaPart = {
   `,
   postgres: `
     -- One row for each handler with a declared concurrency and each process: the slots that the process holds and wants.
-    -- claimer has no foreign key to inbox_claimers: share_handler_slots() deletes the rows of processes that are gone.
+    -- claimer has no foreign key to event_queue_claimers: share_handler_slots() deletes the rows of processes that are gone.
     create table handler_slots (
       handler text collate "C" not null, claimer integer not null, held integer not null, wanted integer not null,
       until bigint not null, primary key (handler, claimer)
@@ -33,8 +33,8 @@ export const limits: SchemaPart = {
     begin
       perform pg_advisory_xact_lock(7226, 4);
       delete from handler_slots slot where until <= moment
-        or not exists (select from inbox_claimers where id = slot.claimer);
-      if not exists (select from inbox_claimers where id = me) then
+        or not exists (select from event_queue_claimers where id = slot.claimer);
+      if not exists (select from event_queue_claimers where id = me) then
         return;
       end if;
       for asked in

@@ -6,7 +6,7 @@ export const receiving: SchemaPart = {
     -- One row for each received event: the entry of the queue while status is pending, then the marker that the event was
     -- processed, until MARKER_RETENTION_DAYS. The acknowledgement inserts it with the event; workers update it.
     -- (source, event_id) detects duplicates. No foreign key to events: the marker outlives the event.
-    create table inbox (
+    create table event_queue (
       event ${bigint} primary key, source text not null, event_id text not null, type text not null,
       status text not null, attempts integer not null default 0, attempts_before integer not null default 0,
       due_at ${time} not null, claim text, leased_until ${time}, failed_at ${time}, processed_at ${time},
@@ -14,12 +14,12 @@ export const receiving: SchemaPart = {
     ) ${strict};
     -- For claims, which take the due events of one source and type after the other. A claim changes no column of an index
     -- (docs/adr/0016-leases-apart.md).
-    create index inbox_due on inbox (source, type, due_at) where status = 'pending';
+    create index event_queue_due on event_queue (source, type, due_at) where status = 'pending';
     -- For the lists of failed and of retried events. Only a failure writes to these two.
-    create index inbox_failed on inbox (event) where status = 'failed';
-    create index inbox_retrying on inbox (event) where status = 'pending' and failed_at is not null;
+    create index event_queue_failed on event_queue (event) where status = 'failed';
+    create index event_queue_retrying on event_queue (event) where status = 'pending' and failed_at is not null;
     -- For the next event of an order key when the one before it is done.
-    create index inbox_in_order on inbox (order_key, status, event) where order_key is not null;
+    create index event_queue_in_order on event_queue (order_key, status, event) where order_key is not null;
 
     -- One row for each failed attempt of a handler. The worker inserts it. Deleted with its event.
     create table handler_failures (
@@ -43,10 +43,10 @@ export const receiving: SchemaPart = {
   `,
   postgres: `
     -- A claimed row gets its second version on the same page (docs/adr/0016-leases-apart.md).
-    alter table inbox set (fillfactor = 50);
+    alter table event_queue set (fillfactor = 50);
 
     -- One row for each process that claims events. Its session holds an advisory lock on the id; claims begin with the id.
-    -- inbox.claim has no foreign key: claims of a process that ended are given back by the others, which then delete its row.
-    create table inbox_claimers (id serial primary key);
+    -- event_queue.claim has no foreign key: claims of a process that ended are given back by the others, which then delete its row.
+    create table event_queue_claimers (id serial primary key);
   `,
 }

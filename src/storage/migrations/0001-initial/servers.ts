@@ -73,7 +73,7 @@ export const servers: SchemaPart = {
       perform setval('audit_log_seq', coalesce(pg_sequence_last_value('audit_log_seq'::regclass), 0) + gone * 100);
       perform setval('rejected_webhooks_id_seq',
         coalesce(pg_sequence_last_value('rejected_webhooks_id_seq'::regclass), 0) + gone * 100);
-      perform setval('inbox_claimers_id_seq', coalesce(pg_sequence_last_value('inbox_claimers_id_seq'::regclass), 0) + 10000);
+      perform setval('event_queue_claimers_id_seq', coalesce(pg_sequence_last_value('event_queue_claimers_id_seq'::regclass), 0) + 10000);
       perform setval('dispatchers_id_seq', coalesce(pg_sequence_last_value('dispatchers_id_seq'::regclass), 0) + 10000);
       life := md5(random()::text || clock_timestamp()::text || here);
       update continuity c set life = postern_continue.life, server = here, since = present;

@@ -56,7 +56,7 @@ async function findKnown(tx: Tx, eventIds: readonly string[]): Promise<Map<strin
   const known = new Map<string, Known>()
   for (const ids of chunks(eventIds)) {
     const rows = await tx
-      .selectFrom('outbox')
+      .selectFrom('idempotency_keys')
       .select(['event', 'event_id', 'digest'])
       .where('event_id', 'in', ids)
       .execute()
@@ -97,7 +97,7 @@ async function insertUnknown(
       .execute()
     for (const { id, event_id } of rows) ids.set(event_id, id)
     await tx
-      .insertInto('outbox')
+      .insertInto('idempotency_keys')
       .values(
         some.map(({ eventId, digest, audience }) => ({
           event: ids.get(eventId)!,
@@ -127,7 +127,7 @@ const insertStatement = `
       order by place
     ) given
   ), marked as (
-    insert into outbox (event, event_id, digest, audience, created_at, caused_by)
+    insert into idempotency_keys (event, event_id, digest, audience, created_at, caused_by)
     select id, event_id, digest, audience, $8::bigint, $9::bigint from numbered order by event_id collate "C"
     on conflict (event_id) do nothing
     returning event
@@ -170,7 +170,8 @@ async function insertTogether(
   const taken = events.map(({ eventId }) => eventId).filter((eventId) => !ids.has(eventId))
   const known = taken.length === 0 ? new Map<string, Known>() : await findKnown(tx, taken)
   const missing = taken.find((eventId) => !known.has(eventId))
-  if (missing !== undefined) throw new Error(`the outbox refused ${missing} and does not hold it`)
+  if (missing !== undefined)
+    throw new Error(`The insert skipped the event id ${missing}, which idempotency_keys does not hold`)
   return { ids, known }
 }
 

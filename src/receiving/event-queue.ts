@@ -1,10 +1,10 @@
 import type { Clock } from '../runtime/clock.ts'
 import type { Database } from '../storage/database.ts'
-import { postgresInbox } from './postgres/store.ts'
-import { sqliteInbox } from './sqlite/store.ts'
-import type { InboxStore } from './store.ts'
+import { postgresEventQueue } from './postgres/store.ts'
+import { sqliteEventQueue } from './sqlite/store.ts'
+import type { EventQueue } from './store.ts'
 
-export interface InboxParts {
+export interface EventQueueParts {
   database: Database
   clock: Clock
   /** Called when events could not be stored or moved immediately. */
@@ -14,17 +14,17 @@ export interface InboxParts {
 }
 
 /**
- * Opens the inbox on the database's engine. An insert wakes the worker of its own process, which wakes the others if it cannot
+ * Opens the event queue on the database's engine. An insert wakes the worker of its own process, which wakes the others if it cannot
  * handle everything; a process without a worker wakes the others. If all were woken, all but one would look in vain.
  */
-export function openInbox({ database, clock, onError, onClaimerError }: InboxParts): InboxStore {
+export function openEventQueue({ database, clock, onError, onClaimerError }: EventQueueParts): EventQueue {
   const wake = (): void => {
-    if (!database.signalHere('inbox')) database.signal('inbox')
+    if (!database.signalHere('event_queue')) database.signal('event_queue')
   }
   const store =
     database.engine === 'sqlite'
-      ? sqliteInbox({ database, clock, onError, onMoved: wake })
-      : postgresInbox({ database, clock, onError: onClaimerError })
+      ? sqliteEventQueue({ database, clock, onError, onMoved: wake })
+      : postgresEventQueue({ database, clock, onError: onClaimerError })
   return {
     ...store,
     async insert(events, within) {
