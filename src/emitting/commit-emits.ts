@@ -1,10 +1,11 @@
 import { Problem } from '../errors.ts'
 import type { Database } from '../storage/database.ts'
+import { GroupCommit } from '../storage/group-commit.ts'
 import type { Announce, Emitted, Emitter } from './emitter.ts'
 import type { NewEvent } from './event.ts'
 
 export interface CommitEmitsParts {
-  database: Pick<Database, 'transaction'>
+  database: Pick<Database, 'engine' | 'transaction'>
   emitter: Pick<Emitter, 'emitEach'>
   announce: Announce
 }
@@ -22,4 +23,17 @@ export async function commitEmits(
   const settled = await results
   announce(settled.filter((result): result is Emitted => !(result instanceof Problem)))
   return settled
+}
+
+/**
+ * Emits single events by group commit. `add` rejects with a Problem as `EmitWithin` does or, when too many events wait,
+ * `overloaded`; or with StorageUnavailable.
+ */
+export function groupEmits(parts: CommitEmitsParts): GroupCommit<NewEvent, Emitted> {
+  return new GroupCommit<NewEvent, Emitted>({
+    commit: (events) => commitEmits(parts, events),
+    refuse: (reason) => new Problem(reason, { retryAfter: 1 }),
+    // SQLite has one write lock.
+    limits: { concurrency: parts.database.engine === 'sqlite' ? 1 : 3, batch: 200 },
+  })
 }

@@ -1,5 +1,6 @@
-import { sleep, type Clock } from '../runtime/clock.ts'
+import { sleep, type Clock, type Scheduler } from '../runtime/clock.ts'
 import type { Database, Tx } from '../storage/database.ts'
+import { GroupCommit } from '../storage/group-commit.ts'
 import { StorageUnavailable } from '../storage/unavailable.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Completion, DeliveryStore } from './store.ts'
@@ -23,10 +24,9 @@ export interface SideEffects {
   onCommitted(): void
 }
 
-interface Waiting {
-  completion: Completion
-  effects: SideEffects | undefined
-  done: () => void
+interface WithEffects {
+  readonly completion: Completion
+  readonly effects: SideEffects
 }
 
 export interface CompletionsParts {
@@ -37,26 +37,35 @@ export interface CompletionsParts {
   /** Called after each commit: fewer completions are unrecorded now. */
   onRecorded?: () => void
   clock: Clock
+  scheduler?: Scheduler
   log: Log
 }
 
 /**
- * Records the ends of attempts in batches: those that come during a commit share the next one. Completions with side effects have
- * commits of their own, so that the others need not wait for them. A failed commit is repeated until `abandon`; then its
- * deliveries are attempted once more.
+ * Records the ends of attempts by group commit. Completions with side effects have commits of their own, so that the others need not
+ * wait for them. A commit that fails is repeated until `abandon`; then its deliveries are attempted once more.
  */
 export class Completions {
   readonly #parts: CompletionsParts
-  readonly #plain = new Batcher(batchSize, (batch) => this.#persist(batch, () => this.#record(batch)))
-  readonly #withEffects = new Batcher(batchSizeWithEffects, (batch) =>
-    this.#persist(batch, () => this.#recordWithEffects(batch)),
-  )
+  readonly #plain: GroupCommit<Completion, void>
+  readonly #withEffects: GroupCommit<WithEffects, void>
   readonly #abandoned = new AbortController()
   #unrecorded = 0
   #failingSince: number | undefined
 
   constructor(parts: CompletionsParts) {
     this.#parts = parts
+    const { scheduler } = parts
+    this.#plain = new GroupCommit({
+      commit: (batch) => this.#record(batch),
+      limits: { batch: batchSize, waiting: Infinity },
+      scheduler,
+    })
+    this.#withEffects = new GroupCommit({
+      commit: (batch) => this.#recordWithEffects(batch),
+      limits: { batch: batchSizeWithEffects, waiting: Infinity },
+      scheduler,
+    })
   }
 
   /** Completions that are not committed yet. */
@@ -70,12 +79,11 @@ export class Completions {
   }
 
   /** Resolves when the completion is durable or abandoned. */
-  add(completion: Completion, effects?: SideEffects): Promise<void> {
+  async add(completion: Completion, effects?: SideEffects): Promise<void> {
     this.#unrecorded += 1
-    return new Promise((done) => {
-      const batcher = effects ? this.#withEffects : this.#plain
-      batcher.add({ completion, effects, done })
-    })
+    await (effects ? this.#addWithEffects(completion, effects) : this.#plain.add(completion))
+    this.#unrecorded -= 1
+    this.#parts.onRecorded?.()
   }
 
   /** Ends the repetition of failed commits. */
@@ -83,28 +91,36 @@ export class Completions {
     this.#abandoned.abort()
   }
 
-  #record(batch: readonly Waiting[]): Promise<void> {
-    return this.#parts.store.complete(batch.map(({ completion }) => completion))
-  }
-
-  async #recordWithEffects(batch: readonly Waiting[]): Promise<void> {
+  async #addWithEffects(completion: Completion, effects: SideEffects): Promise<void> {
     try {
-      await this.#parts.database.transaction((tx) => this.#applyEffects(tx, batch), { priority: 'work' })
+      await this.#withEffects.add({ completion, effects })
     } catch (error) {
-      if (error instanceof StorageUnavailable) throw error
-      if (batch.length > 1) {
-        for (const one of batch) await this.#recordWithEffects([one])
-        return
-      }
       // The attempt was made and must be recorded, whatever is wrong with its side effects.
-      const deliveryId = batch[0]!.completion.delivery.id
+      const deliveryId = completion.delivery.id
       this.#parts.log.error({ err: error, deliveryId }, 'the side effects of an attempt failed')
-      return this.#record(batch)
+      await this.#plain.add(completion)
     }
-    for (const { effects } of batch) effects!.onCommitted()
   }
 
-  async #applyEffects(tx: Tx, batch: readonly Waiting[]): Promise<void> {
+  async #record(batch: readonly Completion[]): Promise<void[]> {
+    await this.#repeat(batch.length, () => this.#parts.store.complete(batch))
+    return Array<void>(batch.length)
+  }
+
+  /** @throws errors other than StorageUnavailable: the side effects of one completion may have caused them */
+  async #recordWithEffects(batch: readonly WithEffects[]): Promise<void[]> {
+    const { database } = this.#parts
+    const isRecorded = await this.#repeat(
+      batch.length,
+      () => database.transaction((tx) => this.#applyEffects(tx, batch), { priority: 'work' }),
+      (error) => error instanceof StorageUnavailable,
+    )
+    return batch.map(({ effects }) => {
+      if (isRecorded) effects.onCommitted()
+    })
+  }
+
+  async #applyEffects(tx: Tx, batch: readonly WithEffects[]): Promise<void> {
     const { store, publish } = this.#parts
     const recorded = await store.completeWithin(
       tx,
@@ -113,58 +129,38 @@ export class Completions {
     // An attempt that was recorded before has no side effects again.
     const applied = batch
       .filter(({ completion }) => recorded.has(completion.delivery.id))
-      .map(async ({ effects }) => effects!.apply(tx))
+      .map(async ({ effects }) => effects.apply(tx))
     // The statements are sent together. All must have ended before a rollback.
     await Promise.allSettled(applied)
     await publish(tx, (await Promise.all(applied)).flat())
   }
 
-  async #persist(batch: readonly Waiting[], write: () => Promise<void>): Promise<void> {
+  /**
+   * Repeats a commit until it succeeds, or until `abandon`. Returns whether it succeeded.
+   * @throws errors that are not worth a repetition
+   */
+  async #repeat(
+    deliveries: number,
+    commit: () => Promise<void>,
+    mayPass: (error: unknown) => boolean = () => true,
+  ): Promise<boolean> {
     for (;;) {
       try {
-        await write()
+        await commit()
         this.#failingSince = undefined
-        break
+        return true
       } catch (error) {
+        if (!mayPass(error)) throw error
         this.#failingSince ??= this.#parts.clock.now()
         const { aborted } = this.#abandoned.signal
         this.#parts.log.error(
-          { err: error, deliveries: batch.length },
+          { err: error, deliveries },
           aborted ? 'attempts could not be recorded' : 'attempts could not be recorded; trying again',
         )
-        if (aborted) break
+        if (aborted) return false
         // `abandon` ends the sleep; then one last try follows.
         await sleep(this.#parts.clock, retryPause, this.#abandoned.signal).catch(() => undefined)
       }
     }
-    this.#unrecorded -= batch.length
-    for (const { done } of batch) done()
-    this.#parts.onRecorded?.()
-  }
-}
-
-/** Writes one batch at a time. Items that come meanwhile form the next batch. */
-class Batcher {
-  readonly #size: number
-  readonly #write: (batch: readonly Waiting[]) => Promise<void>
-  #waiting: Waiting[] = []
-  #writing = false
-
-  constructor(size: number, write: (batch: readonly Waiting[]) => Promise<void>) {
-    this.#size = size
-    this.#write = write
-  }
-
-  add(one: Waiting): void {
-    this.#waiting.push(one)
-    if (!this.#writing) void this.#writeAll()
-  }
-
-  async #writeAll(): Promise<void> {
-    this.#writing = true
-    // Items that come in this same turn of the event loop share the first batch.
-    await new Promise((resolve) => setImmediate(resolve))
-    while (this.#waiting.length > 0) await this.#write(this.#waiting.splice(0, this.#size))
-    this.#writing = false
   }
 }

@@ -1,5 +1,5 @@
 import { NotSent } from '../network/exchange.ts'
-import type { Clock, Random } from '../runtime/clock.ts'
+import type { Clock, Random, Scheduler } from '../runtime/clock.ts'
 import { InFlight } from '../runtime/in-flight.ts'
 import { Progress } from '../runtime/progress.ts'
 import type { Worker } from '../runtime/worker.ts'
@@ -48,6 +48,8 @@ export interface DispatcherParts {
   operationalEvents: Pick<OperationalEvents, 'sideEffects' | 'publish'>
   metrics: DeliveryMetrics
   clock: Clock
+  /** The event loop. Default: that of the process. */
+  scheduler?: Scheduler
   random: Random
   log: Log
   /** Closes the connections, after the last attempt. */

@@ -63,7 +63,7 @@ export function answerWebhooks({ evaluate, foundOf, acceptor, originOf, count, r
       return refuseSignature(reply)
     }
     try {
-      await (found?.stored ?? acceptor.accept(evaluation.event))
+      await (found?.stored ?? acceptor.add(evaluation.event))
     } catch (error) {
       const { code, message } = toProblem(error)
       const reason = code === 'overloaded' || code === 'stopping' ? 'overloaded' : 'unavailable'

@@ -67,7 +67,7 @@ export class DirectWebhooks {
         const goOn = (evaluation: Evaluation): void => {
           if (!('event' in evaluation)) return handOn(evaluation)
           const { event, reply, rate } = evaluation
-          const stored = acceptor.accept(event)
+          const stored = acceptor.add(event)
           stored.then(
             () => {
               try {

@@ -11,7 +11,7 @@ import { Cursors } from '../paging/cursor.ts'
 import type { Database } from '../storage/database.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import { Acceptor, type InsertEvents } from './acceptor.ts'
+import { createAcceptor, type InsertEvents } from './acceptor.ts'
 import { Backlog } from './backlog.ts'
 import type { EmitWithin } from './attempt.ts'
 import type { ReceivingConfig } from './config.ts'
@@ -147,7 +147,7 @@ function storeEvents({ database, clock, log, metrics, spool }: ReceivingParts) {
     })
   if (fallback) measureSpool(fallback, metrics, clock, log)
   const insert: InsertEvents = fallback?.keep ?? ((events) => store.insert(events))
-  const acceptor = new Acceptor(insert, onError, { commits: store.commits })
+  const acceptor = createAcceptor(insert, onError, { concurrency: store.commits })
   metrics.gauge('postern_inbox_waiting_events', 'Verified events that wait for their commit', [], (gauge) =>
     gauge.set(acceptor.waiting),
   )

@@ -11,7 +11,7 @@ import type { Announce, Emitted, Emitter } from '../emitter.ts'
 import { EmittedView, NewEventBody, NewEventsBody } from '../event-body.ts'
 import { emitNdjson } from '../ndjson-events.ts'
 import type { NewEvent } from '../event.ts'
-import { GatheredEmits } from '../gathered-emits.ts'
+import { groupEmits } from '../commit-emits.ts'
 
 export interface EventRouteParts {
   emitter: Emitter
@@ -25,7 +25,7 @@ const lineTypes = [ndjson, 'application/ndjson', 'application/jsonl']
 
 /** POST /events: one event, an array of them, or a stream of lines. */
 export function eventRoutes(app: App, { emitter, database, clock, announce }: EventRouteParts): void {
-  const gathered = new GatheredEmits({ database, emitter, announce })
+  const emits = groupEmits({ database, emitter, announce })
   app.addContentTypeParser(lineTypes, (request, payload, done) => {
     app.bodies.letCome(request.raw)
     done(null, payload)
@@ -74,7 +74,7 @@ export function eventRoutes(app: App, { emitter, database, clock, announce }: Ev
       }
       const view = ({ id, eventId }: Emitted, { type }: NewEvent) => ({ id, eventId, type })
       const answer = reply.code(202).type('application/json; charset=utf-8').serializer(JSON.stringify)
-      if (!Array.isArray(body)) return answer.send(view(await gathered.emit(body), body))
+      if (!Array.isArray(body)) return answer.send(view(await emits.add(body), body))
       const emitted = await database.transaction((tx) => emitter.emitAll(tx, body))
       announce(emitted)
       return answer.send(emitted.map((one, index) => view(one, body[index]!)))

@@ -78,6 +78,7 @@ export class DispatcherNode {
       },
       metrics: { attempted: () => undefined },
       clock: process,
+      scheduler: process,
       random: () => chance.next(),
       log: logTo((line) => world.trace(name, line)),
       close: () => Promise.resolve(),
