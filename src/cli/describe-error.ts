@@ -1,8 +1,8 @@
 import { ConfigurationError, inspectEnvironment, redactedDatabaseUrl } from '../config/environment.ts'
 import { NewerDatabase } from '../storage/migrate.ts'
-import { UnsuitablePooler } from '../storage/postgres/pooling.ts'
+import { UnsuitablePooler } from '../storage/postgres/pool/pooler-check.ts'
 import { FileInUse } from '../storage/sqlite/owner.ts'
-import { adviceWithoutRoom } from '../storage/postgres/no-room.ts'
+import { adviceWithoutRoom } from '../storage/postgres/pool/connection-limit.ts'
 import { isWithoutRoom, StorageUnavailable, translateError } from '../storage/unavailable.ts'
 import { CommandFailure } from './command-failure.ts'
 

@@ -1,4 +1,4 @@
-import { leastConnections } from '../storage/postgres/connection-counts.ts'
+import { leastConnections } from '../storage/postgres/pool/connection-counts.ts'
 import { printableLines } from '../telemetry/printable.ts'
 import { checkAuditExport } from './checks/audit-export.ts'
 import { checkDatabase } from './checks/database.ts'

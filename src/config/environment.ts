@@ -1,5 +1,5 @@
 import { isLoopbackHost } from '../network/loopback.ts'
-import { describeAddress } from '../storage/postgres/address.ts'
+import { describeAddress } from '../storage/postgres/servers/address.ts'
 import { readProviders, type ProviderSettings } from './providers.ts'
 import { weakSettings } from './secret-strength.ts'
 import { settings, type Settings } from './settings.ts'

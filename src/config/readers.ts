@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import { domainToASCII } from 'node:url'
 import { isLoopbackHost } from '../network/loopback.ts'
-import { parseAddress } from '../storage/postgres/address.ts'
+import { parseAddress } from '../storage/postgres/servers/address.ts'
 
 /** Reads one setting's text. Throws an Error that says what was expected, never the value: it may be a secret. */
 export type Reader<T> = (text: string) => T

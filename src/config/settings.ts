@@ -1,4 +1,4 @@
-import { leastConnections } from '../storage/postgres/connection-counts.ts'
+import { leastConnections } from '../storage/postgres/pool/connection-counts.ts'
 import * as read from './readers.ts'
 import { readSpoolUrl } from './spool-url.ts'
 

@@ -1,7 +1,7 @@
 import { CompiledQuery, sql, type Insertable } from 'kysely'
 import type { RunLast, Tx } from '../storage/database.ts'
-import { arrayLiteral } from '../storage/postgres/array-literal.ts'
-import { prepare } from '../storage/postgres/prepared.ts'
+import { encodeArrays, type Column } from '../storage/postgres/driver/array-encoder.ts'
+import { prepare } from '../storage/postgres/driver/statement.ts'
 import type { Engine } from '../storage/query-runner.ts'
 import type { DeliveriesTable } from '../storage/tables.ts'
 import { everybody, isFor } from './audience.ts'
@@ -173,21 +173,23 @@ function insertAll(rows: readonly NewDelivery[]): CompiledQuery {
  */
 const insertJoined = `
   insert into deliveries (event, subscriber_id, status, attempts, attempts_before, due_at, created_at, nonce)
-  select want.event, s.id, 'pending', 0, 0, want.due_at, $4::bigint, want.nonce
-  from unnest($1::bigint[], $2::text[], $3::bigint[], $5::bigint[]) as want (event, id, due_at, nonce)
+  select want.event, s.id, 'pending', 0, 0, want.due_at, $5::bigint, want.nonce
+  from unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[]) as want (event, id, due_at, nonce)
     join subscribers s on s.id = want.id
   order by want.event, s.id
   for key share of s`
 
+/** In the order of the parameters of `insertJoined`. */
+const deliveryColumns: readonly Column<NewDelivery>[] = [
+  { kind: 'bigints', read: ({ event }) => event },
+  { kind: 'texts', read: ({ subscriber_id }) => subscriber_id },
+  { kind: 'bigints', read: ({ due_at }) => due_at ?? null },
+  { kind: 'bigints', read: ({ nonce }) => nonce ?? null },
+]
+
 function insertUnlessRemoved(rows: readonly NewDelivery[]): CompiledQuery {
   const [{ created_at }] = rows as [NewDelivery]
-  const values = [
-    arrayLiteral(rows.map(({ event }) => event)),
-    arrayLiteral(rows.map(({ subscriber_id }) => subscriber_id)),
-    arrayLiteral(rows.map(({ due_at }) => due_at)),
-    created_at,
-    arrayLiteral(rows.map(({ nonce = null }) => nonce)),
-  ]
+  const values = [...encodeArrays(rows, deliveryColumns), created_at]
   // PostgreSQL joins many rows in another way than few, so such a statement is planned each time.
   if (rows.length > maxReturned) return CompiledQuery.raw(insertJoined, values)
   return prepare(CompiledQuery.raw(`${insertJoined} ${returning}`, values))

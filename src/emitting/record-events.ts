@@ -2,8 +2,8 @@ import { CompiledQuery } from 'kysely'
 import { equalBytes } from '../crypto/constant-time.ts'
 import { Problem } from '../errors.ts'
 import type { Tx } from '../storage/database.ts'
-import { arrayLiteral } from '../storage/postgres/array-literal.ts'
-import { prepare } from '../storage/postgres/prepared.ts'
+import { encodeArrays, type Column } from '../storage/postgres/driver/array-encoder.ts'
+import { prepare } from '../storage/postgres/driver/statement.ts'
 import type { Engine } from '../storage/query-runner.ts'
 import type { PreparedEvent } from './event.ts'
 
@@ -122,23 +122,31 @@ async function insertUnknown(
 const insertStatement = `
   with numbered as materialized (
     select nextval('events_id_seq') as id, given.* from (
-      select * from unnest($1::text[], $2::text[], $3::bytea[], $4::text[], $5::int[], $6::int[], $10::bigint[])
-      with ordinality as t (event_id, type, digest, audience, start, length, nonce, place)
+      select * from unnest($1::text[], $2::text[], $3::bytea[], $4::text[], $5::bytea[], $6::bigint[])
+      with ordinality as t (event_id, type, digest, audience, payload, nonce, place)
       order by place
     ) given
   ), marked as (
     insert into idempotency_keys (event, event_id, digest, audience, created_at, caused_by)
-    select id, event_id, digest, audience, $8::bigint, $9::bigint from numbered order by event_id collate "C"
+    select id, event_id, digest, audience, $7::bigint, $8::bigint from numbered order by event_id collate "C"
     on conflict (event_id) do nothing
     returning event
   )
   insert into events (id, event_id, direction, source, type, content_type, created_at, headers, payload, nonce)
-  select id, event_id, 'emitted', null, type, 'application/json', $8::bigint, null,
-    substring($7::bytea from start for length), nonce
+  select id, event_id, 'emitted', null, type, 'application/json', $7::bigint, null, payload, nonce
   from numbered join marked on marked.event = numbered.id
   returning id, event_id`
 
-/** Sends all payloads as one value, which the statement splits: as an array of bytea they would be twice as long. */
+/** In the order of the parameters of `insertStatement`. */
+const eventColumns: readonly Column<PreparedEvent>[] = [
+  { kind: 'texts', read: ({ eventId }) => eventId },
+  { kind: 'texts', read: ({ type }) => type },
+  { kind: 'bytes', read: ({ digest }) => digest },
+  { kind: 'texts', read: ({ audience }) => audience },
+  { kind: 'bytes', read: ({ payload }) => payload },
+  { kind: 'bigints', read: ({ nonce }) => nonce },
+]
+
 async function insertTogether(
   tx: Tx,
   events: readonly PreparedEvent[],
@@ -146,24 +154,8 @@ async function insertTogether(
   causedBy: number | null,
 ): Promise<Inserted> {
   if (events.length === 0) return { ids: new Map(), known: new Map() }
-  let end = 1
-  const starts = events.map(({ payload }) => {
-    const start = end
-    end += payload.length
-    return start
-  })
-  const query = CompiledQuery.raw(insertStatement, [
-    arrayLiteral(events.map(({ eventId }) => eventId)),
-    arrayLiteral(events.map(({ type }) => type)),
-    arrayLiteral(events.map(({ digest }) => digest)),
-    arrayLiteral(events.map(({ audience }) => audience)),
-    arrayLiteral(starts),
-    arrayLiteral(events.map(({ payload }) => payload.length)),
-    Buffer.concat(events.map(({ payload }) => payload)),
-    now,
-    causedBy,
-    arrayLiteral(events.map(({ nonce }) => nonce)),
-  ])
+  const values = [...encodeArrays(events, eventColumns), now, causedBy]
+  const query = CompiledQuery.raw(insertStatement, values)
   const { rows } = (await tx.executeQuery(prepare(query))) as { rows: { id: number; event_id: string }[] }
   const ids = new Map(rows.map(({ id, event_id }) => [event_id, id]))
   // Other transactions committed these ids, before this statement or while it waited for them.

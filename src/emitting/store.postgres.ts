@@ -2,14 +2,11 @@ import { CompiledQuery } from 'kysely'
 import type { QueryResultRow } from 'pg'
 import type { Clock } from '../runtime/clock.ts'
 import type { PostgresDatabase } from '../storage/database.ts'
-import { arrayLiteral } from '../storage/postgres/array-literal.ts'
-import { bounded } from '../storage/postgres/bounded-query.ts'
-import type { Column } from '../storage/postgres/bind-message.ts'
-import { queryBound } from '../storage/postgres/bound-query.ts'
-import { claimSessions, type ClaimerList } from '../storage/postgres/claim-session.ts'
-import { Claimer } from '../storage/postgres/claimer.ts'
-import { prepare } from '../storage/postgres/prepared.ts'
-import { toResult } from '../storage/postgres/result.ts'
+import { encodeArrays, type Column } from '../storage/postgres/driver/array-encoder.ts'
+import { queryArrays } from '../storage/postgres/driver/queries.ts'
+import { claimSessions, type ClaimerList } from '../storage/postgres/session/claim-session.ts'
+import { Claimer } from '../storage/postgres/session/claimer.ts'
+import { bounded, prepare, toResult } from '../storage/postgres/driver/statement.ts'
 import { kyselyOver } from '../storage/query-runner.ts'
 import { anyForeignMigration } from '../storage/schema-watch.ts'
 import { translateError } from '../storage/unavailable.ts'
@@ -296,11 +293,10 @@ function readPayloadsBy(run: Run): DeliveryStore['readPayloads'] {
 function completionsIn(pool: PostgresDatabase['pool']): Pick<DeliveryStore, 'complete' | 'completeWithin'> {
   return {
     async complete(completions) {
-      await translated(queryBound(pool, complete, sorted(completions), completionColumns, answerWithin))
+      await translated(queryArrays(pool, complete, sorted(completions), completionColumns, answerWithin))
     },
     async completeWithin(tx, completions) {
-      const rows = sorted(completions)
-      const values = completionColumns.map(({ read }) => arrayLiteral(rows.map((row) => read(row))))
+      const values = encodeArrays(sorted(completions), completionColumns)
       const query = prepare(CompiledQuery.raw(completeReturning, values))
       const recorded = (await tx.executeQuery(query)) as { rows: { delivery: number }[] }
       return new Set(recorded.rows.map(({ delivery }) => delivery))

@@ -1,5 +1,5 @@
 import type { Database, Queryable, Tx } from '../storage/database.ts'
-import type { ClaimListener } from '../storage/postgres/claimer.ts'
+import type { ClaimListener } from '../storage/postgres/session/claimer.ts'
 import type { SubscribersTable } from '../storage/tables.ts'
 
 /** A position in the order in which deliveries become due. A read returns what lies behind it. */

@@ -1,5 +1,6 @@
-import type { ClosingStatement, Tx } from '../storage/database.ts'
-import type { ClaimListener } from '../storage/postgres/claimer.ts'
+import type { ClosingStatement } from '../storage/closing-statement.ts'
+import type { Tx } from '../storage/database.ts'
+import type { ClaimListener } from '../storage/postgres/session/claimer.ts'
 import type { SlotStore } from './handler-slots.ts'
 import type { IncomingEvent } from './incoming.ts'
 

@@ -1,10 +1,11 @@
 import type { CompiledQuery, Kysely, QueryResult, Transaction as KyselyTransaction } from 'kysely'
 import type { Client, Pool, PoolClient } from 'pg'
-import type { SessionSettings } from './postgres/connector.ts'
+import type { ClosingStatement } from './closing-statement.ts'
+import type { SessionSettings } from './postgres/pool/connector.ts'
 import type { Moment } from './moment.ts'
-import type { RowsStatement, RowValue } from './postgres/rows-query.ts'
-import type { SessionCheck } from './postgres/session-client.ts'
-import type { SharedSession } from './postgres/shared-session.ts'
+import type { RowsStatement, RowValue } from './postgres/driver/queries.ts'
+import type { SessionCheck } from './postgres/driver/session-client.ts'
+import type { SharedSession } from './postgres/session/shared-session.ts'
 import type { SqliteConnection } from './sqlite/connection.ts'
 import type { Repeated } from './sqlite/writer.ts'
 import type { Tables } from './tables.ts'
@@ -90,13 +91,6 @@ export interface SavepointScope<Note> {
 /** Transactions that scopes share. A scope that fails does not affect the others. */
 export interface SharedTransactions<Note> {
   begin(options: ScopeOptions): SavepointScope<Note>
-}
-
-/** A statement that is sent together with the commit, on PostgreSQL in one round trip. If it fails, so does the commit. */
-export interface ClosingStatement {
-  readonly query: CompiledQuery
-  /** Returns the error to report if the statement fails with `error`. */
-  readonly explain: (error: unknown) => unknown
 }
 
 /**

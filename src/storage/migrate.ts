@@ -1,7 +1,7 @@
 import type { Database } from './database.ts'
 import { migrations as all } from './migrations/index.ts'
-import { bounded } from './postgres/bounded-query.ts'
-import { channel } from './postgres/channel.ts'
+import { bounded } from './postgres/driver/statement.ts'
+import { channel } from './postgres/session/notifications.ts'
 
 export interface Migration {
   number: number

@@ -2,7 +2,7 @@ import type { Clock } from '../runtime/clock.ts'
 import type { Database } from './database.ts'
 import { breakingOf, foreignMigration, NewerDatabase, type Migration } from './migrate.ts'
 import { migrations as all } from './migrations/index.ts'
-import { bounded } from './postgres/bounded-query.ts'
+import { bounded } from './postgres/driver/statement.ts'
 import { StorageUnavailable } from './unavailable.ts'
 
 /** Milliseconds between two looks: a notification may get lost, and on SQLite there is none. There a look costs some microseconds. */

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { sql } from 'kysely'
+import { ClosingStatement } from '../../src/storage/closing-statement.ts'
 import type { Database, SharedTransactions } from '../../src/storage/database.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
@@ -22,10 +23,12 @@ onEachEngine('closing statements', (engine) => {
     await migrate(database)
     await database.transaction((tx) => sql`create table letters (letter text primary key)`.execute(tx))
     sharing = database.share((_tx, [first]) =>
-      Promise.resolve({
-        query: insert(`closed by ${first}`).compile(compiling),
-        explain: (error) => new RangeError('explained', { cause: error }),
-      }),
+      Promise.resolve(
+        new ClosingStatement(
+          insert(`closed by ${first}`).compile(compiling),
+          (error) => new RangeError('explained', { cause: error }),
+        ),
+      ),
     )
   })
   beforeEach(async () => {

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { engines, type TestDatabase } from '../harness/engines.ts'
-import { Connector } from '../../src/storage/postgres/connector.ts'
-import { endClient } from '../../src/storage/postgres/end-client.ts'
-import { openPool } from '../../src/storage/postgres/pool.ts'
+import { Connector } from '../../src/storage/postgres/pool/connector.ts'
+import { endClient } from '../../src/storage/postgres/driver/session-client.ts'
+import { openPool } from '../../src/storage/postgres/pool/open-pool.ts'
 
 const postgres = engines.find(({ name }) => name === 'postgres')
 const answerWithin = 60_000

@@ -12,8 +12,7 @@ import { startTestService } from '../harness/service.ts'
 import { startTransactionPooler, type Pooler } from '../harness/transaction-pooler.ts'
 import { createEffects, eventually, postWebhook, readEffects, writeEffect } from '../receiving/harness.ts'
 import { openDatabase } from '../../src/storage/open.ts'
-import { keepsPrepared } from '../../src/storage/postgres/keeps-prepared.ts'
-import { UnsuitablePooler } from '../../src/storage/postgres/pooling.ts'
+import { UnsuitablePooler } from '../../src/storage/postgres/pool/pooler-check.ts'
 
 const postgres = engines.find(({ name }) => name === 'postgres')
 
@@ -125,7 +124,7 @@ describe('poolers', { skip: !postgres }, () => {
     assert.ok(opened.engine === 'postgres')
     let checked = 0
     opened.addCheck(async (client) => {
-      if (!keepsPrepared(client)) checked += 1
+      if (client.port === Number(new URL(pooler.url).port)) checked += 1
     })
     try {
       await opened.pool.query('select 1')

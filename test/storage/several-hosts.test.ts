@@ -8,8 +8,8 @@ import { openLink, type Link } from '../harness/link.ts'
 import { startOwnPostgres, type OwnPostgres } from '../harness/postgres.ts'
 import { startTestService } from '../harness/service.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
-import { Connector } from '../../src/storage/postgres/connector.ts'
-import { openPool } from '../../src/storage/postgres/pool.ts'
+import { Connector } from '../../src/storage/postgres/pool/connector.ts'
+import { openPool } from '../../src/storage/postgres/pool/open-pool.ts'
 
 const postgres = engines.find(({ name }) => name === 'postgres')
 

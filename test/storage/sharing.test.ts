@@ -6,7 +6,7 @@ import type { Database, SavepointScope, SharedTransactions, Tx } from '../../src
 import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { SharedCommitFailed } from '../../src/storage/sharing/transaction-driver.ts'
-import { TransactionControl } from '../../src/storage/transaction-control.ts'
+import { TransactionControl } from '../../src/storage/statement-kinds.ts'
 import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
 
 onEachEngine('shared transactions', (engine) => {

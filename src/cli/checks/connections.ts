@@ -1,5 +1,5 @@
 import type { PostgresDatabase } from '../../storage/database.ts'
-import { adviceWithoutRoom } from '../../storage/postgres/no-room.ts'
+import { adviceWithoutRoom } from '../../storage/postgres/pool/connection-limit.ts'
 import { ok, warning, type Finding } from './finding.ts'
 
 /** Each process has one session of this name; the names of its others begin with `postern` too. */

@@ -1,7 +1,7 @@
 import type { Pool, PoolClient, QueryConfig } from 'pg'
 import type { Clock } from '../../runtime/clock.ts'
-import type { Column } from '../../storage/postgres/bind-message.ts'
-import { queryBound, type PreparedStatement } from '../../storage/postgres/bound-query.ts'
+import type { Column } from '../../storage/postgres/driver/array-encoder.ts'
+import { queryArrays, type PreparedStatement } from '../../storage/postgres/driver/queries.ts'
 import { isUniqueViolation } from '../../storage/unavailable.ts'
 import type { IncomingEvent } from '../incoming.ts'
 import { advanceAll, lockKeys, orderKeysOf } from '../order-keys.ts'
@@ -135,5 +135,5 @@ function runInsert(
   events: readonly IncomingEvent[],
   within: number,
 ): Promise<number> {
-  return queryBound(on, statement, events, columns, within)
+  return queryArrays(on, statement, events, columns, within)
 }

@@ -3,17 +3,24 @@ import { CompiledQuery } from 'kysely'
 import type { QueryResultRow } from 'pg'
 import type { Clock } from '../../runtime/clock.ts'
 import type { PostgresDatabase, Tx } from '../../storage/database.ts'
-import { arrayLiteral } from '../../storage/postgres/array-literal.ts'
-import { bounded } from '../../storage/postgres/bounded-query.ts'
-import { claimSessions, type ClaimerList } from '../../storage/postgres/claim-session.ts'
-import { Claimer } from '../../storage/postgres/claimer.ts'
-import { prepare } from '../../storage/postgres/prepared.ts'
+import { ClosingStatement } from '../../storage/closing-statement.ts'
+import { encodeArrays, type Column } from '../../storage/postgres/driver/array-encoder.ts'
+import { claimSessions, type ClaimerList } from '../../storage/postgres/session/claim-session.ts'
+import { Claimer } from '../../storage/postgres/session/claimer.ts'
+import { bounded, prepare } from '../../storage/postgres/driver/statement.ts'
 import { anyForeignMigration } from '../../storage/schema-watch.ts'
 import { translateError } from '../../storage/unavailable.ts'
 import { ClaimLost } from '../interruptions.ts'
 import { advance } from '../advance.ts'
 import { orderKeysOf } from '../order-keys.ts'
-import { mostLookedAt, type ClaimedEvent, type EventQueue, type Kind, type PendingKind } from '../store.ts'
+import {
+  mostLookedAt,
+  type ClaimedEvent,
+  type EventQueue,
+  type Kind,
+  type Mark,
+  type PendingKind,
+} from '../store.ts'
 import { eventInserter } from './insert-events.ts'
 import { postgresSlots } from './slots.ts'
 
@@ -153,15 +160,11 @@ export function postgresEventQueue({ database, clock, onError }: PostgresEventQu
         wanted.map(({ until }) => until),
       ]),
     async mark(tx: Tx, marks) {
-      const values = [
-        arrayLiteral(marks.map(({ event }) => event)),
-        arrayLiteral(marks.map(({ claim }) => claim)),
-        arrayLiteral(marks.map(({ at }) => at)),
-      ]
+      const values = encodeArrays(marks, markColumns)
       const keys = orderKeysOf(marks)
       if (keys.length === 0) {
         const query = prepare(CompiledQuery.raw(markAllStatement, [...values, marks.length]))
-        return { query, explain: (error) => (isDivisionByZero(error) ? new ClaimLost() : error) }
+        return new ClosingStatement(query, (error) => (isDivisionByZero(error) ? new ClaimLost() : error))
       }
       const { numAffectedRows } = await tx.executeQuery(CompiledQuery.raw(markStatement, values))
       if (numAffectedRows !== BigInt(marks.length)) throw new ClaimLost()
@@ -180,6 +183,13 @@ export function postgresEventQueue({ database, clock, onError }: PostgresEventQu
     close: () => Promise.resolve(),
   }
 }
+
+/** In the order of the parameters of `markStatement`. */
+const markColumns: readonly Column<Mark>[] = [
+  { kind: 'bigints', read: ({ event }) => event },
+  { kind: 'texts', read: ({ claim }) => claim },
+  { kind: 'bigints', read: ({ at }) => at },
+]
 
 /** https://www.postgresql.org/docs/current/errcodes-appendix.html */
 const isDivisionByZero = (error: unknown): boolean => (error as { code?: string }).code === '22012'

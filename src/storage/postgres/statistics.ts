@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { bounded } from './bounded-query.ts'
+import { bounded } from './driver/statement.ts'
 
 /** Tables that grow by the work of the service, and by which its statements look for what is due. */
 const tables = [

@@ -1,23 +1,21 @@
 import type { CompiledQuery } from 'kysely'
+import { returnsNoRows } from '../statement-kinds.ts'
 
 /** After this many scopes in a row with a single statement, the next one is expected to be the same. */
 const expectedFrom = 4
 /** Bound of the map; a configuration has far fewer handlers. */
 const mostShares = 10_000
 
-/**
- * Statements that return only a row count. If one is run again within another order of statements, the counts can be compared;
- * returned rows could differ unnoticed.
- */
-const answersNothing = /^\s*(?:insert|update|delete)\b(?![^]*\breturning\b)/i
-
 /** Records, for each share, whether its latest scopes consisted of a single statement. */
 export class SingleStatements {
   readonly #inARow = new Map<string | undefined, number>()
 
-  /** Whether a scope that begins with this statement is likely to end with it. */
+  /**
+   * Whether a scope that begins with this statement is likely to end with it. Only statements that return a row count: if one
+   * is run again within another order of statements, the counts can be compared; returned rows could differ unnoticed.
+   */
   expected(share: string | undefined, { sql }: CompiledQuery): boolean {
-    return (this.#inARow.get(share) ?? 0) >= expectedFrom && answersNothing.test(sql)
+    return (this.#inARow.get(share) ?? 0) >= expectedFrom && returnsNoRows(sql)
   }
 
   learn(share: string | undefined, single: boolean): void {

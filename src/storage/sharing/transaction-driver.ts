@@ -1,5 +1,5 @@
 import type { CompiledQuery, QueryResult } from 'kysely'
-import type { ClosingStatement } from '../database.ts'
+import type { ClosingStatement } from '../closing-statement.ts'
 import { StorageUnavailable } from '../unavailable.ts'
 
 /** An open transaction of an engine, with one savepoint at a time. */

@@ -1,5 +1,5 @@
 import type { CompiledQuery, QueryResult } from 'kysely'
-import type { ClosingStatement } from '../database.ts'
+import type { ClosingStatement } from '../closing-statement.ts'
 import {
   TransactionEndedByStatement,
   type OpenTransaction,
@@ -67,9 +67,9 @@ class SqliteTransactionDriver implements TransactionDriver {
   async commit(closing?: ClosingStatement): Promise<void> {
     this.#mustBeOpen()
     try {
-      if (closing) execute(this.#connection, closing.query)
+      closing?.succeed(execute(this.#connection, closing.query))
     } catch (error) {
-      throw closing!.explain(error)
+      throw closing!.fail(error)
     }
     this.#connection.exec('commit')
     this.#release()

@@ -1,8 +1,8 @@
 import type { CompiledQuery, QueryResult } from 'kysely'
 import type { Clock } from '../../runtime/clock.ts'
+import { ClosingStatement } from '../closing-statement.ts'
 import type { LazyTransaction, RunLast, TransactionOptions, Tx } from '../database.ts'
 import { insideTransaction } from '../inside-transaction.ts'
-import { LastStatement } from '../last-statement.ts'
 import { TransactionEndedByStatement } from '../sharing/transaction-driver.ts'
 import { transactionOver } from '../query-runner.ts'
 import { TransactionOver } from '../transaction-over.ts'
@@ -21,7 +21,7 @@ interface Parts {
 export class SqliteTransaction implements LazyTransaction {
   readonly tx: Tx
   readonly last: RunLast
-  #last: LastStatement | undefined
+  #closing: ClosingStatement | undefined
   readonly #parts: Parts
   readonly #options: TransactionOptions & Required<Pick<TransactionOptions, 'priority' | 'timeLimit'>>
   /** Shared with whoever runs within it: tells that a wait for the gate would be a wait for itself. */
@@ -35,8 +35,8 @@ export class SqliteTransaction implements LazyTransaction {
     this.#options = { priority: 'request', timeLimit: 10_000, ...options }
     this.tx = transactionOver('sqlite', (query) => this.#run(query))
     this.last = (query) => {
-      if (this.#last) throw new Error('a transaction has one last statement')
-      return (this.#last = new LastStatement(query)).answered
+      if (this.#closing) throw new Error('a transaction has one last statement')
+      return (this.#closing = new ClosingStatement(query)).answered
     }
   }
 
@@ -49,15 +49,15 @@ export class SqliteTransaction implements LazyTransaction {
   }
 
   async commit(): Promise<void> {
-    const last = this.#last
-    if (!this.#opening && !last) return this.#end('committed')
+    const closing = this.#closing
+    if (!this.#opening && !closing) return this.#end('committed')
     await (this.#opening ??= this.#open())
     if (this.#over) throw new TransactionOver(this.#over)
     try {
-      if (last) last.answer(this.#execute(last.query))
+      closing?.succeed(this.#execute(closing.query))
       this.#parts.connection.exec('commit')
     } catch (error) {
-      last?.fail(error)
+      closing?.fail(error)
       rollBack(this.#parts.connection)
       this.#end('rolled back')
       throw error
@@ -114,7 +114,7 @@ export class SqliteTransaction implements LazyTransaction {
 
   #end(how: 'committed' | 'rolled back' | 'out of time'): void {
     this.#over = how
-    this.#last?.fail(new TransactionOver(how))
+    this.#closing?.fail(new TransactionOver(how))
     this.#release?.()
     this.#release = undefined
   }

@@ -1,6 +1,6 @@
 import type { Destination } from '../../../src/emitting/destinations.ts'
 import { Dispatcher } from '../../../src/emitting/dispatcher.ts'
-import { Claimer } from '../../../src/storage/postgres/claimer.ts'
+import { Claimer } from '../../../src/storage/postgres/session/claimer.ts'
 import { LocalSignals } from '../../../src/storage/signals.ts'
 import type { Log } from '../../../src/telemetry/log.ts'
 import { VirtualProcess } from '../receiving/virtual-time.ts'

@@ -1,9 +1,9 @@
-import type { ClaimSession, OpenClaimSession } from '../../../src/storage/postgres/claim-session.ts'
+import type { ClaimSession, OpenClaimSession } from '../../../src/storage/postgres/session/claim-session.ts'
 import { ConnectionLost, latency, Refused } from '../receiving/faults.ts'
 import type { VirtualProcess } from '../receiving/virtual-time.ts'
 import type { World } from './world.ts'
 
-// As in src/storage/postgres/claim-session.ts, in milliseconds.
+// As in src/storage/postgres/session/claim-session.ts, in milliseconds.
 const connectWithin = 2_000
 const answerWithin = 4_000
 /** When the server takes a machine for gone that it cannot reach. */

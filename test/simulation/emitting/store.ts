@@ -1,6 +1,6 @@
 import { subscribersPerScan, type DeliveryStore, type EventPayload } from '../../../src/emitting/store.ts'
 import type { SubscribersTable } from '../../../src/storage/tables.ts'
-import type { Claimer } from '../../../src/storage/postgres/claimer.ts'
+import type { Claimer } from '../../../src/storage/postgres/session/claimer.ts'
 import { ConnectionLost, latency, StatementFailed } from '../receiving/faults.ts'
 import type { VirtualProcess } from '../receiving/virtual-time.ts'
 import type { World } from './world.ts'

@@ -1,4 +1,4 @@
-import type { ClaimSession, OpenClaimSession } from '../../../src/storage/postgres/claim-session.ts'
+import type { ClaimSession, OpenClaimSession } from '../../../src/storage/postgres/session/claim-session.ts'
 import { StorageUnavailable } from '../../../src/storage/unavailable.ts'
 import { ConnectionLost, latency, Refused } from './faults.ts'
 import type { Session } from './server.ts'

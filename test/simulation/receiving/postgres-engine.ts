@@ -1,9 +1,9 @@
 import type { PoolClient } from 'pg'
-import type { BatchStatement } from '../../../src/storage/postgres/batch-query.ts'
-import { postgresTransactions } from '../../../src/storage/postgres/transaction-driver.ts'
-import { ConnectionShares } from '../../../src/storage/postgres/connection-shares.ts'
-import { PostgresTransaction } from '../../../src/storage/postgres/transaction.ts'
-import { Claimer } from '../../../src/storage/postgres/claimer.ts'
+import type { PreparedStatement } from '../../../src/storage/postgres/driver/queries.ts'
+import { postgresTransactions } from '../../../src/storage/postgres/transaction/transaction-driver.ts'
+import { ConnectionShares } from '../../../src/storage/postgres/pool/connection-shares.ts'
+import { PostgresTransaction } from '../../../src/storage/postgres/transaction/transaction.ts'
+import { Claimer } from '../../../src/storage/postgres/session/claimer.ts'
 import { SharedTransactionQueue } from '../../../src/storage/sharing/shared-transaction-queue.ts'
 import { LocalSignals } from '../../../src/storage/signals.ts'
 import { translateError } from '../../../src/storage/unavailable.ts'
@@ -164,7 +164,7 @@ async function keepInOrder({ storage, notify }: World, events: readonly Incoming
 /** As far as anybody sees: an answer for each statement, and none was done behind one that failed. */
 async function oneByOne(
   client: PoolClient,
-  { text }: BatchStatement,
+  { text }: PreparedStatement,
   all: readonly (readonly unknown[])[],
 ): Promise<number[]> {
   const answers = await Promise.all(all.map((values) => client.query({ text, values: [...values] })))

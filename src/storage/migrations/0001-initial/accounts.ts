@@ -44,7 +44,7 @@ export const accounts: SchemaPart = {
     ) ${strict};
   `,
   postgres: `
-    -- Every process caches sessions in memory (storage/postgres/revocations.ts). These triggers tell all processes which cached
+    -- Every process caches sessions in memory (storage/postgres/session/revocations.ts). These triggers tell all processes which cached
     -- sessions are void, also when an operator changes the rows in SQL. The payload is '-' and the id of a user.
     create function revocations_announce() returns trigger language plpgsql as $$
     begin

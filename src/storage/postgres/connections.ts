@@ -1,0 +1,114 @@
+import type { Pool } from 'pg'
+import type { SessionCheck } from './driver/session-client.ts'
+import { Continuity } from './session/continuity.ts'
+import { primaryOnly } from './session/primary-only.ts'
+import { divideConnections, leastConnections, type ConnectionCounts } from './pool/connection-counts.ts'
+import { ConnectionLimitNotice } from './pool/connection-limit.ts'
+import { Connector } from './pool/connector.ts'
+import { openPool, type OpenPool } from './pool/open-pool.ts'
+import { requireSessions, requireTransactions } from './pool/pooler-check.ts'
+
+export interface ConnectionOptions {
+  /**
+   * An address at which a connection keeps its session. With it, the other address may lead to a pooler that changes sessions
+   * between transactions. Default: the same address.
+   */
+  sessionUrl?: string | undefined
+  /** Connections at most. Default: the smallest possible number; commands use one or two. */
+  connections?: number
+  /** Called, at most once a minute, when the server has no room for another connection. */
+  onNoRoom?: (notice: string) => void
+  /** Called with errors on idle connections. */
+  onError?: (error: Error) => void
+  /** Milliseconds for a statement, except those of handlers. Default ten minutes, for commands that read whole tables. */
+  answerWithin?: number
+  /** Whether a standby counts as unavailable. Default false: commands may read there. */
+  onPrimary?: boolean
+}
+
+const defaultAnswerWithin = 600_000
+
+/** Makes PostgreSQL use the index that has the order, whatever its statistics say, and one plan for all values. */
+const seekSettings = `set enable_seqscan = off; set enable_bitmapscan = off; set enable_sort = off; set jit = off;
+  set plan_cache_mode = force_generic_plan`
+
+/** All connections of a process to the primary. */
+export interface Connections {
+  readonly counts: ConnectionCounts
+  /** Makes the connections of `pool`. */
+  readonly connector: Connector
+  /** Makes connections that keep their session. */
+  readonly sessionConnector: Connector
+  readonly pool: Pool
+  /** One connection for statements that must use an index for their order. */
+  readonly seeks: Pool
+  /** Connections that keep their session between transactions. */
+  readonly sessions: Pool
+  readonly continuity: Continuity
+  readonly answerWithin: number
+  readonly onError: (error: Error) => void
+  /** Adds a check to all new sessions, before their first use. */
+  addCheck(check: SessionCheck): void
+  /** Closes all sessions at once and refuses to make others. */
+  abandon(why: Error): void
+  /** @throws UnsuitablePooler */
+  checkPoolers(): Promise<void>
+  close(): Promise<void>
+}
+
+/** Opens the pools of a process. Nothing is connected yet: the database may be unavailable now. */
+export function openConnections(url: string, options: ConnectionOptions): Connections {
+  const { sessionUrl, connections = leastConnections, answerWithin = defaultAnswerWithin } = options
+  const counts = divideConnections(connections)
+  const limitNotice = new ConnectionLimitNotice(connections, options.onNoRoom ?? (() => undefined))
+  const onError = (error: Error): void => {
+    if (!limitNotice.report(error)) options.onError?.(error)
+  }
+  const connector = new Connector(url, { pooled: sessionUrl !== undefined })
+  const sessionConnector = sessionUrl === undefined ? connector : new Connector(sessionUrl)
+  // If the server behind the pooler changes, connections to the pooler stay open, but sessions end.
+  if (sessionConnector !== connector) sessionConnector.onSessionEnd(() => connector.renew())
+  const connectors = new Set([connector, sessionConnector])
+  const addCheck = (check: SessionCheck): void => {
+    for (const one of connectors) one.addCheck(check)
+  }
+  if (options.onPrimary) addCheck(primaryOnly)
+  const continuity = new Continuity()
+  addCheck(continuity.check)
+
+  const open = (on: Connector, max: number, settings?: string): OpenPool =>
+    openPool(on, { onError, answerWithin, cancelled: true, max, ...(settings !== undefined && { settings }) })
+  const beside = sessionConnector === connector ? undefined : open(sessionConnector, 1)
+  const main = open(connector, counts.pool - (beside ? 1 : 0))
+  const seeks = open(sessionConnector, 1, seekSettings)
+  const pools = [main, seeks, beside ?? []].flat()
+  // Older connections lead to the former server, which may never answer.
+  continuity.onSetBack(() => {
+    for (const one of pools) one.abandonAll()
+  })
+  return {
+    counts,
+    connector,
+    sessionConnector,
+    pool: main.pool,
+    seeks: seeks.pool,
+    sessions: beside?.pool ?? main.pool,
+    continuity,
+    answerWithin,
+    onError,
+    addCheck,
+    abandon(why) {
+      for (const one of connectors) one.abandon(why)
+    },
+    async checkPoolers() {
+      await requireSessions(
+        sessionConnector,
+        sessionUrl === undefined ? 'DATABASE_URL' : 'DATABASE_SESSION_URL',
+      )
+      if (sessionUrl !== undefined) await requireTransactions(main.pool, sessionConnector)
+    },
+    async close() {
+      await Promise.all(pools.map((one) => one.close()))
+    },
+  }
+}

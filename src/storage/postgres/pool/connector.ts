@@ -1,0 +1,207 @@
+import pg, { type Client, type Pool, type PoolConfig } from 'pg'
+import { StorageUnavailable } from '../../unavailable.ts'
+import {
+  endClient,
+  SessionClient,
+  type Route,
+  type SessionCheck,
+  type SessionClientConfig,
+} from '../driver/session-client.ts'
+import { SessionPool, type SessionPoolConfig } from '../driver/session-pool.ts'
+import { parseAddress, type PostgresAddress } from '../servers/address.ts'
+import { Locator, type Place, type ServerState } from '../servers/locator.ts'
+import type { SessionAttributes } from '../servers/url-parameters.ts'
+
+/** Default limits for connecting, in milliseconds: with one server, and for each of several. */
+const connectWithin = 3_000
+const oneConnectsWithin = 2_000
+
+/** On a standby, both are true. */
+const askState = `select pg_is_in_recovery() as recovering, current_setting('transaction_read_only') = 'on' as "readOnly"`
+
+/**
+ * The server notices within twenty seconds that a client is unreachable: by unanswered probes on an idle session, otherwise by
+ * unacknowledged data. By default, this takes two hours, in which the session keeps its locks, transaction and connection slot.
+ * https://www.postgresql.org/docs/current/runtime-config-connection.html#RUNTIME-CONFIG-TCP-SETTINGS
+ */
+const noticeLostClient = `set tcp_keepalives_idle = 10; set tcp_keepalives_interval = 5; set tcp_keepalives_count = 2;
+  set tcp_user_timeout = 20000`
+
+export interface SessionSettings {
+  /** The application name, for the server's views. Default `postern`. */
+  name?: string
+  /** Milliseconds for connecting, unless the address sets a limit. Default 3,000. */
+  connectWithin?: number
+  /** Milliseconds for a statement. Then it fails and its connection is closed: the network path may be silent. */
+  answerWithin: number
+  /** Whether the session ends soon, so that only `firstStatements` run at its start. Default false. */
+  brief?: boolean
+  /** Statements that run before any other, except on connections that may lead to a pooler. */
+  firstStatements?: string
+}
+
+export interface PoolSettings extends SessionSettings {
+  /** Connections at most. */
+  max: number
+  /** Called with errors on connections that no caller waits for. */
+  onError: (error: Error) => void
+}
+
+/** Makes all connections to one database, in pools and beside them, with the same address, encryption, types and checks. */
+export class Connector {
+  readonly #address: PostgresAddress
+  readonly #locator: Locator
+  /** Whether a pooler may change the session of a connection between transactions. */
+  readonly pooled: boolean
+  readonly #checks: SessionCheck[] = []
+  readonly #sessions = new Set<Client>()
+  #abandoned: Error | undefined
+  /** Calls of `renew`, in total and before each session began. */
+  #renewals = 0
+  readonly #renewalsBefore = new WeakMap<Client, number>()
+  readonly #endListeners: (() => void)[] = []
+
+  /**
+   * @param url see `parseAddress`
+   * @param options.ofSeveral which of several servers to use, unless the address tells. Default `read-write`.
+   * @param options.pooled whether the address may lead to a pooler that changes the session of a connection between transactions:
+   * then no session is set up, and no statement is prepared with a name. Default false.
+   * @throws Error if the address, or a file that it names, cannot be read
+   */
+  constructor(url: string, options: { ofSeveral?: SessionAttributes; pooled?: boolean } = {}) {
+    const { ofSeveral = 'read-write', pooled = false } = options
+    this.pooled = pooled
+    this.#address = parseAddress(url)
+    const { hosts, attributes } = this.#address
+    const wanted = attributes ?? (hosts.length === 1 ? 'any' : ofSeveral)
+    const ask = (place: Place, signal: AbortSignal) => this.#ask(place, signal)
+    this.#locator = new Locator(this.#address, wanted, ask, this.#address.connectWithin ?? oneConnectsWithin)
+    // Reads the files of certificates.
+    void new SessionClient(this.#config({ answerWithin: connectWithin }))
+  }
+
+  /** Adds a check to all new sessions, before their first use. If it rejects, connecting fails with its error. */
+  addCheck(check: SessionCheck): void {
+    this.#checks.push(check)
+  }
+
+  /** Closes all sessions at once, without notifying the server, and refuses to make others. */
+  abandon(why: Error): void {
+    this.#abandoned = new StorageUnavailable(why)
+    for (const { connection } of this.#sessions) connection.stream.destroy(why)
+  }
+
+  /**
+   * Makes pools close their present connections instead of handing them out again. A pooler keeps connections open when the
+   * server behind it changes, so the results of earlier checks are void.
+   */
+  renew(): void {
+    this.#renewals += 1
+  }
+
+  /** @param listener called when a connected session beside the pools ends, for any reason */
+  onSessionEnd(listener: () => void): void {
+    this.#endListeners.push(listener)
+  }
+
+  /** Makes a pool; nothing is connected yet. Its statements are pipelined. */
+  newPool({ max, onError, ...settings }: PoolSettings): Pool {
+    const config = this.#config(settings, onError)
+    return new SessionPool({
+      ...config,
+      max,
+      // Twice, for finding the server and for connecting to it.
+      connectionTimeoutMillis: this.#locator.trivial ? config.connectWithin : 2 * config.connectWithin,
+      pipeline: true,
+      Client: SessionClient as unknown as NonNullable<PoolConfig['Client']>,
+    })
+  }
+
+  /** Makes a connection beside the pools. The caller connects and ends it. Its statements are sent one after the other. */
+  newClient(settings: SessionSettings): Client {
+    const client = new SessionClient(this.#config(settings))
+    client.once('connect', () =>
+      client.once('end', () => {
+        for (const listener of this.#endListeners) listener()
+      }),
+    )
+    return client
+  }
+
+  /** @param onError for sessions of pools, whose first statements are not waited for */
+  #config(settings: SessionSettings, onError?: (error: Error) => void, route: Route = this.#locator) {
+    // A pooler would run them on any session, which other clients use later.
+    const firstStatements = this.pooled
+      ? ''
+      : [settings.brief ? [] : noticeLostClient, settings.firstStatements ?? []].flat().join('; ')
+    const ofOne = this.#locator.trivial ? (settings.connectWithin ?? connectWithin) : oneConnectsWithin
+    return {
+      connectionString: this.#address.urlOf(this.#address.hosts[0]!),
+      application_name: settings.name ?? 'postern',
+      connectWithin: this.#address.connectWithin ?? ofOne,
+      query_timeout: settings.answerWithin,
+      keepAlive: true,
+      types: { getTypeParser },
+      channelBinding: this.#address.channelBinding,
+      unnamed: this.pooled,
+      route,
+      isCurrent: (client: Client) => this.#renewalsBefore.get(client) === this.#renewals,
+      begin: async (client: Client) => {
+        this.#renewalsBefore.set(client, this.#renewals)
+        if (firstStatements !== '') {
+          const first = client.query(firstStatements)
+          // In a pool, the first statement is pipelined behind it.
+          if (onError) first.catch(onError)
+          else await first
+        }
+        if (route === this.#locator) await this.#confirm(client)
+      },
+      check: async (client: Client) => {
+        if (route !== this.#locator) return
+        for (const check of this.#checks) await check(client)
+        if (this.#abandoned) throw this.#abandoned
+        this.#sessions.add(client)
+        client.once('end', () => this.#sessions.delete(client))
+      },
+    } satisfies SessionClientConfig & Pick<SessionPoolConfig, 'isCurrent'>
+  }
+
+  /** The server may have changed since it was found. */
+  async #confirm(client: Client): Promise<void> {
+    const { wanted } = this.#locator
+    if (wanted === 'any' || wanted === 'prefer-standby') return
+    const { rows } = await client.query<ServerState>(askState)
+    if (!this.#locator.suits(rows[0]!)) throw new Error(`the server is no longer ${wanted}`)
+  }
+
+  async #ask(place: Place, signal: AbortSignal): Promise<ServerState> {
+    const route = { find: async () => ({ place, remembered: false }), forget: () => undefined }
+    const answerWithin = this.#address.connectWithin ?? oneConnectsWithin
+    const client = new SessionClient(
+      this.#config({ answerWithin, name: 'postern-look', brief: true }, undefined, route),
+    )
+    // The statement reports errors. Without a listener they would end the process.
+    client.on('error', () => undefined)
+    const stop = (): void => void client.connection.stream.destroy()
+    signal.addEventListener('abort', stop, { once: true })
+    try {
+      await client.connect()
+      return (await client.query<ServerState>(askState)).rows[0]!
+    } finally {
+      signal.removeEventListener('abort', stop)
+      void endClient(client)
+    }
+  }
+}
+
+/** pg returns bigint and count(*) as text. The service's values fit a number. */
+function getTypeParser(oid: number, format?: 'text' | 'binary'): (value: string) => unknown {
+  if (oid === pg.types.builtins.INT8 && format !== 'binary') return toSafeNumber
+  return pg.types.getTypeParser(oid, format) as (value: string) => unknown
+}
+
+function toSafeNumber(text: string): number {
+  const value = Number(text)
+  if (!Number.isSafeInteger(value)) throw new RangeError(`bigint ${text} does not fit a number`)
+  return value
+}

@@ -1,0 +1,166 @@
+import { randomInt } from 'node:crypto'
+import { lookup } from 'node:dns/promises'
+import { isIP } from 'node:net'
+import { describeHost, type Host, type PostgresAddress } from './address.ts'
+import { AllFailed, staggered } from './staggered.ts'
+import type { SessionAttributes } from './url-parameters.ts'
+
+/** One server at one address. */
+export interface Place {
+  readonly host: Host
+  /** An IP address, where the name leads to several. */
+  readonly address?: string
+}
+
+/** What a server says of itself. */
+export interface ServerState {
+  /** Whether it is a standby. */
+  readonly recovering: boolean
+  /** Whether a new transaction can write nothing. */
+  readonly readOnly: boolean
+}
+
+/** Connects to a place and asks. Rejects within a bounded time when that fails, and when the signal is aborted. */
+export type AskServer = (place: Place, signal: AbortSignal) => Promise<ServerState>
+
+/** No server of an address is there, or none is what is wanted. */
+export class NoServer extends Error {
+  /** sqlclient_unable_to_establish_sqlconnection: a matter of time, as all of its class. */
+  readonly code = '08001'
+
+  constructor(wanted: SessionAttributes, cause: Error) {
+    super(`no server is there that is ${wanted}: ${cause.message}`, { cause })
+    this.name = 'NoServer'
+  }
+}
+
+/** Milliseconds that a server has for an answer before the next one is asked as well. */
+const headStart = 250
+
+/** Finds the server that is wanted among those that an address names, and remembers it until it is one no more. */
+export class Locator {
+  readonly wanted: SessionAttributes
+  readonly #address: PostgresAddress
+  readonly #ask: AskServer
+  /** Milliseconds that the addresses of a name may take. */
+  readonly #lookupWithin: number
+  #known: Place | undefined
+  #finding: Promise<Place> | undefined
+
+  constructor(address: PostgresAddress, wanted: SessionAttributes, ask: AskServer, lookupWithin: number) {
+    this.wanted = wanted
+    this.#address = address
+    this.#ask = ask
+    this.#lookupWithin = lookupWithin
+  }
+
+  /** Whether there is but one server, whatever it is: nothing has to be asked. */
+  get trivial(): boolean {
+    return this.#address.hosts.length === 1 && this.wanted === 'any'
+  }
+
+  /** @throws NoServer */
+  async find(): Promise<{ place: Place; remembered: boolean }> {
+    if (this.trivial) return { place: placeOf(this.#address.hosts[0]!), remembered: false }
+    if (this.#known) return { place: this.#known, remembered: true }
+    this.#finding ??= this.#search().finally(() => (this.#finding = undefined))
+    return { place: await this.#finding, remembered: false }
+  }
+
+  /** To be told when a connection to a place fails, or when it is not what is wanted. */
+  forget(place: Place): void {
+    if (this.#known === place) this.#known = undefined
+  }
+
+  suits(state: ServerState): boolean {
+    return conditions[this.wanted](state)
+  }
+
+  async #search(): Promise<Place> {
+    const { wanted } = this
+    try {
+      if (wanted !== 'prefer-standby') return this.#keep(await this.#first(wanted))
+      try {
+        return this.#keep(await this.#first('standby'))
+      } catch (error) {
+        if (!(error instanceof AllFailed)) throw error
+        // It is not kept: the next connection looks for a standby again.
+        return await this.#first('any')
+      }
+    } catch (error) {
+      throw new NoServer(wanted, error as Error)
+    }
+  }
+
+  #keep(place: Place): Place {
+    if (!this.#address.shuffled) this.#known = place
+    return place
+  }
+
+  #first(wanted: SessionAttributes): Promise<Place> {
+    const { hosts, shuffled } = this.#address
+    return staggered(shuffled ? shuffle(hosts) : hosts, headStart, async (host, hostSignal) => {
+      const places = await this.#placesOf(host)
+      return staggered(places, headStart, async (place, placeSignal) => {
+        const state = await this.#ask(place, AbortSignal.any([hostSignal, placeSignal])).catch(
+          (error: unknown) => {
+            throw new Error(`${describePlace(place)}: ${describe(error)}`, { cause: error })
+          },
+        )
+        if (!conditions[wanted](state)) throw new Error(`${describePlace(place)} ${describeState(state)}`)
+        return place
+      })
+    })
+  }
+
+  /** @throws Error that names the host */
+  async #placesOf(host: Host): Promise<Place[]> {
+    if (host.address !== undefined || host.name === '' || host.name.startsWith('/') || isIP(host.name) !== 0)
+      return [placeOf(host)]
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(new Error('its address was not found in time')), this.#lookupWithin)
+    })
+    try {
+      const found = await Promise.race([lookup(host.name, { all: true }), late])
+      return found.map(({ address }) => ({ host, address }))
+    } catch (error) {
+      throw new Error(`${describeHost(host)}: ${describe(error)}`, { cause: error })
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+}
+
+function placeOf(host: Host): Place {
+  return { host, ...(host.address !== undefined && { address: host.address }) }
+}
+
+/** Whether a server is what is wanted; a preference is no condition. */
+const conditions: Readonly<Record<SessionAttributes, (state: ServerState) => boolean>> = {
+  any: () => true,
+  'read-write': ({ readOnly }) => !readOnly,
+  'read-only': ({ readOnly }) => readOnly,
+  primary: ({ recovering }) => !recovering,
+  standby: ({ recovering }) => recovering,
+  'prefer-standby': () => true,
+}
+
+function describePlace({ host, address }: Place): string {
+  const name = describeHost(host)
+  return address === undefined || address === host.name ? name : `${name} (${address})`
+}
+
+function describeState({ recovering, readOnly }: ServerState): string {
+  return recovering ? 'is a standby' : readOnly ? 'takes no writes' : 'is a primary'
+}
+
+function describe(error: unknown): string {
+  if (error instanceof AggregateError && error.message === '') return error.errors.map(describe).join(', ')
+  return error instanceof Error ? error.message : String(error)
+}
+
+function shuffle<Item>(items: readonly Item[]): Item[] {
+  const rest = [...items]
+  return items.map(() => rest.splice(randomInt(rest.length), 1)[0]!)
+}

@@ -1,0 +1,32 @@
+import type { Client, QueryConfig, QueryResult } from 'pg'
+import type { ClosingStatement } from '../../closing-statement.ts'
+import { translateError } from '../../unavailable.ts'
+import { toResult } from '../driver/statement.ts'
+
+/**
+ * Commits in one round trip with the closing statement, if any.
+ * @param send sends the closing statement
+ * @throws the error of the closing statement, or of the commit
+ */
+export async function commitOn(
+  client: Client,
+  commit: QueryConfig,
+  closing?: ClosingStatement,
+  send?: () => Promise<QueryResult>,
+): Promise<void> {
+  const failure = closing && settle(closing, send!())
+  const { command } = await client.query(commit)
+  // If a statement of the transaction failed, the server answers COMMIT with ROLLBACK instead of an error.
+  if (command !== 'COMMIT')
+    throw (await failure) ?? new Error('a statement in the transaction failed, so it was rolled back')
+}
+
+/** Resolves with the error to report, or with `undefined` if the statement succeeds. */
+async function settle(closing: ClosingStatement, answer: Promise<QueryResult>): Promise<unknown> {
+  try {
+    closing.succeed(toResult(await answer))
+    return undefined
+  } catch (error) {
+    return closing.fail(translateError(error))
+  }
+}

@@ -1,0 +1,186 @@
+import type { PoolClient } from 'pg'
+import type { CompiledQuery, QueryResult } from 'kysely'
+import type { ClosingStatement } from '../../closing-statement.ts'
+import type { OpenTransaction, TransactionDriver } from '../../sharing/transaction-driver.ts'
+import { StorageUnavailable, translateError } from '../../unavailable.ts'
+import { queryBatch } from '../driver/queries.ts'
+import type { ConnectionShares } from '../pool/connection-shares.ts'
+import { bounded, nameOf, toResult, type BoundedQuery } from '../driver/statement.ts'
+import { commitOn } from './commit.ts'
+
+/** The share of the connections for transactions that several scopes share. */
+export const sharedByAll = 'shared'
+
+export interface TransactionDriverParts {
+  /** Its connections are pipelined: a statement is sent before the previous one is answered, so a savepoint costs no round trip. */
+  pool: { connect(): Promise<PoolClient> }
+  shares: ConnectionShares
+  /** Milliseconds that a statement may take, instead of the pool's limit. The server does not enforce it. */
+  answerWithin: number
+  /** Runs one statement with several lists of values. Default `queryBatch`. */
+  together?: typeof queryBatch
+}
+
+/** Opens transactions on a pool of pipelined connections. */
+export function postgresTransactions(parts: TransactionDriverParts): OpenTransaction {
+  const { pool, shares } = parts
+  const statements = { within: parts.answerWithin, together: parts.together ?? queryBatch }
+  return async (share, signal) => {
+    const leaveShare = await shares.enter(share ?? sharedByAll, signal)
+    try {
+      return new PostgresTransactionDriver(await pool.connect(), leaveShare, statements)
+    } catch (error) {
+      leaveShare()
+      throw translateError(error)
+    }
+  }
+}
+
+interface StatementOptions {
+  readonly within: number
+  readonly together: typeof queryBatch
+}
+
+/** Milliseconds that the end of a transaction may take; its statements may take as long as their handlers. */
+const endWithin = 10_000
+const commit = bounded(endWithin, 'commit')
+const rollback = bounded(endWithin, 'rollback')
+
+class PostgresTransactionDriver implements TransactionDriver {
+  readonly #client: PoolClient
+  readonly #leaveShare: () => void
+  readonly #options: StatementOptions
+  #isReleased = false
+  /** Numbers the savepoints: if setting or releasing one fails, a rollback must not hit another one. */
+  #savepoints = 0
+  /** Whether a statement failed within the savepoint and none has succeeded since, as after a rollback to the handler's own savepoint. */
+  #failed = false
+  /** Whether the connection must be closed: another one may lead to a server that is available. */
+  #useless = false
+  /** Statements whose answers are not needed: they are sent together with the next statement. */
+  #unsent = ['begin; set local statement_timeout to default']
+
+  constructor(client: PoolClient, leaveShare: () => void, options: StatementOptions) {
+    this.#client = client
+    this.#leaveShare = leaveShare
+    this.#options = options
+  }
+
+  isContended(): boolean {
+    return false
+  }
+
+  savepoint(): void {
+    this.#savepoints += 1
+    this.#failed = false
+    this.#unsent.push(`savepoint ${this.#name}`)
+  }
+
+  releaseSavepoint(answered: boolean): void {
+    // The status is unknown before the first answer. It is also outdated right after an error: the error arrives before it.
+    if (this.#failed || (answered && this.#client.getTransactionStatus() === 'E'))
+      throw new Error('a statement in the transaction failed, so it was rolled back')
+    this.#unsent.push(`release savepoint ${this.#name}`)
+  }
+
+  rollbackToSavepoint(): void {
+    this.#unsent.push(`rollback to savepoint ${this.#name}`, `release savepoint ${this.#name}`)
+  }
+
+  async run(query: CompiledQuery, own = false): Promise<QueryResult<unknown>> {
+    this.#sendUnsent()
+    try {
+      const result = toResult(
+        await this.#client.query(toStatement(query, own ? endWithin : this.#options.within)),
+      )
+      this.#failed = false
+      return result
+    } catch (error) {
+      this.#failed = true
+      const failure = translateError(error)
+      this.#useless ||= failure instanceof StorageUnavailable
+      throw failure
+    }
+  }
+
+  async runTogether(queries: readonly CompiledQuery[]): Promise<QueryResult<unknown>[]> {
+    this.#sendUnsent()
+    const results: QueryResult<unknown>[] = []
+    const batches = [...placesByText(queries)].map(async ([text, places]) => {
+      const values = places.map((place) => queries[place]!.parameters)
+      const statement = { text, name: nameOf(text, true) }
+      const counts = await this.#options.together(this.#client, statement, values, this.#options.within)
+      for (const [index, place] of places.entries())
+        results[place] = { rows: [], numAffectedRows: BigInt(counts[index]!) }
+    })
+    try {
+      await Promise.all(batches)
+      this.#failed = false
+      return results
+    } catch (error) {
+      this.#failed = true
+      // No other statement may be sent before all of these are answered.
+      await Promise.allSettled(batches)
+      throw translateError(error)
+    }
+  }
+
+  async commit(closing?: ClosingStatement): Promise<void> {
+    this.#sendUnsent()
+    try {
+      await commitOn(this.#client, commit, closing, () =>
+        this.#client.query(toStatement(closing!.query, this.#options.within)),
+      )
+    } catch (error) {
+      this.#release(true)
+      throw translateError(error)
+    }
+    this.#release(false)
+  }
+
+  async rollback(broken = false): Promise<void> {
+    if (this.#isReleased) return
+    try {
+      // Without a rollback, closing the connection makes the server roll back, even during a statement.
+      if (!broken) await this.#client.query(rollback)
+      this.#release(broken || this.#useless)
+    } catch {
+      // The connection is lost, and the server rolls back by itself. The caller has seen the error already.
+      this.#release(true)
+    }
+  }
+
+  get #name(): string {
+    return `postern_part_${this.#savepoints}`
+  }
+
+  /** An error here makes all later statements fail, and the commit reports it. */
+  #sendUnsent(): void {
+    if (this.#unsent.length > 0) this.#client.query(this.#unsent.splice(0).join('; '), () => undefined)
+  }
+
+  #release(broken: boolean): void {
+    if (this.#isReleased) return
+    this.#isReleased = true
+    this.#client.release(broken)
+    this.#leaveShare()
+  }
+}
+
+/** The indexes of the queries that have the same text. */
+function placesByText(queries: readonly CompiledQuery[]): Map<string, number[]> {
+  const byText = new Map<string, number[]>()
+  for (const [index, { sql }] of queries.entries()) {
+    const places = byText.get(sql)
+    if (places) places.push(index)
+    else byText.set(sql, [index])
+  }
+  return byText
+}
+
+/** Extended protocol, because a single statement cannot contain a second one that ends the transaction. */
+function toStatement({ sql: text, parameters }: CompiledQuery, within: number): BoundedQuery {
+  const name = nameOf(text, true)
+  const values = parameters as unknown[]
+  return { text, values, queryMode: 'extended', query_timeout: within, ...(name !== undefined && { name }) }
+}

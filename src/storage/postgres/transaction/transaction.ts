@@ -1,0 +1,134 @@
+import type { CompiledQuery, QueryResult } from 'kysely'
+import type { Pool, PoolClient } from 'pg'
+import { systemClock, type Clock } from '../../../runtime/clock.ts'
+import { ClosingStatement } from '../../closing-statement.ts'
+import type { LazyTransaction, RunLast, TransactionOptions, Tx } from '../../database.ts'
+import { transactionOver } from '../../query-runner.ts'
+import { TransactionOver } from '../../transaction-over.ts'
+import { StorageUnavailable, translateError } from '../../unavailable.ts'
+import { toResult, toStatement } from '../driver/statement.ts'
+import { commitOn } from './commit.ts'
+
+/** A transaction that takes its connection at its first query. At its time limit, the connection is closed. */
+export class PostgresTransaction implements LazyTransaction {
+  readonly tx: Tx
+  readonly last: RunLast
+  #closing: ClosingStatement | undefined
+  readonly #pool: Pool
+  readonly #options: TransactionOptions
+  #opening: Promise<PoolClient> | undefined
+  readonly #clock: Clock
+  #cancelTimer: (() => void) | undefined
+  /** Set if the server is unavailable: then the connection is closed, because another one may lead to an available server. */
+  #unavailable: StorageUnavailable | undefined
+  #over: 'committed' | 'rolled back' | 'out of time' | undefined
+
+  constructor(pool: Pool, options: TransactionOptions, clock: Clock = systemClock) {
+    this.#pool = pool
+    this.#clock = clock
+    this.#options = options
+    this.tx = transactionOver('postgres', (query) => this.#run(query))
+    this.last = (query) => {
+      if (this.#closing) throw new Error('a transaction has one last statement')
+      this.#closing = new ClosingStatement(query, (error) =>
+        isCancelled(error) ? new TransactionOver('out of time') : error,
+      )
+      return this.#closing.answered
+    }
+  }
+
+  get begun(): boolean {
+    return this.#opening !== undefined
+  }
+
+  /** Other connections can write meanwhile, so there is no deadlock to guard against. */
+  within<T>(work: () => T): T {
+    return work()
+  }
+
+  async commit(): Promise<void> {
+    if (this.#over) throw new TransactionOver(this.#over)
+    const closing = this.#closing
+    if (!this.#opening && !closing) {
+      this.#over = 'committed'
+      return
+    }
+    const client = await (this.#opening ??= this.#open())
+    if (this.#over) throw new TransactionOver(this.#over)
+    this.#over = 'committed'
+    this.#cancelTimer?.()
+    try {
+      await commitOn(client, { text: 'commit' }, closing, () => {
+        // COMMIT is sent behind it, and closing the connection would not take that back. So the server bounds its time.
+        client.query(`set local statement_timeout = ${this.#timeLimit}`, () => undefined)
+        return client.query(toStatement(closing!.query))
+      })
+      client.release()
+    } catch (error) {
+      client.release(true)
+      throw translateError(error)
+    }
+  }
+
+  async rollback(): Promise<void> {
+    this.#closing?.fail(new TransactionOver(this.#over ?? 'rolled back'))
+    if (this.#over) return
+    this.#over = 'rolled back'
+    this.#cancelTimer?.()
+    let client: PoolClient | undefined
+    try {
+      client = await this.#opening
+      // The opening, which may have ended just now, sets it.
+      this.#cancelTimer?.()
+      await client?.query('rollback')
+      if (client) client.release(this.#unavailable !== undefined)
+    } catch {
+      // It never began, or its connection broke: the server rolls back, and the caller has seen the error.
+      if (client) client.release(true)
+    }
+  }
+
+  get #timeLimit(): number {
+    return this.#options.timeLimit ?? 10_000
+  }
+
+  async #run(query: CompiledQuery): Promise<QueryResult<unknown>> {
+    if (this.#over) throw new TransactionOver(this.#over)
+    const client = await (this.#opening ??= this.#open())
+    if (this.#over) throw new TransactionOver(this.#over)
+    try {
+      return toResult(await client.query(toStatement(query)))
+    } catch (error) {
+      const failure = translateError(error)
+      if (failure instanceof StorageUnavailable) this.#unavailable ??= failure
+      // Statements that were sent behind the failed one get only the error that the transaction is aborted.
+      throw isAborted(error) ? (this.#unavailable ?? failure) : failure
+    }
+  }
+
+  async #open(): Promise<PoolClient> {
+    let client: PoolClient | undefined
+    try {
+      const opened = (client = await this.#pool.connect())
+      // Sent together with the first statement, which fails if this fails.
+      opened.query('begin', () => undefined)
+      this.#cancelTimer = this.#clock.after(this.#timeLimit, () => {
+        this.#over = 'out of time'
+        // Closing the connection makes the server roll back, even during a statement.
+        opened.release(true)
+      })
+      return opened
+    } catch (error) {
+      // A connection that broke at its first statement is still checked out of the pool.
+      client?.release(true)
+      throw translateError(error)
+    }
+  }
+}
+
+/** in_failed_sql_transaction */
+const isAborted = (error: unknown): boolean => (error as { code?: string }).code === '25P02'
+
+/** query_canceled: https://www.postgresql.org/docs/current/errcodes-appendix.html */
+const isCancelled = (error: unknown): boolean =>
+  error instanceof StorageUnavailable && (error.cause as { code?: string }).code === '57014'

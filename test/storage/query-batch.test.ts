@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import type { PoolClient } from 'pg'
+import { queryBatch } from '../../src/storage/postgres/driver/queries.ts'
+import { Connector } from '../../src/storage/postgres/pool/connector.ts'
+import { openPool, type OpenPool } from '../../src/storage/postgres/pool/open-pool.ts'
+import { engines, type TestDatabase } from '../harness/engines.ts'
+
+const postgres = engines.find(({ name }) => name === 'postgres')
+const insert = { text: 'insert into things (id, name) values ($1, $2)', name: 'insert_thing' }
+
+describe('one statement with several lists of values', { skip: !postgres }, () => {
+  let database: TestDatabase
+  let opened: OpenPool
+  let client: PoolClient
+
+  before(async () => {
+    database = await postgres!.createDatabase()
+    opened = openPool(new Connector(database.url), { max: 1, answerWithin: 60_000, onError: () => {} })
+    client = await opened.pool.connect()
+    await client.query('create table things (id integer primary key, name text not null)')
+  })
+
+  after(async () => {
+    client.release()
+    await opened.close()
+    await database.drop()
+  })
+
+  const names = async (): Promise<string> => {
+    const { rows } = await client.query<{ names: string }>(
+      `select coalesce(string_agg(name, ' ' order by id), '') as names from things`,
+    )
+    return rows[0]!.names
+  }
+
+  test('each is run in its order, and tells how many rows it changed', async () => {
+    for (const name of [undefined, insert.name, insert.name]) {
+      await client.query('begin')
+      const counts = queryBatch(client, { ...insert, name }, [
+        [1, 'a'],
+        [2, 'b'],
+      ])
+      // Sent behind it, before its answer.
+      const update = queryBatch(client, { text: 'update things set name = name || $1', name: 'add' }, [
+        ['!'],
+        ['?'],
+      ])
+      assert.deepEqual(
+        [await counts, await update],
+        [
+          [1, 1],
+          [2, 2],
+        ],
+      )
+      assert.equal(await names(), 'a!? b!?')
+      await client.query('rollback')
+    }
+  })
+
+  test('the first that fails ends it, and those behind it are not run', async () => {
+    await client.query('begin; savepoint before')
+    const rows = [
+      [1, 'a'],
+      [1, 'b'],
+      [2, 'c'],
+    ]
+    await assert.rejects(queryBatch(client, insert, rows), { code: '23505' })
+    await client.query('rollback to before')
+    assert.deepEqual(await queryBatch(client, insert, [[3, 'd']]), [1], 'the connection can be used')
+    assert.equal(await names(), 'd')
+    await client.query('rollback')
+  })
+
+  test('a value that cannot be written is told, and the connection stays in step', async () => {
+    const unwritable = {
+      toPostgres() {
+        throw new Error('not this one')
+      },
+    }
+    await client.query('begin; savepoint before')
+    await assert.rejects(
+      queryBatch(client, insert, [
+        [1, 'a'],
+        [2, unwritable],
+      ]),
+      /not this one/,
+    )
+    await client.query('rollback to before')
+    assert.equal(await names(), '')
+    await client.query('rollback')
+  })
+
+  test('a statement that the server does not know is told, and asked for anew the next time', async () => {
+    const missing = { text: 'insert into later (id) values ($1)', name: 'insert_later' }
+    await assert.rejects(queryBatch(client, missing, [[1]]), { code: '42P01' })
+    await client.query('create table later (id integer)')
+    assert.deepEqual(await queryBatch(client, missing, [[1], [2]]), [1, 1])
+  })
+})
