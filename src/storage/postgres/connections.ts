@@ -48,11 +48,11 @@ export interface Connections {
   readonly answerWithin: number
   readonly onError: (error: Error) => void
   /** Adds a check to all new sessions, before their first use. */
-  addCheck(check: SessionCheck): void
+  readonly addCheck: (check: SessionCheck) => void
   /** Closes all sessions at once and refuses to make others. */
   abandon(why: Error): void
   /** @throws UnsuitablePooler */
-  checkPoolers(): Promise<void>
+  readonly checkPoolers: () => Promise<void>
   close(): Promise<void>
 }
 

@@ -15,18 +15,18 @@ export async function commitOn(
   send?: () => Promise<QueryResult>,
 ): Promise<void> {
   const failure = closing && settle(closing, send!())
+  failure?.catch(() => undefined)
   const { command } = await client.query(commit)
   // If a statement of the transaction failed, the server answers COMMIT with ROLLBACK instead of an error.
-  if (command !== 'COMMIT')
-    throw (await failure) ?? new Error('a statement in the transaction failed, so it was rolled back')
+  if (command === 'COMMIT') return
+  await failure
+  throw new Error('a statement in the transaction failed, so it was rolled back')
 }
 
-/** Resolves with the error to report, or with `undefined` if the statement succeeds. */
-async function settle(closing: ClosingStatement, answer: Promise<QueryResult>): Promise<unknown> {
+async function settle(closing: ClosingStatement, answer: Promise<QueryResult>): Promise<void> {
   try {
     closing.succeed(toResult(await answer))
-    return undefined
   } catch (error) {
-    return closing.fail(translateError(error))
+    throw closing.fail(translateError(error))
   }
 }
