@@ -63,7 +63,7 @@ describe('postern doctor', () => {
     const times = { receivedAt: Date.now() - 600_000, dueAt: 0 }
     spool.add([{ ...event, ...times, payload: new Uint8Array(9), status: 'pending', orderKey: null }])
     assert.match((await doctor({ SPOOL_URL })).stdout, /^! spool .*: 1 webhooks wait, the oldest for 60\d s/m)
-    spool.setAside(event, 'refused')
+    spool.setAside(spool.oldest(1)[0]!.seq, 'refused')
     assert.match((await doctor({ SPOOL_URL })).stdout, /^! spool .*the database refused 1 acknowledged/m)
     spool.close()
 

@@ -1,72 +1,72 @@
 import { existsSync } from 'node:fs'
+import { Problem } from '../../errors.ts'
 import { SqliteConnection } from '../../storage/sqlite/connection.ts'
 import { claimFile, FileInUse } from '../../storage/sqlite/owner.ts'
 import type { FileSpoolSettings } from '../../config/spool-url.ts'
+import { buffersOf } from '../../storage/sqlite/packed-rows.ts'
+import { TaskThread } from '../../storage/sqlite/task-thread.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import type { IncomingEvent } from '../incoming.ts'
-import { packBatch, unpackBatch } from '../sqlite/batch-message.ts'
-import { ThreadClient } from '../sqlite/thread-client.ts'
-import type { Answer, SpoolThreadData, Task } from './file-thread.ts'
+import { packEvents, unpackEvents } from '../event-rows.ts'
+import type { FileTasks } from './file-tasks.ts'
 import { noPortion, type Portion, type Spool, type SpoolState } from './spool.ts'
 
-/** A spool in an SQLite file that this process alone uses. */
+/** A spool in an SQLite file that only this process uses. */
 class FileSpool implements Spool {
   readonly #release: () => void
-  readonly #thread: ThreadClient<Task, Answer>
+  readonly #thread: TaskThread<FileTasks>
+  /** The numbers in the file of the events that were read. */
+  readonly #seqs = new WeakMap<IncomingEvent, number>()
   #closed = false
 
   /** @param release gives the file up for other processes. */
   constructor({ file, maxBytes }: FileSpoolSettings, release: () => void) {
     this.#release = release
-    this.#thread = new ThreadClient<Task, Answer>({
-      module: new URL('file-thread.ts', import.meta.url),
-      name: 'spool',
-      workerData: { file, maxBytes } satisfies SpoolThreadData,
-    })
+    const module = new URL('file-tasks.ts', import.meta.url)
+    this.#thread = new TaskThread({ module, name: 'spool', data: { file, maxBytes } })
   }
 
   async append(events: readonly IncomingEvent[]): Promise<void> {
-    const { message, transfer } = packBatch(events)
-    await this.#ask({ kind: 'append', batch: message }, transfer)
+    const rows = packEvents(events)
+    if (!(await this.#open.call('append', rows, buffersOf(rows))))
+      throw new Problem('overloaded', { retryAfter: 1 })
   }
 
   async read(limit: number): Promise<Portion> {
-    const { portion } = await this.#ask({ kind: 'read', limit })
-    if (!portion) throw new Error('the spool gave no events')
-    const { batch, range } = portion
-    const events = unpackBatch(batch)
-    if (events.length === 0) return noPortion
+    const { rows, seqs } = await this.#open.call('read', limit)
+    if (seqs.length === 0) return noPortion
+    const events = unpackEvents(rows)
+    for (const [index, event] of events.entries()) this.#seqs.set(event, seqs[index]!)
+    const range = { from: seqs[0]!, upTo: seqs.at(-1)! }
     return {
       events,
-      remove: async () => void (await this.#ask({ kind: 'remove', range })),
-      release: async () => void (await this.#ask({ kind: 'give-back', range })),
+      remove: async () => this.#open.call('remove', range),
+      release: async () => this.#open.call('giveBack', range),
     }
   }
 
-  async setAside({ source, eventId }: IncomingEvent, reason: string): Promise<void> {
-    await this.#ask({ kind: 'set-aside', event: { source, eventId }, reason })
+  async setAside(event: IncomingEvent, reason: string): Promise<void> {
+    await this.#open.call('setAside', { seq: this.#seqs.get(event)!, reason })
   }
 
   async state(): Promise<SpoolState> {
-    const { state } = await this.#ask({ kind: 'state' })
-    if (!state) throw new Error('the spool told nothing of itself')
-    return state
+    return this.#open.call('state', undefined)
   }
 
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
     try {
-      await this.#thread.end({ kind: 'close' })
+      await this.#thread.close()
     } finally {
       this.#release()
     }
   }
 
-  /** Another process may have the file after the end: a thread must not begin again. */
-  #ask(task: Task, transfer?: ArrayBuffer[]): Promise<Answer> {
-    if (this.#closed) return Promise.reject(new StorageUnavailable(new Error('the spool is closed')))
-    return this.#thread.ask(task, transfer)
+  /** Another process may have the file after `close`: the thread must not start again. */
+  get #open(): TaskThread<FileTasks> {
+    if (this.#closed) throw new StorageUnavailable(new Error('the spool is closed'))
+    return this.#thread
   }
 }
 

@@ -7,7 +7,7 @@ import type { NatsSpoolSettings } from '../../config/spool-url.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { IncomingEvent } from '../incoming.ts'
-import { decodeBatch, encodeBatch } from '../sqlite/batch-message.ts'
+import { decodeEvents, encodeEvents } from '../event-rows.ts'
 import { answerWithin, contentsOf, isMissing, openNatsLink, subjectsOf, type NatsLink } from './nats-link.ts'
 import { EventTooLarge, noPortion, type Portion, type Spool, type SpoolState } from './spool.ts'
 
@@ -78,7 +78,7 @@ export class NatsSpool implements Spool {
       const most = (link.connection.info?.max_payload ?? 0) - aroundAnEvent
       const messages = [...messagesOf(events, Math.min(most, mostBytes))].map((part) => ({
         subject: subjectsOf(this.#settings.stream).events(part.length),
-        data: encodeBatch(part),
+        data: encodeEvents(part),
       }))
       if (messages.some(({ data }) => data.length > most)) throw new EventTooLarge(most)
       await Promise.all(messages.map(({ subject, data }) => publish(link, subject, data)))
@@ -110,7 +110,7 @@ export class NatsSpool implements Spool {
     const why = headers()
     why.set('Postern-Reason', reason.replaceAll(/\s+/g, ' ').slice(0, 500))
     const { aside } = subjectsOf(this.#settings.stream)
-    await this.#use((link) => publish(link, aside, encodeBatch([event]), why))
+    await this.#use((link) => publish(link, aside, encodeEvents([event]), why))
   }
 
   state(): Promise<SpoolState> {
@@ -172,7 +172,7 @@ export class NatsSpool implements Spool {
 
   #readable(message: JsMsg): Read[] {
     try {
-      return [{ message, events: decodeBatch(message.data) }]
+      return [{ message, events: decodeEvents(message.data) }]
     } catch (error) {
       this.#log.error(
         { err: error, sequence: message.seq },

@@ -1,15 +1,16 @@
 import { existsSync } from 'node:fs'
-import { Problem } from '../../errors.ts'
 import { finish } from '../../storage/sqlite/begin.ts'
 import { SqliteConnection } from '../../storage/sqlite/connection.ts'
+import { eventColumns, toRow } from '../event-rows.ts'
 import type { IncomingEvent } from '../incoming.ts'
 
-/** Bytes that the file may hold unless its owner says otherwise; above it, requests are refused. */
+/** Bytes that the file may hold by default. */
 const mostBytes = 256 * 1024 * 1024
-/** Bytes of payloads and headers that are read at once, if they are of more than one event. */
+/** Bytes of payloads and headers in one read of more than one event. */
 const readAtOnce = 8 * 1024 * 1024
 
 export interface Spooled extends IncomingEvent {
+  /** The number in the file, in the order of arrival. */
   readonly seq: number
 }
 
@@ -19,9 +20,7 @@ const createTable = `
     content_type text not null, payload blob not null, headers text not null, received_at integer not null,
     status text not null, due_at integer not null, order_key text
   ) strict`
-const columns =
-  'source, event_id, type, content_type, payload, headers, received_at, status, due_at, order_key'
-const insert = `insert into spool (${columns}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+const insert = `insert into spool (${eventColumns}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 const selectSizes =
   'select seq, length(payload) + length(headers) as size from spool where seq > ? and seq <= ? order by seq limit ?'
 const selectOldest = `
@@ -29,28 +28,27 @@ const selectOldest = `
     received_at as receivedAt, status, due_at as dueAt,
     order_key as orderKey
   from spool where seq > ? and seq <= ? order by seq`
-/** For operators: nothing of the service reads it. */
+/** For operators. The service does not read it. */
 const createSetAside = `
   create table if not exists set_aside (
     seq integer primary key, source text not null, event_id text not null, type text not null,
     content_type text not null, payload blob not null, headers text not null, received_at integer not null,
     status text not null, due_at integer not null, order_key text, reason text not null
   ) strict`
-const copyAside = `
-  insert or ignore into set_aside (seq, ${columns}, reason)
-  select seq, ${columns}, ? from spool where source = ? and event_id = ?`
+export const copyAside = `
+  insert or ignore into set_aside (seq, ${eventColumns}, reason)
+  select seq, ${eventColumns}, ? from spool where seq = ?`
 
 export interface SpoolFileOptions {
   /** Bytes that the file may hold. Default 256 MiB. */
   maxBytes?: number
-  /** Whether the file is made at once, instead of with the first event. Default false. */
+  /** Whether the file is created at once, instead of with the first event. Default false. */
   create?: boolean
 }
 
 /**
- * Where acknowledged events are kept that cannot be written to the database now: a small SQLite file, as durable, with a
- * lock of its own. Beside a database on SQLite (`<file>-spool`) it is made when it is first needed. Events are
- * removed in the order in which they came.
+ * Stores acknowledged events that cannot be written to the database now: a small SQLite file, as durable, with a lock of its
+ * own. Beside a database on SQLite (`<file>-spool`) it is created when it is first needed.
  */
 export class SpoolFile {
   readonly #file: string
@@ -64,7 +62,7 @@ export class SpoolFile {
     if (options.create || existsSync(file)) this.#open()
   }
 
-  /** Events that lie in the spool. */
+  /** Events in the spool. */
   get count(): number {
     return this.#count
   }
@@ -80,31 +78,17 @@ export class SpoolFile {
       ?.at
   }
 
-  /** @throws Problem `overloaded` when the spool is full; StorageUnavailable. */
-  add(events: readonly IncomingEvent[]): void {
-    if (this.full) throw new Problem('overloaded', { retryAfter: 1 })
+  /** Adds events in one durable commit; false if the spool is full. @throws StorageUnavailable */
+  add(events: readonly IncomingEvent[]): boolean {
+    if (this.full) return false
     const connection = this.#connection ?? this.#open()
     connection.checkInPlace()
     connection.exec('begin immediate')
     finish(connection, () => {
-      for (const event of events) {
-        const { source, eventId, type, contentType, payload, headers, receivedAt, status, dueAt, orderKey } =
-          event
-        connection.run(insert, [
-          source,
-          eventId,
-          type,
-          contentType,
-          payload,
-          headers,
-          receivedAt,
-          status,
-          dueAt,
-          orderKey,
-        ])
-      }
+      for (const event of events) connection.run(insert, toRow(event))
     })
     this.#count += events.length
+    return true
   }
 
   /**
@@ -128,7 +112,7 @@ export class SpoolFile {
     return []
   }
 
-  /** Deletes what `oldest` gave, once it is in the database. */
+  /** Deletes what `oldest` returned, after it was moved into the database. */
   forget(moved: readonly Spooled[]): void {
     if (moved.length > 0) this.forgetBetween(moved[0]!.seq, moved.at(-1)!.seq)
   }
@@ -140,13 +124,13 @@ export class SpoolFile {
   }
 
   /** Copies an event, with the reason why it cannot be moved, to a table of its own. */
-  setAside({ source, eventId }: Pick<IncomingEvent, 'source' | 'eventId'>, reason: string): void {
+  setAside(seq: number, reason: string): void {
     const connection = this.#connection ?? this.#open()
     connection.exec(createSetAside)
-    connection.run(copyAside, [reason, source, eventId])
+    connection.run(copyAside, [reason, seq])
   }
 
-  /** Gives the disk back what an empty spool holds: deleted bodies stay in the file until then. */
+  /** Returns the space of an empty spool to the disk: deleted events stay in the file until then. */
   shrink(): void {
     if (this.#count > 0) return
     this.#connection?.exec('vacuum; pragma wal_checkpoint(truncate)')
@@ -167,10 +151,10 @@ export class SpoolFile {
   }
 
   #open(): SqliteConnection {
-    // No checkpointer works beside it: often, and little each time.
+    // No checkpointer works on this file, so commits write the log back, often and little each time.
     const connection = new SqliteConnection(this.#file, { logPages: 1_000 })
     connection.exec(createTable)
-    // Numbers are given out without gaps and removed from the front: to count would be to read the whole file.
+    // Numbers have no gaps and are removed from the front. Counting would read the whole file.
     const found = connection.get<{ count: number }>(
       `select coalesce((select max(seq) from spool) - (select min(seq) from spool) + 1, 0) as count`,
     )

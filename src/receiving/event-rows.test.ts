@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { IncomingEvent } from '../incoming.ts'
-import { decodeBatch, encodeBatch, packBatch, unpackBatch } from './batch-message.ts'
+import { buffersOf } from '../storage/sqlite/packed-rows.ts'
+import { decodeEvents, encodeEvents, packEvents, unpackEvents } from './event-rows.ts'
+import type { IncomingEvent } from './incoming.ts'
 
 const event = (changes: Partial<IncomingEvent> = {}): IncomingEvent => ({
   source: 'shop',
@@ -17,41 +18,38 @@ const event = (changes: Partial<IncomingEvent> = {}): IncomingEvent => ({
   ...changes,
 })
 
-test('a batch comes out as it went in', () => {
+test('events are the same on the other side of a thread', () => {
   const events = [
     event(),
     event({ eventId: '', type: '💶\ud800', orderKey: '', payload: new Uint8Array(0) }),
     event({ headers: '{"a":"é\0"}', orderKey: 'order.*\n=7', status: 'processed' }),
     event({ source: 'x'.repeat(10_000), payload: new Uint8Array(70_000).fill(7) }),
   ]
-  const { message, transfer } = packBatch(events)
-  assert.deepEqual(unpackBatch(structuredClone(message, { transfer })), events)
+  const packed = packEvents(events)
+  assert.deepEqual(unpackEvents(structuredClone(packed, { transfer: buffersOf(packed) })), events)
+  assert.deepEqual(unpackEvents(packEvents([])), [])
 })
 
-test('an empty batch is one', () => {
-  assert.deepEqual(unpackBatch(packBatch([]).message), [])
-})
-
-test('a batch as bytes comes out as it went in, from any place of a buffer', () => {
+test('events are the same after a stay as bytes, at any place of a buffer', () => {
   const events = [
     event(),
     event({ eventId: 'é💶', orderKey: '', payload: new Uint8Array(0) }),
     event({ headers: '{"a":"é"}', orderKey: 'order.*\n=7', status: 'processed' }),
     event({ source: 'x'.repeat(10_000), payload: new Uint8Array(70_000).fill(7) }),
   ]
-  const bytes = encodeBatch(events)
-  assert.deepEqual(decodeBatch(bytes), events)
+  const bytes = encodeEvents(events)
+  assert.deepEqual(decodeEvents(bytes), events)
   const shifted = new Uint8Array(bytes.length + 3)
   shifted.set(bytes, 3)
-  assert.deepEqual(decodeBatch(shifted.subarray(3)), events)
-  assert.deepEqual(decodeBatch(encodeBatch([])), [])
+  assert.deepEqual(decodeEvents(shifted.subarray(3)), events)
+  assert.deepEqual(decodeEvents(encodeEvents([])), [])
 })
 
-test('other bytes are no batch', () => {
-  const bytes = encodeBatch([event(), event({ eventId: 'evt_2' })])
+test('bytes that are cut off, or of another format, are refused', () => {
+  const bytes = encodeEvents([event(), event({ eventId: 'evt_2' })])
   for (let length = 0; length < bytes.length; length += 1)
-    assert.throws(() => decodeBatch(bytes.subarray(0, length)), Error, String(length))
+    assert.throws(() => decodeEvents(bytes.subarray(0, length)), Error, String(length))
   const newer = new Uint8Array(bytes)
   newer[0] = 2
-  assert.throws(() => decodeBatch(newer), /form/)
+  assert.throws(() => decodeEvents(newer), /format/)
 })

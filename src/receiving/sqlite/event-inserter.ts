@@ -1,0 +1,102 @@
+import { Problem } from '../../errors.ts'
+import { sleep, type Clock } from '../../runtime/clock.ts'
+import type { SqliteDatabase } from '../../storage/database.ts'
+import { buffersOf } from '../../storage/sqlite/packed-rows.ts'
+import { TaskThread } from '../../storage/sqlite/task-thread.ts'
+import { packEvents } from '../event-rows.ts'
+import type { IncomingEvent } from '../incoming.ts'
+import type { EventTasks } from './event-writer.ts'
+
+/**
+ * Milliseconds that an acknowledgement waits for the right to write before it is spooled. Most transactions are shorter, and a
+ * spooled event is written twice.
+ */
+const maxWait = 5
+/** Milliseconds before the next move, after another process held the lock and after an error. */
+const retryAfter = { locked: 20, failed: 250 }
+
+export interface EventInserterParts {
+  database: SqliteDatabase
+  clock: Clock
+  onError: (error: unknown) => void
+  /** Called after events were moved from the spool into the event queue. */
+  onMoved: () => void
+}
+
+/** Stores received events in a thread, and moves those that were spooled when the write lock is free. */
+export class EventInserter {
+  readonly #parts: EventInserterParts
+  readonly #thread: TaskThread<EventTasks>
+  readonly #stopping = new AbortController()
+  #spooled = 0
+  #moving: Promise<void> | undefined
+
+  constructor(parts: EventInserterParts) {
+    this.#parts = parts
+    const module = new URL('event-writer.ts', import.meta.url)
+    this.#thread = new TaskThread({ module, name: 'events', data: { file: parts.database.file } })
+  }
+
+  /**
+   * Resolves once the events are on the disk.
+   * @throws Problem `overloaded` if the spool is full; StorageUnavailable, also if the thread dies: then it is unknown what it did
+   */
+  async insert(events: readonly IncomingEvent[]): Promise<void> {
+    const release = await this.#parts.database.hold('acknowledge', maxWait)
+    try {
+      const rows = packEvents(events)
+      const task = { rows, mayWrite: release !== undefined }
+      const { stored, spooled } = await this.#thread.call('insert', task, buffersOf(rows))
+      this.#moveLater(spooled)
+      if (!stored) throw new Problem('overloaded', { retryAfter: 1 })
+    } finally {
+      release?.()
+    }
+  }
+
+  /** Begins to move what an earlier process left in the spool. */
+  start(): void {
+    this.#thread.call('count', undefined).then((spooled) => this.#moveLater(spooled), this.#parts.onError)
+  }
+
+  /** Ends the thread. Events that are still spooled are moved at the next start. */
+  async close(): Promise<void> {
+    this.#stopping.abort()
+    await this.#moving
+    await this.#thread.close()
+  }
+
+  #moveLater(spooled: number): void {
+    this.#spooled = spooled
+    if (spooled === 0 || this.#stopping.signal.aborted) return
+    this.#moving ??= this.#moveAll().finally(() => (this.#moving = undefined))
+  }
+
+  async #moveAll(): Promise<void> {
+    const { signal } = this.#stopping
+    while (this.#spooled > 0 && !signal.aborted) {
+      const pause = await this.#moveSome()
+      if (pause > 0) await sleep(this.#parts.clock, pause, signal).catch(() => undefined)
+    }
+  }
+
+  /** Returns the milliseconds to wait before the next move. */
+  async #moveSome(): Promise<number> {
+    const { database, onMoved, onError } = this.#parts
+    try {
+      const release = await database.hold('acknowledge')
+      try {
+        const { moved, spooled } = await this.#thread.call('move', undefined)
+        this.#spooled = spooled
+        if (!moved) return retryAfter.locked
+      } finally {
+        release?.()
+      }
+      onMoved()
+      return 0
+    } catch (error) {
+      onError(error)
+      return retryAfter.failed
+    }
+  }
+}

@@ -1,0 +1,98 @@
+import { Worker } from 'node:worker_threads'
+import { StorageUnavailable } from '../unavailable.ts'
+
+export interface TaskThreadParts {
+  /**
+   * The module of the tasks: its function `open`, called with `data` in the thread, returns them. Each task takes one argument and
+   * returns synchronously. `close` is the last one.
+   */
+  module: URL
+  /** For debuggers and profiles. */
+  name: string
+  data: unknown
+}
+
+type Argument<Task> = Task extends (argument: infer A) => unknown ? A : never
+type Result<Task> = Task extends (...given: never[]) => infer R ? R : never
+
+/** The answer to a task. Errors do not keep their class between threads. */
+export type TaskAnswer =
+  | { result: unknown }
+  | { failed: { isUnavailable: boolean; message: string; stack: string | undefined } }
+
+interface Waiting {
+  resolve: (result: unknown) => void
+  reject: (error: unknown) => void
+}
+
+/**
+ * A thread that writes SQLite files, so that neither the statements nor the wait for the disk block the event loop. It carries out one
+ * task after the other. It starts at the first task, and again at the first task after it died.
+ */
+export class TaskThread<Tasks extends { close: () => void }> {
+  readonly #parts: TaskThreadParts
+  readonly #waiting: Waiting[] = []
+  #thread: Worker | undefined
+
+  constructor(parts: TaskThreadParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Carries out a task in the thread.
+   * @param transfer buffers that move to the thread instead of being copied
+   * @throws StorageUnavailable, also when the thread dies: then it is unknown what it did; Error for what else a task throws
+   */
+  call<Name extends keyof Tasks & string>(
+    name: Name,
+    argument: Argument<Tasks[Name]>,
+    transfer: ArrayBuffer[] = [],
+  ): Promise<Result<Tasks[Name]>> {
+    const thread = (this.#thread ??= this.#start())
+    return new Promise<unknown>((resolve, reject) => {
+      this.#waiting.push({ resolve, reject })
+      thread.postMessage({ name, argument }, transfer)
+    }) as Promise<Result<Tasks[Name]>>
+  }
+
+  /** Ends the thread after the tasks that it was given. */
+  async close(): Promise<void> {
+    if (!this.#thread) return
+    const closed = this.call('close', undefined as Argument<Tasks['close']>)
+    this.#thread = undefined
+    await closed
+  }
+
+  #start(): Worker {
+    const { module, name, data } = this.#parts
+    const thread = new Worker(new URL('task-thread-main.ts', import.meta.url), {
+      workerData: { module: module.href, data },
+      name,
+      resourceLimits: { maxYoungGenerationSizeMb: 6 },
+    })
+    thread.on('message', (answer: TaskAnswer) => {
+      const waiting = this.#waiting.shift()
+      if ('failed' in answer) waiting?.reject(toError(answer.failed))
+      else waiting?.resolve(answer.result)
+    })
+    thread.on('error', (error) => this.#died(thread, error))
+    thread.on('exit', (code) => this.#died(thread, new Error(`the ${name} thread ended with code ${code}`)))
+    return thread
+  }
+
+  #died(thread: Worker, cause: unknown): void {
+    if (this.#thread === thread) this.#thread = undefined
+    else if (this.#thread) return
+    for (const { reject } of this.#waiting.splice(0)) reject(new StorageUnavailable(cause))
+  }
+}
+
+function toError({
+  isUnavailable,
+  message,
+  stack,
+}: Extract<TaskAnswer, { failed: unknown }>['failed']): Error {
+  const error = new Error(message)
+  if (stack !== undefined) error.stack = stack
+  return isUnavailable ? new StorageUnavailable(error) : error
+}
