@@ -15,17 +15,16 @@ import { compileSerializer, compileValidator } from './schema-compilers.ts'
 import { addSecurityHeaders, securityHeaders } from './security-headers.ts'
 import { serveAssets } from './assets.ts'
 import { bodyLimits, type BodyLimits } from './body-budget.ts'
-import { readNetworks } from './client-address.ts'
+import { TrustedProxies } from './client-address.ts'
 import { BodyReader, defaultBodyLimit } from './body-reader.ts'
 import { clientErrorAnswerer } from './client-errors.ts'
 import { Closing } from './closing.ts'
+import { continueLate } from './expect-continue.ts'
 import { refuseFramingFaults } from './framing.ts'
 import { IncomingRequest } from './incoming-request.ts'
-import { lazyLog } from './lazy-log.ts'
 import { allowOrigins, answerPreflights } from './cross-origin.ts'
 import { RouteMethods } from './methods.ts'
 import { serveDashboard } from './dashboard.ts'
-import { DirectRoutes } from './direct.ts'
 import { Refusal } from './refusal.ts'
 import { describeRoutes, docsAccess } from './openapi.ts'
 import type { Authenticate } from './principal.ts'
@@ -34,6 +33,8 @@ import { parseQueryString } from './query-string.ts'
 import { logRequests } from './request-log.ts'
 import { closeAfterUpgradeRequests } from './upgrades.ts'
 import { limitRequests } from './rate-limits.ts'
+import { RawRoutes } from './raw/routes.ts'
+import type { Log } from '../telemetry/log.ts'
 import { SharedCounts, type CountCalls } from './shared-counts.ts'
 
 /** The Fastify application that every room declares its routes on. */
@@ -47,7 +48,7 @@ export type App = FastifyInstance<
 
 export interface AppParts {
   configuration: Configuration
-  log: FastifyBaseLogger
+  log: Log
   clock: Clock
   authenticate: Authenticate
   /** Of the portal; without one nobody is let in there. */
@@ -98,9 +99,8 @@ export async function createApp(parts: AppParts): Promise<App> {
   const headers = securityHeaders({ https: (configuration.baseUrl ?? '').startsWith('https:') })
   const { protect } = headers
   const app: App = Fastify({
-    loggerInstance: log,
+    loggerInstance: log as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true }),
-    childLoggerFactory: (logger, bindings, options) => lazyLog(logger, bindings, options),
     genReqId: () => randomUUID(),
     trustProxy: configuration.trustedProxies.length > 0 ? configuration.trustedProxies : false,
     bodyLimit: defaultBodyLimit,
@@ -126,15 +126,16 @@ export async function createApp(parts: AppParts): Promise<App> {
     },
   }).withTypeProvider<TypeBoxTypeProvider>()
 
-  app.decorate('direct', new DirectRoutes(app))
+  const proxies = new TrustedProxies(configuration.trustedProxies)
   closeAfterUpgradeRequests(app)
   app.decorate('closing', new Closing(app))
+  continueLate(app)
   // Bodies are JSON; a scope that takes other types says so itself. Fastify's own reader of texts would turn what is
   // no JSON by its type into a body of the wrong form.
   app.removeContentTypeParser(['text/plain', 'application/json'])
   const bodies = new BodyReader(app, {
     clock,
-    networkOf: readNetworks(configuration.trustedProxies),
+    networkOf: (request) => proxies.networkOf(request),
     limits: roomFor(configuration.bodyLimit, parts.bodies),
   })
   app.decorate('bodies', bodies)
@@ -157,7 +158,7 @@ export async function createApp(parts: AppParts): Promise<App> {
   allowOrigins(app, crossOrigin)
   const limits = limitRequests(app, {
     clock: configuration.rateLimit ? clock : undefined,
-    trustedProxies: configuration.trustedProxies,
+    proxies,
     shared:
       parts.countCalls &&
       new SharedCounts({
@@ -170,6 +171,7 @@ export async function createApp(parts: AppParts): Promise<App> {
           ),
       }),
   })
+  app.decorate('raw', new RawRoutes(app, { log, limits, bodies, proxies, headers: headers.common }))
   answerPreflights(app, crossOrigin)
   guardRoutes(app, {
     authenticate,

@@ -1,10 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Clock } from '../runtime/clock.ts'
-import type { Problem } from '../errors.ts'
 import { BodyBudget, bodyLimits, type BodyLimits } from './body-budget.ts'
 import { BodyInMemory, overloaded, tooLarge, type TakeBody } from './body-in-memory.ts'
-import { Continuations } from './expect-continue.ts'
 import { IncomingRequest, type BodySink } from './incoming-request.ts'
 
 /** Makes of the bytes what handlers get as `request.body`. */
@@ -38,14 +36,10 @@ export class BodyReader {
   readonly budget: BodyBudget
   /** The network of a request's client. */
   readonly networkOf: (request: IncomingMessage) => string
-  readonly #continuations: Continuations
-  /** Bodies that were read before the framework had the request. */
-  readonly #early = new WeakMap<IncomingMessage, { problem: Problem | null; bytes: Buffer | undefined }>()
 
   constructor(app: FastifyInstance, { clock, networkOf, limits = {} }: BodyReaderParts) {
     this.budget = new BodyBudget({ ...bodyLimits, ...limits }, clock)
     this.networkOf = networkOf
-    this.#continuations = new Continuations(app)
     app.addHook('onClose', async () => this.budget.close())
   }
 
@@ -54,13 +48,10 @@ export class BodyReader {
     scope.addContentTypeParser(types, (request, _payload, done) => {
       // Nobody is there for it.
       if (request.is404) return done(null)
-      const take: TakeBody = (problem, bytes) => {
+      this.read(request.raw, bodyLimit, (problem, bytes) => {
         if (problem) done(problem)
         else parse(request, bytes!, done)
-      }
-      const early = this.#early.get(request.raw)
-      if (early) take(early.problem, early.bytes)
-      else this.read(request.raw, bodyLimit, take)
+      })
     })
   }
 
@@ -74,17 +65,7 @@ export class BodyReader {
     const body = new BodyInMemory(this.budget, { announced, limit, network, done })
     if (!this.budget.begin(body, announced)) return done(overloaded())
     if (!(request instanceof IncomingRequest && request.giveBody(body))) readStream(request, body)
-    this.#continuations.continue(request)
-  }
-
-  /** Hands what `read` answered on to whoever parses the body of this request. */
-  handOn(request: IncomingMessage, problem: Problem | null, bytes?: Buffer): void {
-    this.#early.set(request, { problem, bytes })
-  }
-
-  /** Has a body sent that something else reads. */
-  letCome(request: IncomingMessage): void {
-    this.#continuations.continue(request)
+    request.sendContinue?.()
   }
 }
 

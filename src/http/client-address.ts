@@ -4,36 +4,59 @@ import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
 
 /**
- * Where a request came from: the address of the connection, or, behind the proxies that TRUSTED_PROXIES names, what the
- * last of them saw. An IPv4 address in IPv6 clothes is written as what it is.
+ * The address of the client: that of the connection, or, behind the proxies that TRUSTED_PROXIES names, the one that the last of
+ * them saw. An IPv4 address that is mapped into IPv6 is written as IPv4.
  */
 export function clientIp(request: FastifyRequest): string {
   return addressOf(request.ip, request.socket)
 }
 
 function addressOf(seen: string, socket: IncomingMessage['socket']): string {
-  // A trusted proxy that passes on what it was sent may pass on anything.
+  // A trusted proxy may pass on any text that it received.
   const address = isIP(seen) === 0 ? (socket.remoteAddress ?? '') : seen
   return mapped.exec(address)?.[1] ?? address
 }
 
-/** What rate limits count by: the address, an IPv6 one by its /64, since that is what one customer gets. */
+/** What rate limits count by: an IPv4 address, or the /64 network of an IPv6 address, which one customer has. */
 export function clientNetwork(request: FastifyRequest): string {
   return networkOf(clientIp(request))
 }
 
-/** The same for requests that the framework has not got yet. */
-export function readNetworks(trustedProxies: readonly string[]): (request: IncomingMessage) => string {
-  const trusted = trustedProxies.length > 0 ? proxyAddr.compile([...trustedProxies]) : undefined
-  return (request) => {
-    const seen = trusted ? proxyAddr(request, trusted) : request.socket.remoteAddress
-    return networkOf(addressOf(seen ?? '', request.socket))
+/** Reads where a request comes from, for requests that the framework does not see. Gives the same results as the framework. */
+export class TrustedProxies {
+  readonly #trusts: ((address: string, hop: number) => boolean) | undefined
+
+  /** @param networks the setting TRUSTED_PROXIES */
+  constructor(networks: readonly string[]) {
+    if (networks.length > 0) this.#trusts = proxyAddr.compile([...networks])
   }
+
+  addressOf(request: IncomingMessage): string {
+    const seen = this.#trusts ? proxyAddr(request, this.#trusts) : request.socket.remoteAddress
+    return addressOf(seen ?? '', request.socket)
+  }
+
+  networkOf(request: IncomingMessage): string {
+    return networkOf(this.addressOf(request))
+  }
+
+  /** The scheme and host that the client called, which a trusted proxy passes on in headers. */
+  originOf({ headers, socket }: IncomingMessage): string {
+    const { host = '' } = headers
+    if (!this.#trusts?.(socket.remoteAddress ?? '', 0)) return `http://${host}`
+    const scheme = lastOf(headers['x-forwarded-proto']) ?? 'http'
+    return `${scheme}://${lastOf(headers['x-forwarded-host']) ?? host}`
+  }
+}
+
+/** The last entry of a list header. */
+function lastOf(header: string | string[] | undefined): string | undefined {
+  return header ? [header].flat().join(',').split(',').at(-1)!.trim() : undefined
 }
 
 const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i
 
-/** @param address IPv4 or IPv6. However an IPv6 address is written, its network is written in one way. */
+/** @param address IPv4 or IPv6, in any notation; each network is written in one way. */
 export function networkOf(address: string): string {
   if (!address.includes(':')) return address
   const [head = '', tail] = address.toLowerCase().replace(/%.*$/, '').split('::')

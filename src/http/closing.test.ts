@@ -6,20 +6,18 @@ import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { test, type TestContext } from 'node:test'
 import { Closing } from './closing.ts'
-import { DirectRoutes } from './direct.ts'
 
 const long = 'a'.repeat(20_000_000)
 
 /** `GET /held` and `GET /stream` end when the test says so. */
 async function start(t: TestContext) {
   const app: FastifyInstance = Fastify({ forceCloseConnections: 'idle', return503OnClosing: false })
-  app.decorate('direct', new DirectRoutes(app))
   app.decorate('closing', new Closing(app))
   const held = Promise.withResolvers<void>()
   const reached = Promise.withResolvers<void>()
-  app.direct.post('/direct', (_request, response) =>
-    response.writeHead(200, ['content-length', '2']).end('ok'),
-  )
+  app.post('/raw', (_request, reply) => {
+    reply.hijack().raw.writeHead(200, ['content-length', '2']).end('ok')
+  })
   app.get('/', async () => 'ok')
   app.get('/long', async () => long)
   app.get('/held', async () => {
@@ -72,7 +70,7 @@ test('before it stops, connections are kept', async (t) => {
   const { open } = await start(t)
   const socket = await open()
   assert.doesNotMatch(await answer(socket, 'GET /', 'ok'), /connection: close/i)
-  assert.doesNotMatch(await answer(socket, 'POST /direct', 'ok'), /connection: close/i)
+  assert.doesNotMatch(await answer(socket, 'POST /raw', 'ok'), /connection: close/i)
 })
 
 test('once it stops, every answer is announced as the last on its connection, those under way included', async (t) => {
@@ -86,7 +84,7 @@ test('once it stops, every answer is announced as the last on its connection, th
   app.closing.begin()
   goOn()
   const answers = kept.map((socket) => text(socket))
-  for (const [index, what] of ['GET /', 'GET /none', 'POST /direct', 'GET /stream'].entries())
+  for (const [index, what] of ['GET /', 'GET /none', 'POST /raw', 'GET /stream'].entries())
     ask(kept[index]!, what)
   for (const each of await Promise.all([...answers, underWayAnswer]))
     assert.match(each, /^HTTP\/1\.1 [^]*\r\nconnection: close\r\n/i)

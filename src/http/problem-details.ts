@@ -1,4 +1,4 @@
-import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyBaseLogger, FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Problem, problems, type ProblemCode } from '../errors.ts'
 import { NewerDatabase } from '../storage/migrate.ts'
 import { TransactionOver } from '../storage/transaction-over.ts'
@@ -62,16 +62,26 @@ export function problemBody(problem: Problem, requestId: string): Record<string,
   }
 }
 
+/** The answer with a problem, without the headers of every answer. */
+export function problemAnswer(problem: Problem, requestId: string) {
+  const { retryAfter, challenge = problem.status === 401 ? 'Bearer' : undefined } = problem.extras
+  return {
+    status: problem.status,
+    headers: {
+      'content-type': problemMediaType,
+      ...(retryAfter !== undefined && { 'retry-after': String(Math.max(1, Math.ceil(retryAfter))) }),
+      ...(challenge !== undefined && { 'www-authenticate': challenge }),
+    },
+    body: JSON.stringify(problemBody(problem, requestId)),
+  }
+}
+
 export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply {
-  if (problem.extras.retryAfter !== undefined)
-    reply.header('retry-after', Math.max(1, Math.ceil(problem.extras.retryAfter)))
-  const challenge = problem.extras.challenge ?? (problem.status === 401 ? 'Bearer' : undefined)
-  if (challenge !== undefined) reply.header('www-authenticate', challenge)
-  // What went wrong once need not the next time, and may say something of who asked.
-  reply.header('cache-control', 'no-store')
-  reply.code(problem.status).header('content-type', problemMediaType)
-  // The route's response schema does not speak of problems: serialize here.
-  return reply.serializer((body: string) => body).send(JSON.stringify(problemBody(problem, reply.request.id)))
+  const { status, headers, body } = problemAnswer(problem, reply.request.id)
+  // A problem may be temporary, and may contain something about its caller.
+  reply.code(status).headers(headers).header('cache-control', 'no-store')
+  // The response schema of the route does not describe problems.
+  return reply.serializer((text: string) => text).send(body)
 }
 
 /** Of what is sent: its form, its length, its type. */
@@ -100,7 +110,7 @@ export function answerProblems(
       return sendNotFound(request, reply.header('connection', 'close'), new Problem('not-found'))
     }
     const problem = toProblem(error)
-    report(request, problem, error)
+    reportProblem(request.log, problem, error)
     // What is wrong with a body does not matter where nothing reads it.
     if (request.is404 && ofTheBody.has(problem.status))
       return sendNotFound(request, reply, new Problem('not-found'))
@@ -109,9 +119,10 @@ export function answerProblems(
   app.setNotFoundHandler((request, reply) => sendNotFound(request, reply, new Problem('not-found')))
 }
 
-function report(request: FastifyRequest, problem: Problem, error: unknown): void {
-  if (problem.code === 'internal') request.log.error({ err: error }, 'request failed')
-  // That the server has no room for connections is told once in a while, not for each request.
+/** Logs a problem whose cause is the service. */
+export function reportProblem(log: FastifyBaseLogger, problem: Problem, error: unknown): void {
+  if (problem.code === 'internal') log.error({ err: error }, 'request failed')
+  // A lack of connections is logged once in a while, not for each request.
   else if (problem.status >= 500 && !isWithoutRoom(problem.extras.cause))
-    request.log.warn({ code: problem.code, err: problem.extras.cause }, 'request could not be served')
+    log.warn({ code: problem.code, err: problem.extras.cause }, 'request could not be served')
 }

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { IncomingMessage } from 'node:http'
 import type { Clock } from '../runtime/clock.ts'
 import { Problem } from '../errors.ts'
-import { clientNetwork, readNetworks } from './client-address.ts'
+import { clientNetwork, type TrustedProxies } from './client-address.ts'
 import type { Principal } from './principal.ts'
 import { RateLimiter, type Taken } from './rate-limiter.ts'
 import type { SharedCounts } from './shared-counts.ts'
@@ -42,16 +42,13 @@ declare module 'fastify' {
 export interface RateLimitsParts {
   /** Without one, nothing is limited. */
   clock: Clock | undefined
-  trustedProxies: readonly string[]
+  proxies: TrustedProxies
   /** What all processes count together; without it, this one is alone. */
   shared?: SharedCounts | undefined
 }
 
-/** What is told of a limit; `wait` is in seconds. */
-export type Told = { readonly limit: number } & Pick<Taken, 'remaining' | 'wait'>
-
-/** A limit of which a call was taken, if that was allowed. */
-export type Limit = Told & Pick<Taken, 'allowed'>
+/** What the headers of an answer say about a limit; `wait` is in seconds. */
+export type RateStatus = { readonly limit: number } & Pick<Taken, 'remaining' | 'wait'>
 
 /**
  * The limits of this process, and those that all processes have together: of these every process first counts for itself, and asks the
@@ -59,29 +56,29 @@ export type Limit = Told & Pick<Taken, 'allowed'>
 export class RateLimits {
   readonly #limiter: RateLimiter | undefined
   readonly #shared: SharedCounts | undefined
-  readonly #networkOf: (request: IncomingMessage) => string
-  /** What was counted of requests before the framework had them. */
-  readonly #counted = new WeakMap<IncomingMessage, Limit>()
+  readonly #proxies: TrustedProxies
 
-  constructor({ clock, trustedProxies, shared }: RateLimitsParts) {
+  constructor({ clock, proxies, shared }: RateLimitsParts) {
     this.#limiter = clock && new RateLimiter(clock)
     this.#shared = shared
-    this.#networkOf = readNetworks(trustedProxies)
+    this.#proxies = proxies
   }
 
   /**
-   * Counts a request that the framework has not got, to a route with a limit of its own.
-   * @returns what is left of the limit; undefined where nothing is limited.
+   * Counts a request that the framework does not see, for its client network.
+   * @param max the limit of the route `url`; without it, the request counts toward the limit that all other routes share
+   * @returns undefined if rate limits are off
    */
-  ahead(request: IncomingMessage, url: string, max: number): Limit | undefined {
+  takeRaw(
+    request: IncomingMessage,
+    url: string,
+    max: number | undefined,
+  ): (RateStatus & Pick<Taken, 'allowed'>) | undefined {
     if (!this.#limiter) return undefined
-    const taken = this.#limiter.take(addressKey(url, this.#networkOf(request)).slice(0, longestKey), max)
-    return { limit: max, ...taken }
-  }
-
-  /** Hands on what `ahead` answered, so that the request is not counted again. What was refused counts for nothing. */
-  handOn(request: IncomingMessage, limit: Limit | undefined): void {
-    if (limit?.allowed) this.#counted.set(request, limit)
+    const network = this.#proxies.networkOf(request)
+    const key = max === undefined ? networkKey(network) : routeKey(url, network)
+    const limit = max ?? perAddress
+    return { limit, ...this.#limiter.take(key.slice(0, longestKey), limit) }
   }
 
   /**
@@ -92,18 +89,13 @@ export class RateLimits {
     if (!this.#limiter) return undefined
     const { url, config } = request.routeOptions
     const own = config.rateLimit
-    const counted = this.#counted.get(request.raw)
-    if (counted) {
-      tellLimit(reply, counted)
-      return undefined
-    }
     const network = clientNetwork(request)
     // By the route and not by what was asked for: no way of writing an address has a count of its own.
     if (!own) {
-      this.take(reply, `address ${network}`, perAddress)
+      this.take(reply, networkKey(network), perAddress)
       return undefined
     }
-    const calls = [{ key: addressKey(url ?? '', network), max: own.max }]
+    const calls = [{ key: routeKey(url ?? '', network), max: own.max }]
     const value = own.per?.value(request)
     if (own.per && value !== undefined) calls.push({ key: `value ${url} ${value}`, max: own.per.max })
     for (const { key, max } of calls) this.take(reply, key, max)
@@ -137,7 +129,7 @@ export class RateLimits {
   /** One call of whatever `key` names, `max` of which are allowed in a minute. */
   take(reply: FastifyReply, key: string, max: number): void {
     if (!this.#limiter) return
-    tellTaken(reply, max, this.#limiter.take(key.slice(0, longestKey), max))
+    sendTaken(reply, max, this.#limiter.take(key.slice(0, longestKey), max))
   }
 
   async #takeTogether(
@@ -149,30 +141,34 @@ export class RateLimits {
     const all = await Promise.all(
       calls.map(async ({ key, max }) => ({ max, taken: await shared.take(key.slice(0, longestKey), max) })),
     )
-    for (const { max, taken } of all) if (taken) tellTaken(reply, max, taken)
+    for (const { max, taken } of all) if (taken) sendTaken(reply, max, taken)
   }
 }
 
 /** @throws Problem `too-many-requests` */
-function tellTaken(reply: FastifyReply, limit: number, { allowed, remaining, wait }: Taken): void {
-  tellLimit(reply, { limit, remaining, wait })
-  if (!allowed)
-    throw new Problem('too-many-requests', { retryAfter: wait, detail: `At most ${limit} calls per minute.` })
+function sendTaken(reply: FastifyReply, limit: number, { allowed, remaining, wait }: Taken): void {
+  // Of several limits, the answer has the narrowest.
+  const before = reply.getHeader('ratelimit-remaining')
+  if (before === undefined || remaining < Number(before))
+    reply.headers(limitHeaders({ limit, remaining, wait }))
+  if (!allowed) throw tooManyRequests({ limit, wait })
 }
 
-function addressKey(url: string, network: string): string {
+export function tooManyRequests({ limit, wait }: Pick<RateStatus, 'limit' | 'wait'>): Problem {
+  return new Problem('too-many-requests', { retryAfter: wait, detail: `At most ${limit} calls per minute.` })
+}
+
+function networkKey(network: string): string {
+  return `address ${network}`
+}
+
+function routeKey(url: string, network: string): string {
   return `address ${url} ${network}`
 }
 
-/** What is left of a limit, as its headers (draft-ietf-httpapi-ratelimit-headers). */
-export function limitHeaders({ limit, remaining, wait }: Told): Record<string, number> {
+/** The headers of a limit (draft-ietf-httpapi-ratelimit-headers). */
+export function limitHeaders({ limit, remaining, wait }: RateStatus): Record<string, number> {
   return { 'ratelimit-limit': limit, 'ratelimit-remaining': remaining, 'ratelimit-reset': Math.ceil(wait) }
-}
-
-/** Of several limits the narrowest is told (draft-ietf-httpapi-ratelimit-headers); `wait` is in seconds. */
-export function tellLimit(reply: FastifyReply, told: Told): void {
-  const before = reply.getHeader('ratelimit-remaining')
-  if (before === undefined || told.remaining < Number(before)) reply.headers(limitHeaders(told))
 }
 
 /** Counts every request by its address. Comes before the guards: who calls too often is not even authenticated. */

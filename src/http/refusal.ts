@@ -12,11 +12,9 @@ const answered = new Set(['/healthz', '/readyz'])
 
 /** From a moment on, the process answers all calls with the same problem. */
 export class Refusal {
-  readonly #app: FastifyInstance
   #problem: Problem | undefined
 
   constructor(app: FastifyInstance) {
-    this.#app = app
     app.addHook('onRequest', async ({ routeOptions }) => {
       if (this.#problem && !answered.has(routeOptions.url ?? '')) throw this.#problem
     })
@@ -28,6 +26,5 @@ export class Refusal {
 
   begin(problem: Problem): void {
     this.#problem = problem
-    this.#app.direct.close()
   }
 }

@@ -1,5 +1,5 @@
 import { Problem } from '../errors.ts'
-import type { Told } from '../http/rate-limits.ts'
+import type { RateStatus } from '../http/rate-limits.ts'
 import type { Backlog } from './backlog.ts'
 import { SharedSourceRate, type SharedSourceRateParts } from './shared-source-rate.ts'
 import { SourceRate, type RateTaken } from './source-rate.ts'
@@ -17,7 +17,7 @@ export type Held = 'limited' | 'backlogged'
 
 export interface Admitted {
   /** What is left of the source's rate, to be told to the sender. */
-  readonly rate?: Told
+  readonly rate?: RateStatus
   /** Why the event may not be stored, with what to answer. */
   readonly held?: { readonly reason: Held; readonly problem: Problem }
 }
@@ -59,7 +59,7 @@ export class Admission {
 }
 
 function admit({ allowed, remaining, wait }: RateTaken, limit: number): Admitted {
-  const rate: Told = { limit, remaining, wait }
+  const rate: RateStatus = { limit, remaining, wait }
   if (allowed) return { rate }
   const detail = `At most ${limit} events of this source per second.`
   return {

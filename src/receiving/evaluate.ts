@@ -1,10 +1,10 @@
-import type { FastifyBaseLogger } from 'fastify'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Clock } from '../runtime/clock.ts'
 import type { Configuration } from '../config/environment.ts'
 import { Problem } from '../errors.ts'
 import type { Verification } from '../events/verification.ts'
-import type { Told } from '../http/rate-limits.ts'
+import type { RateStatus } from '../http/rate-limits.ts'
+import type { Log } from '../telemetry/log.ts'
 import { Admission, type Admitted } from './admission.ts'
 import type { Backlog } from './backlog.ts'
 import type { IncomingEvent } from './incoming.ts'
@@ -22,7 +22,6 @@ export interface Delivered {
   readonly headers: IncomingHttpHeaders
   /** The called address, with its query. */
   readonly url: string
-  readonly log: FastifyBaseLogger
 }
 
 /** What to do with a request: store and answer it, only answer it, or refuse it. */
@@ -32,7 +31,7 @@ export type Evaluation =
       /** Instead of the usual answer. */
       readonly reply: Reply | undefined
       /** What is left of the source's own rate, if it has one. */
-      readonly rate: Told | undefined
+      readonly rate: RateStatus | undefined
     }
   | { readonly answer: Reply }
   | Refused
@@ -42,7 +41,7 @@ export interface Refused {
   readonly detail: string
   /** The answer; without it, 401. */
   readonly problem: Problem | undefined
-  readonly rate?: Told | undefined
+  readonly rate?: RateStatus | undefined
 }
 
 /** Returns a promise only if other processes must be asked about the source's rate; it does not reject. */
@@ -53,13 +52,14 @@ export interface EvaluatorParts {
   planOf: PlanOf
   clock: Clock
   configuration: Configuration
+  log: Log
   /** Set if several processes share the rates of sources. */
   sharedRates: SharedSourceRateParts | undefined
 }
 
 /** Evaluates requests of a source: signature, media type, form, rate. It stores and answers nothing. */
 export function createEvaluator(source: string, scheme: Scheme, parts: EvaluatorParts): Evaluate {
-  const { backlog, planOf, clock, configuration, sharedRates } = parts
+  const { backlog, planOf, clock, configuration, log, sharedRates } = parts
   const admission = new Admission(source, scheme.rateLimit, {
     backlog,
     maxAge: configuration.inboxMaxAge,
@@ -67,7 +67,7 @@ export function createEvaluator(source: string, scheme: Scheme, parts: Evaluator
   })
   const firstDelay = configuration.handlerRetrySchedule[0] ?? 0
 
-  return ({ rawBody, headers, url, log }) => {
+  return ({ rawBody, headers, url }) => {
     const now = clock.now()
     const verified = scheme.verify({ rawBody, headers, now, url })
     const rejected = 'rejected' in verified
@@ -91,7 +91,7 @@ export function createEvaluator(source: string, scheme: Scheme, parts: Evaluator
       held
         ? { refused: held.reason, detail: held.problem.message, problem: held.problem, rate }
         : {
-            event: eventOf(verified, { rawBody, headers, log }, contentType, now),
+            event: eventOf(verified, { rawBody, headers }, contentType, now),
             reply: verified.reply,
             rate,
           }
@@ -100,7 +100,7 @@ export function createEvaluator(source: string, scheme: Scheme, parts: Evaluator
 
   function eventOf(
     verified: Accepted,
-    { rawBody, headers, log }: Omit<Delivered, 'url'>,
+    { rawBody, headers }: Omit<Delivered, 'url'>,
     contentType: string,
     receivedAt: number,
   ): IncomingEvent {

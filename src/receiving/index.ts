@@ -194,13 +194,14 @@ async function declareRoutes(app: App, parts: ReceivingParts, made: RouteParts):
     database.engine === 'postgres'
       ? { reserve: postgresRates(database.pool), clock, onError: onRateError }
       : undefined
-  await webhookRoutes(app, {
+  webhookRoutes(app, {
     sources,
     acceptor,
     backlog,
     planOf,
     configuration,
     clock,
+    log,
     metrics,
     rejected,
     sharedRates,

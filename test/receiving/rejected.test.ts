@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { after, before, test } from 'node:test'
-import type { FastifyRequest } from 'fastify'
+import type { IncomingMessage } from 'node:http'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { hmac, microsoftGraph, stripe } from '../../src/index.ts'
 import { RejectedLog } from '../../src/receiving/rejections/log.ts'
@@ -231,7 +231,7 @@ onEachEngine('rejected webhooks', (engine) => {
     } as unknown as Database
     const log = () =>
       new RejectedLog({ database: failing, clock, log: createLog('fatal'), period: 2 * 86_400_000 })
-    const request = { raw: { headers: {} }, ip: '127.0.0.1' } as unknown as FastifyRequest
+    const call = { request: { headers: {} } as IncomingMessage, address: '127.0.0.1' }
     const days = async (): Promise<[number, number][]> =>
       (
         await database.reader
@@ -243,8 +243,8 @@ onEachEngine('rejected webhooks', (engine) => {
       ).map(({ day, count }) => [new Date(day).getUTCDate(), count])
     const first = log()
     const note = first.of('later')
-    note('malformed', '', request)
-    note('malformed', '', request)
+    note('malformed', '', call)
+    note('malformed', '', call)
     await first.close()
     assert.deepEqual(await days(), [])
     away = false
@@ -253,7 +253,7 @@ onEachEngine('rejected webhooks', (engine) => {
     for (const day of [2, 3, 4]) {
       now = Date.UTC(2030, 0, day, 12)
       const next = log()
-      next.of('later')('malformed', '', request)
+      next.of('later')('malformed', '', call)
       await next.close()
     }
     assert.deepEqual(await days(), [

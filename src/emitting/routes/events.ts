@@ -27,7 +27,7 @@ const lineTypes = [ndjson, 'application/ndjson', 'application/jsonl']
 export function eventRoutes(app: App, { emitter, database, clock, announce }: EventRouteParts): void {
   const emits = groupEmits({ database, emitter, announce })
   app.addContentTypeParser(lineTypes, (request, payload, done) => {
-    app.bodies.letCome(request.raw)
+    request.raw.sendContinue?.()
     done(null, payload)
   })
 

@@ -1,7 +1,7 @@
-import type { FastifyRequest } from 'fastify'
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Insertable } from 'kysely'
 import type { Clock } from '../../runtime/clock.ts'
-import { clientIp } from '../../http/client-address.ts'
+import type { RawCall } from '../../http/raw/call.ts'
 import type { Database, Tx } from '../../storage/database.ts'
 import type { RejectedWebhooksTable } from '../../storage/tables.ts'
 import type { Log } from '../../telemetry/log.ts'
@@ -23,7 +23,7 @@ const bodyKept = 4 * 1024
 export type NoteRejected = (
   reason: Reason,
   detail: string,
-  request: FastifyRequest,
+  call: Pick<RawCall, 'request' | 'address'>,
   body?: Uint8Array,
 ) => void
 
@@ -33,7 +33,7 @@ interface Waiting {
   readonly detail: string
   readonly at: number
   readonly address: string
-  readonly headers: FastifyRequest['raw']['headers']
+  readonly headers: IncomingHttpHeaders
   readonly signatureHeader: string | undefined
   readonly size: number | null
   readonly body: Uint8Array | null
@@ -66,7 +66,7 @@ export class RejectedLog {
   }
 
   of(source: string, signatureHeader?: string): NoteRejected {
-    return (reason, detail, request, body) => {
+    return (reason, detail, call, body) => {
       const at = this.#parts.clock.now()
       if (this.#closed) return
       this.#refused.add({ source, reason, count: 1, lastAt: at })
@@ -75,14 +75,14 @@ export class RejectedLog {
       const count = this.#counts.get(key) ?? 0
       if (count >= mostPerWrite || this.#waiting.length >= mostWaiting) return
       this.#counts.set(key, count + 1)
-      const { headers } = request.raw
+      const { headers } = call.request
       const told = Number(headers['content-length'] ?? Number.NaN)
       this.#waiting.push({
         source,
         reason,
         detail,
         at,
-        address: clientIp(request),
+        address: call.address,
         headers,
         signatureHeader,
         size: body?.byteLength ?? (told <= 2 ** 31 - 1 ? told : null),

@@ -1,0 +1,100 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import type { FastifyContextConfig, FastifySchema } from 'fastify'
+import { Problem } from '../../errors.ts'
+import type { App } from '../app.ts'
+import { framingFault } from '../framing.ts'
+import { RawCall, type RawAnswer, type RawParts } from './call.ts'
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    raw: RawRoutes
+  }
+}
+
+export interface RawRoute {
+  method: 'GET' | 'POST'
+  path: string
+  /** For the OpenAPI description. */
+  schema: FastifySchema
+  sends?: FastifyContextConfig['sends']
+  /** Answers a request, or throws the error that the problem in the answer describes. */
+  answer: (call: RawCall) => Promise<RawAnswer>
+}
+
+type Listener = (request: IncomingMessage, response: ServerResponse) => void
+
+/**
+ * Routes that are called so often that the framework's cost for each request matters. Such a route answers all requests for
+ * its method and path on Node's request and response, errors included. The framework has only its description. All other
+ * requests go to the framework, also those for the path with another method.
+ */
+export class RawRoutes {
+  readonly #app: App
+  readonly #parts: RawParts
+  readonly #routes = { GET: new Map<string, Listener>(), POST: new Map<string, Listener>() }
+
+  constructor(app: App, parts: RawParts) {
+    this.#app = app
+    this.#parts = parts
+    const { server } = app
+    // All other listeners are prepended.
+    const framework = server.listeners('request').at(-1) as RequestListener
+    server.removeListener('request', framework)
+    server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+      const answer = this.#find(request)
+      if (answer) answer(request, response)
+      else framework(request, response)
+    })
+  }
+
+  add({ method, path, schema, sends, answer }: RawRoute): void {
+    this.#routes[method].set(path, (request, response) => {
+      void this.#answer(new RawCall(this.#parts, path, request, response), answer)
+    })
+    this.#app.route({
+      method,
+      url: path,
+      schema,
+      config: { access: 'public', quiet: true, forMachines: true, ...(sends && { sends }) },
+      handler: async () => {
+        throw new Problem('not-found')
+      },
+    })
+  }
+
+  #find({ method, url = '' }: IncomingMessage): Listener | undefined {
+    const routes =
+      method === 'POST'
+        ? this.#routes.POST
+        : method === 'GET' || method === 'HEAD'
+          ? this.#routes.GET
+          : undefined
+    return routes && (routes.get(url) ?? routes.get(pathOf(url)))
+  }
+
+  async #answer(call: RawCall, answer: RawRoute['answer']): Promise<void> {
+    try {
+      const refused = this.#app.refusal.problem
+      if (refused) throw refused
+      const fault = framingFault(call.request)
+      if (fault !== undefined) {
+        call.closeConnection()
+        throw new Problem('bad-request', { detail: fault })
+      }
+      call.send(await answer(call))
+    } catch (error) {
+      call.fail(error)
+    }
+  }
+}
+
+/** The path of a request target (RFC 9112, section 3.2), decoded as the framework's router decodes it. */
+function pathOf(target: string): string {
+  const [path = ''] = target.replace(/^https?:\/\/.*?\//, '/').split(/[?#]/, 1)
+  if (!path.includes('%')) return path
+  try {
+    return decodeURI(path)
+  } catch {
+    return path
+  }
+}

@@ -1,0 +1,111 @@
+import { Problem, type ProblemCode } from '../errors.ts'
+import { toProblem } from '../http/problem-details.ts'
+import { rawAnswer, type RawAnswer, type RawCall } from '../http/raw/call.ts'
+import type { Acceptor } from './acceptor.ts'
+import type { Evaluate } from './evaluate.ts'
+import type { NoteRejected } from './rejections/log.ts'
+import { reasonOf, type Reason } from './rejections/reasons.ts'
+import type { Reply, Scheme } from './schemes/scheme.ts'
+
+/** Requests that one address may make in a minute: senders deliver in bursts, and each is verified anyway. */
+const requestsPerMinute = 60_000
+
+export type Outcome = 'accepted' | 'answered' | Reason
+
+export interface EndpointParts {
+  source: string
+  evaluate: Evaluate
+  acceptor: Acceptor
+  /** Bytes. */
+  bodyLimit: number
+  /** The public origin, if the setting BASE_URL gives it. */
+  baseUrl: string | undefined
+  count: (outcome: Outcome) => void
+  noteRejected: NoteRejected
+}
+
+const received = rawAnswer(200, '{"received":true}', { 'content-type': 'application/json; charset=utf-8' })
+const invalidSignature = rawAnswer(401, 'invalid signature', { 'content-type': 'text/plain; charset=utf-8' })
+
+/** The reasons for refusals before the body is read, when the sender is not verified yet. */
+const unreadReasons: Partial<Record<ProblemCode, Reason>> = {
+  'body-too-large': 'too-large',
+  'request-timeout': 'too-slow',
+  overloaded: 'overloaded',
+  'too-many-requests': 'limited',
+}
+
+/** Answers all requests of one source. */
+export class WebhookEndpoint {
+  readonly #parts: EndpointParts
+
+  constructor(parts: EndpointParts) {
+    this.#parts = parts
+  }
+
+  /** Verifies, stores and acknowledges a webhook. */
+  async receive(call: RawCall): Promise<RawAnswer> {
+    const { evaluate, baseUrl, count } = this.#parts
+    const rawBody = await this.#readBody(call)
+    const { headers, url } = call.request
+    const evaluation = await evaluate({ rawBody, headers, url: `${baseUrl ?? call.origin}${url}` })
+    if ('answer' in evaluation) {
+      count('answered')
+      return toAnswer(evaluation.answer)
+    }
+    if (evaluation.rate) call.sendLimit(evaluation.rate)
+    if ('refused' in evaluation) {
+      this.#reject(evaluation.refused, evaluation.detail, call, rawBody)
+      if (evaluation.problem) throw evaluation.problem
+      return invalidSignature
+    }
+    try {
+      await this.#parts.acceptor.add(evaluation.event)
+    } catch (error) {
+      const { code, message } = toProblem(error)
+      const reason = code === 'overloaded' || code === 'stopping' ? 'overloaded' : 'unavailable'
+      this.#reject(reason, message, call, rawBody)
+      throw error
+    }
+    count('accepted')
+    return evaluation.reply ? toAnswer(evaluation.reply) : received
+  }
+
+  /** Answers the challenge by which a sender verifies the address. */
+  async verifyAddress(call: RawCall, ask: NonNullable<Scheme['ask']>, now: number): Promise<RawAnswer> {
+    call.takeFromLimit()
+    const { url = '', headers } = call.request
+    const query = new URLSearchParams(/\?(.*)$/s.exec(url)?.[1])
+    const result = ask({ query, headers, now })
+    if ('answer' in result) {
+      this.#parts.count('answered')
+      return toAnswer(result.answer)
+    }
+    this.#reject(reasonOf(result), result.detail, call)
+    if (result.rejected === 'malformed') throw new Problem('bad-request', { detail: result.detail })
+    return invalidSignature
+  }
+
+  async #readBody(call: RawCall): Promise<Buffer> {
+    try {
+      call.takeFromLimit(requestsPerMinute)
+      return await call.readBody(this.#parts.bodyLimit)
+    } catch (error) {
+      const { code, message } = toProblem(error)
+      const reason = unreadReasons[code]
+      if (reason !== undefined) this.#reject(reason, message, call)
+      throw error
+    }
+  }
+
+  #reject(reason: Reason, detail: string, call: RawCall, body?: Uint8Array): void {
+    const { source, count, noteRejected } = this.#parts
+    count(reason)
+    noteRejected(reason, detail, call, body)
+    if (call.isDebugged) call.log.debug({ source, reason, detail }, 'webhook rejected')
+  }
+}
+
+function toAnswer({ status, body, contentType }: Reply): RawAnswer {
+  return rawAnswer(status, body, { 'content-type': contentType })
+}
