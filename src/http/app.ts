@@ -98,8 +98,10 @@ export async function createApp(parts: AppParts): Promise<App> {
   const methods = new RouteMethods()
   const headers = securityHeaders({ https: (configuration.baseUrl ?? '').startsWith('https:') })
   const { protect } = headers
+  // As this type, since Fastify would take pino's for the type of every logger.
+  const logger: FastifyBaseLogger = log
   const app: App = Fastify({
-    loggerInstance: log as FastifyBaseLogger,
+    loggerInstance: logger,
     logController: new LogController({ disableRequestLogging: true }),
     genReqId: () => randomUUID(),
     trustProxy: configuration.trustedProxies.length > 0 ? configuration.trustedProxies : false,
