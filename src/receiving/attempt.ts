@@ -69,7 +69,7 @@ export function attempt(
   return promise
 
   async function work(): Promise<Attempted> {
-    const emitted = await runHandlers(claimed, plan, scope, aborted, end, parts)
+    const emitted = await runHandlers(claimed, { plan, scope, aborted, end }, parts)
     aborted.throwIfAborted()
     if (emitted.length > 0) await emitWithin(scope.tx, emitted, claimed.event)
     const { event, claim, orderKey } = claimed
@@ -92,15 +92,20 @@ export function attempt(
   }
 }
 
+export interface HandlerRun {
+  readonly plan: Plan
+  readonly scope: SavepointScope<Mark>
+  readonly aborted: LazySignal
+  /** Ends the run at a time limit. */
+  readonly end: (reason: Error) => void
+  readonly dryRun?: boolean
+}
+
 /** Runs the handlers one after the other, each within its own time limit. Returns the events that they emitted. */
 export async function runHandlers(
   claimed: ClaimedEvent,
-  plan: Plan,
-  scope: SavepointScope<Mark>,
-  aborted: LazySignal,
-  end: (reason: Error) => void,
+  { plan, scope, aborted, end, dryRun = false }: HandlerRun,
   { clock, log }: Pick<AttemptParts, 'clock' | 'log'>,
-  { dryRun }: { dryRun: boolean } = { dryRun: false },
 ): Promise<EmittedEvent[]> {
   const event = receivedEvent(claimed)
   const emitted: EmittedEvent[] = []
@@ -127,7 +132,7 @@ export async function runHandlers(
       emitted.push(checked(one))
     }
     try {
-      await handle(event, new ContextOfHandler(scope.tx, emit, handlerLog, aborted, dryRun))
+      await handle(event, new ContextOfHandler({ tx: scope.tx, emit, log: handlerLog, aborted, dryRun }))
     } finally {
       ended = true
       cancel()

@@ -41,12 +41,35 @@ test('a group has more places while its handlers hardly take any time, on Postgr
   const plan = planOn('postgres')
   assert.equal(new ConcurrencyGroups().room(plan, false), 8, 'nothing is known of them')
   assert.equal(after(plan, 5, 5, 5).room(plan, false), 8)
-  assert.equal(after(plan, 5, 5, 5, 50).room(plan, false), 64)
+  assert.equal(after(plan, 5, 5, 5, 40).room(plan, false), 64)
   assert.equal(after(plan, 5, 5, 5, 5, 51).room(plan, false), 8, 'one took longer')
   const failed = after(plan, 5, 5, 5, 5)
   failed.failed(plan)
   assert.equal(failed.room(plan, false), 8, 'one failed')
   assert.equal(after(plan, 5, 5, 5, 5).room(plan, true), 1, 'places are scarce')
+})
+
+test('after a transaction that ran out of time, a group runs one event at a time for a while, and shares later', () => {
+  const plan = planOn('sqlite')
+  const groups = new ConcurrencyGroups()
+  assert.ok(groups.isShort(plan), 'nothing is known of it')
+  groups.ranOutOfTime(plan)
+  const rooms = Array.from({ length: 8 }, () => {
+    groups.succeeded(plan, 1, 1)
+    return [groups.room(plan, false), groups.isShort(plan)]
+  })
+  assert.deepEqual(rooms[0], [1, false])
+  assert.deepEqual(rooms[5], [8, false])
+  assert.deepEqual(rooms.at(-1), [8, true])
+})
+
+test('a group whose transaction delayed others shares no transaction for a while', () => {
+  const plan = planOn('sqlite')
+  const groups = after(plan, 1)
+  groups.heldUpOthers(plan)
+  assert.deepEqual([groups.isShort(plan), groups.room(plan, false)], [false, 8])
+  for (let run = 0; run < 4; run += 1) groups.succeeded(plan, 1, 1)
+  assert.ok(groups.isShort(plan))
 })
 
 test('on SQLite, and with a concurrency of its own, a group has as many as ever', () => {

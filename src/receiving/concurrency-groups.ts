@@ -11,25 +11,29 @@ export interface Queued {
 
 interface Group {
   running: number
-  /** Bound of its running events: 1 after a transaction that ran out of time, doubled by each success. */
-  window: number
-  /** Short transactions in a row. */
-  short: number
-  /** Quick handlers in a row, and instant ones. */
-  quick: number
-  instant: number
+  /** Milliseconds that its handlers took lately. */
+  duration: number
+  /** Milliseconds that its transactions took lately. */
+  transaction: number
   /** Moving average of the payloads that were claimed lately. */
   bytes: number
   readonly queue: Queued[]
 }
 
-const fullWindow = 1024
-/** Milliseconds. */
+/** Milliseconds up to which handlers count as instant and as quick. */
+const [instantHandler, quickHandler] = [50, 200]
+/** Milliseconds that a handler of which nothing is known counts as: after four instant runs it is instant. */
+const unknownHandler = 400
+/** Milliseconds up to which transactions may share a commit. */
 const shortTransaction = 100
-const quickHandler = 200
-const instantHandler = 50
-/** After this many in a row, a group is expected to continue like that. */
-const expectedFrom = 4
+/** Milliseconds that a transaction counts as at most, unless it ran out of time; then it counts as more. */
+const [longTransaction, endlessTransaction] = [1_000, 16_000]
+
+/** Updates an average that rises at once and falls by half of the difference. */
+function average(before: number, now: number): number {
+  return now > before ? now : (before + now) / 2
+}
+
 /**
  * Events that a group may claim beyond its running ones: work for a moment, and for instant handlers enough to last until the
  * next claim returns.
@@ -54,11 +58,11 @@ export class ConcurrencyGroups {
    * @param scarce whether few slots are free in total: then only a group without running handlers gets one
    */
   room(plan: Plan, scarce: boolean): number {
-    const { group, bounds } = plan
-    const { running, window } = this.#groups.get(group.key) ?? { running: 0, window: fullWindow }
+    const { running, transaction } = this.#groups.get(plan.group.key) ?? { running: 0, transaction: 0 }
+    const isExclusive = scarce || transaction > longTransaction
     return Math.min(
-      Math.min(scarce ? 1 : this.#limitOf(plan), window) - running,
-      ...bounds.map((bound) => this.#allowed(bound) - this.running(bound.key)),
+      (isExclusive ? 1 : this.#limitOf(plan)) - running,
+      ...plan.bounds.map((bound) => this.#allowed(bound) - this.running(bound.key)),
     )
   }
 
@@ -70,14 +74,13 @@ export class ConcurrencyGroups {
   }
 
   /** Whether its handlers have been quick lately, so that events may be claimed ahead of them. */
-  isQuick({ group }: Plan): boolean {
-    return (this.#groups.get(group.key)?.quick ?? 0) >= expectedFrom
+  isQuick(plan: Plan): boolean {
+    return this.#durationOf(plan) <= quickHandler
   }
 
   /** Whether its transactions have been short lately, so that they may share a commit with others. */
   isShort({ group }: Plan): boolean {
-    const found = this.#groups.get(group.key)
-    return !found || (found.window === fullWindow && found.short >= expectedFrom)
+    return (this.#groups.get(group.key)?.transaction ?? 0) <= shortTransaction
   }
 
   /** Whether so few events are queued that another claim is worth its commit. */
@@ -165,33 +168,35 @@ export class ConcurrencyGroups {
    */
   succeeded(plan: Plan, lasted: number, transaction: number): ClaimedEvent[] {
     const group = this.#of(plan)
-    if (group.window < fullWindow) group.window *= 2
-    group.short = transaction <= shortTransaction ? group.short + 1 : 0
-    group.quick = lasted <= quickHandler ? group.quick + 1 : 0
-    group.instant = lasted <= instantHandler ? group.instant + 1 : 0
-    return group.quick === 0 ? takeAll(group) : []
+    group.duration = average(group.duration, lasted)
+    group.transaction = average(group.transaction, Math.min(transaction, longTransaction))
+    return lasted > quickHandler ? takeAll(group) : []
   }
 
   /** Records a failed handler, whose duration tells nothing. Returns the queued events, which must not wait for it. */
   failed(plan: Plan): ClaimedEvent[] {
     const group = this.#of(plan)
-    group.quick = 0
-    group.instant = 0
+    group.duration = average(group.duration, unknownHandler)
     return takeAll(group)
   }
 
   /** Records a transaction that delayed others: the group stops sharing for a while. */
   heldUpOthers(plan: Plan): void {
-    this.#of(plan).short = 0
+    const group = this.#of(plan)
+    group.transaction = average(group.transaction, longTransaction)
   }
 
-  /** Limits the group to one running event, because its transaction blocked other writers for too long. */
-  shrinkWindow(plan: Plan): void {
-    this.#of(plan).window = 1
+  /** Records a transaction that blocked other writers for too long: the group runs one event at a time for a while. */
+  ranOutOfTime(plan: Plan): void {
+    this.#of(plan).transaction = endlessTransaction
   }
 
-  #isInstant({ group }: Plan): boolean {
-    return (this.#groups.get(group.key)?.instant ?? 0) >= expectedFrom
+  #durationOf({ group }: Plan): number {
+    return this.#groups.get(group.key)?.duration ?? unknownHandler
+  }
+
+  #isInstant(plan: Plan): boolean {
+    return this.#durationOf(plan) <= instantHandler
   }
 
   #limitOf(plan: Plan): number {
@@ -207,19 +212,10 @@ export class ConcurrencyGroups {
 
   #of({ group }: Plan): Group {
     let found = this.#groups.get(group.key)
-    if (!found)
-      this.#groups.set(
-        group.key,
-        (found = {
-          running: 0,
-          window: fullWindow,
-          short: expectedFrom,
-          quick: 0,
-          instant: 0,
-          bytes: 0,
-          queue: [],
-        }),
-      )
+    if (!found) {
+      found = { running: 0, duration: unknownHandler, transaction: 0, bytes: 0, queue: [] }
+      this.#groups.set(group.key, found)
+    }
     return found
   }
 

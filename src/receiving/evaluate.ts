@@ -13,7 +13,7 @@ import { takesMediaType } from './media-types.ts'
 import { orderKeyOf } from './order-key.ts'
 import type { PlanOf } from './plan.ts'
 import { reasonOf, type Reason } from './rejections/reasons.ts'
-import type { Accepted, Reply, Scheme } from './schemes/scheme.ts'
+import type { Accepted, Rejected, Reply, Scheme } from './schemes/scheme.ts'
 import type { SharedSourceRateParts } from './shared-source-rate.ts'
 
 /** A request with its whole body. */
@@ -59,71 +59,84 @@ export interface EvaluatorParts {
 
 /** Evaluates requests of a source: signature, media type, form, rate. It stores and answers nothing. */
 export function createEvaluator(source: string, scheme: Scheme, parts: EvaluatorParts): Evaluate {
-  const { backlog, planOf, clock, configuration, log, sharedRates } = parts
+  const { backlog, planOf, clock, configuration, sharedRates, log } = parts
   const admission = new Admission(source, scheme.rateLimit, {
     backlog,
     maxAge: configuration.inboxMaxAge,
     shared: sharedRates,
   })
   const firstDelay = configuration.handlerRetrySchedule[0] ?? 0
+  const target: Target = { source, scheme, planOf, firstDelay, log }
 
   return ({ rawBody, headers, url }) => {
-    const now = clock.now()
-    const verified = scheme.verify({ rawBody, headers, now, url })
-    const rejected = 'rejected' in verified
-    if (rejected && verified.rejected === 'signature')
-      return { refused: reasonOf(verified), detail: verified.detail, problem: undefined }
+    const receivedAt = clock.now()
+    const verified = scheme.verify({ rawBody, headers, now: receivedAt, url })
     if ('answer' in verified) return verified
-    // All further answers go to verified senders only: an unverified one learns nothing else.
     const contentType = headers['content-type'] ?? 'application/octet-stream'
-    if (!takesMediaType(scheme, contentType))
-      return {
-        refused: 'media-type',
-        detail: contentType,
-        problem: new Problem('unsupported-media-type'),
-      }
-    if (rejected) {
-      const { detail } = verified
-      return { refused: 'malformed', detail, problem: new Problem('malformed-event', { detail }) }
+    const unsupported = takesMediaType(scheme, contentType) ? undefined : unsupportedType(contentType)
+    if ('rejected' in verified) return refusalOf(verified, unsupported)
+    if (unsupported) return unsupported
+    const admitted = admission.take(receivedAt)
+    const evaluateAdmitted = ({ rate, held }: Admitted): Evaluation => {
+      if (held) return { refused: held.reason, detail: held.problem.message, problem: held.problem, rate }
+      const event = eventOf(target, verified, { rawBody, headers, contentType, receivedAt })
+      return { event, reply: verified.reply, rate }
     }
-    const admitted = admission.take(now)
-    const evaluateAdmitted = ({ rate, held }: Admitted): Evaluation =>
-      held
-        ? { refused: held.reason, detail: held.problem.message, problem: held.problem, rate }
-        : {
-            event: eventOf(verified, { rawBody, headers }, contentType, now),
-            reply: verified.reply,
-            rate,
-          }
     return admitted instanceof Promise ? admitted.then(evaluateAdmitted) : evaluateAdmitted(admitted)
   }
+}
 
-  function eventOf(
-    verified: Accepted,
-    { rawBody, headers }: Omit<Delivered, 'url'>,
-    contentType: string,
-    receivedAt: number,
-  ): IncomingEvent {
-    const { id: eventId, type } = verified
-    const kept = headersToStore(headers, scheme.signatureHeader, verificationOf(scheme, verified))
-    const plan = planOf(source, type)
-    const handled = plan.handlers.length > 0
-    return {
-      source,
-      eventId,
-      type,
-      contentType,
-      payload: rawBody,
-      headers: kept,
-      receivedAt,
-      status: handled ? 'pending' : 'processed',
-      dueAt: handled ? receivedAt + firstDelay : receivedAt,
-      orderKey: orderKeyOf(
-        plan,
-        { source, eventId, type, payload: rawBody, headers: kept, receivedAt, attempts: 1 },
-        log,
-      ),
-    }
+/** An unverified sender learns nothing but that. @param unsupported the refusal of the media type, if it is refused */
+function refusalOf(rejected: Rejected, unsupported: Refused | undefined): Refused {
+  const { detail } = rejected
+  if (rejected.rejected === 'signature') return { refused: reasonOf(rejected), detail, problem: undefined }
+  return unsupported ?? { refused: 'malformed', detail, problem: new Problem('malformed-event', { detail }) }
+}
+
+function unsupportedType(detail: string): Refused {
+  return { refused: 'media-type', detail, problem: new Problem('unsupported-media-type') }
+}
+
+/** What the events of a source have in common. */
+interface Target {
+  readonly source: string
+  readonly scheme: Scheme
+  readonly planOf: PlanOf
+  /** Milliseconds until the first attempt. */
+  readonly firstDelay: number
+  readonly log: Log
+}
+
+interface Arrival extends Omit<Delivered, 'url'> {
+  readonly contentType: string
+  readonly receivedAt: number
+}
+
+function eventOf(
+  { source, scheme, planOf, firstDelay, log }: Target,
+  verified: Accepted,
+  arrival: Arrival,
+): IncomingEvent {
+  const { id: eventId, type } = verified
+  const { rawBody: payload, headers, contentType, receivedAt } = arrival
+  const stored = headersToStore(headers, scheme.signatureHeader, verificationOf(scheme, verified))
+  const plan = planOf(source, type)
+  const handled = plan.handlers.length > 0
+  return {
+    source,
+    eventId,
+    type,
+    contentType,
+    payload,
+    headers: stored,
+    receivedAt,
+    status: handled ? 'pending' : 'processed',
+    dueAt: handled ? receivedAt + firstDelay : receivedAt,
+    orderKey: orderKeyOf(
+      plan,
+      { source, eventId, type, payload, headers: stored, receivedAt, attempts: 1 },
+      log,
+    ),
   }
 }
 

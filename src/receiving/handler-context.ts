@@ -4,7 +4,15 @@ import type { HandlerContext, HandlerLog } from './config.ts'
 import { noProviderToken } from './declared-handlers.ts'
 import type { LazySignal } from './lazy-signal.ts'
 
-/** What a handler gets beside the event. The signal is made at the first look at it. */
+export interface HandlerContextParts {
+  readonly tx: Tx
+  readonly emit: HandlerContext['emit']
+  readonly log: HandlerLog
+  readonly aborted: LazySignal
+  readonly dryRun: boolean
+}
+
+/** The second argument of handlers. The signal is created at its first use. */
 export class ContextOfHandler implements HandlerContext {
   static readonly #signal = computedProperty<ContextOfHandler>((context) => context.#aborted.signal)
   readonly tx: HandlerContext['tx']
@@ -15,8 +23,8 @@ export class ContextOfHandler implements HandlerContext {
   declare readonly signal: AbortSignal
   readonly #aborted: LazySignal
 
-  constructor(tx: Tx, emit: HandlerContext['emit'], log: HandlerLog, aborted: LazySignal, dryRun: boolean) {
-    // The service's own tables are not the user's business: they see theirs.
+  constructor({ tx, emit, log, aborted, dryRun }: HandlerContextParts) {
+    // To handlers, `tx` has the types of the user's own tables.
     this.tx = tx as unknown as HandlerContext['tx']
     this.emit = emit
     this.log = log

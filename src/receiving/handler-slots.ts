@@ -1,35 +1,7 @@
 import type { Clock } from '../runtime/clock.ts'
 import type { ConcurrencyGroups } from './concurrency-groups.ts'
 import type { Bound, Plan } from './plan.ts'
-
-/** What a process asks for of one handler's slots. */
-export interface SlotsAsked extends Bound {
-  /** Slots that it may be using until the answer. */
-  readonly keeps: number
-  /** Slots that it has work for. */
-  readonly wants: number
-  /** When others may take its slots, unless it asks again before that. Milliseconds since 1970. */
-  readonly until: number
-}
-
-export interface SlotsShared {
-  readonly key: string
-  /** Slots that are this process's. */
-  readonly held: number
-  /** How many of them it may use from now on: fewer than it holds while another process waits for slots. */
-  readonly share: number
-  /** Whether slots were given back that another process waits for. */
-  readonly freed: boolean
-}
-
-/** The slots of all processes. */
-export interface SlotStore {
-  /**
-   * Changes what this process has of some handlers' slots. Answers nothing about a process that others take for dead.
-   * @throws StorageUnavailable
-   */
-  share(asked: readonly SlotsAsked[], now: number): Promise<readonly SlotsShared[]>
-}
+import type { SlotsAsked, SlotsShared, SlotStore } from './slot-store.ts'
 
 export interface HandlerSlotsParts {
   store: SlotStore

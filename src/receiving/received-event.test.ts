@@ -15,7 +15,13 @@ const event = (body: string) =>
     attempts: 1,
   })
 const context = (aborted = new LazySignal()): object =>
-  new ContextOfHandler({} as never, () => undefined, {} as never, aborted, false)
+  new ContextOfHandler({
+    tx: {} as never,
+    emit: () => undefined,
+    log: {} as never,
+    aborted,
+    dryRun: false,
+  })
 const getterOf = (of: object, name: string): unknown =>
   Object.entries(Object.getOwnPropertyDescriptor(of, name) ?? {}).find(([key]) => key === 'get')?.[1]
 

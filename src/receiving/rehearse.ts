@@ -41,7 +41,7 @@ export function rehearse(claimed: ClaimedEvent, plan: Plan, parts: RehearseParts
   }
 
   async function work(): Promise<EmittedEvent[]> {
-    const emitted = await runHandlers(claimed, plan, scope, aborted, end, parts, { dryRun: true })
+    const emitted = await runHandlers(claimed, { plan, scope, aborted, end, dryRun: true }, parts)
     aborted.throwIfAborted()
     if (emitted.length > 0) await emitWithin(scope.tx, emitted, claimed.event)
     // A commit would check these now: https://www.postgresql.org/docs/current/sql-set-constraints.html

@@ -1,7 +1,7 @@
 import type { ClosingStatement } from '../storage/closing-statement.ts'
 import type { Tx } from '../storage/database.ts'
 import type { ClaimListener } from '../storage/postgres/session/claimer.ts'
-import type { SlotStore } from './handler-slots.ts'
+import type { SlotStore } from './slot-store.ts'
 import type { IncomingEvent } from './incoming.ts'
 
 /** An event that a worker holds a lease on. Times are milliseconds since 1970. */

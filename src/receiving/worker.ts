@@ -481,7 +481,7 @@ export class HandlerWorker implements Worker {
       await this.#giveBack([claimed], error instanceof Stopping ? now : now + pauseAfterError)
       return 'given-back'
     }
-    if (error instanceof TransactionTimeout) this.#groups.shrinkWindow(plan)
+    if (error instanceof TransactionTimeout) this.#groups.ranOutOfTime(plan)
     const record = async (): Promise<string> => {
       const outcome = await recordFailure(database, { claimed, error, startedAt, now }, schedule, random)
       log.warn({ err: error, event, source, type, attempt: claimed.attempts, outcome }, 'a handler failed')

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { CompiledQuery } from 'kysely'
 import type { QueryResultRow } from 'pg'
 import type { Clock } from '../../runtime/clock.ts'
-import type { PostgresDatabase, Tx } from '../../storage/database.ts'
+import type { PostgresDatabase } from '../../storage/database.ts'
 import { ClosingStatement } from '../../storage/closing-statement.ts'
 import { encodeArrays, type Column } from '../../storage/postgres/driver/array-encoder.ts'
 import { claimSessions, type ClaimerList } from '../../storage/postgres/session/claim-session.ts'
@@ -159,18 +159,7 @@ export function postgresEventQueue({ database, clock, onError }: PostgresEventQu
         wanted.map(({ count }) => count),
         wanted.map(({ until }) => until),
       ]),
-    async mark(tx: Tx, marks) {
-      const values = encodeArrays(marks, markColumns)
-      const keys = orderKeysOf(marks)
-      if (keys.length === 0) {
-        const query = prepare(CompiledQuery.raw(markAllStatement, [...values, marks.length]))
-        return new ClosingStatement(query, (error) => (isDivisionByZero(error) ? new ClaimLost() : error))
-      }
-      const { numAffectedRows } = await tx.executeQuery(CompiledQuery.raw(markStatement, values))
-      if (numAffectedRows !== BigInt(marks.length)) throw new ClaimLost()
-      await advance('postgres', tx, keys)
-      return undefined
-    },
+    mark,
     async releaseAllBut(held) {
       await rows('event_queue_release_all_but', releaseAllButStatement, [
         String(claimer.id),
@@ -190,6 +179,19 @@ const markColumns: readonly Column<Mark>[] = [
   { kind: 'texts', read: ({ claim }) => claim },
   { kind: 'bigints', read: ({ at }) => at },
 ]
+
+const mark: EventQueue['mark'] = async (tx, marks) => {
+  const values = encodeArrays(marks, markColumns)
+  const keys = orderKeysOf(marks)
+  if (keys.length === 0) {
+    const query = prepare(CompiledQuery.raw(markAllStatement, [...values, marks.length]))
+    return new ClosingStatement(query, (error) => (isDivisionByZero(error) ? new ClaimLost() : error))
+  }
+  const { numAffectedRows } = await tx.executeQuery(CompiledQuery.raw(markStatement, values))
+  if (numAffectedRows !== BigInt(marks.length)) throw new ClaimLost()
+  await advance('postgres', tx, keys)
+  return undefined
+}
 
 /** https://www.postgresql.org/docs/current/errcodes-appendix.html */
 const isDivisionByZero = (error: unknown): boolean => (error as { code?: string }).code === '22012'
