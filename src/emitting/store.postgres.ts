@@ -230,10 +230,10 @@ function ownershipIn(run: Run, seek: Run, claimer: Claimer): Pick<DeliveryStore,
     async release(subscriberIds) {
       await run('release', release, [claimer.id, subscriberIds])
     },
-    leaseValid: () => claimer.sure,
+    leaseValid: () => claimer.isLeaseValid,
     releaseSession: () => claimer.close(),
     async oldestDue(now, busy) {
-      const values = [now, busy.size + 1, claimer.known ?? null]
+      const values = [now, busy.size + 1, claimer.lastId ?? null]
       const rows = await seek<{ id: string; due: number }>('oldest', oldest, values)
       return rows.find(({ id }) => !busy.has(id))?.due
     },

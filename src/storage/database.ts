@@ -1,7 +1,6 @@
 import type { CompiledQuery, Kysely, QueryResult, Transaction as KyselyTransaction } from 'kysely'
-import type { Client, Pool, PoolClient } from 'pg'
+import type { Pool, PoolClient } from 'pg'
 import type { ClosingStatement } from './closing-statement.ts'
-import type { SessionSettings } from './postgres/pool/connector.ts'
 import type { Moment } from './moment.ts'
 import type { RowsStatement, RowValue } from './postgres/driver/queries.ts'
 import type { SessionCheck } from './postgres/driver/session-client.ts'
@@ -230,10 +229,8 @@ export interface PostgresDatabase extends CommonDatabase {
   readonly sessions: Pool
   /** The session on which this process proves that it lives. */
   readonly claiming: SharedSession
-  /** A connection that is kept beside the pool: not connected yet, and the caller's to end. */
   /** Ends all sessions at once, as the end of the process would, and makes no more: what is under way is rolled back. */
   readonly abandon: (why: Error) => void
-  readonly newClient: (settings: SessionSettings) => Client
   /** Has every session that is made from now on, in a pool or beside it, checked before its first use. */
   readonly addCheck: (check: SessionCheck) => void
   /** @throws UnsuitablePooler where a pooler lies between that takes away what the service needs. */

@@ -66,7 +66,6 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
     seeks: connections.seeks,
     sessions: connections.sessions,
     claiming: claimingSession(sessionConnector),
-    newClient: (settings) => sessionConnector.newClient(settings),
     addCheck: connections.addCheck,
     checkPooling: connections.checkPoolers,
     replica,

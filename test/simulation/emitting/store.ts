@@ -65,7 +65,7 @@ export function simulatedStore(world: World, process: VirtualProcess, claimer: C
       ),
     complete: (completions) => call('complete', () => tables.complete(completions, time.now)),
     completeWithin: () => Promise.reject(new Error('nothing follows here')),
-    leaseValid: () => engine === 'sqlite' || claimer.sure,
+    leaseValid: () => engine === 'sqlite' || claimer.isLeaseValid,
     releaseSession: () => claimer.close(),
     oldestDue: () => Promise.resolve(undefined),
   }

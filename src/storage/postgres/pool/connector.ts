@@ -104,7 +104,7 @@ export class Connector {
     this.#endListeners.push(listener)
   }
 
-  /** Makes a pool; nothing is connected yet. Its statements are pipelined. */
+  /** Makes a pool; nothing is connected yet. */
   newPool({ max, onError, ...settings }: PoolSettings): Pool {
     const config = this.#config(settings, onError)
     return new SessionPool({
@@ -112,12 +112,11 @@ export class Connector {
       max,
       // Twice, for finding the server and for connecting to it.
       connectionTimeoutMillis: this.#locator.trivial ? config.connectWithin : 2 * config.connectWithin,
-      pipeline: true,
       Client: SessionClient as unknown as NonNullable<PoolConfig['Client']>,
     })
   }
 
-  /** Makes a connection beside the pools. The caller connects and ends it. Its statements are sent one after the other. */
+  /** Makes a connection beside the pools. The caller connects and ends it. */
   newClient(settings: SessionSettings): Client {
     const client = new SessionClient(this.#config(settings))
     client.once('connect', () =>
@@ -141,6 +140,8 @@ export class Connector {
       connectWithin: this.#address.connectWithin ?? ofOne,
       query_timeout: settings.answerWithin,
       keepAlive: true,
+      // Statements are sent without waiting for earlier answers.
+      pipeline: true,
       types: { getTypeParser },
       channelBinding: this.#address.channelBinding,
       unnamed: this.pooled,

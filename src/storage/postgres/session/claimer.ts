@@ -2,43 +2,39 @@ import { systemClock, type Clock, type Scheduler } from '../../../runtime/clock.
 import { StorageUnavailable, translateError } from '../../unavailable.ts'
 import type { ClaimSession, OpenClaimSession } from './claim-session.ts'
 
-/** Milliseconds between two looks at who is alive. Each also proves our own session. */
-const lookEvery = 500
-/** Milliseconds between two looks after which nothing is known of the time between them. */
+/** Milliseconds between two checks for dead claimers. Each check also renews the lease of this process. */
+const checkEvery = 500
+/** Milliseconds between two checks after which the time between them counts as unobserved. */
 const longestGap = 2_000
+/** Milliseconds before the next attempt to connect. */
 const reconnectAfter = 100
+/** Milliseconds from the last proof of its session for which a process begins claimed work, and in which it must reconnect. */
+const leaseTime = 2_000
 /**
- * Milliseconds from the last proof of its session for which a process begins to work on what it has claimed, and in which
- * a session that broke has to be made anew …
- */
-const sureFor = 2_000
-/**
- * … and milliseconds for which others see no session until they take over. What they see begins behind that proof. It is more
- * than `lookEvery` and the time that an answer may take (4 s, `claim-session.ts`): a process whose session ended at the server
- * without notice has stopped its work by then.
+ * Milliseconds for which other processes must see no session before they take over. It exceeds `checkEvery` plus the limit of a
+ * statement (4 s, `claim-session.ts`): by then a process has stopped its work, even if the server ended its session without notice.
  */
 const takeOverAfter = 5_000
 /**
- * Milliseconds after a take-over at which it is repeated. A statement that the dead process had sent may still claim in its name:
- * the server runs it for 5 s at most, and a proxy may delay it (`unsettled.ts` waits as long).
+ * Milliseconds after a take-over at which it is repeated. A statement that the dead process sent may still claim in its name: the
+ * server runs it for 5 s at most, and a proxy may delay it (`unsettled.ts` waits as long).
  */
 const repeatAfter = [2_000, 7_000, 30_000] as const
 
-/** By both clocks: one may be set, the other may stand still while the machine sleeps. */
-interface Moment {
+/** By both clocks: the wall clock can be set, and the steady clock may stop while the machine sleeps. */
+interface Instant {
   now: number
   elapsed: number
 }
 
-const never: Moment = { now: -Infinity, elapsed: -Infinity }
+const never: Instant = { now: -Infinity, elapsed: -Infinity }
 
-/** What a claimer is told. */
 export interface ClaimListener {
-  /** Others may take over what this process has claimed: it must stop working on it. */
+  /** Other processes may take over the claims of this process: it must stop working on them. */
   lost(): void
-  /** What a dead process had claimed can be claimed again. */
+  /** The claims of a dead process can be claimed again. */
   freed(): void
-  /** `sure` was asked and was false, and is true now. */
+  /** The lease is valid again, after `isLeaseValid` was false. */
   regained?(): void
 }
 
@@ -51,119 +47,117 @@ export interface ClaimerParts {
 }
 
 /**
- * Tells the other processes that this one lives, and takes over what dead ones had claimed. A claimer is a row and a
- * session that holds the advisory lock of the row's number: a process that is killed loses it at once, while one whose
- * loop is busy keeps it, as no heartbeat would. A session that merely broke is made anew within the time that others
- * wait, so that no two processes work on the same.
+ * Shows other processes that this one is alive, and takes over the claims of dead ones. A claimer is a row, and a session that
+ * holds the advisory lock of the row's number: a killed process loses it at once, while one with a busy event loop keeps it,
+ * unlike with a heartbeat. A broken session is replaced before others take over, so no two processes work on the same claim.
  */
 export class Claimer {
   readonly #parts: ClaimerParts
   readonly #elapsed: Scheduler['elapsed']
-  /** By claimer, since when its lock has been missing, as `elapsed` has it. */
+  /** By claimer: since when its lock has been missing, by `elapsed`. */
   readonly #missing = new Map<number, number>()
-  /** Numbers that were ours. Nothing is done under them any more: what they had claimed waits for nobody. */
+  /** Former numbers of this process, which does no more work under them. Their claims are taken over without delay. */
   readonly #former = new Set<number>()
-  /** Take-overs that are to be repeated, and when, as `elapsed` has it. */
+  /** Take-overs to repeat, and when, by `elapsed`. */
   #repeats: { ids: readonly number[]; at: number }[] = []
-  #lookedAt = never
+  #checkedAt = never
   #listener: ClaimListener | undefined
   #session: ClaimSession | undefined
-  /** Our number; kept while the session is made anew. */
+  /** The number of this process. It outlives a broken session. */
   #id: number | undefined
-  #ready = false
-  #looking = false
-  #closed = false
-  /** When our lock was last known to be held. */
+  #isReady = false
+  #isChecking = false
+  #isClosed = false
+  /** When the lock was last known to be held. */
   #provenAt = never
-  /** Whether somebody waits for `sure`. */
-  #asked = false
+  /** Whether a caller waits until the lease is valid. */
+  #isAwaited = false
   #cancelTimer: (() => void) | undefined
   #cancelLoss: (() => void) | undefined
-  /** The last error that was told since the session was lost. */
-  #told: string | undefined
+  /** The last error that was reported since the session was lost. */
+  #reported: string | undefined
 
   constructor(parts: ClaimerParts) {
     this.#parts = parts
     this.#elapsed = parts.elapsed ?? (() => systemClock.elapsed())
   }
 
-  /** @throws StorageUnavailable; then it may be called again. */
+  /** @throws StorageUnavailable; it may then be called again */
   async start(listener: ClaimListener): Promise<void> {
     if (this.#listener) return
     await this.#connect()
     this.#listener = listener
   }
 
-  /** Our number. @throws StorageUnavailable while others could take this process for dead. */
+  /** The number of this process. @throws StorageUnavailable while it has no session */
   get id(): number {
-    if (!this.#ready || this.#id === undefined)
-      throw new StorageUnavailable(new Error('the session that holds the claims is not there'))
+    if (!this.#isReady || this.#id === undefined)
+      throw new StorageUnavailable(new Error('the session that holds the claims is lost'))
     return this.#id
   }
 
-  /** The same, also while it is not to be relied on. */
-  get known(): number | undefined {
+  /** The same, also without a session. */
+  get lastId(): number | undefined {
     return this.#id
   }
 
   /**
-   * Whether nobody can have taken over at this moment, whatever befell this process: one that was suspended does not know
-   * of it, nor for how long. Where it is not sure, the database is asked at once, and the listener is told.
+   * Whether no other process can have taken over yet, even if this process was suspended without noticing. If it is false, the
+   * database is asked at once, and the listener is called when it is true again.
    */
-  get sure(): boolean {
-    if (this.#ready && this.#since(this.#provenAt) <= sureFor) return true
-    if (!this.#asked) {
-      this.#asked = true
+  get isLeaseValid(): boolean {
+    if (this.#isReady && this.#since(this.#provenAt) <= leaseTime) return true
+    if (!this.#isAwaited) {
+      this.#isAwaited = true
       const session = this.#session
-      if (this.#ready && !this.#looking && session) {
+      if (this.#isReady && !this.#isChecking && session) {
         this.#cancelTimer?.()
-        void this.#look(session)
+        void this.#check(session)
       }
     }
     return false
   }
 
-  /** @param clean whether nothing is claimed any more; else the others find our number without a session, and take over */
+  /** @param clean whether nothing is claimed; otherwise the row stays, so that others take over */
   async close(clean = true): Promise<void> {
-    this.#closed = true
+    this.#isClosed = true
     this.#cancelTimer?.()
     this.#cancelLoss?.()
     const session = this.#session
     if (!session) return
-    // A row that stays is found by the others.
-    if (this.#ready && clean) await session.leave(this.#id!).catch(this.#parts.onError)
+    if (this.#isReady && clean) await session.leave(this.#id!).catch(this.#parts.onError)
     await session.end().catch(this.#parts.onError)
   }
 
-  #moment(): Moment {
+  #instant(): Instant {
     return { now: this.#parts.clock.now(), elapsed: this.#elapsed() }
   }
 
-  /** Milliseconds, rather too many than too few. */
-  #since({ now, elapsed }: Moment): number {
+  /** Milliseconds, by the clock that shows more. */
+  #since({ now, elapsed }: Instant): number {
     return Math.max(this.#parts.clock.now() - now, this.#elapsed() - elapsed)
   }
 
-  #proven(moment: Moment): void {
-    this.#provenAt = moment
-    if (!this.#asked || this.#since(moment) > sureFor) return
-    this.#asked = false
+  #proven(at: Instant): void {
+    this.#provenAt = at
+    if (!this.#isAwaited || this.#since(at) > leaseTime) return
+    this.#isAwaited = false
     this.#listener?.regained?.()
   }
 
   async #connect(): Promise<void> {
     const session = this.#parts.open((error) => this.#broken(session, error))
     this.#session = session
-    const asked = this.#moment()
+    const asked = this.#instant()
     try {
       const id = this.#id
       const enlisted = await session.enlist(id)
       if (!enlisted) this.#lose()
-      // Lost meanwhile: the number is nobody's any more.
+      // The number may have been lost meanwhile.
       if (!enlisted?.held || this.#id !== id) {
-        // The session may live on for others: with the lock, nobody could take over what the number has.
+        // Others use this session too. With the lock, no process could take over the claims of the number.
         if (enlisted?.held) await session.unlock(enlisted.id)
-        throw new Error('the lock of the claims is not to be had yet')
+        throw new Error('the lock of the claims is not available yet')
       }
       this.#id = enlisted.id
     } catch (error) {
@@ -171,44 +165,44 @@ export class Claimer {
       session.end().catch(() => undefined)
       throw translateError(error)
     }
-    if (this.#closed) return void session.end().catch(this.#parts.onError)
-    this.#ready = true
-    this.#told = undefined
+    if (this.#isClosed) return void session.end().catch(this.#parts.onError)
+    this.#isReady = true
+    this.#reported = undefined
     this.#cancelLoss?.()
     this.#proven(asked)
-    this.#after(0, () => void this.#look(session))
+    this.#after(0, () => void this.#check(session))
   }
 
-  /** What has broken is told once, and made anew until the service stops. */
+  /** Reconnects until the service stops. */
   #broken(session: ClaimSession, error?: unknown): void {
-    if (this.#session !== session || !this.#ready || this.#closed) return
+    if (this.#session !== session || !this.#isReady || this.#isClosed) return
     this.#session = undefined
-    this.#ready = false
-    this.#looking = false
-    if (error) this.#tell(error)
+    this.#isReady = false
+    this.#isChecking = false
+    if (error) this.#report(error)
     session.end().catch(() => undefined)
-    this.#cancelLoss = this.#parts.clock.after(sureFor - this.#since(this.#provenAt), () => this.#lose())
+    this.#cancelLoss = this.#parts.clock.after(leaseTime - this.#since(this.#provenAt), () => this.#lose())
     this.#reconnect()
   }
 
   #reconnect(): void {
     this.#after(reconnectAfter, () => {
       this.#connect().catch((error: unknown) => {
-        this.#tell(error)
+        this.#report(error)
         this.#reconnect()
       })
     })
   }
 
-  /** Ten attempts a second fail in the same way while the database is away: the log has that once. */
-  #tell(error: unknown): void {
+  /** Reports equal errors once: ten attempts a second fail while the database is unavailable. */
+  #report(error: unknown): void {
     const text = String(error)
-    if (text === this.#told) return
-    this.#told = text
+    if (text === this.#reported) return
+    this.#reported = text
     this.#parts.onError(error)
   }
 
-  /** Others will take over, or have done so: what comes next is another claimer. */
+  /** Others take over. This process continues as another claimer. */
   #lose(): void {
     this.#cancelLoss?.()
     if (this.#id !== undefined) this.#former.add(this.#id)
@@ -216,9 +210,9 @@ export class Claimer {
     this.#listener?.lost()
   }
 
-  async #look(session: ClaimSession): Promise<void> {
-    this.#looking = true
-    const asked = this.#moment()
+  async #check(session: ClaimSession): Promise<void> {
+    this.#isChecking = true
+    const asked = this.#instant()
     try {
       const ids = new Set(await session.findMissing())
       if (this.#session !== session) return
@@ -228,22 +222,22 @@ export class Claimer {
       if (taken.length > 0 && (await session.takeOver(taken))) this.#listener?.freed()
       if (this.#session !== session) return
       this.#takenOver(dead)
-      this.#looking = false
-      // Whoever waits cannot use an answer that took too long, or was given before a sleep.
-      this.#after(this.#asked ? 0 : lookEvery, () => void this.#look(session))
+      this.#isChecking = false
+      // If the answer took too long for a caller that waits, ask again at once.
+      this.#after(this.#isAwaited ? 0 : checkEvery, () => void this.#check(session))
     } catch (error) {
       this.#broken(session, error)
     }
   }
 
   #deadOf(ids: ReadonlySet<number>): number[] {
-    const moment = this.#moment()
-    if (this.#since(this.#lookedAt) > longestGap) this.#missing.clear()
-    this.#lookedAt = moment
+    const now = this.#instant()
+    if (this.#since(this.#checkedAt) > longestGap) this.#missing.clear()
+    this.#checkedAt = now
     for (const id of this.#missing.keys()) if (!ids.has(id)) this.#missing.delete(id)
-    for (const id of ids) if (!this.#missing.has(id)) this.#missing.set(id, moment.elapsed)
+    for (const id of ids) if (!this.#missing.has(id)) this.#missing.set(id, now.elapsed)
     return [...ids].filter(
-      (id) => this.#former.has(id) || moment.elapsed - this.#missing.get(id)! >= takeOverAfter,
+      (id) => this.#former.has(id) || now.elapsed - this.#missing.get(id)! >= takeOverAfter,
     )
   }
 
@@ -262,7 +256,7 @@ export class Claimer {
   }
 
   #after(delay: number, then: () => void): void {
-    if (this.#closed) return
+    if (this.#isClosed) return
     this.#cancelTimer = this.#parts.clock.after(delay, then)
   }
 }

@@ -11,24 +11,24 @@ interface Answer {
 }
 
 /**
- * Notices that the database was taken back to an earlier state: by a restored backup, or by the promotion of a standby that lacked
- * some of it. The database would then give out numbers again that this process knows for other events and deliveries. Each new
+ * Notices that the database returned to an earlier state: a backup was restored, or a standby was promoted that lacked some
+ * transactions. The database would then assign numbers again that this process knows for other events and deliveries. Each new
  * session first calls `postern_continue()` (storage/migrations/0001-initial/servers.ts), which raises the sequences in that case.
- * No process works with the database before. See docs/adr/0029.
+ * See docs/adr/0029.
  */
 export class Continuity {
   readonly #listeners = new Set<() => void>()
   #life: string | undefined
-  /** The highest numbers that were seen in this life of the database. */
+  /** The highest numbers seen in this life of the database. */
   #events = 0
   #deliveries = 0
 
-  /** Run on each new session before its first use, and on a session that is kept, from time to time. */
+  /** Runs on each new session before its first use, and regularly on the listening session. */
   readonly check: SessionCheck = async (client) => {
     const answer = await this.#ask(client)
     if (!answer) return
     if (answer.life === null) {
-      // It may be promoted while this session lives. Then nothing is written by a session that was not checked.
+      // The standby may be promoted during this session, which was not checked as a session of a primary.
       await client.query('set default_transaction_read_only = on')
       return
     }
@@ -40,19 +40,19 @@ export class Continuity {
     for (const listener of this.#listeners) listener()
   }
 
-  /** Numbers that were given out to this process. */
+  /** Records numbers that the database assigned to this process. */
   saw(event: number, delivery: number): void {
     if (event > this.#events) this.#events = event
     if (delivery > this.#deliveries) this.#deliveries = delivery
   }
 
-  /** @param listener called within the check, so before anything is read from the database as it is now */
+  /** @param listener called within the check, before the database is used in its new state */
   onSetBack(listener: () => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
   }
 
-  /** `undefined` before the first migrations: nothing is there that could be taken back. */
+  /** `undefined` before the first migration. */
   async #ask(client: Client): Promise<Answer | undefined> {
     try {
       const { rows } = await client.query<Answer>(statement, [this.#events, this.#deliveries])

@@ -1,18 +1,18 @@
-/** A connection on which a process hears of revocations. */
+/** A session on which a process hears revocations. */
 export interface Listener {
   /** The process id of its server process. */
   connection: number
-  /** What tells the last statement that it began from all others; null when that is not known. */
+  /** Identifies the last statement that it began; null if unknown. */
   statement: string | null
 }
 
-/** Milliseconds that timers and clocks of different machines may be wrong by. */
+/** Milliseconds of tolerance for timers and clocks of different machines. */
 const tolerance = 100
 
 /**
- * Until when each process may still trust what it keeps without having heard what was just announced. A process trusts it
- * for one lease from the moment at which it began a statement that was answered. So, as long as the server shows no new statement, no
- * trust can outlast one lease from the first time that this was seen; and a new statement is answered behind the announcement.
+ * Until when each process may use its cache without having heard an announcement. A process uses it for one lease from the moment
+ * at which it began a statement that was answered. So, while the server shows no new statement, no use outlasts one lease from the
+ * first time that this was seen; and a new statement is answered after the announcement was delivered.
  */
 export class ListenerLeases {
   readonly #lease: number
@@ -24,9 +24,9 @@ export class ListenerLeases {
   }
 
   /**
-   * @param listeners as the server showed them after the announcement was committed
-   * @param now when its answer had come, by a clock that only goes on
-   * @returns when the lease of each ends, by the same clock; without those whose lease has ended
+   * @param listeners as the server showed them after the commit of the announcement
+   * @param now when its answer arrived, by a monotonic clock
+   * @returns when the lease of each ends, by the same clock; without expired leases
    */
   of(listeners: readonly Listener[], now: number): Map<number, number> {
     const before = this.#seen
@@ -45,7 +45,7 @@ export class ListenerLeases {
 
 /** The wait for processes to confirm, each until the end of its lease. */
 export class Wait {
-  /** Resolves when each has confirmed or its lease has ended. */
+  /** Resolves when each has confirmed, or its lease has ended. */
   readonly over: Promise<void>
   readonly #ends: Map<number, number>
   readonly #resolve: () => void

@@ -1,43 +1,38 @@
 import type { Client } from 'pg'
+import { endClient, type SessionCheck } from '../driver/session-client.ts'
 import type { Connector } from '../pool/connector.ts'
-import { endClient } from '../driver/session-client.ts'
-import { queuedQueries, type QueuedQueries } from './queued-queries.ts'
-import type { SessionCheck } from '../driver/session-client.ts'
 
+/** Milliseconds before the next attempt to connect. */
 const reconnectAfter = 1_000
-/** Milliseconds that an answer may take. */
+/** Milliseconds for a statement. */
 const answerWithin = 4_000
-/** Milliseconds between two proofs that the session lives: a path that went silent tells nothing by itself. */
-const probeEvery = 5_000
+/** Milliseconds between two checks of the session, because a network path can become silent without an error. */
+const checkEvery = 5_000
 
-export interface Session extends QueuedQueries {
-  readonly client: Client
-}
-
-/** What one part of the process hears by LISTEN. */
+/** A channel of LISTEN, and what happens to it. */
 export interface Channel {
   readonly name: string
-  /** @param from the connection that sent it, as the server names it */
-  hear(payload: string, session: Session, from: number): void
-  /** A session listens to the channel from now on. A rejection ends the session. */
-  opened?(session: Session): Promise<void>
-  /** The session has ended: what is notified from now on is not heard. */
+  /** @param from the connection that sent it: the process id of its server process */
+  hear(payload: string, session: Client, from: number): void
+  /** The session listens to the channel. A rejection ends the session. */
+  opened?(session: Client): Promise<void>
+  /** The session has ended: later notifications are lost. */
   closed?(): void
 }
 
-/** The session by which a process listens, one for all channels. It is made when the first one joins, and made anew when it breaks. */
+/** The session on which a process listens, for all channels. It is opened for the first one, and again whenever it breaks. */
 export class ListeningSession {
   readonly #connector: Connector
   readonly #onError: (error: Error) => void
   readonly #check: SessionCheck
   readonly #channels: Channel[] = []
-  #session: Session | undefined
-  #ready = false
-  #retry: NodeJS.Timeout | undefined
-  #probe: NodeJS.Timeout | undefined
-  #closed = false
+  #session: Client | undefined
+  #isReady = false
+  #reconnectTimer: NodeJS.Timeout | undefined
+  #checkTimer: NodeJS.Timeout | undefined
+  #isClosed = false
 
-  /** @param check what the session is asked, again and again */
+  /** @param check runs on the session every five seconds */
   constructor(connector: Connector, onError: (error: Error) => void, check: SessionCheck) {
     this.#check = check
     this.#connector = connector
@@ -47,72 +42,71 @@ export class ListeningSession {
   join(channel: Channel): void {
     this.#channels.push(channel)
     if (this.#channels.length === 1) void this.#connect()
-    else if (this.#ready) {
+    else if (this.#isReady) {
       const session = this.#session!
-      this.#listen(session, channel).catch((error: Error) => this.broken(session, error))
+      listen(session, channel).catch((error: Error) => this.broken(session, error))
     }
   }
 
-  /** Ends a session that gave no answer; another one is made. Does nothing where that has happened already. */
-  broken(session: Session, error?: Error): void {
+  /** Replaces a session that failed, unless that has happened already. */
+  broken(session: Client, error?: Error): void {
     if (this.#session !== session) return
     this.#session = undefined
-    this.#ready = false
-    clearTimeout(this.#probe)
+    this.#isReady = false
+    clearTimeout(this.#checkTimer)
     for (const channel of this.#channels) channel.closed?.()
-    endClient(session.client).catch(() => undefined)
+    endClient(session).catch(() => undefined)
     if (error) this.#onError(error)
-    this.#retry = setTimeout(() => void this.#connect(), reconnectAfter)
-    this.#retry.unref()
+    this.#reconnectTimer = setTimeout(() => void this.#connect(), reconnectAfter)
+    this.#reconnectTimer.unref()
   }
 
   async close(): Promise<void> {
-    this.#closed = true
-    clearTimeout(this.#retry)
-    clearTimeout(this.#probe)
+    this.#isClosed = true
+    clearTimeout(this.#reconnectTimer)
+    clearTimeout(this.#checkTimer)
     const session = this.#session
     this.#session = undefined
     if (!session) return
     for (const channel of this.#channels) channel.closed?.()
-    await endClient(session.client).catch(this.#onError)
+    await endClient(session).catch(this.#onError)
   }
 
   async #connect(): Promise<void> {
-    if (this.#closed) return
-    const client = this.#connector.newClient({ answerWithin, name: 'postern-listen' })
-    const session: Session = { client, ...queuedQueries(client) }
+    if (this.#isClosed) return
+    const session = this.#connector.newClient({ answerWithin, name: 'postern-listen' })
     this.#session = session
-    client.on('error', (error) => this.broken(session, error))
-    client.on('end', () => this.broken(session))
-    client.on('notification', ({ channel, payload = '', processId }) => {
+    session.on('error', (error) => this.broken(session, error))
+    session.on('end', () => this.broken(session))
+    session.on('notification', ({ channel, payload = '', processId }) => {
       for (const one of this.#channels) if (one.name === channel) one.hear(payload, session, processId)
     })
     try {
-      await client.connect()
-      // One that joins meanwhile is behind the last one, and has its turn too.
-      for (const channel of this.#channels) await this.#listen(session, channel)
+      await session.connect()
+      // This includes channels that join meanwhile.
+      for (const channel of this.#channels) await listen(session, channel)
       if (this.#session !== session) return
-      this.#ready = true
-      this.#prove(session)
+      this.#isReady = true
+      this.#checkLater(session)
     } catch (error) {
       this.broken(session, error as Error)
     }
   }
 
-  async #listen(session: Session, channel: Channel): Promise<void> {
-    await session.query(`listen ${channel.name}`)
-    await channel.opened?.(session)
-  }
-
-  #prove(session: Session): void {
-    this.#probe = setTimeout(() => {
-      session.inTurn(this.#check).then(
+  #checkLater(session: Client): void {
+    this.#checkTimer = setTimeout(() => {
+      this.#check(session).then(
         () => {
-          if (this.#session === session) this.#prove(session)
+          if (this.#session === session) this.#checkLater(session)
         },
         (error: Error) => this.broken(session, error),
       )
-    }, probeEvery)
-    this.#probe.unref()
+    }, checkEvery)
+    this.#checkTimer.unref()
   }
+}
+
+async function listen(session: Client, channel: Channel): Promise<void> {
+  await session.query(`listen ${channel.name}`)
+  await channel.opened?.(session)
 }

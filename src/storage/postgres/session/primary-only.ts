@@ -1,11 +1,11 @@
 import type { SessionCheck } from '../driver/session-client.ts'
 
 /**
- * The server is a standby. It tells what was true some time ago: whether a session or a key was taken back since then, and up
- * to which number all events are there, it cannot tell.
+ * The server is a standby. Its data may be old: it does not know whether a session or key was revoked since, or up to which number
+ * all events are present.
  */
 export class StandbyServer extends Error {
-  /** read_only_sql_transaction, the one that a statement which writes would fail with. */
+  /** read_only_sql_transaction, as for a statement that writes. */
   readonly code = '25006'
 
   constructor() {
@@ -15,8 +15,7 @@ export class StandbyServer extends Error {
 }
 
 /**
- * Refuses sessions on a standby. A primary never becomes a standby under a session, so each is asked once; of a standby that is
- * promoted the next session is taken.
+ * Refuses sessions on a standby. A primary never becomes a standby during a session, so each session is asked once.
  * https://www.postgresql.org/docs/current/functions-admin.html#FUNCTIONS-RECOVERY-INFO-TABLE
  */
 export const primaryOnly: SessionCheck = async (client) => {

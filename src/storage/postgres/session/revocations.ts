@@ -1,23 +1,20 @@
 import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
-import type pg from 'pg'
+import type { Client, Pool } from 'pg'
 import type { Revocations, Tx } from '../../database.ts'
 import { millisecondsSince, thisMoment, type Moment } from '../../moment.ts'
 import { ListenerLeases, Wait, type Listener } from './listener-leases.ts'
-import type { ListeningSession, Session } from './listening-session.ts'
+import type { ListeningSession } from './listening-session.ts'
 
 const channel = 'postern_revocations'
-/** Milliseconds that an answer on the listening connection proves that nothing was missed. */
+/** Milliseconds for which an answer on the listening session proves that no announcement was missed. */
 const lease = 2_000
-/** Milliseconds after which the proof is renewed, at the next use. */
+/** Milliseconds after which the next use renews the proof. */
 const renewAfter = 500
-/** The shared advisory lock that the session of each listener holds, so that listeners can be counted. */
+/** The session of each listener holds this advisory lock, shared, so that listeners can be counted. */
 const lockKeys = [7_226, 2] as const
 
-/**
- * The connections that hold the lock, and the last statement that each of them began; null where this account may not see
- * that, or the server does not track it.
- */
+/** The connections that hold the lock, and when each began its last statement; null if the server does not show that. */
 const findListeners = `
   select pid as connection, (backend_start, query_start)::text as statement
   from pg_locks left join lateral (
@@ -27,36 +24,36 @@ const findListeners = `
     and database = (select oid from pg_database where datname = current_database())`
 
 /**
- * Announcements travel by NOTIFY within the transaction that they belong to, so none is lost and none comes of work that
- * was rolled back. Two rules make "at once" true for every process:
- * - What a process keeps counts only while its listening connection has answered within the lease. PostgreSQL delivers
- *   what is due before it answers, so an answer proves that everything committed before the question was heard.
- * - Who announced waits until every listening connection has confirmed, or until the lease of one that does not answer
- *   has run out. A process proves itself by a statement on that connection: as long as the server shows no new one there, its
- *   lease goes on running out, however many announcements are made. So a process that stalls is waited for once.
+ * Announcements are sent by NOTIFY within their transaction, so none is lost, and a rollback removes them. Two rules make them
+ * effective in every process at once:
+ * - A process uses its cache only while its listening session has answered within the lease. PostgreSQL delivers pending
+ *   notifications before it answers, so the process has heard everything that was committed before the question.
+ * - The announcing process waits until every listening session has confirmed, or until its lease has expired. A process renews
+ *   its lease by a statement on that session: while the server shows no new statement there, the lease continues to expire,
+ *   regardless of further announcements. So a stalled process is waited for once.
  *
- * Only the server knows who listens. Where it ended a session, and the process cannot be told since its path is silent, too, nobody
- * waits for that process, and it goes on for what is left of its lease: two seconds at most.
+ * Only the server knows the listeners. If it ended a session, and the network path of that process is silent as well, the process
+ * is not waited for, and uses its cache for the rest of its lease: two seconds at most.
  */
 export class PostgresRevocations implements Revocations {
-  readonly #pool: pg.Pool
+  readonly #pool: Pool
   readonly #listening: ListeningSession
   readonly #onError: (error: Error) => void
   readonly #name = randomUUID()
   readonly #listeners: ((subject: string | undefined) => void)[] = []
   readonly #announced = new WeakMap<Tx, string[]>()
-  /** By question: told of the listening connections that confirm. */
+  /** By question: called with the connections that confirm. */
   readonly #awaiting = new Map<string, (connection: number) => void>()
   readonly #leases = new ListenerLeases(lease)
   /** Set while it listens and is counted. */
-  #session: Session | undefined
-  /** How the server names the connection of the session. */
+  #session: Client | undefined
+  /** The process id of the session's server process. */
   #connection: number | undefined
   #started = false
   #proving = false
   #provenAt: Moment | undefined
 
-  constructor(pool: pg.Pool, listening: ListeningSession, onError: (error: Error) => void) {
+  constructor(pool: Pool, listening: ListeningSession, onError: (error: Error) => void) {
     this.#pool = pool
     this.#listening = listening
     this.#onError = onError
@@ -66,7 +63,7 @@ export class PostgresRevocations implements Revocations {
     this.#listeners.push(listener)
   }
 
-  /** It begins to listen at the first question: a process that keeps nothing need not be waited for. */
+  /** The first call begins to listen: a process without a cache need not be waited for. */
   get current(): boolean {
     if (!this.#started) {
       this.#started = true
@@ -83,9 +80,9 @@ export class PostgresRevocations implements Revocations {
     return this.#session !== undefined && age < lease
   }
 
-  /** What is kept is not so any more, without an announcement: the database was taken back to an earlier state. */
+  /** Empties the caches: the database returned to an earlier state. */
   forgetAll(): void {
-    this.#tell(undefined)
+    this.#notifyListeners(undefined)
   }
 
   async announce(tx: Tx, subject: string): Promise<void> {
@@ -95,15 +92,15 @@ export class PostgresRevocations implements Revocations {
     else this.#announced.set(tx, [subject])
   }
 
-  /** After the commit of a transaction: resolves once what it announced counts in every process. */
+  /** To be called after a commit: resolves when the announcements of the transaction are effective in every process. */
   async heard(tx: Tx): Promise<void> {
     const subjects = this.#announced.get(tx)
     if (!subjects) return
-    for (const subject of subjects) this.#tell(subject)
+    for (const subject of subjects) this.#notifyListeners(subject)
     try {
       await this.#confirmed()
     } catch (error) {
-      // It is committed. A process that could not be asked stops using what it keeps when its lease is over.
+      // It is committed. A process that could not be asked stops using its cache when its lease expires.
       this.#onError(error as Error)
       await new Promise((resolve) => setTimeout(resolve, lease))
     }
@@ -126,14 +123,14 @@ export class PostgresRevocations implements Revocations {
     }
   }
 
-  #tell(subject: string | undefined): void {
+  #notifyListeners(subject: string | undefined): void {
     for (const listener of this.#listeners) listener(subject)
   }
 
-  /** @param from the connection that sent it */
-  #hear(payload: string, session: Session, from: number): void {
+  /** `-subject` announces, `?question` asks for a confirmation, `!question process` confirms. */
+  #hear(payload: string, session: Client, from: number): void {
     const text = payload.slice(1)
-    if (payload.startsWith('-')) this.#tell(text)
+    if (payload.startsWith('-')) this.#notifyListeners(text)
     else if (payload.startsWith('?')) {
       session
         .query('select pg_notify($1, $2)', [channel, `!${text} ${this.#name}`])
@@ -144,15 +141,15 @@ export class PostgresRevocations implements Revocations {
     }
   }
 
-  /** It listens by now: a listener that is counted confirms. */
-  async #open(session: Session): Promise<void> {
+  /** It listens already, because listeners that are counted must confirm. */
+  async #open(session: Client): Promise<void> {
     const { rows } = await session.query<{ connection: number }>(
       'select pg_backend_pid() as connection, pg_advisory_lock_shared($1, $2)',
       [...lockKeys],
     )
     this.#connection = rows[0]!.connection
-    // What was announced while nobody listened here is not known: nothing that was read before may be kept.
-    this.#tell(undefined)
+    // Announcements may have been missed.
+    this.#notifyListeners(undefined)
     this.#session = session
     await this.#prove()
   }

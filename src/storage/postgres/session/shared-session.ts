@@ -1,52 +1,50 @@
-import type { Client, QueryResultRow } from 'pg'
+import type { Client, QueryConfig, QueryResult, QueryResultRow } from 'pg'
 import { endClient } from '../driver/session-client.ts'
-import { queuedQueries, type Query } from './queued-queries.ts'
 
 interface Session {
   readonly client: Client
-  readonly query: Query
   readonly connected: Promise<unknown>
-  /** Those that use it, each told when it breaks. */
+  /** Called when the session breaks, one for each use. */
   readonly users: Set<(error?: unknown) => void>
 }
 
-/** The use of a session that others use as well. */
+/** One use of a shared session. */
 export interface SessionUse {
-  /** @throws what the statement or the connection failed with; then the session is broken for all that use it. */
-  query: Query
-  /** The last one that leaves ends the session. */
+  /** @throws the error of the statement or the connection; then the session is broken for all its users */
+  query<Row extends QueryResultRow>(query: QueryConfig): Promise<QueryResult<Row>>
+  /** The last user to leave ends the session. */
   leave(): Promise<void>
 }
 
-/** One session of a process for several that each hold advisory locks on it. It is connected for the first of them. */
+/** One session of a process for several users that each hold advisory locks on it. The first one connects it. */
 export class SharedSession {
   readonly #open: () => Client
   #current: Session | undefined
 
-  /** @param open a client that is not connected yet */
+  /** @param open returns a client that is not connected yet */
   constructor(open: () => Client) {
     this.#open = open
   }
 
-  /** @param onBroken told when the session breaks: a new one is to be joined then. It may come more than once, and behind `leave`. */
+  /** @param onBroken called when the session breaks: then join again. It may be called several times, even after `leave`. */
   join(onBroken: (error?: unknown) => void): SessionUse {
     const session = (this.#current ??= this.#start())
-    // Each call is a use of its own, be it by the same function.
-    const told = (error?: unknown): void => onBroken(error)
-    session.users.add(told)
-    const { client, connected, query, users } = session
+    // A new function, because the same one may join twice.
+    const user = (error?: unknown): void => onBroken(error)
+    session.users.add(user)
+    const { client, connected, users } = session
     return {
-      query: async <Row extends QueryResultRow>(text: string, values?: readonly unknown[], name?: string) => {
+      query: async <Row extends QueryResultRow>(query: QueryConfig) => {
         try {
           await connected
-          return await query<Row>(text, values, name)
+          return await client.query<Row>(query)
         } catch (error) {
           this.#broken(session, error)
           throw error
         }
       },
       leave: async () => {
-        if (!users.delete(told) || users.size > 0) return
+        if (!users.delete(user) || users.size > 0) return
         if (this.#current === session) this.#current = undefined
         await endClient(client)
       },
@@ -55,14 +53,9 @@ export class SharedSession {
 
   #start(): Session {
     const client = this.#open()
-    const session: Session = {
-      client,
-      query: queuedQueries(client).query,
-      connected: client.connect(),
-      users: new Set(),
-    }
+    const session: Session = { client, connected: client.connect(), users: new Set() }
     session.connected.catch((error: unknown) => this.#broken(session, error))
-    // Without a listener an error on a connection would end the process.
+    // Without a listener, an error would end the process.
     client.on('error', (error) => this.#broken(session, error))
     client.on('end', () => this.#broken(session))
     return session
@@ -70,6 +63,6 @@ export class SharedSession {
 
   #broken(session: Session, error?: unknown): void {
     if (this.#current === session) this.#current = undefined
-    for (const told of session.users) told(error)
+    for (const user of session.users) user(error)
   }
 }
