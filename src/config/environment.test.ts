@@ -149,7 +149,7 @@ test('an address of PostgreSQL that cannot be read is refused without a word of 
     const [fault, ...others] = faults({ ...postgres, [name]: url })
     assert.match(
       fault!,
-      new RegExp(`^${name} is wrong: the parameter target_session_attrs is to be one of any, read-write`),
+      new RegExp(`^${name} is wrong: the parameter target_session_attrs must be one of any, read-write`),
     )
     assert.deepEqual(others, [])
     assert.match(faults({ ...postgres, [name]: 'postgres://u:hu#sh@h/db' }).join(), /percent-encoded$/)

@@ -1,26 +1,15 @@
 import type { Database } from './database.ts'
 import { migrations as all } from './migrations/index.ts'
+import type { Migration } from './migrations/migration.ts'
 import { bounded } from './postgres/driver/statement.ts'
 import { channel } from './postgres/session/notifications.ts'
 
-export interface Migration {
-  number: number
-  name: string
-  /** Whether a program that does not know this migration must not run on a database that has it. */
-  breaking: boolean
-  sqlite: string
-  postgres: string
-}
-
-/**
- * The database has a breaking migration that this program does not know: of a newer version, or of a version from before the
- * first release.
- */
+/** The database has a breaking migration that this program does not know: of a newer version, or of an unreleased one. */
 export class NewerDatabase extends Error {
   constructor({ number, name }: { number: number; name: string }) {
     super(
       number === unreleased.number && name === unreleased.name
-        ? 'a version from before the first release of Postern created this database, and its data cannot be upgraded: ' +
+        ? 'an unreleased version of Postern created this database, and its data cannot be upgraded: ' +
             'set DATABASE_URL to a new, empty database'
         : `the database has migration ${number} (${name}), which this version of Postern does not know and ` +
             'cannot work with: run the newer version, or restore a backup made before it',
@@ -29,7 +18,7 @@ export class NewerDatabase extends Error {
   }
 }
 
-/** The second of the migrations that became one at the first release. Every database of that time has it, as breaking. */
+/** All databases of unreleased versions have this breaking migration. */
 const unreleased = { number: 2, name: 'order-keys' }
 
 interface Applied {
@@ -38,25 +27,25 @@ interface Applied {
   breaking: number
 }
 
-/** Any constant: all starters of one database wait for each other on it. */
+/** The advisory lock of migrations: concurrent ones wait for each other. */
 const lockKey = 7_226_001
-/** Milliseconds that one migration may take, and the wait for another starter's. */
+/** Milliseconds for one migration, and to wait for a concurrent one. */
 const longest = 24 * 3_600_000
 
 const createTable = (integer: string): string =>
   `create table if not exists migrations (number ${integer} primary key, name text not null, breaking integer not null, applied_at ${integer} not null)`
 /**
- * What processes of older versions hold is theirs until their sessions have ended; but what they do is committed no more,
- * since it is bound to the claim. The number before the colon says whose it is.
+ * Processes of older versions keep their events until their sessions have ended, but cannot commit, because the claim differs. The
+ * number before the colon identifies the process.
  */
 const voidClaims = `update event_queue set claim = split_part(claim, ':', 1) || ':before-migration'
   where status = 'pending' and claim is not null`
 const selectApplied = 'select number, name, breaking from migrations order by number'
 
 /**
- * Brings the database to this version, in one transaction under a lock: of several starters one migrates, the others
- * wait and then find it done. Returns the names of what was applied.
- * @throws NewerDatabase when the database has a breaking migration that `migrations` lacks.
+ * Applies the pending migrations in one transaction under a lock, and returns their names. Concurrent processes wait, and then
+ * have nothing to do.
+ * @throws NewerDatabase if the database has a breaking migration that `migrations` lacks
  */
 export async function migrate(
   database: Database,
@@ -101,17 +90,17 @@ export async function migrate(
   }
 }
 
-/** The numbers of those that a program must know to work with a database that has them. */
+/** The numbers of the breaking migrations. */
 export function breakingOf(migrations: readonly Migration[]): number[] {
   return migrations.filter(({ breaking }) => breaking).map(({ number }) => number)
 }
 
-/** A statement that tells the first breaking migration of the database whose number is not in this list, in the SQL of both engines. */
+/** A statement, for both engines, that selects the first breaking migration of the database whose number is not in the list. */
 export function foreignMigration(known: readonly number[]): string {
   return `select number, name from migrations where breaking = 1 and number not in (${known.join(', ')}) order by number limit 1`
 }
 
-/** The migrations that are still to be applied. Reads only. @throws NewerDatabase as `migrate`. */
+/** The names of the pending migrations. Reads only. @throws NewerDatabase as `migrate` does */
 export async function pendingMigrations(
   database: Database,
   migrations: readonly Migration[] = all,
@@ -120,7 +109,7 @@ export async function pendingMigrations(
   return pendingAfter(applied, migrations).map(({ name }) => name)
 }
 
-/** Whether this program can use the database as it is: it has all migrations, and no breaking one that the program lacks. */
+/** Whether the database has all migrations, and no breaking one that this program lacks. */
 export async function isUpToDate(database: Database): Promise<boolean> {
   try {
     return (await pendingMigrations(database)).length === 0

@@ -1,26 +1,27 @@
 import type { Clock } from '../runtime/clock.ts'
 import type { Database } from './database.ts'
-import { breakingOf, foreignMigration, NewerDatabase, type Migration } from './migrate.ts'
+import { breakingOf, foreignMigration, NewerDatabase } from './migrate.ts'
 import { migrations as all } from './migrations/index.ts'
+import type { Migration } from './migrations/migration.ts'
 import { bounded } from './postgres/driver/statement.ts'
 import { StorageUnavailable } from './unavailable.ts'
 
-/** Milliseconds between two looks: a notification may get lost, and on SQLite there is none. There a look costs some microseconds. */
+/** Milliseconds between two checks. Notifications can be lost; SQLite has none, but a check takes microseconds there. */
 const interval = { sqlite: 500, postgres: 5_000 }
-/** Milliseconds that the answer may take. */
+/** Milliseconds for the statement. */
 const answerWithin = 3_000
 
 export interface SchemaWatchParts {
   database: Database
   clock: Clock
-  /** Called once: this program must not work with the database any more. */
+  /** Called once: this program must stop to use the database. */
   onNewer: (error: NewerDatabase) => void
   migrations?: readonly Migration[]
 }
 
 /**
- * Sees that a newer version has applied a breaking migration while this process runs: by the notification of the one that
- * migrates, on each new session before anything else is done on it, and by a look from time to time.
+ * Detects that a newer version applied a breaking migration while this process runs: by the notification of the migration, on
+ * each new session before its first use, and by regular checks.
  */
 export class SchemaWatch {
   readonly #parts: SchemaWatchParts
@@ -35,17 +36,17 @@ export class SchemaWatch {
     this.#known = breakingOf(parts.migrations ?? all)
   }
 
-  /** @throws NewerDatabase when the database is newer already; StorageUnavailable. */
+  /** @throws NewerDatabase if the database is newer already; StorageUnavailable */
   async start(): Promise<void> {
     const { database } = this.#parts
     if (database.engine === 'postgres')
       database.addCheck(async (client) => {
-        await this.#judge(async (query) => (await client.query<Foreign>(query)).rows[0])
+        await this.#check(async (query) => (await client.query<Foreign>(query)).rows[0])
         if (this.#found) throw new StorageUnavailable(this.#found)
       })
-    await this.#look()
+    await this.#query()
     if (this.#found) throw this.#found
-    this.#unlisten = database.onSignal('migrated', () => void this.#lookOrWait())
+    this.#unlisten = database.onSignal('migrated', () => void this.#tryQuery())
     this.#schedule()
   }
 
@@ -58,28 +59,28 @@ export class SchemaWatch {
   #schedule(): void {
     if (this.#stopped) return
     this.#cancelTimer = this.#parts.clock.after(interval[this.#parts.database.engine], () => {
-      void this.#lookOrWait().then(() => this.#schedule())
+      void this.#tryQuery().then(() => this.#schedule())
     })
   }
 
-  async #lookOrWait(): Promise<void> {
+  async #tryQuery(): Promise<void> {
     try {
-      await this.#look()
+      await this.#query()
     } catch {
-      // The database is away, and the work that needs it logs that. The next session or the next look finds out.
+      // The database is unavailable, which other work reports. The next session or the next check repeats this.
     }
   }
 
-  #look(): Promise<void> {
+  #query(): Promise<void> {
     const { database } = this.#parts
-    return this.#judge(async (query) =>
+    return this.#check(async (query) =>
       database.engine === 'sqlite'
         ? database.readConnection.get<Foreign>(query.text)
         : (await database.pool.query<Foreign>(query)).rows[0],
     )
   }
 
-  async #judge(ask: (query: ReturnType<typeof bounded>) => Promise<Foreign | undefined>): Promise<void> {
+  async #check(ask: (query: ReturnType<typeof bounded>) => Promise<Foreign | undefined>): Promise<void> {
     if (this.#found || this.#stopped) return
     const foreign = await ask(bounded(answerWithin, foreignMigration(this.#known)))
     if (!foreign || this.#found) return
@@ -89,7 +90,7 @@ export class SchemaWatch {
   }
 }
 
-/** What this program does not know of the database; for a condition of statements that claim work. */
+/** Selects the first breaking migration that this program does not know; for a condition of statements that claim work. */
 export const anyForeignMigration = foreignMigration(breakingOf(all))
 
 interface Foreign {

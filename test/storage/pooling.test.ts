@@ -170,7 +170,7 @@ describe('poolers', { skip: !postgres }, () => {
       await assert.rejects(check(split.url), UnsuitablePooler)
       await assert.rejects(
         check(split.url, database.url),
-        /takes no transactions .*pool_mode = transaction or session/,
+        /without transactions .*pool_mode = transaction or session/,
       )
       await split.close()
       const keeping = await startPgbouncer(database.url, { mode: 'session', sessions: 20 })

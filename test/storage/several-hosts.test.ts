@@ -159,7 +159,7 @@ describe('several hosts', { skip: !postgres }, () => {
       assert.equal(await ask('read-only'), true)
       await assert.rejects(
         ask('standby'),
-        /no server is there that is standby: .* is a primary; .* takes no writes/,
+        /no server is available that is standby: .* is a primary; .* is read-only/,
       )
     })
   })

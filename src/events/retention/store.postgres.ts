@@ -86,77 +86,82 @@ export function postgresRetention({ sessions, maintenance }: PostgresDatabase): 
 }
 
 function stepsOver(client: PoolClient): RetentionSteps {
-  const rows = async <Row extends QueryResultRow>(text: string, values: unknown[]): Promise<Row[]> =>
-    (await client.query<Row>(text, values)).rows
-
-  async function step<Row extends Candidate & QueryResultRow>(
-    page: string,
-    after: number,
-    until: number,
-    remove: (chosen: readonly Row[]) => Promise<Removed>,
-  ): Promise<Step> {
-    const { chosen, next } = choose(await rows<Row>(page, [after, rowsPerStep]), until)
-    if (chosen.length === 0) return { removed: {}, next }
-    await client.query('begin')
-    try {
-      const removed = await remove(chosen)
-      await client.query('commit')
-      return { removed, next }
-    } catch (error) {
-      // If the rollback fails as well, the session is closed. The caller gets the first error.
-      await client.query('rollback').catch(() => undefined)
-      throw error
-    }
-  }
-
-  const run = async (text: string, ids: readonly number[]): Promise<number> =>
-    ids.length === 0 ? 0 : ((await client.query(text, [ids])).rowCount ?? 0)
-  const byStatement =
-    (table: keyof Removed, statement: string) =>
-    async (chosen: readonly Candidate[]): Promise<Removed> => ({
-      [table]: await run(statement, idsOf(chosen)),
-    })
-
-  async function removeEvents(chosen: readonly EventCandidate[]): Promise<Removed> {
-    const received = (
-      await rows<{ event: number }>(lockEventQueue, [
-        idsOf(chosen.filter(({ direction }) => direction === 'received')),
-      ])
-    ).map(({ event }) => event)
-    const emitted = idsOf(chosen.filter(({ direction }) => direction === 'emitted'))
-    const locked = Map.groupBy(
-      await rows<{ id: number; event: number }>(lockDeliveries, [emitted]),
-      ({ event }) => event,
-    )
-    const counts = new Map(
-      (await rows<{ event: number; count: number }>(countDeliveries, [emitted])).map(({ event, count }) => [
-        event,
-        count,
-      ]),
-    )
-    const delivered = emitted.filter((id) => (counts.get(id) ?? 0) === (locked.get(id)?.length ?? 0))
-    const deliveries = delivered.flatMap((id) => locked.get(id)?.map((delivery) => delivery.id) ?? [])
-    return {
-      attempts: await run(deleteAttempts, deliveries),
-      deliveries: await run(deleteDeliveries, deliveries),
-      handler_failures: await run(deleteFailures, received),
-      events: await run(deleteEvents, [...received, ...delivered]),
-    }
-  }
-
+  const stepOf = (table: keyof Removed, page: string, statement: string) => (after: number, until: number) =>
+    step<Candidate & QueryResultRow>(client, page, after, until, async (chosen) => ({
+      [table]: await remove(client, statement, idsOf(chosen)),
+    }))
   return {
-    removeEvents: (after, until) => step(eventPage, after, until, removeEvents),
-    removeProcessedMarkers: (after, until) =>
-      step(queuePage, after, until, byStatement('event_queue', deleteEventQueue)),
-    removeIdempotencyKeys: (after, until) =>
-      step(idempotencyKeysPage, after, until, byStatement('idempotency_keys', deleteIdempotencyKey)),
-    removeRejected: (after, until) =>
-      step(rejectedPage, after, until, byStatement('rejected_webhooks', deleteRejected)),
+    removeEvents: (after, until) =>
+      step<EventCandidate & QueryResultRow>(client, eventPage, after, until, (chosen) =>
+        removeEvents(client, chosen),
+      ),
+    removeProcessedMarkers: stepOf('event_queue', queuePage, deleteEventQueue),
+    removeIdempotencyKeys: stepOf('idempotency_keys', idempotencyKeysPage, deleteIdempotencyKey),
+    removeRejected: stepOf('rejected_webhooks', rejectedPage, deleteRejected),
     async removeJobs(_after, until) {
       const jobs = (await client.query(deleteJobs('$1'), [until])).rowCount ?? 0
       return { removed: { jobs }, next: jobs < jobsPerStep ? undefined : 0 }
     },
   }
+}
+
+/** Reads one page, and removes the rows in one transaction. */
+async function step<Row extends Candidate & QueryResultRow>(
+  client: PoolClient,
+  page: string,
+  after: number,
+  until: number,
+  remove: (chosen: readonly Row[]) => Promise<Removed>,
+): Promise<Step> {
+  const { rows } = await client.query<Row>(page, [after, rowsPerStep])
+  const { chosen, next } = choose(rows, until)
+  if (chosen.length === 0) return { removed: {}, next }
+  await client.query('begin')
+  try {
+    const removed = await remove(chosen)
+    await client.query('commit')
+    return { removed, next }
+  } catch (error) {
+    // If the rollback fails as well, the session is closed. The caller gets the first error.
+    await client.query('rollback').catch(() => undefined)
+    throw error
+  }
+}
+
+async function removeEvents(client: PoolClient, chosen: readonly EventCandidate[]): Promise<Removed> {
+  const received = await lockReceived(
+    client,
+    idsOf(chosen.filter(({ direction }) => direction === 'received')),
+  )
+  const emitted = await lockEmitted(client, idsOf(chosen.filter(({ direction }) => direction === 'emitted')))
+  return {
+    attempts: await remove(client, deleteAttempts, emitted.deliveries),
+    deliveries: await remove(client, deleteDeliveries, emitted.deliveries),
+    handler_failures: await remove(client, deleteFailures, received),
+    events: await remove(client, deleteEvents, [...received, ...emitted.events]),
+  }
+}
+
+async function lockReceived(client: PoolClient, ids: readonly number[]): Promise<number[]> {
+  const { rows } = await client.query<{ event: number }>(lockEventQueue, [ids])
+  return rows.map(({ event }) => event)
+}
+
+/** Locks the deliveries of the events, and returns the events of which all deliveries are locked. */
+async function lockEmitted(
+  client: PoolClient,
+  ids: readonly number[],
+): Promise<{ events: number[]; deliveries: number[] }> {
+  const { rows } = await client.query<{ id: number; event: number }>(lockDeliveries, [ids])
+  const locked = Map.groupBy(rows, ({ event }) => event)
+  const counted = await client.query<{ event: number; count: number }>(countDeliveries, [ids])
+  const counts = new Map(counted.rows.map(({ event, count }) => [event, count]))
+  const events = ids.filter((id) => (counts.get(id) ?? 0) === (locked.get(id)?.length ?? 0))
+  return { events, deliveries: events.flatMap((id) => locked.get(id)?.map((delivery) => delivery.id) ?? []) }
+}
+
+async function remove(client: PoolClient, statement: string, ids: readonly number[]): Promise<number> {
+  return ids.length === 0 ? 0 : ((await client.query(statement, [ids])).rowCount ?? 0)
 }
 
 function idsOf(rows: readonly Candidate[]): number[] {

@@ -1,4 +1,4 @@
-import type { Migration } from '../migrate.ts'
+import type { Migration } from './migration.ts'
 import type { Engine } from '../query-runner.ts'
 import { accounts } from './0001-initial/accounts.ts'
 import { audit } from './0001-initial/audit.ts'

@@ -1,5 +1,5 @@
-import type { Migration } from '../migrate.ts'
+import type { Migration } from './migration.ts'
 import { initial } from './0001-initial.ts'
 
-/** All migrations, in the order in which they are applied. A released one is never changed (CONTRIBUTING.md, "Migrations"). */
+/** All migrations, in order. A released one never changes (CONTRIBUTING.md, "Migrations"). */
 export const migrations: readonly Migration[] = [initial]

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { bounded } from './driver/statement.ts'
 
-/** Tables that grow by the work of the service, and by which its statements look for what is due. */
+/** Tables that grow during operation, and that statements search for due work. */
 const tables = [
   'attempts',
   'deliveries',
@@ -12,24 +12,23 @@ const tables = [
   'users',
 ] as const
 
-/** Milliseconds that the look at one table may take. */
-const longestLook = 600_000
+/** Milliseconds to analyze one table. */
+const longestAnalyze = 600_000
 
-/** Changed rows from which on it matters. */
-const few = 1_000
+/** Fewer changed rows do not matter. */
+const leastChanges = 1_000
 
-/** The function and not the view: the view reads all figures of each table, and every process asks every two seconds. */
+/** Uses a function instead of the view, which reads all statistics of each table. Every process runs it every two seconds. */
 const changedTables = `
   select c.relname as name from unnest($1::text[]) as t join pg_class c on c.oid = to_regclass(t)
-  where pg_stat_get_mod_since_analyze(c.oid) > greatest(c.reltuples, ${few}) and pg_has_role(c.relowner, 'usage')
+  where pg_stat_get_mod_since_analyze(c.oid) > greatest(c.reltuples, ${leastChanges}) and pg_has_role(c.relowner, 'usage')
   order by c.relname`
 
 /**
- * Has PostgreSQL look anew at tables of which as much was changed as there was when it last did, and returns their names. A
- * statement that is prepared keeps its plan until then: what was planned over an almost empty table reads all of it, for every
- * batch, however long it has become. What looks for due deliveries and reads them ahead needs none of this (`seeks`).
- * Autovacuum comes by once a minute. One table at a time; none that is being looked at (`skip_locked`), and none that
- * is somebody else's, which the server would refuse with a warning each time.
+ * Analyzes tables in which more rows have changed since the last time than they had then, and returns their names. Until then, a
+ * prepared statement keeps its plan: one that was made for an almost empty table reads all of the table for every batch.
+ * Autovacuum runs only once a minute. Statements that use `seeks` do not need this. Skips tables that are being analyzed, and
+ * those of other owners, for which the server would only warn.
  */
 export async function analyzeChanged(pool: Pool): Promise<string[]> {
   const { rows } = await pool.query<{ name: string }>({
@@ -38,9 +37,9 @@ export async function analyzeChanged(pool: Pool): Promise<string[]> {
     values: [tables],
   })
   for (const { name } of rows) {
-    // One round trip; the bound of ordinary statements is for less.
-    const text = `begin; set local statement_timeout = ${longestLook}; analyze (skip_locked) "${name}"; commit`
-    await pool.query(bounded(longestLook, text))
+    // One round trip, with a longer limit than ordinary statements have.
+    const text = `begin; set local statement_timeout = ${longestAnalyze}; analyze (skip_locked) "${name}"; commit`
+    await pool.query(bounded(longestAnalyze, text))
   }
   return rows.map(({ name }) => name)
 }

@@ -1,5 +1,4 @@
 import type { CompiledQuery, QueryResult } from 'kysely'
-import type { StatementBatch } from './statement-batch.ts'
 import type { PendingCommit, TransactionBatch } from './transaction-batch.ts'
 
 /** What a scope is notified of while it takes part in a batch of statements. */
@@ -12,6 +11,15 @@ export interface ParticipantEvents<Note> {
   failed(error: Error): void
   /** It ended before its batch began. */
   leftQueue(): void
+}
+
+/** The batch of statements of a participant. */
+interface ParticipantBatch {
+  /** The participant waits for the commit. */
+  ended(): void
+  /** Runs all participants again, singly. */
+  breakUp(): void
+  fail(error: unknown): void
 }
 
 /** A scope in a batch of statements, with the only statement that it is expected to have, or without any. */
@@ -27,7 +35,7 @@ export class Participant<Note> {
   /** It has more than one statement. */
   separate = false
   readonly #scope: ParticipantEvents<Note>
-  #statements: StatementBatch<Note> | undefined
+  #statements: ParticipantBatch | undefined
   readonly #answering = Promise.withResolvers<QueryResult<unknown>>()
   #turn: PromiseWithResolvers<void> | undefined
 
@@ -37,7 +45,7 @@ export class Participant<Note> {
     this.answer = this.#answering.promise
   }
 
-  begin(statements: StatementBatch<Note>): void {
+  begin(statements: ParticipantBatch): void {
     this.#statements = statements
     this.#scope.began()
   }

@@ -170,8 +170,9 @@ export class SharedTransactionQueue<Note>
         this.#queue.push(waiting)
       else participants.push(participant)
     }
-    transaction.statements = new StatementBatch(this, transaction, participants)
-    transaction.statements.start()
+    const statements = new StatementBatch(this, transaction, participants)
+    transaction.statements = statements
+    statements.start()
   }
 
   /** Commits the pending work, or rolls back if there is none. */

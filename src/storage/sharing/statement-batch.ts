@@ -1,7 +1,7 @@
 import type { Scheduler } from '../../runtime/clock.ts'
 import { TransactionOver } from '../transaction-over.ts'
 import type { Participant } from './participant.ts'
-import type { PendingCommit, TransactionBatch } from './transaction-batch.ts'
+import type { BatchTurn, PendingCommit, TransactionBatch } from './transaction-batch.ts'
 import { failureOf } from './transaction-driver.ts'
 
 /** Milliseconds that a statement may take when it is run again: the time limit of its handler no longer applies. */
@@ -32,7 +32,7 @@ const transitions: Readonly<Record<State, readonly State[]>> = {
  * the other, from its first statement. A scope that received a row count and continued from there does not notice; if the
  * statement changes another number of rows the second time, the whole transaction fails.
  */
-export class StatementBatch<Note> {
+export class StatementBatch<Note> implements BatchTurn<Note> {
   readonly #host: StatementBatchHost<Note>
   readonly #transaction: TransactionBatch<Note>
   readonly #participants: readonly Participant<Note>[]
@@ -63,19 +63,16 @@ export class StatementBatch<Note> {
     this.#finishIfAllEnded()
   }
 
-  /** A participant waits for the commit. */
   ended(): void {
     this.#open -= 1
     this.#finishIfAllEnded()
   }
 
-  /** Ends the turn of a participant that had the transaction to itself; `pending` if its work waits for the commit. */
   endTurn(pending: PendingCommit<Note> | undefined): void {
     if (pending) this.#transaction.pending.push(pending)
     this.#onTurnEnded?.()
   }
 
-  /** Runs all participants again, singly. */
   breakUp(): void {
     if (this.#state !== 'together') return
     this.#enter('singly')
@@ -86,7 +83,6 @@ export class StatementBatch<Note> {
     if (this.#state !== 'failed') this.#host.fail(this.#transaction, error)
   }
 
-  /** Called by the host when the transaction failed: tells the open participants; the others are in `transaction.pending` then. */
   failed(error: unknown): void {
     if (this.#hasFailed()) return
     this.#enter('failed')

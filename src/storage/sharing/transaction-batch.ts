@@ -1,4 +1,3 @@
-import type { StatementBatch } from './statement-batch.ts'
 import type { TransactionDriver } from './transaction-driver.ts'
 
 /** The work of a released scope, which waits for the commit. */
@@ -6,6 +5,14 @@ export interface PendingCommit<Note> {
   readonly note: Note
   readonly resolve: () => void
   readonly reject: (error: unknown) => void
+}
+
+/** A batch of statements that has the turn in a transaction. */
+export interface BatchTurn<Note> {
+  /** Ends the turn of a participant that had the transaction to itself; `pending` if its work waits for the commit. */
+  endTurn(pending: PendingCommit<Note> | undefined): void
+  /** The transaction failed: notifies the open participants, and adds the others to `TransactionBatch.pending`. */
+  failed(error: unknown): void
 }
 
 /** The scopes of one transaction. Times are those of `Scheduler.elapsed`. */
@@ -20,7 +27,7 @@ export interface TransactionBatch<Note> {
   /** Savepoints so far. */
   savepoints: number
   /** The batch of statements that has the turn. */
-  statements: StatementBatch<Note> | undefined
+  statements: BatchTurn<Note> | undefined
 }
 
 export function newTransactionBatch<Note>(

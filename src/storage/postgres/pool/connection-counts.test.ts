@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { divideConnections, leastConnections } from './connection-counts.ts'
 
-test('each kind of work has connections that no other kind can take, from the fewest on', () => {
+test('each kind of work has connections that no other kind can take, even with the fewest connections', () => {
   for (let connections = leastConnections; connections <= 200; connections += 1) {
     const { pool, handlers, lists } = divideConnections(connections)
     assert.equal(pool + 3, connections)

@@ -1,26 +1,23 @@
-/**
- * Connections beside the pool: one session listens, one holds the claims of this process, and one seeks with settings
- * of its own.
- */
+/** Connections beside the pool: one listens, one holds the claims of this process, and one has the settings for seeks. */
 const ofSessions = 3
 
-/** Fewer would leave some kind of work without a connection while others hold theirs. */
+/** With fewer connections, some kind of work could get none while others hold theirs. */
 export const leastConnections = 8
 
 /** How many connections of the pool each kind of work may have at once. */
 export interface ConnectionCounts {
-  /** All together. */
+  /** All connections of the pool. */
   pool: number
-  /** Handlers, which may keep theirs for as long as they run. */
+  /** For handlers, which may keep theirs as long as they run. */
   handlers: number
-  /** Statements of lists, which may read much. */
+  /** For statements of lists, which may be slow. */
   lists: number
 }
 
 /**
- * Divides the connections of a process. What neither handlers nor lists may take is left for statements that are short:
- * acknowledgements, claims, outcomes, sign-in. At least two are left, a third of the pool if that is more.
- * @param connections at most, those beside the pool included; at least `leastConnections`
+ * Divides the connections of a process. A third of the pool, at least two, is reserved for short statements: acknowledgements,
+ * claims, outcomes, sign-in.
+ * @param connections at most, including those beside the pool; at least `leastConnections`
  */
 export function divideConnections(connections: number): ConnectionCounts {
   if (connections < leastConnections)

@@ -4,7 +4,7 @@ import { ConnectionShares } from './connection-shares.ts'
 
 const never = new AbortController().signal
 
-/** Takes places one after the other and tells who has got one, in order. */
+/** Enters shares one after the other, and lists those that got a connection, in order. */
 function entrance(shares: ConnectionShares) {
   const inside: string[] = []
   const leave: Record<string, (() => void)[]> = {}
@@ -16,7 +16,7 @@ function entrance(shares: ConnectionShares) {
   return { inside, leave, enter }
 }
 
-test('one that takes all it gets leaves places for the others, and has them when nobody else wants any', async () => {
+test('a greedy share leaves connections for others, and gets them if no other share waits', async () => {
   const { inside, leave, enter } = entrance(new ConnectionShares(6))
   for (let index = 0; index < 8; index += 1) void enter('slow')
   await new Promise(setImmediate)
@@ -34,7 +34,7 @@ test('one that takes all it gets leaves places for the others, and has them when
   assert.equal(inside.filter((share) => share === 'slow').length, 5)
 })
 
-test('a wait that is given up takes nothing, and a place is given back once', async () => {
+test('an aborted wait takes no connection, and a connection is returned once', async () => {
   const { inside, leave, enter } = entrance(new ConnectionShares(1))
   await enter('a')
   const stop = new AbortController()
@@ -49,7 +49,7 @@ test('a wait that is given up takes nothing, and a place is given back once', as
   assert.deepEqual(inside, ['a', 'c'])
 })
 
-test('a place is kept for the favoured share, however many others take long', async () => {
+test('one connection is reserved for the favoured share', async () => {
   const { inside, leave, enter } = entrance(new ConnectionShares(4, 'shared'))
   for (const share of ['a', 'a', 'a', 'b', 'c']) void enter(share)
   await new Promise(setImmediate)

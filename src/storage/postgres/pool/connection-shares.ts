@@ -4,9 +4,9 @@ interface Waiter {
 }
 
 /**
- * A bounded number of places, handed out in the order of asking. When a third is left, only who has none yet gets one:
- * somebody whose transactions take long ends up with what others do not need, and never with everything. One place is
- * kept for the favoured share, whose transactions are short.
+ * Divides a limited number of connections among shares, in the order of requests. When a third is left, only shares without a
+ * connection get one, so that a share with long transactions never takes all. One connection is reserved for the favoured share,
+ * whose transactions are short.
  */
 export class ConnectionShares {
   readonly #most: number
@@ -16,14 +16,14 @@ export class ConnectionShares {
   readonly #waiting: Waiter[] = []
   #used = 0
 
-  /** @param favoured a share for which one of several places is kept while it has none */
+  /** @param favoured the share for which one of several connections is reserved */
   constructor(most: number, favoured?: string) {
     this.#most = most
     this.#favoured = most > 1 ? favoured : undefined
     this.#scarceFrom = Math.ceil(((this.#favoured === undefined ? most : most - 1) * 2) / 3)
   }
 
-  /** Resolves with the function that gives the place back. @throws the signal's reason when that is aborted first. */
+  /** Resolves with the function that returns the connection. @throws the signal's reason if it is aborted first */
   enter(share: string, signal: AbortSignal): Promise<() => void> {
     if (this.#mayEnter(share)) return Promise.resolve(this.#take(share))
     return new Promise((resolve, reject) => {

@@ -3,7 +3,7 @@ import type { Client, Pool } from 'pg'
 import type { Connector } from './connector.ts'
 import { endClient } from '../driver/session-client.ts'
 
-/** The connections of a setting cannot be used as the service needs them. The message says what to change. */
+/** A pooler does not work with the service. The message tells what to change. */
 export class UnsuitablePooler extends Error {
   constructor(message: string) {
     super(message)
@@ -11,12 +11,12 @@ export class UnsuitablePooler extends Error {
   }
 }
 
-/** Milliseconds that each question may take. */
+/** Milliseconds for each statement. */
 const answerWithin = 10_000
 
 const advice =
-  'Let it give each connection a session of its own (PgBouncer: pool_mode = session), or set DATABASE_SESSION_URL to an address ' +
-  'that leads past it: then only the sessions that the service keeps go there, and DATABASE_URL may lead to a pooler with pool_mode = transaction'
+  'Configure one session for each connection (PgBouncer: pool_mode = session), or set DATABASE_SESSION_URL to an address ' +
+  'that bypasses the pooler: it is used for a few long-lived sessions only, and DATABASE_URL may lead to a pooler with pool_mode = transaction'
 const sharesSessions = {
   DATABASE_URL: `DATABASE_URL leads to a connection pooler that changes the session of a connection between transactions. ${advice}`,
   DATABASE_SESSION_URL:
@@ -24,30 +24,28 @@ const sharesSessions = {
     'the address of the database itself, or to one of the pooler with pool_mode = session',
 }
 const splitsTransactions =
-  'DATABASE_URL leads to a connection pooler that takes no transactions (PgBouncer: pool_mode = statement): ' +
-  'set pool_mode = transaction or session there'
-const otherDatabase =
-  'DATABASE_SESSION_URL leads to another database, or to another server, than DATABASE_URL does'
+  'DATABASE_URL leads to a connection pooler without transactions (PgBouncer: pool_mode = statement): ' +
+  'set pool_mode = transaction or session'
+const otherDatabase = 'DATABASE_SESSION_URL leads to another database or server than DATABASE_URL'
 
-/** Behind a pooler the server's process is another one, and on another server it may have the same number. */
+/** Identifies a session. Processes of different servers may have the same number. */
 const askSession = `select pg_backend_pid() || ' ' || extract(epoch from pg_postmaster_start_time()) as session`
 
 /**
- * In which order two connections ask. A pooler that hands out what was given back last gives one's session to the other; one
- * that takes turns changes those of each, or exchanges the two.
+ * The order in which two connections send statements. A pooler that reuses the latest returned session gives the session of one
+ * connection to the other; a pooler with round robin changes both sessions, or exchanges them.
  */
 const turns = [0, 1, 0, 1, 1, 0, 1, 0] as const
 
 /**
- * Refuses a pooler whose connections do not keep their session from one transaction to the next: locks and what is
- * listened to would be another client's.
+ * Refuses a pooler that changes the session of a connection between transactions: locks and LISTEN would affect other clients.
  * @throws UnsuitablePooler
  */
 export async function requireSessions(
   connector: Connector,
   setting: keyof typeof sharesSessions,
 ): Promise<void> {
-  // Proxies that tell sessions from transactions by what is done on them keep a session for who sets something.
+  // Some proxies keep the session of a client that changes a setting.
   const settings = {
     answerWithin,
     name: 'postern-start',
@@ -72,7 +70,7 @@ export async function requireSessions(
 }
 
 /**
- * Whether transactions may go through `pool`, and sessions through `sessions`.
+ * Checks that `pool` supports transactions, has readable formats, and leads to the same database as `sessions`.
  * @throws UnsuitablePooler
  */
 export async function requireTransactions(pool: Pool, sessions: Connector): Promise<void> {
@@ -91,7 +89,7 @@ export async function requireTransactions(pool: Pool, sessions: Connector): Prom
   }
 }
 
-/** The first key of the locks by which the two addresses are compared; no other locks have it. */
+/** The first key of the advisory locks that compare the two addresses. */
 const lockSpace = 7_226_031
 
 async function inTransaction(pool: Pool, work: (client: Client) => Promise<void>): Promise<void> {
@@ -111,7 +109,7 @@ async function inTransaction(pool: Pool, work: (client: Client) => Promise<void>
   }
 }
 
-/** What PgBouncer answers a `begin` with, where each statement may get another session. */
+/** PgBouncer's answer to `begin` with pool_mode = statement. */
 const protocolViolation = '08P01'
 
 async function requireLock(client: Client, lock: readonly number[]): Promise<void> {
@@ -124,7 +122,7 @@ async function requireLock(client: Client, lock: readonly number[]): Promise<voi
   if (rows[0]!.found === 0) throw new UnsuitablePooler(otherDatabase)
 }
 
-/** No session can be set up, so what a session begins with has to be right. */
+/** The service cannot change the settings of pooled sessions, so their defaults must be right. */
 async function requireReadable(client: Client): Promise<void> {
   const { rows } = await client.query<{ style: string; digits: number; version: number; role: string }>(
     `select current_setting('datestyle') as style, current_setting('extra_float_digits')::int as digits,
@@ -137,6 +135,6 @@ async function requireReadable(client: Client): Promise<void> {
   ].filter((statement) => statement !== '')
   if (missing.length > 0)
     throw new UnsuitablePooler(
-      `through the pooler of DATABASE_URL times or numbers are not written as the service reads them: run ${missing.join('; ')}`,
+      `through the pooler of DATABASE_URL, times or numbers have a format that the service cannot read: run ${missing.join('; ')}`,
     )
 }

@@ -9,7 +9,7 @@ const hostsOf = (url: string): string[] =>
       : `${describeHost(host)} at ${host.address}`,
   )
 
-test('hosts are named as libpq takes them', () => {
+test('hosts are parsed as libpq does', () => {
   for (const [url, hosts] of [
     ['postgres://h1:5432,h2:5433/db', ['h1:5432', 'h2:5433']],
     ['postgresql://u:p@h1,h2,h3:6000/db', ['h1:5432', 'h2:5432', 'h3:6000']],
@@ -28,7 +28,7 @@ test('hosts are named as libpq takes them', () => {
     assert.deepEqual(hostsOf(url), hosts, url)
 })
 
-test('what the driver is to read is handed on for each host', () => {
+test('each host has a URL for the driver', () => {
   const address = parseAddress(
     'postgres://us%40er:p%2Fw@a:1,[::1]/some%20db?sslmode=require&target_session_attrs=standby&keepalives=1&ssl=false&connect_timeout=2',
   )
@@ -49,26 +49,26 @@ test('what the driver is to read is handed on for each host', () => {
   )
 })
 
-test('what cannot be read is refused in words that hold nothing of it', () => {
-  const reserved = /reserved characters in the user or the password are to be percent-encoded/
+test('an invalid address is refused without showing any of it', () => {
+  const reserved = /percent-encode reserved characters in the user name and password/
   for (const [url, problem] of [
-    ['postgres://u:hush@h1,h2/db?target_session_attrs=writable', /target_session_attrs is to be one of any,/],
-    ['postgres://u:hush@h1/db?target_session_attr=any', /the parameter target_session_attr is not known/],
+    ['postgres://u:hush@h1,h2/db?target_session_attrs=writable', /target_session_attrs must be one of any,/],
+    ['postgres://u:hush@h1/db?target_session_attr=any', /the parameter target_session_attr is unknown/],
     ['postgres://u:hush@h/db?passfile=x', /the parameter passfile is not supported/],
-    ['postgres://u:hush@h/db?connect_timeout=soon', /connect_timeout is to be a whole number/],
-    ['postgres://u:hush@h/db?sslmode=maybe', /sslmode is to be one of disable,/],
-    ['postgres://u:hush@h1:1,h2:2/db?host=a,b,c', /2 ports do not fit 3 hosts/],
-    ['postgres://u:hush@h1,h2/db?port=1,2,3', /3 ports do not fit 2 hosts/],
+    ['postgres://u:hush@h/db?connect_timeout=soon', /connect_timeout must be a whole number/],
+    ['postgres://u:hush@h/db?sslmode=maybe', /sslmode must be one of disable,/],
+    ['postgres://u:hush@h1:1,h2:2/db?host=a,b,c', /2 ports do not match 3 hosts/],
+    ['postgres://u:hush@h1,h2/db?port=1,2,3', /3 ports do not match 2 hosts/],
     ['postgres://u:hush@h1,/db', /a host is empty/],
-    ['postgres://u:hush@h:70000/db', /a port is no number from 1 to 65535/],
-    ['postgres://u:hush@/db?host=a,b&hostaddr=10.0.0.1', /1 addresses in hostaddr do not fit 2 hosts/],
-    ['postgres://u:hush@a/db?hostaddr=b', /hostaddr is to hold IP addresses/],
-    ['postgres://u:hu/sh@h/db', /a port is no number|reserved/],
+    ['postgres://u:hush@h:70000/db', /a port must be a number from 1 to 65535/],
+    ['postgres://u:hush@/db?host=a,b&hostaddr=10.0.0.1', /1 addresses in hostaddr do not match 2 hosts/],
+    ['postgres://u:hush@a/db?hostaddr=b', /hostaddr must contain IP addresses/],
+    ['postgres://u:hu/sh@h/db', /a port must be a number|reserved/],
     ['postgres://u:7/hush@h/db', reserved],
     ['postgres://u:hush#1@h/db', reserved],
     ['postgres://u:7?hush=1@h/db', /reserved characters such as \? and @/],
-    ['postgres://u:%hush@h/db', /the user or the password is not percent-encoded as it should be/],
-    ['postgres://u:hush@[::1/db', /a host is not readable/],
+    ['postgres://u:%hush@h/db', /the user name or password is not percent-encoded correctly/],
+    ['postgres://u:hush@[::1/db', /a host is invalid/],
     [`postgres://u:hush@${'h,'.repeat(40)}h/db`, /more than 32 hosts/],
   ] as const)
     assert.throws(
@@ -83,7 +83,7 @@ test('what cannot be read is refused in words that hold nothing of it', () => {
     )
 })
 
-test('an address is shown without user, password and most parameters', () => {
+test('an address is described without user name, password and most parameters', () => {
   for (const [url, shown] of [
     ['postgres://u:hush@h1:5432,h2:5433/db', 'postgres://[redacted]@h1,h2:5433/db'],
     [

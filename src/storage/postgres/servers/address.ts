@@ -1,53 +1,53 @@
 import { isIP } from 'node:net'
 import { readParameters, type SessionAttributes, type UrlParameters } from './url-parameters.ts'
 
-/** One of the servers that an address names. */
+/** One server of an address. */
 export interface Host {
   /** A name, an IP address, the folder of a Unix socket, or empty for the driver's default (PGHOST, or localhost). */
   readonly name: string
-  /** An IP address to connect to, in place of those that the name resolves to; certificates are checked for the name. */
+  /** An IP address to connect to instead of resolving the name. Certificates are checked for the name. */
   readonly address?: string
   readonly port: number
 }
 
-/** What a `postgres://` URL says. */
+/** A parsed `postgres://` URL. */
 export interface PostgresAddress {
-  /** At least one, in the order of preference. */
+  /** At least one, in order of preference. */
   readonly hosts: readonly Host[]
-  /** `undefined` where nothing is said. */
+  /** `undefined` if the URL does not tell. */
   readonly attributes: SessionAttributes | undefined
-  /** Whether a new connection takes the hosts in an order of chance. */
+  /** Whether each new connection tries the hosts in random order. */
   readonly shuffled: boolean
-  /** Milliseconds that one server may take for a connection; `undefined` where nothing is said. */
+  /** Milliseconds to connect to one server; `undefined` if the URL does not tell. */
   readonly connectWithin: number | undefined
-  /** Whether a server that does not bind the sign-in to the TLS connection is refused. */
+  /** Whether to refuse a server that does not bind the sign-in to the TLS connection. */
   readonly channelBinding: boolean
-  /** The name of the database; empty for the driver's default, the user's name. */
+  /** The name of the database; empty for the driver's default, which is the user name. */
   readonly database: string
-  /** What the driver reads, with one of the hosts. */
+  /** A URL for the driver, with one of the hosts. */
   urlOf(host: Host): string
 }
 
-/** Seconds that one server may be given for a connection at most: work waits for it. */
+/** Maximum of `connect_timeout` in seconds, because work waits for the connection. */
 const longestConnect = 30
 const most = 32
 const shape = 'expected postgres://user:password@host:port/database?parameter=value'
 
 /**
- * Reads an address as libpq does: several hosts in the URL or in `host`, `hostaddr` and `port`, IPv6 addresses in
- * brackets, the folder of a Unix socket as `host=/folder` or percent-encoded in the place of the host.
+ * Parses an address as libpq does: several hosts in the URL or in `host`, `hostaddr` and `port`; IPv6 addresses in brackets; the
+ * folder of a Unix socket as `host=/folder`, or percent-encoded as the host.
  * https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING-URIS
- * @throws Error whose message holds nothing of the address but names of parameters
+ * @throws Error whose message contains nothing of the address except names of parameters
  */
 export function parseAddress(url: string): PostgresAddress {
   const parts = /^postgres(?:ql)?:\/\/(?:([^/?#]*)@)?([^/?#@]*)(?:\/([^?#]*))?(?:\?([^#]*))?$/s.exec(url)
   const [, credentials, authority = '', path = '', query = ''] = parts ?? []
-  // Behind a password with a slash everything looks like the name of a database.
+  // After a password with a slash, the rest looks like the name of a database.
   if (!parts || path.includes('@'))
-    throw new Error(`${shape}; reserved characters in the user or the password are to be percent-encoded`)
+    throw new Error(`${shape}; percent-encode reserved characters in the user name and password`)
   const parameters = readParameters(query)
   const hosts = readHosts(authority, parameters)
-  for (const text of credentials?.split(':') ?? []) decode(text, 'the user or the password')
+  for (const text of credentials?.split(':') ?? []) decode(text, 'the user name or password')
   const database = parameters.own.get('dbname') ?? decode(path, 'the name of the database')
   const seconds = Number(parameters.own.get('connect_timeout') ?? 0)
   const search = parameters.passedOn.toString()
@@ -64,16 +64,13 @@ export function parseAddress(url: string): PostgresAddress {
   }
 }
 
-/**
- * Where the database is, without user, password and most parameters: for logs and messages. What cannot be read is not
- * shown at all.
- */
+/** The address without user name, password and most parameters, for logs and messages. An invalid address is not shown. */
 export function describeAddress(url: string): string {
   let address: PostgresAddress
   try {
     address = parseAddress(url)
   } catch {
-    // The reader of the setting says what is wrong with it.
+    // The validation of the setting reports the error.
     return 'postgres://[redacted]'
   }
   const { hosts, attributes, database } = address
@@ -97,7 +94,7 @@ function inUrl({ name, port }: Host): string {
 function readHosts(authority: string, { own }: UrlParameters): Host[] {
   const inAuthority = authority.split(',').map((item) => {
     const [, bracketed, plain = '', port = ''] =
-      /^(?:\[([\da-f:.%]+)\]|([^:[\]]*))(?::([^:]*))?$/i.exec(item) ?? fail('a host is not readable')
+      /^(?:\[([\da-f:.%]+)\]|([^:[\]]*))(?::([^:]*))?$/i.exec(item) ?? fail('a host is invalid')
     return { name: bracketed ?? decode(plain, 'a host'), port }
   })
   const names = own.get('host')?.split(',') ?? inAuthority.map(({ name }) => name)
@@ -106,12 +103,12 @@ function readHosts(authority: string, { own }: UrlParameters): Host[] {
   const ports = own.get('port')?.split(',') ?? inAuthority.map(({ port }) => port)
   if (count > most) fail(`more than ${most} hosts`)
   if (addresses && addresses.length !== names.length && own.has('host'))
-    fail(`${addresses.length} addresses in hostaddr do not fit ${names.length} hosts`)
-  if (ports.length !== 1 && ports.length !== count) fail(`${ports.length} ports do not fit ${count} hosts`)
+    fail(`${addresses.length} addresses in hostaddr do not match ${names.length} hosts`)
+  if (ports.length !== 1 && ports.length !== count) fail(`${ports.length} ports do not match ${count} hosts`)
   if (count > 1 && names.length === count && names.includes('')) fail('a host is empty')
   return Array.from({ length: count }, (_, index) => {
     const address = addresses?.[index]
-    if (address !== undefined && isIP(address) === 0) fail('hostaddr is to hold IP addresses')
+    if (address !== undefined && isIP(address) === 0) fail('hostaddr must contain IP addresses')
     const name = names[index] ?? ''
     const port = readPort(ports[index] ?? ports[0]!)
     return { name: name || (address ?? ''), port, ...(address !== undefined && { address }) }
@@ -121,7 +118,7 @@ function readHosts(authority: string, { own }: UrlParameters): Host[] {
 function readPort(text: string): number {
   if (text === '') return defaultPort()
   const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN
-  return port >= 1 && port <= 65_535 ? port : fail('a port is no number from 1 to 65535')
+  return port >= 1 && port <= 65_535 ? port : fail('a port must be a number from 1 to 65535')
 }
 
 function defaultPort(): number {
@@ -133,7 +130,7 @@ function decode(text: string, what: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
-    return fail(`${what} is not percent-encoded as it should be`)
+    return fail(`${what} is not percent-encoded correctly`)
   }
 }
 

@@ -8,7 +8,7 @@ const primary: ServerState = { recovering: false, readOnly: false }
 const standby: ServerState = { recovering: true, readOnly: true }
 const withoutWrites: ServerState = { recovering: false, readOnly: true }
 
-/** Servers by the port; `silent` never answers, and what is not named refuses. */
+/** Servers by port: `silent` never answers, others refuse the connection. */
 function locate(
   ports: readonly number[],
   wanted: SessionAttributes,
@@ -37,7 +37,7 @@ function locate(
   return { locator, asked, stopped, port: async () => (await locator.find()).place.host.port }
 }
 
-test('the first server that is what is wanted, in their order', async () => {
+test('the first server in the wanted state, in order', async () => {
   const servers = { 2: standby, 3: withoutWrites, 4: primary, 5: primary }
   const found = async (wanted: SessionAttributes) => locate([1, 2, 3, 4, 5], wanted, servers).port()
   assert.equal(await found('any'), 2)
@@ -49,13 +49,13 @@ test('the first server that is what is wanted, in their order', async () => {
   assert.equal(await locate([3, 4], 'prefer-standby', servers).port(), 3)
 })
 
-test('a server without an answer does not hold up the others, and is not waited for', async () => {
+test('a silent server does not delay the others', async () => {
   const { port, stopped } = locate([1, 2, 3], 'read-write', { 1: 'silent', 2: standby, 3: primary })
   assert.equal(await port(), 3)
   assert.deepEqual(stopped, [1])
 })
 
-test('a server is asked once for all who ask at once, and remembered until it is forgotten', async () => {
+test('concurrent callers share one search, and its result is remembered until it is forgotten', async () => {
   const servers: Record<number, ServerState> = { 1: primary, 2: standby }
   const { locator, port, asked } = locate([1, 2], 'read-write', servers)
   assert.deepEqual(await Promise.all([port(), port(), port()]), [1, 1, 1])
@@ -66,12 +66,12 @@ test('a server is asked once for all who ask at once, and remembered until it is
   assert.equal(await port(), 1)
   locator.forget(place)
   assert.equal(await port(), 2)
-  // Who connected to the first one, and notices only now, does not undo what was found since.
+  // A late report about the former server does not affect the present one.
   locator.forget(place)
   assert.ok((await locator.find()).remembered)
 })
 
-test('a primary that was taken for want of a standby is not remembered', async () => {
+test('a primary that was used because no standby was available is not remembered', async () => {
   const servers: Record<number, ServerState> = { 1: primary }
   const { port } = locate([1, 2], 'prefer-standby', servers)
   assert.equal(await port(), 1)
@@ -79,11 +79,11 @@ test('a primary that was taken for want of a standby is not remembered', async (
   assert.equal(await port(), 2)
 })
 
-test('hosts are taken in an order of chance where that is asked for', async () => {
+test('with load_balance_hosts=random, hosts are tried in random order', async () => {
   const address = parseAddress('postgres://127.0.0.1:1,127.0.0.1:2/db?load_balance_hosts=random')
   const locator = new Locator(address, 'any', async () => primary, 60_000)
   const ports = new Set<number>()
-  // Two thousand flips of a coin that all fall on one side come once in 10^602.
+  // The probability of two thousand equal coin flips is 10^-602.
   for (let n = 0; n < 2_000 && ports.size < 2; n += 1) ports.add((await locator.find()).place.host.port)
   assert.deepEqual(
     [...ports].toSorted((a, b) => a - b),
@@ -91,19 +91,19 @@ test('hosts are taken in an order of chance where that is asked for', async () =
   )
 })
 
-test('where none is what is wanted, each says why', async () => {
+test('if no server is in the wanted state, the error has the reason of each', async () => {
   const { locator } = locate([1, 2, 3], 'read-write', { 2: standby, 3: withoutWrites })
   await assert.rejects(locator.find(), (error: Error) => {
     assert.ok(error instanceof NoServer)
     assert.equal(
       error.message,
-      'no server is there that is read-write: 127.0.0.1:1: refused; 127.0.0.1:2 is a standby; 127.0.0.1:3 takes no writes',
+      'no server is available that is read-write: 127.0.0.1:1: refused; 127.0.0.1:2 is a standby; 127.0.0.1:3 is read-only',
     )
     return true
   })
 })
 
-test('all addresses of a name are asked, and a name without any is one server that failed', async () => {
+test('all addresses of a name are asked, and a name that does not resolve is one failed server', async () => {
   const asked: (string | undefined)[] = []
   const address = parseAddress('postgres://nowhere.invalid,localhost/db')
   const locator = new Locator(

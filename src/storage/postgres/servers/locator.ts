@@ -12,37 +12,37 @@ export interface Place {
   readonly address?: string
 }
 
-/** What a server says of itself. */
+/** The state that a server reports. */
 export interface ServerState {
   /** Whether it is a standby. */
   readonly recovering: boolean
-  /** Whether a new transaction can write nothing. */
+  /** Whether new transactions are read-only. */
   readonly readOnly: boolean
 }
 
-/** Connects to a place and asks. Rejects within a bounded time when that fails, and when the signal is aborted. */
+/** Connects to a place and asks for its state. Rejects within a bounded time on failure, and when the signal is aborted. */
 export type AskServer = (place: Place, signal: AbortSignal) => Promise<ServerState>
 
-/** No server of an address is there, or none is what is wanted. */
+/** No server of an address is available in the wanted state. */
 export class NoServer extends Error {
-  /** sqlclient_unable_to_establish_sqlconnection: a matter of time, as all of its class. */
+  /** sqlclient_unable_to_establish_sqlconnection. Errors of this class are temporary. */
   readonly code = '08001'
 
   constructor(wanted: SessionAttributes, cause: Error) {
-    super(`no server is there that is ${wanted}: ${cause.message}`, { cause })
+    super(`no server is available that is ${wanted}: ${cause.message}`, { cause })
     this.name = 'NoServer'
   }
 }
 
-/** Milliseconds that a server has for an answer before the next one is asked as well. */
+/** Milliseconds that a server has to answer before the next one is asked as well. */
 const headStart = 250
 
-/** Finds the server that is wanted among those that an address names, and remembers it until it is one no more. */
+/** Finds the wanted server among those of an address, and remembers it until `forget`. */
 export class Locator {
   readonly wanted: SessionAttributes
   readonly #address: PostgresAddress
   readonly #ask: AskServer
-  /** Milliseconds that the addresses of a name may take. */
+  /** Milliseconds to resolve a name. */
   readonly #lookupWithin: number
   #known: Place | undefined
   #finding: Promise<Place> | undefined
@@ -54,7 +54,7 @@ export class Locator {
     this.#lookupWithin = lookupWithin
   }
 
-  /** Whether there is but one server, whatever it is: nothing has to be asked. */
+  /** Whether there is only one server and any state will do, so that nothing must be asked. */
   get trivial(): boolean {
     return this.#address.hosts.length === 1 && this.wanted === 'any'
   }
@@ -67,7 +67,7 @@ export class Locator {
     return { place: await this.#finding, remembered: false }
   }
 
-  /** To be told when a connection to a place fails, or when it is not what is wanted. */
+  /** To be called when a connection to the place fails, or it is not in the wanted state. */
   forget(place: Place): void {
     if (this.#known === place) this.#known = undefined
   }
@@ -79,12 +79,12 @@ export class Locator {
   async #search(): Promise<Place> {
     const { wanted } = this
     try {
-      if (wanted !== 'prefer-standby') return this.#keep(await this.#first(wanted))
+      if (wanted !== 'prefer-standby') return this.#remember(await this.#first(wanted))
       try {
-        return this.#keep(await this.#first('standby'))
+        return this.#remember(await this.#first('standby'))
       } catch (error) {
         if (!(error instanceof AllFailed)) throw error
-        // It is not kept: the next connection looks for a standby again.
+        // Not remembered: the next connection searches for a standby again.
         return await this.#first('any')
       }
     } catch (error) {
@@ -92,7 +92,7 @@ export class Locator {
     }
   }
 
-  #keep(place: Place): Place {
+  #remember(place: Place): Place {
     if (!this.#address.shuffled) this.#known = place
     return place
   }
@@ -119,7 +119,7 @@ export class Locator {
       return [placeOf(host)]
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new Error('its address was not found in time')), this.#lookupWithin)
+      timer = setTimeout(() => reject(new Error('its name was not resolved in time')), this.#lookupWithin)
     })
     try {
       const found = await Promise.race([lookup(host.name, { all: true }), late])
@@ -136,7 +136,7 @@ function placeOf(host: Host): Place {
   return { host, ...(host.address !== undefined && { address: host.address }) }
 }
 
-/** Whether a server is what is wanted; a preference is no condition. */
+/** Whether a server is in the wanted state. `prefer-standby` is a preference only. */
 const conditions: Readonly<Record<SessionAttributes, (state: ServerState) => boolean>> = {
   any: () => true,
   'read-write': ({ readOnly }) => !readOnly,
@@ -152,7 +152,7 @@ function describePlace({ host, address }: Place): string {
 }
 
 function describeState({ recovering, readOnly }: ServerState): string {
-  return recovering ? 'is a standby' : readOnly ? 'takes no writes' : 'is a primary'
+  return recovering ? 'is a standby' : readOnly ? 'is read-only' : 'is a primary'
 }
 
 function describe(error: unknown): string {

@@ -1,4 +1,4 @@
-/** What all attempts failed with, in the order of the candidates. */
+/** All attempts failed. The reasons are in the order of the candidates. */
 export class AllFailed extends Error {
   readonly reasons: readonly Error[]
 
@@ -10,10 +10,10 @@ export class AllFailed extends Error {
 }
 
 /**
- * Tries candidates in their order. The next one begins when one has failed, or `headStart` milliseconds after the one before
- * it, so that one without an answer does not hold up the others (as RFC 8305, section 5, does for addresses). Resolves
- * with the first success; the signals of the other attempts are aborted then.
- * @throws AllFailed when none succeeds.
+ * Tries candidates in order. The next attempt begins when one has failed, or `headStart` milliseconds after the previous one
+ * began, so that a silent candidate does not delay the others (as RFC 8305, section 5, does for addresses). Resolves with the
+ * first success, and aborts the other attempts.
+ * @throws AllFailed
  */
 export function staggered<Candidate, Result>(
   candidates: readonly Candidate[],

@@ -1,4 +1,4 @@
-/** As libpq has them: https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNECT-TARGET-SESSION-ATTRS */
+/** As in libpq: https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNECT-TARGET-SESSION-ATTRS */
 export const sessionAttributes = [
   'any',
   'read-write',
@@ -8,13 +8,13 @@ export const sessionAttributes = [
   'prefer-standby',
 ] as const
 
-/** Which of several servers is wanted. */
+/** Which of several servers to use. */
 export type SessionAttributes = (typeof sessionAttributes)[number]
 
-/** What a value has to be, or `undefined` where any text will do. */
+/** What a value must be; `undefined` if any text is valid. */
 type Expected = readonly string[] | 'a whole number' | undefined
 
-/** Read by this module. */
+/** For `address.ts`. */
 const own: Readonly<Record<string, Expected>> = {
   host: undefined,
   hostaddr: undefined,
@@ -26,7 +26,7 @@ const own: Readonly<Record<string, Expected>> = {
   channel_binding: ['disable', 'prefer', 'require'],
 }
 
-/** Passed on to the driver. */
+/** For the driver. */
 const passedOn: Readonly<Record<string, Expected>> = {
   user: undefined,
   password: undefined,
@@ -46,7 +46,7 @@ const passedOn: Readonly<Record<string, Expected>> = {
   uselibpqcompat: ['true', 'false'],
 }
 
-/** Change nothing about which server is reached and how safely: accepted, since addresses of providers have them. */
+/** Accepted and ignored, because providers use them. They affect neither the choice of the server nor security. */
 const withoutEffect: Readonly<Record<string, Expected>> = {
   keepalives: undefined,
   keepalives_idle: undefined,
@@ -60,7 +60,7 @@ const withoutEffect: Readonly<Record<string, Expected>> = {
   sslsni: undefined,
 }
 
-/** Of libpq, but not to be had here; to go without them could be less safe than asked for. */
+/** Known to libpq but not supported. Ignoring them could make the connection less secure than intended. */
 const refused = new Set(
   `passfile service require_auth sslpassword sslcrl sslcrldir sslcertmode ssl_min_protocol_version
   ssl_max_protocol_version requirepeer requiressl replication gssdelegation scram_client_key scram_server_key
@@ -70,30 +70,30 @@ const refused = new Set(
 const known: Readonly<Record<string, Expected>> = { ...own, ...passedOn, ...withoutEffect }
 
 export interface UrlParameters {
-  /** Those that `address.ts` reads. */
+  /** For `address.ts`. */
   readonly own: ReadonlyMap<string, string>
-  /** Those that the driver reads. */
+  /** For the driver. */
   readonly passedOn: URLSearchParams
 }
 
 /**
- * Reads the part behind the question mark; the last of several values of one parameter counts.
- * @throws Error that never contains a value, since one may be a password
+ * Parses the part after the question mark. Of several values of a parameter, the last one is used.
+ * @throws Error that never contains a value, because a value may be a password
  */
 export function readParameters(text: string): UrlParameters {
   const found = { own: new Map<string, string>(), passedOn: new URLSearchParams() }
   for (const [name, value] of new URLSearchParams(text)) {
     if (refused.has(name)) throw new Error(`the parameter ${name} is not supported`)
-    // A name that is not known could be a piece of a password that was not percent-encoded.
+    // An unknown name could be a part of a password that was not percent-encoded.
     if (!Object.hasOwn(known, name))
       throw new Error(
         text.includes('@') || !/^\w{1,40}$/.test(name)
-          ? 'it has a parameter that is not known; reserved characters such as ? and @ in a password are to be percent-encoded'
-          : `the parameter ${name} is not known`,
+          ? 'it has an unknown parameter; percent-encode reserved characters such as ? and @ in a password'
+          : `the parameter ${name} is unknown`,
       )
     check(name, value)
     if (Object.hasOwn(own, name)) found.own.set(name, value)
-    // The driver takes the text `false` for true.
+    // The driver treats the text `false` as true.
     else if (Object.hasOwn(passedOn, name))
       found.passedOn.set(name, name === 'ssl' && value === 'false' ? '0' : value)
   }
@@ -104,7 +104,7 @@ function check(name: string, value: string): void {
   const expected = known[name]
   if (expected === undefined) return
   if (expected === 'a whole number') {
-    if (!/^\d{1,9}$/.test(value)) throw new Error(`the parameter ${name} is to be a whole number`)
+    if (!/^\d{1,9}$/.test(value)) throw new Error(`the parameter ${name} must be a whole number`)
   } else if (!expected.includes(value))
-    throw new Error(`the parameter ${name} is to be one of ${expected.join(', ')}`)
+    throw new Error(`the parameter ${name} must be one of ${expected.join(', ')}`)
 }

@@ -3,9 +3,9 @@ import { test } from 'node:test'
 import type { ClaimSession } from './claim-session.ts'
 import { Claimer } from './claimer.ts'
 
-test('a lock that comes for a number that was lost meanwhile is given up: its session lives on for others', async () => {
+test('a lock that is granted after the number was lost is released, because others use its session', async () => {
   const timers: { delay: number; run: () => void }[] = []
-  /** Runs the timers of so many milliseconds. */
+  /** Runs the timers with a delay of at most `most` milliseconds. */
   const pass = (most: number): void => {
     const due = timers.filter(({ delay }) => delay <= most)
     for (const timer of due) timers.splice(timers.indexOf(timer), 1)
@@ -60,7 +60,7 @@ test('a lock that comes for a number that was lost meanwhile is given up: its se
   await claimer.close(false)
 })
 
-test('attempts to connect again that fail in the same way are told once', async () => {
+test('equal errors of attempts to reconnect are reported once', async () => {
   let due: (() => void) | undefined
   let working = true
   let breakSession: (() => void) | undefined

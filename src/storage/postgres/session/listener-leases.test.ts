@@ -5,13 +5,13 @@ import { ListenerLeases, Wait } from './listener-leases.ts'
 const lease = 2_000
 const end = (now: number): number => now + lease + 100
 
-test('who has begun a statement since the last look may trust what it keeps for a whole lease', () => {
+test('a listener that has begun a statement since the last query has a whole lease', () => {
   const leases = new ListenerLeases(lease)
   assert.deepEqual(leases.of([{ connection: 7, statement: 'a' }], 1_000), new Map([[7, end(1_000)]]))
   assert.deepEqual(leases.of([{ connection: 7, statement: 'b' }], 2_000), new Map([[7, end(2_000)]]))
 })
 
-test('who has begun none is waited for until its lease is over, and then no more', () => {
+test('a listener without a new statement is waited for until its lease expires, once', () => {
   const leases = new ListenerLeases(lease)
   const listener = { connection: 7, statement: 'a' }
   leases.of([listener], 1_000)
@@ -21,16 +21,16 @@ test('who has begun none is waited for until its lease is over, and then no more
   assert.deepEqual(leases.of([{ ...listener, statement: 'b' }], 70_000), new Map([[7, end(70_000)]]))
 })
 
-test('what an older look tells is no reason to wait less', () => {
+test('the result of an older query does not shorten the wait', () => {
   const leases = new ListenerLeases(lease)
   leases.of([{ connection: 7, statement: 'a' }], 1_000)
   leases.of([{ connection: 7, statement: 'b' }], 2_000)
-  // This answer was on its way for long.
+  // This answer was delayed.
   assert.deepEqual(leases.of([{ connection: 7, statement: 'a' }], 4_000), new Map([[7, end(4_000)]]))
   assert.deepEqual(leases.of([{ connection: 7, statement: 'b' }], 5_000), new Map([[7, end(5_000)]]))
 })
 
-test('whose statements cannot be seen is waited for each time', () => {
+test('a listener whose statements are invisible is waited for each time', () => {
   const leases = new ListenerLeases(lease)
   for (const now of [1_000, 60_000])
     assert.deepEqual(leases.of([{ connection: 7, statement: null }], now), new Map([[7, end(now)]]))
