@@ -152,7 +152,10 @@ test('an address of PostgreSQL that cannot be read is refused without a word of 
       new RegExp(`^${name} is wrong: the parameter target_session_attrs must be one of any, read-write`),
     )
     assert.deepEqual(others, [])
-    assert.match(faults({ ...postgres, [name]: 'postgres://u:hu#sh@h/db' }).join(), /percent-encoded$/)
+    assert.match(
+      faults({ ...postgres, [name]: 'postgres://u:hu#sh@h/db' }).join(),
+      /percent-encode reserved characters in the user name and password$/,
+    )
   }
   assert.match(faults({ DATABASE_SESSION_URL: 'sqlite:x.db' }).join(), /does not begin with postgres:/)
   assert.match(

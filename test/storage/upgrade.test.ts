@@ -174,7 +174,7 @@ onEachEngine('a release that adds to the schema of a filled database', (engine) 
   }
 })
 
-onEachEngine('a database from before the first release', (engine) => {
+onEachEngine('a database of an unreleased version', (engine) => {
   test('is refused with what to do', async () => {
     const home = await engine.createDatabase()
     const database = await openDatabase(home.url)
@@ -188,7 +188,7 @@ onEachEngine('a database from before the first release', (engine) => {
       for (const look of [migrate, pendingMigrations])
         await assert.rejects(
           look(database),
-          /before the first release .* set DATABASE_URL to a new, empty database/,
+          /unreleased version .* set DATABASE_URL to a new, empty database/,
         )
     } finally {
       await database.close()
