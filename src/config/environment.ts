@@ -1,10 +1,9 @@
 import { isLoopbackHost } from '../network/loopback.ts'
 import { describeAddress } from '../storage/postgres/servers/address.ts'
 import { readProviders, type ProviderSettings } from './providers.ts'
+import type { Environment } from './readers.ts'
 import { weakSettings } from './secret-strength.ts'
 import { settings, type Settings } from './settings.ts'
-
-export type Environment = Readonly<Record<string, string | undefined>>
 
 export interface Configuration extends Settings {
   providers: readonly ProviderSettings[]

@@ -1,5 +1,4 @@
-import type { Environment } from './environment.ts'
-import { flag, oneOf } from './readers.ts'
+import { flag, oneOf, type Environment } from './readers.ts'
 
 /** What is configured for one identity provider: `<NAME>_CLIENT_ID` and its companions. */
 export interface ProviderSettings {

@@ -3,6 +3,9 @@ import { domainToASCII } from 'node:url'
 import { isLoopbackHost } from '../network/loopback.ts'
 import { parseAddress } from '../storage/postgres/servers/address.ts'
 
+/** Variables as in process.env. */
+export type Environment = Readonly<Record<string, string | undefined>>
+
 /** Reads one setting's text. Throws an Error that says what was expected, never the value: it may be a secret. */
 export type Reader<T> = (text: string) => T
 

@@ -7,6 +7,7 @@ import { canonicalTime, InvalidTime, restorePlus, showTime } from '../paging/tim
 import { isStorableText } from '../storage/text.ts'
 import type { Engine } from '../storage/query-runner.ts'
 import { readTimeInForm, type TimeForm } from './stored-times.ts'
+import type { ValuePosition } from './value-position.ts'
 
 /**
  * The type of a field. `time` is canonical text (paging/time.ts), `milliseconds` an integer since 1970. A double holds an `integer`
@@ -30,16 +31,6 @@ export type FieldType =
   | 'timeText'
   | 'date'
   | 'json'
-
-/**
- * Where a text of the query string lies among the values of a type: at one of them; between two neighbours, as 2.5 among the
- * integers; or above or below all of them. `undefined` for a text that is not a value of the type.
- */
-export type ValuePosition =
-  | { at: KeyValue }
-  | { between: readonly [KeyValue, KeyValue] }
-  | { beyond: 'above' | 'below' }
-  | undefined
 
 export interface TypeRules {
   /** The SQL that reads a column, and the SQL around the placeholder of a value. By default the bare column and placeholder. */

@@ -1,9 +1,10 @@
 import type { KeyValue } from '../paging/cursor-values.ts'
 import type { Engine } from '../storage/query-runner.ts'
 import { isStorableText } from '../storage/text.ts'
-import { fieldTypes, type ValuePosition } from './field-types.ts'
+import { fieldTypes } from './field-types.ts'
 import { fieldOf, type Field, type Filter, type FilterKind, type ListDeclaration } from './list.ts'
 import { readSearch, searchCondition } from './search.ts'
+import type { ValuePosition } from './value-position.ts'
 
 /** A filter with its values in one query. */
 export interface AppliedFilter {

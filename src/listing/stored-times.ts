@@ -1,6 +1,6 @@
 import { canonicalTime, InvalidTime } from '../paging/time.ts'
 import { isoTime } from '../runtime/iso-time.ts'
-import type { ValuePosition } from './field-types.ts'
+import type { ValuePosition } from './value-position.ts'
 
 /** How the texts of an SQLite column write times: `2026-01-31 08:30:00`, `2026-01-31T08:30:00.000Z`. */
 export interface TimeForm {

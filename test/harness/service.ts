@@ -1,4 +1,5 @@
-import { readEnvironment, type Environment } from '../../src/config/environment.ts'
+import { readEnvironment } from '../../src/config/environment.ts'
+import type { Environment } from '../../src/config/readers.ts'
 import type { PosternConfig } from '../../src/define-config.ts'
 import { startService, type Service, type ServiceParts } from '../../src/service.ts'
 import { createLog } from '../../src/telemetry/log.ts'

@@ -7,7 +7,8 @@ import { checkExpansions } from './expansions.ts'
 import { missingIndexes, type MissingIndex, type MissingIndexes } from './index-advice.ts'
 import { validateRowAccess } from './sample-caller.ts'
 import { missingSearchIndexes, validateSearch } from './search.ts'
-import { inspectTable, type Table } from './table.ts'
+import { inspectTable } from './inspect.ts'
+import type { Table } from './table.ts'
 import { withTimeForms } from './time-forms.ts'
 
 /** A declared list, checked against the database. */

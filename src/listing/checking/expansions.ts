@@ -3,7 +3,8 @@ import type { Engine } from '../../storage/query-runner.ts'
 import { orderOfMany, type Expansion, type ListDeclaration } from '../list.ts'
 import { createUnique, isUnique, knownFields, validateColumns } from './columns.ts'
 import { missingIndex, type MissingIndex } from './index-advice.ts'
-import { inspectTable, type Table } from './table.ts'
+import { inspectTable } from './inspect.ts'
+import type { Table } from './table.ts'
 
 /** The expansions of a list, checked against their tables and completed with what these tell. */
 export interface CheckedExpansions {

@@ -5,7 +5,8 @@ import type { Filter, ListDeclaration } from '../list.ts'
 import { indexName } from '../names.ts'
 import type { MissingIndex } from './index-advice.ts'
 import { missingConfigurations } from './inspect.postgres.ts'
-import { inspectTable, type Table } from './table.ts'
+import { inspectTable } from './inspect.ts'
+import type { Table } from './table.ts'
 
 /** Checks what the `search` filters of a list need: text search configurations, or FTS5 tables. */
 export async function validateSearch(
