@@ -4,10 +4,9 @@ import { AuditReader, type AuditStart } from '../accounts/audit-reader.ts'
 import { sleep, systemClock } from '../runtime/clock.ts'
 import { Problem } from '../errors.ts'
 import { readTimeParameter } from '../paging/time-parameter.ts'
-import { migrate } from '../storage/migrate.ts'
-import { openDatabase } from '../storage/open.ts'
 import { CommandFailure } from './command-failure.ts'
 import { readSettings } from './settings.ts'
+import { interruptible, withDatabase } from './database.ts'
 
 export interface AuditExportOptions {
   since?: string
@@ -24,39 +23,31 @@ const pause = 1_000
  */
 export async function exportAudit(options: AuditExportOptions): Promise<void> {
   const start = readStart(options)
-  const database = await openDatabase(readSettings())
-  const interrupt = new AbortController()
-  const end = (): void => interrupt.abort()
-  // A reader that has enough, as `head` does, closes the pipe: that is the end and no error.
-  const failed = (error: NodeJS.ErrnoException): void => {
-    if (error.code !== 'EPIPE') process.stderr.write(`${error.message}\n`)
-    end()
-  }
-  process.on('SIGINT', end)
-  process.on('SIGTERM', end)
-  process.stdout.on('error', failed)
-  const progress = showProgress()
-  let last = start.after
-  try {
-    await migrate(database)
-    const reader = new AuditReader(database)
-    while (!interrupt.signal.aborted) {
-      for await (const rows of reader.pages({ ...start, after: last }, interrupt.signal)) {
-        await write(rows.map(entryLine).join(''), interrupt.signal)
-        last = rows.at(-1)!.seq
-        progress.add(rows.length, last)
-      }
-      if (!options.follow) break
-      await sleep(systemClock, pause, interrupt.signal).catch(stopped)
+  await interruptible(async (interrupt) => {
+    const { signal } = interrupt
+    // A reader that has enough, as `head` does, closes the pipe: that is the end and no error.
+    const failed = (error: NodeJS.ErrnoException): void => {
+      if (error.code !== 'EPIPE') process.stderr.write(`${error.message}\n`)
+      interrupt.abort()
     }
-  } finally {
-    progress.stop()
-    process.off('SIGINT', end)
-    process.off('SIGTERM', end)
-    await database.close()
+    process.stdout.on('error', failed)
+    const progress = showProgress()
+    let last = start.after
+    await withDatabase(readSettings(), async (database) => {
+      const reader = new AuditReader(database)
+      while (!signal.aborted) {
+        for await (const rows of reader.pages({ ...start, after: last }, signal)) {
+          await write(rows.map(entryLine).join(''), signal)
+          last = rows.at(-1)!.seq
+          progress.add(rows.length, last)
+        }
+        if (!options.follow) break
+        await sleep(systemClock, pause, signal).catch(stopped)
+      }
+    }).finally(progress.stop)
     process.stdout.off('error', failed)
-  }
-  if (interrupt.signal.aborted && !options.follow) process.exitCode = 130
+    if (signal.aborted && !options.follow) process.exitCode = 130
+  })
 }
 
 async function write(text: string, signal: AbortSignal): Promise<void> {

@@ -1,13 +1,10 @@
 import { leastConnections } from '../storage/postgres/pool/connection-counts.ts'
 import { printableLines } from '../telemetry/printable.ts'
-import { checkAuditExport } from './checks/audit-export.ts'
+import { checkContents } from './checks/contents.ts'
 import { checkDatabase } from './checks/database.ts'
 import { ok, type Finding } from './checks/finding.ts'
-import { checkLists } from './checks/lists.ts'
 import { checkProviders } from './checks/providers.ts'
-import { checkSealed } from './checks/sealed.ts'
 import { checkSettings } from './checks/settings.ts'
-import { checkSizes } from './checks/sizes.ts'
 import { checkSpool } from './checks/spool.ts'
 import { checkStandby } from './checks/standby.ts'
 import { inspectConfiguration } from './configuration.ts'
@@ -31,11 +28,8 @@ export async function doctor(): Promise<void> {
   const place = databaseUrl === undefined ? undefined : { databaseUrl, databaseSessionUrl }
   if (place) for await (const finding of checkDatabase(place, databaseConnections)) tell(finding)
   for (const finding of await checkStandby(configuration)) tell(finding)
-  for await (const finding of checkSealed(configuration)) tell(finding)
-  for await (const finding of checkSizes(configuration)) tell(finding)
   for (const finding of await checkSpool(configuration)) tell(finding)
-  for (const finding of await checkAuditExport(configuration)) tell(finding)
-  for await (const finding of checkLists(place, inspected.config)) tell(finding)
+  if (place) for await (const finding of checkContents(place, inspected)) tell(finding)
   if (configuration.demo) tell(ok('provider demo', 'built in, there while the service runs'))
   for (const finding of await checkProviders(providers, configuration.allowPrivateNetwork ?? false))
     tell(finding)

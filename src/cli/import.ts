@@ -1,7 +1,6 @@
 import { Presets, SingleBar } from 'cli-progress'
 import { statSync } from 'node:fs'
 import { basename } from 'node:path'
-import { createRecordAudit, type AuditEntry } from '../accounts/audit.ts'
 import { systemClock } from '../runtime/clock.ts'
 import {
   importFile,
@@ -10,12 +9,10 @@ import {
   type ImportKind,
   type ImportResult,
 } from '../listing/importing/import-file.ts'
-import type { Database } from '../storage/database.ts'
-import { migrate } from '../storage/migrate.ts'
-import { openDatabase } from '../storage/open.ts'
 import { printable } from '../telemetry/printable.ts'
 import { CommandFailure } from './command-failure.ts'
 import { readSettings } from './settings.ts'
+import { interruptible, recordCommand, withDatabase } from './database.ts'
 
 /** Faults that are told line by line; the rest is only counted. */
 const mostTold = 100
@@ -30,52 +27,32 @@ const withBadLines = 2
  */
 export async function importCommand(kind: string, file: string, options: { format?: string }): Promise<void> {
   const { kind: target, format, size } = checkArguments(kind, file, options.format)
-  const configuration = readSettings()
-  const database = await openDatabase(configuration)
-  const interrupt = new AbortController()
-  const onInterrupt = (): void => {
-    // The second Ctrl-C does not wait for the batch: its transaction is rolled back by the database.
-    if (interrupt.signal.aborted) process.exit(130)
-    interrupt.abort()
-  }
-  process.on('SIGINT', onInterrupt)
-  process.on('SIGTERM', onInterrupt)
-  const progress = showProgress(size)
-  try {
-    await migrate(database)
-    const about = { kind: target, file: basename(file), format }
-    await note(database, { action: 'import.started', detail: about })
-    let told = 0
-    const result = await importFile({
-      database,
-      clock: systemClock,
-      kind: target,
-      file,
-      format,
-      signal: interrupt.signal,
-      onProgress: progress.update,
-      onFault(line, why) {
-        told += 1
-        if (told <= mostTold) progress.say(printable(`${file}:${line}: ${why}`))
-        else if (told === mostTold + 1) progress.say('… further bad lines are only counted')
-      },
-    })
-    progress.stop()
-    await note(database, { action: 'import.finished', detail: { ...about, ...result } })
-    process.stdout.write(`${summary(target, result)}\n`)
-    process.exitCode = !result.complete ? 130 : result.faults > 0 ? withBadLines : 0
-  } finally {
-    progress.stop()
-    process.off('SIGINT', onInterrupt)
-    process.off('SIGTERM', onInterrupt)
-    await database.close()
-  }
-}
-
-/** On its own: an import is many transactions. One that was killed has a beginning without an end. */
-async function note(database: Database, entry: Pick<AuditEntry, 'action' | 'detail'>): Promise<void> {
-  const record = createRecordAudit(systemClock)
-  await database.transaction((tx) => record(tx, { ...entry, actor: 'cli' }))
+  const about = { kind: target, file: basename(file), format }
+  await interruptible(({ signal }) =>
+    withDatabase(readSettings(), async (database) => {
+      // An import is many transactions. One that was killed has a beginning without an end.
+      await recordCommand(database, { action: 'import.started', detail: about })
+      const progress = showProgress(size)
+      let told = 0
+      const result = await importFile({
+        database,
+        clock: systemClock,
+        kind: target,
+        file,
+        format,
+        signal,
+        onProgress: progress.update,
+        onFault(line, why) {
+          told += 1
+          if (told <= mostTold) progress.say(printable(`${file}:${line}: ${why}`))
+          else if (told === mostTold + 1) progress.say('… further bad lines are only counted')
+        },
+      }).finally(progress.stop)
+      await recordCommand(database, { action: 'import.finished', detail: { ...about, ...result } })
+      process.stdout.write(`${summary(target, result)}\n`)
+      process.exitCode = !result.complete ? 130 : result.faults > 0 ? withBadLines : 0
+    }),
+  )
 }
 
 function checkArguments(

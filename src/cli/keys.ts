@@ -2,11 +2,10 @@ import { ApiKeys } from '../accounts/api-keys.ts'
 import { createRecordAudit } from '../accounts/audit.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { isScope, scopes, type Scope } from '../http/scopes.ts'
-import { migrate } from '../storage/migrate.ts'
-import { openDatabase } from '../storage/open.ts'
 import { CommandFailure } from './command-failure.ts'
 import { readSettings } from './settings.ts'
 import { table } from './table.ts'
+import { withDatabase } from './database.ts'
 
 export interface CreateOptions {
   role?: string
@@ -52,15 +51,10 @@ export async function revokeKey(id: string): Promise<void> {
   })
 }
 
-async function withKeys(work: (keys: ApiKeys) => Promise<void>): Promise<void> {
-  const configuration = readSettings()
-  const database = await openDatabase(configuration)
-  try {
-    await migrate(database)
-    await work(new ApiKeys(database, systemClock, createRecordAudit(systemClock)))
-  } finally {
-    await database.close()
-  }
+function withKeys(work: (keys: ApiKeys) => Promise<void>): Promise<void> {
+  return withDatabase(readSettings(), (database) =>
+    work(new ApiKeys(database, systemClock, createRecordAudit(systemClock))),
+  )
 }
 
 const advice = `Give it what it needs, such as \`--scope events:write\`, or everything with \`--role admin\`. Scopes: ${Object.keys(scopes).join(', ')}.`

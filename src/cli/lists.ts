@@ -1,5 +1,3 @@
-import { createRecordAudit, type AuditEntry } from '../accounts/audit.ts'
-import { systemClock } from '../runtime/clock.ts'
 import { ConfigurationError } from '../config/environment.ts'
 import { checkList } from '../listing/checking/check.ts'
 import { readLists } from '../listing/declaration.ts'
@@ -7,12 +5,11 @@ import { CountsWriter } from '../listing/counts/writer.ts'
 import type { ListDeclaration } from '../listing/list.ts'
 import { users } from '../listing/resources/users.ts'
 import type { Database } from '../storage/database.ts'
-import { migrate } from '../storage/migrate.ts'
-import { openDatabase } from '../storage/open.ts'
 import { printableLines } from '../telemetry/printable.ts'
 import { CommandFailure } from './command-failure.ts'
 import { inspectConfiguration } from './configuration.ts'
 import { readSettings } from './settings.ts'
+import { recordCommand, withDatabase } from './database.ts'
 
 type Action = (writer: CountsWriter, list: ListDeclaration) => Promise<string>
 
@@ -51,26 +48,21 @@ export async function listsCommand(name: string, path: string | undefined): Prom
     (list) => list.maintainCounts && (path === undefined || list.path === path),
   )
   if (lists.length === 0) throw new CommandFailure('no such list declares `keep: true`')
-  const database = await openDatabase(configuration)
-  try {
-    await migrate(database)
+  await withDatabase(configuration, async (database) => {
     for (const list of lists) {
       // The migrations create the counts of /users, and the service relies on them.
       if (list === users && (name === 'keep' || name === 'forget')) continue
-      if (name !== 'check') await record(database, name, list.path)
+      // Recorded before it runs, so that the audit log also has a command that fails.
+      if (name !== 'check')
+        await recordCommand(database, {
+          action: 'list.counts_changed',
+          target: `list:${list.path}`,
+          detail: { command: name },
+        })
       const said = await action(new CountsWriter(database, await checked(database, list, name)), list)
       process.stdout.write(`${printableLines(`${list.path}: ${said}`)}\n`)
     }
-  } finally {
-    await database.close()
-  }
-}
-
-/** Records the command before it runs, so that the audit log also has one that fails. */
-async function record(database: Database, command: string, path: string): Promise<void> {
-  const recordAudit = createRecordAudit(systemClock)
-  const entry: AuditEntry = { action: 'list.counts_changed', target: `list:${path}`, detail: { command } }
-  await database.transaction((tx) => recordAudit(tx, { ...entry, actor: 'cli' }))
+  })
 }
 
 async function checked(

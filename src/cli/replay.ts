@@ -7,12 +7,11 @@ import { Problem } from '../errors.ts'
 import { readFailedFilter } from '../receiving/failed/filter.ts'
 import { Reprocessing, reprocessWorker } from '../receiving/failed/reprocess.ts'
 import type { Database } from '../storage/database.ts'
-import { migrate } from '../storage/migrate.ts'
-import { openDatabase } from '../storage/open.ts'
 import { createLog } from '../telemetry/log.ts'
 import { CommandFailure } from './command-failure.ts'
 import { showProgress } from './progress.ts'
 import { readSettings } from './settings.ts'
+import { interruptible, withDatabase } from './database.ts'
 
 export interface ReplayOptions {
   subscriber?: string
@@ -46,19 +45,12 @@ export async function replay(what: string, options: ReplayOptions): Promise<void
     (name) => options[name] !== undefined,
   )
   if (foreign) throw new CommandFailure(`--${foreign} does not go with ${what}`)
-  const configuration = readSettings()
-  const database = await openDatabase(configuration)
-  const interrupt = new AbortController()
-  const onInterrupt = (): void => interrupt.abort(new Error('interrupted'))
-  process.once('SIGINT', onInterrupt)
-  try {
-    await migrate(database)
-    await (what === 'deliveries' ? replayDeliveries : replayEvents)(database, options, interrupt.signal)
-    if (interrupt.signal.aborted) process.exitCode = 130
-  } finally {
-    process.off('SIGINT', onInterrupt)
-    await database.close()
-  }
+  await interruptible(({ signal }) =>
+    withDatabase(readSettings(), async (database) => {
+      await (what === 'deliveries' ? replayDeliveries : replayEvents)(database, options, signal)
+      if (signal.aborted) process.exitCode = 130
+    }),
+  )
 }
 
 async function replayDeliveries(

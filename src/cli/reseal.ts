@@ -1,14 +1,11 @@
-import { createRecordAudit } from '../accounts/audit.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { Keyring } from '../crypto/keyring.ts'
-import type { Database } from '../storage/database.ts'
-import { migrate } from '../storage/migrate.ts'
-import { openDatabase } from '../storage/open.ts'
 import { reseal, type ResealOutcome } from '../storage/reseal.ts'
 import { describeGroups } from '../storage/sealed-values.ts'
 import { CommandFailure } from './command-failure.ts'
 import { showProgress } from './progress.ts'
 import { readSettings } from './settings.ts'
+import { interruptible, recordCommand, withDatabase } from './database.ts'
 
 /**
  * Seals every value of the database anew under the newest POSTERN_SECRET. Ctrl-C stops after the batch that is under way.
@@ -19,37 +16,21 @@ export async function resealCommand(): Promise<void> {
   const { masterSecrets } = configuration
   if (!masterSecrets)
     throw new CommandFailure('POSTERN_SECRET is missing, and no service was ever started here in demo mode')
-  const database = await openDatabase(configuration)
-  const interrupt = new AbortController()
-  const onInterrupt = (): void => interrupt.abort(new Error('interrupted'))
-  process.once('SIGINT', onInterrupt)
-  const progress = showProgress(0, 'values sealed anew')
-  try {
-    await migrate(database)
-    const keyring = new Keyring(masterSecrets)
-    const { signal } = interrupt
-    const outcome = await reseal({
-      database,
-      keyring,
-      clock: systemClock,
-      onProgress: (done, total) => progress.update(done, total),
-      signal,
-    })
-    progress.stop()
-    await note(database, outcome)
-    process.stdout.write(describe(outcome))
-    if (needsOlder(outcome)) process.exitCode = signal.aborted ? 130 : 1
-  } finally {
-    process.off('SIGINT', onInterrupt)
-    await database.close()
-  }
-}
-
-async function note(database: Database, { done }: ResealOutcome): Promise<void> {
-  const record = createRecordAudit(systemClock)
-  const values = [...done.values()].reduce((sum, count) => sum + count, 0)
-  await database.transaction((tx) =>
-    record(tx, { action: 'secrets.resealed', actor: 'cli', detail: { values } }),
+  await interruptible(({ signal }) =>
+    withDatabase(configuration, async (database) => {
+      const progress = showProgress(0, 'values sealed anew')
+      const outcome = await reseal({
+        database,
+        keyring: new Keyring(masterSecrets),
+        clock: systemClock,
+        onProgress: (done, total) => progress.update(done, total),
+        signal,
+      }).finally(progress.stop)
+      const values = [...outcome.done.values()].reduce((sum, count) => sum + count, 0)
+      await recordCommand(database, { action: 'secrets.resealed', detail: { values } })
+      process.stdout.write(describe(outcome))
+      if (needsOlder(outcome)) process.exitCode = signal.aborted ? 130 : 1
+    }),
   )
 }
 

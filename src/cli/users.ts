@@ -7,13 +7,12 @@ import { sessionLimits, Sessions } from '../accounts/sessions.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { Problem } from '../errors.ts'
 import type { Database } from '../storage/database.ts'
-import { migrate } from '../storage/migrate.ts'
-import { openDatabase } from '../storage/open.ts'
 import { createLog } from '../telemetry/log.ts'
 import { printable } from '../telemetry/printable.ts'
 import { CommandFailure } from './command-failure.ts'
 import { readSettings } from './settings.ts'
 import { table } from './table.ts'
+import { withDatabase } from './database.ts'
 
 /** Blocks a user, or lets one in again; all sessions and tokens end at once. */
 export async function setBlocked(user: string, blocked: boolean): Promise<void> {
@@ -113,9 +112,7 @@ async function change(user: string, what: AccessChange): Promise<Account> {
 
 async function withUsers<T>(work: (tools: UserTools) => Promise<T>): Promise<T> {
   const configuration = readSettings()
-  const database = await openDatabase(configuration)
-  try {
-    await migrate(database)
+  return withDatabase(configuration, async (database) => {
     const record = createRecordAudit(systemClock)
     const limits = sessionLimits(configuration)
     const admins = configuration.adminIdentities
@@ -127,13 +124,10 @@ async function withUsers<T>(work: (tools: UserTools) => Promise<T>): Promise<T> 
       if (id === undefined) throw unknownUser(user)
       return id
     }
-    return await work({ database, devices, administration, record, find })
-  } catch (error) {
-    if (error instanceof Problem) throw new CommandFailure(error.message)
-    throw error
-  } finally {
-    await database.close()
-  }
+    return work({ database, devices, administration, record, find })
+  }).catch((error: unknown) => {
+    throw error instanceof Problem ? new CommandFailure(error.message) : error
+  })
 }
 
 function unknownUser(user: string): CommandFailure {

@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { newToken } from '../crypto/tokens.ts'
+import { sqliteFileOf } from '../storage/sqlite/file-of-url.ts'
 import { ConfigurationError, type Configuration } from './environment.ts'
 
 const secretNames = ['POSTERN_SECRET', 'WEBHOOK_SECRET', 'ADMIN_API_KEY'] as const
@@ -66,7 +67,7 @@ function complete<C extends Secretive>(
 
 /** Beside the SQLite file; with another database, in data/. */
 export function secretsFile(databaseUrl: string): string {
-  const file = /^sqlite:(?:\/\/(?=\/))?(.+)$/.exec(databaseUrl)?.[1]
+  const file = sqliteFileOf(databaseUrl)
   return join(file ? dirname(file) : 'data', 'demo-secrets.json')
 }
 

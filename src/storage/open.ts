@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import type { Database } from './database.ts'
 import type { PostgresOptions } from './postgres/database.ts'
 import { openSqlite } from './sqlite/database.ts'
+import { sqliteFileOf } from './sqlite/file-of-url.ts'
 
 /** The settings that say where the database is. */
 export interface DatabasePlace {
@@ -24,7 +25,7 @@ export async function openDatabase(
     const { openPostgres } = await import('./postgres/database.ts')
     return openPostgres(url, { ...options, sessionUrl })
   }
-  const file = /^sqlite:(?:\/\/(?=\/))?(.+)$/.exec(url)?.[1]
+  const file = sqliteFileOf(url)
   if (!file) throw new Error(`DATABASE_URL is neither sqlite:FILE nor postgres://…: ${url.split(':')[0]}:…`)
   return openSqlite(resolve(file), options.onError)
 }

@@ -7,6 +7,7 @@ import type { Database } from '../../storage/database.ts'
 import { NewerDatabase, pendingMigrations } from '../../storage/migrate.ts'
 import { openDatabase, type DatabasePlace } from '../../storage/open.ts'
 import { describeExposed, exposedFiles } from '../../storage/sqlite/file-modes.ts'
+import { sqliteFileOf } from '../../storage/sqlite/file-of-url.ts'
 import { describeError } from '../describe-error.ts'
 import { checkConnections } from './connections.ts'
 import { fault, ok, warning, type Finding } from './finding.ts'
@@ -24,7 +25,7 @@ const littleSpace = 500
  */
 export async function* checkDatabase(place: DatabasePlace, connections: number): AsyncGenerator<Finding> {
   const { databaseUrl: url } = place
-  const file = /^sqlite:(?:\/\/(?=\/))?(.+)$/.exec(url)?.[1]
+  const file = sqliteFileOf(url)
   yield* checkModes(url, file)
   if (file !== undefined && !existsSync(file)) {
     yield checkPlace(resolve(file))

@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs'
 import { ConfigurationError } from '../../config/environment.ts'
 import type { PosternConfig } from '../../define-config.ts'
 import { checkList } from '../../listing/checking/check.ts'
@@ -8,29 +7,15 @@ import type { MissingIndex } from '../../listing/checking/index-advice.ts'
 import { readLists } from '../../listing/declaration.ts'
 import type { ListDeclaration } from '../../listing/list.ts'
 import type { Database } from '../../storage/database.ts'
-import { openDatabase, type DatabasePlace } from '../../storage/open.ts'
-import { StorageUnavailable } from '../../storage/unavailable.ts'
 import { fault, ok, warning, type Finding } from './finding.ts'
 
 /** The lists of the configuration module against their tables, with the plan of every query that they declare. */
 export async function* checkLists(
-  place: DatabasePlace | undefined,
+  database: Database,
   config: PosternConfig | undefined,
 ): AsyncGenerator<Finding> {
-  const file = /^sqlite:(?:\/\/(?=\/))?(.+)$/.exec(place?.databaseUrl ?? '')?.[1]
-  const lists = readable(config)
-  if (lists.length === 0 || place === undefined || (file !== undefined && !existsSync(file))) return
-  let database: Database | undefined
-  try {
-    database = await openDatabase(place)
-    const advised = new Map<string, string>()
-    for (const list of lists) yield* checkOne(database, list, advised)
-  } catch (error) {
-    // That it does not answer was told by the check of the database.
-    if (!(error instanceof StorageUnavailable)) throw error
-  } finally {
-    await database?.close()
-  }
+  const advised = new Map<string, string>()
+  for (const list of readable(config)) yield* checkOne(database, list, advised)
 }
 
 /** @param advised for which list an index was advised before: several may lie on one table. */

@@ -1,15 +1,9 @@
 import { sql } from 'kysely'
-import { existsSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { systemClock } from '../../runtime/clock.ts'
-import type { Configuration } from '../../config/environment.ts'
 import { isHeld } from '../../events/retention/store.ts'
 import type { Database, SqliteDatabase } from '../../storage/database.ts'
-import { isUpToDate } from '../../storage/migrate.ts'
-import { openDatabase } from '../../storage/open.ts'
-import { StorageUnavailable } from '../../storage/unavailable.ts'
 import { ok, warning, type Finding } from './finding.ts'
-
-type Settings = Partial<Pick<Configuration, 'databaseUrl' | 'databaseSessionUrl' | 'payloadRetention'>>
 
 const day = 86_400_000
 const mebibyte = 1024 ** 2
@@ -19,29 +13,15 @@ const longestDue = 5 * 60_000
 const mostNamed = 12
 
 /** How large the database is and what of, what waits for how long, and whether old rows are removed. */
-export async function* checkSizes({
-  databaseUrl,
-  databaseSessionUrl,
-  payloadRetention,
-}: Settings): AsyncGenerator<Finding> {
-  const file = /^sqlite:(?:\/\/(?=\/))?(.+)$/.exec(databaseUrl ?? '')?.[1]
-  if (databaseUrl === undefined || (file !== undefined && !existsSync(file))) return
-  let database: Database | undefined
-  try {
-    database = await openDatabase({ databaseUrl, databaseSessionUrl })
-    // Otherwise it may lack what is asked for. The check of the database reports that.
-    if (!(await isUpToDate(database))) return
-    yield ok('size', database.engine === 'sqlite' ? sizeOfFile(database) : await sizeOfServer(database))
-    yield ok('tables', await countRows(database))
-    yield await checkEventQueue(database)
-    yield await checkDeliveries(database)
-    if (payloadRetention !== undefined) yield await checkRetention(database, payloadRetention)
-  } catch (error) {
-    // The check of the database reports that it does not answer.
-    if (!(error instanceof StorageUnavailable)) throw error
-  } finally {
-    await database?.close()
-  }
+export async function* checkSizes(
+  database: Database,
+  payloadRetention: number | undefined,
+): AsyncGenerator<Finding> {
+  yield ok('size', database.engine === 'sqlite' ? sizeOfFile(database) : await sizeOfServer(database))
+  yield ok('tables', await countRows(database))
+  yield await checkEventQueue(database)
+  yield await checkDeliveries(database)
+  if (payloadRetention !== undefined) yield await checkRetention(database, payloadRetention)
 }
 
 function sizeOfFile({ file, readConnection }: SqliteDatabase): string {
