@@ -1,0 +1,43 @@
+import { createRecordAudit, type AuditEntry } from '../accounts/audit.ts'
+import { systemClock } from '../runtime/clock.ts'
+import type { Database } from '../storage/database.ts'
+import { migrate } from '../storage/migrate.ts'
+import { openDatabase, type DatabasePlace } from '../storage/open.ts'
+
+/** Opens a database, migrates it to this version, runs `work`, and closes the database. */
+export async function withDatabase<T>(
+  place: DatabasePlace,
+  work: (database: Database) => Promise<T>,
+): Promise<T> {
+  const database = await openDatabase(place)
+  try {
+    await migrate(database)
+    return await work(database)
+  } finally {
+    await database.close()
+  }
+}
+
+/** Writes an entry to the audit log in its own transaction, with `cli` as the actor. */
+export async function recordCommand(database: Database, entry: AuditEntry): Promise<void> {
+  const record = createRecordAudit(systemClock)
+  await database.transaction((tx) => record(tx, { ...entry, actor: 'cli' }))
+}
+
+/**
+ * Runs `work` with a signal that Ctrl-C and SIGTERM abort. After the second Ctrl-C the process exits at once: the database
+ * rolls back the open transaction.
+ */
+export async function interruptible<T>(work: (interrupt: AbortController) => Promise<T>): Promise<T> {
+  const interrupt = new AbortController()
+  const onSignal = (): void => {
+    if (interrupt.signal.aborted) process.exit(130)
+    interrupt.abort()
+  }
+  process.on('SIGINT', onSignal).on('SIGTERM', onSignal)
+  try {
+    return await work(interrupt)
+  } finally {
+    process.off('SIGINT', onSignal).off('SIGTERM', onSignal)
+  }
+}
