@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
-import { provider } from '../../src/cli/samples/provider.ts'
+import { bodySigners } from '../../src/cli/samples/body-signers.ts'
 import { engines } from '../harness/engines.ts'
 import { startReceiver, type Receiver } from '../harness/receiver.ts'
 import { startTestService, webhookSecret, type TestService } from '../harness/service.ts'
@@ -82,7 +82,7 @@ describe('the first minutes', () => {
   })
 
   test('a signed webhook appears by itself', async () => {
-    const { body, headers } = provider({
+    const { body, headers } = bodySigners.provider({
       type: 'order.paid',
       secret: webhookSecret,
       id: 'evt_browser',

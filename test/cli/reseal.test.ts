@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
-import { provider as webhook } from '../../src/cli/samples/provider.ts'
+import { bodySigners } from '../../src/cli/samples/body-signers.ts'
 import { ConfigurationError } from '../../src/config/environment.ts'
 import { Keyring } from '../../src/crypto/keyring.ts'
 import { sealedColumns } from '../../src/crypto/sealed-columns.ts'
@@ -85,7 +85,7 @@ onEachEngine('a rotation of POSTERN_SECRET', (engine) => {
   async function opensTokens(service: TestService): Promise<void> {
     const token = new Promise((resolve) => (handedOut = resolve))
     const id = crypto.randomUUID()
-    const sample = webhook({ type: 'need.token', secret: webhookSecret, id, now: 0, data: {} })
+    const sample = bodySigners.provider({ type: 'need.token', secret: webhookSecret, id, now: 0, data: {} })
     const headers = { ...sample.headers, 'content-type': 'application/json' }
     const response = await service.fetch('/webhooks/provider', { method: 'POST', headers, body: sample.body })
     assert.equal(response.status, 200)

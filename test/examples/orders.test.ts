@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { after, before, test } from 'node:test'
 import { sql } from 'kysely'
 import orders from '../../examples/orders/postern.config.ts'
-import { provider } from '../../src/cli/samples/provider.ts'
+import { bodySigners } from '../../src/cli/samples/body-signers.ts'
 import { readEnvironment } from '../../src/config/environment.ts'
 import { banner } from '../../src/demo/banner.ts'
 import { onEachEngine } from '../harness/engines.ts'
@@ -30,7 +30,7 @@ onEachEngine('examples/orders', (engine) => {
 
   test('an order that is reported paid three times is one order and one event', async () => {
     const data = { order: '42', amount: 4200 }
-    const signed = provider({ type: 'order.paid', secret: webhookSecret, id: 'evt_1', now: 0, data })
+    const signed = bodySigners.provider({ type: 'order.paid', secret: webhookSecret, id: 'evt_1', now: 0, data })
     for (let time = 0; time < 3; time += 1) {
       const response = await service.fetch('/webhooks/provider', {
         method: 'POST',

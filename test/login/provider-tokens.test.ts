@@ -5,7 +5,7 @@ import { Browser } from '#test/harness/browser.ts'
 import { onEachEngine, type TestDatabase } from '#test/harness/engines.ts'
 import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
 import { startTestService, webhookSecret, type TestService } from '#test/harness/service.ts'
-import { provider as webhook } from '../../src/cli/samples/provider.ts'
+import { bodySigners } from '../../src/cli/samples/body-signers.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { ConfigurationError } from '../../src/config/environment.ts'
 import { Keyring } from '../../src/crypto/keyring.ts'
@@ -117,7 +117,7 @@ onEachEngine('kept provider tokens', (engine) => {
     service = services[0]!,
   ): Promise<string | Error | undefined> {
     const id = `ask-${engine.name}-${(number += 1)}`
-    const sample = webhook({ type, secret: webhookSecret, id, now: 0, data: { owner } })
+    const sample = bodySigners.provider({ type, secret: webhookSecret, id, now: 0, data: { owner } })
     const headers = { ...sample.headers, 'content-type': 'application/json' }
     const init = { method: 'POST', body: sample.body, headers }
     assert.equal((await service.fetch('/webhooks/provider', init)).status, 200)
