@@ -8,22 +8,22 @@ import { presentEntry } from './audit-entry.ts'
 import { auditExportRoute } from './audit-export-route.ts'
 import { parseAuditFilter, type AuditLog, type AuditRow } from './audit-log.ts'
 import type { AuditReader } from './audit-reader.ts'
-import { neverStored, signedIn } from './routes.ts'
+import { signedIn } from './routes.ts'
+import { DateTime, describedText, NullableText } from '../http/schemas.ts'
 
 const limits = { default: 20, max: 100 }
-const Nullable = (description: string) => Type.Union([Type.String(), Type.Null()], { description })
 
 const own = {
   id: Type.String(),
-  at: Type.String({ format: 'date-time' }),
+  at: DateTime,
   action: Type.String({ description: Object.keys(auditActions).join(', ') }),
-  provider: Nullable('The identity provider'),
-  providerId: Nullable("The provider's id of the identity"),
-  target: Nullable('Another subject, as kind:id, such as session:… or subscriber:…'),
-  code: Nullable('The reason of a failure; null for successes'),
-  supportId: Nullable('The support id: the page shows it, and the request log contains it'),
-  address: Nullable('The address of the client'),
-  userAgent: Nullable('The browser'),
+  provider: describedText('The identity provider'),
+  providerId: describedText("The provider's id of the identity"),
+  target: describedText('Another subject, as kind:id, such as session:… or subscriber:…'),
+  code: describedText('The reason of a failure; null for successes'),
+  supportId: describedText('The support id: the page shows it, and the request log contains it'),
+  address: describedText('The address of the client'),
+  userAgent: describedText('The browser'),
 }
 const OwnEntry = Type.Object({
   ...own,
@@ -31,14 +31,16 @@ const OwnEntry = Type.Object({
 })
 const Entry = Type.Object({
   ...own,
-  userId: Nullable('The account that the entry is about'),
-  actor: Nullable('The actor: user:…, key:…, owner:…, cli, schedule or service; null when it is unknown'),
-  sessionId: Nullable('The session that made the call'),
+  userId: describedText('The account that the entry is about'),
+  actor: describedText(
+    'The actor: user:…, key:…, owner:…, cli, schedule or service; null when it is unknown',
+  ),
+  sessionId: describedText('The session that made the call'),
   detail: Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Null()]),
 })
 const PageInfo = Type.Object({
   hasNextPage: Type.Boolean(),
-  nextCursor: Type.Union([Type.String(), Type.Null()]),
+  nextCursor: NullableText,
 })
 const paging = {
   limit: limitParameter(limits),
@@ -52,13 +54,10 @@ const filters = {
 }
 
 /** GET /audit for admins, and GET /auth/audit for a user's own account. */
-export async function auditRoutes(app: App, log: AuditLog, reader: AuditReader): Promise<void> {
-  await app.register(async (scope: App) => {
-    neverStored(scope)
-    auditExportRoute(scope, reader)
-    adminRoute(scope, log)
-    ownRoute(scope, log)
-  })
+export function auditRoutes(scope: App, log: AuditLog, reader: AuditReader): void {
+  auditExportRoute(scope, reader)
+  adminRoute(scope, log)
+  ownRoute(scope, log)
 }
 
 function adminRoute(scope: App, log: AuditLog): void {

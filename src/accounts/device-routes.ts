@@ -2,32 +2,47 @@ import { Type } from 'typebox'
 import { isId } from '../crypto/ids.ts'
 import { Problem } from '../errors.ts'
 import type { App } from '../http/app.ts'
-import type { Tx } from '../storage/database.ts'
+import { DateTime, describedText } from '../http/schemas.ts'
+import { isoTime } from '../runtime/iso-time.ts'
+import type { Database, Tx } from '../storage/database.ts'
+import type { Administration } from './administration.ts'
 import { auditOrigin, type Audit } from './audit.ts'
-import { describeDevice, DeviceList } from './device-body.ts'
-import type { Devices } from './devices.ts'
+import type { Device, Devices } from './devices.ts'
 import type { HostCookie } from './host-cookie.ts'
-import { neverStored, signedIn } from './routes.ts'
-
-const tags = ['sign-in']
+import { signedIn } from './routes.ts'
 
 export interface DeviceRoutesParts {
+  administration: Administration
   devices: Devices
+  database: Database
   sessionCookie: HostCookie
   audit: Audit
 }
 
-/** GET and DELETE /auth/sessions: the devices of the caller. */
-export async function deviceRoutes(app: App, parts: DeviceRoutesParts): Promise<void> {
-  await app.register(async (scope: App) => {
-    neverStored(scope)
-    listRoute(scope, parts)
-    revokeOthersRoute(scope, parts)
-    revokeRoute(scope, parts)
-  })
-}
+const tags = ['sign-in']
+const noContent = { 204: Type.Null() }
+const UserParams = Type.Object({ id: Type.String() })
 
-function listRoute(scope: App, { devices }: DeviceRoutesParts): void {
+const DeviceList = Type.Object({
+  data: Type.Array(
+    Type.Object({
+      id: Type.String({ description: 'The id of the session; it is not the token.' }),
+      kind: Type.Enum(['browser', 'app'], { description: 'A session of a browser, or the tokens of an app' }),
+      current: Type.Boolean({ description: 'Whether it is the session of this call.' }),
+      device: Type.String({ description: 'The browser and system, such as `Firefox on Linux`' }),
+      app: describedText('The client id of the app'),
+      provider: Type.String({ description: 'The identity provider of the sign-in' }),
+      address: describedText('Where the sign-in came from'),
+      userAgent: describedText('What the browser called itself at the sign-in'),
+      createdAt: DateTime,
+      lastSeenAt: DateTime,
+      expiresAt: DateTime,
+    }),
+  ),
+})
+
+/** /auth/sessions: the caller's own devices. */
+export function ownDeviceRoutes(scope: App, { devices, sessionCookie, audit }: DeviceRoutesParts): void {
   scope.get(
     '/auth/sessions',
     {
@@ -40,12 +55,9 @@ function listRoute(scope: App, { devices }: DeviceRoutesParts): void {
     },
     async ({ principal }) => {
       const { userId, sessionId, onlyApp } = signedIn({ principal })
-      return { data: (await devices.list(userId, sessionId, onlyApp)).map(describeDevice) }
+      return describe(await devices.list(userId, sessionId, onlyApp))
     },
   )
-}
-
-function revokeOthersRoute(scope: App, { devices, audit }: DeviceRoutesParts): void {
   scope.delete(
     '/auth/sessions',
     {
@@ -53,7 +65,7 @@ function revokeOthersRoute(scope: App, { devices, audit }: DeviceRoutesParts): v
       schema: {
         tags,
         summary: 'Sign out everywhere else: revokes my other sessions; an app revokes only its own',
-        response: { 204: Type.Null() },
+        response: noContent,
       },
     },
     async (request, reply) => {
@@ -66,9 +78,6 @@ function revokeOthersRoute(scope: App, { devices, audit }: DeviceRoutesParts): v
       return reply.code(204).send(null)
     },
   )
-}
-
-function revokeRoute(scope: App, { devices, sessionCookie, audit }: DeviceRoutesParts): void {
   scope.delete(
     '/auth/sessions/:id',
     {
@@ -76,8 +85,8 @@ function revokeRoute(scope: App, { devices, sessionCookie, audit }: DeviceRoutes
       schema: {
         tags,
         summary: 'Revoke one of my sessions; an app can revoke only its own',
-        params: Type.Object({ id: Type.String() }),
-        response: { 204: Type.Null() },
+        params: UserParams,
+        response: noContent,
       },
     },
     async (request, reply) => {
@@ -85,10 +94,84 @@ function revokeRoute(scope: App, { devices, sessionCookie, audit }: DeviceRoutes
       const { id } = request.params
       const entry = { action: 'session.revoked', userId, target: `session:${id}` } as const
       const record = (tx: Tx) => audit.record(tx, { ...entry, ...auditOrigin(request) })
-      const revoked = isId(id) && (await devices.revoke(userId, id, record, onlyApp))
-      if (!revoked) throw new Problem('not-found')
+      if (!isId(id) || !(await devices.revoke(userId, id, record, onlyApp))) throw new Problem('not-found')
       if (id === sessionId) sessionCookie.clear(reply)
       return reply.code(204).send(null)
     },
   )
+}
+
+/** /users/{id}/sessions: a user's devices, for admins. */
+export function userDeviceRoutes(scope: App, parts: DeviceRoutesParts): void {
+  const { administration, devices, database, audit } = parts
+  const requireUser = async (id: string): Promise<void> => {
+    if (!isId(id) || !(await administration.find(database.reader, id))) throw new Problem('not-found')
+  }
+  scope.get(
+    '/users/:id/sessions',
+    {
+      config: { access: { scope: 'users:read' } },
+      schema: {
+        tags,
+        summary: "A user's sessions in browsers and apps",
+        params: UserParams,
+        response: { 200: DeviceList },
+      },
+    },
+    async ({ params: { id }, principal }) => {
+      await requireUser(id)
+      return describe(await devices.list(id, principal?.sessionId))
+    },
+  )
+  scope.delete(
+    '/users/:id/sessions',
+    {
+      config: { access: { scope: 'users:write' } },
+      schema: {
+        tags,
+        summary: 'Revoke all sessions of a user, in browsers and apps; the user may sign in again',
+        params: UserParams,
+        response: noContent,
+      },
+    },
+    async (request, reply) => {
+      const userId = request.params.id
+      await requireUser(userId)
+      const entry = { action: 'session.revoked', userId, ...auditOrigin(request) } as const
+      await devices.revokeOthers(userId, undefined, (tx, count) =>
+        audit.record(tx, { ...entry, detail: { all: true, count } }),
+      )
+      return reply.code(204).send(null)
+    },
+  )
+  scope.delete(
+    '/users/:id/sessions/:sessionId',
+    {
+      config: { access: { scope: 'users:write' } },
+      schema: {
+        tags,
+        summary: 'Revoke one session of a user',
+        params: Type.Object({ id: Type.String(), sessionId: Type.String() }),
+        response: noContent,
+      },
+    },
+    async (request, reply) => {
+      const { id: userId, sessionId } = request.params
+      const entry = { action: 'session.revoked', userId, target: `session:${sessionId}` } as const
+      const record = (tx: Tx) => audit.record(tx, { ...entry, ...auditOrigin(request) })
+      const revoked = isId(userId) && isId(sessionId) && (await devices.revoke(userId, sessionId, record))
+      if (!revoked) throw new Problem('not-found')
+      return reply.code(204).send(null)
+    },
+  )
+}
+
+function describe(devices: readonly Device[]) {
+  const data = devices.map(({ createdAt, lastSeenAt, expiresAt, ...device }) => ({
+    ...device,
+    createdAt: isoTime(createdAt),
+    lastSeenAt: isoTime(lastSeenAt),
+    expiresAt: isoTime(expiresAt),
+  }))
+  return { data }
 }

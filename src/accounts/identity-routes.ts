@@ -8,8 +8,10 @@ import type { Devices } from './devices.ts'
 import type { HostCookie } from './host-cookie.ts'
 import type { RecentSignIn } from './recent-sign-in.ts'
 import type { IdentityChange, RoleChanges } from './role-changes.ts'
-import { neverStored, signedIn } from './routes.ts'
+import { signedIn } from './routes.ts'
 import type { Users } from './users.ts'
+import { DateTime, NullableText } from '../http/schemas.ts'
+import { isoTime } from '../runtime/iso-time.ts'
 
 export interface IdentityRoutesParts {
   database: Database
@@ -23,27 +25,21 @@ export interface IdentityRoutesParts {
 }
 
 const tags = ['sign-in']
-const Nullable = Type.Union([Type.String(), Type.Null()])
-const Time = Type.String({ format: 'date-time' })
-const iso = (time: number): string => new Date(time).toISOString()
 
 const Identity = Type.Object({
   provider: Type.String(),
   providerId: Type.String(),
-  email: Nullable,
+  email: NullableText,
   emailVerified: Type.Boolean(),
-  name: Nullable,
-  createdAt: Time,
-  lastUsedAt: Time,
+  name: NullableText,
+  createdAt: DateTime,
+  lastUsedAt: DateTime,
 })
 
 /** GET and DELETE /auth/identities. The login room links identities, since linking is a sign-in at the provider. */
-export async function identityRoutes(app: App, parts: IdentityRoutesParts): Promise<void> {
-  await app.register(async (scope: App) => {
-    neverStored(scope)
-    listRoute(scope, parts)
-    unlinkRoute(scope, parts)
-  })
+export function identityRoutes(scope: App, parts: IdentityRoutesParts): void {
+  listRoute(scope, parts)
+  unlinkRoute(scope, parts)
 }
 
 function listRoute(scope: App, { database, users }: IdentityRoutesParts): void {
@@ -60,7 +56,7 @@ function listRoute(scope: App, { database, users }: IdentityRoutesParts): void {
     async ({ principal }) => {
       const identities = await users.identities(database.reader, signedIn({ principal }).userId)
       const data = identities.map(({ createdAt, lastUsedAt, ...identity }) =>
-        Object.assign(identity, { createdAt: iso(createdAt), lastUsedAt: iso(lastUsedAt) }),
+        Object.assign(identity, { createdAt: isoTime(createdAt), lastUsedAt: isoTime(lastUsedAt) }),
       )
       return { data }
     },

@@ -23,7 +23,7 @@ import { auditRoutes } from './audit-routes.ts'
 import { Audit } from './audit.ts'
 import { createAuditForwarding } from './audit-forwarding/index.ts'
 import { createAuthenticate } from './authenticate.ts'
-import { deviceRoutes } from './device-routes.ts'
+import { ownDeviceRoutes, userDeviceRoutes } from './device-routes.ts'
 import { Devices } from './devices.ts'
 import { HostCookie } from './host-cookie.ts'
 import { jwksRoutes } from './jwks-routes.ts'
@@ -37,13 +37,12 @@ import {
 } from './refusals.ts'
 import { RefreshTokens } from './refresh-tokens.ts'
 import { RoleChanges } from './role-changes.ts'
-import { accountsRoutes } from './routes.ts'
+import { accountsRoutes, neverStored } from './routes.ts'
 import { SecondFactor, type SecondFactorPolicy } from './second-factor.ts'
 import { sessionLimits, Sessions } from './sessions.ts'
 import { SigningKeys } from './signing-keys.ts'
 import { createSweeper } from './sweeper.ts'
 import { userRoutes } from './user-routes.ts'
-import { userSessionRoutes } from './user-session-routes.ts'
 import { Users } from './users.ts'
 
 export interface AccountsParts {
@@ -99,12 +98,14 @@ export function createAccounts(parts: AccountsParts): Accounts {
     async routes(app) {
       const shared = { ...services, database, baseUrl: parts.baseUrl }
       await accountsRoutes(app, shared)
-      await deviceRoutes(app, shared)
-      await userRoutes(app, services.administration)
-      await userSessionRoutes(app, shared)
       jwksRoutes(app, signingKeys)
-      await identityRoutes(app, shared)
-      await auditRoutes(app, new AuditLog(database, new Cursors(keyring)), new AuditReader(database))
+      await neverStored(app, (scope) => {
+        ownDeviceRoutes(scope, shared)
+        userRoutes(scope, services.administration)
+        userDeviceRoutes(scope, shared)
+        identityRoutes(scope, shared)
+        auditRoutes(scope, new AuditLog(database, new Cursors(keyring)), new AuditReader(database))
+      })
     },
     workers: [sweeper, ...createAuditForwarding(parts)],
   }

@@ -10,6 +10,7 @@ import type { HostCookie } from './host-cookie.ts'
 import type { RefreshTokens } from './refresh-tokens.ts'
 import type { Sessions } from './sessions.ts'
 import type { Users } from './users.ts'
+import { NullableText } from '../http/schemas.ts'
 
 export interface AccountsRoutesParts {
   database: Database
@@ -23,12 +24,11 @@ export interface AccountsRoutesParts {
 }
 
 const tags = ['sign-in']
-const Nullable = Type.Union([Type.String(), Type.Null()])
 
 const User = Type.Object({
   id: Type.String(),
-  email: Nullable,
-  name: Nullable,
+  email: NullableText,
+  name: NullableText,
   role: Type.Enum(['user', 'admin']),
 })
 
@@ -44,8 +44,7 @@ const CurrentSession = Type.Object({
 
 /** GET /auth/session and POST /auth/logout. */
 export async function accountsRoutes(app: App, parts: AccountsRoutesParts): Promise<void> {
-  await app.register(async (scope: App) => {
-    neverStored(scope)
+  await neverStored(app, (scope) => {
     acceptForms(scope)
     sessionRoute(scope, parts)
     logoutRoute(scope, parts)
@@ -109,14 +108,17 @@ function logoutRoute(scope: App, parts: AccountsRoutesParts): void {
   )
 }
 
-/** Sends `Cache-Control: no-store` with every answer of the scope: the answers are personal. */
-export function neverStored(scope: App): void {
-  scope.addHook('onRoute', (route) => {
-    const { always = [], ...others } = route.config?.sends ?? {}
-    route.config = { ...route.config, sends: { ...others, always: ['Cache-Control', ...always] } }
-  })
-  scope.addHook('onRequest', async (_request, reply) => {
-    reply.header('cache-control', 'no-store')
+/** Declares routes whose answers are personal: each has `Cache-Control: no-store`. */
+export async function neverStored(app: App, declare: (scope: App) => void): Promise<void> {
+  await app.register(async (scope: App) => {
+    scope.addHook('onRoute', (route) => {
+      const { always = [], ...others } = route.config?.sends ?? {}
+      route.config = { ...route.config, sends: { ...others, always: ['Cache-Control', ...always] } }
+    })
+    scope.addHook('onRequest', async (_request, reply) => {
+      reply.header('cache-control', 'no-store')
+    })
+    declare(scope)
   })
 }
 

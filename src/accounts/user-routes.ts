@@ -4,10 +4,9 @@ import { Problem } from '../errors.ts'
 import type { App } from '../http/app.ts'
 import type { Administration } from './administration.ts'
 import { auditOrigin } from './audit.ts'
-import { neverStored } from './routes.ts'
+import { DateTime, NullableText } from '../http/schemas.ts'
+import { isoTime } from '../runtime/iso-time.ts'
 
-const Nullable = Type.Union([Type.String(), Type.Null()])
-const Time = Type.String({ format: 'date-time' })
 const Body = Type.Object(
   {
     blocked: Type.Optional(
@@ -19,47 +18,39 @@ const Body = Type.Object(
 )
 const Account = Type.Object({
   id: Type.String(),
-  email: Nullable,
-  name: Nullable,
+  email: NullableText,
+  name: NullableText,
   provider: Type.String(),
   providerId: Type.String(),
   role: Type.Enum(['user', 'admin']),
-  blockedAt: Type.Union([Time, Type.Null()]),
-  createdAt: Time,
+  blockedAt: Type.Union([DateTime, Type.Null()]),
+  createdAt: DateTime,
 })
 
 /** PATCH /users/{id}: blocking and roles, for admins. */
-export async function userRoutes(app: App, administration: Administration): Promise<void> {
-  await app.register(async (scope: App) => {
-    neverStored(scope)
-    scope.patch(
-      '/users/:id',
-      {
-        config: { access: { scope: 'users:write' } },
-        schema: {
-          tags: ['sign-in'],
-          summary: 'Block or unblock an account or change its role; revokes its sessions and tokens',
-          params: Type.Object({ id: Type.String() }),
-          body: Body,
-          response: { 200: Account },
-        },
+export function userRoutes(scope: App, administration: Administration): void {
+  scope.patch(
+    '/users/:id',
+    {
+      config: { access: { scope: 'users:write' } },
+      schema: {
+        tags: ['sign-in'],
+        summary: 'Block or unblock an account or change its role; revokes its sessions and tokens',
+        params: Type.Object({ id: Type.String() }),
+        body: Body,
+        response: { 200: Account },
       },
-      async (request, reply) => {
-        const { id } = request.params
-        if (!isId(id)) throw new Problem('not-found')
-        if (request.principal?.userId === id) {
-          throw new Problem('conflict', { detail: 'You cannot block your own account or change its role.' })
-        }
-        const account = await administration.change(id, request.body, auditOrigin(request))
-        if (!account) throw new Problem('not-found')
-        const { blockedAt, createdAt, ...rest } = account
-        const blocked = blockedAt === null ? null : iso(blockedAt)
-        return reply.send({ ...rest, blockedAt: blocked, createdAt: iso(createdAt) })
-      },
-    )
-  })
-}
-
-function iso(time: number): string {
-  return new Date(time).toISOString()
+    },
+    async (request) => {
+      const { id } = request.params
+      if (!isId(id)) throw new Problem('not-found')
+      if (request.principal?.userId === id)
+        throw new Problem('conflict', { detail: 'You cannot block your own account or change its role.' })
+      const account = await administration.change(id, request.body, auditOrigin(request))
+      if (!account) throw new Problem('not-found')
+      const { blockedAt, createdAt, ...rest } = account
+      const blocked = blockedAt === null ? null : isoTime(blockedAt)
+      return { ...rest, blockedAt: blocked, createdAt: isoTime(createdAt) }
+    },
+  )
 }

@@ -19,8 +19,7 @@ const Field = (description: string) => Type.Optional(Type.String({ maxLength: lo
  * form of the parameters and redirects to the same path as a GET, which carries the cookie.
  */
 export async function formPostRoute(app: App, providers: ReadonlyMap<string, ProviderClient>): Promise<void> {
-  await app.register(async (scope: App) => {
-    neverStored(scope)
+  await neverStored(app, (scope) => {
     acceptForms(scope, bodyLimit)
     scope.post(
       '/auth/:provider/callback',

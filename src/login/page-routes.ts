@@ -35,8 +35,7 @@ const LoginQuery = Type.Object({
 
 /** GET /login, and GET /auth/providers with the same providers as JSON. */
 export async function pageRoutes(app: App, parts: PageRoutesParts): Promise<void> {
-  await app.register(async (scope: App) => {
-    neverStored(scope)
+  await neverStored(app, (scope) => {
     providersRoute(scope, parts)
     if (parts.demo) redirectToBaseUrl(scope, parts.baseUrl)
     loginPageRoute(scope, parts)

@@ -11,8 +11,7 @@ export interface LoginRoutesParts extends StartRouteParts, CallbackRouteParts, L
 
 /** The routes of a browser's sign-in: start, callback, link. */
 export async function loginRoutes(app: App, parts: LoginRoutesParts): Promise<void> {
-  await app.register(async (scope: App) => {
-    neverStored(scope)
+  await neverStored(app, (scope) => {
     acceptForms(scope)
     if (parts.demo) redirectToBaseUrl(scope, parts.baseUrl)
     startRoute(scope, parts)

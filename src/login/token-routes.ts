@@ -51,8 +51,7 @@ class TokenError extends Error {
 
 /** POST /auth/token: apps exchange codes and refresh tokens, without a client secret, from their own origins. */
 export async function tokenRoutes(app: App, parts: TokenRoutesParts): Promise<void> {
-  await app.register(async (scope: App) => {
-    neverStored(scope)
+  await neverStored(app, (scope) => {
     acceptForms(scope)
     acceptJsonWithoutRepetition(scope)
     scope.addHook('onRequest', async (request, reply) => allowOrigin(parts.clients, request, reply))
