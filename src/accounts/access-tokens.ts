@@ -33,56 +33,47 @@ export interface AppRights {
   audience?: string | readonly string[] | undefined
 }
 
+export interface AccessTokensParts {
+  keys: SigningKeys
+  refreshTokens: RefreshTokens
+  reader: Queryable
+  clock: Clock
+  baseUrl: () => string
+  apps: readonly AppRights[]
+  secondFactor: SecondFactor
+  /** Milliseconds without a refresh after which a token family expires. */
+  idle: number
+}
+
 /**
  * Access tokens for apps: short-lived JWTs (RFC 9068). Each use also reads the token family, so that revoking a family or
  * blocking a user takes effect at once.
  */
 export class AccessTokens {
-  readonly #keys: SigningKeys
-  readonly #refreshTokens: RefreshTokens
-  readonly #secondFactor: SecondFactor
-  readonly #reader: Queryable
-  readonly #clock: Clock
-  readonly #baseUrl: () => string
+  readonly #parts: AccessTokensParts
   readonly #apps: ReadonlyMap<string, AppRights>
-  /** Seconds. */
+  /** Seconds. A token must not outlive its family. */
   readonly #lifetime: number
 
-  /** @param parts.idle milliseconds without a refresh after which a token family expires. */
-  constructor(parts: {
-    keys: SigningKeys
-    refreshTokens: RefreshTokens
-    reader: Queryable
-    clock: Clock
-    baseUrl: () => string
-    apps: readonly AppRights[]
-    secondFactor: SecondFactor
-    idle: number
-  }) {
+  constructor(parts: AccessTokensParts) {
+    this.#parts = parts
     this.#apps = new Map(parts.apps.map((app) => [app.id, app]))
-    // A token must not outlive its family.
     this.#lifetime = Math.max(1, Math.min(longestLifetime, Math.floor(parts.idle / 1000)))
-    this.#keys = parts.keys
-    this.#secondFactor = parts.secondFactor
-    this.#refreshTokens = parts.refreshTokens
-    this.#reader = parts.reader
-    this.#clock = parts.clock
-    this.#baseUrl = parts.baseUrl
   }
 
   /** Signs a token for a family. `expiresIn` is in seconds. */
   async issue(family: Family): Promise<{ token: string; expiresIn: number }> {
     const { SignJWT } = await import('jose')
-    const audience = this.#apps.get(family.clientId)?.audience ?? this.#baseUrl()
-    const { kid, key } = await this.#keys.signer()
-    const now = Math.floor(this.#clock.now() / 1000)
+    const audience = this.#apps.get(family.clientId)?.audience ?? this.#parts.baseUrl()
+    const { kid, key } = await this.#parts.keys.signer()
+    const now = Math.floor(this.#parts.clock.now() / 1000)
     const token = await new SignJWT({
       client_id: family.clientId,
       sid: family.familyId,
       auth_time: Math.floor(family.authenticatedAt / 1000),
     })
       .setProtectedHeader({ alg: algorithm, typ: type, kid })
-      .setIssuer(this.#baseUrl())
+      .setIssuer(this.#parts.baseUrl())
       .setAudience(typeof audience === 'string' ? audience : [...audience])
       .setSubject(family.userId)
       .setJti(randomUUID())
@@ -96,11 +87,11 @@ export class AccessTokens {
   async authenticate(token: string): Promise<Principal> {
     const { sub, sid } = (await this.#verify(token)).payload as JWTPayload & { sid?: unknown }
     if (typeof sub !== 'string' || typeof sid !== 'string') throw invalid()
-    const live = await this.#refreshTokens.findLive(this.#reader, sid, sub)
+    const live = await this.#parts.refreshTokens.findLive(this.#parts.reader, sid, sub)
     if (!live) throw invalid()
     const app = this.#apps.get(live.clientId)
     const role = app?.admin === true ? live.role : 'user'
-    const lacksSecondFactor = this.#secondFactor.isMissing(role, live)
+    const lacksSecondFactor = this.#parts.secondFactor.isMissing(role, live)
     const onlyApp = app?.managesSessions === true ? {} : { onlyApp: live.clientId }
     return {
       kind: 'token',
@@ -119,17 +110,17 @@ export class AccessTokens {
       return await jwtVerify(
         token,
         async ({ kid }) => {
-          const key = kid === undefined ? undefined : await this.#keys.publicKey(kid)
+          const key = kid === undefined ? undefined : await this.#parts.keys.publicKey(kid)
           if (!key) throw new errors.JWKSNoMatchingKey()
           return key
         },
         {
           algorithms: [algorithm],
           typ: type,
-          issuer: this.#baseUrl(),
-          audience: this.#baseUrl(),
+          issuer: this.#parts.baseUrl(),
+          audience: this.#parts.baseUrl(),
           requiredClaims: ['exp', 'sub', 'sid'],
-          currentDate: new Date(this.#clock.now()),
+          currentDate: new Date(this.#parts.clock.now()),
         },
       )
     } catch (error) {

@@ -5,8 +5,8 @@ import type { Database } from '../../storage/database.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import { AuditReader } from '../audit-reader.ts'
-import type { AuditDestination } from './destination.ts'
 import { ExportPosition } from './position.ts'
+import type { AuditRow } from '../audit-log.ts'
 
 /** Entries of one batch. */
 const batchSize = 100
@@ -16,6 +16,13 @@ const interval = 1_000
 const timeout = 15_000
 /** Milliseconds from a failure to the next attempt; doubled at each further failure, up to the longest. */
 const [firstDelay, longestDelay] = [1_000, 300_000]
+
+/** A receiver of audit entries. */
+export interface AuditDestination {
+  /** Sends a batch, in order. @throws when the receiver does not accept it in time, or `signal` is aborted. */
+  send(rows: readonly AuditRow[], signal: AbortSignal): Promise<void>
+  close(): Promise<void>
+}
 
 export interface AuditForwarderParts {
   database: Database

@@ -4,7 +4,7 @@ import { connect as connectTls } from 'node:tls'
 import { withoutBrackets } from '../../network/reserved-addresses.ts'
 import type { AuditRow } from '../audit-log.ts'
 import { exportEntry } from '../audit-entry.ts'
-import type { AuditDestination } from './destination.ts'
+import type { AuditDestination } from './forwarder.ts'
 
 /** The priority: facility 13 (log audit) with severity 6 (informational) or 4 (warning); RFC 5424, section 6.2.1. */
 const [success, failure] = [13 * 8 + 6, 13 * 8 + 4]

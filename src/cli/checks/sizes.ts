@@ -72,52 +72,47 @@ async function countRows(database: Database): Promise<string> {
 async function checkEventQueue({ reader }: Database): Promise<Finding> {
   const rows = await reader
     .selectFrom('event_queue')
-    .select((eb) => ['status', eb.fn.countAll<number>().as('count')])
+    .select((eb) => ['status', eb.fn.countAll<number>().as('count'), eb.fn.min<number>('due_at').as('due')])
     .where('status', '!=', 'processed')
     .groupBy('status')
     .execute()
-  const { due } = await reader
-    .selectFrom('event_queue')
-    .select((eb) => eb.fn.min<number | null>('due_at').as('due'))
-    .where('status', '=', 'pending')
-    .executeTakeFirstOrThrow()
-  const counts = new Map(rows.map(({ status, count }) => [status, count]))
-  const failed = counts.get('failed') ?? 0
-  const waiting = (counts.get('pending') ?? 0) + (counts.get('blocked') ?? 0)
-  return describeBacklog('received events', waiting, due, [
-    failed > 0 && `${number(failed)} have failed: \`GET /events/failed\`, \`postern replay events\``,
+  const { pending, blocked, failed } = byStatus(rows)
+  const waiting = (pending?.count ?? 0) + (blocked?.count ?? 0)
+  return describeBacklog('received events', waiting, pending?.due, [
+    failed && `${number(failed.count)} have failed: \`GET /events/failed\`, \`postern replay events\``,
   ])
 }
 
 async function checkDeliveries({ reader }: Database): Promise<Finding> {
   const rows = await reader
     .selectFrom('deliveries')
-    .select((eb) => ['status', eb.fn.countAll<number>().as('count')])
-    .where('status', 'in', ['pending', 'dead'])
-    .groupBy('status')
-    .execute()
-  const { due } = await reader
-    .selectFrom('deliveries')
     .innerJoin('subscribers', 'subscribers.id', 'deliveries.subscriber_id')
-    .select((eb) => eb.fn.min<number | null>('due_at').as('due'))
-    .where('deliveries.status', '=', 'pending')
-    // Those of a paused one wait for as long as it is.
-    .where('subscribers.status', '=', 'active')
-    .executeTakeFirstOrThrow()
-  const counts = new Map(rows.map(({ status, count }) => [status, count]))
-  const dead = counts.get('dead') ?? 0
-  return describeBacklog('deliveries', counts.get('pending') ?? 0, due, [
-    dead > 0 && `${number(dead)} are dead: \`postern replay deliveries\``,
+    .select((eb) => [
+      'deliveries.status',
+      eb.fn.countAll<number>().as('count'),
+      // Deliveries of a paused subscriber wait until it is resumed.
+      eb.fn.min<number>('due_at').filterWhere('subscribers.status', '=', 'active').as('due'),
+    ])
+    .where('deliveries.status', 'in', ['pending', 'dead'])
+    .groupBy('deliveries.status')
+    .execute()
+  const { pending, dead } = byStatus(rows)
+  return describeBacklog('deliveries', pending?.count ?? 0, pending?.due, [
+    dead && `${number(dead.count)} are dead: \`postern replay deliveries\``,
   ])
+}
+
+function byStatus<Row extends { status: string }>(rows: readonly Row[]): Partial<Record<string, Row>> {
+  return Object.fromEntries(rows.map((row) => [row.status, row]))
 }
 
 function describeBacklog(
   about: string,
   waiting: number,
-  due: number | null,
-  more: readonly (string | false)[],
+  due: number | null | undefined,
+  more: readonly (string | undefined)[],
 ): Finding {
-  const age = due === null ? 0 : systemClock.now() - due
+  const age = systemClock.now() - (due ?? Infinity)
   const oldest = age > 0 ? `, the oldest due for ${duration(age)}` : ''
   const text = [waiting === 0 ? 'none waits' : `${number(waiting)} wait${oldest}`, ...more]
     .filter(Boolean)
