@@ -44,7 +44,7 @@ export async function exportAudit(options: AuditExportOptions): Promise<void> {
         if (!options.follow) break
         await sleep(systemClock, pause, signal).catch(stopped)
       }
-    }).finally(progress.stop)
+    }).finally(() => progress.stop())
     process.stdout.off('error', failed)
     if (signal.aborted && !options.follow) process.exitCode = 130
   })

@@ -47,7 +47,7 @@ export async function importCommand(kind: string, file: string, options: { forma
           if (told <= mostTold) progress.say(printable(`${file}:${line}: ${why}`))
           else if (told === mostTold + 1) progress.say('… further bad lines are only counted')
         },
-      }).finally(progress.stop)
+      }).finally(() => progress.stop())
       await recordCommand(database, { action: 'import.finished', detail: { ...about, ...result } })
       process.stdout.write(`${summary(target, result)}\n`)
       process.exitCode = !result.complete ? 130 : result.faults > 0 ? withBadLines : 0

@@ -25,7 +25,7 @@ export async function resealCommand(): Promise<void> {
         clock: systemClock,
         onProgress: (done, total) => progress.update(done, total),
         signal,
-      }).finally(progress.stop)
+      }).finally(() => progress.stop())
       const values = [...outcome.done.values()].reduce((sum, count) => sum + count, 0)
       await recordCommand(database, { action: 'secrets.resealed', detail: { values } })
       process.stdout.write(describe(outcome))

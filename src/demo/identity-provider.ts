@@ -1,9 +1,9 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Configuration } from '../config/environment.ts'
 import { newToken } from '../crypto/tokens.ts'
 import type { App } from '../http/app.ts'
 import type { BuiltInProvider } from '../login/index.ts'
 import type { Log } from '../telemetry/log.ts'
+import type { OpenIdHandler } from './openid-server.ts'
 
 const name = 'demo'
 const mountPath = '/demo-idp'
@@ -15,33 +15,29 @@ export interface DemoIdentityProvider {
 }
 
 /**
- * The identity provider of demo mode: a real OpenID provider below /demo-idp of the service itself, so that signing in
- * works before anything was registered anywhere. It is loaded when somebody first signs in with it.
+ * The identity provider of demo mode: an OpenID provider below /demo-idp of the service itself, so that sign-in works
+ * without a registration. It is loaded at the first sign-in.
  */
-export function createDemoIdentityProvider({
-  configuration,
-  baseUrl,
-  log,
-}: {
+export function createDemoIdentityProvider(parts: {
   configuration: Configuration
   baseUrl: () => string
   log: Log
 }): DemoIdentityProvider {
+  const { configuration, baseUrl, log } = parts
   const client = { id: 'postern', secret: newToken() }
-  let server: Promise<(request: IncomingMessage, response: ServerResponse) => Promise<void>> | undefined
-  const load = async () => {
+  const onError = (error: unknown): void =>
+    log.error({ err: error }, 'the development identity provider failed')
+  let server: Promise<OpenIdHandler> | undefined
+  const load = async (): Promise<OpenIdHandler> => {
     const { createOpenIdServer } = await import('./openid-server.ts')
     const origin = baseUrl()
+    const admins = configuration.adminIdentities.filter(({ provider }) => provider === name)
     return createOpenIdServer({
       mountPath,
       origin,
-      admins: new Set(
-        configuration.adminIdentities
-          .filter(({ provider }) => provider === name)
-          .map(({ providerId }) => providerId),
-      ),
+      admins: new Set(admins.map(({ providerId }) => providerId)),
       client: { ...client, redirectUri: `${origin}/auth/demo/callback` },
-      onError: (error) => log.error({ err: error }, 'the development identity provider failed'),
+      onError,
     })
   }
   const loaded = () => (server ??= load())
@@ -56,31 +52,34 @@ export function createDemoIdentityProvider({
       loaded,
     },
     async routes(app) {
-      await app.register(async (scope: App) => {
-        // The provider reads the bodies of its requests by itself.
-        scope.removeAllContentTypeParsers()
-        scope.addContentTypeParser('*', ({ raw }, _payload, done) => {
-          raw.sendContinue?.()
-          done(null)
-        })
-        scope.all(
-          `${mountPath}/*`,
-          { config: { access: 'public' }, schema: { hide: true } },
-          async (request, reply) => {
-            const handle = await loaded()
-            // What it sends goes past the framework, with the headers that it sets itself and these.
-            const { common } = scope.securityHeaders
-            for (let at = 0; at < common.length; at += 2) reply.raw.setHeader(common[at]!, common[at + 1]!)
-            reply.hijack()
-            try {
-              await handle(request.raw, reply.raw)
-            } catch (error) {
-              log.error({ err: error }, 'the development identity provider failed')
-              reply.raw.destroy()
-            }
-          },
-        )
-      })
+      await app.register(async (scope: App) => mountProvider(scope, loaded, onError))
     },
   }
+}
+
+/** Passes requests below /demo-idp to the provider, which reads the bodies and writes the answers itself. */
+function mountProvider(
+  scope: App,
+  loaded: () => Promise<OpenIdHandler>,
+  onError: (error: unknown) => void,
+): void {
+  scope.removeAllContentTypeParsers()
+  scope.addContentTypeParser('*', ({ raw }, _payload, done) => {
+    raw.sendContinue?.()
+    done(null)
+  })
+  const options = { config: { access: 'public' }, schema: { hide: true } } as const
+  scope.all(`${mountPath}/*`, options, async (request, reply) => {
+    const handle = await loaded()
+    // The answer bypasses Fastify, so the common security headers are set here.
+    const { common } = scope.securityHeaders
+    for (let at = 0; at < common.length; at += 2) reply.raw.setHeader(common[at]!, common[at + 1]!)
+    reply.hijack()
+    try {
+      await handle(request.raw, reply.raw)
+    } catch (error) {
+      onError(error)
+      reply.raw.destroy()
+    }
+  })
 }

@@ -1,12 +1,12 @@
 import { generateKeyPairSync } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Configuration, JWK } from 'oidc-provider'
+import type { Account, Configuration, JWK } from 'oidc-provider'
 import { OIDCProviderError } from 'oidc-provider/lib/helpers/errors.js'
-import { Check, base as basePolicy } from 'oidc-provider/lib/helpers/interaction_policy/index.js'
+import { base as basePolicy, Check } from 'oidc-provider/lib/helpers/interaction_policy/index.js'
 import { Provider } from 'oidc-provider/lib/provider.js'
 import { newToken } from '../crypto/tokens.ts'
 import { choicePage, overPage, pagePolicy, refusalPage } from './identity-pages.ts'
-import { findPerson, guest } from './people.ts'
+import { findPerson, guest, type Person } from './people.ts'
 import { ShortLivedStore } from './short-lived-store.ts'
 
 export interface OpenIdServerParts {
@@ -21,7 +21,7 @@ export interface OpenIdServerParts {
   onError: (error: Error) => void
 }
 
-type Handler = (request: IncomingMessage, response: ServerResponse) => Promise<void>
+export type OpenIdHandler = (request: IncomingMessage, response: ServerResponse) => Promise<void>
 
 const minutes = 60
 const longestForm = 4_096
@@ -30,7 +30,7 @@ const longestForm = 4_096
  * A whole OpenID provider (https://github.com/panva/node-oidc-provider) for development: authorization code flow with
  * PKCE, signed id_tokens, discovery. In place of a password one chooses a person; consent is given by itself.
  */
-export function createOpenIdServer(parts: OpenIdServerParts): Handler {
+export function createOpenIdServer(parts: OpenIdServerParts): OpenIdHandler {
   const { mountPath, origin, client, admins, onError } = parts
   const provider = new Provider(`${origin}${mountPath}`, configurationFor(mountPath, client))
   // Addresses are made from the request as it would come over the public origin, whatever name it came by.
@@ -106,30 +106,9 @@ function configurationFor(mountPath: string, client: OpenIdServerParts['client']
     pkce: { required: () => true },
     features: { devInteractions: { enabled: false } },
     interactions: { url: (_ctx, interaction) => `${mountPath}/choose/${interaction.uid}`, policy },
-    ttl: {
-      AccessToken: 5 * minutes,
-      AuthorizationCode: minutes,
-      Grant: 10 * minutes,
-      IdToken: 5 * minutes,
-      Interaction: 10 * minutes,
-      Session: 10 * minutes,
-    },
-    findAccount: (_ctx, id) => {
-      const person = findPerson(id)
-      if (!person) return undefined
-      const { name, email } = person
-      return {
-        accountId: id,
-        claims: () => ({ sub: id, name, ...(email !== undefined && { email, email_verified: true }) }),
-      }
-    },
-    async loadExistingGrant(ctx) {
-      const { client: app, session, provider } = ctx.oidc
-      const grant = new provider.Grant({ clientId: app!.clientId, accountId: session!.accountId! })
-      grant.addOIDCScope('openid email profile')
-      await grant.save()
-      return grant
-    },
+    ttl,
+    findAccount: (_ctx, id) => accountOf(findPerson(id)),
+    loadExistingGrant,
     // The store keeps no sessions, so nothing may ask for one.
     expiresWithSession: () => false,
     clientBasedCORS: () => false,
@@ -139,6 +118,32 @@ function configurationFor(mountPath: string, client: OpenIdServerParts['client']
       ctx.body = refusalPage(out.error, out.error_description)
     },
   }
+}
+
+/** Seconds. */
+const ttl = {
+  AccessToken: 5 * minutes,
+  AuthorizationCode: minutes,
+  Grant: 10 * minutes,
+  IdToken: 5 * minutes,
+  Interaction: 10 * minutes,
+  Session: 10 * minutes,
+}
+
+function accountOf(person: Person | undefined): Account | undefined {
+  if (!person) return undefined
+  const { id, name, email } = person
+  const claims = { sub: id, name, ...(email !== undefined && { email, email_verified: true }) }
+  return { accountId: id, claims: () => claims }
+}
+
+/** Grants every request without a consent page. */
+const loadExistingGrant: Configuration['loadExistingGrant'] = async (ctx) => {
+  const { client, session, provider } = ctx.oidc
+  const grant = new provider.Grant({ clientId: client!.clientId, accountId: session!.accountId! })
+  grant.addOIDCScope('openid email profile')
+  await grant.save()
+  return grant
 }
 
 /** The library takes keys by their secret half; a new one each time is right, since the client reads it from here. */
