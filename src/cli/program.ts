@@ -12,7 +12,13 @@ export function commandLine(): Command {
   const program = new Command('postern')
     .description('The gate of a product: sign-in, webhooks in, webhooks out, lists.')
     .version(version)
+  for (const declare of [serviceCommands, keyCommands, userCommands, webhookCommands, dataCommands])
+    declare(program)
+  return program
+}
 
+/** serve, migrate, doctor */
+function serviceCommands(program: Command): void {
   program
     .command('serve')
     .description('run the service')
@@ -21,13 +27,19 @@ export function commandLine(): Command {
     .action(async (options: { only?: string; migrate: boolean }) =>
       (await import('./serve.ts')).serve(options),
     )
-
   program
     .command('migrate')
     .description('bring the database to this version')
     .option('--dry-run', 'only say what would be done')
     .action(async (options: { dryRun?: boolean }) => (await import('./migrate.ts')).migrateCommand(options))
+  program
+    .command('doctor')
+    .description('check settings, database, clock and providers')
+    .action(async () => (await import('./doctor.ts')).doctor())
+}
 
+/** keys: of the API, and those that sign and seal */
+function keyCommands(program: Command): void {
   const keys = program
     .command('keys')
     .description('API keys: shown once, stored as hashes; the keys that sign and seal')
@@ -70,22 +82,10 @@ export function commandLine(): Command {
     .action(async (options: { now?: boolean }) =>
       (await import('./signing-keys.ts')).rotateSigningKey(options),
     )
+}
 
-  program
-    .command('lists <action> [path]')
-    .description(
-      'keep, check, repair or forget the counts of a list that declares them; all of them without a path',
-    )
-    .action(async (action: string, path: string | undefined) =>
-      (await import('./lists.ts')).listsCommand(action, path),
-    )
-
-  program
-    .command('sources')
-    .description('who may send webhooks in, where to, and where they are forwarded')
-    .option('--secrets', 'show what forwarded webhooks are signed with as well')
-    .action(async (options: { secrets?: boolean }) => (await import('./sources.ts')).listSources(options))
-
+/** users: roles, sessions, issuers */
+function userCommands(program: Command): void {
   const users = program.command('users').description('users, by id or provider:providerId')
   users
     .command('block <user>')
@@ -99,7 +99,6 @@ export function commandLine(): Command {
     .command('role <user> <role>')
     .description('make a user an admin, or a user again; sessions and tokens end at once')
     .action(async (user: string, role: string) => (await import('./users.ts')).setRole(user, role))
-
   users
     .command('sessions <user>')
     .description('where a user is signed in: browsers and apps')
@@ -118,19 +117,15 @@ export function commandLine(): Command {
     .action(async (provider: string, from: string, to: string) =>
       (await import('./users.ts')).moveIssuer(provider, from, to),
     )
+}
 
+/** sources, send, listen, replay */
+function webhookCommands(program: Command): void {
   program
-    .command('import <kind> <file>')
-    .description('import users, products or posts from NDJSON or CSV; safe to run again')
-    .option('--format <format>', 'ndjson or csv; default by the name of the file')
-    .addHelpText(
-      'after',
-      '\nExit code: 0 when every line was imported, 2 when bad lines were passed over and all others imported.',
-    )
-    .action(async (kind: string, file: string, options: { format?: string }) =>
-      (await import('./import.ts')).importCommand(kind, file, options),
-    )
-
+    .command('sources')
+    .description('who may send webhooks in, where to, and where they are forwarded')
+    .option('--secrets', 'show what forwarded webhooks are signed with as well')
+    .action(async (options: { secrets?: boolean }) => (await import('./sources.ts')).listSources(options))
   program
     .command('send <url>')
     .description('sign and send a sample webhook')
@@ -144,7 +139,6 @@ export function commandLine(): Command {
     .option('--id <id>', 'the id of the event; default a new one')
     .option('--data <json>', 'its fields, or @FILE')
     .action(async (url: string, options: SendOptions) => (await import('./send.ts')).send(url, options))
-
   program
     .command('listen')
     .description('receive what a subscriber gets, verify and print it')
@@ -154,7 +148,6 @@ export function commandLine(): Command {
     .option('--key <key>', 'an API key with the scope subscribers:write for that; default ADMIN_API_KEY')
     .option('--types <patterns>', 'event types, comma-separated; default all')
     .action(async (options: ListenOptions) => (await import('./listen.ts')).listen(options))
-
   program
     .command('replay <what>')
     .description('send all dead `deliveries` again, or process all failed `events` again')
@@ -173,7 +166,29 @@ export function commandLine(): Command {
     .action(async (what: string, options: ReplayOptions) =>
       (await import('./replay.ts')).replay(what, options),
     )
+}
 
+/** lists, import, audit */
+function dataCommands(program: Command): void {
+  program
+    .command('lists <action> [path]')
+    .description(
+      'keep, check, repair or forget the counts of a list that declares them; all of them without a path',
+    )
+    .action(async (action: string, path: string | undefined) =>
+      (await import('./lists.ts')).listsCommand(action, path),
+    )
+  program
+    .command('import <kind> <file>')
+    .description('import users, products or posts from NDJSON or CSV; safe to run again')
+    .option('--format <format>', 'ndjson or csv; default by the name of the file')
+    .addHelpText(
+      'after',
+      '\nExit code: 0 when every line was imported, 2 when bad lines were passed over and all others imported.',
+    )
+    .action(async (kind: string, file: string, options: { format?: string }) =>
+      (await import('./import.ts')).importCommand(kind, file, options),
+    )
   program
     .command('audit')
     .description('the audit log')
@@ -183,13 +198,6 @@ export function commandLine(): Command {
     .option('--after <seq>', 'only entries behind this one; each has its number `seq`')
     .option('--follow', 'go on with new entries until Ctrl-C')
     .action(async (options: AuditExportOptions) => (await import('./audit.ts')).exportAudit(options))
-
-  program
-    .command('doctor')
-    .description('check settings, database, clock and providers')
-    .action(async () => (await import('./doctor.ts')).doctor())
-
-  return program
 }
 
 function describeScopes(): string {
