@@ -1,7 +1,39 @@
 import type { FieldType } from './field-types.ts'
-import type { FilterKind, ListAccess, PageStyle, RowAccess } from './list.ts'
+import type { Principal } from '../http/principal.ts'
 
-export type { Caller, ListAccess, RowAccess } from './list.ts'
+export type FilterKind =
+  | 'equals'
+  | 'in'
+  | 'atLeast'
+  | 'atMost'
+  | 'above'
+  | 'below'
+  | 'prefix'
+  | 'flag'
+  | 'null'
+  | 'positiveWhenTrue'
+  | 'search'
+
+/** Who may read a list: everyone, signed-in users, or admins and API keys with the list's scope. */
+export type ListAccess = 'public' | 'user' | 'admin'
+
+/** How a list is paged. */
+export type PageStyle = 'cursor' | 'offset' | 'keyset'
+
+/** What `where` compares a field with: one value, a list of values, or null. `undefined` matches no row. */
+export type ConditionValue =
+  | string
+  | number
+  | boolean
+  | null
+  | undefined
+  | readonly (string | number | boolean)[]
+
+/** Returns the rows that a caller may see: those whose fields match all conditions, or none for `false`. */
+export type RowAccess = (caller: Caller | undefined) => Readonly<Record<string, ConditionValue>> | false
+
+/** The authenticated caller. Lists with the access `public` have none. */
+export type Caller = Pick<Principal, 'kind' | 'role' | 'userId'>
 
 /** The lists of the configuration module. */
 export interface ListingConfig {

@@ -13,7 +13,7 @@ export function readLists(config: ListingConfig | undefined): ListDeclaration[] 
     const name = typeof options?.path === 'string' ? options.path : `number ${index + 1}`
     const own = validateList(options)
     faults.push(...own.map((fault) => `listing.lists: ${name}: ${fault}`))
-    return own.length === 0 ? [complete(options)] : []
+    return own.length === 0 ? [completeList(options)] : []
   })
   for (const property of ['path', 'name'] as const)
     for (const value of repeated(lists.map((list) => list[property])))
@@ -26,8 +26,8 @@ function repeated(values: readonly string[]): Set<string> {
   return new Set(values.filter((value, index) => values.indexOf(value) < index))
 }
 
-/** @param options without faults */
-function complete(options: List): ListDeclaration {
+/** Fills in the defaults. @param options without faults */
+export function completeList(options: List): ListDeclaration {
   const { path, table, name = path, summary = `The list ${path}`, key, sort = [], access = 'admin' } = options
   return {
     name,

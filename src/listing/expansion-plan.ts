@@ -1,5 +1,5 @@
 import type { Engine } from '../storage/query-runner.ts'
-import { orderOfMany, shownFields, type Expansion, type Field } from './list.ts'
+import { shownFields, sortKeyOf, type Expansion, type Field } from './list.ts'
 import { internalName } from './names.ts'
 import { quote, quoteTable } from '../storage/sql-names.ts'
 import { readColumn, Statement, type Plan } from './plan.ts'
@@ -39,9 +39,9 @@ export function planEach(expansion: Expansion, from: Field, count: number, engin
 function limitOf(expansion: Expansion): string {
   const { many } = expansion
   if (!many) return ' limit 1'
-  const terms = orderOfMany(expansion, many).map(
-    ({ field, descending }) => `${quote(field.column)}${descending ? ' desc' : ''}`,
-  )
+  const terms = many.order
+    .map((text) => sortKeyOf(expansion, text))
+    .map(({ field, descending }) => `${quote(field.column)}${descending ? ' desc' : ''}`)
   return ` order by ${terms.join(', ')} limit ${many.limit + 1}`
 }
 

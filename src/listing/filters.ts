@@ -2,9 +2,10 @@ import type { KeyValue } from '../paging/cursor-values.ts'
 import type { Engine } from '../storage/query-runner.ts'
 import { isStorableText } from '../storage/text.ts'
 import { fieldTypes } from './field-types.ts'
-import { fieldOf, type Field, type Filter, type FilterKind, type ListDeclaration } from './list.ts'
+import { fieldOf, type Field, type Filter, type ListDeclaration } from './list.ts'
 import { readSearch, searchCondition } from './search.ts'
 import type { ValuePosition } from './value-position.ts'
+import type { FilterKind } from './config.ts'
 
 /** A filter with its values in one query. */
 export interface AppliedFilter {

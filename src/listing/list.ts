@@ -1,123 +1,47 @@
-import type { Principal } from '../http/principal.ts'
 import type { Scope } from '../http/scopes.ts'
-import type { FieldType } from './field-types.ts'
 import type { TimeForm } from './stored-times.ts'
+import type { ExpandOptions, FieldOptions, FilterOptions, ListOptions, RowAccess } from './config.ts'
 
-export interface Field {
+/** A field of a list, complete. */
+export interface Field extends FieldOptions {
   column: string
-  type: FieldType
-  nullable?: boolean
-  /** For filters, `where` and expansions only; never shown. */
-  hidden?: boolean
-  /** All values of an `enum`. */
-  values?: readonly string[]
+  description: string
   /** For a `timestamp` on SQLite: the form of its rows' times, if all rows have the same. */
   stored?: TimeForm
-  description: string
 }
 
-export type FilterKind =
-  | 'equals'
-  | 'in'
-  | 'atLeast'
-  | 'atMost'
-  | 'above'
-  | 'below'
-  | 'prefix'
-  | 'flag'
-  | 'null'
-  | 'positiveWhenTrue'
-  | 'search'
-
-export interface Filter {
+/** A filter, complete. filters.ts defines the kinds. */
+export interface Filter extends FilterOptions {
   /** The parameter of the query string. */
   parameter: string
-  /** The kinds are defined in filters.ts. */
-  kind: FilterKind
-  /** The field that it filters by. */
   field: string
-  /** For `search` (search.ts): the text search configuration of PostgreSQL, the FTS5 table of SQLite. */
-  configuration?: string
-  index?: string
   description: string
 }
 
-/** Who may read a list: everyone, signed-in users, or admins and API keys with the list's scope. */
-export type ListAccess = 'public' | 'user' | 'admin'
-export const listAccesses: readonly ListAccess[] = ['public', 'user', 'admin']
-
-/** How a list is paged. */
-export type PageStyle = 'cursor' | 'offset' | 'keyset'
-
-/** What `where` compares a field with: one value, a list of values, or null. `undefined` matches no row. */
-export type ConditionValue =
-  | string
-  | number
-  | boolean
-  | null
-  | undefined
-  | readonly (string | number | boolean)[]
-
-/** Returns the rows that a caller may see: those whose fields match all conditions, or none for `false`. */
-export type RowAccess = (caller: Caller | undefined) => Readonly<Record<string, ConditionValue>> | false
-
-/** The authenticated caller. Lists with the access `public` have none. */
-export type Caller = Pick<Principal, 'kind' | 'role' | 'userId'>
-
-/** One or more rows of another table, shown within the item. */
-export interface Expansion {
+/** An expansion, complete. */
+export interface Expansion extends Omit<ExpandOptions, 'many'> {
   /** The name in the item and in the parameter `expand`. */
   name: string
-  table: string
-  /** The field of this list whose value is looked up. */
-  from: string
-  /** The column of the other table to look it up in. It is unique, except with `many`. */
   key: string
   fields: Readonly<Record<string, Field>>
-  many?: Many
+  many?: Required<ExpandOptions>['many'] & { limit: number }
   /** Whether the column takes different texts for equal: `2.0` and `2.00`, `ada` and `Ada`. */
   loose?: boolean
   description: string
 }
 
-/** An expansion to several rows. */
-export interface Many {
-  /** Fields of the expansion, descending with a leading `-`. */
-  order: readonly string[]
-  /** Rows in one item at most. */
-  limit: number
-}
-
-/** The complete declaration of a list. */
-export interface ListDeclaration {
-  /** Unique; cursors are bound to it. */
-  name: string
-  path: string
-  /** A table or a view, with its schema if it has one. */
-  table: string
-  summary: string
-  /** The fields by their names in items. No other column is read. */
+/** The complete declaration of a list: the options with all defaults, and what only the lists of the service set. */
+export interface ListDeclaration extends Required<
+  Omit<ListOptions, 'filters' | 'expand' | 'keep' | 'where'>
+> {
   fields: Readonly<Record<string, Field>>
-  /** The unique field that breaks ties; never null. */
-  key: string
   filters: readonly Filter[]
-  /** Fields that clients may sort by. If it is empty, the order is fixed and there is no parameter `sort`. */
-  sort: readonly string[]
-  /** The default order: field names, descending with a leading `-`. */
-  order: readonly string[]
-  /** The parameters of a request select the style; by default it is the first one. */
-  pages: readonly PageStyle[]
+  expand: readonly Expansion[]
   limit: { default: number; max: number }
-  /** How offset pages count all rows. With `none`, they read one row more to find out whether a page follows. */
-  count: 'exact' | 'estimate' | 'none'
   /** Whether triggers maintain the total and the row positions of the default order (counts/). */
   maintainCounts: boolean
   /** Whether clients may request another count, a selection of fields, and the page before a cursor. */
   choices: boolean
-  expand: readonly Expansion[]
-  /** Whether all rows can be exported as a stream. */
-  exports: boolean
-  access: ListAccess
   /** The scope that an API key needs if `access` is `admin`. Default `lists:read`. */
   scope?: Scope
   /** Whether everyone may read it in demo mode. */
@@ -131,13 +55,11 @@ export interface SortKey {
   descending: boolean
 }
 
-/** The order of an expansion's rows. */
-export function orderOfMany({ name, fields }: Expansion, { order }: Many): SortKey[] {
-  return order.map((text) => {
-    const descending = text.startsWith('-')
-    const key = descending ? text.slice(1) : text
-    return { name: key, field: fieldOf({ name, fields }, key), descending }
-  })
+/** Reads a key of an order: a field, descending with a leading `-`. @throws Error when there is no such field. */
+export function sortKeyOf(list: Pick<ListDeclaration, 'name' | 'fields'>, text: string): SortKey {
+  const descending = text.startsWith('-')
+  const name = descending ? text.slice(1) : text
+  return { name, field: fieldOf(list, name), descending }
 }
 
 /** Returns a field by its name. @throws Error when the list does not declare it. */

@@ -1,4 +1,4 @@
-import { fieldOf, type ListDeclaration, type SortKey } from './list.ts'
+import { sortKeyOf, type ListDeclaration, type SortKey } from './list.ts'
 
 /**
  * Reads the parameter `sort`: comma-separated fields, descending with a leading `-`. Fields that the list does not allow are
@@ -17,7 +17,7 @@ export function defaultOrder(list: ListDeclaration): readonly SortKey[] {
   if (!order) {
     order = withUniqueKey(
       list,
-      list.order.map((text) => keyOf(list, text)),
+      list.order.map((text) => sortKeyOf(list, text)),
     )
     defaultOrders.set(list, order)
   }
@@ -30,7 +30,7 @@ function withUniqueKey(list: ListDeclaration, keys: readonly SortKey[]): readonl
   const unique = keys.findIndex(({ name }) => name === list.key)
   // Keys after the unique one break no ties.
   if (unique >= 0) return keys.slice(0, unique + 1)
-  return [...keys, keyOf(list, keys.at(-1)?.descending ? `-${list.key}` : list.key)]
+  return [...keys, sortKeyOf(list, keys.at(-1)?.descending ? `-${list.key}` : list.key)]
 }
 
 /** The order as field names, descending with a leading `-`. Cursors are bound to it. */
@@ -48,13 +48,7 @@ function readKeys(list: ListDeclaration, sort: string): SortKey[] {
   for (const part of sort.split(',')) {
     const text = part.trim()
     const name = text.startsWith('-') ? text.slice(1) : text
-    if (list.sort.includes(name) && !keys.some((key) => key.name === name)) keys.push(keyOf(list, text))
+    if (list.sort.includes(name) && !keys.some((key) => key.name === name)) keys.push(sortKeyOf(list, text))
   }
   return keys
-}
-
-function keyOf(list: ListDeclaration, text: string): SortKey {
-  const descending = text.startsWith('-')
-  const name = descending ? text.slice(1) : text
-  return { name, field: fieldOf(list, name), descending }
 }

@@ -1,6 +1,7 @@
 import { BoundedCache } from '../paging/bounded-cache.ts'
-import type { Caller, ListDeclaration } from './list.ts'
+import type { ListDeclaration } from './list.ts'
 import { readQuery, type Parameters, type Query } from './query.ts'
+import type { Caller } from './config.ts'
 
 /** Queries in the cache of one list, and the longest URL of one, in characters. A full cache uses a few megabytes. */
 const cacheSize = 500

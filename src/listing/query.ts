@@ -3,9 +3,10 @@ import type { CursorKey, KeyValue } from '../paging/cursor-values.ts'
 import { readLimit } from '../paging/limit.ts'
 import { fieldTypes } from './field-types.ts'
 import { readFilters, type AppliedFilter } from './filters.ts'
-import { shownFields, type Caller, type Expansion, type ListDeclaration, type SortKey } from './list.ts'
+import { shownFields, type Expansion, type ListDeclaration, type SortKey } from './list.ts'
 import { readOrder, writeOrder } from './order.ts'
 import { readRowAccess } from './row-access.ts'
+import type { Caller } from './config.ts'
 
 /** The parameters of the query string; each one has a single value. */
 export type Parameters = Readonly<Record<string, string>>

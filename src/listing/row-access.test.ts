@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { list } from './config.ts'
+import { list, type RowAccess } from './config.ts'
 import { readLists } from './declaration.ts'
-import type { RowAccess } from './list.ts'
 import { readRowAccess } from './row-access.ts'
 
 const readBy = (where: () => unknown) => {

@@ -1,7 +1,7 @@
 import type { ExpandOptions, FieldOptions, FilterOptions, List } from './config.ts'
 import { fieldTypes } from './field-types.ts'
 import { filterKinds } from './filters.ts'
-import { listAccesses, type Filter } from './list.ts'
+import type { Filter } from './list.ts'
 import { keysetTypes } from './pages/keyset-cursor.ts'
 
 /** Parameters that every list reads itself. */
@@ -9,6 +9,7 @@ const reserved = new Set(['limit', 'page', 'cursor', 'sort', 'fields', 'expand',
 const nameForm = /^[A-Za-z_][A-Za-z0-9_]{0,62}$/
 const pathForm = /^(?:\/[A-Za-z0-9_~-]+)+$/
 const pageStyles: readonly string[] = ['cursor', 'offset', 'keyset']
+const listAccesses: readonly string[] = ['public', 'user', 'admin']
 const countModes: readonly string[] = ['exact', 'estimate', 'none']
 /** Rows of a page, whatever a list declares. */
 const largestPage = 1_000

@@ -1,6 +1,6 @@
 import type { Database } from '../../storage/database.ts'
 import type { Engine } from '../../storage/query-runner.ts'
-import { orderOfMany, type Expansion, type ListDeclaration } from '../list.ts'
+import { sortKeyOf, type Expansion, type ListDeclaration } from '../list.ts'
 import { createUnique, isUnique, knownFields, validateColumns } from './columns.ts'
 import { missingIndex, type MissingIndex } from './index-advice.ts'
 import { inspectTable } from './inspect.ts'
@@ -53,6 +53,10 @@ function validateExpansion(
 function missingManyIndex(expansion: Expansion, other: Table, engine: Engine): MissingIndex[] {
   const { name, table, key, many } = expansion
   if (!many || other.kind === 'view') return []
-  const wanted = { query: `expand=${name}`, equal: [key], order: orderOfMany(expansion, many) }
+  const wanted = {
+    query: `expand=${name}`,
+    equal: [key],
+    order: many.order.map((text) => sortKeyOf(expansion, text)),
+  }
   return missingIndex(table, wanted, other.indexes, engine)
 }

@@ -1,10 +1,11 @@
 import type { Database, PostgresDatabase, SqliteDatabase } from '../../storage/database.ts'
 import { planEach, planOne } from '../expansion-plan.ts'
 import type { AppliedFilter } from '../filters.ts'
-import { fieldOf, type FilterKind, type ListDeclaration } from '../list.ts'
+import { fieldOf, type ListDeclaration } from '../list.ts'
 import { planPage, type Plan } from '../plan.ts'
 import { declaredQueries, type DeclaredQuery } from './declared-queries.ts'
 import { rowAccessColumns } from './sample-caller.ts'
+import type { FilterKind } from '../config.ts'
 
 export interface ExplainedQuery {
   /** The query string; empty for the list without parameters. */

@@ -5,10 +5,14 @@ import type { Query } from '../query.ts'
 import type { ListReader, Total } from '../reader.ts'
 import type { OffsetPage } from './page.ts'
 import type { PagePlans } from './page-plans.ts'
-import { readCountMode, type CountMode } from './total.ts'
+import type { ListDeclaration } from '../list.ts'
 
 /** Offsets below this are skipped, which costs no more than finding the bucket. */
 const deepOffset = 1_000
+
+type CountMode = ListDeclaration['count']
+
+const byCost: readonly CountMode[] = ['none', 'estimate', 'exact']
 
 interface OffsetRequest {
   query: Query
@@ -115,4 +119,13 @@ function isInDefaultOrder({ list, order }: Query): boolean {
  */
 function startOf(page: number): 'start' | 'offset' {
   return page === 1 ? 'start' : 'offset'
+}
+
+/** How the rows are counted: as the request asks, but never at a higher cost than the list allows. */
+function readCountMode(
+  list: Pick<ListDeclaration, 'count' | 'choices'>,
+  text: string | undefined,
+): CountMode {
+  const asked = list.choices ? byCost.indexOf(text as CountMode) : -1
+  return asked < 0 ? list.count : byCost[Math.min(asked, byCost.indexOf(list.count))]!
 }

@@ -1,8 +1,9 @@
 import { fieldTypes } from '../field-types.ts'
 import type { KeyValue } from '../../paging/cursor-values.ts'
-import type { PageStyle, SortKey } from '../list.ts'
+import type { SortKey } from '../list.ts'
 import type { Query } from '../query.ts'
 import type { Row } from '../reader.ts'
+import type { PageStyle } from '../config.ts'
 
 interface PageOf<Style extends PageStyle> {
   style: Style

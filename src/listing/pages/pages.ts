@@ -3,7 +3,6 @@ import type { Cursors } from '../../paging/cursor.ts'
 import type { KeyValue } from '../../paging/cursor-values.ts'
 import type { Engine } from '../../storage/query-runner.ts'
 import type { MaintainedCounts } from '../counts/maintained-counts.ts'
-import type { PageStyle } from '../list.ts'
 import type { Query } from '../query.ts'
 import type { ListReader, Row } from '../reader.ts'
 import { CursorPager } from './cursor-pager.ts'
@@ -11,6 +10,7 @@ import { KeysetPager } from './keyset-pager.ts'
 import { OffsetPager } from './offset-pager.ts'
 import { PagePlans } from './page-plans.ts'
 import type { Page } from './page.ts'
+import type { PageStyle } from '../config.ts'
 
 /** Reads pages of lists, from a query to the rows. */
 export class Pages {

@@ -1,6 +1,6 @@
 import { Type, type Static } from 'typebox'
 import type { ProductsTable } from '../../storage/tables.ts'
-import { boundedText, idField, readTime, timeField } from './fields.ts'
+import { boundedText, idField, timeField } from './fields.ts'
 
 const fields = {
   category: boundedText(0, 200, 'Category'),
@@ -18,20 +18,7 @@ export type NewProduct = Static<typeof NewProduct>
 export const ProductChange = Type.Partial(Type.Object({ ...fields, createdAt: timeField }), {
   additionalProperties: false,
 })
-export type ProductChange = Static<typeof ProductChange>
-
-/** The row of a product. `id` and `createdAt` are used if the body has none. */
-export function productRow(product: NewProduct, id: string, createdAt: string): ProductsTable {
-  return {
-    id: product.id ?? id,
-    category: product.category,
-    price: product.price,
-    stock: product.stock,
-    name: product.name,
-    created_at: product.createdAt === undefined ? createdAt : readTime(product.createdAt),
-  }
-}
-
-export function productUpdate({ createdAt, ...change }: ProductChange): Partial<ProductsTable> {
-  return createdAt === undefined ? change : { ...change, created_at: readTime(createdAt) }
+export function productRow({ id, ...product }: NewProduct, newId: string, createdAt: string): ProductsTable {
+  const { category, price, stock, name } = product
+  return { id: id ?? newId, category, price, stock, name, created_at: createdAt }
 }

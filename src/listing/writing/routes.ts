@@ -14,9 +14,10 @@ import type { ListDeclaration } from '../list.ts'
 import { posts } from '../resources/posts.ts'
 import { products } from '../resources/products.ts'
 import { itemSchema } from '../schema.ts'
-import { NewPost, PostChange, postRow, postUpdate } from './posts.ts'
-import { NewProduct, ProductChange, productRow, productUpdate } from './products.ts'
+import { NewPost, PostChange, postRow } from './posts.ts'
+import { NewProduct, ProductChange, productRow } from './products.ts'
 import { itemStore, type ItemStore, type RowOf, type WritableTable } from './store.ts'
+import { readTime } from './fields.ts'
 
 /** A list whose items can be written. */
 interface Writable<T extends WritableTable, New extends TSchema, Change extends TSchema> {
@@ -26,9 +27,8 @@ interface Writable<T extends WritableTable, New extends TSchema, Change extends 
   store: ItemStore<T>
   New: New
   Change: Change
-  /** `id` and `createdAt` are used when the body has none. */
+  /** @param id used when the body has none. */
   toRow: (body: Static<New>, id: string, createdAt: string) => RowOf<T>
-  toUpdate: (body: Static<Change>) => Partial<RowOf<T>>
 }
 
 const config = { access: { scope: 'lists:write' } } as const
@@ -44,7 +44,6 @@ export function writeRoutes(app: App, { database, clock }: { database: Database;
     New: NewProduct,
     Change: ProductChange,
     toRow: productRow,
-    toUpdate: productUpdate,
   })
   declareRoutes(app, clock, {
     list: posts,
@@ -53,7 +52,6 @@ export function writeRoutes(app: App, { database, clock }: { database: Database;
     New: NewPost,
     Change: PostChange,
     toRow: postRow,
-    toUpdate: postUpdate,
   })
 }
 
@@ -79,7 +77,9 @@ function createRoute<T extends WritableTable, New extends TSchema, Change extend
   const show = itemOf(list)
   app.post(list.path, { config, schema }, async (request, reply) => {
     const now = clock.now()
-    const row = toRow(request.body as Static<New>, newId(now), timeOf(now))
+    const { createdAt } = request.body as { createdAt?: string }
+    const time = createdAt === undefined ? timeOf(now) : readTime(createdAt)
+    const row = toRow(request.body as Static<New>, newId(now), time)
     await store.insert(row, audit(request, 'item.created', row.id)).catch((error: unknown) => {
       if (!isUniqueViolation(error)) throw error
       throw new Problem('conflict', {
@@ -93,7 +93,7 @@ function createRoute<T extends WritableTable, New extends TSchema, Change extend
 
 function updateRoute<T extends WritableTable, New extends TSchema, Change extends TSchema>(
   app: App,
-  { list, noun, store, Change, toUpdate }: Writable<T, New, Change>,
+  { list, noun, store, Change }: Writable<T, New, Change>,
   audit: ItemAudit,
 ): void {
   const response = { 200: itemSchema(list) }
@@ -101,9 +101,10 @@ function updateRoute<T extends WritableTable, New extends TSchema, Change extend
   const show = itemOf(list)
   app.patch(`${list.path}/:id`, { config, schema }, async (request) => {
     const { id } = request.params
-    const change = toUpdate(request.body as Static<Change>)
+    const { createdAt, ...others } = request.body as { createdAt?: string }
+    const change = { ...others, ...(createdAt !== undefined && { created_at: readTime(createdAt) }) }
     const effect = audit(request, 'item.changed', id, change)
-    const row = isStorableText(id) ? await store.update(id, change, effect) : undefined
+    const row = isStorableText(id) ? await store.update(id, change as Partial<RowOf<T>>, effect) : undefined
     if (!row) throw notFound(noun, id)
     return show(row)
   })
