@@ -21,7 +21,7 @@ export function resolveProvider(settings: ProviderSettings): ResolvedProvider | 
     }
   }
   const values = readOwn(preset, settings.own ?? {}, prefix)
-  const known = preset ? knhasConfiguredAuthUrles(preset, values) : {}
+  const known = preset ? knownAddresses(preset, values) : {}
   const issuer = issuerOf(settings, known)
   const kind = issuer === undefined ? 'oauth' : 'openid'
   const { faults } = values
@@ -63,7 +63,7 @@ function issuerOf(
 }
 
 /** The preset's addresses; empty if a setting that they need is missing. */
-function knhasConfiguredAuthUrles(preset: Preset, { own, missing }: OwnValues): Addresses {
+function knownAddresses(preset: Preset, { own, missing }: OwnValues): Addresses {
   const addresses = preset.addresses(own)
   return neededOf(preset, missing).length === 0 ? addresses : {}
 }
