@@ -41,7 +41,7 @@ export function userRoutes(scope: App, administration: Administration): void {
         response: { 200: Account },
       },
     },
-    async (request) => {
+    async (request, reply) => {
       const { id } = request.params
       if (!isId(id)) throw new Problem('not-found')
       if (request.principal?.userId === id)
@@ -50,7 +50,7 @@ export function userRoutes(scope: App, administration: Administration): void {
       if (!account) throw new Problem('not-found')
       const { blockedAt, createdAt, ...rest } = account
       const blocked = blockedAt === null ? null : isoTime(blockedAt)
-      return { ...rest, blockedAt: blocked, createdAt: isoTime(createdAt) }
+      return reply.send({ ...rest, blockedAt: blocked, createdAt: isoTime(createdAt) })
     },
   )
 }

@@ -30,7 +30,13 @@ onEachEngine('examples/orders', (engine) => {
 
   test('an order that is reported paid three times is one order and one event', async () => {
     const data = { order: '42', amount: 4200 }
-    const signed = bodySigners.provider({ type: 'order.paid', secret: webhookSecret, id: 'evt_1', now: 0, data })
+    const signed = bodySigners.provider({
+      type: 'order.paid',
+      secret: webhookSecret,
+      id: 'evt_1',
+      now: 0,
+      data,
+    })
     for (let time = 0; time < 3; time += 1) {
       const response = await service.fetch('/webhooks/provider', {
         method: 'POST',
