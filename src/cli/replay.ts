@@ -74,7 +74,8 @@ async function replayDeliveries(
     return
   }
   const begun = []
-  for (const { id } of subscribers) begun.push(await jobs.begin(id, filter, rate, byCommand, 'command-line'))
+  for (const { id } of subscribers)
+    begun.push(await jobs.begin(id, { filter, rate, caller: 'command-line' }, byCommand))
   const total = begun.reduce((sum, job) => sum + job.total, 0)
   if (total === 0) {
     process.stdout.write(`There is no ${filter.status} delivery to send again.\n`)
@@ -115,7 +116,9 @@ async function follow(
 }
 
 async function cancel(database: Database, ids: readonly string[]): Promise<void> {
-  await database.transaction((tx) => cancelJobs(tx, ids, systemClock.now(), record, byCommand))
+  await database.transaction((tx) =>
+    cancelJobs(tx, ids, { now: systemClock.now(), record, origin: byCommand }),
+  )
 }
 
 async function replayEvents(database: Database, options: ReplayOptions, signal: AbortSignal): Promise<void> {

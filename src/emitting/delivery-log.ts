@@ -24,6 +24,12 @@ export interface DeliveryEntry {
   last_error: string | null
 }
 
+export interface DeliveryPage {
+  filter: DeliveryFilter
+  limit: number
+  cursor: string | undefined
+}
+
 /** Reads deliveries and their attempts. */
 export class DeliveryLog {
   readonly #database: Database
@@ -41,9 +47,7 @@ export class DeliveryLog {
   async list(
     subscriberId: string,
     reach: Reach,
-    filter: DeliveryFilter,
-    limit: number,
-    cursor: string | undefined,
+    { filter, limit, cursor }: DeliveryPage,
   ): Promise<{ rows: DeliveryEntry[]; nextCursor: string | null }> {
     const scope = scopeOf(subscriberId, filter)
     let query = entries(this.#database.reader).where('deliveries.subscriber_id', '=', subscriberId)

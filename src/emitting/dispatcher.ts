@@ -56,6 +56,15 @@ export interface DispatcherParts {
   close: () => Promise<void>
 }
 
+/** An attempt that has ended. */
+interface Ended {
+  readonly delivery: ClaimedDelivery
+  readonly outcome: AttemptOutcome
+  readonly now: number
+  readonly attempt: AttemptResult
+  readonly effects?: SideEffects | undefined
+}
+
 const dead: AttemptOutcome = { kind: 'dead' }
 
 /** Ends the use of a place for an attempt. Only the first call has an effect. */
@@ -302,7 +311,8 @@ export class Dispatcher implements Worker {
       if (!event || !mayReceive(destination, event)) {
         release('aborted')
         const now = clock.now()
-        return await this.#record(delivery, dead, now, event ? withheld(now) : withoutPayload(now))
+        const attempt = event ? withheld(now) : withoutPayload(now)
+        return await this.#record({ delivery, outcome: dead, now, attempt })
       }
       const { target, timeout, httpSignature, owner } = destination
       const owned = owner !== null
@@ -317,7 +327,7 @@ export class Dispatcher implements Worker {
     const outcome = evaluateAttempt(result, destination.schedule, delivery.begun, random)
     this.#count(destination, outcome, result)
     const effects = operationalEvents.sideEffects({ delivery, destination, event, outcome, result })
-    const recorded = this.#record(delivery, outcome, clock.now(), result, effects)
+    const recorded = this.#record({ delivery, outcome, now: clock.now(), attempt: result, effects })
     const response = classifyResponse(result)
     if (!effects) release(response)
     await recorded
@@ -331,13 +341,7 @@ export class Dispatcher implements Worker {
     health.record(id, kind === 'delivered', durationMs)
   }
 
-  #record(
-    delivery: ClaimedDelivery,
-    outcome: AttemptOutcome,
-    now: number,
-    attempt: AttemptResult,
-    effects?: SideEffects,
-  ): Promise<void> {
+  #record({ delivery, outcome, now, attempt, effects }: Ended): Promise<void> {
     const completion =
       outcome.kind === 'retry'
         ? { delivery, status: 'pending' as const, dueAt: now + outcome.delay, finishedAt: null, attempt }

@@ -79,7 +79,7 @@ export class Emitter {
     const now = this.#parts.clock.now()
     const prepared = events.map((event) => orProblem(() => this.#prepare(event, now)))
     const valid = prepared.filter((event): event is PreparedEvent => !(event instanceof Problem))
-    const emitted = await this.#emit(tx, valid, now, null, last)
+    const emitted = await this.#emit(tx, valid, { now, causedBy: null, last })
     const results = emitted.results.then((all) => {
       const rest = all.values()
       return prepared.map((event) => (event instanceof Problem ? event : rest.next().value!))
@@ -102,7 +102,7 @@ export class Emitter {
     const now = clock.now()
     const prepared = prepareEvent(event, now)
     const { eventId, nonce } = prepared
-    const [recorded] = await recordEvents(engine, tx, [prepared], now, null)
+    const [recorded] = await recordEvents(engine, tx, [prepared], { now })
     if (recorded instanceof Problem) throw recorded
     const { id, isNew } = recorded!
     if (!isNew || subscriberIds.length === 0) return { id, eventId, committed: [], deliveryIds: [] }
@@ -123,7 +123,7 @@ export class Emitter {
     const { engine, clock, fanOut } = this.#parts
     const now = clock.now()
     const prepared = addressed.map(({ event }) => prepareEvent(event, now))
-    const recorded = await recordEvents(engine, tx, prepared, now, null)
+    const recorded = await recordEvents(engine, tx, prepared, { now })
     const rows = addressed.flatMap(({ subscriberIds }, index) => {
       const result = recorded[index]!
       if (result instanceof Problem) throw result
@@ -148,7 +148,7 @@ export class Emitter {
     if (events.length === 0) return []
     const now = this.#parts.clock.now()
     const prepared = events.map((event, index) => pointingAt(index, events, () => prepare(event, now)))
-    const { results } = await this.#emit(tx, prepared, now, causedBy ?? null)
+    const { results } = await this.#emit(tx, prepared, { now, causedBy: causedBy ?? null })
     return (await results).map((result, index) =>
       pointingAt(index, events, () => {
         if (result instanceof Problem) throw result
@@ -160,14 +160,12 @@ export class Emitter {
   async #emit(
     tx: Tx,
     events: readonly PreparedEvent[],
-    now: number,
-    causedBy: number | null,
-    last?: RunLast,
+    { now, causedBy, last }: { now: number; causedBy: number | null; last?: RunLast },
   ): Promise<PendingResults> {
     const { engine, fanOut, generation } = this.#parts
     // PostgreSQL gets both in one round trip.
     const [recorded, candidates] = await Promise.all([
-      recordEvents(engine, tx, events, now, causedBy),
+      recordEvents(engine, tx, events, { now, causedBy }),
       fanOut.candidates(tx, events),
     ])
     const logged: LoggedEvent[] = []
@@ -175,7 +173,7 @@ export class Emitter {
       if (!(result instanceof Problem) && result.isNew) logged.push({ id: result.id, event: events[index]! })
     // Taken before the insert: a queue that is claimed later reads the deliveries from the table.
     const before = generation()
-    const { inserted } = await fanOut.insertDeliveries(tx, logged, candidates, now, last)
+    const { inserted } = await fanOut.insertDeliveries(tx, logged, { candidates, now, run: last })
     return { results: inserted.then((rows) => this.#resultsOf(events, recorded, rows, before)) }
   }
 

@@ -38,6 +38,14 @@ export interface Candidate {
   retry_schedule: string | null
 }
 
+export interface FanOutTargets {
+  /** The subscribers that any of the events may be for. */
+  candidates: readonly Candidate[]
+  now: number
+  /** Sends the last statement. Default: at once. */
+  run?: RunLast | undefined
+}
+
 /** Inserts a delivery of each event for each subscriber that it matches. */
 export class FanOut {
   readonly #parts: FanOutParts
@@ -51,16 +59,12 @@ export class FanOut {
 
   /**
    * Inserts in the order of the events: an ordered subscriber gets deliveries in the order of their ids.
-   * @param candidates of at least these events
-   * @param run sends the last statement; by default at once
    * @returns the deliveries, with the result of the last statement; `undefined` if they are more than `maxReturned`
    */
   async insertDeliveries(
     tx: Tx,
     events: readonly LoggedEvent[],
-    candidates: readonly Candidate[],
-    now: number,
-    run: RunLast = (query) => tx.executeQuery(query),
+    { candidates, now, run = (query) => tx.executeQuery(query) }: FanOutTargets,
   ): Promise<{ inserted: Promise<InsertedDelivery[] | undefined> }> {
     let rows: NewDelivery[] = []
     let inOneStatement = true

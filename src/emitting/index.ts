@@ -66,27 +66,12 @@ export interface Emitting extends Room {
 
 /** Outgoing webhooks: signed, queued with the event, retried, logged. */
 export function createEmitting(parts: EmittingParts): Emitting {
-  const { configuration, config = {}, database, keyring, clock, log, metrics, random = Math.random } = parts
-  const { emitRetrySchedule: schedule, emitTimeout: timeout } = configuration
+  const { configuration, database, keyring, clock } = parts
   const egress = openEgress(configuration)
   const cursors = new Cursors(keyring)
   const record = createRecordAudit(clock)
   const secrets = new SubscriberSecrets(keyring)
-  const catalogue = readCatalogue(config, { ...builtInTypes, ...parts.otherBuiltIn })
-  const fanOut = new FanOut({
-    engine: database.engine,
-    firstDelay: schedule[0] ?? 0,
-    ownerlessGetAll: config.ownerlessGetAll ?? false,
-  })
-  const { engine } = database
-  const emitter = new Emitter({
-    engine,
-    clock,
-    catalogue,
-    fanOut,
-    generation: () => dispatcher.generation,
-    saw: (...numbers) => database.saw(...numbers),
-  })
+  const { catalogue, emitter } = createEmitter(parts, () => dispatcher.generation)
   const disabling: DisablingPolicy = { after: configuration.emitDisableAfter }
   const operationalEvents = new OperationalEvents({
     database,
@@ -107,17 +92,74 @@ export function createEmitting(parts: EmittingParts): Emitting {
     publishDisabled: (tx, row) => operationalEvents.publishDisabled(tx, row),
     changed: (id) => dispatcher.changed(id),
   })
+  const { dispatcher, health } = createDispatcher(parts, { egress, secrets, operationalEvents })
   const portal = new Portal(database, clock, record)
   const portalCookie = new HostCookie('postern_portal', parts.baseUrl)
+  const announce: Announce = (emitted) => dispatcher.offer(emitted.map(({ committed }) => committed))
+  return {
+    emitWithin: (...call) => emitter.emitAll(...call),
+    emitBuiltIn: (...call) => emitter.emitBuiltIn(...call),
+    subscribers,
+    authenticatePortal: authenticatePortal(portal, portalCookie),
+    workers: [dispatcher, replayWorker(parts)],
+    routes: (app) =>
+      emittingRoutes(app, {
+        ...parts,
+        emitter,
+        catalogue,
+        announce,
+        health,
+        disabling,
+        subscribers,
+        portal,
+        portalCookie,
+        testEvents: new TestEvents({ database, clock, emitter, subscribers, announce, record }),
+        keysOf: (id) => secrets.describe(database.reader, id, clock.now()),
+        publishedKeysOf: (id) => secrets.published(database.reader, id, clock.now()),
+        deliveryLog: new DeliveryLog(database, cursors),
+        replay: new Replay(database, clock, record),
+        jobs: new Jobs(database, clock, record),
+      }),
+  }
+}
+
+function replayWorker({ database, clock, log }: EmittingParts): JobWorker {
+  const kind = { name: 'replays', kind: 'replay', step: replayStep, signal: 'deliveries' } as const
+  return new JobWorker({ ...kind, database, clock, log })
+}
+
+function createEmitter(
+  { configuration, config = {}, database, clock, otherBuiltIn }: EmittingParts,
+  generation: () => number,
+): { catalogue: EventCatalogue; emitter: Emitter } {
+  const { engine } = database
+  const catalogue = readCatalogue(config, { ...builtInTypes, ...otherBuiltIn })
+  const fanOut = new FanOut({
+    engine,
+    firstDelay: configuration.emitRetrySchedule[0] ?? 0,
+    ownerlessGetAll: config.ownerlessGetAll ?? false,
+  })
+  const saw: Database['saw'] = (...numbers) => database.saw(...numbers)
+  return { catalogue, emitter: new Emitter({ engine, clock, catalogue, fanOut, generation, saw }) }
+}
+
+interface DispatcherUses {
+  egress: ReturnType<typeof openEgress>
+  secrets: SubscriberSecrets
+  operationalEvents: OperationalEvents
+}
+
+function createDispatcher(
+  { configuration, database, keyring, clock, log, metrics, random = Math.random }: EmittingParts,
+  { egress, secrets, operationalEvents }: DispatcherUses,
+): { dispatcher: Dispatcher; health: Health } {
+  const { emitRetrySchedule: schedule, emitTimeout: timeout } = configuration
+  const onError = (error: unknown): void =>
+    log.error({ err: error }, 'the session that owns the subscriber queues had an error')
   const health = new Health({ database, clock, log, kept: configuration.payloadRetention })
-  const dispatcher: Dispatcher = new Dispatcher({
+  const dispatcher = new Dispatcher({
     database,
-    store: openDeliveryStore({
-      database,
-      clock,
-      onError: (error) =>
-        log.error({ err: error }, 'the session that owns the subscriber queues had an error'),
-    }),
+    store: openDeliveryStore({ database, clock, onError }),
     destinations: new Destinations({ database, keyring, secrets, defaults: { timeout, schedule } }),
     attempt: createAttempt({ agents: egress.agents, clock }),
     health,
@@ -130,45 +172,7 @@ export function createEmitting(parts: EmittingParts): Emitting {
       await Promise.all([health.stop(), egress.close()])
     },
   })
-  const replays = new JobWorker({
-    name: 'replays',
-    kind: 'replay',
-    step: replayStep,
-    signal: 'deliveries',
-    database,
-    clock,
-    log,
-  })
-  const announce: Announce = (emitted) => dispatcher.offer(emitted.map(({ committed }) => committed))
-  return {
-    emitWithin: (...call) => emitter.emitAll(...call),
-    emitBuiltIn: (...call) => emitter.emitBuiltIn(...call),
-    subscribers,
-    authenticatePortal: authenticatePortal(portal, portalCookie),
-    workers: [dispatcher, replays],
-    routes: (app) =>
-      emittingRoutes(app, {
-        emitter,
-        catalogue,
-        database,
-        clock,
-        announce,
-        keyring,
-        health,
-        disabling,
-        subscribers,
-        testEvents: new TestEvents({ database, clock, emitter, subscribers, announce, record }),
-        keysOf: (id) => secrets.describe(database.reader, id, clock.now()),
-        publishedKeysOf: (id) => secrets.published(database.reader, id, clock.now()),
-        deliveryLog: new DeliveryLog(database, cursors),
-        replay: new Replay(database, clock, record),
-        jobs: new Jobs(database, clock, record),
-        portal,
-        portalCookie,
-        baseUrl: parts.baseUrl,
-        noteRefusal: parts.noteRefusal,
-      }),
-  }
+  return { dispatcher, health }
 }
 
 function readCatalogue(

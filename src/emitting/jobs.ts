@@ -51,7 +51,7 @@ export class Jobs {
   async cancel(id: string, reach: Reach, origin: AuditOrigin): Promise<JobsTable> {
     await this.get(id, reach)
     const now = this.#clock.now()
-    await this.#database.transaction((tx) => cancelJobs(tx, [id], now, this.#record, origin))
+    await this.#database.transaction((tx) => cancelJobs(tx, [id], { now, record: this.#record, origin }))
     return this.get(id, reach)
   }
 }
@@ -60,9 +60,7 @@ export class Jobs {
 export async function cancelJobs(
   tx: Tx,
   ids: readonly string[],
-  now: number,
-  record: RecordAudit,
-  origin: AuditOrigin,
+  { now, record, origin }: { now: number; record: RecordAudit; origin: AuditOrigin },
 ): Promise<void> {
   const cancelled = await tx
     .updateTable('jobs')

@@ -30,8 +30,7 @@ export async function recordEvents(
   engine: Engine,
   tx: Tx,
   events: readonly PreparedEvent[],
-  now: number,
-  causedBy: number | null,
+  { now, causedBy = null }: { now: number; causedBy?: number | null },
 ): Promise<(Recorded | Problem)[]> {
   const firsts = new Map<string, PreparedEvent>()
   for (const event of events) if (!firsts.has(event.eventId)) firsts.set(event.eventId, event)

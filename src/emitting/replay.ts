@@ -20,6 +20,14 @@ interface ReplayFilter extends DeliveryFilter {
   upTo: number
 }
 
+export interface BulkReplay {
+  filter: DeliveryFilter
+  /** Deliveries per second; `null` for no limit. */
+  rate: number | null
+  /** The command line starts one job for each subscriber, so it has no limit of jobs. */
+  caller: Reach | 'command-line'
+}
+
 /** Sends deliveries again that were finished: the same delivery with the same event id. */
 export class Replay {
   readonly #database: Database
@@ -63,7 +71,11 @@ export class Replay {
           detail: 'The subscriber is disabled: set its status to active first.',
         })
       if (reach !== 'all')
-        await takeAllowance(this.#database.engine, tx, 'replay', holderOf({ id: '', ...reach }), now)
+        await takeAllowance(this.#database.engine, tx, {
+          kind: 'replay',
+          holder: holderOf({ id: '', ...reach }),
+          now,
+        })
       await endWait(tx, [id], now)
       await reopen(tx, [id], now)
       await this.#record(tx, {
@@ -84,18 +96,13 @@ export class Replay {
   /**
    * Starts a bulk replay, which a worker performs in steps. If a job with the same filter runs, returns that job: a repeated
    * call sends nothing twice.
-   * @param rate deliveries per second; `null` for no limit
-   * @param caller the command line starts one job for each subscriber, so it has no limit of jobs
    * @throws Problem `conflict` when too many run; `too-many-requests` for an owner
    */
   async begin(
     subscriberId: string,
-    filter: DeliveryFilter,
-    rate: number | null,
+    { filter, rate, caller }: BulkReplay,
     origin: AuditOrigin,
-    caller: Reach | 'command-line',
   ): Promise<JobsTable> {
-    const { engine } = this.#database
     const now = this.#clock.now()
     const job = await this.#database.transaction(async (tx) => {
       const running = await this.#running(tx, subscriberId)
@@ -108,7 +115,11 @@ export class Replay {
           detail: `At most ${mostRunning} bulk replays run at a time: wait for one to end, or cancel one.`,
         })
       if (typeof caller === 'object')
-        await takeAllowance(engine, tx, 'bulk-replay', holderOf({ id: subscriberId, ...caller }), now)
+        await takeAllowance(this.#database.engine, tx, {
+          kind: 'bulk-replay',
+          holder: holderOf({ id: subscriberId, ...caller }),
+          now,
+        })
       const { total, upTo } = await measure(tx, subscriberId, filter, now)
       const kept: ReplayFilter = { ...filter, upTo }
       const begun = await beginJob(tx, { kind: 'replay', subscriberId, filter: kept, total, rate }, now)

@@ -43,6 +43,15 @@ export interface KeyDescription {
   publicKey: string | null
 }
 
+export interface SecretRotation {
+  schemes: readonly Scheme[]
+  now: number
+  /** Milliseconds for which the older keys sign as well. */
+  overlap: number
+  /** A symmetric secret chosen by the caller. */
+  given?: string | undefined
+}
+
 /** The signing keys of subscribers: encrypted in the database, shown once. */
 export class SubscriberSecrets {
   readonly #keyring: Keyring
@@ -51,17 +60,11 @@ export class SubscriberSecrets {
     this.#keyring = keyring
   }
 
-  /**
-   * Creates new keys of the schemes. The older keys sign as well for `overlap` milliseconds.
-   * @param given a symmetric secret chosen by the caller
-   */
+  /** Creates new keys of the schemes. */
   async rotate(
     tx: Tx,
     subscriberId: string,
-    schemes: readonly Scheme[],
-    now: number,
-    overlap: number,
-    given?: string,
+    { schemes, now, overlap, given }: SecretRotation,
   ): Promise<ShownKeys> {
     const shown: ShownKeys = {}
     for (const scheme of schemes) {
@@ -79,7 +82,7 @@ export class SubscriberSecrets {
         else if (expires_at === null || expires_at > end)
           await tx.updateTable('subscriber_secrets').set({ expires_at: end }).where('id', '=', id).execute()
       }
-      Object.assign(shown, await this.#add(tx, subscriberId, scheme, now, given))
+      Object.assign(shown, await this.#add(tx, subscriberId, { scheme, now, given }))
     }
     return shown
   }
@@ -95,7 +98,7 @@ export class SubscriberSecrets {
     const shown: ShownKeys = {}
     for (const scheme of schemes) {
       if (!rows.some((row) => row.scheme === scheme))
-        Object.assign(shown, await this.#add(tx, subscriberId, scheme, now))
+        Object.assign(shown, await this.#add(tx, subscriberId, { scheme, now }))
     }
     return shown
   }
@@ -135,7 +138,11 @@ export class SubscriberSecrets {
       .map((row) => publicJwk(this.#open(row), row.id))
   }
 
-  async #add(tx: Tx, subscriberId: string, scheme: Scheme, now: number, given?: string): Promise<ShownKeys> {
+  async #add(
+    tx: Tx,
+    subscriberId: string,
+    { scheme, now, given }: { scheme: Scheme; now: number; given?: string | undefined },
+  ): Promise<ShownKeys> {
     const id = newId(now)
     const bytes =
       scheme === 'v1a'

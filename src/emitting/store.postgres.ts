@@ -18,6 +18,7 @@ import {
   subscribersPerScan,
   claimedDelivery,
   type Completion,
+  type DeliveryRow,
   type DeliveryStore,
   type EventPayload,
   type ReadRequest,
@@ -149,16 +150,6 @@ const dispatchers: ClaimerList = {
   takeOver: 'delete from queue_owners where dispatcher in (select id from dead)',
 }
 
-interface DueRow {
-  id: number
-  event: number
-  subscriber_id: string
-  attempts: number
-  attempts_before: number
-  due_at: number
-  nonce: number | null
-}
-
 export interface PostgresDeliveryStoreParts {
   database: PostgresDatabase
   clock: Clock
@@ -243,9 +234,9 @@ function ownershipIn(run: Run, seek: Run, claimer: Claimer): Pick<DeliveryStore,
 function dueReadsIn(seek: Run): Pick<DeliveryStore, 'readDue'> {
   type ByPosition = Exclude<ReadRequest, { ordered: true }>
 
-  async function readByPosition(requests: readonly ByPosition[], now: number): Promise<DueRow[]> {
+  async function readByPosition(requests: readonly ByPosition[], now: number): Promise<DeliveryRow[]> {
     if (requests.length === 0) return []
-    return seek<DueRow>('read_due', readDue, [
+    return seek<DeliveryRow>('read_due', readDue, [
       now,
       requests.map(({ subscriberId }) => subscriberId),
       requests.map(({ retries }) => (retries ? 1 : 0)),
@@ -255,10 +246,10 @@ function dueReadsIn(seek: Run): Pick<DeliveryStore, 'readDue'> {
     ])
   }
 
-  async function readFirstOf(requests: readonly ReadRequest[], now: number): Promise<DueRow[]> {
+  async function readFirstOf(requests: readonly ReadRequest[], now: number): Promise<DeliveryRow[]> {
     if (requests.length === 0) return []
     const ids = requests.map(({ subscriberId }) => subscriberId)
-    return seek<DueRow>('read_first', readFirst, [now, ids])
+    return seek<DeliveryRow>('read_first', readFirst, [now, ids])
   }
 
   return {
@@ -273,11 +264,7 @@ function dueReadsIn(seek: Run): Pick<DeliveryStore, 'readDue'> {
           now,
         ),
       ])
-      return rows
-        .flat()
-        .map(({ id, event, subscriber_id, attempts, attempts_before, due_at, nonce }) =>
-          claimedDelivery(id, event, subscriber_id, attempts, attempts_before, due_at, nonce),
-        )
+      return rows.flat().map(claimedDelivery)
     },
   }
 }

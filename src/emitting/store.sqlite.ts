@@ -1,6 +1,6 @@
 import { CompiledQuery, sql } from 'kysely'
-import type { SqliteDatabase } from '../storage/database.ts'
-import type { SqlValue } from '../storage/sqlite/connection.ts'
+import type { Queryable, SqliteDatabase } from '../storage/database.ts'
+import type { SqliteConnection, SqlValue } from '../storage/sqlite/connection.ts'
 import {
   activeSubscribersIn,
   isRetry,
@@ -10,6 +10,8 @@ import {
   type ClaimedDelivery,
   type Completion,
   type DeliveryStore,
+  type DueSubscribers,
+  type EventPayload,
   type ReadRequest,
 } from './store.ts'
 
@@ -66,79 +68,88 @@ const record = `
 
 /** One process serves a file, so it owns all queues. A thread writes completions. */
 export function sqliteDeliveryStore(database: SqliteDatabase): DeliveryStore {
-  const reader = database.readConnection
-
-  function read(wanted: ReadRequest, now: number): ClaimedDelivery[] {
-    const { subscriberId } = wanted
-    const rows = (sql: string, ...parameters: number[]): ClaimedDelivery[] =>
-      reader
-        .arrays<Columns>(sql, [subscriberId, ...parameters])
-        .map(([id, event, attempts, attemptsBefore, dueAt, nonce]) =>
-          claimedDelivery(id, event, subscriberId, attempts, attemptsBefore, dueAt, nonce),
-        )
-    if (wanted.ordered) return rows(firstPending, now)
-    const { behind, count } = wanted
-    const retries = wanted.retries ? 1 : 0
-    const found = behind.id === 0 ? [] : rows(dueWith, retries, behind.dueAt, behind.id, count)
-    const rest = count - found.length
-    return rest === 0 ? found : found.concat(rows(dueAfter, retries, behind.dueAt, now, rest))
-  }
-
+  const { reader, readConnection } = database
   return {
-    activeSubscribers: activeSubscribersIn(database.reader),
-    async readPayloads(events, longest) {
-      if (events.length === 0) return new Map()
-      const found = await database.reader
-        .selectFrom('events')
-        .leftJoin('idempotency_keys', 'idempotency_keys.event', 'events.id')
-        .select(['events.id', 'events.event_id', 'events.type', 'events.payload', 'events.nonce'])
-        .select('idempotency_keys.audience')
-        .where('events.id', 'in', [...events])
-        .$if(longest !== undefined, (all) => all.where(sql<number>`octet_length(payload)`, '<=', longest!))
-        .execute()
-      return new Map(found.map(({ id, ...rest }) => [id, rest]))
-    },
+    activeSubscribers: activeSubscribersIn(reader),
+    readPayloads: (events, longest) => readPayloads(reader, events, longest),
     acquireSession: () => Promise.resolve(),
-    async subscribersDue(now, after) {
-      const ids: string[] = []
-      let last = after
-      let from: string | undefined = behind(after)
-      for (let step = 0; step < subscribersPerScan; step += 1) {
-        const id: string | undefined = from && reader.get<{ id: string }>(nextPending, [from])?.id
-        if (id === undefined) return { ids, next: undefined }
-        const active: { due: number } | undefined = reader.get(isDue, [now, id])
-        if (active?.due) ids.push(id)
-        // Skips all subscribers that are not active up to the next active one.
-        from = active ? behind(id) : reader.get<{ id: string }>(nextActive, [id])?.id
-        last = id
-      }
-      return { ids, next: last }
-    },
+    subscribersDue: async (now, after) => subscribersDue(readConnection, now, after),
     claim: (subscriberIds) => Promise.resolve([...subscriberIds]),
     release: () => Promise.resolve(),
-    readDue: (wanted, now) => Promise.resolve(wanted.flatMap((one) => read(one, now))),
+    readDue: async (requests, now) => requests.flatMap((request) => readDue(readConnection, request, now)),
     complete: (completions) =>
       database.batchAside('work', [
         { sql: finish, rows: completions.map(toFinish) },
         { sql: record, rows: completions.map(toRecord) },
       ]),
-    async completeWithin(tx, completions) {
-      const counted = new Set<number>()
-      for (const completion of completions) {
-        const finished = await tx.executeQuery(CompiledQuery.raw(finish, toFinish(completion)))
-        if (finished.numAffectedRows !== 1n) continue
-        await tx.executeQuery(CompiledQuery.raw(record, toRecord(completion)))
-        counted.add(completion.delivery.id)
-      }
-      return counted
-    },
+    completeWithin,
     leaseValid: () => true,
     releaseSession: () => Promise.resolve(),
     async oldestDue(now, busy) {
-      const rows = reader.all<{ id: string; due: number }>(oldest, [now, busy.size + 1])
+      const rows = readConnection.all<{ id: string; due: number }>(oldest, [now, busy.size + 1])
       return rows.find(({ id }) => !busy.has(id))?.due
     },
   }
+}
+
+function readDue(reader: SqliteConnection, request: ReadRequest, now: number): ClaimedDelivery[] {
+  const { subscriberId } = request
+  const rows = (sql: string, ...parameters: number[]): ClaimedDelivery[] =>
+    reader
+      .arrays<Columns>(sql, [subscriberId, ...parameters])
+      .map(([id, event, attempts, attempts_before, due_at, nonce]) =>
+        claimedDelivery({ id, event, subscriber_id: subscriberId, attempts, attempts_before, due_at, nonce }),
+      )
+  if (request.ordered) return rows(firstPending, now)
+  const { behind, count } = request
+  const retries = request.retries ? 1 : 0
+  const found = behind.id === 0 ? [] : rows(dueWith, retries, behind.dueAt, behind.id, count)
+  const rest = count - found.length
+  return rest === 0 ? found : found.concat(rows(dueAfter, retries, behind.dueAt, now, rest))
+}
+
+async function readPayloads(
+  db: Queryable,
+  events: readonly number[],
+  longest?: number,
+): Promise<Map<number, EventPayload>> {
+  if (events.length === 0) return new Map()
+  const found = await db
+    .selectFrom('events')
+    .leftJoin('idempotency_keys', 'idempotency_keys.event', 'events.id')
+    .select(['events.id', 'events.event_id', 'events.type', 'events.payload', 'events.nonce'])
+    .select('idempotency_keys.audience')
+    .where('events.id', 'in', [...events])
+    .$if(longest !== undefined, (all) => all.where(sql<number>`octet_length(payload)`, '<=', longest!))
+    .execute()
+  return new Map(found.map(({ id, ...rest }) => [id, rest]))
+}
+
+function subscribersDue(reader: SqliteConnection, now: number, after: string): DueSubscribers {
+  const ids: string[] = []
+  let last = after
+  let from: string | undefined = behind(after)
+  for (let step = 0; step < subscribersPerScan; step += 1) {
+    const id: string | undefined = from && reader.get<{ id: string }>(nextPending, [from])?.id
+    if (id === undefined) return { ids, next: undefined }
+    const active: { due: number } | undefined = reader.get(isDue, [now, id])
+    if (active?.due) ids.push(id)
+    // Skips all subscribers that are not active up to the next active one.
+    from = active ? behind(id) : reader.get<{ id: string }>(nextActive, [id])?.id
+    last = id
+  }
+  return { ids, next: last }
+}
+
+const completeWithin: DeliveryStore['completeWithin'] = async (tx, completions) => {
+  const counted = new Set<number>()
+  for (const completion of completions) {
+    const finished = await tx.executeQuery(CompiledQuery.raw(finish, toFinish(completion)))
+    if (finished.numAffectedRows !== 1n) continue
+    await tx.executeQuery(CompiledQuery.raw(record, toRecord(completion)))
+    counted.add(completion.delivery.id)
+  }
+  return counted
 }
 
 /** The smallest text that sorts after `id`, for all texts that ids can be. */

@@ -116,16 +116,28 @@ export interface DeliveryStore {
 /** Subscribers with pending deliveries that one call of `subscribersDue` looks at. */
 export const subscribersPerScan = 200
 
-export function claimedDelivery(
-  id: number,
-  event: number,
-  subscriberId: string,
-  attempts: number,
-  attemptsBefore: number,
-  dueAt: number,
-  nonce: number | null,
-): ClaimedDelivery {
-  return { id, event, subscriberId, number: attempts + 1, begun: attempts + 1 - attemptsBefore, dueAt, nonce }
+/** A pending delivery as it is read. */
+export interface DeliveryRow {
+  id: number
+  event: number
+  subscriber_id: string
+  attempts: number
+  attempts_before: number
+  due_at: number
+  nonce: number | null
+}
+
+export function claimedDelivery(row: DeliveryRow): ClaimedDelivery {
+  const { id, event, subscriber_id: subscriberId, attempts, attempts_before, due_at: dueAt, nonce } = row
+  return {
+    id,
+    event,
+    subscriberId,
+    number: attempts + 1,
+    begun: attempts + 1 - attempts_before,
+    dueAt,
+    nonce,
+  }
 }
 
 /**

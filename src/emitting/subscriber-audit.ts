@@ -39,8 +39,7 @@ export function describeSubscriber({ url, owner }: SubscribersTable): AuditEntry
 export async function recordChange(
   record: RecordAudit,
   tx: Tx,
-  before: SubscribersTable,
-  after: SubscribersTable,
+  { before, after }: { before: SubscribersTable; after: SubscribersTable },
   origin: AuditOrigin,
 ): Promise<void> {
   const target = subscriberTarget(after.id)

@@ -128,7 +128,8 @@ export class Subscribers {
         detail: describeSubscriber(row),
         ...origin,
       })
-      return { row, keys: await secrets.rotate(tx, id, schemesOf(row.signing), now, 0, given.secret) }
+      const rotation = { schemes: schemesOf(row.signing), now, overlap: 0, given: given.secret }
+      return { row, keys: await secrets.rotate(tx, id, rotation) }
     })
   }
 
@@ -192,7 +193,7 @@ export class Subscribers {
       const columns = this.#columns(id, { ...given, url, headers }, kept)
       const row = await this.#update(tx, id, { ...columns, ...statusColumns(before, given.status, reach) })
       checkAssignment(row)
-      await recordChange(this.#parts.record, tx, before, row, origin)
+      await recordChange(this.#parts.record, tx, { before, after: row }, origin)
       if (row.status === 'disabled' && before.status !== 'disabled')
         await this.#parts.publishDisabled(tx, row)
       return { row, keys: await secrets.ensure(tx, id, schemesOf(row.signing), clock.now()) }
@@ -227,8 +228,7 @@ export class Subscribers {
   async rotate(
     id: string,
     reach: Reach,
-    overlap: number,
-    secret: string | undefined,
+    { overlap, secret }: { overlap: number; secret: string | undefined },
     origin: AuditOrigin,
   ): Promise<ShownKeys> {
     const { database, secrets, clock } = this.#parts
@@ -241,7 +241,8 @@ export class Subscribers {
         detail: { overlapSeconds: overlap / 1000, chosen: secret !== undefined },
         ...origin,
       })
-      return secrets.rotate(tx, id, schemesOf(row.signing), clock.now(), overlap, secret)
+      const schemes = schemesOf(row.signing)
+      return secrets.rotate(tx, id, { schemes, now: clock.now(), overlap, given: secret })
     })
     this.#changed(id)
     return shown

@@ -33,8 +33,8 @@ export class TestEvents {
    */
   async reserve(owner: string): Promise<void> {
     const { database, clock } = this.#parts
-    const holder = holderOf({ id: '', owner })
-    await database.transaction((tx) => takeAllowance(database.engine, tx, 'test-event', holder, clock.now()))
+    const use = { kind: 'test-event', holder: holderOf({ id: '', owner }), now: clock.now() } as const
+    await database.transaction((tx) => takeAllowance(database.engine, tx, use))
   }
 
   /**
@@ -56,7 +56,7 @@ export class TestEvents {
         })
       if (!reserved) {
         const holder = holderOf({ id: subscriberId, owner })
-        await takeAllowance(database.engine, tx, 'test-event', holder, clock.now())
+        await takeAllowance(database.engine, tx, { kind: 'test-event', holder, now: clock.now() })
       }
       const data = { message: 'A test event: if its signature verifies, everything is set up.', subscriberId }
       const audience = owner ?? undefined

@@ -97,13 +97,11 @@ function logRoute(
       const { params, query } = request
       const filter = readDeliveryFilter(query)
       const { id: subscriberId } = await subscribers.get(readSubscriberId(params.id), reach(request))
-      const { rows, nextCursor } = await deliveryLog.list(
-        subscriberId,
-        reach(request),
+      const { rows, nextCursor } = await deliveryLog.list(subscriberId, reach(request), {
         filter,
-        readLimit(query.limit, { default: 20, max: 100 }),
-        query.cursor,
-      )
+        limit: readLimit(query.limit, { default: 20, max: 100 }),
+        cursor: query.cursor,
+      })
       return viewPage(rows.map(viewDelivery), nextCursor)
     },
   )
@@ -184,10 +182,8 @@ function bulkReplayRoute(
         })
       const job = await replay.begin(
         subscriberId,
-        filter,
-        body.rate ?? null,
+        { filter, rate: body.rate ?? null, caller: reach(request) },
         auditOrigin(request),
-        reach(request),
       )
       return reply.code(202).send(viewJob(job))
     },

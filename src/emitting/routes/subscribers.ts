@@ -244,7 +244,8 @@ function rotateSecretRoute(
       const { params, body } = request
       const overlap = Math.round((body.overlapSeconds ?? defaultOverlap) * 1000)
       const origin = auditOrigin(request)
-      return subscribers.rotate(readSubscriberId(params.id), reach(request), overlap, body.secret, origin)
+      const id = readSubscriberId(params.id)
+      return subscribers.rotate(id, reach(request), { overlap, secret: body.secret }, origin)
     },
   )
 }
