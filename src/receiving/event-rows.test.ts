@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { serialize } from 'node:v8'
 import { buffersOf } from '../storage/sqlite/packed-rows.ts'
 import { decodeEvents, encodeEvents, packEvents, unpackEvents } from './event-rows.ts'
 import type { IncomingEvent } from './incoming.ts'
@@ -49,7 +50,5 @@ test('bytes that are cut off, or of another format, are refused', () => {
   const bytes = encodeEvents([event(), event({ eventId: 'evt_2' })])
   for (let length = 0; length < bytes.length; length += 1)
     assert.throws(() => decodeEvents(bytes.subarray(0, length)), Error, String(length))
-  const newer = new Uint8Array(bytes)
-  newer[0] = 2
-  assert.throws(() => decodeEvents(newer), /format/)
+  assert.throws(() => decodeEvents(serialize([2, []])), /format/)
 })

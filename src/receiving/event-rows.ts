@@ -1,11 +1,6 @@
+import { deserialize, serialize } from 'node:v8'
 import type { SqlValue } from '../storage/sqlite/connection.ts'
-import {
-  decodeRows,
-  encodeRows,
-  packRows,
-  unpackRows,
-  type PackedRows,
-} from '../storage/sqlite/packed-rows.ts'
+import { packRows, unpackRows, type PackedRows } from '../storage/sqlite/packed-rows.ts'
 import type { IncomingEvent } from './incoming.ts'
 
 /** The columns of a spooled event, in the order of `toRow`. */
@@ -45,12 +40,21 @@ export function unpackEvents(packed: PackedRows): IncomingEvent[] {
   return unpackRows(packed).map(fromRow)
 }
 
-/** Events as bytes, to be stored outside of this process. Their texts must be well-formed. */
+/** The format of `encodeEvents`; another one gets another number. */
+const format = 1
+
+/**
+ * Events as bytes, to be stored outside of this process. Later versions of Node.js can read them
+ * (https://nodejs.org/api/v8.html#serialization-api).
+ */
 export function encodeEvents(events: readonly IncomingEvent[]): Uint8Array {
-  return encodeRows(packEvents(events))
+  return serialize([format, events.map(toRow)])
 }
 
 /** @throws Error if these are not the bytes of events in the format that this version writes. */
 export function decodeEvents(bytes: Uint8Array): IncomingEvent[] {
-  return unpackEvents(decodeRows(bytes))
+  const decoded: unknown = deserialize(bytes)
+  if (!Array.isArray(decoded) || decoded[0] !== format)
+    throw new Error('these are no events in a format that this version knows')
+  return (decoded[1] as SqlValue[][]).map(fromRow)
 }

@@ -1,4 +1,4 @@
-import { bodyDigest, headerOf, identify, readObject } from './body.ts'
+import { bodyDigest, fromObject, headerOf, identify } from './body.ts'
 import { hmacCheck } from './hmac-check.ts'
 import { createScheme, type Scheme, type SourceOptions } from './scheme.ts'
 import { idBy, type UnsignedIdOptions } from './unsigned-id.ts'
@@ -15,15 +15,13 @@ export function bitbucket(options: SourceOptions & UnsignedIdOptions): Scheme {
     name: 'bitbucket',
     options,
     check: hmacCheck({ header: 'x-hub-signature', prefix: 'sha256=' }),
-    read({ rawBody, headers }) {
-      const body = readObject(rawBody)
-      if ('rejected' in body) return body
+    read: fromObject((body, { rawBody, headers }) => {
       const id =
         headerOf(headers, 'x-request-uuid') ?? headerOf(headers, 'x-request-id') ?? bodyDigest(rawBody)
       return identify(
         idBy(options, rawBody, () => id),
         headerOf(headers, 'x-event-key'),
       )
-    },
+    }),
   })
 }

@@ -1,7 +1,15 @@
 import { createHash } from 'node:crypto'
 import { isUtf8 } from 'node:buffer'
 import type { IncomingHttpHeaders } from 'node:http'
-import { malformed, type Accepted, type Rejected, type Reply } from './scheme.ts'
+import {
+  malformed,
+  type Accepted,
+  type Delivery,
+  type Rejected,
+  type Reply,
+  type VerificationResult,
+  type Verify,
+} from './scheme.ts'
 
 /** Most characters (UTF-16 units) of an event's id and of its type. */
 const longest = 256
@@ -26,6 +34,14 @@ export function readObject(rawBody: Uint8Array): { readonly object: JsonObject }
   const read = readJson(rawBody)
   if ('rejected' in read) return read
   return isObject(read.value) ? { object: read.value } : malformed('The body is not a JSON object.')
+}
+
+/** Reads an event from a JSON object; another body is refused. */
+export function fromObject(read: (body: JsonObject, delivery: Delivery) => VerificationResult): Verify {
+  return (delivery) => {
+    const body = readObject(delivery.rawBody)
+    return 'rejected' in body ? body : read(body.object, delivery)
+  }
 }
 
 export function isObject(value: unknown): value is JsonObject {

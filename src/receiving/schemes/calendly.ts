@@ -1,4 +1,4 @@
-import { bodyDigest, identify, readObject } from './body.ts'
+import { bodyDigest, fromObject, identify } from './body.ts'
 import { hmacCheck } from './hmac-check.ts'
 import { createScheme, type Scheme, type TimedOptions } from './scheme.ts'
 
@@ -18,9 +18,6 @@ export function calendly(options: TimedOptions): Scheme {
       template: '{timestamp}.{body}',
       tolerance: options.tolerance,
     }),
-    read({ rawBody }) {
-      const body = readObject(rawBody)
-      return 'rejected' in body ? body : identify(bodyDigest(rawBody), body.object['event'])
-    },
+    read: fromObject((body, { rawBody }) => identify(bodyDigest(rawBody), body['event'])),
   })
 }

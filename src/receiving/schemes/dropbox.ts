@@ -1,4 +1,4 @@
-import { bodyDigest, identify, readObject } from './body.ts'
+import { bodyDigest, fromObject, identify } from './body.ts'
 import { hmacCheck } from './hmac-check.ts'
 import { answerText, createScheme, malformed, type Scheme, type SourceOptions } from './scheme.ts'
 
@@ -20,12 +20,10 @@ export function dropbox(options: SourceOptions): Scheme {
         const challenge = query.get('challenge')
         return challenge === null ? malformed('There is no challenge.') : answerText(challenge)
       },
-    read({ rawBody, now }) {
-      const body = readObject(rawBody)
-      if ('rejected' in body) return body
+    read: fromObject((body, { rawBody, now }) => {
       received += 1
-      return identify(`${now}-${received}-${bodyDigest(rawBody).slice(-16)}`, Object.keys(body.object)[0])
-    },
+      return identify(`${now}-${received}-${bodyDigest(rawBody).slice(-16)}`, Object.keys(body)[0])
+    }),
   })
 }
 

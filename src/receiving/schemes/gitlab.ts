@@ -1,5 +1,5 @@
 import { equalBytes } from '../../crypto/constant-time.ts'
-import { bodyDigest, headerOf, identify, kindAndAction, readObject, valueAt } from './body.ts'
+import { bodyDigest, fromObject, headerOf, identify, kindAndAction, valueAt } from './body.ts'
 import { createScheme, refuse, type Check, type Scheme, type TimedOptions } from './scheme.ts'
 import { standardCheck } from './standard-webhooks.ts'
 import { idBy, type UnsignedIdOptions } from './unsigned-id.ts'
@@ -18,10 +18,8 @@ export function gitlab(options: TimedOptions & UnsignedIdOptions): Scheme {
     options,
     typesHaveActions: true,
     check: (secrets) => gitlabCheck(secrets, options.tolerance),
-    read({ rawBody, headers }) {
-      const body = readObject(rawBody)
-      if ('rejected' in body) return body
-      const { object_kind: kind, event_name: name } = body.object
+    read: fromObject((body, { rawBody, headers }) => {
+      const { object_kind: kind, event_name: name } = body
       const id =
         headerOf(headers, 'webhook-id') ??
         headerOf(headers, 'idempotency-key') ??
@@ -29,9 +27,9 @@ export function gitlab(options: TimedOptions & UnsignedIdOptions): Scheme {
         bodyDigest(rawBody)
       return identify(
         idBy(options, rawBody, () => id),
-        kindAndAction(kind ?? name, valueAt(body.object, 'object_attributes.action')),
+        kindAndAction(kind ?? name, valueAt(body, 'object_attributes.action')),
       )
-    },
+    }),
   })
 }
 

@@ -1,4 +1,4 @@
-import { identify, readObject } from './body.ts'
+import { fromObject, identify } from './body.ts'
 import { hmacCheck } from './hmac-check.ts'
 import { answerEmpty, createScheme, type Scheme, type SourceOptions } from './scheme.ts'
 
@@ -14,9 +14,6 @@ export function intercom(options: SourceOptions): Scheme {
     options,
     check: hmacCheck({ header: 'x-hub-signature', algorithm: 'sha1', prefix: 'sha1=' }),
     ask: () => () => answerEmpty(),
-    read({ rawBody }) {
-      const body = readObject(rawBody)
-      return 'rejected' in body ? body : identify(body.object['id'], body.object['topic'])
-    },
+    read: fromObject((body) => identify(body['id'], body['topic'])),
   })
 }

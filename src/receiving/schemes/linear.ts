@@ -1,4 +1,4 @@
-import { bodyDigest, headerOf, identify, kindAndAction, readObject } from './body.ts'
+import { bodyDigest, fromObject, headerOf, identify, kindAndAction } from './body.ts'
 import { hmacCheck } from './hmac-check.ts'
 import { createScheme, type Scheme, type TimedOptions } from './scheme.ts'
 import { defaultTolerance, checkTime } from './timestamp.ts'
@@ -16,15 +16,13 @@ export function linear(options: TimedOptions): Scheme {
     options,
     typesHaveActions: true,
     check: hmacCheck({ header: 'linear-signature' }),
-    read({ rawBody, headers, now }) {
-      const body = readObject(rawBody)
-      if ('rejected' in body) return body
-      const { webhookTimestamp, type, action } = body.object
+    read: fromObject((body, { rawBody, headers, now }) => {
+      const { webhookTimestamp, type, action } = body
       const time = checkTime(String(webhookTimestamp), now, tolerance, 'milliseconds')
       if ('rejected' in time) return time
       const delivery = headerOf(headers, 'linear-delivery') ?? bodyDigest(rawBody)
       const identified = identify(delivery, kindAndAction(type, action))
       return 'id' in identified ? { ...identified, signedAt: time.signedAt } : identified
-    },
+    }),
   })
 }

@@ -1,5 +1,5 @@
 import { equalBytes } from '../../crypto/constant-time.ts'
-import { bodyDigest, identify, isObject, readObject } from './body.ts'
+import { bodyDigest, fromObject, identify, isObject } from './body.ts'
 import { hmacCheck } from './hmac-check.ts'
 import { answerText, createScheme, refuse, type Scheme, type SourceOptions } from './scheme.ts'
 
@@ -30,13 +30,11 @@ export function meta(options: MetaOptions): Scheme {
           return refuse('hub.verify_token does not match')
         return answerText(query.get('hub.challenge') ?? '')
       },
-    read({ rawBody }) {
-      const body = readObject(rawBody)
-      if ('rejected' in body) return body
-      const { object, entry } = body.object
+    read: fromObject((body, { rawBody }) => {
+      const { object, entry } = body
       const field = commonField(entry)
       return identify(bodyDigest(rawBody), field === undefined ? object : `${String(object)}.${field}`)
-    },
+    }),
   })
 }
 

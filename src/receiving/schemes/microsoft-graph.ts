@@ -1,5 +1,5 @@
 import { equalBytes } from '../../crypto/constant-time.ts'
-import { bodyDigest, identify, isObject, readObject } from './body.ts'
+import { bodyDigest, fromObject, identify, isObject, readObject } from './body.ts'
 import { answerText, createScheme, refuse, type Check, type Scheme, type SourceOptions } from './scheme.ts'
 
 /**
@@ -15,13 +15,11 @@ export function microsoftGraph(options: SourceOptions): Scheme {
     name: 'microsoft-graph',
     options,
     check: graphCheck,
-    read({ rawBody }) {
-      const body = readObject(rawBody)
-      if ('rejected' in body) return body
-      const value = body.object['value'] as readonly Record<string, unknown>[]
+    read: fromObject((body, { rawBody }) => {
+      const value = body['value'] as readonly Record<string, unknown>[]
       const isLifecycle = value.every((notification) => notification['lifecycleEvent'] !== undefined)
       return identify(bodyDigest(rawBody), isLifecycle ? 'lifecycle' : 'notifications')
-    },
+    }),
   })
 }
 

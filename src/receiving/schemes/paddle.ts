@@ -1,4 +1,4 @@
-import { identify, readObject } from './body.ts'
+import { fromObject, identify } from './body.ts'
 import { hmacCheck } from './hmac-check.ts'
 import { createScheme, type Scheme, type TimedOptions } from './scheme.ts'
 
@@ -18,9 +18,6 @@ export function paddle(options: TimedOptions): Scheme {
       template: '{timestamp}:{body}',
       tolerance: options.tolerance,
     }),
-    read({ rawBody }) {
-      const body = readObject(rawBody)
-      return 'rejected' in body ? body : identify(body.object['event_id'], body.object['event_type'])
-    },
+    read: fromObject((body) => identify(body['event_id'], body['event_type'])),
   })
 }

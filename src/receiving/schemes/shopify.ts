@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { bodyDigest, headerOf, identify, readObject } from './body.ts'
+import { bodyDigest, fromObject, headerOf, identify } from './body.ts'
 import { hmacCheck } from './hmac-check.ts'
 import { createScheme, type Scheme, type SourceOptions } from './scheme.ts'
 import { idBy, type UnsignedIdOptions } from './unsigned-id.ts'
@@ -30,13 +30,11 @@ export function shopify(options: SourceOptions & UnsignedIdOptions): Scheme {
       const [checkWebhook, checkEvent] = [ofWebhooks(secrets), ofEvents(secrets)]
       return (delivery) => (eventsHeader in delivery.headers ? checkEvent(delivery) : checkWebhook(delivery))
     },
-    read({ rawBody, headers }) {
-      const body = readObject(rawBody)
-      if ('rejected' in body) return body
+    read: fromObject((body, { rawBody, headers }) => {
       const { id, type } = eventsHeader in headers ? ofEvent(headers) : ofWebhook(headers)
       const sendersId = (): string => id ?? bodyDigest(`${type}\n${rawBody.toString('latin1')}`)
       return identify(idBy(options, rawBody, sendersId), type)
-    },
+    }),
   })
 }
 

@@ -1,4 +1,4 @@
-import { identify, readObject } from './body.ts'
+import { fromObject, identify } from './body.ts'
 import { hmacCheck } from './hmac-check.ts'
 import { createScheme, type Scheme, type SourceOptions } from './scheme.ts'
 
@@ -23,9 +23,6 @@ export function square(options: AddressedOptions): Scheme {
       template: '{url}{body}',
       url: options.url,
     }),
-    read({ rawBody }) {
-      const body = readObject(rawBody)
-      return 'rejected' in body ? body : identify(body.object['event_id'], body.object['type'])
-    },
+    read: fromObject((body) => identify(body['event_id'], body['type'])),
   })
 }

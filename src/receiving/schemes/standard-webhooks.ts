@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import { headerOf, identify, readObject } from './body.ts'
+import { fromObject, headerOf, identify } from './body.ts'
 import { HmacKey } from '../../crypto/hmac.ts'
 import { decodeDigest, findEqual } from './digest.ts'
 import { ed25519Key, isSignedBy } from './ed25519.ts'
@@ -20,10 +20,7 @@ export function standardWebhooks(options: TimedOptions): Scheme {
     name: 'standard-webhooks',
     options,
     check: (secrets) => standardCheck(secrets, options.tolerance),
-    read({ rawBody, headers }) {
-      const body = readObject(rawBody)
-      return 'rejected' in body ? body : identify(readHeaders(headers).id, body.object['type'])
-    },
+    read: fromObject((body, { headers }) => identify(readHeaders(headers).id, body['type'])),
   })
 }
 

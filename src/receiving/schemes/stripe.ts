@@ -1,4 +1,4 @@
-import { identify, readObject } from './body.ts'
+import { fromObject, identify } from './body.ts'
 import { hmacCheck } from './hmac-check.ts'
 import { createScheme, type Scheme, type TimedOptions } from './scheme.ts'
 
@@ -17,9 +17,6 @@ export function stripe(options: TimedOptions): Scheme {
       template: '{timestamp}.{body}',
       tolerance: options.tolerance,
     }),
-    read({ rawBody }) {
-      const body = readObject(rawBody)
-      return 'rejected' in body ? body : identify(body.object['id'], body.object['type'])
-    },
+    read: fromObject((body) => identify(body['id'], body['type'])),
   })
 }

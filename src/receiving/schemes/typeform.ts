@@ -1,4 +1,4 @@
-import { identify, readObject } from './body.ts'
+import { fromObject, identify } from './body.ts'
 import { hmacCheck } from './hmac-check.ts'
 import { createScheme, type Scheme, type SourceOptions } from './scheme.ts'
 
@@ -12,9 +12,6 @@ export function typeform(options: SourceOptions): Scheme {
     name: 'typeform',
     options,
     check: hmacCheck({ header: 'typeform-signature', prefix: 'sha256=', encoding: 'base64' }),
-    read({ rawBody }) {
-      const body = readObject(rawBody)
-      return 'rejected' in body ? body : identify(body.object['event_id'], body.object['event_type'])
-    },
+    read: fromObject((body) => identify(body['event_id'], body['event_type'])),
   })
 }

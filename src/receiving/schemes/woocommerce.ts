@@ -1,4 +1,4 @@
-import { bodyDigest, headerOf, identify, readObject } from './body.ts'
+import { bodyDigest, fromObject, headerOf, identify } from './body.ts'
 import { hmacCheck } from './hmac-check.ts'
 import { answerEmpty, createScheme, type Scheme, type SourceOptions } from './scheme.ts'
 import { idBy, type UnsignedIdOptions } from './unsigned-id.ts'
@@ -26,13 +26,11 @@ export function woocommerce(options: SourceOptions & UnsignedIdOptions): Scheme 
         return isPing && ping.test(rawBody.toString('latin1')) ? answerEmpty() : check(delivery)
       }
     },
-    read({ rawBody, headers }) {
-      const body = readObject(rawBody)
-      if ('rejected' in body) return body
+    read: fromObject((body, { rawBody, headers }) => {
       return identify(
         idBy(options, rawBody, () => headerOf(headers, 'x-wc-webhook-delivery-id') ?? bodyDigest(rawBody)),
         headerOf(headers, 'x-wc-webhook-topic'),
       )
-    },
+    }),
   })
 }

@@ -1,4 +1,4 @@
-import { bodyDigest, identify, readObject, valueAt } from './body.ts'
+import { bodyDigest, fromObject, identify, valueAt } from './body.ts'
 import { HmacKey } from '../../crypto/hmac.ts'
 import { hmacCheck } from './hmac-check.ts'
 import { answerJson, createScheme, malformed, type Scheme, type SourceOptions } from './scheme.ts'
@@ -30,11 +30,9 @@ export function x(options: SourceOptions): Scheme {
           response_token: `sha256=${new HmacKey('sha256', secret).digest(token).toString('base64')}`,
         })
       },
-    read({ rawBody }) {
-      const body = readObject(rawBody)
-      if ('rejected' in body) return body
-      const events = Object.keys(body.object).find((name) => name.endsWith('_events'))
-      return identify(bodyDigest(rawBody), valueAt(body.object, 'data.event_type') ?? events ?? 'event')
-    },
+    read: fromObject((body, { rawBody }) => {
+      const events = Object.keys(body).find((name) => name.endsWith('_events'))
+      return identify(bodyDigest(rawBody), valueAt(body, 'data.event_type') ?? events ?? 'event')
+    }),
   })
 }

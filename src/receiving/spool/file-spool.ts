@@ -37,7 +37,7 @@ class FileSpool implements Spool {
     if (seqs.length === 0) return noPortion
     const events = unpackEvents(rows)
     for (const [index, event] of events.entries()) this.#seqs.set(event, seqs[index]!)
-    const range = { from: seqs[0]!, upTo: seqs.at(-1)! }
+    const range = { from: seqs[0]!, to: seqs.at(-1)! }
     return {
       events,
       remove: async () => this.#open.call('remove', range),

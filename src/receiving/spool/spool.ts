@@ -42,8 +42,8 @@ export interface Spool {
    */
   append(events: readonly IncomingEvent[]): Promise<void>
   /**
-   * The oldest events that were not read yet, or were given back: at most `limit` of them, and some megabytes; none when there are none.
-   * Several portions may be read before the first one is removed, and are then of different events.
+   * The oldest events that were not read yet, or were given back: at most `limit` of them, and some megabytes. Several portions may be
+   * read before the first one is removed. They have different events, unless one was given back meanwhile.
    * @throws StorageUnavailable
    */
   read(limit: number): Promise<Portion>

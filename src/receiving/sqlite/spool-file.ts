@@ -22,7 +22,7 @@ const createTable = `
   ) strict`
 const insert = `insert into spool (${eventColumns}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 const selectSizes =
-  'select seq, length(payload) + length(headers) as size from spool where seq > ? and seq <= ? order by seq limit ?'
+  'select seq, length(payload) + length(headers) as size from spool where seq > ? order by seq limit ?'
 const selectOldest = `
   select seq, source, event_id as eventId, type, content_type as contentType, payload, headers,
     received_at as receivedAt, status, due_at as dueAt,
@@ -91,16 +91,13 @@ export class SpoolFile {
     return true
   }
 
-  /**
-   * The oldest events behind the number `after`, up to the number `upTo`: at most `limit`, and about 8 MiB of them.
-   * @throws StorageUnavailable
-   */
-  oldest(limit: number, after = 0, upTo = Number.MAX_SAFE_INTEGER): Spooled[] {
+  /** The oldest events behind the number `after`: at most `limit`, and about 8 MiB of them. @throws StorageUnavailable */
+  oldest(limit: number, after = 0): Spooled[] {
     const connection = this.#connection
     if (!connection || this.#count === 0) return []
     let bytes = 0
     let last: number | undefined
-    const sizes = connection.all<{ seq: number; size: number }>(selectSizes, [after, upTo, limit])
+    const sizes = connection.all<{ seq: number; size: number }>(selectSizes, [after, limit])
     for (const { seq, size } of sizes) {
       bytes += size
       if (last !== undefined && bytes > readAtOnce) break

@@ -14,8 +14,10 @@ import { SqliteConnection } from './connection.ts'
 import { execute } from './execute.ts'
 import { WriteGate } from './gate.ts'
 import { claimFile } from './owner.ts'
+import { buffersOf, packRows } from './packed-rows.ts'
+import type { Repeated, StatementTasks } from './statement-tasks.ts'
+import { TaskThread } from './task-thread.ts'
 import { SqliteTransaction } from './transaction.ts'
-import { SqliteWriter, type Repeated } from './writer.ts'
 
 /** How long a lock held by another process is waited for, in milliseconds. */
 const busyLimit = 10_000
@@ -36,7 +38,7 @@ export function openSqlite(file: string, onError: (error: Error) => void = () =>
   const checkpointer = new Checkpointer(file, onError)
   const gate = new WriteGate(systemClock, () => checkpointer.noteWritten())
   const signals = new LocalSignals()
-  const writer = new SqliteWriter(file)
+  const writer = openWriter(file)
   let owned: (() => void) | undefined
   let version: { number: number; released: number } | undefined
 
@@ -62,7 +64,7 @@ export function openSqlite(file: string, onError: (error: Error) => void = () =>
   async function batchAside(priority: WritePriority, statements: readonly Repeated[]): Promise<void> {
     const release = await gate.acquire(priority)
     try {
-      await untilFree(() => writer.write(statements))
+      await untilFree(() => write(writer, statements))
     } finally {
       release()
     }
@@ -140,6 +142,21 @@ export function openSqlite(file: string, onError: (error: Error) => void = () =>
       owned?.()
     },
   }
+}
+
+function openWriter(file: string): TaskThread<StatementTasks> {
+  const module = new URL('statement-tasks.ts', import.meta.url)
+  return new TaskThread({ module, name: 'writer', data: { file } })
+}
+
+/** Packs the statements for each try, because their buffers move to the thread. */
+function write(writer: TaskThread<StatementTasks>, statements: readonly Repeated[]): Promise<boolean> {
+  const packed = statements.map(({ sql, rows }) => ({ sql, rows: packRows(rows) }))
+  return writer.call(
+    'write',
+    packed,
+    packed.flatMap(({ rows }) => buffersOf(rows)),
+  )
 }
 
 function beginImmediate(connection: SqliteConnection): Promise<void> {
