@@ -3,7 +3,6 @@ import type { SharedTransactions, SavepointScope, Tx } from '../storage/database
 import type { Log } from '../telemetry/log.ts'
 import type { EmittedEvent } from './config.ts'
 import { ContextOfHandler } from './handler-context.ts'
-import { lazyLog } from './handler-log.ts'
 import { LazySignal } from './lazy-signal.ts'
 import {
   HandlerTimeout,
@@ -110,7 +109,7 @@ export async function runHandlers(
   const event = receivedEvent(claimed)
   const emitted: EmittedEvent[] = []
   const { source, event: number, eventId, type } = claimed
-  const handlerLog = lazyLog(log, { source, event: number, eventId, type, ...(dryRun && { dryRun }) })
+  const handlerLog = log.child({ source, event: number, eventId, type, ...(dryRun && { dryRun }) })
   for (const { handle, timeout } of plan.handlers) {
     const waitedBefore = scope.waited
     const cancel = clock.after(timeout, () => {
