@@ -5,27 +5,24 @@ import type { Log } from '../../telemetry/log.ts'
 import { isRefusedValue } from './refused-value.ts'
 import type { Portion, Spool } from './spool.ts'
 
-/** Events that one statement moves. */
+/** Events in one portion. */
 const step = 2_000
-/** Milliseconds between two looks for what other processes left, and after a failure. */
+/** Milliseconds between two drains, and after a failure. */
 const [interval, pauseAfterError] = [5_000, 1_000]
 
 export interface DrainerParts {
   spool: Spool
-  /** Stores events in the database, each at most once per (source, event id), within the time of a large statement. */
+  /** Stores events in the database, each at most once per (source, event id). */
   store: (events: readonly IncomingEvent[]) => Promise<void>
-  /** Whether the database is believed to be there. */
+  /** Whether the database is believed to answer. */
   present: () => boolean
-  /** Opens what a process left behind that has not come back. */
+  /** Opens the spool of a process that ended and was not started again. */
   openAbandoned?: () => Promise<Spool | undefined>
   clock: Clock
   log: Log
 }
 
-/**
- * Moves spooled events into the database, oldest first, by the insert that received events are stored by: it knows those
- * that are there already, so that a portion may be moved twice.
- */
+/** Moves spooled events into the database, oldest first. A portion may be moved twice: the insert ignores known events. */
 export class Drainer {
   readonly #parts: DrainerParts
   readonly #stopping = new AbortController()
@@ -41,12 +38,12 @@ export class Drainer {
     this.#running ??= this.#run()
   }
 
-  /** Has it look for spooled events now. */
+  /** Starts a drain now. */
   wake(): void {
     this.#wake?.()
   }
 
-  /** Begins no more portions, and resolves when the last one has ended. One that does not may be left: moved again it is nothing. */
+  /** Begins no further portion, and resolves when the current one has ended. */
   async stop(): Promise<void> {
     this.#stopping.abort()
     this.#wake?.()
@@ -74,7 +71,7 @@ export class Drainer {
       let pause = interval
       try {
         await this.#drain(this.#parts.spool, (count) => (this.#moved += count))
-        this.#tellEmpty()
+        this.#logEmpty()
         if (present() && !signal.aborted) await this.#drainAbandoned()
       } catch (error) {
         if (signal.aborted) return
@@ -85,13 +82,13 @@ export class Drainer {
     }
   }
 
-  #tellEmpty(): void {
+  #logEmpty(): void {
     if (this.#moved === 0 || !this.#parts.present()) return
     this.#parts.log.info({ moved: this.#moved }, 'the spool is empty: its webhooks are in the database')
     this.#moved = 0
   }
 
-  /** Until the time is over, or somebody wakes it. */
+  /** Resolves after so many milliseconds, or at `wake`. */
   async #sleep(clock: Clock, ms: number): Promise<void> {
     if (this.#stopping.signal.aborted) return
     const woken = new AbortController()
@@ -112,10 +109,7 @@ export class Drainer {
     this.#parts.log.info({ moved }, 'webhooks were moved that another process had left in its spool')
   }
 
-  /**
-   * Moves all that is there, as long as the database is. While a portion is stored the next one is read, and the one before it is removed:
-   * a crash before that moves it again, which is nothing.
-   */
+  /** Moves all events while the database answers. During the insert of a portion, the next is read and the one before is removed. */
   async #drain(spool: Spool, onMoved: (count: number) => void): Promise<void> {
     let next: Promise<Portion> | undefined
     let removal = Promise.resolve()
@@ -125,7 +119,7 @@ export class Drainer {
         const portion = await (next ?? spool.read(step))
         next = undefined
         if (portion.events.length === 0) {
-          // One that was read ahead does not know of what came, or was given back, while the last one was stored.
+          // Events may have come, or been given back, after this read ahead.
           await removal
           if (isAhead) continue
           return
@@ -155,7 +149,7 @@ export class Drainer {
     }
   }
 
-  /** What the database refuses as a value is set aside, so that it does not hold up the others: halving finds it. */
+  /** Sets an event aside that the database refuses, so that it does not block the others. Halving finds it. */
   async #store(spool: Spool, events: readonly IncomingEvent[]): Promise<void> {
     try {
       await this.#parts.store(events)

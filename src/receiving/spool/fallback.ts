@@ -9,39 +9,39 @@ import { Drainer } from './drainer.ts'
 import { EventTooLarge, type Spool, type SpoolState } from './spool.ts'
 
 /**
- * Milliseconds that a commit may take before its events go to the spool instead: senders give up after 5 to 10 s. The commit may
- * happen all the same; then the events are moved in vain, since the database knows them.
+ * Milliseconds that a commit may take before its events go to the spool: senders give up after 5 to 10 s. If the commit succeeds
+ * later, the database ignores the spooled events.
  */
-const patience = 2_000
-/** Milliseconds between two questions whether the database is back. */
+const commitTimeout = 2_000
+/** Milliseconds between two checks whether the database is back. */
 const probeInterval = 500
 /** Milliseconds that the database may take to store a portion of the spool. */
 const drainWithin = 10_000
-/** Milliseconds between two lines of the log about a spool that is full. */
-const tellFullEvery = 10_000
+/** Milliseconds between two log lines about a full spool. */
+const logFullEvery = 10_000
 
 export interface FallbackParts {
   spool: Spool
   /** Stores events in the database within so many milliseconds. @throws StorageUnavailable */
   keep: (events: readonly IncomingEvent[], within: number) => Promise<void>
-  /** Whether the database takes writes. @throws StorageUnavailable */
+  /** Checks that the database answers. @throws StorageUnavailable */
   ping: () => Promise<void>
-  /** Opens a spool that another process left behind. */
+  /** Opens the spool of a process that ended and was not started again. */
   openAbandoned?: () => Promise<Spool | undefined>
   clock: Clock
   log: Log
 }
 
 /**
- * Stores received events in the database or, while that does not answer, in the spool. Once the database is known to be
- * away nothing waits for it: it is asked in the background, and counts as back when it has taken the first events of the spool.
+ * Stores received events in the database or, while it does not answer, in the spool. While the database is away, no request waits
+ * for it: it is checked in the background, and counts as back when it has stored the first events of the spool.
  */
 export class Fallback implements SpoolStatus {
   readonly #parts: FallbackParts
   readonly #drainer: Drainer
   readonly #stopping = new AbortController()
   #away = false
-  #toldFullAt = -Infinity
+  #loggedFullAt = -Infinity
 
   constructor(parts: FallbackParts) {
     this.#parts = parts
@@ -61,12 +61,12 @@ export class Fallback implements SpoolStatus {
     return this.#away
   }
 
-  /** Begins to move what lies in the spool. */
+  /** Begins to move spooled events. */
   start(): void {
     this.#drainer.start()
   }
 
-  /** @throws Problem `overloaded` when the spool is full; StorageUnavailable when it does not take them either. */
+  /** @throws Problem `overloaded` if the spool is full; StorageUnavailable if it cannot be written either */
   readonly keep: InsertEvents = async (events) => {
     if (!this.#away) {
       try {
@@ -74,18 +74,18 @@ export class Fallback implements SpoolStatus {
         return
       } catch (error) {
         if (!(error instanceof StorageUnavailable)) throw error
-        this.#leave(error)
+        this.#useSpool(error)
       }
     }
     await this.#append(events)
   }
 
-  /** What lies in the spool. @throws StorageUnavailable when that cannot be known now. */
+  /** @throws StorageUnavailable if the spool does not answer */
   state(): Promise<SpoolState> {
     return this.#parts.spool.state()
   }
 
-  /** Ends what goes on in the background, which may be left at any point. */
+  /** Stops the work in the background. */
   async stop(): Promise<void> {
     this.#stopping.abort()
     await this.#drainer.stop()
@@ -94,12 +94,12 @@ export class Fallback implements SpoolStatus {
   async #keepInTime(events: readonly IncomingEvent[]): Promise<void> {
     const { keep, clock } = this.#parts
     const late = Promise.withResolvers<never>()
-    const cancel = clock.after(patience, () =>
-      late.reject(new StorageUnavailable(new Error(`a commit took longer than ${patience} ms`))),
+    const cancel = clock.after(commitTimeout, () =>
+      late.reject(new StorageUnavailable(new Error(`a commit took longer than ${commitTimeout} ms`))),
     )
     try {
-      // After that time its outcome does not matter any more; Promise.race has seen to its rejection.
-      await Promise.race([keep(events, patience), late.promise])
+      // After the time-out the outcome does not matter; Promise.race handles a later rejection.
+      await Promise.race([keep(events, commitTimeout), late.promise])
     } finally {
       cancel()
     }
@@ -109,29 +109,29 @@ export class Fallback implements SpoolStatus {
     try {
       await this.#parts.spool.append(events)
     } catch (error) {
-      // The limit of bodies is above what the spool takes: the sender is to try again when the database is back.
+      // The limit of bodies is above that of the spool: the sender must try again when the database is back.
       if (error instanceof EventTooLarge && events.length === 1) throw new StorageUnavailable(error)
-      if (error instanceof Problem && error.code === 'overloaded') this.#tellFull()
+      if (error instanceof Problem && error.code === 'overloaded') this.#logFull()
       throw error
     }
   }
 
-  #tellFull(): void {
+  #logFull(): void {
     const { clock, log } = this.#parts
     const now = clock.now()
-    if (Math.abs(now - this.#toldFullAt) < tellFullEvery) return
-    this.#toldFullAt = now
+    if (Math.abs(now - this.#loggedFullAt) < logFullEvery) return
+    this.#loggedFullAt = now
     log.error(
-      'the spool is full: webhooks get 503 until the database is back. max_bytes of SPOOL_URL says how much it holds',
+      'the spool is full: webhooks get 503 until the database is back. max_bytes of SPOOL_URL limits its size',
     )
   }
 
-  #leave(error: StorageUnavailable): void {
+  #useSpool(error: StorageUnavailable): void {
     if (this.#away || this.#stopping.signal.aborted) return
     this.#away = true
     this.#parts.log.warn(
       { err: error },
-      'the database does not answer: webhooks are acknowledged and kept in the spool',
+      'the database does not answer: webhooks are acknowledged and stored in the spool',
     )
     void this.#returnWhenBack()
   }

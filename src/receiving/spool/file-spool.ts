@@ -70,19 +70,19 @@ class FileSpool implements Spool {
   }
 }
 
-/** Files of one setting that processes on one machine may have. */
+/** Files of one setting that the processes on one machine may use. */
 const mostFiles = 64
 
-/** The names that the files of a setting may have; the first one is called as the setting says. */
+/** The possible names of the files of a setting, which names the first one. */
 export function* fileNames(file: string): Generator<string> {
   yield file
   for (let number = 2; number <= mostFiles; number += 1) yield `${file}.${number}`
 }
 
 /**
- * Opens the spool of this process: the file of the setting or, when another process has that one, the first of `FILE.2`,
- * `FILE.3` and so on that none has. What an earlier process left in it is there.
- * @throws StorageUnavailable when the file cannot be opened; FileInUse when all names are taken.
+ * Opens the spool of this process: the first of `FILE`, `FILE.2`, `FILE.3` and so on that no other process uses. It may hold events
+ * of an earlier process.
+ * @throws StorageUnavailable if the file cannot be opened; FileInUse if all names are taken
  */
 export async function openFileSpool(settings: FileSpoolSettings): Promise<Spool> {
   for (const file of fileNames(settings.file)) {
@@ -92,10 +92,7 @@ export async function openFileSpool(settings: FileSpoolSettings): Promise<Spool>
   throw new FileInUse(settings.file, `give it another SPOOL_URL: ${mostFiles} files of this name are in use`)
 }
 
-/**
- * Opens a file with events that a process left behind which has not come back, if there is one.
- * @throws StorageUnavailable when a file cannot be opened.
- */
+/** Opens a file with events that no process uses, if there is one. @throws StorageUnavailable if a file cannot be opened */
 export async function openAbandoned(settings: FileSpoolSettings): Promise<Spool | undefined> {
   for (const file of fileNames(settings.file)) {
     if (!existsSync(file) || !holdsEvents(file)) continue
@@ -105,7 +102,7 @@ export async function openAbandoned(settings: FileSpoolSettings): Promise<Spool 
   return undefined
 }
 
-/** Asked before a file is claimed, which takes a thread: most of these are empty, or another process uses them. */
+/** Checked before a file is claimed, which starts a thread: most files are empty or in use. */
 function holdsEvents(file: string): boolean {
   const connection = new SqliteConnection(file, { readOnly: true })
   try {
@@ -115,7 +112,7 @@ function holdsEvents(file: string): boolean {
   }
 }
 
-/** Undefined when another process has the file. */
+/** Undefined if another process uses the file. */
 async function claimSpool(settings: FileSpoolSettings): Promise<Spool | undefined> {
   let release: () => void
   try {

@@ -4,7 +4,7 @@ import type { NatsSpoolSettings } from '../../config/spool-url.ts'
 import { fileNames } from './file-spool.ts'
 import { answerWithin, connectToNats, contentsOf, isMissing, type StreamContents } from './nats-link.ts'
 
-/** What lies in the file of a spool. */
+/** The contents of a spool's file. */
 export interface FileContents {
   readonly file: string
   readonly events: number
@@ -14,7 +14,7 @@ export interface FileContents {
   readonly setAside: number
 }
 
-/** Reads the files of a spool beside the processes that use them, those that are there. */
+/** Reads the existing files of a spool, also while other processes use them. */
 export function inspectFiles(file: string): FileContents[] {
   return [...fileNames(file)].filter((name) => existsSync(name)).map(inspect)
 }
@@ -44,7 +44,7 @@ function inspect(file: string): FileContents {
   }
 }
 
-/** What lies in a stream; no contents when it is not there yet. */
+/** The contents of a stream; undefined if it does not exist yet. */
 export async function inspectStream(
   settings: NatsSpoolSettings,
 ): Promise<{ maxPayload: number; contents: StreamContents | undefined }> {

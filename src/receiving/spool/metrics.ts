@@ -4,14 +4,14 @@ import { StorageUnavailable } from '../../storage/unavailable.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 
-/** Adds the metrics of a spool. They have no value while the spool does not answer. */
+/** Adds the metrics of a spool. They are NaN while the spool does not answer. */
 export function measureSpool(spool: SpoolStatus, metrics: Metrics, clock: Clock, log: Log): void {
   const stateOf = async (): ReturnType<SpoolStatus['state']> => {
     try {
       return await spool.state()
     } catch (error) {
       if (!(error instanceof StorageUnavailable)) throw error
-      log.warn({ err: error }, 'the spool does not tell what lies in it')
+      log.warn({ err: error }, 'the contents of the spool could not be read')
       return { events: Number.NaN, oldest: Number.NaN, full: false }
     }
   }

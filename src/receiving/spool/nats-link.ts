@@ -3,20 +3,20 @@ import type { Consumer, JetStreamClient, JetStreamManager } from '@nats-io/jetst
 import type { NatsConnection, NodeConnectionOptions } from '@nats-io/transport-node'
 import type { NatsSpoolSettings, NatsTls } from '../../config/spool-url.ts'
 
-/** Milliseconds that a connection, and a question to JetStream, may take. */
+/** Milliseconds that a connection, and a request to JetStream, may take. */
 export const answerWithin = 3_000
-/** Milliseconds after which a message that was read and neither acknowledged nor given back is read again. */
+/** Milliseconds after which a message that was neither acknowledged nor given back is read again. */
 const readAgainAfter = 30_000
-/** Nanoseconds, as JetStream counts. */
+/** JetStream counts in nanoseconds. */
 const nanosecond = 1_000_000
 
 /**
- * Codes of JetStream's errors that time does not mend: not enabled for the account, not enough storage, configuration refused, name or subjects in
- * use, replicas without a cluster. https://github.com/nats-io/nats-server/blob/main/server/errors.json
+ * Codes of JetStream's permanent errors: not enabled for the account, not enough storage, configuration refused, name or subjects
+ * in use, replicas without a cluster. https://github.com/nats-io/nats-server/blob/main/server/errors.json
  */
 const lasting = new Set([10_039, 10_047, 10_052, 10_058, 10_065, 10_074])
 
-/** The subjects of a stream: events, by how many of them are in a message, and those that were set aside. */
+/** The subjects of a stream: events, by their number in a message, and those that were set aside. */
 export const subjectsOf = (stream: string) => ({
   events: (count: number | '*'): string => `${stream}.events.${count}`,
   aside: `${stream}.aside`,
@@ -30,7 +30,7 @@ export interface NatsLink {
   readonly consumer: Consumer
 }
 
-/** A server, or a stream, that cannot be used as it is: to try again changes nothing. */
+/** A server or a stream that cannot be used as it is configured. */
 export class NatsMisconfigured extends Error {
   constructor(message: string, cause?: unknown) {
     super(message, { cause })
@@ -38,15 +38,12 @@ export class NatsMisconfigured extends Error {
   }
 }
 
-/**
- * Whether JetStream says that it has no such stream or consumer; a publication without a stream finds nobody that answers. The classes of
- * these errors are not exported.
- */
+/** Whether the stream or consumer does not exist. The classes of these errors are not exported. */
 export const isMissing = (error: unknown): boolean =>
   error instanceof Error &&
   /^(StreamNotFoundError|ConsumerNotFoundError|JetStreamNotEnabled)$/.test(error.name)
 
-/** Connects. The driver is loaded when it is needed: others pay nothing for it. */
+/** Connects. The driver is loaded only when it is needed. */
 export async function connectToNats({
   servers,
   tls,
@@ -63,7 +60,7 @@ export async function connectToNats({
       timeout: answerWithin,
       maxReconnectAttempts: -1,
       reconnectTimeWait: 500,
-      // A path that goes silent is noticed after ten seconds.
+      // Detects a silent path after ten seconds.
       pingInterval: 5_000,
       maxPingOut: 2,
     })
@@ -89,8 +86,8 @@ function checkReadable(file: string): void {
 }
 
 /**
- * Codes of node:tls for certificates that no waiting makes good: of an authority that is not trusted, or for another name. One that has expired
- * is renewed by somebody else. https://nodejs.org/api/tls.html#x509-certificate-error-codes
+ * Codes of node:tls for certificates of an untrusted authority or for another name. An expired one may be renewed meanwhile.
+ * https://nodejs.org/api/tls.html#x509-certificate-error-codes
  */
 const untrusted = new Set([
   'DEPTH_ZERO_SELF_SIGNED_CERT',
@@ -101,7 +98,7 @@ const untrusted = new Set([
   'ERR_TLS_CERT_ALTNAME_INVALID',
 ])
 
-/** Why the server cannot be trusted; undefined when the error is about something else. */
+/** Why the server cannot be trusted; undefined for other errors. */
 function distrustOf(error: unknown): string | undefined {
   for (let cause = error; cause instanceof Error; { cause } = cause)
     if (
@@ -112,10 +109,7 @@ function distrustOf(error: unknown): string | undefined {
   return undefined
 }
 
-/**
- * Connects, and makes the stream and its reader unless they are there.
- * @throws NatsMisconfigured when that is refused.
- */
+/** Connects, and creates the stream and its consumer unless they exist. @throws NatsMisconfigured if that is refused */
 export async function openNatsLink(settings: NatsSpoolSettings): Promise<NatsLink> {
   const connection = await connectToNats(settings)
   try {
@@ -148,7 +142,7 @@ async function ensureStream(manager: JetStreamManager, settings: NatsSpoolSettin
   const fixed = {
     retention: RetentionPolicy.Workqueue,
     storage: StorageType.File,
-    // What is there is never dropped for what comes.
+    // Refuses new messages instead of dropping old ones.
     discard: DiscardPolicy.New,
     max_age: 0,
   }
@@ -160,7 +154,7 @@ async function ensureStream(manager: JetStreamManager, settings: NatsSpoolSettin
       config.discard !== fixed.discard
     )
       throw new NatsMisconfigured(
-        `there is a stream ${name} for something else: give this one another name (?stream=)`,
+        `the stream ${name} exists for another purpose: choose another name (?stream=)`,
       )
     if (config.num_replicas !== replicas || config.max_bytes !== maxBytes)
       await manager.streams.update(name, { ...config, ...wanted })
@@ -185,7 +179,7 @@ async function ensureConsumer(
       durable_name: name,
       ack_policy: AckPolicy.Explicit,
       ack_wait: readAgainAfter * nanosecond,
-      // Two portions of eight processes.
+      // Two portions for each of eight processes.
       max_ack_pending: 16_000,
       filter_subject: subjectsOf(stream).events('*'),
     })
@@ -194,10 +188,10 @@ async function ensureConsumer(
 }
 
 export interface StreamContents {
-  /** Messages with events that wait, and those events. */
+  /** Waiting messages, and the events in them. */
   readonly messages: number
   readonly events: number
-  /** When the oldest of them was kept, in milliseconds since 1970. */
+  /** When the oldest of them was stored, in milliseconds since 1970. */
   readonly oldest: number | undefined
   /** Events that the database refused. */
   readonly setAside: number
@@ -205,7 +199,7 @@ export interface StreamContents {
   readonly bytes: number
 }
 
-/** What lies in a stream: the subjects tell how many events are in their messages. */
+/** The contents of a stream. The subjects contain the number of events in a message. */
 export async function contentsOf(manager: JetStreamManager, stream: string): Promise<StreamContents> {
   const { state } = await manager.streams.info(stream, { subjects_filter: subjectsOf(stream).events('*') })
   let [events, messages] = [0, 0]
@@ -222,7 +216,7 @@ export async function contentsOf(manager: JetStreamManager, stream: string): Pro
   return { messages, events, oldest, setAside, bytes: state.bytes }
 }
 
-/** Where messages that were set aside lie before it. */
+/** When the first event was stored, if messages that were set aside precede it. */
 async function firstEvent(
   manager: JetStreamManager,
   stream: string,

@@ -11,26 +11,25 @@ import { decodeEvents, encodeEvents } from '../event-rows.ts'
 import { answerWithin, contentsOf, isMissing, openNatsLink, subjectsOf, type NatsLink } from './nats-link.ts'
 import { EventTooLarge, noPortion, type Portion, type Spool, type SpoolState } from './spool.ts'
 
-/** Events, and about as many bytes, of one message; a larger event has one of its own. */
+/** Events and approximate bytes of one message; a larger event has a message of its own. */
 const [mostEvents, mostBytes] = [100, 256 * 1024]
-/** Bytes of a message that are not the event's: its headers, and what the codec adds. */
+/** Bytes that the message's headers and the codec add to an event. */
 export const aroundAnEvent = 1_024
-/** Messages, and about as many bytes, that are read at once. */
+/** Messages and approximate bytes of one read. */
 const [mostMessages, readAtOnce] = [1_000, 8 * 1024 * 1024]
 /**
- * Milliseconds from one message to the next if that has fewer events than `enough`: the event queue gathers its next batch meanwhile. A message costs
- * the servers and the drain about as much as many events. A webhook that comes alone does not wait. Under load one waits for at most this
- * long before its batch is sent, and as long for the batch before it: senders allow seconds.
+ * Milliseconds from one message to the next if it has fewer events than `enough`: the next batch gathers meanwhile, because a message
+ * costs the servers and the drain as much as many events. A single webhook does not wait.
  */
 const [gather, enough] = [20, 24]
 /**
- * Milliseconds that a message may take to be kept, that one try of it may, and between two: while the servers choose a new leader, which takes
- * some seconds, tries are lost. Senders give up after 10 s.
+ * Milliseconds for all tries to store a message, for one of them, and between two: while the servers elect a new leader, which
+ * takes some seconds, tries are lost. Senders give up after 10 s.
  */
-const [keptWithin, triedFor, pauseBetweenTries] = [7_000, 2_000, 200]
-/** Milliseconds that what is known of the stream is told again. */
+const [storedWithin, triedFor, pauseBetweenTries] = [7_000, 2_000, 200]
+/** Milliseconds for which the state of the stream is cached. */
 const stateFor = 1_000
-/** Milliseconds until a message is read again that this version cannot read. */
+/** Milliseconds until a message that this version cannot read is read again. */
 const unreadableFor = 60_000
 /** https://github.com/nats-io/nats-server/blob/main/server/errors.json: maximum bytes, messages or storage exceeded. */
 const fullCodes = new Set([10_023, 10_028, 10_047, 10_077])
@@ -54,7 +53,7 @@ export class NatsSpool implements Spool {
   #changes = 0
   /** When the last batch was sent, by `performance.now`. */
   #sentAt = -Infinity
-  /** Messages that were read and neither acknowledged nor given back. */
+  /** Messages that were neither acknowledged nor given back. */
   #held = 0
   #closed = false
 
@@ -65,7 +64,7 @@ export class NatsSpool implements Spool {
 
   /**
    * Connects, and resolves with the bytes that a message may have.
-   * @throws NatsMisconfigured, or what made it fail this time: it is tried again at the next use.
+   * @throws NatsMisconfigured; other errors, after which the next use tries again
    */
   async connect(): Promise<number> {
     const { connection } = await (this.#link ??= this.#open())
@@ -89,7 +88,7 @@ export class NatsSpool implements Spool {
   async read(limit: number): Promise<Portion> {
     const { events, messages, bytes } = await this.#known()
     if (messages === 0) return noPortion
-    // As many as hold so many events and bytes, if all messages are alike.
+    // If all messages are alike, these have so many events and bytes.
     const share = Math.min(limit / events, readAtOnce / Math.max(1, bytes))
     const count = Math.min(messages, mostMessages, Math.max(1, Math.floor(share * messages)))
     const found = await this.#use(({ consumer }) => this.#fetch(consumer, count))
@@ -136,23 +135,21 @@ export class NatsSpool implements Spool {
     return known
   }
 
-  /** Waits when a small batch follows the one before it closely. */
+  /** Waits if a small batch follows another one closely. */
   async #gather(count: number): Promise<void> {
     const rest = this.#sentAt + gather - performance.now()
     if (count < enough && rest > 0) await sleep(rest)
     this.#sentAt = performance.now()
   }
 
-  /** What is known is from before a change. */
   #forgetState(): void {
     this.#changes += 1
     this.#state = undefined
   }
 
   /**
-   * Fetches messages that were not read yet. The stream also holds those that this process or another one has read, and a request for more
-   * than there are waits until it expires. The servers count messages that were given back as read: they are fetched last, once this
-   * process holds none.
+   * Fetches messages that were not read yet. A request for more than there are waits until it expires. The servers count messages that
+   * were given back as read: these are fetched last, when this process holds none.
    */
   async #fetch(consumer: NatsLink['consumer'], count: number): Promise<JsMsg[]> {
     const { num_pending: unread } = await consumer.info()
@@ -183,14 +180,14 @@ export class NatsSpool implements Spool {
     }
   }
 
-  /** Does something over the connection, which is made anew when there is none. */
+  /** Uses the connection, and opens it if there is none. */
   async #use<T>(work: (link: NatsLink) => Promise<T>): Promise<T> {
     if (this.#closed) throw new StorageUnavailable(new Error('the spool is closed'))
     const link = (this.#link ??= this.#open())
     try {
       return await work(await link)
     } catch (error) {
-      // The stream was deleted: the next use makes it anew.
+      // The stream was deleted: the next use creates it again.
       if (isMissing(error) && this.#link === link) {
         this.#link = undefined
         void (await link).connection.close()
@@ -227,14 +224,14 @@ function* messagesOf(events: readonly IncomingEvent[], most: number): Generator<
   if (part.length > 0) yield part
 }
 
-/** Resolves once most of the servers have the message on their disks. By its id it is kept once, however often it is tried. */
+/** Resolves once most servers have the message on their disks. Its id prevents duplicates of repeated tries. */
 async function publish(
   { client, connection }: NatsLink,
   subject: string,
   data: Uint8Array,
   headers?: MsgHdrs,
 ): Promise<void> {
-  const until = performance.now() + keptWithin
+  const until = performance.now() + storedWithin
   const options = { msgID: randomUUID(), timeout: triedFor, ...(headers && { headers }) }
   for (;;) {
     try {
@@ -248,13 +245,13 @@ async function publish(
   }
 }
 
-/** Whether a publication may succeed at once when it is tried again. */
+/** Whether a publication may succeed if it is tried again. */
 async function mayPass(error: unknown): Promise<boolean> {
   const { JetStreamApiError } = await import('@nats-io/jetstream')
   return !(error instanceof JetStreamApiError)
 }
 
-/** Servers take acknowledgements of one connection in their order: the answer to the last one is about all. */
+/** Servers process the acknowledgements of a connection in order, so the answer to the last one covers all. */
 async function acknowledge(messages: readonly JsMsg[]): Promise<void> {
   for (const message of messages.slice(0, -1)) message.ack()
   await messages.at(-1)?.ackAck({ timeout: answerWithin })

@@ -10,7 +10,7 @@ import type { Spool } from './spool.ts'
 
 export interface OpenSpool {
   readonly spool: Spool
-  /** Opens what a process left behind that has not come back, if there is something. */
+  /** Opens the spool of a process that ended and was not started again, if there is one. */
   readonly openAbandoned?: () => Promise<Spool | undefined>
 }
 
@@ -21,8 +21,8 @@ export interface SpoolParts {
 }
 
 /**
- * Opens what `SPOOL_URL` names. Servers of NATS that do not answer now are tried again when they are needed.
- * @throws ConfigurationError when it cannot be used.
+ * Opens the spool of `SPOOL_URL`. NATS servers that do not answer now are tried again when they are needed.
+ * @throws ConfigurationError if it cannot be used
  */
 export async function openSpool(settings: SpoolSettings, parts: SpoolParts): Promise<OpenSpool> {
   try {

@@ -1,44 +1,44 @@
 import type { IncomingEvent } from '../incoming.ts'
 
-/** What lies in a spool. */
+/** The contents of a spool. */
 export interface SpoolState {
   readonly events: number
-  /** When the oldest of them was received, in milliseconds since 1970; `undefined` when there is none. */
+  /** When the oldest of them was received, in milliseconds since 1970. */
   readonly oldest: number | undefined
-  /** Whether it takes no more. */
+  /** Whether it accepts no more events. */
   readonly full: boolean
 }
 
-/** Spooled events that were read, oldest first. Either `remove` or `release` is to be called, once. */
+/** Spooled events that were read, oldest first. Call either `remove` or `release`, once. */
 export interface Portion {
   readonly events: readonly IncomingEvent[]
-  /** Takes them from the spool, once they are in the database. */
+  /** Deletes them, after they were moved into the database. */
   remove(): Promise<void>
-  /** Leaves them there for another try. */
+  /** Lets them be read again. */
   release(): Promise<void>
 }
 
-/** What is read when all events were read. */
+/** The result of a read when all events were read. */
 export const noPortion: Portion = {
   events: [],
   remove: () => Promise.resolve(),
   release: () => Promise.resolve(),
 }
 
-/** An event that a spool cannot hold, however much room it has. */
+/** An event is larger than the spool can store. */
 export class EventTooLarge extends Error {
   /** @param most bytes of one event. */
   constructor(most: number) {
-    super(`the spool takes events of up to ${most} bytes, with their headers`)
+    super(`the spool stores events of up to ${most} bytes, with their headers`)
     this.name = 'EventTooLarge'
   }
 }
 
-/** Keeps acknowledged events while the database is away. */
+/** Stores acknowledged events while the database is away. */
 export interface Spool {
   /**
    * Resolves once the events are durable.
-   * @throws Problem `overloaded` when the spool is full; StorageUnavailable when it cannot be written now.
+   * @throws Problem `overloaded` if the spool is full; StorageUnavailable if it cannot be written; EventTooLarge
    */
   append(events: readonly IncomingEvent[]): Promise<void>
   /**
@@ -47,13 +47,10 @@ export interface Spool {
    * @throws StorageUnavailable
    */
   read(limit: number): Promise<Portion>
-  /**
-   * Keeps an event that the database refuses apart from those that are read, for an operator to look at.
-   * @throws StorageUnavailable
-   */
+  /** Copies an event that the database refuses to a place for operators. @throws StorageUnavailable */
   setAside(event: IncomingEvent, reason: string): Promise<void>
-  /** @throws StorageUnavailable when that cannot be known now. */
+  /** @throws StorageUnavailable */
   state(): Promise<SpoolState>
-  /** What lies in it stays for the next start. */
+  /** The events stay for the next start. */
   close(): Promise<void>
 }
