@@ -57,7 +57,7 @@ async function endOf(isWaiting: boolean, waited: number): Promise<unknown> {
         return () => {}
       },
     },
-    log: {} as Log,
+    log: { child: () => ({}) } as unknown as Log,
     emitWithin: () => Promise.resolve(),
     registry: new AttemptRegistry(),
     transactionTimeout: undefined,
