@@ -1,6 +1,7 @@
 import { sql, type Selectable } from 'kysely'
 import { Problem } from '../errors.ts'
 import type { Cursors, CursorScope } from '../paging/cursor.ts'
+import type { PageOfRows } from '../paging/page.ts'
 import { readTimeParameter } from '../paging/time-parameter.ts'
 import type { Database } from '../storage/database.ts'
 import type { AuditLogTable } from '../storage/tables.ts'
@@ -62,11 +63,7 @@ export class AuditLog {
   }
 
   /** @param limit entries at most. @throws Problem `invalid-cursor` */
-  async page(
-    filter: AuditFilter,
-    limit: number,
-    cursor: string | undefined,
-  ): Promise<{ rows: AuditRow[]; nextCursor: string | null }> {
+  async page(filter: AuditFilter, limit: number, cursor: string | undefined): Promise<PageOfRows<AuditRow>> {
     const scope = scopeOf(filter)
     let query = this.#database.reader.selectFrom('audit_log').selectAll()
     if (filter.action) query = query.where('action', '=', filter.action)
@@ -84,9 +81,7 @@ export class AuditLog {
       .orderBy('id', 'desc')
       .limit(limit + 1)
       .execute()
-    const rows = found.slice(0, limit)
-    const last = found.length > limit ? rows.at(-1) : undefined
-    return { rows, nextCursor: last ? this.#cursors.encode(scope, [last.created_at, last.id]) : null }
+    return this.#cursors.page(scope, found, limit, ({ created_at, id }) => [created_at, id])
   }
 }
 

@@ -2,6 +2,7 @@ import { Type } from 'typebox'
 import { Problem } from '../errors.ts'
 import type { App } from '../http/app.ts'
 import { readLimit } from '../paging/limit.ts'
+import { pageSchema, viewPage } from '../paging/page.ts'
 import { limitParameter } from '../paging/parameters.ts'
 import { auditActions } from './audit-actions.ts'
 import { presentEntry } from './audit-entry.ts'
@@ -38,10 +39,6 @@ const Entry = Type.Object({
   sessionId: describedText('The session that made the call'),
   detail: Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Null()]),
 })
-const PageInfo = Type.Object({
-  hasNextPage: Type.Boolean(),
-  nextCursor: NullableText,
-})
 const paging = {
   limit: limitParameter(limits),
   cursor: Type.Optional(Type.String({ description: 'The nextCursor of the previous page' })),
@@ -74,12 +71,12 @@ function adminRoute(scope: App, log: AuditLog): void {
           provider: Type.Optional(Type.String({ description: 'About this identity provider' })),
           ...paging,
         }),
-        response: { 200: Type.Object({ data: Type.Array(Entry), pageInfo: PageInfo }) },
+        response: { 200: pageSchema(Entry) },
       },
     },
     async ({ query }) => {
       const page = await log.page(parseAuditFilter(query), readLimit(query.limit, limits), query.cursor)
-      return answer(page, presentEntry)
+      return viewPage(page, presentEntry)
     },
   )
 }
@@ -93,7 +90,7 @@ function ownRoute(scope: App, log: AuditLog): void {
         tags: ['sign-in'],
         summary: 'The audit log of my account, newest first',
         querystring: Type.Object({ ...filters, ...paging }),
-        response: { 200: Type.Object({ data: Type.Array(OwnEntry), pageInfo: PageInfo }) },
+        response: { 200: pageSchema(OwnEntry) },
       },
     },
     async ({ query, principal }) => {
@@ -106,16 +103,9 @@ function ownRoute(scope: App, log: AuditLog): void {
       const { action, failed, since, until } = query
       const filter = { ...parseAuditFilter({ action, failed, since, until }), userId }
       const page = await log.page(filter, readLimit(query.limit, limits), query.cursor)
-      return answer(page, (row) => ownEntryOf(row, userId))
+      return viewPage(page, (row) => ownEntryOf(row, userId))
     },
   )
-}
-
-function answer<T>(
-  { rows, nextCursor }: { rows: AuditRow[]; nextCursor: string | null },
-  present: (row: AuditRow) => T,
-) {
-  return { data: rows.map(present), pageInfo: { hasNextPage: nextCursor !== null, nextCursor } }
 }
 
 /** Hides addresses of admins. A user sees those of their own calls and of failed attempts. */

@@ -1,4 +1,5 @@
 import { Problem } from '../errors.ts'
+import type { PageOfRows } from '../paging/page.ts'
 import type { Cursors, CursorScope } from '../paging/cursor.ts'
 import type { Database, Queryable } from '../storage/database.ts'
 import type { AttemptsTable, DeliveryStatus } from '../storage/tables.ts'
@@ -48,7 +49,7 @@ export class DeliveryLog {
     subscriberId: string,
     reach: Reach,
     { filter, limit, cursor }: DeliveryPage,
-  ): Promise<{ rows: DeliveryEntry[]; nextCursor: string | null }> {
+  ): Promise<PageOfRows<DeliveryEntry>> {
     const scope = scopeOf(subscriberId, filter)
     let query = entries(this.#database.reader).where('deliveries.subscriber_id', '=', subscriberId)
     if (reach !== 'all') query = query.where(isForOwner(reach.owner))
@@ -62,11 +63,7 @@ export class DeliveryLog {
       .orderBy('deliveries.id', 'desc')
       .limit(limit + 1)
       .execute()
-    const page = rows.slice(0, limit)
-    return {
-      rows: page,
-      nextCursor: rows.length > limit ? this.#cursors.encode(scope, [page.at(-1)!.id]) : null,
-    }
+    return this.#cursors.page(scope, rows, limit, ({ id }) => [id])
   }
 
   /** One delivery with its newest attempts, in their order. @throws Problem `not-found`, also outside the caller's reach */

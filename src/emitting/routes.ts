@@ -1,4 +1,3 @@
-import type { FastifyRequest } from 'fastify'
 import type { App } from '../http/app.ts'
 import type { EventCatalogue } from './event-catalogue.ts'
 import { parseLossless, parsePlain } from '../json/lossless.ts'
@@ -33,7 +32,6 @@ export async function emittingRoutes(app: App, parts: EmittingRouteParts): Promi
   })
   await app.register(async (scope: App) => {
     readJsonWith(scope, parsePlain)
-    scope.addHook('preValidation', emptyWhenAbsent)
     keyRoutes(scope, parts)
     portalRoutes(scope, parts)
     for (const area of [adminArea, portalArea]) {
@@ -56,8 +54,4 @@ function readJsonWith(scope: App, parse: (bytes: Uint8Array) => unknown): void {
     }
     done(null, body)
   })
-}
-
-async function emptyWhenAbsent(request: FastifyRequest): Promise<void> {
-  if (request.routeOptions.config.optionalBody && request.body === undefined) request.body = {}
 }

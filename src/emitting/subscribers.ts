@@ -7,6 +7,7 @@ import { Problem } from '../errors.ts'
 import { faultOfDestination } from '../network/destination.ts'
 import type { Egress } from '../network/egress.ts'
 import type { Cursors, CursorScope } from '../paging/cursor.ts'
+import type { PageOfRows } from '../paging/page.ts'
 import type { Database, Queryable, Tx } from '../storage/database.ts'
 import type { SigningScheme, SubscribersTable, SubscriberStatus } from '../storage/tables.ts'
 import { reaches, type Reach } from './audience.ts'
@@ -150,7 +151,7 @@ export class Subscribers {
     owner: string | null | undefined,
     limit: number,
     cursor: string | undefined,
-  ): Promise<{ rows: SubscribersTable[]; nextCursor: string | null }> {
+  ): Promise<PageOfRows<SubscribersTable>> {
     const { database, cursors } = this.#parts
     const scope: CursorScope = {
       list: 'subscribers',
@@ -164,9 +165,7 @@ export class Subscribers {
       .orderBy('id', 'desc')
       .limit(limit + 1)
     if (cursor !== undefined) query = query.where('id', '<', cursors.decode(scope, cursor)[0] as string)
-    const rows = await query.execute()
-    const page = rows.slice(0, limit)
-    return { rows: page, nextCursor: rows.length > limit ? cursors.encode(scope, [page.at(-1)!.id]) : null }
+    return cursors.page(scope, await query.execute(), limit, ({ id }) => [id])
   }
 
   /**

@@ -259,15 +259,6 @@ function viewPhases(text: string): Static<typeof PhasesView> {
   return { reused, dns, connect, tls, firstByte, total }
 }
 
-export const PageInfoView = Type.Object(
-  { hasNextPage: Type.Boolean(), nextCursor: Nullable(Type.String()) },
-  { additionalProperties: false },
-)
-
-export function viewPage<T>(data: T[], nextCursor: string | null) {
-  return { data, pageInfo: { hasNextPage: nextCursor !== null, nextCursor } }
-}
-
 function iso(milliseconds: number): string {
   return new Date(milliseconds).toISOString()
 }

@@ -2,7 +2,7 @@ import { Problem } from '../errors.ts'
 
 /**
  * Reads the `cursor` of `GET /events`: the number of the last event that the caller has. Absent means from the start.
- * Accepts any non-negative integer of any length (http/app.ts bounds the address). Numbers above Number.MAX_SAFE_INTEGER all mean
+ * Accepts any non-negative integer of any length (http/create-app.ts bounds the address). Numbers above Number.MAX_SAFE_INTEGER all mean
  * the end of the log.
  * @throws Problem `invalid-cursor` for everything else, the empty text included.
  */

@@ -1,4 +1,5 @@
 import swagger from '@fastify/swagger'
+import type { FastifyContextConfig, FastifySchema } from 'fastify'
 import { readFileSync } from 'node:fs'
 import type { Configuration } from '../config/environment.ts'
 import type { App } from './app.ts'
@@ -46,7 +47,7 @@ const credentials: Record<Exclude<Access, object>, readonly Requirement[]> = {
 }
 
 /**
- * Security requirements. Beside a scheme stand the roles that it needs: of a key its scope, of a session the role of its user
+ * Security requirements: each scheme with the roles that it needs, which are the scope of a key, or the role of a session's user
  * (https://spec.openapis.org/oas/v3.1.0#security-requirement-object).
  */
 function requirementsOf(access: Access): readonly Requirement[] {
@@ -54,7 +55,7 @@ function requirementsOf(access: Access): readonly Requirement[] {
   return [...scopesOf(access.scope).map((scope) => ({ bearer: [scope] })), { session: ['admin'] }]
 }
 
-/** The description of an operation with the scope that it needs, since few viewers show the roles of a requirement. */
+/** Adds the needed scope to the description of an operation, because few viewers show the roles of a requirement. */
 function describeWithScope(description: unknown, access: Access): string | undefined {
   const own = typeof description === 'string' ? description : undefined
   if (typeof access === 'string') return own
@@ -63,7 +64,7 @@ function describeWithScope(description: unknown, access: Access): string | undef
   return own === undefined ? sentence : `${own} ${sentence}`
 }
 
-const bearerDescription = `An API key or an access token. An access token needs the role admin where a scope is asked for. Scopes of API keys:
+const bearerDescription = `An API key or an access token. An access token needs the role admin for routes with a scope. Scopes of API keys:
 
 ${Object.entries(scopes)
   .map(([scope, meaning]) => `- \`${scope}\`: ${meaning}`)
@@ -75,130 +76,141 @@ export function docsAccess({ apiDocs }: Pick<Configuration, 'apiDocs'>): Access 
 }
 
 export interface DescriptionParts {
-  /** Whether routes that are `openInDemo` are open now: their credentials are then told as optional. */
+  /** Whether routes with `openInDemo` are open. Then their credentials are described as optional. */
   demo: boolean
-  /** Whether calls are counted. */
+  /** Whether rate limits are on. */
   limited: boolean
-  /** Whether pages of other origins are let read answers. */
+  /** Whether pages of other origins may read answers. */
   crossOrigin: boolean
 }
 
+const info = {
+  title: 'Postern',
+  version,
+  description:
+    'Sign-in, webhooks in, webhooks out, lists. Besides the headers that are described here, answers have headers that tell browsers what is allowed: Content-Security-Policy, X-Content-Type-Options, Referrer-Policy and others.',
+  license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+}
+
+const tags = [
+  { name: 'receiving', description: 'Webhooks in' },
+  { name: 'emitting', description: 'Webhooks out' },
+  { name: 'subscribers', description: 'Receivers of emitted events' },
+  { name: 'deliveries', description: 'Events that were sent to subscribers, and the results' },
+  { name: 'portal', description: 'Pages where owners manage their own subscribers' },
+  { name: 'events', description: 'The log of received and emitted events' },
+  { name: 'lists', description: 'Bounded pages' },
+  { name: 'sign-in', description: 'Identity providers, sessions, tokens, accounts' },
+  { name: 'operations', description: 'Health, metrics, this document' },
+  { name: 'pages', description: 'For people, in a browser' },
+  { name: 'events that are sent', description: 'The requests that subscribers get' },
+]
+
+const securitySchemes = {
+  bearer: { type: 'http', scheme: 'bearer', description: bearerDescription },
+  session: {
+    type: 'apiKey',
+    in: 'cookie',
+    name: 'postern_session',
+    description: 'The cookie that signing in sets.',
+  },
+  portal: {
+    type: 'apiKey',
+    in: 'cookie',
+    name: 'postern_portal',
+    description: 'The cookie that opening a link to the portal sets.',
+  },
+} as const
+
 /**
- * Collects the description of every route from its schema; what holds for all of them (who may call, what problems look
- * like, which headers answers have) is added here, from the same `config` that the guard and the limits read.
+ * Describes every route from its schema. What all routes share (credentials, problems, headers of answers) is added here, from
+ * the same `config` that the guard and the limits read.
  */
-export async function describeRoutes(
-  app: App,
-  { demo, limited, crossOrigin }: DescriptionParts,
-): Promise<void> {
+export async function describeRoutes(app: App, parts: DescriptionParts): Promise<void> {
   app.decorate('webhooks', {})
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
-      info: {
-        title: 'Postern',
-        version,
-        description:
-          'Sign-in, webhooks in, webhooks out, lists. Beside the headers that are described here, answers have those that tell browsers what they may do: Content-Security-Policy, X-Content-Type-Options, Referrer-Policy and their like.',
-        license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
-      },
-      tags: [
-        { name: 'receiving', description: 'Webhooks in' },
-        { name: 'emitting', description: 'Webhooks out' },
-        { name: 'subscribers', description: 'Who gets what is emitted' },
-        { name: 'deliveries', description: 'What was sent to whom, and what became of it' },
-        { name: 'portal', description: 'Pages where owners manage their own subscribers' },
-        { name: 'events', description: 'The log of received and emitted events' },
-        { name: 'lists', description: 'Bounded pages' },
-        { name: 'sign-in', description: 'Identity providers, sessions, tokens, accounts' },
-        { name: 'operations', description: 'Health, metrics, this document' },
-        { name: 'pages', description: 'For people, in a browser' },
-        { name: 'events that are sent', description: 'What subscribers get' },
-      ],
-      components: {
-        headers: headerComponents(),
-        securitySchemes: {
-          bearer: { type: 'http', scheme: 'bearer', description: bearerDescription },
-          session: {
-            type: 'apiKey',
-            in: 'cookie',
-            name: 'postern_session',
-            description: 'The cookie that signing in sets.',
-          },
-          portal: {
-            type: 'apiKey',
-            in: 'cookie',
-            name: 'postern_portal',
-            description: 'The cookie that opening a link to the portal sets.',
-          },
-        },
-      },
+      info,
+      tags,
+      components: { headers: headerComponents(), securitySchemes },
     },
-    transform: ({ schema, url, route }) => {
-      const access = route.config?.access ?? { scope: 'admin' }
-      const described = { ...schema } as Record<string, unknown>
-      const open = demo && access !== 'public' && route.config?.openInDemo === true
-      const requirements = requirementsOf(access)
-      described['security'] = open ? [{}, ...requirements] : requirements
-      const description = describeWithScope(described['description'], access)
-      if (description !== undefined) described['description'] = description
-      if (route.config?.optionalBody) described[optionalBody] = true
-      described['response'] = { ...(schema?.response as object | undefined), default: problem }
-      const { sends = {}, ownOrigins, forMachines } = route.config ?? {}
-      described[carried] = {
-        access,
-        sends,
-        limited,
-        crossOrigin: crossOrigin && ownOrigins !== true && forMachines !== true,
-      } satisfies Carried
-      return { schema: described, url }
-    },
+    transform: ({ schema, url, route }) => ({ schema: describeRoute(schema, route.config, parts), url }),
     transformObject: (document) => {
       const described = 'openapiObject' in document ? document.openapiObject : {}
       const paths = Object.values((described.paths ?? {}) as Record<string, Record<string, Operation>>)
-      for (const operations of paths)
-        for (const operation of Object.values(operations)) {
-          markOptionalBody(operation)
-          addHeaders(operation)
-        }
+      for (const operation of paths.flatMap((operations) => Object.values(operations))) {
+        markOptionalBody(operation)
+        addHeaders(operation)
+      }
       return Object.keys(app.webhooks).length === 0 ? described : { ...described, webhooks: app.webhooks }
     },
   })
 }
 
+function describeRoute(
+  schema: FastifySchema,
+  config: FastifyContextConfig = {},
+  { demo, limited, crossOrigin }: DescriptionParts,
+): FastifySchema {
+  const {
+    access = { scope: 'admin' },
+    openInDemo,
+    optionalBody,
+    sends = {},
+    ownOrigins,
+    forMachines,
+  } = config
+  const described = { ...schema } as Record<string, unknown>
+  const isOpen = demo && access !== 'public' && openInDemo === true
+  const requirements = requirementsOf(access)
+  described['security'] = isOpen ? [{}, ...requirements] : requirements
+  const description = describeWithScope(described['description'], access)
+  if (description !== undefined) described['description'] = description
+  if (optionalBody) described[optionalBodyMark] = true
+  described['response'] = { ...(schema?.response as object | undefined), default: problem }
+  described[senderMark] = {
+    access,
+    sends,
+    limited,
+    crossOrigin: crossOrigin && ownOrigins !== true && forMachines !== true,
+  } satisfies DescribedSender
+  return described
+}
+
 declare module 'fastify' {
   interface FastifyInstance {
-    /** What is sent to subscribers, by event type, as path items of OpenAPI; rooms fill it with their routes. */
+    /** The requests to subscribers by event type, as path items of OpenAPI; modules add them. */
     webhooks: Record<string, object>
   }
 }
 
-/** Carries `config.optionalBody` through the plugin, which knows bodies only as required. */
-const optionalBody = 'x-optional-body'
+/** Carries `config.optionalBody` through the plugin, which describes all bodies as required. */
+const optionalBodyMark = 'x-optional-body'
 
-/** Carries what decides about headers through the plugin, which loses whether they are always there. */
-const carried = 'x-sends'
+/** Carries what decides on headers through the plugin, which cannot describe whether they are always present. */
+const senderMark = 'x-sends'
 
-interface Carried extends Sender {
+interface DescribedSender extends Sender {
   access: Access
 }
 
 interface Operation {
   requestBody?: { required?: boolean }
   responses: Record<string, object>
-  [optionalBody]?: true
-  [carried]?: Carried
+  [optionalBodyMark]?: true
+  [senderMark]?: DescribedSender
 }
 
 function markOptionalBody(operation: Operation): void {
-  if (operation[optionalBody] && operation.requestBody) operation.requestBody.required = false
-  delete operation[optionalBody]
+  if (operation[optionalBodyMark] && operation.requestBody) operation.requestBody.required = false
+  delete operation[optionalBodyMark]
 }
 
-/** The headers of every answer; and the problems that always have some of their own, as answers of their own. */
+/** Adds the headers of every answer, and an answer for each problem that always has headers of its own. */
 function addHeaders(operation: Operation): void {
-  const { [carried]: sender, responses } = operation
-  delete operation[carried]
+  const { [senderMark]: sender, responses } = operation
+  delete operation[senderMark]
   if (!sender) return
   const { default: other, ...declared } = responses
   const answers: [string, object][] = Object.entries(declared).map(([status, response]) => [

@@ -43,7 +43,7 @@ export type Access = 'public' | 'user' | 'session' | 'portal' | { readonly scope
 declare module 'fastify' {
   interface FastifyContextConfig {
     access?: Access
-    /** The body may be left out, and then is as an empty object. Whoever declares it sees to that. */
+    /** A missing body is read as an empty object. */
     optionalBody?: boolean
     /** In demo mode it needs no credential, from this machine. */
     openInDemo?: boolean

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import type { Keyring } from '../crypto/keyring.ts'
 import { Problem } from '../errors.ts'
 import { BoundedCache } from './bounded-cache.ts'
+import type { PageOfRows } from './page.ts'
 import { readValue, writeValue, type CursorKey, type KeyValue } from './cursor-values.ts'
 
 /** The query that a cursor is bound to. Another query refuses it. */
@@ -79,6 +80,17 @@ export class Cursors {
       this.#issued.set(message, cursor)
     }
     return cursor
+  }
+
+  /** Makes a page of at most `limit` of the rows that were found, of which one more was asked for. */
+  page<Row>(
+    scope: CursorScope,
+    found: Row[],
+    limit: number,
+    keyOf: (row: Row) => readonly KeyValue[],
+  ): PageOfRows<Row> {
+    const rows = found.slice(0, limit)
+    return { rows, nextCursor: found.length > limit ? this.encode(scope, keyOf(rows.at(-1)!)) : null }
   }
 
   /**

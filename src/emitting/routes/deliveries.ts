@@ -4,20 +4,13 @@ import { JobView, TotalView, viewJob } from '../../events/jobs/job.ts'
 import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
 import { readLimit } from '../../paging/limit.ts'
+import { pageSchema, viewPage } from '../../paging/page.ts'
 import { limitParameter } from '../../paging/parameters.ts'
 import { deliveryStatuses, readDeliveryFilter } from '../delivery-filter.ts'
 import type { DeliveryLog } from '../delivery-log.ts'
 import type { Replay } from '../replay.ts'
 import type { Subscribers } from '../subscribers.ts'
-import {
-  AttemptView,
-  DeliveryView,
-  PageInfoView,
-  viewAttempt,
-  viewAttemptForOwner,
-  viewDelivery,
-  viewPage,
-} from '../views.ts'
+import { AttemptView, DeliveryView, viewAttempt, viewAttemptForOwner, viewDelivery } from '../views.ts'
 import type { Area } from './area.ts'
 import { readSubscriberId } from './subscribers.ts'
 
@@ -41,10 +34,6 @@ const querystring = Type.Object({
   limit: limitParameter({ default: 20, max: 100 }),
   cursor: Type.Optional(Type.String({ minLength: 1 })),
 })
-const ListView = Type.Object(
-  { data: Type.Array(DeliveryView), pageInfo: PageInfoView },
-  { additionalProperties: false },
-)
 const DetailView = Type.Object(
   { ...DeliveryView.properties, attempts: Type.Array(AttemptView, { description: 'The newest hundred' }) },
   { additionalProperties: false },
@@ -90,19 +79,19 @@ function logRoute(
         summary: 'The delivery log of a subscriber, newest first',
         params,
         querystring,
-        response: { 200: ListView },
+        response: { 200: pageSchema(DeliveryView) },
       },
     },
     async (request) => {
       const { params, query } = request
       const filter = readDeliveryFilter(query)
       const { id: subscriberId } = await subscribers.get(readSubscriberId(params.id), reach(request))
-      const { rows, nextCursor } = await deliveryLog.list(subscriberId, reach(request), {
+      const page = await deliveryLog.list(subscriberId, reach(request), {
         filter,
         limit: readLimit(query.limit, { default: 20, max: 100 }),
         cursor: query.cursor,
       })
-      return viewPage(rows.map(viewDelivery), nextCursor)
+      return viewPage(page, viewDelivery)
     },
   )
 }

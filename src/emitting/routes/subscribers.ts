@@ -5,6 +5,7 @@ import type { Keyring } from '../../crypto/keyring.ts'
 import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
 import { readLimit } from '../../paging/limit.ts'
+import { pageSchema, viewPage } from '../../paging/page.ts'
 import { limitParameter } from '../../paging/parameters.ts'
 import type { SubscribersTable } from '../../storage/tables.ts'
 import type { Reach } from '../audience.ts'
@@ -15,15 +16,7 @@ import { readSettings, Secret } from '../subscriber-body.ts'
 import type { Subscribers } from '../subscribers.ts'
 import type { TestEvents } from '../test-events.ts'
 import type { Area } from './area.ts'
-import {
-  KeyView,
-  NewKeysView,
-  PageInfoView,
-  SubscriberView,
-  viewKey,
-  viewPage,
-  viewSubscriber,
-} from '../views.ts'
+import { KeyView, NewKeysView, SubscriberView, viewKey, viewSubscriber } from '../views.ts'
 
 export interface SubscriberRouteParts {
   subscribers: Subscribers
@@ -108,10 +101,6 @@ function registerRoute(
 
 function listRoute(app: App, parts: SubscriberRouteParts, { prefix, access, reach, reachesAll }: Area): void {
   const { subscribers } = parts
-  const ListView = Type.Object(
-    { data: Type.Array(SubscriberView), pageInfo: PageInfoView },
-    { additionalProperties: false },
-  )
   const querystring = Type.Object({
     limit: limitParameter({ default: 20, max: 100 }),
     cursor: Type.Optional(Type.String({ minLength: 1 })),
@@ -125,19 +114,21 @@ function listRoute(app: App, parts: SubscriberRouteParts, { prefix, access, reac
     `${prefix}/subscribers`,
     {
       config: { access: access.read },
-      schema: { tags, summary: 'Subscribers, newest first', querystring, response: { 200: ListView } },
+      schema: {
+        tags,
+        summary: 'Subscribers, newest first',
+        querystring,
+        response: { 200: pageSchema(SubscriberView) },
+      },
     },
     async (request) => {
       const { query } = request
-      const { rows, nextCursor } = await subscribers.list(
+      const page = await subscribers.list(
         ownerAsked(reach(request), (query as { owner?: string }).owner),
         readLimit(query.limit, { default: 20, max: 100 }),
         query.cursor,
       )
-      return viewPage(
-        rows.map((row) => view(row, parts)),
-        nextCursor,
-      )
+      return viewPage(page, (row) => view(row, parts))
     },
   )
 }

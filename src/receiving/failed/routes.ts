@@ -5,12 +5,13 @@ import { JobView, TotalView, viewJob } from '../../events/jobs/job.ts'
 import type { App } from '../../http/app.ts'
 import type { Cursors, CursorScope } from '../../paging/cursor.ts'
 import { readLimit } from '../../paging/limit.ts'
+import { pageSchema, viewPage } from '../../paging/page.ts'
 import { limitParameter } from '../../paging/parameters.ts'
 import type { Database } from '../../storage/database.ts'
-import { filterSchema, readFailedFilter, type FindHandler } from './filter.ts'
+import { filterSchema, readFailedFilter, type FailedFilter, type FindHandler } from './filter.ts'
 import type { DryRuns } from './dry-run.ts'
 import type { Reprocessing } from './reprocess.ts'
-import { failedEvents } from './store.ts'
+import { listFailed } from './store.ts'
 
 export interface FailedRouteParts {
   database: Database
@@ -22,7 +23,7 @@ export interface FailedRouteParts {
 
 const tags = ['events']
 const limits = { default: 20, max: 100 }
-/** Characters of an error that a list shows. */
+/** Characters of an error in a list. */
 const longestError = 300
 const Time = Type.String({ format: 'date-time' })
 const Nullable = (schema: typeof Time) => Type.Union([schema, Type.Null()])
@@ -38,8 +39,7 @@ const Reprocessed = Type.Object({
 
 const DryRun = Type.Object({
   outcome: Type.Enum(['processed', 'failed', 'forwarded'], {
-    description:
-      'What would become of it. `forwarded`: it would be posted to `forwardTo`, which was not done.',
+    description: 'The outcome. `forwarded`: it would be posted to `forwardTo`; it was not.',
   }),
   error: Type.Union([Type.String(), Type.Null()], { description: 'What a handler threw, with its stack.' }),
   emitted: Type.Array(
@@ -49,11 +49,11 @@ const DryRun = Type.Object({
       data: Type.Unknown(),
       audience: Type.Optional(Type.String()),
     }),
-    { description: 'What its handlers would emit: the first hundred.' },
+    { description: 'The first hundred events that its handlers would emit.' },
   ),
   emittedTotal: Type.Integer(),
   forwardTo: Type.Union([Type.String(), Type.Null()], {
-    description: 'Of a source that forwards: the address, without a query.',
+    description: 'The address that the source forwards to, without its query.',
   }),
   durationMs: Type.Integer(),
 })
@@ -68,24 +68,21 @@ const Failed = Type.Object({
   attempts: Type.Integer(),
   failedAt: Nullable(Time),
   nextAttemptAt: Type.Union([Time, Type.Null()], {
-    description: 'Of an event that is retried, unless its handler is running now.',
+    description: 'The next attempt of a retried event; null while its handler is running.',
   }),
   error: Nullable(
-    Type.String({ description: 'The first line of the last error; `GET /events/{id}` has all of it.' }),
+    Type.String({ description: 'The first line of the last error; `GET /events/{id}` has the whole error.' }),
   ),
 })
 
-const Page = Type.Object({
-  data: Type.Array(Failed),
-  pageInfo: Type.Object({
-    hasNextPage: Type.Boolean(),
-    nextCursor: Type.Union([Type.String(), Type.Null()]),
-  }),
-})
-
-/** What failed: shown, and processed again singly or in bulk. */
+/** Lists failed events, and processes them again, singly or in bulk. */
 export function failedRoutes(app: App, parts: FailedRouteParts): void {
-  const { database, cursors, reprocessing, dryRuns, findHandler } = parts
+  listRoute(app, parts)
+  reprocessRoute(app, parts)
+  bulkReprocessRoute(app, parts)
+}
+
+function listRoute(app: App, { database, cursors, findHandler }: FailedRouteParts): void {
   app.get(
     '/events/failed',
     {
@@ -96,9 +93,9 @@ export function failedRoutes(app: App, parts: FailedRouteParts): void {
         querystring: Type.Object({
           ...filterSchema,
           limit: limitParameter(limits),
-          cursor: Type.Optional(Type.String({ description: 'The nextCursor of the page before' })),
+          cursor: Type.Optional(Type.String({ description: 'The nextCursor of the previous page' })),
         }),
-        response: { 200: Page },
+        response: { 200: pageSchema(Failed) },
       },
     },
     async ({ query }) => {
@@ -109,101 +106,32 @@ export function failedRoutes(app: App, parts: FailedRouteParts): void {
         keys: [{ name: 'id', type: 'integer' }],
         query: filter,
       }
-      let rows = failedEvents(database.reader, database.engine, filter)
-      if (query.cursor !== undefined)
-        rows = rows.where('event_queue.event', '<', cursors.decode(scope, query.cursor)[0] as number)
-      const found = await rows
-        .select([
-          'event_queue.event',
-          'event_queue.event_id',
-          'event_queue.type',
-          'event_queue.source',
-          'event_queue.attempts',
-        ])
-        .select([
-          'event_queue.due_at',
-          'event_queue.claim',
-          'events.created_at',
-          'last.at',
-          'last.duration_ms',
-          'last.error',
-        ])
-        .orderBy('event_queue.event', 'desc')
-        .limit(limit + 1)
-        .execute()
-      const page = found.slice(0, limit)
-      const next = found.length > limit ? page.at(-1) : undefined
-      return {
-        data: page.map((row) => ({
-          id: row.event,
-          eventId: row.event_id,
-          type: row.type,
-          source: row.source,
-          status: filter.status ?? 'failed',
-          createdAt: new Date(row.created_at).toISOString(),
-          attempts: row.attempts,
-          failedAt: row.at === null ? null : new Date(row.at + (row.duration_ms ?? 0)).toISOString(),
-          nextAttemptAt:
-            filter.status === 'retrying' && row.claim === null ? new Date(row.due_at).toISOString() : null,
-          error: row.error && firstLine(row.error),
-        })),
-        pageInfo: {
-          hasNextPage: next !== undefined,
-          nextCursor: next ? cursors.encode(scope, [next.event]) : null,
-        },
-      }
+      const before =
+        query.cursor === undefined ? undefined : (cursors.decode(scope, query.cursor)[0] as number)
+      const rows = await listFailed(database, filter, before, limit + 1)
+      const page = cursors.page(scope, rows, limit, ({ event }) => [event])
+      return viewPage(page, (row) => viewFailed(row, filter.status))
     },
   )
+}
 
-  app.post(
-    '/events/reprocess',
-    {
-      config: { access: { scope: 'webhooks:write' }, optionalBody: true },
-      preValidation: async (request) => {
-        if (request.body === undefined) request.body = {}
-      },
-      schema: {
-        tags,
-        summary: 'Run the handlers of many failed or retried events now. Answers with a job',
-        description:
-          'Of all that have failed, or of those that the body names; with `status: retrying` of those that wait for their next attempt. The job makes them due in small steps; `GET /jobs/{id}` tells how far it is, `DELETE /jobs/{id}` cancels it.',
-        body: Type.Object(
-          {
-            ...filterSchema,
-            dryRun: Type.Optional(Type.Boolean({ description: 'Only tell how many' })),
-          },
-          { additionalProperties: false },
-        ),
-        response: { 200: TotalView, 202: JobView },
-      },
-    },
-    async (request, reply) => {
-      const { body } = request
-      const filter = readFailedFilter(body, findHandler)
-      if (body.dryRun) return reply.code(200).send({ total: await reprocessing.count(filter) })
-      return reply.code(202).send(viewJob(await reprocessing.begin(filter, auditOrigin(request))))
-    },
-  )
-
+function reprocessRoute(app: App, { reprocessing, dryRuns }: FailedRouteParts): void {
   app.post(
     '/events/:id/reprocess',
     {
       config: { access: { scope: 'webhooks:write' }, optionalBody: true },
-      preValidation: async (request) => {
-        if (request.body === undefined) request.body = {}
-      },
       schema: {
         tags,
         summary: 'Run the handlers of a received event now',
         description:
-          'A failed event gets all of its attempts again; for one that waits for its next attempt the retry schedule goes on. One whose handler is running is not run a second time. A processed event is refused with 409.',
+          'A failed event gets all of its attempts again; for one that waits for its next attempt the retry schedule goes on. An event whose handler is running is not run a second time. A processed event is refused with 409.',
         params: Type.Object({ id: Type.String() }),
         body: Type.Object(
           {
             dryRun: Type.Optional(
               Type.Boolean({
                 description:
-                  'Run the handlers in a transaction that is rolled back, and tell what they would have done. What they do outside of their transaction is done.',
+                  'Run the handlers in a transaction that is rolled back, and report what they would have done. Effects outside of the transaction remain.',
               }),
             ),
           },
@@ -219,6 +147,52 @@ export function failedRoutes(app: App, parts: FailedRouteParts): void {
       return reply.code(202).send({ id, eventId, status })
     },
   )
+}
+
+function bulkReprocessRoute(app: App, { reprocessing, findHandler }: FailedRouteParts): void {
+  app.post(
+    '/events/reprocess',
+    {
+      config: { access: { scope: 'webhooks:write' }, optionalBody: true },
+      schema: {
+        tags,
+        summary: 'Run the handlers of many failed or retried events now. Answers with a job',
+        description:
+          'The events that match the filters of the body: failed ones, or with `status: retrying` those that wait for their next attempt. The job makes them due in small steps; `GET /jobs/{id}` shows its progress, `DELETE /jobs/{id}` cancels it.',
+        body: Type.Object(
+          {
+            ...filterSchema,
+            dryRun: Type.Optional(Type.Boolean({ description: 'Only count the events' })),
+          },
+          { additionalProperties: false },
+        ),
+        response: { 200: TotalView, 202: JobView },
+      },
+    },
+    async (request, reply) => {
+      const { body } = request
+      const filter = readFailedFilter(body, findHandler)
+      if (body.dryRun) return reply.code(200).send({ total: await reprocessing.count(filter) })
+      return reply.code(202).send(viewJob(await reprocessing.begin(filter, auditOrigin(request))))
+    },
+  )
+}
+
+type FailedRow = Awaited<ReturnType<typeof listFailed>>[number]
+
+function viewFailed(row: FailedRow, status: FailedFilter['status'] = 'failed') {
+  return {
+    id: row.event,
+    eventId: row.event_id,
+    type: row.type,
+    source: row.source,
+    status,
+    createdAt: new Date(row.created_at).toISOString(),
+    attempts: row.attempts,
+    failedAt: row.at === null ? null : new Date(row.at + (row.duration_ms ?? 0)).toISOString(),
+    nextAttemptAt: status === 'retrying' && row.claim === null ? new Date(row.due_at).toISOString() : null,
+    error: row.error && firstLine(row.error),
+  }
 }
 
 function firstLine(error: string): string {

@@ -1,6 +1,6 @@
 import { sql, type Expression, type SqlBool } from 'kysely'
 import { Problem } from '../../errors.ts'
-import type { Queryable, Tx } from '../../storage/database.ts'
+import type { Database, Queryable, Tx } from '../../storage/database.ts'
 import type { Engine } from '../../storage/query-runner.ts'
 import type { EventQueueStatus } from '../../storage/tables.ts'
 import type { FailedFilter, HandlerFilter } from './filter.ts'
@@ -67,6 +67,33 @@ export function failedEvents(db: Queryable, engine: Engine, filter: FailedFilter
   if (since !== undefined) query = query.where('events.created_at', '>=', since)
   if (until !== undefined) query = query.where('events.created_at', '<', until)
   return query
+}
+
+/** Failed events with their last failure, newest first, below the number `before`. */
+export function listFailed(
+  { reader, engine }: Pick<Database, 'reader' | 'engine'>,
+  filter: FailedFilter,
+  before: number | undefined,
+  limit: number,
+) {
+  return failedEvents(reader, engine, filter)
+    .$if(before !== undefined, (rows) => rows.where('event_queue.event', '<', before!))
+    .select([
+      'event_queue.event',
+      'event_queue.event_id',
+      'event_queue.type',
+      'event_queue.source',
+      'event_queue.attempts',
+      'event_queue.due_at',
+      'event_queue.claim',
+      'events.created_at',
+      'last.at',
+      'last.duration_ms',
+      'last.error',
+    ])
+    .orderBy('event_queue.event', 'desc')
+    .limit(limit)
+    .execute()
 }
 
 /** Whether the handler that was declared for `key` is among those of an event, by its type. */

@@ -5,6 +5,7 @@ import { readEventNumber } from '../../events/event-number.ts'
 import type { App } from '../../http/app.ts'
 import type { Cursors, CursorScope } from '../../paging/cursor.ts'
 import { readLimit } from '../../paging/limit.ts'
+import { pageSchema, viewPage } from '../../paging/page.ts'
 import { limitParameter } from '../../paging/parameters.ts'
 import type { Database } from '../../storage/database.ts'
 import type { RejectedWebhooksTable } from '../../storage/tables.ts'
@@ -13,39 +14,41 @@ import { mostKept } from './log.ts'
 import { reasons, type Reason } from './reasons.ts'
 import { presentBody } from './redact.ts'
 
+const tags = ['receiving']
 const limits = { default: 20, max: 100 }
+const config = { access: { scope: 'webhooks:read' }, quiet: true } as const
 
 const Item = Type.Object({
   id: Type.Integer(),
   source: Type.String(),
   at: Type.String({ format: 'date-time' }),
   reason: Type.String({ description: `${Object.keys(reasons).join(', ')}: as in postern_webhooks_total` }),
-  meaning: Type.String({ description: 'The reason in plain words' }),
+  meaning: Type.String({ description: 'The reason in a sentence' }),
   advice: Type.String({ description: 'What to do' }),
-  detail: Type.String({ description: 'What exactly spoke against it; the sender is not told' }),
-  address: Type.Union([Type.String(), Type.Null()], { description: 'Where it came from' }),
+  detail: Type.String({ description: 'The exact cause; the sender does not see it' }),
+  address: Type.Union([Type.String(), Type.Null()], { description: 'The address of the sender' }),
   headers: Type.Record(Type.String(), Type.String(), {
-    description: 'Of credentials and signatures only how long they were',
+    description: 'Credentials and signatures are replaced by their length',
   }),
   size: Type.Union([Type.Integer(), Type.Null()], { description: 'Bytes of the whole body' }),
   body: Type.Optional(
     Type.String({
-      description: 'Its first 4 KiB, without the values of fields that are named like credentials',
+      description: 'The first 4 KiB of the body, without the values of fields with names of credentials',
     }),
   ),
-  bodyBase64: Type.Optional(Type.String({ description: 'Instead of `body` when the bytes are no text' })),
+  bodyBase64: Type.Optional(Type.String({ description: 'Instead of `body` if the bytes are not text' })),
 })
 
 const Counts = Type.Object({
   since: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
-    description: 'The first day that is counted; null when none was refused',
+    description: 'The first day that is counted; null if no webhook was refused',
   }),
   total: Type.Integer(),
   data: Type.Array(
     Type.Object({
       source: Type.String(),
       reason: Type.String(),
-      meaning: Type.String({ description: 'The reason in plain words' }),
+      meaning: Type.String({ description: 'The reason in a sentence' }),
       advice: Type.String({ description: 'What to do' }),
       count: Type.Integer(),
       lastAt: Type.String({ format: 'date-time' }),
@@ -54,34 +57,34 @@ const Counts = Type.Object({
   ),
 })
 
-/** What was refused: how often for which reason, and the last ones. */
-export function rejectedRoutes(
-  app: App,
-  { database, cursors }: { database: Database; cursors: Cursors },
-): void {
+interface RejectedRouteParts {
+  database: Database
+  cursors: Cursors
+}
+
+/** Shows refused webhooks: the counts for each reason, and the latest ones. */
+export function rejectedRoutes(app: App, parts: RejectedRouteParts): void {
+  listRoute(app, parts)
+  detailRoute(app, parts)
+  countsRoute(app, parts)
+}
+
+function listRoute(app: App, { database, cursors }: RejectedRouteParts): void {
   app.get(
     '/rejected-webhooks',
     {
-      config: { access: { scope: 'webhooks:read' }, quiet: true },
+      config,
       schema: {
-        tags: ['receiving'],
-        summary: 'The last webhooks that were refused, and why, newest first',
-        description: `Of each source and reason the last ${mostKept}, within a second or two of their coming; of a flood some are left out. The metric postern_webhooks_total counts them all.`,
+        tags,
+        summary: 'The latest webhooks that were refused, and why, newest first',
+        description: `The latest ${mostKept} of each source and reason, within two seconds after they arrived; in a flood, some are left out. The metric postern_webhooks_total counts all.`,
         querystring: Type.Object({
-          source: Type.Optional(Type.String({ description: 'Of this source alone' })),
-          reason: Type.Optional(Type.String({ description: 'For this reason alone' })),
+          source: Type.Optional(Type.String({ description: 'Only this source' })),
+          reason: Type.Optional(Type.String({ description: 'Only this reason' })),
           limit: limitParameter(limits),
-          cursor: Type.Optional(Type.String({ description: 'The nextCursor of the page before' })),
+          cursor: Type.Optional(Type.String({ description: 'The nextCursor of the previous page' })),
         }),
-        response: {
-          200: Type.Object({
-            data: Type.Array(Item),
-            pageInfo: Type.Object({
-              hasNextPage: Type.Boolean(),
-              nextCursor: Type.Union([Type.String(), Type.Null()]),
-            }),
-          }),
-        },
+        response: { 200: pageSchema(Item) },
       },
     },
     async ({ query: { source, reason, limit, cursor } }) => {
@@ -91,35 +94,29 @@ export function rejectedRoutes(
         keys: [{ name: 'id', type: 'integer' }],
         query: [source ?? null, reason ?? null],
       }
-      let rows = database.reader.selectFrom('rejected_webhooks').selectAll()
-      if (source) rows = rows.where('source', '=', source)
-      if (reason) rows = rows.where('reason', '=', reason)
-      if (cursor !== undefined) rows = rows.where('id', '<', cursors.decode(scope, cursor)[0] as number)
-      // What no text of a database can be is no source and no reason.
-      if (![source, reason].every((text) => text === undefined || isStorableText(text)))
-        return { data: [], pageInfo: { hasNextPage: false, nextCursor: null } }
-      const found = await rows
-        .orderBy('id', 'desc')
-        .limit(size + 1)
-        .execute()
-      const page = found.slice(0, size)
-      const last = found.length > size ? page.at(-1) : undefined
-      return {
-        data: page.map(present),
-        pageInfo: {
-          hasNextPage: last !== undefined,
-          nextCursor: last ? cursors.encode(scope, [last.id]) : null,
-        },
-      }
+      let query = database.reader.selectFrom('rejected_webhooks').selectAll()
+      if (source) query = query.where('source', '=', source)
+      if (reason) query = query.where('reason', '=', reason)
+      if (cursor !== undefined) query = query.where('id', '<', cursors.decode(scope, cursor)[0] as number)
+      // PostgreSQL would refuse such a text as a value.
+      const isStorable = [source, reason].every((text) => text === undefined || isStorableText(text))
+      const ordered = query.orderBy('id', 'desc').limit(size + 1)
+      const rows = isStorable ? await ordered.execute() : []
+      return viewPage(
+        cursors.page(scope, rows, size, ({ id }) => [id]),
+        present,
+      )
     },
   )
+}
 
+function detailRoute(app: App, { database }: RejectedRouteParts): void {
   app.get(
     '/rejected-webhooks/:id',
     {
-      config: { access: { scope: 'webhooks:read' }, quiet: true },
+      config,
       schema: {
-        tags: ['receiving'],
+        tags,
         summary: 'One refused webhook',
         params: Type.Object({ id: Type.String() }),
         response: { 200: Item },
@@ -131,20 +128,22 @@ export function rejectedRoutes(
         .selectAll()
         .where('id', '=', readEventNumber(params.id))
         .executeTakeFirst()
-      if (!row) throw new Problem('not-found', { detail: 'It is not kept, or no longer.' })
+      if (!row) throw new Problem('not-found', { detail: 'There is no such webhook, or no longer.' })
       return present(row)
     },
   )
+}
 
+function countsRoute(app: App, { database }: RejectedRouteParts): void {
   app.get(
     '/rejected-webhooks/counts',
     {
-      config: { access: { scope: 'webhooks:read' }, quiet: true },
+      config,
       schema: {
-        tags: ['receiving'],
+        tags,
         summary: 'How many webhooks were refused, by source and reason',
         description:
-          'Of the days that REJECTED_RETENTION_DAYS keeps, of all processes, within a second or two. What a process had counted when it was killed is missing.',
+          'Counts of all processes over REJECTED_RETENTION_DAYS days, within two seconds. Counts that a killed process had not written are missing.',
         response: { 200: Counts },
       },
     },
@@ -169,7 +168,7 @@ async function describeCounts({ reader }: Database) {
       source,
       reason,
       ...explain(reason),
-      // PostgreSQL's sums are numerics, which come as texts.
+      // PostgreSQL returns sums as text.
       count: Number(count),
       lastAt: new Date(last_at).toISOString(),
     }))

@@ -1,0 +1,197 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
+import { randomUUID } from 'node:crypto'
+import Fastify, { LogController, type FastifyBaseLogger, type FastifyRequest } from 'fastify'
+import type { Clock } from '../runtime/clock.ts'
+import type { Configuration } from '../config/environment.ts'
+import type { App } from './app.ts'
+import { guardRoutes, type NoteForbidden, type NoteForeignCall } from './access.ts'
+import { compileSerializer, compileValidator } from './schema-compilers.ts'
+import { addSecurityHeaders, securityHeaders, type SecurityHeaders } from './security-headers.ts'
+import { serveAssets } from './assets.ts'
+import { bodyLimits, type BodyLimits } from './body-budget.ts'
+import { TrustedProxies } from './client-address.ts'
+import { BodyReader, defaultBodyLimit } from './body-reader.ts'
+import { clientErrorAnswerer } from './client-errors.ts'
+import { Closing } from './closing.ts'
+import { continueLate } from './expect-continue.ts'
+import { refuseFramingFaults } from './framing.ts'
+import { IncomingRequest } from './incoming-request.ts'
+import { allowOrigins, answerPreflights } from './cross-origin.ts'
+import { RouteMethods } from './methods.ts'
+import { serveDashboard } from './dashboard.ts'
+import { Refusal } from './refusal.ts'
+import { describeRoutes, docsAccess } from './openapi.ts'
+import type { Authenticate } from './principal.ts'
+import { answerProblems, sendProblem, toProblem } from './problem-details.ts'
+import { parseQueryString } from './query-string.ts'
+import { logRequests } from './request-log.ts'
+import { closeAfterUpgradeRequests } from './upgrades.ts'
+import { limitRequests } from './rate-limits.ts'
+import { RawRoutes } from './raw/routes.ts'
+import type { Log } from '../telemetry/log.ts'
+import { SharedCounts, type CountCalls } from './shared-counts.ts'
+
+export interface AppParts {
+  configuration: Configuration
+  log: Log
+  clock: Clock
+  authenticate: Authenticate
+  /** Authenticates callers of the portal; without it, the portal is closed. */
+  authenticatePortal?: Authenticate
+  noteForeignCall?: NoteForeignCall
+  noteForbidden?: NoteForbidden
+  /** The public origin. If PORT is 0, it is known once the server listens. */
+  baseUrl: () => string
+  timeouts?: Timeouts | undefined
+  bodies?: Partial<BodyLimits> | undefined
+  /** Counts calls of all processes; without it, this process counts alone. */
+  countCalls?: CountCalls | undefined
+}
+
+/** Time limits for clients, in milliseconds. */
+export interface Timeouts {
+  /** For the headers of a request. */
+  headers: number
+  /** For a whole request. */
+  request: number
+  /** Between two checks of these limits. */
+  check: number
+  /** For a connection without any transfer during a request, for example because the client does not read the answer. */
+  stillness: number
+}
+
+const defaultTimeouts: Timeouts = { headers: 10_000, request: 30_000, check: 1_000, stillness: 90_000 }
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    routeMethods: RouteMethods
+  }
+}
+
+/** Creates the application with everything that all routes share. Routes are then declared on it. */
+export async function createApp(parts: AppParts): Promise<App> {
+  const { configuration } = parts
+  const headers = securityHeaders({ https: (configuration.baseUrl ?? '').startsWith('https:') })
+  const app = createServer(parts, headers)
+  const proxies = new TrustedProxies(configuration.trustedProxies)
+  closeAfterUpgradeRequests(app)
+  app.decorate('closing', new Closing(app))
+  continueLate(app)
+  readBodies(app, parts, proxies)
+  app.setValidatorCompiler(compileValidator)
+  app.setSerializerCompiler(compileSerializer)
+  const methods = new RouteMethods()
+  app.addHook('onRoute', (route) => methods.add(route))
+  app.decorate('routeMethods', methods)
+  addHooks(app, parts, headers, proxies)
+  answerProblems(app, (url) => methods.allowedFor(url), headers.protect)
+  logRequests(app)
+  await describeRoutes(app, {
+    demo: configuration.demo,
+    limited: configuration.rateLimit,
+    crossOrigin: configuration.corsOrigins.length > 0,
+  })
+  await serveAssets(app, docsAccess(configuration))
+  serveDashboard(app, parts.authenticate)
+  return app
+}
+
+function createServer(
+  { configuration, log, timeouts = defaultTimeouts }: AppParts,
+  headers: SecurityHeaders,
+): App {
+  // Otherwise Fastify would expect pino's type for the logger of each request.
+  const logger: FastifyBaseLogger = log
+  return Fastify({
+    loggerInstance: logger,
+    logController: new LogController({ disableRequestLogging: true }),
+    genReqId: () => randomUUID(),
+    trustProxy: configuration.trustedProxies.length > 0 ? configuration.trustedProxies : false,
+    bodyLimit: defaultBodyLimit,
+    connectionTimeout: timeouts.stillness,
+    requestTimeout: timeouts.request,
+    http: {
+      IncomingMessage: IncomingRequest,
+      headersTimeout: timeouts.headers,
+      connectionsCheckingInterval: timeouts.check,
+      maxHeaderSize: 16 * 1024,
+      // Node's own answer would lack the headers of every answer; framing.ts checks the header.
+      requireHostHeader: false,
+    },
+    keepAliveTimeout: 65_000,
+    forceCloseConnections: 'idle',
+    return503OnClosing: false,
+    routerOptions: { querystringParser: parseQueryString, maxParamLength: 512 },
+    clientErrorHandler: clientErrorAnswerer(headers.common),
+    frameworkErrors: (error, _request, reply) => {
+      // No hook has run for these.
+      headers.protect(reply)
+      void sendProblem(reply, toProblem(error))
+    },
+  }).withTypeProvider<TypeBoxTypeProvider>()
+}
+
+/** Bodies are JSON, unless a scope declares other types. */
+function readBodies(app: App, { configuration, clock, bodies }: AppParts, proxies: TrustedProxies): void {
+  // Fastify's parser of text would make a body of the wrong type from a body that is not declared as JSON.
+  app.removeContentTypeParser(['text/plain', 'application/json'])
+  const reader = new BodyReader(app, {
+    clock,
+    networkOf: (request) => proxies.networkOf(request),
+    limits: bodyLimitsFor(configuration.bodyLimit, bodies),
+  })
+  app.decorate('bodies', reader)
+  const parseJson = app.getDefaultJsonParser('error', 'error')
+  reader.parse(app, ['application/json'], (request, bytes, done) => {
+    void parseJson(request, bytes.toString(), done)
+  })
+  app.addHook('onRoute', (route) => {
+    if (route.config?.optionalBody) route.preValidation = useEmptyBody
+  })
+}
+
+async function useEmptyBody(request: FastifyRequest): Promise<void> {
+  if (request.body === undefined) request.body = {}
+}
+
+/** The limits of a body budget that has room for several webhooks of the greatest size. */
+function bodyLimitsFor(bodyLimit: number, limits: Partial<BodyLimits> = {}): Partial<BodyLimits> {
+  const least = 4 * bodyLimit
+  return least > bodyLimits.bytes ? { bytes: least, reserve: least / 4, ...limits } : limits
+}
+
+/** What runs before the handler of each request, in this order. */
+function addHooks(app: App, parts: AppParts, headers: SecurityHeaders, proxies: TrustedProxies): void {
+  const { configuration, log, clock, authenticatePortal = async () => undefined, countCalls } = parts
+  addSecurityHeaders(app, headers)
+  app.decorate('refusal', new Refusal(app))
+  refuseFramingFaults(app)
+  const crossOrigin = {
+    origins: configuration.corsOrigins,
+    credentials: configuration.corsCredentials,
+    methodsOf: (url: string) => app.routeMethods.forPages(url),
+  }
+  allowOrigins(app, crossOrigin)
+  const onError = (error: unknown): void =>
+    log.warn(
+      { err: error },
+      'calls could not be counted for all processes together, so this one counts alone',
+    )
+  const limits = limitRequests(app, {
+    clock: configuration.rateLimit ? clock : undefined,
+    proxies,
+    shared: countCalls && new SharedCounts({ count: countCalls, clock, onError }),
+  })
+  answerPreflights(app, crossOrigin)
+  guardRoutes(app, {
+    authenticate: parts.authenticate,
+    authenticatePortal,
+    limits,
+    origin: parts.baseUrl,
+    demo: configuration.demo,
+    noteForeignCall: parts.noteForeignCall,
+    noteForbidden: parts.noteForbidden,
+  })
+  const { bodies } = app
+  app.decorate('raw', new RawRoutes(app, { log, limits, bodies, proxies, headers: headers.common }))
+}

@@ -1,0 +1,106 @@
+import { Type, type Static } from 'typebox'
+import type { Clock } from '../runtime/clock.ts'
+import type { Worker } from '../runtime/worker.ts'
+import type { Database } from '../storage/database.ts'
+import type { App } from './app.ts'
+import type { SpoolStatus } from './room.ts'
+import { SpoolReport, spoolReport } from './spool-report.ts'
+
+export interface ReadinessParts {
+  database: Database
+  workers: readonly Worker[]
+  clock: Clock
+  /** Stores webhooks while the database is away. */
+  spool?: SpoolStatus | undefined
+}
+
+/** Seconds without a worker's round with the database after which the process is not ready. It must say so within 15 s. */
+const longestRound = 10
+/** Age of due work in seconds from which on workers count as stalled. */
+const stalledAfter = 120
+
+export const Readiness = Type.Object({
+  status: Type.String(),
+  database: Type.String(),
+  oldestDueSeconds: Type.Record(Type.String(), Type.Number(), {
+    description: 'Age of the oldest due work by worker',
+  }),
+  lastRoundSeconds: Type.Optional(
+    Type.Record(Type.String(), Type.Number(), {
+      description: 'Time since the last round with the database of each worker of this process',
+    }),
+  ),
+  spool: Type.Optional(SpoolReport),
+})
+
+interface ReadinessAnswer {
+  code: 200 | 503
+  body: Static<typeof Readiness>
+}
+
+/** Whether the process can serve: all of its tasks, or only receive webhooks, which a spool makes possible without the database. */
+export async function readReadiness(
+  app: App,
+  parts: ReadinessParts,
+  task: 'webhooks' | undefined,
+): Promise<ReadinessAnswer> {
+  if (app.closing.begun) return answer('stopping', 'not asked')
+  if (app.refusal.problem) return answer('outdated', 'newer')
+  const { spool, clock } = parts
+  const report = spool && (await spoolReport(spool, clock))
+  const more = report ? { spool: report } : {}
+  if (task === undefined) return readWorkers(parts, more)
+  // The database is not asked: without an answer, that takes seconds.
+  if (spool && report?.status === 'ok')
+    return spool.away ? answer('spooling', 'unavailable', more) : answer('ready', 'ok', more)
+  return (await isAnswering(parts)) ? answer('ready', 'ok', more) : answer('unavailable', 'unavailable', more)
+}
+
+async function readWorkers(
+  parts: ReadinessParts,
+  more: Partial<ReadinessAnswer['body']>,
+): Promise<ReadinessAnswer> {
+  const { workers, clock } = parts
+  const rounds = Object.fromEntries(
+    workers.flatMap((worker) => (worker.sinceRound ? [[worker.name, worker.sinceRound() / 1000]] : [])),
+  )
+  const ages: Record<string, number> = {}
+  const all = { oldestDueSeconds: ages, lastRoundSeconds: rounds, ...more }
+  try {
+    await parts.database.ping()
+    for (const worker of workers) if (worker.oldestDue) ages[worker.name] = await oldestDue(worker, clock)
+  } catch {
+    return answer('unavailable', 'unavailable', all)
+  }
+  const isStalled =
+    Object.values(ages).some((age) => age > stalledAfter) ||
+    Object.values(rounds).some((age) => age > longestRound)
+  return answer(isStalled ? 'stalled' : 'ready', 'ok', all)
+}
+
+async function isAnswering({ database }: ReadinessParts): Promise<boolean> {
+  // The users of the database log why it fails.
+  return database.ping().then(
+    () => true,
+    () => false,
+  )
+}
+
+const readyStatuses = new Set(['ready', 'spooling'])
+
+function answer(
+  status: string,
+  database: string,
+  more: Partial<ReadinessAnswer['body']> = {},
+): ReadinessAnswer {
+  return {
+    code: readyStatuses.has(status) ? 200 : 503,
+    body: { status, database, oldestDueSeconds: {}, ...more },
+  }
+}
+
+/** Age of a worker's oldest due work, in seconds. */
+export async function oldestDue(worker: Worker, clock: Clock): Promise<number> {
+  const due = await worker.oldestDue?.()
+  return due === undefined ? 0 : Math.max(0, (clock.now() - due) / 1000)
+}

@@ -1,0 +1,24 @@
+import { Type, type TSchema } from 'typebox'
+import { NullableText } from '../http/schemas.ts'
+
+/** Rows of a page, and the cursor of the next one; null on the last page. */
+export interface PageOfRows<Row> {
+  rows: Row[]
+  nextCursor: string | null
+}
+
+/** The schema of a page with cursors. */
+export function pageSchema<T extends TSchema>(Item: T) {
+  const pageInfo = Type.Object(
+    { hasNextPage: Type.Boolean(), nextCursor: NullableText },
+    { additionalProperties: false },
+  )
+  return Type.Object({ data: Type.Array(Item), pageInfo }, { additionalProperties: false })
+}
+
+export function viewPage<Row, Item>({ rows, nextCursor }: PageOfRows<Row>, view: (row: Row) => Item) {
+  return {
+    data: rows.map((row) => view(row)),
+    pageInfo: { hasNextPage: nextCursor !== null, nextCursor },
+  }
+}
