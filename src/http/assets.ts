@@ -1,12 +1,12 @@
 import fastifyStatic from '@fastify/static'
-import Fastify from 'fastify'
 import { readdirSync } from 'node:fs'
 import { join, sep } from 'node:path'
+import { codeFolder } from '../code-folder.ts'
 import type { App } from './app.ts'
 import { htmlDocument } from './html.ts'
 import type { Access } from './principal.ts'
 
-const assets = join(import.meta.dirname, 'assets')
+const assets = join(codeFolder, 'http/assets')
 const names = new Set(
   readdirSync(assets, { recursive: true, encoding: 'utf8' }).map((name) => name.replaceAll(sep, '/')),
 )
@@ -38,36 +38,15 @@ export async function serveAssets(app: App, docs: Access): Promise<void> {
       .type('text/html; charset=utf-8')
       .send(docsPage),
   )
-  let script: Promise<Buffer> | undefined
-  app.get(
-    '/docs/reference.js',
-    { config: { access: 'public' }, schema: { hide: true } },
-    async (_request, reply) =>
-      reply
-        .header('cache-control', 'public, max-age=86400')
-        .type('text/javascript; charset=utf-8')
-        .send(await (script ??= referenceScript())),
-  )
-}
-
-/**
- * The API reference's own script: 4 MB that only a plugin holds, so it is loaded when somebody first asks, and the
- * plugin's page, which needs inline scripts, is not used.
- */
-async function referenceScript(): Promise<Buffer> {
-  const { default: reference } = await import('@scalar/fastify-api-reference')
-  const holder = Fastify()
-  await holder.register(reference, { routePrefix: '/', configuration: { url: '/openapi.json' } })
-  const { statusCode, rawPayload } = await holder.inject('/js/scalar.js')
-  if (statusCode !== 200) throw new Error(`the API reference did not give its script: ${statusCode}`)
-  return rawPayload
 }
 
 const docsPage = htmlDocument({
   title: 'Postern API',
   // The reference brings its own.
   head: '',
-  body: `<div id="reference"></div>
-<script src="/docs/reference.js"></script>
-<script src="/assets/docs.js"></script>`,
+  body: `<rapi-doc spec-url="/openapi.json" schema-style="table" load-fonts="false"
+  show-header="false" allow-server-selection="false" allow-spec-url-load="false" allow-spec-file-load="false"
+  show-method-in-nav-bar="as-colored-text" use-path-in-nav-bar="true" regular-font="system-ui, sans-serif"
+  mono-font="ui-monospace, monospace" primary-color="#2f5fd0"></rapi-doc>
+<script type="module" src="/assets/docs.js"></script>`,
 })

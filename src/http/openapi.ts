@@ -1,13 +1,14 @@
 import swagger from '@fastify/swagger'
 import type { FastifyContextConfig, FastifySchema } from 'fastify'
 import { readFileSync } from 'node:fs'
+import { packageFile } from '../code-folder.ts'
 import type { Configuration } from '../config/environment.ts'
 import type { App } from './app.ts'
 import type { Access } from './principal.ts'
 import { scopes, scopesOf } from './scopes.ts'
 import { headerComponents, headersOfDeclared, headersOfProblem, type Sender } from './response-headers.ts'
 
-const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+const { version } = JSON.parse(readFileSync(packageFile, 'utf8')) as {
   version: string
 }
 export { version }

@@ -3,7 +3,7 @@ import { mkdtemp, mkdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import * as postern from 'postern'
+import * as postern from '../../src/index.ts'
 import { ConfigurationError } from '../../src/config/environment.ts'
 import { loadConfigModule } from '../../src/config/module.ts'
 

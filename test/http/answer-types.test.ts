@@ -2,7 +2,7 @@
 // that a new route is covered without a change here.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { list } from 'postern'
+import { list } from '../../src/index.ts'
 import { engines } from '../harness/engines.ts'
 import { adminKey, startTestService, type TestService } from '../harness/service.ts'
 

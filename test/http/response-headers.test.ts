@@ -2,7 +2,7 @@
 // that tests get by its fetch (test/harness/conformance.ts); here each kind is asked for, with the limits on.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { list } from 'postern'
+import { list } from '../../src/index.ts'
 import type { ApiDocument } from '../harness/conformance.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startTestService, type TestService } from '../harness/service.ts'

@@ -2,7 +2,7 @@
 // for from its OpenAPI document, so that a new route is covered without a change here.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { list } from 'postern'
+import { list } from '../../src/index.ts'
 import { ApiKeys } from '../../src/accounts/api-keys.ts'
 import { createRecordAudit } from '../../src/accounts/audit.ts'
 import { systemClock } from '../../src/runtime/clock.ts'

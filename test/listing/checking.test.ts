@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { sql } from 'kysely'
-import { list, type ListOptions, type RowAccess } from 'postern'
+import { list, type ListOptions, type RowAccess } from '../../src/index.ts'
 import { ConfigurationError } from '../../src/config/environment.ts'
 import { checkList, type CheckedList } from '../../src/listing/checking/check.ts'
 import { declaredQueries, maxQueries } from '../../src/listing/checking/declared-queries.ts'
@@ -323,7 +323,7 @@ onEachEngine('lists against their tables', (engine) => {
     try {
       await writeFile(
         join(folder, 'postern.config.ts'),
-        `import { defineConfig, list } from 'postern'
+        `import { defineConfig, list } from '../../src/index.ts'
          export default defineConfig({ listing: { lists: [
            list({ path: '/orders', table: 'sold', key: 'id', sort: ['total', 'placed'], order: ['id'],
              fields: { id: { type: 'integer' }, owner: { type: 'text' }, total: { type: 'number' },

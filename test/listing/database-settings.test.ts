@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from 'kysely'
-import { list } from 'postern'
+import { list } from '../../src/index.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { engines } from '../harness/engines.ts'
 import { startTestService } from '../harness/service.ts'

@@ -1,6 +1,6 @@
 // Tables as users have them, of every type, and the lists that are declared for them.
 import { sql } from 'kysely'
-import { list } from 'postern'
+import { list } from '../../src/index.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from 'kysely'
-import { list } from 'postern'
+import { list } from '../../src/index.ts'
 import { explainList } from '../../src/listing/checking/explain.ts'
 import { checkList } from '../../src/listing/checking/check.ts'
 import { readLists } from '../../src/listing/declaration.ts'

@@ -1,6 +1,6 @@
 // The lists of the groups A to J, with their data.
 import { before } from 'node:test'
-import { list } from 'postern'
+import { list } from '../../src/index.ts'
 import type { Engine } from '../harness/engines.ts'
 import type { TestService } from '../harness/service.ts'
 import { createTables, insertMeasurements, measurements } from './declared.ts'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import pg from 'pg'
-import { list } from 'postern'
+import { list } from '../../src/index.ts'
 import { engines } from '../harness/engines.ts'
 import { openLink, type Link } from '../harness/link.ts'
 import { startOwnPostgres, type OwnPostgres } from '../harness/postgres.ts'

