@@ -14,6 +14,8 @@ const threads = globSync('**/*-thread.ts', { cwd: source })
 const input = {
   main: join(source, 'main.ts'),
   index: join(source, 'index.ts'),
+  // No entry of the package: its own tests start the service through it.
+  service: join(source, 'service.ts'),
   'testing/index': join(source, 'testing/index.ts'),
   ...Object.fromEntries(threads.map((file) => [basename(file, '.ts'), join(source, file)])),
 }

@@ -1,12 +1,14 @@
 // `npm test`: the unit tests (src/**/*.test.ts) in one process, then the black-box tests (test/**) in one each.
 //   npm test -- login        only files whose path contains "login"
 //   npm test -- --browser    the tests of the pages in a browser (test/browser/**) instead
+//   npm test -- --package    the black-box tests against the published package, installed in an empty folder
 //   npm test -- --test-name-pattern=...    options of node --test are passed on
 import { spawn, type ChildProcess } from 'node:child_process'
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createTemplates } from './harness/engines.ts'
+import { installPostern } from './harness/package.ts'
 import { startPostgres } from './harness/postgres.ts'
 import { readOptions } from './harness/script-options.ts'
 
@@ -18,6 +20,11 @@ const LEFT_OPEN_AFTER = 20_000
 /** One more than the cores of a small machine: many tests wait, for time-outs and leases, and leave the processor to others. */
 const CONCURRENCY = 3
 
+/** Tests of the checkout's own modules, files and scripts: they say nothing about the package. */
+const notOfPackage = ['bench', 'browser', 'chaos', 'crash', 'fuzz', 'house', 'package', 'simulation', 'storage'].map(
+  (folder) => `test/${folder}/**`,
+)
+
 interface Outcome {
   passed: number
   failed: number
@@ -28,7 +35,7 @@ const root = join(import.meta.dirname, '..')
 const { values, positionals: filters } = readOptions(import.meta.filename, {
   strict: false,
   allowPositionals: true,
-  options: { browser: { type: 'boolean' } },
+  options: { browser: { type: 'boolean' }, package: { type: 'boolean' } },
 })
 const nodeOptions = process.argv.slice(2).filter((arg) => arg.startsWith('--test-'))
 const running = new Set<ChildProcess>()
@@ -48,6 +55,7 @@ async function runProcess(files: string[], tallyFile: string, alone: boolean): P
   const reporter = join(import.meta.dirname, 'harness', 'reporter.ts')
   const several = files.length > 1 ? ['--test', '--test-isolation=none'] : []
   const options = [
+    ...(installed ? ['--import', join(import.meta.dirname, 'harness', 'use-package.ts')] : []),
     ...several,
     `--test-timeout=${TEST_TIMEOUT}`,
     `--test-reporter=${reporter}`,
@@ -59,6 +67,7 @@ async function runProcess(files: string[], tallyFile: string, alone: boolean): P
     env: {
       ...process.env,
       TEST_TALLY_FILE: tallyFile,
+      ...(installed && { POSTERN_PACKAGE: installed.folder }),
       ...(process.stdout.isTTY ? { FORCE_COLOR: '1' } : {}),
     },
   })
@@ -141,8 +150,11 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
 
 const started = performance.now()
 const browser = values['browser'] === true
-const unit = browser ? [] : find('src/**/*.test.ts')
-const blackBox = browser ? find('test/browser/**/*.test.ts') : find('test/**/*.test.ts', ['test/browser/**'])
+const installed = values['package'] === true ? installPostern() : undefined
+const unit = browser || installed ? [] : find('src/**/*.test.ts')
+const blackBox = browser
+  ? find('test/browser/**/*.test.ts')
+  : find('test/**/*.test.ts', installed ? notOfPackage : ['test/browser/**'])
 let total: Outcome = { passed: 0, failed: 0, skipped: 0 }
 
 if (unit.length + blackBox.length > 0) {
@@ -155,6 +167,7 @@ if (unit.length + blackBox.length > 0) {
   } finally {
     await dropTemplates()
     await postgres?.stop()
+    installed?.remove()
   }
 }
 const ran = total.passed + total.failed > 0

@@ -1,7 +1,6 @@
 // The name of a provider is pointed at another server: what that one vouches for must not open the accounts of the first.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { join } from 'node:path'
 import { after, before, beforeEach, test } from 'node:test'
 import { promisify } from 'node:util'
 import { childEnvironment } from '#test/harness/child-environment.ts'
@@ -11,8 +10,7 @@ import { startTestService, type TestService } from '#test/harness/service.ts'
 import { accountsOf, assertFails, whoAmI } from '../login/harness.ts'
 import { begin, beginLink, signInAs } from './harness.ts'
 import { startHonestProvider, type HonestProvider } from './honest-provider.ts'
-
-const main = join(import.meta.dirname, '../../src/main.ts')
+import { mainFile } from '../harness/main-file.ts'
 
 onEachEngine('a provider that is pointed at another issuer', (engine) => {
   for (const openid of [true, false]) {
@@ -45,7 +43,7 @@ onEachEngine('a provider that is pointed at another issuer', (engine) => {
       return service
     }
     const postern = (...args: string[]) =>
-      promisify(execFile)(process.execPath, [main, ...args], {
+      promisify(execFile)(process.execPath, [mainFile, ...args], {
         env: {
           ...childEnvironment(),
           DATABASE_URL: database.url,

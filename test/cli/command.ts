@@ -1,9 +1,7 @@
 import { execFile, type ChildProcess } from 'node:child_process'
-import { resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { childEnvironment } from '../harness/child-environment.ts'
-
-const main = resolve(import.meta.dirname, '../../src/main.ts')
+import { mainFile } from '../harness/main-file.ts'
 
 export interface Ended {
   code: number
@@ -18,7 +16,7 @@ export function startPostern(
   env: Readonly<Record<string, string>> = {},
 ): { child: ChildProcess; ended: Promise<Ended> } {
   const options = { cwd: folder, env: { ...childEnvironment(), HOME: folder, ...env } }
-  const running = promisify(execFile)(process.execPath, [main, ...args], options)
+  const running = promisify(execFile)(process.execPath, [mainFile, ...args], options)
   const ended = running.then(
     (output) => ({ code: 0, ...output }),
     (error: Ended) => error,

@@ -4,11 +4,10 @@ import { once } from 'node:events'
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { childEnvironment } from '../harness/child-environment.ts'
-
-const main = resolve(import.meta.dirname, '../../src/main.ts')
+import { mainFile } from '../harness/main-file.ts'
 
 interface Run {
   process: ChildProcess
@@ -32,7 +31,7 @@ describe('postern serve', () => {
   })
 
   function run(args: string[], env: Record<string, string> = {}): Run {
-    const child = spawn(process.execPath, [main, ...args], {
+    const child = spawn(process.execPath, [mainFile, ...args], {
       cwd: home,
       env: { ...childEnvironment(), HOME: home, PORT: '0', ...env },
     })

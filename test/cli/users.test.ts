@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { promisify } from 'node:util'
 import { childEnvironment } from '#test/harness/child-environment.ts'
@@ -9,8 +8,7 @@ import { engines } from '#test/harness/engines.ts'
 import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
 import { startTestService, type TestService } from '#test/harness/service.ts'
 import { appCode, exchange, newPkce, signIn, spa, whoAmI } from '../login/harness.ts'
-
-const main = join(import.meta.dirname, '../../src/main.ts')
+import { mainFile } from '../harness/main-file.ts'
 
 describe('postern users, postern keys rotate-signing', () => {
   let provider: OAuthProvider
@@ -33,7 +31,7 @@ describe('postern users, postern keys rotate-signing', () => {
       POSTERN_SECRET: 'test-master-secret-of-32-bytes-or-more',
       WEBHOOK_SECRET: 'x',
     }
-    return promisify(execFile)(process.execPath, [main, ...args], { env }).then(
+    return promisify(execFile)(process.execPath, [mainFile, ...args], { env }).then(
       (output) => ({ code: 0, ...output }),
       (error: { code: number; stdout: string; stderr: string }) => error,
     )

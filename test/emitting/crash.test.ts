@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
 import { test } from 'node:test'
 import { childEnvironment } from '../harness/child-environment.ts'
 import { onEachEngine } from '../harness/engines.ts'
@@ -9,12 +8,11 @@ import { freePort } from '../harness/free-port.ts'
 import { startReceiver, type Answer } from '../harness/receiver.ts'
 import { adminKey } from '../harness/service.ts'
 import { deliveries, emit, settled, startEmitting, subscribe, until } from './harness.ts'
-
-const main = join(import.meta.dirname, '../../src/main.ts')
+import { mainFile } from '../harness/main-file.ts'
 
 /** A process of its own, as an operator runs it. */
 async function startProcess(databaseUrl: string, port: number): Promise<ChildProcess> {
-  const child = spawn(process.execPath, [main, 'serve'], {
+  const child = spawn(process.execPath, [mainFile, 'serve'], {
     stdio: 'ignore',
     env: {
       ...childEnvironment(),

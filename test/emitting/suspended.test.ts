@@ -3,7 +3,6 @@ import assert from 'node:assert/strict'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
-import { join } from 'node:path'
 import { test } from 'node:test'
 import { childEnvironment } from '../harness/child-environment.ts'
 import { engines } from '../harness/engines.ts'
@@ -11,11 +10,10 @@ import { startReceiver, type ReceivedCall } from '../harness/receiver.ts'
 import { adminKey } from '../harness/service.ts'
 import { until } from './harness.ts'
 import { freePort } from '../harness/free-port.ts'
+import { mainFile } from '../harness/main-file.ts'
 
 const engine = engines.find(({ name }) => name === 'postgres')
 const skip = !engine && 'TEST_ENGINE leaves PostgreSQL out'
-const main = join(import.meta.dirname, '../../src/main.ts')
-
 interface Process {
   child: ChildProcess
   /** POST with JSON, else GET. */
@@ -26,7 +24,7 @@ const idOf = ({ headers }: ReceivedCall): string => String(headers['webhook-id']
 
 async function start(databaseUrl: string): Promise<Process> {
   const port = await freePort()
-  const child = spawn(process.execPath, [main, 'serve'], {
+  const child = spawn(process.execPath, [mainFile, 'serve'], {
     stdio: 'ignore',
     env: {
       ...childEnvironment(),
