@@ -61,6 +61,7 @@ async function runHere(target, args, compileCache) {
   // Threads learn of it from the environment: without it each loads the compiler of TypeScript, 17 MB.
   const cache = (process.env.NODE_COMPILE_CACHE = process.env.NODE_COMPILE_CACHE || compileCache)
   if (module.enableCompileCache) module.enableCompileCache(cache)
+  process.setSourceMapsEnabled(true)
   process.argv = [process.execPath, target, ...args]
   await import(pathToFileURL(target).href)
 }
@@ -76,7 +77,7 @@ export async function run(target, args, compileCache) {
   const pinned = pinnedNode()
   if (pinned && process.version === `v${pinned.version}`) return runHere(target, args, compileCache)
   if (pinned) {
-    const child = spawn(pinned.binary, [target, ...args], {
+    const child = spawn(pinned.binary, ['--enable-source-maps', target, ...args], {
       stdio: 'inherit',
       env: Object.assign({ NODE_COMPILE_CACHE: compileCache }, process.env),
     })

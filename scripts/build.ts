@@ -39,7 +39,13 @@ async function bundle(): Promise<void> {
     plugins: [threadUrls],
     cwd: root,
   })
-  await build.write({ dir: dist, format: 'esm', sourcemap: true, comments: { annotation: false, jsdoc: false } })
+  await build.write({
+    dir: dist,
+    format: 'esm',
+    sourcemap: true,
+    minify: { codegen: true, mangle: false, compress: false },
+    comments: { annotation: false, jsdoc: false },
+  })
 }
 
 const importedSource = /((?:from |import\()['"]\.[^'"]+)\.ts(['"])/g

@@ -32,7 +32,9 @@ export function installPostern(): InstalledPackage {
   const project = mkdtempSync(join(tmpdir(), 'postern-package-'))
   const tarball = packPostern(project)
   writeFileSync(join(project, 'package.json'), JSON.stringify({ name: 'product', private: true }))
-  execFileSync('npm', ['install', '--prefer-offline', '--ignore-scripts', ...quiet, tarball], { cwd: project })
+  execFileSync('npm', ['install', '--prefer-offline', '--ignore-scripts', ...quiet, tarball], {
+    cwd: project,
+  })
   return {
     project,
     folder: join(project, 'node_modules/postern'),

@@ -31,8 +31,9 @@ describe('scripts/run.mjs brings node_modules in line with the lock', () => {
   let root: string
   beforeEach(() => {
     root = mkdtempSync(join(tmpdir(), 'postern-install-test-'))
-    for (const folder of ['scripts', 'src']) mkdirSync(join(root, folder))
-    copyFileSync(join(import.meta.dirname, '../../scripts/run.mjs'), join(root, 'scripts/run.mjs'))
+    for (const folder of ['bin', 'scripts', 'src']) mkdirSync(join(root, folder))
+    for (const file of ['bin/launch.mjs', 'scripts/run.mjs'])
+      copyFileSync(join(import.meta.dirname, '../..', file), join(root, file))
     write('package.json', { type: 'module' })
     writeFileSync(join(root, 'src/main.ts'), 'process.stdout.write("started")')
     writeFileSync(join(root, 'test.ts'), 'process.stdout.write("tested")')
