@@ -7,6 +7,7 @@ import { shownFields, type Expansion, type ListDeclaration, type SortKey } from 
 import { readOrder, writeOrder } from './order.ts'
 import { readRowAccess } from './row-access.ts'
 import type { Caller } from './config.ts'
+import { BoundedCache } from '../paging/bounded-cache.ts'
 
 /** The parameters of the query string; each one has a single value. */
 export type Parameters = Readonly<Record<string, string>>
@@ -107,4 +108,22 @@ function readNames<T>(
 function cursorKey({ name, field }: SortKey): CursorKey {
   const { cursor } = fieldTypes[field.type]
   return field.nullable ? { name, type: cursor, nullable: true } : { name, type: cursor }
+}
+
+/** Queries in the cache of one list, and the longest URL of one, in characters. A full cache uses a few megabytes. */
+const cacheSize = 500
+const maxCachedUrl = 1_000
+
+/** Returns the function that reads requests of one list. Queries are cached: reading one takes longer than reading its page. */
+export function queriesOf(
+  list: ListDeclaration,
+): (request: { url: string; parameters: Parameters; caller: Caller | undefined }) => Query {
+  const cache = new BoundedCache<string, Query>(cacheSize)
+  return ({ url, parameters, caller }) => {
+    // `where` may return other conditions for each request.
+    if (list.where || url.length > maxCachedUrl) return readQuery(list, parameters, caller)
+    let query = cache.get(url)
+    if (!query) cache.set(url, (query = readQuery(list, parameters)))
+    return query
+  }
 }

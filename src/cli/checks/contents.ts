@@ -5,11 +5,16 @@ import { openDatabase, type DatabasePlace } from '../../storage/open.ts'
 import { sqliteFileOf } from '../../storage/sqlite/file-of-url.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import type { InspectedConfiguration } from '../configuration.ts'
-import { checkAuditExport } from './audit-export.ts'
-import type { Finding } from './finding.ts'
+import { ok, warning, fault, type Finding } from './finding.ts'
 import { checkLists } from './lists.ts'
-import { checkSealed } from './sealed.ts'
 import { checkSizes } from './sizes.ts'
+import { ExportPosition } from '../../accounts/audit-forwarding/position.ts'
+import { systemClock } from '../../runtime/clock.ts'
+import { isoTime } from '../../runtime/iso-time.ts'
+import { printable } from '../../telemetry/printable.ts'
+import { withKeptSecrets } from '../../config/generated-secrets.ts'
+import { Keyring } from '../../crypto/keyring.ts'
+import { checkSealedValues } from '../../storage/sealed-check.ts'
 
 /** Checks what the database holds. It skips what checkDatabase reports: no database, no answer, missing migrations. */
 export async function* checkContents(
@@ -32,4 +37,39 @@ export async function* checkContents(
   } finally {
     await database?.close()
   }
+}
+
+/** Milliseconds that the destination may be behind before it is worth a warning. */
+const longestBehind = 5 * 60_000
+
+/** How far AUDIT_EXPORT_URL is behind the audit log, and why. */
+export async function* checkAuditExport(
+  database: Database,
+  auditExportUrl: string | undefined,
+): AsyncGenerator<Finding> {
+  if (auditExportUrl === undefined) return
+  const about = 'audit export'
+  const position = new ExportPosition(database, auditExportUrl)
+  const { failing_since: since, last_error: error } = await position.state()
+  const oldest = await position.oldestWaiting()
+  const behind = oldest === undefined ? 0 : systemClock.now() - oldest
+  if (since !== null)
+    yield warning(about, `nothing was taken since ${isoTime(since)}: ${printable(error ?? '')}`)
+  else if (behind > longestBehind)
+    yield warning(about, `${Math.round(behind / 60_000)} minutes behind: is a service with workers running?`)
+  else yield ok(about, 'up to date')
+}
+
+/** Whether the given secrets open what the database holds sealed, and what still needs an older one. */
+export async function* checkSealed(
+  database: Database,
+  given: Parameters<typeof withKeptSecrets>[0],
+): AsyncGenerator<Finding> {
+  const { masterSecrets } = withKeptSecrets(given)
+  if (!masterSecrets) return
+  const { unknown, older } = await checkSealedValues(database, new Keyring(masterSecrets))
+  if (unknown !== undefined) yield fault('sealed values', unknown)
+  if (older !== undefined) yield warning('sealed values', older)
+  if (unknown === undefined && older === undefined)
+    yield ok('sealed values', 'the newest POSTERN_SECRET opens all of them')
 }

@@ -15,6 +15,10 @@ import { fold, runAll, splitLargeBuckets } from './fold.ts'
 import { countedOrderOf } from './list-order.ts'
 import { bucketOfSql, changesByBucketSql, firstBucketSql } from './sql.ts'
 import { triggerFaults } from './trigger-faults.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { Worker } from '../../runtime/worker.ts'
+import { periodicWorker } from '../../runtime/periodic-worker.ts'
+import type { Log } from '../../telemetry/log.ts'
 
 /** Milliseconds that a first count of many rows may take. */
 const longCount = 30 * 60_000
@@ -110,4 +114,20 @@ function checkSql(order: CountedOrder): string {
     (select count(*) from ${table}) as counted,
     (select count(*) from ${buckets} b left join ${counted} c on c.id = b.id left join ${changed} m on m.id = b.id
       where b.size + coalesce(m.size, 0) <> coalesce(c.size, 0)) as wrong`
+}
+
+/** Milliseconds between two rounds. Until then, readers add up the recorded changes. */
+const interval = 2_000
+
+/** Folds recorded changes into the counts. A round that fails is logged and repeated after the interval. */
+export function createCountsWorker(clock: Clock, log: Log, writers: readonly CountsWriter[]): Worker {
+  return periodicWorker('counts', clock, interval, async () => {
+    for (const writer of writers) {
+      await writer
+        .foldChanges()
+        .catch((error: unknown) =>
+          log.debug({ err: error, worker: 'counts' }, 'could not fold the changes of a list into its counts'),
+        )
+    }
+  })
 }

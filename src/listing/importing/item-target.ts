@@ -1,9 +1,12 @@
-import type { Static, TObject } from 'typebox'
+import { Type, type Static, type TObject } from 'typebox'
 import { canonicalTime, timeOf } from '../../paging/time.ts'
 import type { Tx } from '../../storage/database.ts'
 import type { ProductsTable } from '../../storage/tables.ts'
 import type { RowOf, WritableTable } from '../writing/store.ts'
 import { createCheck, type ImportTarget } from './target.ts'
+import { idField } from '../writing/fields.ts'
+import { NewPost } from '../writing/posts.ts'
+import { NewProduct } from '../writing/products.ts'
 
 export interface ItemRow<T extends WritableTable> {
   values: RowOf<T>
@@ -56,3 +59,20 @@ async function upsert<T extends WritableTable>(
     )
     .execute()
 }
+
+export const ImportedPost = Type.Object({ ...NewPost.properties, _id: idField })
+
+export const postTarget = itemTarget('posts', ImportedPost, ({ _id: id, title, body }, created_at) => ({
+  id,
+  title,
+  body,
+  created_at,
+}))
+
+/** The body of `POST /products`, with a required id: without ids, a second run would import all rows again. */
+export const ImportedProduct = Type.Object({ ...NewProduct.properties, id: idField })
+
+export const productTarget = itemTarget('products', ImportedProduct, (product, created_at) => ({
+  ...product,
+  created_at,
+}))
