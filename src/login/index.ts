@@ -149,22 +149,10 @@ function createProviders(
   return clients
 }
 
-function resolveBuiltIn({
-  name,
-  label,
-  clientId,
-  clientSecret,
-  issuer,
-  scope,
-  loaded,
-}: BuiltInProvider): ResolvedProvider {
+function resolveBuiltIn({ issuer, ...given }: BuiltInProvider): ResolvedProvider {
   return {
-    name,
-    label,
+    ...given,
     icon: letterIcon('Demo', '#1f6f5c'),
-    clientId,
-    clientSecret,
-    scope,
     pkce: true,
     nonce: true,
     tokenAuth: undefined,
@@ -180,7 +168,6 @@ function resolveBuiltIn({
     tokenUrl: undefined,
     profileUrl: undefined,
     jwksUrl: undefined,
-    issuerName: `built-in:${name}`,
-    loaded,
+    issuerName: `built-in:${given.name}`,
   }
 }

@@ -4,10 +4,10 @@ import { translateError } from '../../storage/unavailable.ts'
 import {
   choose,
   deleteJobs,
-  doneAt,
-  isHeld,
   jobsPerStep,
+  pagesOf,
   type Candidate,
+  type EventCandidate,
   type Removed,
   type RetentionSteps,
   type RetentionStore,
@@ -19,16 +19,7 @@ const lockKey = 7_226_003
 /** Rows that one step examines. */
 const rowsPerStep = 1_000
 
-const eventPage = `
-  select e.id, e.created_at as at, e.direction, (${isHeld})::int as held from events e where e.id > $1 order by e.id limit $2`
-const queuePage = `
-  select q.event as id, ${doneAt} as at, exists (select 1 from events e where e.id = q.event)::int as held
-  from event_queue q where q.event > $1 order by q.event limit $2`
-const idempotencyKeysPage = `
-  select k.event as id, k.created_at as at, exists (select 1 from events e where e.id = k.event)::int as held
-  from idempotency_keys k where k.event > $1 order by k.event limit $2`
-const rejectedPage =
-  'select r.id, r.at, 0 as held from rejected_webhooks r where r.id > $1 order by r.id limit $2'
+const pages = pagesOf('$1', '$2')
 
 /** Skips locked rows: another transaction may be making the event or its delivery due again. */
 const lockEventQueue = `
@@ -53,10 +44,6 @@ const deleteIdempotencyKey = `
       and not exists (select 1 from events e where e.id = k.event) for update skip locked
   )`
 const deleteRejected = 'delete from rejected_webhooks where id = any($1)'
-
-interface EventCandidate extends Candidate {
-  readonly direction: 'received' | 'emitted'
-}
 
 /** Deletes in batches on the session that holds the lock. If the session breaks, the round ends. */
 export function postgresRetention({ sessions, maintenance }: PostgresDatabase): RetentionStore {
@@ -92,12 +79,12 @@ function stepsOver(client: PoolClient): RetentionSteps {
     }))
   return {
     removeEvents: (after, until) =>
-      step<EventCandidate & QueryResultRow>(client, eventPage, after, until, (chosen) =>
+      step<EventCandidate & QueryResultRow>(client, pages.events, after, until, (chosen) =>
         removeEvents(client, chosen),
       ),
-    removeProcessedMarkers: stepOf('event_queue', queuePage, deleteEventQueue),
-    removeIdempotencyKeys: stepOf('idempotency_keys', idempotencyKeysPage, deleteIdempotencyKey),
-    removeRejected: stepOf('rejected_webhooks', rejectedPage, deleteRejected),
+    removeProcessedMarkers: stepOf('event_queue', pages.eventQueue, deleteEventQueue),
+    removeIdempotencyKeys: stepOf('idempotency_keys', pages.idempotencyKeys, deleteIdempotencyKey),
+    removeRejected: stepOf('rejected_webhooks', pages.rejected, deleteRejected),
     async removeJobs(_after, until) {
       const jobs = (await client.query(deleteJobs('$1'), [until])).rowCount ?? 0
       return { removed: { jobs }, next: jobs < jobsPerStep ? undefined : 0 }

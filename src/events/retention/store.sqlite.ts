@@ -3,10 +3,11 @@ import type { SqliteConnection } from '../../storage/sqlite/connection.ts'
 import {
   choose,
   deleteJobs,
-  doneAt,
   isHeld,
   jobsPerStep,
+  pagesOf,
   type Candidate,
+  type EventCandidate,
   type Removed,
   type RetentionStore,
   type Step,
@@ -19,16 +20,7 @@ const deliveriesPerStep = 50
 /** Milliseconds after which a step commits, because it blocks all other writers. */
 const longestStep = 1.5
 
-const eventPage = `
-  select e.id, e.created_at as at, e.direction, ${isHeld} as held from events e where e.id > ? order by e.id limit ?`
-const queuePage = `
-  select q.event as id, ${doneAt} as at, exists (select 1 from events e where e.id = q.event) as held
-  from event_queue q where q.event > ? order by q.event limit ?`
-const idempotencyKeysPage = `
-  select k.event as id, k.created_at as at, exists (select 1 from events e where e.id = k.event) as held
-  from idempotency_keys k where k.event > ? order by k.event limit ?`
-const rejectedPage =
-  'select r.id, r.at, 0 as held from rejected_webhooks r where r.id > ? order by r.id limit ?'
+const pages = pagesOf('?', '?')
 
 const readHeld = `select ${isHeld} as held from events e where e.id = ?`
 const someDeliveries = 'select id from deliveries where event = ? limit ?'
@@ -42,10 +34,6 @@ const deleteEventQueue = `
 const deleteIdempotencyKey =
   'delete from idempotency_keys where event = ? and not exists (select 1 from events e where e.id = idempotency_keys.event)'
 const deleteRejected = 'delete from rejected_webhooks where id = ?'
-
-interface EventCandidate extends Candidate {
-  readonly direction: 'received' | 'emitted'
-}
 
 /** Reads pages without the write lock, and holds it only to delete, for a few milliseconds at a time. */
 export function sqliteRetention(database: SqliteDatabase): RetentionStore {
@@ -84,13 +72,13 @@ export function sqliteRetention(database: SqliteDatabase): RetentionStore {
     // One process serves a file.
     async alone(work) {
       await work({
-        removeEvents: (after, until) => step(eventPage, after, until, removeEvent),
+        removeEvents: (after, until) => step(pages.events, after, until, removeEvent),
         removeProcessedMarkers: (after, until) =>
-          step(queuePage, after, until, byStatement('event_queue', deleteEventQueue)),
+          step(pages.eventQueue, after, until, byStatement('event_queue', deleteEventQueue)),
         removeIdempotencyKeys: (after, until) =>
-          step(idempotencyKeysPage, after, until, byStatement('idempotency_keys', deleteIdempotencyKey)),
+          step(pages.idempotencyKeys, after, until, byStatement('idempotency_keys', deleteIdempotencyKey)),
         removeRejected: (after, until) =>
-          step(rejectedPage, after, until, byStatement('rejected_webhooks', deleteRejected)),
+          step(pages.rejected, after, until, byStatement('rejected_webhooks', deleteRejected)),
         async removeJobs(_after, until) {
           const { changes } = await database.batch('work', (connection) =>
             connection.run(deleteJobs('?'), [until]),

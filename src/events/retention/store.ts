@@ -51,6 +51,10 @@ export interface Candidate {
   readonly held: number
 }
 
+export interface EventCandidate extends Candidate {
+  readonly direction: 'received' | 'emitted'
+}
+
 /**
  * Selects the rows of a page to remove. A page with only young rows ends the sweep; a page of rows that stay for another reason
  * does not.
@@ -80,4 +84,19 @@ export const deleteJobs = (placeholder: string): string =>
   )`
 
 /** SQL for the start of a marker's retention: the end of the processing, or of the last attempt. */
-export const doneAt = `case when q.status in ('processed', 'failed') then coalesce(q.processed_at, q.due_at) end`
+const doneAt = `case when q.status in ('processed', 'failed') then coalesce(q.processed_at, q.due_at) end`
+
+/** SQL of a page of each table, for both engines: the rows after a number, at most as many as the second parameter. */
+export const pagesOf = (after: string, limit: string) => ({
+  events: `select e.id, e.created_at as at, e.direction, case when ${isHeld} then 1 else 0 end as held
+    from events e where e.id > ${after} order by e.id limit ${limit}`,
+  eventQueue: `select q.event as id, ${doneAt} as at, ${hasEvent('q.event')} as held
+    from event_queue q where q.event > ${after} order by q.event limit ${limit}`,
+  idempotencyKeys: `select k.event as id, k.created_at as at, ${hasEvent('k.event')} as held
+    from idempotency_keys k where k.event > ${after} order by k.event limit ${limit}`,
+  rejected: `select r.id, r.at, 0 as held from rejected_webhooks r where r.id > ${after} order by r.id limit ${limit}`,
+})
+
+function hasEvent(column: string): string {
+  return `case when exists (select 1 from events e where e.id = ${column}) then 1 else 0 end`
+}
