@@ -29,8 +29,6 @@ export type RunLast = (query: CompiledQuery) => Promise<QueryResult<unknown>>
 /** A transaction that begins at its first query, so that slow work before it holds nothing. */
 export interface LazyTransaction {
   readonly tx: Tx
-  /** Whether a query was made. */
-  readonly begun: boolean
   /** Runs work that uses `tx`, so that a wait for a lock that this very transaction holds is an error, no deadlock. */
   within<T>(work: () => T): T
   /** See RunLast. */

@@ -1,14 +1,14 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 
-/** Set inside a transaction's work, to recognise a wait for the lock that its own transaction holds. */
+/** Set within the work of a transaction, to detect a wait for the lock that the transaction itself holds. */
 const holder = new AsyncLocalStorage<{ held: boolean }>()
 
-/** Runs a transaction's work so that a deadlock with itself becomes an error. `mark.held` is kept by the caller. */
+/** Runs the work of a transaction so that a deadlock with itself becomes an error. The caller updates `mark.held`. */
 export function insideTransaction<T>(mark: { held: boolean }, work: () => T): T {
   return holder.run(mark, work)
 }
 
-/** Whether the caller works within a transaction that holds the right to write. */
+/** Whether the caller is within a transaction that holds the right to write. */
 export function holdsTheLock(): boolean {
   return holder.getStore()?.held ?? false
 }

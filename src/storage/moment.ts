@@ -1,17 +1,17 @@
-/** A point in time, from which the time that has passed is measured. */
+/** A point in time, for measuring elapsed time. */
 export interface Moment {
   readonly steady: number
   readonly wall: number
 }
 
-/** Now, by both clocks of the machine. */
+/** Now, by both clocks. */
 export function thisMoment(): Moment {
   return { steady: performance.now(), wall: Date.now() }
 }
 
 /**
- * Milliseconds since a moment. The steady clock knows no jumps, but stands still while the machine is suspended; the other one goes
- * on then. The larger one counts: what is trusted for a time is trusted too short rather than too long.
+ * Milliseconds since a moment, by the clock that shows more. The steady clock never jumps, but stops while the machine is
+ * suspended; the wall clock does not. So a time limit may end early, but never late.
  */
 export function millisecondsSince({ steady, wall }: Moment): number {
   return Math.max(performance.now() - steady, Date.now() - wall)

@@ -4,17 +4,14 @@ import type { PostgresOptions } from './postgres/database.ts'
 import { openSqlite } from './sqlite/database.ts'
 import { sqliteFileOf } from './sqlite/file-of-url.ts'
 
-/** The settings that say where the database is. */
+/** The settings with the addresses of the database. */
 export interface DatabasePlace {
   /** `sqlite:path/to/file.db` or `postgres://…` */
   databaseUrl: string
   databaseSessionUrl?: string | undefined
 }
 
-/**
- * Opens what DATABASE_URL and DATABASE_SESSION_URL name. The driver of PostgreSQL is loaded when it is needed: who runs on
- * SQLite pays nothing for it.
- */
+/** Opens the database. The driver of PostgreSQL is loaded only if it is needed. */
 export async function openDatabase(
   place: string | DatabasePlace,
   options: Omit<PostgresOptions, 'sessionUrl'> = {},
@@ -26,6 +23,6 @@ export async function openDatabase(
     return openPostgres(url, { ...options, sessionUrl })
   }
   const file = sqliteFileOf(url)
-  if (!file) throw new Error(`DATABASE_URL is neither sqlite:FILE nor postgres://…: ${url.split(':')[0]}:…`)
+  if (!file) throw new Error(`DATABASE_URL must be sqlite:FILE or postgres://…, not ${url.split(':')[0]}:…`)
   return openSqlite(resolve(file), options.onError)
 }

@@ -34,7 +34,7 @@ const dialects: Record<Engine, Dialect> = {
   },
 }
 
-/** Made once: a transaction is made for every event that is handled, and these hold nothing of it. */
+/** Created once, because every handled event creates a transaction, and these have no state. */
 const parts = {
   sqlite: partsOf(dialects.sqlite),
   postgres: partsOf(dialects.postgres),
@@ -51,7 +51,7 @@ function partsOf(dialect: Dialect) {
 }
 
 function streamQuery(): never {
-  throw new Error('streaming is not supported here: read page by page')
+  throw new Error('streaming is not supported: read pages instead')
 }
 
 function propsFor(engine: Engine, run: RunQuery) {
@@ -66,12 +66,12 @@ function propsFor(engine: Engine, run: RunQuery) {
   return { config, dialect, driver, executor }
 }
 
-/** A Kysely whose every query goes to `run`. It has no transactions of its own: ask the Database for one. */
+/** A Kysely that passes every query to `run`. For transactions, use the Database. */
 export function kyselyOver(engine: Engine, run: RunQuery): Kysely<Tables> {
   return new Kysely<Tables>(propsFor(engine, run))
 }
 
-/** The same, typed and behaving as a transaction: it cannot be begun a second time. */
+/** The same as a Kysely transaction, which cannot begin another one. */
 export function transactionOver(engine: Engine, run: RunQuery): Transaction<Tables> {
   return new Transaction<Tables>(propsFor(engine, run))
 }

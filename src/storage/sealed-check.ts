@@ -2,20 +2,17 @@ import type { Keyring } from '../crypto/keyring.ts'
 import type { Database } from './database.ts'
 import { describeGroups, findSealedGroups } from './sealed-values.ts'
 
-/** Values of a column and master key that are counted at most, so that the check takes milliseconds. */
+/** Values to count for each column and master key at most, so that the check takes milliseconds. */
 const mostCounted = 1_000
 
 export interface SealedCheck {
-  /** What none of the given secrets opens, in words; `undefined` when there is nothing of that kind. */
+  /** A message about values that none of the secrets opens; `undefined` if there are none. */
   unknown: string | undefined
-  /** What needs one of the older secrets, in words. */
+  /** A message about values that need an older secret. */
   older: string | undefined
 }
 
-/**
- * What the database holds that the newest POSTERN_SECRET does not open. Begun sign-ins do not count: they end within
- * minutes.
- */
+/** Finds sealed values that the newest POSTERN_SECRET does not open, except those of pending sign-ins, which end within minutes. */
 export async function checkSealedValues(database: Database, keyring: Keyring): Promise<SealedCheck> {
   const groups = (await findSealedGroups(database, keyring, mostCounted)).filter(
     ({ column }) => !column.shortLived,
@@ -28,8 +25,7 @@ export async function checkSealedValues(database: Database, keyring: Keyring): P
   return {
     unknown:
       unknown &&
-      `POSTERN_SECRET opens not all values that the database holds sealed: ${unknown} were sealed with another secret. Add that secret behind the others, separated by a comma; see "Rotating secrets" in docs/guides/operating.md`,
-    older:
-      older && `${older} need an older POSTERN_SECRET: run \`postern keys reseal\` before you take it away`,
+      `POSTERN_SECRET does not open all sealed values of the database: ${unknown} were sealed with another secret. Append that secret after a comma; see "Rotating secrets" in docs/guides/operating.md`,
+    older: older && `${older} need an older POSTERN_SECRET: run \`postern keys reseal\` before you remove it`,
   }
 }

@@ -1,7 +1,7 @@
 import { systemClock, type Scheduler } from '../runtime/clock.ts'
 import type { Signal } from './database.ts'
 
-/** Wakes listeners within this process. A listener is called soon after, not within the call that signals. */
+/** Wakes listeners within this process, in a later turn of the event loop. */
 export class LocalSignals {
   readonly #listeners = new Map<Signal, Set<() => void>>()
   readonly #pending = new Set<Signal>()
@@ -18,7 +18,7 @@ export class LocalSignals {
     return () => listeners.delete(listener)
   }
 
-  /** Many signals in one turn of the loop wake once. Returns whether anybody listens. */
+  /** Several calls in one turn of the event loop wake once. Returns whether there are listeners. */
   emit(name: Signal): boolean {
     const heard = (this.#listeners.get(name)?.size ?? 0) > 0
     if (this.#pending.has(name)) return heard

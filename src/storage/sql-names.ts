@@ -3,10 +3,10 @@ export function quote(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }
 
-/** A quoted table name, perhaps with its schema: `shop.orders` becomes `"shop"."orders"`. */
+/** A quoted table name, with its schema if any: `shop.orders` becomes `"shop"."orders"`. */
 export function quoteTable(name: string): string {
   return name.split('.', 2).map(quote).join('.')
 }
 
-/** Longest name that PostgreSQL does not cut off, in bytes. */
+/** The longest name that PostgreSQL does not truncate, in bytes. */
 export const longestName = 63

@@ -1,6 +1,4 @@
-/**
- * Whether a text comes back from the database unchanged. PostgreSQL refuses U+0000, and a lone surrogate has no UTF-8 form.
- */
+/** Whether the database can store a text unchanged: PostgreSQL refuses U+0000, and lone surrogates have no UTF-8 encoding. */
 export function isStorableText(text: string): boolean {
   return !text.includes('\u0000') && text.isWellFormed()
 }

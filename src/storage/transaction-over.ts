@@ -1,6 +1,6 @@
-/** A query on a transaction that has ended, by its own commit or rollback, or because its time limit was reached. */
+/** A query on a transaction that has ended, by its commit or rollback or at its time limit. */
 export class TransactionOver extends Error {
-  /** Whether its time limit was reached: the same may well succeed when it is tried again. */
+  /** Whether it reached its time limit, so that another attempt may succeed. */
   readonly outOfTime: boolean
 
   constructor(how: string) {

@@ -1,6 +1,6 @@
 /**
- * The database cannot do its work now: gone, full, locked by another program, restarting. Clients get 503 with
- * Retry-After; workers wait and try again.
+ * The database is temporarily unavailable: unreachable, full, locked by another program, restarting. Clients get 503 with
+ * Retry-After; workers try again.
  */
 export class StorageUnavailable extends Error {
   constructor(cause: unknown) {
@@ -11,14 +11,11 @@ export class StorageUnavailable extends Error {
   }
 }
 
-/** SQLite result codes (https://sqlite.org/rescode.html): busy, locked, read-only, I/O error, full, cannot open. */
+/** SQLite result codes: busy, locked, read-only, I/O error, full, cannot open (https://sqlite.org/rescode.html). */
 const sqliteCodes = new Set([5, 6, 8, 10, 13, 14])
 /** SQLSTATE classes: connection exception, insufficient resources, operator intervention, system error. */
 const postgresClasses = new Set(['08', '53', '57', '58'])
-/**
- * Of other classes: a server that takes no writes (a standby, or the primary of before a fail-over, under a name that still leads to
- * it), and one that does not know us yet or any more.
- */
+/** Of other classes: a read-only server, such as the former primary after a fail-over; and a server without our role. */
 const postgresCodes = new Set(['25006', '28000', '28P01'])
 const networkCodes = new Set([
   'ECONNREFUSED',
@@ -34,7 +31,7 @@ const networkCodes = new Set([
 const poolMessages =
   /Connection terminated|Query read timeout|timeout exceeded when trying to connect|timeout expired|Client has encountered a connection error|Cannot use a pool after calling end/
 
-/** The error as StorageUnavailable when it tells of the database's absence, and unchanged otherwise. */
+/** Returns StorageUnavailable if the error means that the database is unavailable, and the error itself otherwise. */
 export function translateError(error: unknown): unknown {
   if (error instanceof StorageUnavailable || !(error instanceof Error)) return error
   const { errcode, code } = error as { errcode?: number; code?: string }
@@ -47,7 +44,7 @@ export function translateError(error: unknown): unknown {
   return absent ? new StorageUnavailable(error) : error
 }
 
-/** SQLSTATE too_many_connections: for all, for those that are no superusers, for the role or for the database. */
+/** SQLSTATE too_many_connections: of the server, the role or the database. */
 const tooManyConnections = '53300'
 
 /** Whether PostgreSQL has no room for another connection. */
@@ -56,7 +53,7 @@ export function isWithoutRoom(error: unknown): boolean {
   return (cause as { code?: unknown } | undefined)?.code === tooManyConnections
 }
 
-/** Whether an error says that a unique key is taken already, on either engine. */
+/** Whether an error is a unique violation, on either engine. */
 export function isUniqueViolation(error: unknown): boolean {
   const { errcode, code } = (error ?? {}) as { errcode?: number; code?: string }
   return errcode === 2067 || errcode === 1555 || code === '23505'

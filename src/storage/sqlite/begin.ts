@@ -3,8 +3,8 @@ import type { SqliteConnection } from './connection.ts'
 import { rollBack } from './execute.ts'
 
 /**
- * Begins a writing transaction; false when another process holds the file's write lock.
- * @throws StorageUnavailable, also when the file was removed or replaced.
+ * Begins a writing transaction; false if another process holds the write lock of the file.
+ * @throws StorageUnavailable, also if the file was removed or replaced
  */
 export function tryBegin(connection: SqliteConnection): boolean {
   connection.checkInPlace()
@@ -17,7 +17,7 @@ export function tryBegin(connection: SqliteConnection): boolean {
   }
 }
 
-/** Does the work of a transaction that has begun, and commits; rolls back when either fails. */
+/** Does the work of a transaction that has begun, and commits; rolls back if either fails. */
 export function finish<T>(connection: SqliteConnection, work: () => T): T {
   try {
     const result = work()

@@ -3,11 +3,11 @@ import { translateError } from '../unavailable.ts'
 import { FileInPlace } from './file-in-place.ts'
 import { createPrivately } from './file-modes.ts'
 
-/** What may be bound: `undefined` would silently be NULL, so it is no value here. */
+/** Values of parameters. Without `undefined`, which would silently become NULL. */
 export type SqlValue = null | number | bigint | string | Uint8Array
 export type SqlRow = Record<string, SqlValue>
 
-/** Where a checkpointer works beside, which leaves little of that to a commit, for which others wait. */
+/** The default of `logPages`. It is large because the checkpointer normally writes the log back before. */
 export const mostLogPages = 8_000
 
 interface Prepared {
@@ -17,16 +17,15 @@ interface Prepared {
 
 export interface ConnectionOptions {
   readOnly?: boolean
-  /** Statements kept prepared; the oldest is dropped beyond this. */
+  /** Prepared statements at most; the oldest is dropped. */
   cache?: number
-  /** Pages (of 4 KiB) of the log from which on a commit writes it back. */
+  /** Size of the log, in pages of 4 KiB, from which on a commit writes it back. */
   logPages?: number
 }
 
 /**
- * One connection to an SQLite file, with its prepared statements kept: preparing each time costs twice the statement.
- * All calls are synchronous. It never waits for a lock (the wait would block the loop): busy is an error here, and
- * whoever begins a transaction tries again later.
+ * One connection to an SQLite file, with a cache of prepared statements. All calls are synchronous. It never waits for a lock,
+ * which would block the event loop: a busy file is an error, and the caller tries again.
  */
 export class SqliteConnection {
   readonly #database: DatabaseSync
@@ -52,7 +51,7 @@ export class SqliteConnection {
     this.#file = new FileInPlace(file)
   }
 
-  /** Runs statements that return nothing, several if need be. */
+  /** Runs one or more statements without result rows. */
   exec(sql: string): void {
     try {
       this.#database.exec(sql)
@@ -65,7 +64,7 @@ export class SqliteConnection {
     return this.#call(sql, (statement) => statement.all(...(parameters as SQLInputValue[]))) as Row[]
   }
 
-  /** As `all`, with each row as an array of its columns: a third faster, where only the order of columns matters. */
+  /** As `all`, with each row as an array of its columns, which is a third faster. */
   arrays<Row extends readonly SqlValue[] = SqlValue[]>(
     sql: string,
     parameters: readonly SqlValue[] = [],
@@ -83,13 +82,13 @@ export class SqliteConnection {
       | undefined
   }
 
-  /** Returns the number of rows that were changed and the last row id. */
+  /** Returns the number of changed rows and the last row id. */
   run(sql: string, parameters: readonly SqlValue[] = []): { changes: number; lastId: number } {
     const result = this.#call(sql, (statement) => statement.run(...(parameters as SQLInputValue[])))
     return { changes: Number(result.changes), lastId: Number(result.lastInsertRowid) }
   }
 
-  /** Whether a statement gives rows: then it is to be run with `all`. */
+  /** Whether a statement returns rows, so that it must run with `all`. */
   returnsRows(sql: string): boolean {
     try {
       return this.#prepare(sql).returnsRows
@@ -98,7 +97,7 @@ export class SqliteConnection {
     }
   }
 
-  /** @throws StorageUnavailable when the file is no longer where it was opened. */
+  /** @throws StorageUnavailable if the file was removed or replaced */
   checkInPlace(): void {
     this.#file.check()
   }
@@ -120,7 +119,7 @@ export class SqliteConnection {
     }
   }
 
-  /** How a statement returns rows is a state of it: one that returns arrays is kept apart. */
+  /** The form of the rows is a state of the statement, so those that return arrays have their own cache entries. */
   #prepare(sql: string, arrays = false): Prepared {
     const key = arrays ? `${sql} /* arrays */` : sql
     const kept = this.#statements.get(key)
@@ -128,7 +127,7 @@ export class SqliteConnection {
     const statement = this.#database.prepare(sql)
     const prepared: Prepared = { statement, returnsRows: statement.columns().length > 0 }
     if (arrays) statement.setReturnArrays(true)
-    // The last row id of the connection comes with every write, and may be beyond what a number holds.
+    // Every write returns the last row id of the connection, which may exceed what a number holds.
     if (!prepared.returnsRows) statement.setReadBigInts(true)
     this.#statements.set(key, prepared)
     if (this.#statements.size > this.#cache) {

@@ -2,7 +2,15 @@ import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { systemClock } from '../../runtime/clock.ts'
-import type { WritePriority, RunLast, Signal, SqliteDatabase, TransactionOptions, Tx } from '../database.ts'
+import type {
+  BeforeCommit,
+  RunLast,
+  Signal,
+  SqliteDatabase,
+  TransactionOptions,
+  Tx,
+  WritePriority,
+} from '../database.ts'
 import { kyselyOver } from '../query-runner.ts'
 import { LocalSignals } from '../signals.ts'
 import { StorageUnavailable } from '../unavailable.ts'
@@ -19,68 +27,114 @@ import type { Repeated, StatementTasks } from './statement-tasks.ts'
 import { TaskThread } from './task-thread.ts'
 import { SqliteTransaction } from './transaction.ts'
 
-/** How long a lock held by another process is waited for, in milliseconds. */
+/** Milliseconds to wait for a lock of another process. */
 const busyLimit = 10_000
-/** Milliseconds that one writer may take before the service counts as not ready: all requests that write wait for it. */
+/** Milliseconds that one writer may take before the service is not ready, because all other writers wait for it. */
 const longestHold = 5_000
 
 /**
- * Opens an SQLite file with three connections: one that reads, one for the service's own writes (synchronous batches)
- * and one for asynchronous transactions. Batches and transactions never share a connection, since a statement on the
- * connection of an open transaction joins it; the gate lets one of them write at a time.
- * @param onError told of what fails in the background, which nobody else would see
+ * The connections to one file: one reads, one runs the service's synchronous batches, and one runs asynchronous transactions. Batches and
+ * transactions do not share a connection, because a statement on the connection of an open transaction would join it. The gate
+ * lets one of them write at a time.
+ */
+interface Connections {
+  readonly reading: SqliteConnection
+  readonly batches: SqliteConnection
+  readonly transactions: SqliteConnection
+  readonly gate: WriteGate
+}
+
+/**
+ * Opens an SQLite file.
+ * @param onError called with errors in the background
  */
 export function openSqlite(file: string, onError: (error: Error) => void = () => undefined): SqliteDatabase {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
-  const batches = new SqliteConnection(file)
-  const transactions = new SqliteConnection(file)
-  const readConnection = new SqliteConnection(file, { readOnly: true })
   const checkpointer = new Checkpointer(file, onError)
-  const gate = new WriteGate(systemClock, () => checkpointer.noteWritten())
-  const signals = new LocalSignals()
+  const connections: Connections = {
+    batches: new SqliteConnection(file),
+    transactions: new SqliteConnection(file),
+    reading: new SqliteConnection(file, { readOnly: true }),
+    gate: new WriteGate(systemClock, () => checkpointer.noteWritten()),
+  }
+  const { reading, gate } = connections
   const writer = openWriter(file)
   let owned: (() => void) | undefined
-  let version: { number: number; released: number } | undefined
+  return {
+    engine: 'sqlite',
+    file,
+    readConnection: reading,
+    dataVersion: dataVersionOf(connections),
+    reader: kyselyOver('sqlite', async (query) => execute(reading, query)),
+    ...batchesOf(connections, writer),
+    own() {
+      owned ??= claimFile(file)
+    },
+    hold: (priority, within) => gate.acquireWithin(priority, within),
+    ...transactionsOf(connections),
+    share: sharing(connections),
+    ...signalsWithinProcess(),
+    saw: () => undefined,
+    // A file that is replaced is no longer served: see file-in-place.ts.
+    onSetBack: () => () => undefined,
+    revocations: { announce: () => Promise.resolve(), listen: () => undefined, current: false },
+    ping: async () => ping(connections),
+    async close() {
+      // Takes the right to write and keeps it: a present writer ends first, and no other begins.
+      await gate.acquire('acknowledge')
+      await Promise.all([writer.close(), checkpointer.close()])
+      for (const one of [reading, connections.transactions, connections.batches]) one.close()
+      owned?.()
+    },
+  }
+}
 
-  function dataVersion(): number {
+/** Reads the version at most once in a turn of the event loop, and again after each write of this process. */
+function dataVersionOf({ reading, gate }: Connections): () => number {
+  let version: { number: number; released: number } | undefined
+  return () => {
     const { released } = gate
     if (version?.released === released) return version.number
-    const { data_version: number } = readConnection.get<{ data_version: number }>('pragma data_version')!
+    const { data_version: number } = reading.get<{ data_version: number }>('pragma data_version')!
     if (!version) setImmediate(() => (version = undefined))
     version = { number, released }
     return number
   }
+}
 
-  async function batch<T>(priority: WritePriority, work: (connection: SqliteConnection) => T): Promise<T> {
+function batchesOf(
+  { batches, gate }: Connections,
+  writer: TaskThread<StatementTasks>,
+): Pick<SqliteDatabase, 'batch' | 'batchAside'> {
+  async function whileHeld<T>(priority: WritePriority, work: () => Promise<T>): Promise<T> {
     const release = await gate.acquire(priority)
     try {
-      await beginImmediate(batches)
-      return finish(batches, () => work(batches))
+      return await work()
     } finally {
       release()
     }
   }
-
-  async function batchAside(priority: WritePriority, statements: readonly Repeated[]): Promise<void> {
-    const release = await gate.acquire(priority)
-    try {
-      await untilFree(() => write(writer, statements))
-    } finally {
-      release()
-    }
+  return {
+    batch: (priority, work) =>
+      whileHeld(priority, async () => {
+        await beginImmediate(batches)
+        return finish(batches, () => work(batches))
+      }),
+    batchAside: (priority, statements) =>
+      whileHeld(priority, () => untilFree(() => write(writer, statements))),
   }
+}
 
-  const begin = (options: TransactionOptions = {}) =>
-    new SqliteTransaction(
-      { connection: transactions, gate, begin: beginImmediate, clock: systemClock },
-      options,
-    )
-
+function transactionsOf({
+  transactions,
+  gate,
+}: Connections): Pick<SqliteDatabase, 'begin' | 'transaction' | 'single'> {
+  const parts = { connection: transactions, gate, begin: beginImmediate, clock: systemClock }
   async function transaction<T>(
     work: (tx: Tx, last: RunLast) => Promise<T>,
-    options?: TransactionOptions,
+    options: TransactionOptions = {},
   ): Promise<T> {
-    const transaction = begin(options)
+    const transaction = new SqliteTransaction(parts, options)
     try {
       const result = await transaction.within(() => work(transaction.tx, transaction.last))
       await transaction.commit()
@@ -90,73 +144,46 @@ export function openSqlite(file: string, onError: (error: Error) => void = () =>
       throw error
     }
   }
+  return { begin: (options = {}) => new SqliteTransaction(parts, options), transaction, single: transaction }
+}
 
+function sharing({ transactions, gate }: Connections): SqliteDatabase['share'] {
+  return <Note>(beforeCommit: BeforeCommit<Note>) =>
+    new SharedTransactionQueue({
+      engine: 'sqlite',
+      open: sqliteTransactions(transactions, gate, beginImmediate),
+      beforeCommit,
+      // A second transaction would wait for the right to write.
+      most: 1,
+      batches: false,
+      scheduler: systemClock,
+    })
+}
+
+/** There are no other processes. */
+function signalsWithinProcess(): Pick<
+  SqliteDatabase,
+  'signal' | 'signalHere' | 'signalOthers' | 'onSignal' | 'tell' | 'onTold'
+> {
+  const signals = new LocalSignals()
+  const emit = (name: Signal): boolean => signals.emit(name)
   return {
-    engine: 'sqlite',
-    file,
-    readConnection,
-    dataVersion,
-    reader: kyselyOver('sqlite', async (query) => execute(readConnection, query)),
-    batch,
-    batchAside,
-    own() {
-      owned ??= claimFile(file)
-    },
-    hold: (priority: WritePriority, within?: number) => gate.acquireWithin(priority, within),
-    begin,
-    share: (beforeCommit) =>
-      // There is one right to write: a second transaction would wait for the first.
-      new SharedTransactionQueue({
-        engine: 'sqlite',
-        open: sqliteTransactions(transactions, gate, beginImmediate),
-        beforeCommit,
-        most: 1,
-        batches: false,
-        scheduler: systemClock,
-      }),
-    transaction,
-    single: transaction,
-    signal: (name: Signal) => signals.emit(name),
-    signalHere: (name: Signal) => signals.emit(name),
+    signal: emit,
+    signalHere: emit,
     signalOthers: () => undefined,
-    onSignal: (name: Signal, listener: () => void) => signals.on(name, listener),
+    onSignal: (name, listener) => signals.on(name, listener),
     tell: () => undefined,
     onTold: () => () => undefined,
-    saw: () => undefined,
-    // A file that is replaced is not served any more: see file-in-place.ts.
-    onSetBack: () => () => undefined,
-    revocations: { announce: () => Promise.resolve(), listen: () => undefined, current: false },
-    async ping() {
-      if (gate.heldFor > longestHold)
-        throw new StorageUnavailable(new Error(`nobody could write for ${Math.round(gate.heldFor)} ms`))
-      readConnection.checkInPlace()
-      readConnection.get('select 1 as one')
-    },
-    async close() {
-      // The right to write is taken and never given back: whoever holds it now ends first, nobody begins after.
-      await gate.acquire('acknowledge')
-      await Promise.all([writer.close(), checkpointer.close()])
-      readConnection.close()
-      transactions.close()
-      batches.close()
-      owned?.()
-    },
   }
 }
 
-function openWriter(file: string): TaskThread<StatementTasks> {
-  const module = new URL('statement-tasks.ts', import.meta.url)
-  return new TaskThread({ module, name: 'writer', data: { file } })
-}
-
-/** Packs the statements for each try, because their buffers move to the thread. */
-function write(writer: TaskThread<StatementTasks>, statements: readonly Repeated[]): Promise<boolean> {
-  const packed = statements.map(({ sql, rows }) => ({ sql, rows: packRows(rows) }))
-  return writer.call(
-    'write',
-    packed,
-    packed.flatMap(({ rows }) => buffersOf(rows)),
-  )
+function ping({ gate, reading }: Connections): void {
+  if (gate.heldFor > longestHold)
+    throw new StorageUnavailable(
+      new Error(`one writer has held the right to write for ${Math.round(gate.heldFor)} ms`),
+    )
+  reading.checkInPlace()
+  reading.get('select 1 as one')
 }
 
 function beginImmediate(connection: SqliteConnection): Promise<void> {

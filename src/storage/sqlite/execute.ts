@@ -9,7 +9,7 @@ export function execute(connection: SqliteConnection, query: CompiledQuery): Que
   return { rows: [], numAffectedRows: BigInt(changes), insertId: BigInt(lastId) }
 }
 
-/** Some errors (a full disk) end the transaction by themselves: then there is nothing left to roll back. */
+/** Some errors, such as a full disk, have already ended the transaction. */
 export function rollBack(connection: SqliteConnection): void {
   if (connection.inTransaction) connection.exec('rollback')
 }

@@ -2,8 +2,8 @@ import { statSync } from 'node:fs'
 import { StorageUnavailable } from '../unavailable.ts'
 
 /**
- * Watches that a path still leads to the file that was opened. A file that was deleted or replaced under an open
- * connection takes every write, and loses it.
+ * Checks that a path still leads to the opened file. If a file is deleted or replaced under an open connection, writes succeed and
+ * are lost.
  */
 export class FileInPlace {
   readonly #file: string
@@ -14,7 +14,7 @@ export class FileInPlace {
     this.#identity = identityOf(file)
   }
 
-  /** @throws StorageUnavailable when the file is gone or is another one. Costs a system call. */
+  /** Makes a system call. @throws StorageUnavailable if the file was removed or replaced */
   check(): void {
     if (identityOf(this.#file) === this.#identity) return
     throw new StorageUnavailable(

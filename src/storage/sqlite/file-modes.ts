@@ -2,7 +2,7 @@ import { closeSync, existsSync, openSync, realpathSync, statSync } from 'node:fs
 import { dirname } from 'node:path'
 import { StorageUnavailable } from '../unavailable.ts'
 
-/** What lies beside the database file, by the end of its name. */
+/** Suffixes of the files of a database. */
 const beside = [
   '',
   '-wal',
@@ -16,18 +16,18 @@ const beside = [
 ]
 
 /**
- * Makes a file that only its owner can read and write (mode 0600), whatever the umask is. SQLite gives its log and its
- * shared memory the mode of the database file. An existing file keeps its mode.
- * @throws StorageUnavailable when it cannot be made.
+ * Creates a file that only its owner can read and write (mode 0600), regardless of the umask. SQLite gives its log and shared
+ * memory the same mode. An existing file keeps its mode.
+ * @throws StorageUnavailable
  */
 export function createPrivately(file: string): void {
   if (existsSync(file)) return
   try {
-    // Exclusive, so that a file that exists is never opened: to close it would drop the locks that SQLite holds on it in
-    // this process (https://sqlite.org/howtocorrupt.html, section 2.2).
+    // Exclusive: closing an existing file would drop the locks that SQLite holds on it in this process
+    // (https://sqlite.org/howtocorrupt.html, section 2.2).
     closeSync(openSync(file, 'wx', 0o600))
   } catch (error) {
-    // Another connection was first. Otherwise there is no such folder, no permission or no space, as when SQLite cannot open.
+    // EEXIST: another connection created it.
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw new StorageUnavailable(error)
   }
 }
@@ -40,8 +40,8 @@ export interface ExposedFile {
 }
 
 /**
- * Which of the files of an SQLite database, and of the other files that are given, users other than the owner can reach.
- * A file in a folder that others cannot enter is not exposed. Empty on Windows, which has no such permissions.
+ * The files of an SQLite database, and of `others`, that users other than the owner can read or write. A file in a folder that
+ * others cannot enter is not exposed. Empty on Windows, which has no such permissions.
  */
 export function exposedFiles(database: string, others: readonly string[] = []): ExposedFile[] {
   if (process.platform === 'win32') return []
@@ -55,7 +55,7 @@ export function exposedFiles(database: string, others: readonly string[] = []): 
   })
 }
 
-/** Bits of the classes (group, others) that may enter a folder and all folders above it. */
+/** The permission bits of the classes (group, others) that may enter a folder and all folders above it. */
 function enterable(folder: string): number {
   let classes = 0o077
   for (let at = folder; ; at = dirname(at)) {

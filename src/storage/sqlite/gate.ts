@@ -3,12 +3,12 @@ import type { WritePriority } from '../database.ts'
 import { holdsTheLock } from '../inside-transaction.ts'
 
 /** How many times in a row a less urgent waiter is passed over. */
-const patience = 8
+const mostPassedOver = 8
 const priorities: readonly WritePriority[] = ['acknowledge', 'request', 'work']
 
 /**
- * Hands out the one right to write to an SQLite file within this process, the most urgent priority first, in each priority in
- * the order of asking. SQLite's own lock is then free, unless another process has it.
+ * A lock with priorities: the right to write to an SQLite file within this process. Within a priority, requests are served in
+ * order. SQLite's own lock is then free, unless another process has it.
  */
 export class WriteGate {
   readonly #scheduler: Scheduler
@@ -19,7 +19,7 @@ export class WriteGate {
   #passedOver = 0
   readonly #waiting: Record<WritePriority, (() => void)[]> = { acknowledge: [], request: [], work: [] }
 
-  /** @param onRelease called whenever the right was given back, before somebody else has it. */
+  /** @param onRelease called after each release, before the next holder */
   constructor(scheduler: Scheduler = systemClock, onRelease: () => void = () => undefined) {
     this.#scheduler = scheduler
     this.#onRelease = onRelease
@@ -29,25 +29,24 @@ export class WriteGate {
     return !this.#held
   }
 
-  /** How many times the right to write was given back. */
+  /** The number of releases. */
   get released(): number {
     return this.#released
   }
 
-  /** Whether somebody waits whose work is more urgent than work in the background. */
+  /** Whether a waiter is more urgent than background work. */
   get urgent(): boolean {
     return this.#waiting.acknowledge.length > 0 || this.#waiting.request.length > 0
   }
 
-  /** Milliseconds since the right to write was last handed out, 0 when nobody has it. */
+  /** Milliseconds for which the present holder has had it; 0 without a holder. */
   get heldFor(): number {
     return this.#held ? this.#scheduler.elapsed() - this.#heldSince : 0
   }
 
   /**
-   * Resolves with the function that gives the right back. Work in the background asks behind whatever the loop has to
-   * read first: SQLite answers at once, so a worker that takes the right again and again would keep the loop from its
-   * sockets (measured: a tenth of the acknowledgements, at ten times the delay).
+   * Resolves with the release function. Background work first gives the event loop a turn: SQLite is synchronous, so a worker that
+   * acquires again and again would starve the sockets (measured: a tenth of the acknowledgements, with ten times the delay).
    */
   acquire(priority: WritePriority): Promise<() => void> {
     if (holdsTheLock()) {
@@ -61,7 +60,7 @@ export class WriteGate {
     return new Promise((resolve) => this.#scheduler.soon(() => resolve(this.#enter(priority))))
   }
 
-  /** As `acquire`, but gives up after so many milliseconds, if any are given, and resolves with `undefined`. */
+  /** As `acquire`, but resolves with `undefined` after `milliseconds`, if given. */
   async acquireWithin(priority: WritePriority, milliseconds?: number): Promise<(() => void) | undefined> {
     if (milliseconds === undefined) return this.acquire(priority)
     if (!this.#held) return this.#take()
@@ -98,10 +97,10 @@ export class WriteGate {
     }
   }
 
-  /** The most urgent waiter; but a stream of urgent ones lets the least urgent through now and then. */
+  /** The most urgent waiter; after many urgent ones in a row, the least urgent one. */
   #next(): (() => void) | undefined {
     const asking = priorities.filter((priority) => this.#waiting[priority].length > 0)
-    if (asking.length > 1 && ++this.#passedOver > patience) {
+    if (asking.length > 1 && ++this.#passedOver > mostPassedOver) {
       this.#passedOver = 0
       return this.#waiting[asking.at(-1)!].shift()
     }

@@ -13,9 +13,9 @@ export class FileInUse extends Error {
 }
 
 /**
- * Makes this process the one that serves a file, until the returned function is called or the process ends. The claim is
- * the lock on an empty SQLite file beside it (`<file>-owner`): the system gives it up even after a kill, and programs
- * that only read or write for a moment (imports, key commands) do not need it.
+ * Makes this process the only one that serves a file, until the returned function is called or the process ends. It locks an
+ * empty SQLite file beside it (`<file>-owner`), which the system unlocks even after a kill. Programs that use the database only
+ * briefly (imports, key commands) do not need this.
  * @throws FileInUse
  */
 export function claimFile(file: string): () => void {

@@ -17,14 +17,14 @@ interface Parts {
   clock: Clock
 }
 
-/** An asynchronous transaction: takes the right to write at its first query, and loses it at its time limit. */
+/** An asynchronous transaction: takes the right to write at its first query, and is rolled back at its time limit. */
 export class SqliteTransaction implements LazyTransaction {
   readonly tx: Tx
   readonly last: RunLast
   #closing: ClosingStatement | undefined
   readonly #parts: Parts
   readonly #options: TransactionOptions & Required<Pick<TransactionOptions, 'priority' | 'timeLimit'>>
-  /** Shared with whoever runs within it: tells that a wait for the gate would be a wait for itself. */
+  /** Shared with the work within it: a wait for the gate there would be a deadlock. */
   readonly #mark = { held: false }
   #opening: Promise<void> | undefined
   #release: (() => void) | undefined
@@ -38,10 +38,6 @@ export class SqliteTransaction implements LazyTransaction {
       if (this.#closing) throw new Error('a transaction has one last statement')
       return (this.#closing = new ClosingStatement(query)).answered
     }
-  }
-
-  get begun(): boolean {
-    return this.#opening !== undefined
   }
 
   within<T>(work: () => T): T {
@@ -69,7 +65,7 @@ export class SqliteTransaction implements LazyTransaction {
     try {
       await this.#opening
     } catch {
-      // It never began: there is nothing to undo, and whoever made the first query has the error.
+      // It never began. The caller of the first query has the error.
     }
     if (this.#over) return
     if (this.#release) rollBack(this.#parts.connection)
@@ -84,7 +80,7 @@ export class SqliteTransaction implements LazyTransaction {
   }
 
   #execute(query: CompiledQuery): QueryResult<unknown> {
-    // A full disk ends a transaction at any statement: the next one would be committed by itself.
+    // An error such as a full disk may have ended the transaction. The next statement would then commit by itself.
     if (!this.#parts.connection.inTransaction) throw new TransactionEndedByStatement()
     return execute(this.#parts.connection, query)
   }

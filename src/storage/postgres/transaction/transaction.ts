@@ -37,10 +37,6 @@ export class PostgresTransaction implements LazyTransaction {
     }
   }
 
-  get begun(): boolean {
-    return this.#opening !== undefined
-  }
-
   /** Other connections can write meanwhile, so there is no deadlock to guard against. */
   within<T>(work: () => T): T {
     return work()
