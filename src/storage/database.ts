@@ -11,7 +11,7 @@ import type { Tables } from './tables.ts'
 
 /** A transaction of the service's own tables. */
 export type Tx = KyselyTransaction<Tables>
-/** What a query may run on: the reading side of the database, or a transaction. */
+/** What a query can run on: the reader of the database, or a transaction. */
 export type Queryable = Kysely<Tables>
 
 /**
@@ -21,15 +21,15 @@ export type Queryable = Kysely<Tables>
 export type WritePriority = 'acknowledge' | 'request' | 'work'
 
 /**
- * Has a statement run as the transaction's last one, by its commit: on PostgreSQL both are one round trip. To be called once,
- * and its answer is not to be waited for before the commit. When the statement fails, so does the commit.
+ * Runs a statement as the last one of the transaction, together with its commit (see ClosingStatement). To be called once. The
+ * result arrives with the commit, so the work must not wait for it.
  */
 export type RunLast = (query: CompiledQuery) => Promise<QueryResult<unknown>>
 
-/** A transaction that begins at its first query, so that slow work before it holds nothing. */
+/** A transaction that begins at its first query, so that slow work before it holds no lock or connection. */
 export interface LazyTransaction {
   readonly tx: Tx
-  /** Runs work that uses `tx`, so that a wait for a lock that this very transaction holds is an error, no deadlock. */
+  /** Runs work that uses `tx`, so that waiting for a lock that this transaction holds is an error instead of a deadlock. */
   within<T>(work: () => T): T
   /** See RunLast. */
   readonly last: RunLast
@@ -97,58 +97,55 @@ export interface SharedTransactions<Note> {
  */
 export type BeforeCommit<Note> = (tx: Tx, notes: readonly Note[]) => Promise<ClosingStatement | undefined>
 
-/** Names of what sleeping workers are woken by. */
+/** Names of signals that wake workers. */
 export type Signal = 'event_queue' | 'deliveries' | 'jobs' | 'migrated'
 
-/**
- * What other processes are told of by ids: rows of what they keep in memory that were changed, and subscribers whose lanes
- * have more to deliver.
- */
+/** Topics of ids for other processes: subscribers that were changed, and subscribers whose queues have more to deliver. */
 export type Topic = 'subscriber' | 'lane'
 
-/** Lets a process keep in memory what it read about access, although any process may take it back. */
+/** Lets a process cache sessions and keys, although any process may revoke them. */
 export interface Revocations {
   /**
-   * Says, within a transaction, that what is kept about a subject (an id, of at most 100 characters) is not so any more.
-   * The transaction then resolves when every process has heard it.
+   * Announces within a transaction that cached data about a subject (an id of at most 100 characters) is void. The transaction
+   * then resolves when every process has heard it.
    */
   announce(tx: Tx, subject: string): Promise<void>
-  /** Calls `listener` for each announcement of any process; without a subject when everything must be forgotten. */
+  /** Calls `listener` for each announcement of any process; without a subject if the whole cache is void. */
   listen(listener: (subject: string | undefined) => void): void
   /**
-   * Whether what is kept may be used now: everything that was announced until now has been heard. Always false on
-   * SQLite, where other processes cannot be heard, and where a read costs less than asking would.
+   * Whether the cache may be used now, because all announcements until now were heard. Always false on SQLite, where a read is
+   * cheap and other processes cannot be heard.
    */
   readonly current: boolean
 }
 
-/** A standby, for reads that may be behind by a bounded time. */
+/** A standby, for reads whose data may be old by a bounded time. */
 export interface Replica {
   /**
-   * Whether a read on the standby may well succeed: asked before each, and by this the measuring goes on. The first one after a pause is
-   * always refused.
+   * Whether a read on the standby is likely to succeed. To be called before each read, because these calls keep measuring the
+   * lag. The first call after a pause returns false.
    * @param maxAge milliseconds
    */
   usable(maxAge: number): boolean
   /**
-   * Runs a statement of a list on the standby. `asOf`: everything that was committed before that moment is in the rows.
-   * @throws ReplicaBehind when they would be older than `maxAge` milliseconds, or the standby is out of reach; what else the
-   * statement fails with
+   * Runs a statement of a list on the standby. The rows include everything that was committed before `asOf`.
+   * @throws ReplicaBehind if they would be older than `maxAge` milliseconds, or the standby is unreachable; the error of the
+   * statement
    */
   rows(statement: RowsStatement, maxAge: number): Promise<{ rows: RowValue[][]; asOf: Moment }>
 }
 
 interface CommonDatabase {
-  /** Reads only. On SQLite a connection of its own, which a writer never blocks. */
+  /** Reads only. On SQLite it has its own connection, which writers never block. */
   readonly reader: Queryable
   /** Runs `work` in a transaction that commits when it resolves and rolls back when it throws. */
   transaction<T>(work: (tx: Tx, last: RunLast) => Promise<T>, options?: TransactionOptions): Promise<T>
-  /** Runs a single writing statement, which is a transaction by itself: on PostgreSQL one round trip instead of three. */
+  /** Runs a single writing statement as a transaction: on PostgreSQL one round trip instead of three. */
   single<T>(statement: (db: Queryable) => Promise<T>): Promise<T>
   begin(options?: TransactionOptions): LazyTransaction
-  /** Transactions that short pieces of work share, since a commit costs more than most of them do. */
+  /** Transactions that short pieces of work share, because a commit costs more than most of them. */
   share<Note>(beforeCommit: BeforeCommit<Note>): SharedTransactions<Note>
-  /** Wakes the listeners of every process (of this one at once). Losing one is harmless: listeners poll as well. */
+  /** Wakes the listeners of every process, those of this one at once. A lost signal is harmless, because listeners also poll. */
   signal(name: Signal): void
   /** Wakes the listeners of this process alone. Returns whether there are any. */
   signalHere(name: Signal): boolean
@@ -156,21 +153,21 @@ interface CommonDatabase {
   signalOthers(name: Signal): void
   onSignal(name: Signal, listener: () => void): () => void
   /**
-   * Tells all other processes of an id (of at most 36 characters, without spaces), within some milliseconds. As with `signal`,
-   * what is lost costs time only. On SQLite nobody hears it.
+   * Sends an id (at most 36 characters, no spaces) to all other processes within milliseconds. It may be lost, as a signal. On
+   * SQLite it does nothing.
    */
   tell(topic: Topic, id: string): void
-  /** Calls `listener` for what other processes tell. */
+  /** Calls `listener` with the ids that other processes send. */
   onTold(topic: Topic, listener: (id: string) => void): () => void
   readonly revocations: Revocations
-  /** Numbers of events and deliveries that were given out to this process: lower ones are not to be given out again. */
+  /** Records numbers of events and deliveries that the database assigned, to detect if it assigns them again. */
   saw(event: number, delivery: number): void
   /**
-   * Calls `listener` when the database was taken back to an earlier state, or moved, so that this may be (docs/adr/0029): what
-   * was read before is not so any more. On SQLite a file that is replaced is not served until the next start.
+   * Calls `listener` when the database may have returned to an earlier state (docs/adr/0029), so that data read before is void.
+   * Never on SQLite, where a replaced file is not served until the next start.
    */
   onSetBack(listener: () => void): () => void
-  /** Throws StorageUnavailable when the database does not answer. */
+  /** @throws StorageUnavailable if the database cannot be written */
   ping(): Promise<void>
   close(): Promise<void>
 }
@@ -180,24 +177,22 @@ export interface SqliteDatabase extends CommonDatabase {
   readonly file: string
   readonly readConnection: SqliteConnection
   /**
-   * A number that changes with every commit: as long as it is the same, so is what `readConnection` reads. SQLite is asked
-   * once in a turn of the loop, and again behind each write of this process: to ask costs as much as to read a short page.
-   * A commit of another process is seen in the next turn.
+   * A number that changes with every commit: while it is the same, `readConnection` reads the same. It is cached during a turn of
+   * the event loop, until a write of this process, because reading it costs as much as a short page. Commits of other
+   * processes show in the next turn.
    */
   dataVersion(): number
-  /** Makes this process the one that serves the file, until `close`. @throws FileInUse */
+  /** Makes this process the only one that serves the file, until `close`. @throws FileInUse */
   own(): void
   /**
-   * Runs `work` synchronously in one transaction on the connection of the service's own writes. Rejects when the
-   * commit fails; then nothing of it is kept.
+   * Runs `work` synchronously in one transaction. Rejects if the work or the commit fails; then it is rolled back.
    */
   batch<T>(priority: WritePriority, work: (connection: SqliteConnection) => T): Promise<T>
-  /** As `batch`, for statements that are known beforehand: a thread carries them out, and the loop goes on meanwhile. */
+  /** As `batch`, for a fixed list of statements, which run in a thread of their own. */
   batchAside(priority: WritePriority, statements: readonly Repeated[]): Promise<void>
   /**
-   * The right to write, for somebody who writes over a connection of their own (another thread): resolves with the
-   * function that gives it back, or with `undefined` when it is not had within so many milliseconds, if any are given. The file's own
-   * lock may still be taken, by another process.
+   * Acquires the right to write, for a writer with its own connection (another thread). Resolves with the release function, or with
+   * `undefined` after `within` milliseconds, if given. Another process may still have the lock of the file.
    */
   hold(priority: WritePriority, within?: number): Promise<(() => void) | undefined>
 }
@@ -206,32 +201,32 @@ export interface PostgresDatabase extends CommonDatabase {
   readonly engine: 'postgres'
   readonly pool: Pool
   /**
-   * For statements that are seeks and nothing else: none is planned as a sort or as a scan of a table where an index has
-   * the order, whatever is known of the tables. To be named, and planned once on each connection.
+   * For index seeks: PostgreSQL plans no sort and no scan of a table if an index has the order, regardless of statistics. The
+   * statements must have names, so that each connection plans them once.
    */
   readonly seeks: Pool
-  /** The standby, where one is configured. */
+  /** The standby, if one is configured. */
   readonly replica: Replica | undefined
   /**
-   * Runs work that takes a connection of the pool for statements that may read much. Only so many do so at once that others
-   * find a connection. @throws StorageUnavailable when it cannot begin within some seconds
+   * Runs work that takes a connection of the pool for slow reads. A limit leaves connections for other work.
+   * @throws StorageUnavailable if it cannot begin within seconds
    */
   readonly lists: <T>(work: () => Promise<T>) => Promise<T>
-  /** The same for work that keeps a connection for minutes or longer: one at a time. */
+  /** The same for work that keeps a connection for minutes: one at a time. */
   readonly maintenance: <T>(work: () => Promise<T>) => Promise<T>
   /**
-   * Runs a statement of a list, as `lists` does, on a connection of the pool; or at once, on one that the caller has of it.
+   * Runs a statement of a list as `lists` does, or at once on the caller's connection.
    */
   readonly rows: (statement: RowsStatement, client?: PoolClient) => Promise<RowValue[][]>
-  /** Connections that keep their session from one transaction to the next, which those of `pool` do not behind some poolers. */
+  /** Connections that keep their session between transactions. Behind some poolers, those of `pool` do not. */
   readonly sessions: Pool
-  /** The session on which this process proves that it lives. */
+  /** The session on which this process proves that it is alive. */
   readonly claiming: SharedSession
-  /** Ends all sessions at once, as the end of the process would, and makes no more: what is under way is rolled back. */
+  /** Closes all sessions at once and refuses new ones, as if the process had ended. */
   readonly abandon: (why: Error) => void
-  /** Has every session that is made from now on, in a pool or beside it, checked before its first use. */
+  /** Adds a check to all new sessions, before their first use. */
   readonly addCheck: (check: SessionCheck) => void
-  /** @throws UnsuitablePooler where a pooler lies between that takes away what the service needs. */
+  /** @throws UnsuitablePooler */
   readonly checkPooling: () => Promise<void>
 }
 

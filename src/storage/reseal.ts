@@ -5,31 +5,31 @@ import type { SealedColumn } from '../crypto/sealed-columns.ts'
 import type { Database, Tx } from './database.ts'
 import { findSealedGroups, type SealedGroup } from './sealed-values.ts'
 
-/** Values of one transaction: few, since others wait for it on SQLite, and for its rows on PostgreSQL. */
+/** Values in one transaction. On SQLite other writers wait for it, on PostgreSQL for its rows. */
 const batchSize = 200
-/** Damaged values of one column that are passed over, at most. */
+/** Damaged values of one column that are skipped, at most. */
 const mostDamaged = 1_000
-/** Milliseconds between two looks at rows that others hold locked. */
+/** Milliseconds between two rounds, in which locked rows are tried again. */
 const pause = 100
-/** Looks in a row in which nothing could be sealed anew, after which it is given up. */
+/** Rounds in a row without a resealed value, after which it gives up. */
 const mostIdle = 50
 
 export interface ResealOptions {
   database: Database
   keyring: Keyring
   clock: Clock
-  /** Told after each batch how many values of all were sealed anew. */
+  /** Called after each batch with the number of resealed values, and of all. */
   onProgress?: (done: number, total: number) => void
-  /** Ends the work after the batch that is under way. What was done stays done. */
+  /** Ends the work after the present batch, which is committed. */
   signal?: AbortSignal
 }
 
 export interface ResealOutcome {
-  /** Values that were sealed anew, by column. */
+  /** Resealed values, by column. */
   done: ReadonlyMap<SealedColumn, number>
-  /** Values that have the key id of a given secret and do not open: they were changed or moved. */
+  /** Values with the key id of a known secret that do not open: they were changed or moved. */
   damaged: ReadonlyMap<SealedColumn, number>
-  /** What still is not under the newest secret. */
+  /** Values that are not sealed under the newest secret. */
   left: SealedGroup[]
 }
 
@@ -41,9 +41,9 @@ interface Run extends ResealOptions {
 }
 
 /**
- * Seals every value anew that was sealed under an older master key. A value is read and written in one transaction that has
- * its row locked, so that no change of a running service is lost; rows that others hold are left for a later look. May be
- * stopped and run again at any time: what is under the newest key is not looked at.
+ * Reseals every value that was sealed under an older master key. A value is read and written in one transaction that locks its
+ * row, so that no change of a running service is lost; rows that others have locked are tried again later. It can be stopped and
+ * repeated at any time, because it skips values under the newest key.
  */
 export async function reseal(options: ResealOptions): Promise<ResealOutcome> {
   const run: Run = { ...options, done: new Map(), damaged: new Map(), total: 0 }
@@ -75,19 +75,19 @@ async function resealGroup(run: Run, { column, keyId }: SealedGroup): Promise<vo
     run.done.set(column, (run.done.get(column) ?? 0) + count)
     onProgress?.(doneBy(run), Math.max(run.total, doneBy(run)))
     if (count === 0) return
-    // On SQLite the others have the write lock for at least as long.
+    // On SQLite, other writers get at least as much time.
     if (database.engine === 'sqlite') await sleep(clock, clock.now() - started)
   }
 }
 
-/** What a row has, and what it is to have. */
+/** A row, and its new sealed value. */
 interface Replacement {
   row: SealedRow
   fresh: Buffer
 }
 type SealedRow = Record<string, unknown> & { sealed: Uint8Array }
 
-/** Seals the next rows of one column and master key anew; gives how many. */
+/** Reseals the next values of one column and master key, and returns how many. */
 async function resealBatch(tx: Tx, run: Run, column: SealedColumn, keyId: Buffer): Promise<number> {
   const { database, keyring } = run
   const damaged = run.damaged.get(column) ?? new Set()
@@ -107,7 +107,7 @@ async function resealBatch(tx: Tx, run: Run, column: SealedColumn, keyId: Buffer
   return replacements.length
 }
 
-/** The transaction has the write lock from its first query on. */
+/** From its first query on, the transaction has the write lock. */
 async function lockOnSqlite(
   tx: Tx,
   { table, column, key }: SealedColumn,
@@ -139,9 +139,9 @@ async function lockOnPostgres(
   keyId: Buffer,
   limit: number,
 ): Promise<SealedRow[]> {
-  // Before the rows: who locked the table after that would wait for these rows, and this update for the table.
+  // Before the rows. Otherwise, another transaction could lock the table and wait for these rows: a deadlock.
   await sql`lock table ${sql.table(table)} in row exclusive mode`.execute(tx)
-  // A scan or a bitmap would read again in each batch what was sealed anew before.
+  // A sequential or bitmap scan would read the resealed values again in each batch.
   await sql`select set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true)`.execute(
     tx,
   )
@@ -152,7 +152,7 @@ async function lockOnPostgres(
   return rows
 }
 
-/** One statement for all rows, found by the places where they are locked and the values that were read there. */
+/** One statement for all rows, which it finds by their physical locations and their old values. */
 async function replaceOnPostgres(
   tx: Tx,
   { table, column }: SealedColumn,
@@ -166,14 +166,14 @@ async function replaceOnPostgres(
     where ctid = any(${places}::tid[]) and ${sql.ref(column)} = (${before}::bytea[])[${at}]`.execute(tx)
 }
 
-/** `undefined` when the value does not open although its key is there: it was changed, or moved from another row. */
+/** Returns `undefined` if the value does not open with its key: it was changed, or moved from another row. */
 function sealAnew(keyring: Keyring, column: SealedColumn, row: SealedRow): Buffer | undefined {
   const context = column.context(row as never)
   let plain: Buffer
   try {
     plain = keyring.open(row.sealed, context)
   } catch {
-    // Reported with the outcome, by its column.
+    // The outcome reports it.
     return undefined
   }
   return keyring.seal(plain, context)
@@ -184,7 +184,7 @@ const older = (groups: readonly SealedGroup[]): SealedGroup[] =>
 const sum = (groups: readonly SealedGroup[]): number => groups.reduce((total, { count }) => total + count, 0)
 const doneBy = ({ done }: Run): number => [...done.values()].reduce((total, count) => total + count, 0)
 
-/** Whether all that is left under older keys is damaged. */
+/** Whether all remaining values under older keys are damaged. */
 function isFinished({ damaged }: Run, left: readonly SealedGroup[]): boolean {
   return sum(older(left)) <= [...damaged.values()].reduce((total, rows) => total + rows.size, 0)
 }

@@ -4,25 +4,25 @@ import { allSealedColumns, type SealedColumn } from '../crypto/sealed-columns.ts
 import type { Database } from './database.ts'
 import { translateError } from './unavailable.ts'
 
-/** The sealed values of one column that one master key made. */
+/** The values of one column that were sealed under one master key. */
 export interface SealedGroup {
   column: SealedColumn
   keyId: Buffer
   /** `unknown`: none of the given secrets opens them. */
   openedBy: 'newest' | 'older' | 'unknown'
-  /** How many there are, counted up to a bound. */
+  /** Their number, up to a limit. */
   count: number
-  /** Whether the count stopped at the bound. */
+  /** Whether there are more. */
   more: boolean
 }
 
-/** Distinct master keys of one column, at most: each rotation adds one until the values are sealed anew. */
+/** Distinct master keys of one column at most. Each rotation adds one, until the values are resealed. */
 const mostKeys = 1_000
 
 /**
- * Which master keys the sealed values of all columns were made with, by the key ids that stand in the values: nothing is
- * decrypted. The keys of a large table are found by one index seek each.
- * @param most values of one group that are counted at most
+ * Finds the master keys of all sealed values, by the key ids in the values, without decrypting them. In a large table, each key
+ * takes one index seek.
+ * @param most values of one group to count at most
  */
 export async function findSealedGroups(
   database: Database,
@@ -76,7 +76,7 @@ async function count(
   return row?.count ?? 0
 }
 
-/** Runs a query by its index, whatever PostgreSQL knows of a table that was just filled. */
+/** Runs a query by its index, even if PostgreSQL has no statistics of the table yet. */
 async function seek<Row>(database: Database, query: RawBuilder<Row>): Promise<Row[]> {
   if (database.engine === 'sqlite') return (await query.execute(database.reader)).rows
   const { sql: text, parameters } = query.compile(database.reader)

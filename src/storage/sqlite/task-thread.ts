@@ -10,6 +10,8 @@ export interface TaskThreadParts {
   /** For debuggers and profiles. */
   name: string
   data: unknown
+  /** Whether the process may end without waiting for the thread, unless it is being closed. Default false. */
+  isBackground?: boolean
 }
 
 type Argument<Task> = Task extends (argument: infer A) => unknown ? A : never
@@ -58,6 +60,7 @@ export class TaskThread<Tasks extends { close: () => void }> {
   /** Ends the thread after the tasks that it was given. */
   async close(): Promise<void> {
     if (!this.#thread) return
+    this.#thread.ref()
     const closed = this.call('close', undefined as Argument<Tasks['close']>)
     this.#thread = undefined
     await closed
@@ -77,6 +80,7 @@ export class TaskThread<Tasks extends { close: () => void }> {
     })
     thread.on('error', (error) => this.#died(thread, error))
     thread.on('exit', (code) => this.#died(thread, new Error(`the ${name} thread ended with code ${code}`)))
+    if (this.#parts.isBackground) thread.unref()
     return thread
   }
 
