@@ -186,6 +186,21 @@ function ping({ gate, reading }: Connections): void {
   reading.get('select 1 as one')
 }
 
+function openWriter(file: string): TaskThread<StatementTasks> {
+  const module = new URL('statement-tasks.ts', import.meta.url)
+  return new TaskThread({ module, name: 'writer', data: { file } })
+}
+
+/** Packs the statements for each try, because their buffers move to the thread. */
+function write(writer: TaskThread<StatementTasks>, statements: readonly Repeated[]): Promise<boolean> {
+  const packed = statements.map(({ sql, rows }) => ({ sql, rows: packRows(rows) }))
+  return writer.call(
+    'write',
+    packed,
+    packed.flatMap(({ rows }) => buffersOf(rows)),
+  )
+}
+
 function beginImmediate(connection: SqliteConnection): Promise<void> {
   return untilFree(async () => tryBegin(connection))
 }
