@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Chance } from '../../harness/chance.ts'
-import { adminKey } from '../../harness/service.ts'
+import { adminKey } from '../postern/keys.ts'
 import { now } from '../now.ts'
 import { whyOf, type Demands } from './demands.ts'
 

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Chance } from '../../harness/chance.ts'
-import { adminKey } from '../../harness/service.ts'
+import { adminKey, webhookSecret } from '../postern/keys.ts'
 import { sign } from '../../receiving/harness.ts'
 import { now } from '../now.ts'
 import { tenants, type Item, type Work } from './item.ts'
@@ -118,7 +118,7 @@ interface Request {
 function webhook({ id }: Item, work: Work): Request {
   const type = work.key === undefined ? 'chaos.free' : 'chaos.ordered'
   const body = JSON.stringify({ id, type, data: work })
-  return { path: '/webhooks/provider', headers: { 'x-signature': sign(body) }, body }
+  return { path: '/webhooks/provider', headers: { 'x-signature': sign(body, webhookSecret) }, body }
 }
 
 function emit({ id, content }: Item): Request {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { freePort } from '../../harness/free-port.ts'
 import type { Link } from '../../harness/link.ts'
-import { adminKey, webhookSecret } from '../../harness/service.ts'
+import { adminKey, webhookSecret } from './keys.ts'
 import { signal } from '../cluster/server.ts'
 import { now } from '../now.ts'
 import type { Pause } from './runs.ts'
@@ -91,8 +91,19 @@ export class PosternProcess {
         )
       await wait(50)
     }
+    if (!(await this.#isOurs())) throw new Error(`another program answers at ${this.baseUrl}`)
     this.open = true
     this.ready = true
+  }
+
+  /** Whether the service at the address knows this campaign's key: another program may have taken the free port first. */
+  async #isOurs(): Promise<boolean> {
+    const response = await fetch(new URL('/event-types', this.baseUrl), {
+      headers: { authorization: `Bearer ${adminKey}` },
+      signal: AbortSignal.timeout(10_000),
+    })
+    await response.arrayBuffer()
+    return response.status !== 401
   }
 
   /** The status of /readyz; 0 when nobody answers within two seconds. Notes whether it is ready. */
