@@ -2,7 +2,7 @@ import { Problem } from '../errors.ts'
 import { GroupCommit, type GroupCommitLimits } from '../storage/group-commit.ts'
 import type { IncomingEvent } from './incoming.ts'
 
-/** Stores events durably, each at most once per (source, event id). Resolves after the commit. */
+/** Stores events durably, each at most once for each (source, event id). */
 export type InsertEvents = (events: readonly IncomingEvent[]) => Promise<void>
 
 /**

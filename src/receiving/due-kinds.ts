@@ -1,17 +1,17 @@
 import type { EventQueue, Kind, PendingKind } from './store.ts'
 import type { PlanOf } from './plan.ts'
 
-/** Kinds that one question asks for: senders choose the types, so there may be any number of them. */
+/** Kinds of one query: senders choose the types, so there may be any number of them. */
 export const perRound = 100
-/** Questions at most for one look at all of them. */
+/** Queries for one look at all kinds. */
 const mostPages = 100
 export const beforeAll: Kind = { source: '', type: '' }
 
-/** The order in which kinds have their turn: each round begins behind the last kind of the round before it. */
+/** Gives kinds their turn: each round begins behind the last kind of the round before. */
 export class KindRotation {
   readonly #store: Pick<EventQueue, 'pendingKinds'>
   #after = beforeAll
-  /** Whether the last round found more kinds than it returned, perhaps. */
+  /** Whether there may be more kinds than the last round returned. */
   #many = false
 
   constructor(store: Pick<EventQueue, 'pendingKinds'>) {
@@ -40,7 +40,7 @@ export class KindRotation {
     }
     const all = await this.#store.pendingKinds(beforeAll, perRound, now)
     if (all.length === 0) return all
-    // The order is the database's own, so it is not compared here: a kind that is gone has its place found by a query.
+    // The order is that of the database's collation, so a query finds the place of a kind that is gone.
     const place = all.findIndex((kind) => keyOf(kind) === keyOf(after))
     if (all.length < perRound && place >= 0) return [...all.slice(place + 1), ...all.slice(0, place + 1)]
     return joined(await this.#store.pendingKinds(after, perRound, now), all)
@@ -54,8 +54,8 @@ function joined(behind: readonly PendingKind[], all: readonly PendingKind[]): Pe
 }
 
 /**
- * By group, since when its oldest event has been due: for metrics of all groups, and for readiness of those that nobody
- * works on. A slow handler holds up its own events, which is no reason to take the service away from all others.
+ * When the oldest event of each group became due.
+ * @param idle leaves out groups with running handlers: a slow handler must not make the service count as not ready
  */
 export async function oldestByGroup(
   store: EventQueue,

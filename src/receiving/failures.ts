@@ -7,10 +7,10 @@ import { askedToWait } from './forward.ts'
 import { orderKeysOf } from './order-keys.ts'
 import type { ClaimedEvent, Kind } from './store.ts'
 
-/** Bytes of an error's text that are kept. */
+/** Bytes of an error's text that are stored. */
 const longestError = 8 * 1024
 
-/** Milliseconds that a transaction of the worker's own may take: a path that is silent for longer is given up. */
+/** The options of the worker's own transactions. The time limit detects a silent path. */
 const ownWork = { priority: 'work', timeLimit: 5_000 } as const
 
 export interface Failure {
@@ -21,9 +21,9 @@ export interface Failure {
 }
 
 /**
- * Records a failed attempt and sets when the next one is due; after the last entry of the schedule the event is failed
- * for good and shown so. What counts are recorded failures, not attempts begun: a process that was killed takes none of
- * an event's chances. `lost` when somebody else holds the event: then nothing is written.
+ * Records a failed attempt and schedules the next one; after the last entry of the schedule the event is `failed`. The schedule counts
+ * recorded failures, not attempts begun: a process that was killed uses up no entry. `lost` if another claim holds the event: then
+ * nothing is written.
  */
 export async function recordFailure(
   database: Database,
@@ -73,7 +73,7 @@ export async function recordFailure(
 /** An event, and the claim under which this process holds it. */
 export type Held = Pick<ClaimedEvent, 'event' | 'claim'>
 
-/** Gives claimed events back untouched: the attempt does not count, and they are due again at `dueAt`. */
+/** Releases claimed events: the attempt does not count, and they are due again at `dueAt`. */
 export async function giveBack(database: Database, held: readonly Held[], dueAt: number): Promise<void> {
   if (held.length === 0) return
   await database.transaction(async (tx) => {
@@ -93,17 +93,17 @@ export async function giveBack(database: Database, held: readonly Held[], dueAt:
   }, ownWork)
 }
 
-/** A claim of which it is not known what it took: events of these kinds that were due by then. */
+/** A claim without an answer: it may hold events of these kinds that were due at `dueBy`. */
 export interface ClaimOfKinds {
   readonly claim: string
   readonly kinds: readonly Kind[]
   readonly dueBy: number
 }
 
-/** Events of a kind that are searched for those of a claim, which took the first of them that nobody had. */
+/** Events of a kind that are searched for those of a claim, which took the first free ones. */
 const mostSearched = 10_000
 
-/** Gives back untouched what a claim took. Returns how many events that were. */
+/** Releases the events of a claim. Returns their number. */
 export function giveBackClaim(database: Database, { claim, kinds, dueBy }: ClaimOfKinds): Promise<number> {
   return database.transaction(async (tx) => {
     let events = 0
@@ -137,7 +137,7 @@ export function describeError(error: unknown): string {
     .replaceAll('\0', '')
     .toWellFormed()
   if (Buffer.byteLength(text) <= longestError) return text
-  // Cutting may split a character: what is left of it is dropped.
+  // Removes a character that was cut in two.
   return (
     new TextDecoder().decode(Buffer.from(text).subarray(0, longestError - 4)).replace(/\uFFFD$/, '') + '…'
   )

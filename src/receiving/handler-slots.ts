@@ -7,11 +7,11 @@ export interface HandlerSlotsParts {
   store: SlotStore
   clock: Clock
   groups: ConcurrencyGroups
-  /** More events may be begun than before. */
+  /** Called when more events may start than before. */
   onMore: () => void
-  /** Events of this bound wait here, and none of them may be begun. */
+  /** Called when events of this bound wait here and none may start. */
   onNone: (key: string) => void
-  /** Others may begin more than before. */
+  /** Called when other processes may start more events than before. */
   onFreed: () => void
   onError: (error: unknown) => void
 }
@@ -30,31 +30,31 @@ interface Slots {
 
 /** Milliseconds between two renewals of what is held. */
 const renewEvery = 1_000
-/** Milliseconds after which a share that was not renewed is used no more: no handler begins. */
+/** Milliseconds for which a share is valid without a renewal. */
 const validFor = 5_000
-/** Milliseconds for which slots outlive that and the handler's time: for the clocks of others. */
+/** Milliseconds that slots are held beyond that and the handler's time limit, because clocks differ. */
 const margin = 5_000
-/** Milliseconds between two questions about a handler whose slots others have, and after a question that failed. */
+/** Milliseconds between two requests for slots of a handler, and after a request that failed. */
 const askEvery = 200
 const askAfterError = 1_000
-/** Milliseconds for which work for more is remembered: a process without a slot looks for work every second. */
+/** Milliseconds for which a need for more slots is remembered: a process without a slot looks for work every second. */
 const wantsFor = 2_500
 
 /**
- * A process's share of the events that a handler with a declared concurrency may have under way in all processes together. It asks
- * for slots when there is work for the handler, renews them every second while it uses them, gives back what it did not use in
- * that second, and shares evenly with processes that wait for slots. What is held ends with the process's claims.
+ * A process's share of a handler's declared concurrency, which holds for all processes together. It requests slots when there is work
+ * for the handler, renews them every second while it uses them, gives back those that it did not use, and shares evenly with
+ * processes that wait for slots. Slots end with the process's claims.
  *
- * The database never takes slots away: a process first stops using them, and says so with its next question. So it does not matter
- * how long an answer takes, or whether it is lost.
+ * The database never takes slots away: a process first stops using them, and says so with its next request. So a late or lost
+ * answer does no harm.
  */
 export class HandlerSlots {
   readonly #parts: HandlerSlotsParts
   readonly #handlers = new Map<string, Slots>()
-  /** Bounds to be asked about when the last answer is there: one question at a time. */
+  /** Bounds of the next request, which waits for the answer to the last one. */
   readonly #due = new Set<string>()
   #asking: Promise<void> | undefined
-  /** Changes when the slots were lost: an answer of before says nothing. */
+  /** Increases when the slots are lost: earlier answers are void. */
   #generation = 0
   #cancelTimer: (() => void) | undefined
   #stopped = false
@@ -63,13 +63,13 @@ export class HandlerSlots {
     this.#parts = parts
   }
 
-  /** How many events of a bound this process may have under way now. */
+  /** How many events of a bound this process may run now. */
   allowed({ key }: Pick<Bound, 'key'>): number {
     const slots = this.#handlers.get(key)
     return slots && this.#parts.clock.now() <= slots.validUntil ? slots.share : 0
   }
 
-  /** There are due events: asks for slots where none is free. `onMore` is called when there are some. */
+  /** Requests slots for due events where none is free. `onMore` is called when there are some. */
   want({ bounds, timeout }: Plan): void {
     if (bounds.length === 0 || this.#stopped) return
     const now = this.#parts.clock.now()
@@ -85,14 +85,14 @@ export class HandlerSlots {
     this.#renewLater()
   }
 
-  /** The claims of this process are lost, and the slots with them. */
+  /** Call it when the claims of this process, and its slots with them, are lost. */
   forget(): void {
     this.#generation += 1
     this.#handlers.clear()
     this.#due.clear()
   }
 
-  /** Gives back what is not in use. What is in use is given back with the claims. */
+  /** Releases the slots that are not in use. The others are released with the claims. */
   async stop(): Promise<void> {
     this.#stopped = true
     this.#cancelTimer?.()
@@ -126,7 +126,7 @@ export class HandlerSlots {
     const { groups } = this.#parts
     for (const [key, slots] of this.#handlers) {
       const peak = groups.takePeak(key)
-      // What was not used goes back, unless there was work for more than could be begun.
+      // Gives back slots that were not used, unless there was work for more than could start.
       if (!this.#wantsMore(slots) && !groups.waits(key)) slots.share = Math.min(slots.share, peak)
       this.#due.add(key)
     }

@@ -42,9 +42,9 @@ export interface UnsettledParts {
 }
 
 /**
- * What this process still holds in the event queue though it does not work on it, because the database was away when it would have
- * said so. It is settled by the first statements that succeed; without it, the events would wait until their leases end.
- * Everything is bound to the claim: an event that somebody else has claimed by then is left alone.
+ * Claims of this process that could not be released, and failures that could not be recorded, because the database was away. They are
+ * settled when it is back; otherwise the events would wait until their leases end. Events that another process has claimed
+ * meanwhile are not changed.
  */
 export class Unsettled {
   readonly #parts: UnsettledParts
@@ -80,7 +80,7 @@ export class Unsettled {
 
   /**
    * Settles what can be settled now. Do not call it again before it has ended.
-   * @throws StorageUnavailable; the rest stays for the next call.
+   * @throws StorageUnavailable; the rest stays for the next call
    */
   async settle(): Promise<void> {
     if (!this.any) return

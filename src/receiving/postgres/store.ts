@@ -49,15 +49,13 @@ const kindsAtWorkStatement = `
   )`
 
 /**
- * What is due is locked first and then found again by its place in the table. As a join the planner would read the whole
- * event queue for it, up to some hundred thousand rows: it takes a guess at how many are due, and they are never more than 256.
+ * Due events are locked first and then found again by their ctid. For a join, the planner would read the whole event queue, up to
+ * some hundred thousand rows, because it cannot know that at most 256 are due.
  *
- * A program takes nothing from a database that a newer one has changed so that it would do damage (`SchemaWatch` hears of it a moment
- * later).
+ * Nothing is claimed after a breaking migration of a newer version (`SchemaWatch` notices it a moment later).
  *
- * Its commit does not wait for the disk: a claim that a crash of the server undoes was void already, since the session that
- * held it broke, and whoever marks an event checks the claim. The setting is this transaction's only.
- * https://www.postgresql.org/docs/current/wal-async-commit.html
+ * The commit does not wait for the disk: a crash of the server that undoes a claim also ends the session that holds it, and a marker
+ * checks the claim. https://www.postgresql.org/docs/current/wal-async-commit.html
  */
 const claimStatement = `
   with want as materialized (
@@ -85,7 +83,7 @@ const markStatement = `
   from unnest($1::bigint[], $2::text[], $3::bigint[]) as mark (event, claim, at)
   where event_queue.event = mark.event and event_queue.claim = mark.claim and status = 'pending'`
 
-/** The same, failing (division_by_zero) where it changes another number of rows than $4: the commit is behind it already. */
+/** The same, but fails with division_by_zero unless it changes $4 rows: the commit was sent together with it. */
 const markAllStatement = `
   with marked as (${markStatement} returning 1) select 1 / (count(*) = $4)::integer as held from marked`
 
@@ -103,7 +101,7 @@ const claimers: ClaimerList = {
     where status = 'pending' and split_part(claim, ':', 1) in (select id::text from dead)`,
 }
 
-/** Milliseconds that the worker waits for an answer: what a silent path takes from the time in which it is to go on. */
+/** Milliseconds that the worker waits for an answer, so that it detects a silent path. */
 const answerWithin = 5_000
 
 export interface PostgresEventQueueParts {

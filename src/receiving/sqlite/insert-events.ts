@@ -11,8 +11,8 @@ const insertEvent = `
   values (?, ?, 'received', ?, ?, ?, ?, ?, ?)`
 
 /**
- * Inserts what is not there yet, inside the caller's transaction. It holds the write lock, so the next number of the log
- * can be read once and counted on; the key of the event queue decides what is new.
+ * Inserts the events that are new by the key of the event queue, in the caller's transaction. Because it holds the write lock, the next
+ * number of the log is read once and then counted.
  */
 export function insertEvents(connection: SqliteConnection, events: readonly IncomingEvent[]): void {
   let next =
