@@ -2,7 +2,7 @@ import type { Clock } from '../runtime/clock.ts'
 import { version } from '../http/openapi.ts'
 import { NotSent, type Outcome, type Phases } from '../network/exchange.ts'
 import { redactedValue } from '../http/sensitive-names.ts'
-import type { AbortBroadcast } from './abort-broadcast.ts'
+import type { AbortBroadcast } from '../runtime/abort-broadcast.ts'
 import { readDirective, type Directive } from './directive.ts'
 import type { Agents } from './egress.ts'
 import {

@@ -5,7 +5,7 @@ import type { Log } from '../telemetry/log.ts'
 import { attempt, type AttemptParts } from './attempt.ts'
 import { HandlerTimeout, WaitedForTransaction } from './interruptions.ts'
 import { plansOver } from './plan.ts'
-import { AttemptRegistry } from './attempt-registry.ts'
+import { AbortBroadcast } from '../runtime/abort-broadcast.ts'
 import type { ClaimedEvent, Mark } from './store.ts'
 
 const timeout = 1_500
@@ -59,7 +59,7 @@ async function endOf(isWaiting: boolean, waited: number): Promise<unknown> {
     },
     log: { child: () => ({}) } as unknown as Log,
     emitWithin: () => Promise.resolve(),
-    registry: new AttemptRegistry(),
+    aborts: new AbortBroadcast(),
     transactionTimeout: undefined,
   }
   const ended = attempt(claimed, plan, false, parts).catch((error: unknown) => error)

@@ -13,7 +13,7 @@ import {
 } from './interruptions.ts'
 import type { Plan } from './plan.ts'
 import { receivedEvent } from './received-event.ts'
-import type { AttemptRegistry } from './attempt-registry.ts'
+import type { AbortBroadcast } from '../runtime/abort-broadcast.ts'
 import type { ClaimedEvent, Mark } from './store.ts'
 
 /** Milliseconds that one handler may delay the others that share its transaction. */
@@ -27,7 +27,7 @@ export interface AttemptParts {
   clock: Clock
   log: Log
   emitWithin: EmitWithin
-  registry: AttemptRegistry
+  aborts: AbortBroadcast
   /** Milliseconds that a transaction may be open, if that is limited beside the handlers' time. */
   transactionTimeout: number | undefined
 }
@@ -53,7 +53,7 @@ export function attempt(
   alone: boolean,
   parts: AttemptParts,
 ): Promise<Attempted> {
-  const { transactions, clock, registry, emitWithin, transactionTimeout = plan.timeout } = parts
+  const { transactions, clock, aborts, emitWithin, transactionTimeout = plan.timeout } = parts
   const { promise, resolve, reject } = Promise.withResolvers<Attempted>()
   const aborted = new LazySignal()
   const scope = transactions.begin({
@@ -63,7 +63,7 @@ export function attempt(
     share: plan.group.key,
     onTimeLimit: (early) => end(early ? new HeldUpOthers() : new TransactionTimeout(transactionTimeout)),
   })
-  const ended = registry.add(end)
+  const ended = aborts.onAbort(end)
   scope.within(work).then(resolve, fail).finally(ended)
   return promise
 

@@ -5,7 +5,7 @@ import type { PlanOf } from './plan.ts'
 export const perRound = 100
 /** Queries for one look at all kinds. */
 const mostPages = 100
-export const beforeAll: Kind = { source: '', type: '' }
+const beforeAll: Kind = { source: '', type: '' }
 
 /** Gives kinds their turn: each round begins behind the last kind of the round before. */
 export class KindRotation {
@@ -65,9 +65,7 @@ export async function oldestByGroup(
 ): Promise<Map<string, number>> {
   const oldest = new Map<string, number>()
   const atWork = new Set<string>()
-  let after = beforeAll
-  for (let page = 0; page < mostPages; page += 1) {
-    const kinds = await store.pendingKinds(after, perRound, now)
+  for await (const kinds of pagesOfKinds(store, now, mostPages)) {
     for (const { source, type, dueAt } of kinds) {
       const group = planOf(source, type).group.key
       if (dueAt <= now) oldest.set(group, Math.min(dueAt, oldest.get(group) ?? dueAt))
@@ -76,11 +74,23 @@ export async function oldestByGroup(
       for (const { source, type } of await store.kindsAtWork(kinds, now))
         atWork.add(planOf(source, type).group.key)
     }
-    if (kinds.length < perRound) break
-    after = kinds.at(-1)!
   }
   for (const group of atWork) oldest.delete(group)
   return oldest
+}
+
+/** All pending kinds, in pages of which there are at most so many. */
+export async function* pagesOfKinds(
+  store: Pick<EventQueue, 'pendingKinds'>,
+  now: number,
+  most: number,
+): AsyncGenerator<PendingKind[]> {
+  let kinds: PendingKind[] = []
+  for (let page = 0; page < most; page += 1) {
+    kinds = await store.pendingKinds(kinds.at(-1) ?? beforeAll, perRound, now)
+    yield kinds
+    if (kinds.length < perRound) return
+  }
 }
 
 function keyOf({ source, type }: Kind): string {

@@ -33,7 +33,7 @@ import { postgresRates } from './postgres/source-rates.ts'
 import { Fallback } from './spool/fallback.ts'
 import { measureSpool } from './spool/metrics.ts'
 import type { OpenSpool } from './spool/open.ts'
-import { AttemptRegistry } from './attempt-registry.ts'
+import { AbortBroadcast } from '../runtime/abort-broadcast.ts'
 import type { EventQueue, Mark } from './store.ts'
 import { HandlerWorker } from './worker.ts'
 
@@ -166,7 +166,7 @@ function attemptParts(
 ) {
   return {
     transactions: database.share<Mark>((tx, marks) => store.mark(tx, marks)),
-    registry: new AttemptRegistry(),
+    aborts: new AbortBroadcast(),
     clock,
     log,
     emitWithin,

@@ -18,7 +18,7 @@ export interface RehearseParts extends AttemptParts {
  * WaitedForTransaction, TransactionTimeout, the reason of a stop, StorageUnavailable.
  */
 export function rehearse(claimed: ClaimedEvent, plan: Plan, parts: RehearseParts): Promise<EmittedEvent[]> {
-  const { transactions, registry, emitWithin, transactionTimeout = plan.timeout } = parts
+  const { transactions, aborts, emitWithin, transactionTimeout = plan.timeout } = parts
   const { promise, resolve, reject } = Promise.withResolvers<EmittedEvent[]>()
   const aborted = new LazySignal()
   const scope = transactions.begin({
@@ -28,7 +28,7 @@ export function rehearse(claimed: ClaimedEvent, plan: Plan, parts: RehearseParts
     share: plan.group.key,
     onTimeLimit: () => end(new TransactionTimeout(transactionTimeout)),
   })
-  const ended = registry.add(end)
+  const ended = aborts.onAbort(end)
   runAndUndo().then(resolve, reject).finally(ended)
   return promise
 

@@ -160,7 +160,7 @@ export class HandlerWorker implements Worker {
     this.#offSignal?.()
     this.#offSetBack?.()
     this.#cancelTimer?.()
-    const abort = (): void => this.#parts.registry.abortAll(new Stopping(), true)
+    const abort = (): void => this.#parts.aborts.abort(new Stopping())
     if (deadline.aborted) abort()
     deadline.addEventListener('abort', abort, { once: true })
     await this.#claiming
@@ -224,10 +224,8 @@ export class HandlerWorker implements Worker {
         this.#losses += 1
         this.#groups.clear()
         this.#slots?.forget()
-        this.#parts.registry.abortAll(
-          new StorageUnavailable(new Error('the session that holds the claims was lost')),
-          false,
-        )
+        const reason = new Error('the session that holds the claims was lost')
+        this.#parts.aborts.abortCurrent(new StorageUnavailable(reason))
       },
       freed: () => this.wake(),
     })

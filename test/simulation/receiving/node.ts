@@ -3,7 +3,7 @@ import type { Log } from '../../../src/telemetry/log.ts'
 import type { Metrics } from '../../../src/telemetry/metrics.ts'
 import { reprocessStep } from '../../../src/receiving/failed/reprocess.ts'
 import type { IncomingEvent } from '../../../src/receiving/incoming.ts'
-import { AttemptRegistry } from '../../../src/receiving/attempt-registry.ts'
+import { AbortBroadcast } from '../../../src/runtime/abort-broadcast.ts'
 import type { Mark } from '../../../src/receiving/store.ts'
 import { HandlerWorker } from '../../../src/receiving/worker.ts'
 import { StorageUnavailable } from '../../../src/storage/unavailable.ts'
@@ -48,7 +48,7 @@ export class ServiceNode {
       database: engine.database,
       store: engine.store,
       transactions: engine.share((tx, marks: readonly Mark[]) => engine.store.mark(tx, marks)),
-      registry: new AttemptRegistry(),
+      aborts: new AbortBroadcast(),
       clock: process,
       random: () => chance.next(),
       log: logTo((message) => trace(name, message)),

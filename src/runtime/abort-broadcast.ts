@@ -1,4 +1,4 @@
-import { SlotMap } from '../runtime/slot-map.ts'
+import { SlotMap } from './slot-map.ts'
 
 /**
  * Aborts many operations at once, as an AbortSignal does. An AbortSignal looks at all its listeners when one is added, which
@@ -8,7 +8,7 @@ export class AbortBroadcast {
   readonly #listeners = new SlotMap<(reason: Error) => void>()
   #reason: Error | undefined
 
-  /** Why the operations were aborted; `undefined` before that. */
+  /** Why the operations were aborted; `undefined` before `abort`. */
   get reason(): Error | undefined {
     return this.#reason
   }
@@ -19,13 +19,20 @@ export class AbortBroadcast {
     if (reason !== undefined && error === reason) throw reason
   }
 
-  /** Adds a listener. Returns a function that removes it. */
+  /** Adds a listener. Returns a function that removes it. @throws the reason, after `abort` */
   onAbort(listener: (reason: Error) => void): () => void {
+    if (this.#reason) throw this.#reason
     return this.#listeners.add(listener)
   }
 
+  /** Aborts the current operations, and all later ones. */
   abort(reason: Error): void {
     this.#reason ??= reason
-    for (const listener of this.#listeners.all()) listener(this.#reason)
+    this.abortCurrent(this.#reason)
+  }
+
+  /** Aborts the current operations only. */
+  abortCurrent(reason: Error): void {
+    for (const listener of this.#listeners.all()) listener(reason)
   }
 }
