@@ -2,6 +2,7 @@ import { Type } from 'typebox'
 import type { Clock } from '../runtime/clock.ts'
 import type { Configuration } from '../config/environment.ts'
 import type { App } from '../http/app.ts'
+import type { RawRoute } from '../http/raw/routes.ts'
 import { ofLimits } from '../http/response-headers.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
@@ -65,7 +66,9 @@ export function webhookRoutes(app: App, parts: WebhookParts): void {
       noteRejected: parts.rejected.of(source, scheme.signatureHeader),
     })
     declareWebhook(app, source, scheme, endpoint)
-    if (scheme.ask) declareChallenge(app, source, scheme, scheme.ask, endpoint, parts.clock)
+    const { ask } = scheme
+    if (ask)
+      declareChallenge(app, source, scheme, (call) => endpoint.verifyAddress(call, ask, parts.clock.now()))
   }
 }
 
@@ -86,14 +89,7 @@ function declareWebhook(app: App, source: string, scheme: Scheme, endpoint: Webh
   })
 }
 
-function declareChallenge(
-  app: App,
-  source: string,
-  scheme: Scheme,
-  ask: NonNullable<Scheme['ask']>,
-  endpoint: WebhookEndpoint,
-  clock: Clock,
-): void {
+function declareChallenge(app: App, source: string, scheme: Scheme, answer: RawRoute['answer']): void {
   app.raw.add({
     method: 'GET',
     path: `/webhooks/${source}`,
@@ -103,6 +99,6 @@ function declareChallenge(
       description: 'The sender makes sure of the address before it sends to it.',
       response: { 200: Answer, 401: Unauthorized },
     },
-    answer: (call) => endpoint.verifyAddress(call, ask, clock.now()),
+    answer,
   })
 }

@@ -77,7 +77,7 @@ export function reprocessWorker(
     ...parts,
     name: 'reprocessings',
     kind: 'reprocess',
-    step: (tx, job, limit, now) => reprocessStep(parts.database.engine, tx, job, limit, now),
+    step: (tx, job, limit, now) => reprocessStep(parts.database.engine, tx, job, { limit, now }),
     signal: 'event_queue',
   })
 }
@@ -101,8 +101,7 @@ export async function reprocessStep(
   engine: Engine,
   tx: Tx,
   job: Pick<JobsTable, 'filter' | 'position'>,
-  limit: number,
-  now: number,
+  { limit, now }: { limit: number; now: number },
 ): Promise<JobStep> {
   const { upTo, ...filter } = JSON.parse(job.filter) as ReprocessFilter
   const rows = await failedEvents(tx, engine, filter)

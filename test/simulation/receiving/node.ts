@@ -100,7 +100,12 @@ export class ServiceNode {
     for (let position = 0; ;) {
       const step = await this.database
         .transaction((tx) =>
-          reprocessStep(this.database.engine, tx, { filter, position }, perStep, this.process.now()),
+          reprocessStep(
+            this.database.engine,
+            tx,
+            { filter, position },
+            { limit: perStep, now: this.process.now() },
+          ),
         )
         .catch((error: unknown) => {
           // A connection of the pool that broke in worse weather, and that nobody has used since.
