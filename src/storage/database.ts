@@ -6,7 +6,7 @@ import type { RowsStatement, RowValue } from './postgres/driver/queries.ts'
 import type { SessionCheck } from './postgres/driver/session-client.ts'
 import type { SharedSession } from './postgres/session/shared-session.ts'
 import type { SqliteConnection } from './sqlite/connection.ts'
-import type { Repeated } from './sqlite/statement-tasks.ts'
+import type { Repeated } from './sqlite/writer-thread.ts'
 import type { Tables } from './tables.ts'
 
 /** A transaction of the service's own tables. */

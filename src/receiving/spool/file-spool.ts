@@ -4,17 +4,17 @@ import { SqliteConnection } from '../../storage/sqlite/connection.ts'
 import { claimFile, FileInUse } from '../../storage/sqlite/owner.ts'
 import type { FileSpoolSettings } from '../../config/spool-url.ts'
 import { buffersOf } from '../../storage/sqlite/packed-rows.ts'
-import { TaskThread } from '../../storage/sqlite/task-thread.ts'
+import { ThreadClient } from '../../storage/sqlite/thread-client.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import type { IncomingEvent } from '../incoming.ts'
 import { packEvents, unpackEvents } from '../event-rows.ts'
-import type { FileTasks } from './file-tasks.ts'
+import type { SpoolFileTasks } from './spool-file-thread.ts'
 import { noPortion, type Portion, type Spool, type SpoolState } from './spool.ts'
 
 /** A spool in an SQLite file that only this process uses. */
 class FileSpool implements Spool {
   readonly #release: () => void
-  readonly #thread: TaskThread<FileTasks>
+  readonly #thread: ThreadClient<SpoolFileTasks>
   /** The numbers in the file of the events that were read. */
   readonly #seqs = new WeakMap<IncomingEvent, number>()
   #closed = false
@@ -22,8 +22,8 @@ class FileSpool implements Spool {
   /** @param release gives the file up for other processes. */
   constructor({ file, maxBytes }: FileSpoolSettings, release: () => void) {
     this.#release = release
-    const module = new URL('file-tasks.ts', import.meta.url)
-    this.#thread = new TaskThread({ module, name: 'spool', data: { file, maxBytes } })
+    const module = new URL('spool-file-thread.ts', import.meta.url)
+    this.#thread = new ThreadClient({ module, name: 'spool', workerData: { file, maxBytes } })
   }
 
   async append(events: readonly IncomingEvent[]): Promise<void> {
@@ -64,7 +64,7 @@ class FileSpool implements Spool {
   }
 
   /** Another process may have the file after `close`: the thread must not start again. */
-  get #open(): TaskThread<FileTasks> {
+  get #open(): ThreadClient<SpoolFileTasks> {
     if (this.#closed) throw new StorageUnavailable(new Error('the spool is closed'))
     return this.#thread
   }

@@ -2,10 +2,10 @@ import { Problem } from '../../errors.ts'
 import { sleep, type Clock } from '../../runtime/clock.ts'
 import type { SqliteDatabase } from '../../storage/database.ts'
 import { buffersOf } from '../../storage/sqlite/packed-rows.ts'
-import { TaskThread } from '../../storage/sqlite/task-thread.ts'
+import { ThreadClient } from '../../storage/sqlite/thread-client.ts'
 import { packEvents } from '../event-rows.ts'
 import type { IncomingEvent } from '../incoming.ts'
-import type { EventTasks } from './event-writer.ts'
+import type { EventTasks } from './event-writer-thread.ts'
 
 /**
  * Milliseconds that an acknowledgement waits for the right to write before it is spooled. Most transactions are shorter, and a
@@ -26,15 +26,15 @@ export interface EventInserterParts {
 /** Stores received events in a thread, and moves those that were spooled when the write lock is free. */
 export class EventInserter {
   readonly #parts: EventInserterParts
-  readonly #thread: TaskThread<EventTasks>
+  readonly #thread: ThreadClient<EventTasks>
   readonly #stopping = new AbortController()
   #spooled = 0
   #moving: Promise<void> | undefined
 
   constructor(parts: EventInserterParts) {
     this.#parts = parts
-    const module = new URL('event-writer.ts', import.meta.url)
-    this.#thread = new TaskThread({ module, name: 'events', data: { file: parts.database.file } })
+    const module = new URL('event-writer-thread.ts', import.meta.url)
+    this.#thread = new ThreadClient({ module, name: 'events', workerData: { file: parts.database.file } })
   }
 
   /**

@@ -1,6 +1,6 @@
 import { systemClock, type Clock } from '../../runtime/clock.ts'
-import type { CheckpointTasks } from './checkpoint-tasks.ts'
-import { TaskThread } from './task-thread.ts'
+import type { CheckpointerTasks } from './checkpointer-thread.ts'
+import { ThreadClient } from './thread-client.ts'
 
 /** Milliseconds from a write to the next task, and after a failure. */
 const pause = 10
@@ -12,7 +12,7 @@ const pauseAfterFailure = 1_000
  * is long (`mostLogPages` in connection.ts).
  */
 export class Checkpointer {
-  readonly #thread: TaskThread<CheckpointTasks>
+  readonly #thread: ThreadClient<CheckpointerTasks>
   readonly #clock: Clock
   readonly #onError: (error: Error) => void
   /** `waiting` for the pause to end; `working`, possibly with writes since it began. */
@@ -22,8 +22,13 @@ export class Checkpointer {
 
   /** @param onError called with the first of several failures in a row */
   constructor(file: string, onError: (error: Error) => void, clock: Clock = systemClock) {
-    const module = new URL('checkpoint-tasks.ts', import.meta.url)
-    this.#thread = new TaskThread({ module, name: 'checkpointer', data: { file }, isBackground: true })
+    const module = new URL('checkpointer-thread.ts', import.meta.url)
+    this.#thread = new ThreadClient({
+      module,
+      name: 'checkpointer',
+      workerData: { file },
+      isBackground: true,
+    })
     this.#onError = onError
     this.#clock = clock
   }

@@ -23,9 +23,9 @@ import { execute } from './execute.ts'
 import { WriteGate } from './gate.ts'
 import { claimFile } from './owner.ts'
 import { buffersOf, packRows } from './packed-rows.ts'
-import type { Repeated, StatementTasks } from './statement-tasks.ts'
-import { TaskThread } from './task-thread.ts'
+import { ThreadClient } from './thread-client.ts'
 import { SqliteTransaction } from './transaction.ts'
+import type { Repeated, WriterTasks } from './writer-thread.ts'
 
 /** Milliseconds to wait for a lock of another process. */
 const busyLimit = 10_000
@@ -104,7 +104,7 @@ function dataVersionOf({ reading, gate }: Connections): () => number {
 
 function batchesOf(
   { batches, gate }: Connections,
-  writer: TaskThread<StatementTasks>,
+  writer: ThreadClient<WriterTasks>,
 ): Pick<SqliteDatabase, 'batch' | 'batchAside'> {
   async function whileHeld<T>(priority: WritePriority, work: () => Promise<T>): Promise<T> {
     const release = await gate.acquire(priority)
@@ -186,13 +186,13 @@ function ping({ gate, reading }: Connections): void {
   reading.get('select 1 as one')
 }
 
-function openWriter(file: string): TaskThread<StatementTasks> {
-  const module = new URL('statement-tasks.ts', import.meta.url)
-  return new TaskThread({ module, name: 'writer', data: { file } })
+function openWriter(file: string): ThreadClient<WriterTasks> {
+  const module = new URL('writer-thread.ts', import.meta.url)
+  return new ThreadClient({ module, name: 'writer', workerData: { file } })
 }
 
 /** Packs the statements for each try, because their buffers move to the thread. */
-function write(writer: TaskThread<StatementTasks>, statements: readonly Repeated[]): Promise<boolean> {
+function write(writer: ThreadClient<WriterTasks>, statements: readonly Repeated[]): Promise<boolean> {
   const packed = statements.map(({ sql, rows }) => ({ sql, rows: packRows(rows) }))
   return writer.call(
     'write',

@@ -1,15 +1,12 @@
 import { Worker } from 'node:worker_threads'
 import { StorageUnavailable } from '../unavailable.ts'
 
-export interface TaskThreadParts {
-  /**
-   * The module of the tasks: its function `open`, called with `data` in the thread, returns them. Each task takes one argument and
-   * returns synchronously. `close` is the last one.
-   */
+export interface ThreadParts {
+  /** The module of the thread. It calls `serveTasks`. Each task takes one argument and returns synchronously. */
   module: URL
   /** For debuggers and profiles. */
   name: string
-  data: unknown
+  workerData: unknown
   /** Whether the process may end without waiting for the thread, unless it is being closed. Default false. */
   isBackground?: boolean
 }
@@ -31,12 +28,12 @@ interface Waiting {
  * A thread that writes SQLite files, so that neither the statements nor the wait for the disk block the event loop. It carries out one
  * task after the other. It starts at the first task, and again at the first task after it died.
  */
-export class TaskThread<Tasks extends { close: () => void }> {
-  readonly #parts: TaskThreadParts
+export class ThreadClient<Tasks extends { close: () => void }> {
+  readonly #parts: ThreadParts
   readonly #waiting: Waiting[] = []
   #thread: Worker | undefined
 
-  constructor(parts: TaskThreadParts) {
+  constructor(parts: ThreadParts) {
     this.#parts = parts
   }
 
@@ -67,12 +64,8 @@ export class TaskThread<Tasks extends { close: () => void }> {
   }
 
   #start(): Worker {
-    const { module, name, data } = this.#parts
-    const thread = new Worker(new URL('task-thread-main.ts', import.meta.url), {
-      workerData: { module: module.href, data },
-      name,
-      resourceLimits: { maxYoungGenerationSizeMb: 6 },
-    })
+    const { module, name, workerData } = this.#parts
+    const thread = new Worker(module, { workerData, name, resourceLimits: { maxYoungGenerationSizeMb: 6 } })
     thread.on('message', (answer: TaskAnswer) => {
       const waiting = this.#waiting.shift()
       if ('failed' in answer) waiting?.reject(toError(answer.failed))

@@ -1,6 +1,8 @@
-// Tasks of the checkpointer's thread. Commits can continue meanwhile: they append to the log.
+// The thread that writes the log back. Commits can continue meanwhile: they append to the log.
 import { constants, getPriority, setPriority } from 'node:os'
+import { workerData } from 'node:worker_threads'
 import { mostLogPages, SqliteConnection } from './connection.ts'
+import { serveTasks } from './thread-server.ts'
 
 /**
  * The number of new pages from which on it writes them back: many, because a page that changed several times is written once; few
@@ -8,22 +10,23 @@ import { mostLogPages, SqliteConnection } from './connection.ts'
  */
 const leastPages = (log: number): number => (log > mostLogPages * 0.75 ? mostLogPages / 80 : mostLogPages / 4)
 
-export function open({ file }: { file: string }) {
-  lowerPriority()
-  const connection = new SqliteConnection(file)
-  return {
-    /** Writes the log back into the file, if enough of it is new. */
-    writeBack(): void {
-      // NOOP only returns the numbers of pages (https://sqlite.org/pragma.html#pragma_wal_checkpoint).
-      const state = connection.get<{ log: number; checkpointed: number }>('pragma wal_checkpoint(noop)')!
-      if (state.log - state.checkpointed >= leastPages(state.log))
-        connection.get('pragma wal_checkpoint(passive)')
-    },
-    close: () => connection.close(),
-  }
+lowerPriority()
+const connection = new SqliteConnection((workerData as { file: string }).file)
+
+const tasks = {
+  /** Writes the log back into the file, if enough of it is new. */
+  writeBack(): void {
+    // NOOP only returns the numbers of pages (https://sqlite.org/pragma.html#pragma_wal_checkpoint).
+    const state = connection.get<{ log: number; checkpointed: number }>('pragma wal_checkpoint(noop)')!
+    if (state.log - state.checkpointed >= leastPages(state.log))
+      connection.get('pragma wal_checkpoint(passive)')
+  },
+  close: () => connection.close(),
 }
 
-export type CheckpointTasks = ReturnType<typeof open>
+export type CheckpointerTasks = typeof tasks
+
+serveTasks(tasks)
 
 /** Nothing waits for this thread. */
 function lowerPriority(): void {

@@ -1,0 +1,59 @@
+// The thread that stores received events on SQLite.
+import { workerData } from 'node:worker_threads'
+import { finish, tryBegin } from '../../storage/sqlite/begin.ts'
+import { SqliteConnection } from '../../storage/sqlite/connection.ts'
+import type { PackedRows } from '../../storage/sqlite/packed-rows.ts'
+import { serveTasks } from '../../storage/sqlite/thread-server.ts'
+import { unpackEvents } from '../event-rows.ts'
+import type { IncomingEvent } from '../incoming.ts'
+import { insertEvents } from './insert-events.ts'
+import { SpoolFile } from './spool-file.ts'
+
+/** Spooled events that one transaction moves: a few milliseconds of the write lock. */
+const step = 500
+
+const { file } = workerData as { file: string }
+const connection = new SqliteConnection(file)
+const spool = new SpoolFile(`${file}-spool`)
+
+/**
+ * Moves the oldest spooled events into the database, before later ones. A crash before their deletion in the spool moves them again,
+ * which the key of the event queue ignores. Returns false if another process holds the write lock.
+ */
+function moveAndInsert(later: readonly IncomingEvent[]): boolean {
+  if (!tryBegin(connection)) return false
+  const spooled = spool.oldest(step)
+  finish(connection, () => {
+    insertEvents(connection, spooled)
+    insertEvents(connection, later)
+  })
+  spool.forget(spooled)
+  return true
+}
+
+const tasks = {
+  /**
+   * Stores events in the database if this process may write to it, else in the spool beside it. `stored` is false if the spool is full.
+   * @param mayWrite whether this process has the right to write; another process may hold the lock all the same
+   */
+  insert({ rows, mayWrite }: { rows: PackedRows; mayWrite: boolean }) {
+    const events = unpackEvents(rows)
+    const stored = (mayWrite && spool.count <= step && moveAndInsert(events)) || spool.add(events)
+    return { stored, spooled: spool.count }
+  },
+  /** Moves the oldest spooled events. `moved` is false if another process holds the write lock. */
+  move() {
+    const moved = moveAndInsert([])
+    return { moved, spooled: spool.count }
+  },
+  /** Returns the number of spooled events. */
+  count: () => spool.count,
+  close() {
+    connection.close()
+    spool.close()
+  },
+}
+
+export type EventTasks = typeof tasks
+
+serveTasks(tasks)

@@ -1,0 +1,30 @@
+// The thread that runs statements which are known beforehand.
+import { workerData } from 'node:worker_threads'
+import { finish, tryBegin } from './begin.ts'
+import { SqliteConnection, type SqlValue } from './connection.ts'
+import { unpackRows, type PackedRows } from './packed-rows.ts'
+import { serveTasks } from './thread-server.ts'
+
+/** A statement, and the parameters of each time that it is run. */
+export interface Repeated<Rows = readonly (readonly SqlValue[])[]> {
+  sql: string
+  rows: Rows
+}
+
+const connection = new SqliteConnection((workerData as { file: string }).file)
+
+const tasks = {
+  /** Runs statements in one transaction; false if another process holds the file's lock: then nothing was done. */
+  write(batch: readonly Repeated<PackedRows>[]): boolean {
+    if (!tryBegin(connection)) return false
+    finish(connection, () => {
+      for (const { sql, rows } of batch) for (const row of unpackRows(rows)) connection.run(sql, row)
+    })
+    return true
+  },
+  close: () => connection.close(),
+}
+
+export type WriterTasks = typeof tasks
+
+serveTasks(tasks)
