@@ -4,7 +4,7 @@ import { describeError } from './describe-error.ts'
 
 const systemError = (fields: object): Error => Object.assign(new Error('the message of the system'), fields)
 
-test('a missing right is a matter of the port only when it was listened on', () => {
+test('EACCES is explained as a problem of the port only for listen errors', () => {
   assert.match(
     describeError(systemError({ code: 'EACCES', syscall: 'listen', port: 80 })),
     /PORT to one above/,
@@ -13,12 +13,12 @@ test('a missing right is a matter of the port only when it was listened on', () 
   assert.match(describeError(file), /^Cannot open \/data\/demo-secrets\.json: .*no right/)
 })
 
-test('a host that this machine does not have', () => {
+test('explains a HOST address that this machine does not have', () => {
   const error = systemError({ code: 'EADDRNOTAVAIL', syscall: 'listen' })
   assert.match(describeError(error), /^HOST and PORT cannot be listened on/)
 })
 
-test('PostgreSQL that refuses the user, and one behind a name with several addresses', () => {
+test('explains that PostgreSQL refuses the user, and errors of a name with several addresses', () => {
   const env = { DATABASE_URL: 'postgres://me:secret@db.example/gate' }
   const refused = systemError({ code: '28P01', severity: 'FATAL' })
   assert.match(
@@ -33,7 +33,7 @@ test('PostgreSQL that refuses the user, and one behind a name with several addre
   assert.match(describeError(absent, env), /ECONNREFUSED ::1:5432, connect ECONNREFUSED 127\.0\.0\.1/)
 })
 
-test('what nobody foresaw has its stack', () => {
+test('an unexpected error is shown with its stack', () => {
   assert.match(describeError(new TypeError('x is not a function')), /TypeError: x is not a function\n +at /)
   assert.match(describeError(systemError({ errcode: 1, code: 'ERR_SQLITE_ERROR' })), /\n +at /, 'our own SQL')
 })

@@ -19,7 +19,7 @@ const faults = (env: Record<string, string>): readonly string[] => {
   }
 }
 
-test('nothing configured is demo mode, on loopback, with private networks allowed', () => {
+test('without settings: demo mode on loopback, with private networks allowed', () => {
   const configuration = readEnvironment({})
   assert.equal(configuration.production, false)
   assert.equal(configuration.host, '127.0.0.1')
@@ -32,11 +32,11 @@ test('production names every missing setting at once', () => {
   assert.deepEqual(found, ['BASE_URL', 'POSTERN_SECRET', 'WEBHOOK_SECRET'])
 })
 
-test('production starts with them, and keeps private networks shut', () => {
+test('production starts with all required settings, and does not allow private networks', () => {
   assert.equal(readEnvironment(production).allowPrivateNetwork, false)
 })
 
-test('wrong settings are named together, without their values', () => {
+test('all wrong settings are reported at once, without their values', () => {
   const found = faults({
     PORT: '80x',
     POSTERN_SECRET: 'too-short',
@@ -52,12 +52,12 @@ test('wrong settings are named together, without their values', () => {
   assert.ok(!found.join().includes('too-short'))
 })
 
-test('demo mode refuses to listen beyond this machine', () => {
+test('demo mode refuses to listen on an address that is not loopback', () => {
   for (const HOST of ['0.0.0.0', '::', '192.168.1.5', 'localhost.evil.example'])
     assert.match(faults({ HOST }).join(), /^HOST .* NODE_ENV=production/)
 })
 
-test('under a public address nothing is open, in production or not', () => {
+test('with a public BASE_URL no list is open, in production or not', () => {
   for (const BASE_URL of ['https://gate.example.com', 'http://10.0.0.1:3000', 'http://127.0.0.1.nip.io'])
     assert.equal(readEnvironment({ BASE_URL, NODE_ENV: 'test' }).demo, false, BASE_URL)
   for (const BASE_URL of ['http://localhost:3000', 'http://[::1]:3000', 'https://127.0.0.2'])
@@ -66,7 +66,7 @@ test('under a public address nothing is open, in production or not', () => {
   assert.equal(readEnvironment(production).demo, false)
 })
 
-test('a mode that there is not is refused: it would silently be the open one', () => {
+test('an unknown NODE_ENV is refused, because it would open the lists', () => {
   for (const NODE_ENV of ['prod', 'Production', 'staging', 'production2'])
     assert.deepEqual(
       faults({ NODE_ENV, BASE_URL: 'https://gate.example.com', HOST: '0.0.0.0' }),
@@ -92,7 +92,7 @@ test('schedules and time-outs are read in seconds', () => {
   assert.equal(emitTimeout, 2000)
 })
 
-test('providers are families of names', () => {
+test('variables with the same prefix configure one provider', () => {
   const { providers } = readEnvironment({
     ACME_CLIENT_ID: 'id',
     ACME_CLIENT_SECRET: 'secret',
@@ -117,7 +117,7 @@ test('providers are families of names', () => {
   assert.match(faults({ SESSIONS_CLIENT_ID: 'x' }).join(), /cannot be the name/)
 })
 
-test('the start-up line shows no secret', () => {
+test('the log line at the start shows no secret', () => {
   const shown = JSON.stringify(
     redacted(
       readEnvironment({
@@ -142,7 +142,7 @@ test('the start-up line shows no secret', () => {
   assert.match(shown, /db\.example/)
 })
 
-test('an address of PostgreSQL that cannot be read is refused without a word of it, and one for sessions needs PostgreSQL', () => {
+test('an invalid PostgreSQL address is refused without showing it, and DATABASE_SESSION_URL needs PostgreSQL', () => {
   for (const name of ['DATABASE_URL', 'DATABASE_SESSION_URL']) {
     const postgres = { DATABASE_URL: 'postgres://h/db' }
     const url = 'postgres://u:hush@h1,h2/db?target_session_attrs=writable'
@@ -173,7 +173,7 @@ test('an address of PostgreSQL that cannot be read is refused without a word of 
   assert.equal(shown['DATABASE_SESSION_URL'], 'postgres://[redacted]@h3/db')
 })
 
-test('origins are taken as browsers write them, and without TLS of this machine alone', () => {
+test('origins are accepted as browsers write them, and over http for loopback only', () => {
   const taken = 'https://app.example.com, https://b.example:8443,http://localhost:5173,http://127.0.0.1:3000'
   assert.deepEqual(readEnvironment({ CORS_ORIGINS: taken }).corsOrigins, [
     'https://app.example.com',
@@ -199,7 +199,7 @@ test('origins are taken as browsers write them, and without TLS of this machine 
     assert.match(faults({ CORS_ORIGINS }).join(), /^CORS_ORIGINS is wrong: expected origins/, CORS_ORIGINS)
 })
 
-test('production refuses weak secrets and an address without TLS, all of them at once, and prints none', () => {
+test('production reports all weak secrets and an http address at once, and prints no secret', () => {
   const found = faults({
     ...production,
     BASE_URL: 'http://gate.example.com',
@@ -219,7 +219,7 @@ test('production refuses weak secrets and an address without TLS, all of them at
   assert.doesNotMatch(found.join(), /aaaa|changemechangeme/)
 })
 
-test('production takes http for a loopback address', () => {
+test('production accepts http for a loopback address', () => {
   for (const BASE_URL of ['http://127.0.0.1:3000', 'http://localhost:8080', 'http://[::1]:3000'])
     assert.deepEqual(faults({ ...production, BASE_URL }), [], BASE_URL)
   for (const BASE_URL of ['http://10.0.0.1:3000', 'http://gate.internal', 'http://localhost.example.com'])
@@ -230,7 +230,7 @@ test('production takes http for a loopback address', () => {
     )
 })
 
-test('a weak secret that is rotated out is not refused, and demo mode takes what it is given', () => {
+test('a weak secret that is rotated out is not refused, and demo mode refuses no secret', () => {
   const weak = { POSTERN_SECRET: 'a'.repeat(32), WEBHOOK_SECRET: 'b' }
   assert.deepEqual(
     faults({

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { patternOf, sharedSecret, weaknessOf, weakSettings } from './secret-strength.ts'
 
-test('patterns and placeholders are known as such', () => {
+test('detects patterns and placeholders', () => {
   const expected: [secret: string, reason: RegExp][] = [
     ['a'.repeat(32), /^has only 1 different character$/],
     ['ab'.repeat(16), /^has only 2 different characters$/],
@@ -16,7 +16,7 @@ test('patterns and placeholders are known as such', () => {
   for (const [secret, reason] of expected) assert.match(patternOf(secret) ?? 'fine', reason, secret)
 })
 
-test('random secrets in every usual form and sentences are no patterns', () => {
+test('random secrets in all usual forms, and sentences, are not taken for patterns', () => {
   for (let round = 0; round < 2_000; round++) {
     const bytes = randomBytes(32)
     for (const encoding of ['hex', 'base64', 'base64url'] as const)
@@ -32,7 +32,7 @@ test('random secrets in every usual form and sentences are no patterns', () => {
     assert.equal(weaknessOf(secret, sharedSecret, true), undefined, secret)
 })
 
-test('shared secrets are refused below 6 bytes and warned of below 16', () => {
+test('shared secrets below 6 bytes are refused, and below 16 bytes a warning is given', () => {
   assert.deepEqual(weaknessOf('b', sharedSecret, false), { text: 'is shorter than 6 bytes', refused: true })
   assert.equal(weaknessOf('s3cret-8', sharedSecret, false)?.refused, false)
   assert.equal(weaknessOf('a'.repeat(20), sharedSecret, false)?.refused, false)
@@ -42,7 +42,7 @@ test('shared secrets are refused below 6 bytes and warned of below 16', () => {
   )
 })
 
-test('one secret for two purposes is warned of', () => {
+test('warns of one secret that is used for two purposes', () => {
   const same = randomBytes(32).toString('hex')
   const found = weakSettings({
     masterSecrets: [same],

@@ -5,7 +5,7 @@ import { readSpoolUrl } from './spool-url.ts'
 
 const gibibyte = 1024 ** 3
 
-test('a file, relative or absolute, with the size that it may have', () => {
+test('reads a relative or absolute file and its maximum size', () => {
   const file = (url: string): unknown => readSpoolUrl(url)
   const common = { kind: 'file', maxBytes: 4 * gibibyte }
   assert.deepEqual(file('file:/var/lib/postern/spool.db'), { ...common, file: '/var/lib/postern/spool.db' })
@@ -18,7 +18,7 @@ test('a file, relative or absolute, with the size that it may have', () => {
   })
 })
 
-test('servers of NATS, with what they are asked for', () => {
+test('reads NATS servers, credentials, stream, replicas and maximum size', () => {
   const common = {
     kind: 'nats',
     tls: undefined,
@@ -47,7 +47,7 @@ test('servers of NATS, with what they are asked for', () => {
   })
 })
 
-test('the files of TLS', () => {
+test('reads the TLS files', () => {
   const tlsOf = (url: string): unknown => {
     const settings = readSpoolUrl(url)
     return settings.kind === 'nats' ? settings.tls : 'a file'
@@ -61,7 +61,7 @@ test('the files of TLS', () => {
   })
 })
 
-test('what cannot be used is refused, and no secret is repeated', () => {
+test('refuses invalid settings without showing secrets', () => {
   const refused = [
     'file:',
     'file:/var/lib/postern/',

@@ -7,7 +7,7 @@ import { HmacKey } from './hmac.ts'
 const bytes = (maxLength: number) => fc.uint8Array({ maxLength })
 const part = fc.oneof(bytes(300), fc.string({ unit: 'binary', maxLength: 100 }), fc.string())
 
-test('says what createHmac says, whatever the key, the algorithm and the parts', () => {
+test('equals createHmac for all keys, algorithms and parts', () => {
   const key = fc.oneof(bytes(200), fc.string({ unit: 'binary', maxLength: 100 }))
   const algorithm = fc.constantFrom('sha1', 'sha256', 'sha384', 'sha512')
   fc.assert(
@@ -29,7 +29,7 @@ test('says what createHmac says, whatever the key, the algorithm and the parts',
 })
 
 // RFC 4231, test cases 1 and 6: a short key, and one that is longer than a block.
-test('the vectors of RFC 4231', () => {
+test('matches the test vectors of RFC 4231', () => {
   const hex = (mac: HmacKey, message: string) => mac.digest(message).toString('hex')
   assert.equal(
     hex(new HmacKey('sha256', new Uint8Array(20).fill(0x0b)), 'Hi There'),
@@ -44,7 +44,7 @@ test('the vectors of RFC 4231', () => {
   )
 })
 
-test('lengths around those of a block and of what is copied, and two keys in turns', () => {
+test('lengths around the block size and the copy limit, and two keys used alternately', () => {
   const [one, other] = [new HmacKey('sha256', 'one'), new HmacKey('sha512', 'other')]
   for (const length of [0, 1, 63, 64, 65, 127, 128, 129, 5_461, 5_462, 16_383, 16_384, 16_385, 100_000]) {
     for (const message of [Buffer.alloc(length, 'x'), 'é'.repeat(length)]) {

@@ -9,7 +9,7 @@ const context = (name: string): SealContext => name as SealContext
 const old = 'an old master secret of 32 bytes or more'
 const current = 'the current master secret, 32 bytes or more'
 
-test('opens what it sealed, in the same context only', () => {
+test('opens a sealed value only in the same context', () => {
   const keyring = new Keyring([current])
   const sealed = keyring.seal('whsec_x', context('subscriber_secrets:1'))
   assert.equal(keyring.open(sealed, context('subscriber_secrets:1')).toString(), 'whsec_x')
@@ -40,7 +40,7 @@ test('after a rotation the old key opens and verifies, the new one seals and sig
   assert.ok(!before.verify('m', after.sign('m', 'cursor'), 'cursor'))
 })
 
-test('a signature for one purpose is none for another, and a short one is none at all', () => {
+test('a signature is invalid for another purpose, and when it is too short', () => {
   const keyring = new Keyring([current])
   const mac = keyring.sign('m', 'cursor')
   assert.ok(keyring.verify('m', mac.subarray(0, 16), 'cursor'))

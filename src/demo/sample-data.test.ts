@@ -5,7 +5,7 @@ import { sampleData } from './sample-data.ts'
 
 const now = Date.parse('2026-03-01T10:00:00Z')
 
-test('samples are the same for the same day, distinct, and not from the future', () => {
+test('sample data is the same for one day, distinct, and not from the future', () => {
   const { products, posts } = sampleData(now)
   assert.deepEqual(sampleData(now + 3_600_000), { products, posts })
   assert.ok(products.length >= 24 && posts.length >= 24)
@@ -18,7 +18,7 @@ test('samples are the same for the same day, distinct, and not from the future',
   }
 })
 
-test('they show what the lists can do: ties in price and time, things out of stock, several categories', () => {
+test('sample data has ties in price and time, items out of stock, and several categories', () => {
   const { products } = sampleData(now)
   assert.ok(new Set(products.map(({ price }) => price)).size < products.length)
   assert.ok(new Set(products.map(({ created_at }) => created_at)).size < products.length)

@@ -19,7 +19,7 @@ const answered = (status: number | null, more: Partial<AttemptResult> = {}): Att
 const judged = (result: AttemptResult, begun = 1) =>
   evaluateAttempt(result, [0, 1000, 2000], begun, () => 0.5)
 
-test('2xx is a delivery, and what else comes is tried again until the schedule ends', () => {
+test('a 2xx response is a success; any other response is retried until the schedule ends', () => {
   assert.deepEqual(judged(answered(204)), { kind: 'delivered' })
   assert.deepEqual(judged(answered(500)), { kind: 'retry', delay: 1000 })
   assert.deepEqual(judged(answered(null), 2), { kind: 'retry', delay: 2000 })
@@ -27,19 +27,19 @@ test('2xx is a delivery, and what else comes is tried again until the schedule e
   assert.deepEqual(judged(answered(200, { error: 'its body did not end' })), { kind: 'retry', delay: 1000 })
 })
 
-test('410 and webhook-delivery: disable end everything', () => {
+test('410 and `webhook-delivery: disable` end the delivery and disable the subscriber', () => {
   assert.deepEqual(judged(answered(410)), { kind: 'dead', disable: 'The subscriber answered 410 Gone.' })
   const disable = 'The subscriber answered with webhook-delivery: disable.'
   assert.deepEqual(judged(answered(500, { directive: 'disable' })), { kind: 'dead', disable })
   assert.deepEqual(judged(answered(200, { directive: 'disable' })), { kind: 'delivered', disable })
 })
 
-test('webhook-delivery: abort-message ends the attempts, and changes nothing of a delivery that arrived', () => {
+test('`webhook-delivery: abort-message` ends the attempts, and does not change a delivery that succeeded', () => {
   assert.deepEqual(judged(answered(503, { directive: 'abort-message' })), { kind: 'dead' })
   assert.deepEqual(judged(answered(200, { directive: 'abort-message' })), { kind: 'delivered' })
 })
 
-test('the header is read without its case and beside others; what is not known means nothing', () => {
+test('the header is read regardless of case and of other values; unknown values are ignored', () => {
   assert.equal(readDirective(' Disable '), 'disable')
   assert.equal(readDirective('abort-message, later'), 'abort-message')
   assert.equal(readDirective(['x', 'abort-message']), 'abort-message')

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readCustomHeaders, showCustomHeaders } from './custom-headers.ts'
 
-test('names become lowercase, and authorization may be set', () => {
+test('names are lowercased, and `authorization` may be set', () => {
   assert.deepEqual(readCustomHeaders({ 'X-Tenant': 'acme', Authorization: 'Bearer x y' }), {
     'x-tenant': 'acme',
     authorization: 'Bearer x y',
   })
 })
 
-test('headers of the connection, the body and the signature cannot be set', () => {
+test('headers of the connection, the body and the signature are refused', () => {
   for (const name of [
     'Host',
     'connection',
@@ -29,7 +29,7 @@ test('headers of the connection, the body and the signature cannot be set', () =
   }
 })
 
-test('nothing can end the header or the request', () => {
+test('invalid and repeated headers, and too many of them, are refused', () => {
   for (const value of ['', ' ', 'a\r\nb: c', 'a\n', 'a\0', 'é', 'x'.repeat(4097)])
     assert.throws(() => readCustomHeaders({ 'x-a': value }), { code: 'invalid-body' }, JSON.stringify(value))
   for (const name of ['', 'a b', 'a:', 'a\r\n', 'é', '__proto__', 'a'.repeat(129)]) {
@@ -43,7 +43,7 @@ test('nothing can end the header or the request', () => {
   )
 })
 
-test('credentials are not shown, and what was read can be written back', () => {
+test('credentials are not shown, and the shown headers can be sent back unchanged', () => {
   const kept = { authorization: 'Bearer secret', 'x-api-key': 'k', 'x-tenant': 'acme' }
   const shown = showCustomHeaders(kept)
   assert.deepEqual(shown, { authorization: '[redacted]', 'x-api-key': '[redacted]', 'x-tenant': 'acme' })

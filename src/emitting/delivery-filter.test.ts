@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readDeliveryFilter } from './delivery-filter.ts'
 
-test('times have an offset, in any way of writing a plus', () => {
+test('times need an offset, and an unescaped plus is accepted', () => {
   const noon = Date.UTC(2026, 0, 31, 12)
   for (const since of [
     '2026-01-31T12:00:00Z',
@@ -14,7 +14,7 @@ test('times have an offset, in any way of writing a plus', () => {
   assert.deepEqual(readDeliveryFilter({ until: '2026-01-31' }), { until: Date.UTC(2026, 0, 31) })
 })
 
-test('a value that is none is an error that names its parameter; an empty one is absent', () => {
+test('an invalid value is an error that names its parameter; an empty value counts as absent', () => {
   const cases: [parameter: string, value: string][] = [
     ['status', 'unknown'],
     ['status', 'DEAD'],

@@ -5,13 +5,13 @@ import { consequenceOf, disablesAt } from './disabling.ts'
 const day = 86_400_000
 const week = { after: 7 * day }
 
-test('a subscriber that does not fail is not disabled, nor any when the policy is off', () => {
+test('a subscriber is not disabled without failures, or when the policy is off', () => {
   assert.equal(disablesAt({ failingSince: null, warnedAt: null }, week), null)
   assert.equal(disablesAt({ failingSince: 0, warnedAt: null }, { after: Infinity }), null)
   assert.equal(consequenceOf({ failingSince: 0, warnedAt: 0 }, { after: Infinity }, 1e15), undefined)
 })
 
-test('it is told a day ahead, and disabled by a failure after the week', () => {
+test('a subscriber is warned one day ahead, and disabled by a failure after one week', () => {
   const failing = { failingSince: 0, warnedAt: null }
   assert.equal(consequenceOf(failing, week, 6 * day - 1), undefined)
   assert.equal(consequenceOf(failing, week, 6 * day), 'warn')
@@ -20,7 +20,7 @@ test('it is told a day ahead, and disabled by a failure after the week', () => {
   assert.equal(consequenceOf(warned, week, 7 * day), 'disable')
 })
 
-test('who fails for the first time long after the week is told first, and has the whole notice', () => {
+test('a subscriber whose next failure comes long after the week is warned first, with the full notice period', () => {
   assert.equal(consequenceOf({ failingSince: 0, warnedAt: null }, week, 30 * day), 'warn')
   const warned = { failingSince: 0, warnedAt: 30 * day }
   assert.equal(disablesAt(warned, week), 31 * day)
@@ -28,7 +28,7 @@ test('who fails for the first time long after the week is told first, and has th
   assert.equal(consequenceOf(warned, week, 31 * day), 'disable')
 })
 
-test('of a short span half is the notice', () => {
+test('for a short period the notice is half of it', () => {
   const short = { after: day }
   assert.equal(consequenceOf({ failingSince: 0, warnedAt: null }, short, day / 2), 'warn')
 })

@@ -109,7 +109,7 @@ function dispatching(
   }
 }
 
-test('what is not written down yet is bounded, and goes on when some of it is', async () => {
+test('unrecorded outcomes are bounded; sending continues when some are recorded', async () => {
   const { attempted, rest, write } = dispatching(2 * maxUnrecorded)
   await rest()
   assert.equal(attempted.length, maxUnrecorded)
@@ -119,7 +119,7 @@ test('what is not written down yet is bounded, and goes on when some of it is', 
   assert.equal(new Set(attempted).size, attempted.length, 'each once')
 })
 
-test('no more of that from which something follows is unwritten than the subscriber may have under way', async () => {
+test("unrecorded outcomes with side effects are bounded by the subscriber's concurrency", async () => {
   const following: SideEffects = { apply: async () => [], onCommitted: () => undefined }
   const { attempted, rest, write } = dispatching(300, { following })
   await rest()
@@ -129,7 +129,7 @@ test('no more of that from which something follows is unwritten than the subscri
   assert.ok(attempted.length > 100, 'it goes on')
 })
 
-test('a subscriber that another process resumed has its queue taken at once, though no look has found it', async () => {
+test('the queue of a subscriber that another process resumed is acquired at once, before a poll finds it', async () => {
   const { attempted, rest, tell } = dispatching(3, { due: [] })
   await rest()
   assert.deepEqual(attempted, [])

@@ -5,7 +5,7 @@ import { prepareEvent } from './event.ts'
 
 const now = Date.UTC(2026, 0, 31, 8, 30)
 
-test('the payload is id, type, timestamp and data, in this order', () => {
+test('the payload has id, type, timestamp and data, in this order', () => {
   const { payload } = prepareEvent({ id: 'evt_1', type: 'order.paid', data: { a: [1, null] } }, now)
   assert.equal(
     payload.toString(),
@@ -13,13 +13,13 @@ test('the payload is id, type, timestamp and data, in this order', () => {
   )
 })
 
-test('an event without an id gets one of its own', () => {
+test('an event without an id gets a new id', () => {
   const ids = new Set(Array.from({ length: 100 }, () => prepareEvent({ type: 'a', data: 1 }, now).eventId))
   assert.equal(ids.size, 100)
   for (const id of ids) assert.match(id, /^msg_[0-9a-f]{32}$/)
 })
 
-test('the digest is of type and data, and of nothing else', () => {
+test('the digest covers type and data only', () => {
   const digest = (type: string, data: unknown, at = now) =>
     prepareEvent({ id: 'x', type, data }, at).digest.toString('hex')
   assert.equal(digest('a', { b: 1 }), digest('a', { b: 1 }, now + 5000))
@@ -27,7 +27,7 @@ test('the digest is of type and data, and of nothing else', () => {
   assert.notEqual(digest('a', { b: 1 }), digest('c', { b: 1 }))
 })
 
-test('the order of keys and the writing of numbers are not content', () => {
+test('the order of keys and the notation of numbers do not change the digest', () => {
   const digest = (data: unknown) => prepareEvent({ id: 'x', type: 'a', data }, now).digest.toString('hex')
   const first = { a: 1, b: { c: [1, { d: null, e: 'x' }], f: true } }
   const second = { b: { f: true, c: [1, { e: 'x', d: null }] }, a: 1 }
@@ -37,7 +37,7 @@ test('the order of keys and the writing of numbers are not content', () => {
   assert.equal(digest({ at: new Date(now) }), digest({ at: '2026-01-31T08:30:00.000Z' }))
 })
 
-test('types, ids and data that cannot be sent are refused', () => {
+test('invalid types, ids and data are refused', () => {
   const cycle: Record<string, unknown> = {}
   cycle['self'] = cycle
   const bad = [
@@ -60,7 +60,7 @@ test('types, ids and data that cannot be sent are refused', () => {
     assert.throws(() => prepareEvent(event, now), { name: 'Problem', code: 'invalid-body' }, event.type)
 })
 
-test('patterns: all, exact, and everything below a prefix', () => {
+test('patterns match all types, an exact type, or all types below a prefix', () => {
   assert.ok(matchesType(['*'], 'a'))
   assert.ok(matchesType(['order.paid'], 'order.paid'))
   assert.ok(matchesType(['x', 'order.*'], 'order.paid.late'))

@@ -14,7 +14,7 @@ const ended = (error: unknown, step: Outcome['step'] = 'answer'): Outcome => ({
 })
 const withCode = (code: string): Error => Object.assign(new Error('low-level words'), { code })
 
-test('errors of the network get their kind and a sentence, and what to do', () => {
+test('network errors get a kind, a message and a troubleshooting hint', () => {
   const cases: [error: Error, step: Outcome['step'], kind: string, message: RegExp][] = [
     [withCode('ENOTFOUND'), 'dns', 'name-not-found', /does not resolve/],
     [withCode('ECONNREFUSED'), 'connect', 'refused', /refused/],
@@ -36,17 +36,17 @@ test('errors of the network get their kind and a sentence, and what to do', () =
   }
 })
 
-test('of several addresses that were tried, the first one counts', () => {
+test('of several failed addresses, the first error is reported', () => {
   const error = new AggregateError([withCode('ECONNREFUSED'), withCode('ENETUNREACH')])
   assert.equal(failureOfError(ended(error, 'connect')).kind, 'refused')
 })
 
-test('a message can be kept by every database', () => {
+test('a message can be stored in every database', () => {
   const { message } = failureOfError(ended(new Error(`a\0b\ud800${'x'.repeat(2000)}`)))
   assert.ok(message.length < 600 && message.isWellFormed() && !message.includes('\0'))
 })
 
-test('statuses have advice, and only those that are no success', () => {
+test('only statuses that are no success have a hint', () => {
   assert.equal(failureOfStatus(204, undefined), undefined)
   for (const status of [300, 302, 400, 401, 403, 404, 410, 413, 418, 422, 429, 500, 503, 599]) {
     const failure = failureOfStatus(status, 'https://elsewhere.test/')
@@ -55,7 +55,7 @@ test('statuses have advice, and only those that are no success', () => {
   }
 })
 
-test('a time-out says which part took too long', () => {
+test('a timeout names the phase that took too long', () => {
   for (const step of ['dns', 'connect', 'tls', 'answer', 'body'] as const) {
     const { kind, message } = failureOfTime(step, 1500)
     assert.equal(kind, `timeout-${step}`)
@@ -64,7 +64,7 @@ test('a time-out says which part took too long', () => {
   }
 })
 
-test('a kind that a newer version wrote has no advice here', () => {
+test('an unknown kind of a newer version has no hint', () => {
   assert.equal(troubleshootingHint('constructor'), null)
   assert.equal(troubleshootingHint(null), null)
 })

@@ -47,7 +47,7 @@ test('an independent library verifies every signature', async () => {
   )
 })
 
-test('what is signed cannot be changed', async () => {
+test('a changed request does not verify', async () => {
   const headers = httpSignatureHeaders(keys, request, 1614265330)
   for (const changed of [
     { method: 'PUT' },
@@ -64,7 +64,7 @@ test('what is signed cannot be changed', async () => {
   )
 })
 
-test('the signature base is that of RFC 9421, section 2.5', () => {
+test('the signature base follows RFC 9421, section 2.5', () => {
   const headers = httpSignatureHeaders(keys.slice(0, 1), request, 1614265330)
   const parameters =
     '("@method" "@target-uri" "content-type" "content-digest" "webhook-id" "webhook-timestamp");created=1614265330;keyid="key-1";alg="hmac-sha256"'

@@ -24,7 +24,7 @@ function over(log: Record<number, EventPayload>) {
   return { log, reads, payloads }
 }
 
-test('what was read is kept, by the nonce of its event', async () => {
+test('payloads are cached by id and nonce of their event', async () => {
   const { reads, payloads } = over({ 1: payload(11, 'one'), 2: payload(12, 'two') })
   const delivery = { event: 1, nonce: 11 }
   const of = await payloads.small([delivery, delivery, { event: 2, nonce: 12 }])
@@ -33,7 +33,7 @@ test('what was read is kept, by the nonce of its event', async () => {
   assert.deepEqual(reads, [[1, 2]])
 })
 
-test('a number that stands for another event by now is read anew', async () => {
+test('an id that now belongs to another event is read again', async () => {
   const { log, payloads } = over({ 1: payload(11, 'one') })
   await payloads.small([{ event: 1, nonce: 11 }])
   log[1] = payload(99, 'another one')
@@ -42,14 +42,14 @@ test('a number that stands for another event by now is read anew', async () => {
   assert.equal((await payloads.small([delivery]))(delivery)?.event_id, 'another one')
 })
 
-test('a delivery whose event is another one by now gets no payload', async () => {
+test('a delivery whose event id now belongs to another event gets no payload', async () => {
   const { payloads } = over({ 1: payload(99, 'another one') })
   const delivery = { event: 1, nonce: 11 }
   assert.equal(await payloads.one(delivery), undefined)
   assert.equal((await payloads.small([delivery]))(delivery), undefined)
 })
 
-test('events of older versions have no nonce: nothing of them is kept', async () => {
+test('events without a nonce (older versions) are not cached', async () => {
   const { log, reads, payloads } = over({ 1: payload(null, 'one') })
   const delivery = { event: 1, nonce: null }
   assert.equal((await payloads.one(delivery))?.event_id, 'one')
@@ -58,7 +58,7 @@ test('events of older versions have no nonce: nothing of them is kept', async ()
   assert.deepEqual(reads, [[1], [1]])
 })
 
-test('what is long, and what is to be forgotten, is not kept', async () => {
+test('long payloads and invalidated payloads are not cached', async () => {
   const long = payload(11, 'x'.repeat(longestKept + 1))
   const { reads, payloads } = over({ 1: long, 2: payload(12, 'two') })
   const delivery = { event: 1, nonce: 11 }

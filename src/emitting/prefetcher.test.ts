@@ -76,7 +76,7 @@ function supplied(due = ['s'], table: readonly ClaimedDelivery[] = []) {
   }
 }
 
-test('what comes for a subscriber that was idle waits until it was read again, and for nothing else', async () => {
+test('a new delivery of an idle subscriber waits only for the next read', async () => {
   const { prefetcher, reads, others, offer, room, pass, letGo, start } = supplied()
   await start()
   pass(5_000)
@@ -90,7 +90,7 @@ test('what comes for a subscriber that was idle waits until it was read again, a
   await prefetcher.stop()
 })
 
-test('a subscriber that was read lately is not read again', async () => {
+test('a subscriber that was read recently is not read again', async () => {
   const { prefetcher, reads, offer, room, start } = supplied()
   await start()
   offer(1)
@@ -98,7 +98,7 @@ test('a subscriber that was read lately is not read again', async () => {
   await prefetcher.stop()
 })
 
-test('what comes for a queue of another process is told of, and its queue is asked for once in a while only', async () => {
+test("a delivery for another process's queue is announced, and its queue is requested only occasionally", async () => {
   const { prefetcher, reads, others, offer, pass, letGo } = supplied([])
   others.taken = true
   offer(1)
@@ -119,7 +119,7 @@ test('what comes for a queue of another process is told of, and its queue is ask
   await prefetcher.stop()
 })
 
-test('a change that comes while its subscriber is being read holds it up until it is read once more', async () => {
+test('a change during a read stops the subscriber until the next read', async () => {
   const { prefetcher, reads, offer, room, letGo, start } = supplied()
   await start()
   offer(1)
@@ -135,7 +135,7 @@ test('a change that comes while its subscriber is being read holds it up until i
   await prefetcher.stop()
 })
 
-test('a subscriber that was changed is read, though a look would find it late; others are not looked for', async () => {
+test('a changed subscriber is read without a poll; other subscribers are not searched', async () => {
   const { prefetcher, reads, others, letGo } = supplied([])
   prefetcher.scan()
   await letGo(0)
@@ -151,7 +151,7 @@ test('a subscriber that was changed is read, though a look would find it late; o
   await prefetcher.stop()
 })
 
-test('a database that was taken back: what waits is forgotten, and its queue is taken and read again', async () => {
+test('after a restore of the database, buffered deliveries are dropped, and queues are acquired and read again', async () => {
   const { prefetcher, reads, offer, room, letGo, start } = supplied()
   await start()
   offer(1)
@@ -167,7 +167,7 @@ test('a database that was taken back: what waits is forgotten, and its queue is 
   await prefetcher.stop()
 })
 
-test('a database that is taken back while deliveries are read: they are read once more', async () => {
+test('after a restore during a read, the deliveries are read again', async () => {
   const table: ClaimedDelivery[] = []
   const { prefetcher, reads, letGo, start } = supplied(['s'], table)
   await start()

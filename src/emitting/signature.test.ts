@@ -40,7 +40,7 @@ test('v1a gives the published signature and public key', () => {
   assert.equal(writePublicKey(seed), 'whpk_1SiA4o9hyqTCpIqC5V9HUakiiaeACeqfZTInDBbOir4=')
 })
 
-test('several keys give several signatures, and the official libraries accept any of them', () => {
+test('several keys give several signatures, each of which the official libraries accept', () => {
   const [first, second, other] = [newSymmetricKey(), newSymmetricKey(), newSymmetricKey()]
   const now = Math.floor(Date.now() / 1000)
   const signature = signatures(
@@ -63,7 +63,7 @@ test('several keys give several signatures, and the official libraries accept an
   assert.throws(() => new Webhook(writeSymmetricKey(other)).verify(body, headers))
 })
 
-test('the bytes are signed as they are, also those that are no text', () => {
+test('the bytes are signed unchanged, including invalid UTF-8', () => {
   const bytes = Buffer.from([0, 0xff, 0xfe, 0x80])
   const key = asymmetricKey(seed)
   const signature = signatures([{ id: 'k', scheme: 'v1a', key }], id, timestamp, bytes).slice(4)
@@ -77,7 +77,7 @@ test('the bytes are signed as they are, also those that are no text', () => {
   )
 })
 
-test('a given secret may have a prefix and padding or not; one that is none is refused and not repeated', () => {
+test('a secret may have a prefix and padding; an invalid secret is refused without showing it', () => {
   const key = Buffer.alloc(25, 7)
   const base64 = key.toString('base64')
   for (const text of [

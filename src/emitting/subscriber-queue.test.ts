@@ -40,7 +40,7 @@ function fail(queue: SubscriberQueue, ending: ResponseClass, now: number): void 
   queue.finish(ending, now)
 }
 
-test('no more attempts at a time than the concurrency allows', () => {
+test('concurrent attempts are limited by the concurrency', () => {
   const queue = queueWith({ concurrency: 2 })
   assert.equal(queue.capacity(0), 2)
   begin(queue)
@@ -50,13 +50,13 @@ test('no more attempts at a time than the concurrency allows', () => {
   assert.equal(queue.capacity(0), 1)
 })
 
-test('nothing begins while the subscriber is to be read again', () => {
+test('no attempt starts while the subscriber has to be read again', () => {
   const queue = queueWith({})
   queue.stale = true
   assert.equal(queue.capacity(0), 0)
 })
 
-test('a rate is a budget that comes back with time, a second’s worth at most', () => {
+test('the rate is a token bucket with the tokens of one second', () => {
   const queue = queueWith({ concurrency: 100, rate: 2 })
   assert.equal(queue.capacity(0), 1, 'the previous owner of the queue may have spent the rest')
   fail(queue, 'answered', 0)
@@ -67,7 +67,7 @@ test('a rate is a budget that comes back with time, a second’s worth at most',
   assert.equal(queue.capacity(60_000), 2)
 })
 
-test('a rate below one in a second still lets one through', () => {
+test('a rate below one per second still allows one delivery', () => {
   const queue = queueWith({ concurrency: 1, rate: 0.1 })
   assert.equal(queue.capacity(0), 1)
   fail(queue, 'answered', 0)
@@ -75,7 +75,7 @@ test('a rate below one in a second still lets one through', () => {
   assert.equal(queue.capacity(10_000), 1)
 })
 
-test('a subscriber that does not answer gets fewer attempts at a time, down to one, until it answers', () => {
+test('concurrency is reduced down to one while a subscriber does not respond', () => {
   const queue = queueWith({ concurrency: 8 })
   for (let n = 0; n < 8; n += 1) begin(queue)
   for (let n = 0; n < 8; n += 1) queue.finish('no-response', 0)
@@ -87,7 +87,7 @@ test('a subscriber that does not answer gets fewer attempts at a time, down to o
   }
 })
 
-test('when little is left for all, only who has nothing under way gets an attempt', () => {
+test('when few slots are left, only subscribers without an attempt in flight get one', () => {
   const queue = queueWith({ concurrency: 8 })
   assert.equal(queue.capacity(0, true), 1)
   begin(queue)
@@ -95,7 +95,7 @@ test('when little is left for all, only who has nothing under way gets an attemp
   assert.equal(queue.capacity(0), 7)
 })
 
-test('a wall of retries does not hold up what is new, nor the other way round', () => {
+test('many retries do not delay new deliveries, and the reverse', () => {
   const queue = queueWith({})
   for (let n = 0; n < 8; n += 1) queue.retries.waiting.push(queued(true))
   for (let n = 0; n < 8; n += 1) queue.firstAttempts.waiting.push(queued(false))
@@ -103,7 +103,7 @@ test('a wall of retries does not hold up what is new, nor the other way round', 
   assert.deepEqual(begun, [1, 1, 1, 2, 1, 1, 1, 2, 1, 1, 2, 2, 2, 2, 2, 2])
 })
 
-test('a subscriber that is down is probed by one attempt at a time, with growing pauses', () => {
+test('a subscriber that is down is probed by one attempt at a time, with growing delays', () => {
   const queue = queueWith({ concurrency: 8 })
   for (let n = 0; n < 20; n += 1) fail(queue, 'unavailable', n)
   assert.equal(queue.capacity(20), 8, 'a moment is no outage')
@@ -120,19 +120,19 @@ test('a subscriber that is down is probed by one attempt at a time, with growing
   assert.ok(queue.capacity(50_000) > 0)
 })
 
-test('a refusal of what is sent is no outage', () => {
+test('an error response does not count as an outage', () => {
   const queue = queueWith({ concurrency: 8 })
   for (let n = 0; n < 100; n += 1) fail(queue, 'answered', n * 1_000)
   assert.equal(queue.capacity(100_000), 8)
 })
 
-test('an ordered queue is not probed: its first delivery is, by its schedule', () => {
+test('an ordered queue is not probed; its first delivery is retried by the schedule', () => {
   const queue = queueWith({ concurrency: 1, ordered: true })
   for (let n = 0; n < 100; n += 1) fail(queue, 'unavailable', n * 1_000)
   assert.equal(queue.capacity(100_000), 1)
 })
 
-test('who has spent a token owes until it is back, also while there is no destination', () => {
+test('a spent token is refilled over time, also while there is no destination', () => {
   const queue = queueWith({ rate: 0.5 })
   assert.equal(queue.mustWaitForRate(0), false)
   fail(queue, 'answered', 0)

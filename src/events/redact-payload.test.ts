@@ -4,7 +4,7 @@ import { redactForm, redactJson, redactPayload } from './redact-payload.ts'
 
 const isSecret = (name: string): boolean => name === 'token'
 
-test('the values of secret fields are replaced at any depth, whatever they are; the rest stays as it came', () => {
+test('redacts secret fields of JSON at any depth and of any type, and changes nothing else', () => {
   const cases: [given: string, shown: string][] = [
     ['{"token":"s","n":12345678901234567890}', '{"token":"[redacted]","n":12345678901234567890}'],
     ['{ "a" : [ { "token" : "s" } , 1.0 ] }', '{ "a" : [ { "token" : "[redacted]" } , 1.0 ] }'],
@@ -25,14 +25,14 @@ test('the values of secret fields are replaced at any depth, whatever they are; 
   for (const [given, shown] of cases) assert.equal(redactJson(given, isSecret), shown, given)
 })
 
-test('of a form too, and of JSON within it', () => {
+test('redacts secret fields of forms, and of JSON within forms', () => {
   const payload = encodeURIComponent('{"token":"s","type":"ü"}')
   const shown = redactForm(`a=1&token=s&%74oken=t&payload=${payload}&b`, isSecret)
   assert.equal(new URLSearchParams(shown).get('payload'), '{"token":"[redacted]","type":"ü"}')
   assert.match(shown, /^a=1&token=\[redacted\]&%74oken=\[redacted\]&payload=[^&]+&b$/)
 })
 
-test('bytes of other schemes, and those that are no text, stay as they are', () => {
+test('payloads of other schemes and invalid UTF-8 stay unchanged', () => {
   const bytes = Buffer.from([0xff, 0x22, 0x00, 0x22, 0x3a, 0x80])
   assert.deepEqual(redactPayload(bytes, 'application/json', 'slack'), bytes)
   const body = Buffer.from('{"token":"ü","a":"ü"}')

@@ -5,7 +5,7 @@ import { guardRoutes, type Guard } from './access.ts'
 
 const guard = { origin: () => 'https://gate.example.com', demo: false, noteForeignCall: undefined } as Guard
 
-test('a route that declares no access, or none that is known, stops the start', () => {
+test('a route without an access, or with an unknown one, stops the start', () => {
   for (const access of [
     undefined,
     '',

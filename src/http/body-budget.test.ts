@@ -60,7 +60,7 @@ describe('the budget of bodies', () => {
   }
   const codes = (bodies: readonly Body[]): (string | undefined)[] => bodies.map(({ code }) => code)
 
-  test('while there is room no network is asked for, and nothing is dropped', () => {
+  test('while there is room, no body is dropped', () => {
     const body = new Body('a')
     body.network = () => assert.fail('nothing is short')
     budget.begin(body, 800)
@@ -72,7 +72,7 @@ describe('the budget of bodies', () => {
     assert.deepEqual([budget.bodies, budget.bytes], [0, 0], 'its end is counted once')
   })
 
-  test('a small network gets room from the largest one, where the bodies that stand still longest go first', () => {
+  test('a small network gets room from the largest network, whose longest stalled bodies are dropped first', () => {
     const many = [begin('a', 400), begin('a', 200), begin('a', 200)]
     come(many[0]!, 10)
     const small = begin('b', 30)
@@ -87,7 +87,7 @@ describe('the budget of bodies', () => {
     assert.equal(budget.bytes, 410 + 200 + 30 + 100)
   })
 
-  test('a network that holds little begins bodies in the reserve', () => {
+  test('a network that holds little may use the reserve', () => {
     const many = [begin('a', 500), begin('a', 400)]
     const small = new Body('b')
     assert.equal(budget.begin(small, 10), true)
@@ -96,7 +96,7 @@ describe('the budget of bodies', () => {
     assert.equal(budget.begin(new Body('a'), 10), false, 'a large one does not')
   })
 
-  test('no network is brought below one that wants more than it has', () => {
+  test('no network is reduced below the one that asks for room', () => {
     const equals = ['a', 'b', 'c'].map((network) => begin(network, 270))
     const fourth = new Body('d')
     assert.equal(budget.begin(fourth, 300), false)
@@ -105,7 +105,7 @@ describe('the budget of bodies', () => {
     assert.equal(equals.filter(({ code }) => code === 'overloaded').length, 1)
   })
 
-  test('one network alone may use everything; what is above is refused, once slow bodies are gone', () => {
+  test('one network alone may use all room; more is refused after slow bodies are dropped', () => {
     const [first, second] = [begin('a', 700), begin('a', 300)]
     const third = new Body('a')
     assert.equal(budget.begin(third, 10), false)
@@ -119,7 +119,7 @@ describe('the budget of bodies', () => {
     assert.equal(budget.take(third, 20), false, 'the others are not slow')
   })
 
-  test('slow bodies of networks that hold more go as well, and not those of smaller ones', () => {
+  test('slow bodies are dropped from networks that hold more, not from smaller ones', () => {
     const few = begin('a', 100)
     const some = begin('b', 250)
     const most = begin('c', 490)
@@ -139,7 +139,7 @@ describe('the budget of bodies', () => {
     assert.deepEqual(codes([small, large]), [undefined, undefined])
   })
 
-  test('places are shared as memory is', () => {
+  test('the number of bodies is shared like memory', () => {
     const many = Array.from({ length: 7 }, () => begin('a', 0))
     begin('b', 0)
     come(many[0]!, 1)
@@ -150,7 +150,7 @@ describe('the budget of bodies', () => {
     assert.equal(budget.begin(new Body('a'), 0), false)
   })
 
-  test('what falls below the least rate after its grace is dropped, with or without need', () => {
+  test('a body below the minimum rate is dropped after the grace period', () => {
     const least = (bodyPace.least * bodyPace.interval * bodyPace.intervals) / 1_000
     const [still, trickling, steady, burst] = [
       begin('a', 1),
@@ -173,7 +173,7 @@ describe('the budget of bodies', () => {
     assert.equal(due, undefined, 'nothing is watched when nothing is read')
   })
 
-  test('room that was made is exact, whatever happens', () => {
+  test('the accounting of room is exact for all sequences of events', () => {
     const open: Body[] = []
     let seed = 7
     const random = (below: number): number => (seed = (seed * 48_271) % 2_147_483_647) % below

@@ -13,9 +13,9 @@ import { IncomingRequest } from './incoming-request.ts'
 const closed = (request: IncomingMessage): Promise<void> =>
   new Promise((resolve) => void request.on('close', () => resolve()))
 
-describe('a body that is asked for when its sender has left', () => {
+describe('reading a body whose sender has disconnected', () => {
   for (const [what, Request] of Object.entries({ IncomingRequest, 'the stream': undefined })) {
-    test(`did not come whole, and takes no room (${what})`, async () => {
+    test(`is incomplete and takes no room (${what})`, async () => {
       const bodies = new BodyReader(Fastify(), { clock: systemClock, networkOf: () => 'a' })
       let told: Problem | null | undefined
       const handle = async (request: IncomingMessage): Promise<void> => {

@@ -23,11 +23,11 @@ for (const [network, ...addresses] of same) {
   }
 }
 
-test('neighbours count apart', () => {
+test('neighbouring networks are counted separately', () => {
   assert.notEqual(networkOf('2001:db8:1:2::1'), networkOf('2001:db8:1:3::1'))
 })
 
-test('an IPv4 address in IPv6 clothes is what it is; what is no address does not count', () => {
+test('an IPv4-mapped IPv6 address counts as IPv4; invalid addresses are not counted', () => {
   const socket = { remoteAddress: '192.0.2.1' }
   assert.equal(clientIp({ ip: '::ffff:203.0.113.9', socket } as never), '203.0.113.9')
   assert.equal(clientIp({ ip: '2001:db8::9', socket } as never), '2001:db8::9')

@@ -66,14 +66,14 @@ async function answer(socket: Socket, what: string, last: string): Promise<strin
   return answered
 }
 
-test('before it stops, connections are kept', async (t) => {
+test('before the stop, connections are kept alive', async (t) => {
   const { open } = await start(t)
   const socket = await open()
   assert.doesNotMatch(await answer(socket, 'GET /', 'ok'), /connection: close/i)
   assert.doesNotMatch(await answer(socket, 'POST /raw', 'ok'), /connection: close/i)
 })
 
-test('once it stops, every answer is announced as the last on its connection, those under way included', async (t) => {
+test('during the stop, every response has `Connection: close`, including responses in progress', async (t) => {
   const { app, open, reached, goOn } = await start(t)
   const kept = await Promise.all(Array.from({ length: 4 }, open))
   for (const socket of kept) await answer(socket, 'GET /', 'ok')
@@ -94,7 +94,7 @@ test('once it stops, every answer is announced as the last on its connection, th
   )
 })
 
-test('closing ends idle connections and those on which nothing came, and waits for the answers under way', async (t) => {
+test('closing ends idle and unused connections, and waits for responses in progress', async (t) => {
   const { app, open, reached, goOn } = await start(t)
   const [idle, silent, streamed] = [await open(), await open(), await open()]
   await answer(idle, 'GET /', 'ok')
@@ -111,7 +111,7 @@ test('closing ends idle connections and those on which nothing came, and waits f
   await closed
 })
 
-test('an answer that the client still reads is not cut off', async (t) => {
+test('a response that the client still reads is not cut off', async (t) => {
   const { app, open } = await start(t)
   const socket = await open()
   ask(socket, 'GET /long')

@@ -10,7 +10,7 @@ function at(start: number, capacity?: number) {
 const takeAll = (limiter: RateLimiter, key: string, max: number, tries: number): number =>
   Array.from({ length: tries }, () => limiter.take(key, max)).filter(({ allowed }) => allowed).length
 
-test('as many as the limit in a minute, counted per key', () => {
+test('allows the limit per minute and key', () => {
   const { limiter, pass } = at(0)
   assert.equal(takeAll(limiter, 'a', 10, 50), 10)
   assert.equal(takeAll(limiter, 'b', 10, 50), 10)
@@ -18,7 +18,7 @@ test('as many as the limit in a minute, counted per key', () => {
   assert.equal(takeAll(limiter, 'a', 10, 50), 0)
 })
 
-test('the turn of a minute does not give twice the limit', () => {
+test('the start of a new minute does not double the limit', () => {
   const { limiter, pass } = at(59_000)
   assert.equal(takeAll(limiter, 'a', 100, 200), 100)
   pass(2_000)
@@ -28,7 +28,7 @@ test('the turn of a minute does not give twice the limit', () => {
   assert.ok(half >= 48 && half <= 52, `${half}`)
 })
 
-test('whoever waits as long as was told is let in again, and not much sooner', () => {
+test('a caller that waits for Retry-After is allowed again, and not much sooner', () => {
   for (const start of [0, 15_000, 59_999]) {
     const { limiter, pass } = at(start)
     takeAll(limiter, 'a', 20, 20)
@@ -43,7 +43,7 @@ test('whoever waits as long as was told is let in again, and not much sooner', (
   }
 })
 
-test('after two quiet minutes all is forgotten; many keys do not fill the memory', () => {
+test('keys are removed after two minutes, so that many keys do not fill the memory', () => {
   const { limiter, pass } = at(0, 100)
   for (let key = 0; key < 1_000; key += 1) limiter.take(`k${key}`, 5)
   assert.equal(limiter.size, 100)

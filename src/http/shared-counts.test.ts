@@ -31,7 +31,7 @@ const unexpected = (error: unknown): never => assert.fail(String(error))
 const allowed: Counted = { granted: 1, calls: 1, before: 0, passed: 0 }
 const refused: Counted = { granted: 0, calls: 10, before: 0, passed: 0 }
 
-test('what comes at the same time goes into one statement', async () => {
+test('concurrent calls share one statement', async () => {
   const asked: number[] = []
   const count = async (calls: readonly CallsToCount[]): Promise<Counted[]> => {
     asked.push(calls.length)
@@ -43,7 +43,7 @@ test('what comes at the same time goes into one statement', async () => {
   assert.deepEqual(asked, [50])
 })
 
-test('calls of one key that come at the same time are one row; those beyond what is granted are refused', async () => {
+test('concurrent calls of one key are one row; calls above the grant are refused', async () => {
   const asked: (readonly CallsToCount[])[] = []
   const count = async (calls: readonly CallsToCount[]): Promise<Counted[]> => {
     asked.push(calls)
@@ -65,7 +65,7 @@ test('calls of one key that come at the same time are one row; those beyond what
   )
 })
 
-test('a key that is refused is asked about again when it may call again', async () => {
+test('a refused key is queried again when it may call again', async () => {
   let asked = 0
   const clock = new Clock()
   const count = async (): Promise<Counted[]> => {
@@ -83,7 +83,7 @@ test('a key that is refused is asked about again when it may call again', async 
   assert.equal(asked, 2)
 })
 
-test('a flood of keys adds a hundred rows a second, and keys that are known are counted on', async () => {
+test('at most a hundred new rows per second are added; known keys are still counted', async () => {
   let rows = 0
   const clock = new Clock()
   const count = async (calls: readonly CallsToCount[]): Promise<Counted[]> => {
@@ -103,7 +103,7 @@ test('a flood of keys adds a hundred rows a second, and keys that are known are 
   assert.equal(rows, 201)
 })
 
-test('a database that fails, or does not answer, holds up nobody', async () => {
+test('a failing or silent database delays no call', async () => {
   const clock = new Clock()
   const errors: unknown[] = []
   let answer = Promise.withResolvers<Counted[]>()

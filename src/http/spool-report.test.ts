@@ -8,7 +8,7 @@ import { spoolReport } from './spool-report.ts'
 const clock: Clock = { now: () => 60_000, after: (ms, callback) => systemClock.after(ms, callback) }
 const spool = (state: SpoolStatus['state']): SpoolStatus => ({ away: false, state })
 
-test('tells how many events lie in the spool, and since when', async () => {
+test('reports the number of spooled events and the age of the oldest', async () => {
   assert.deepEqual(
     await spoolReport(
       spool(async () => ({ events: 0, oldest: undefined, full: false })),
@@ -33,7 +33,7 @@ test('tells how many events lie in the spool, and since when', async () => {
   )
 })
 
-test('a spool that does not answer holds up nobody', async () => {
+test('a spool that does not respond delays no request', async () => {
   const unavailable = { status: 'unavailable' }
   assert.deepEqual(
     await spoolReport(

@@ -16,7 +16,7 @@ function reversed(value: unknown): unknown {
   )
 }
 
-test('any order of keys is one text, and two values that differ are two', () => {
+test('equal values give one text for any order of keys; different values give different texts', () => {
   fc.assert(
     fc.property(fc.jsonValue(), fc.jsonValue(), (first, second) => {
       const [a, b] = [JSON.stringify(first), JSON.stringify(second)]
@@ -34,7 +34,7 @@ function sorted(value: unknown): unknown {
   return { members: names.map((name) => [name, sorted((value as Record<string, unknown>)[name])]) }
 }
 
-test('numbers are the same when they are worth the same', () => {
+test('numbers of equal value give the same text', () => {
   for (const [a, b] of [
     ['1', '1.0'],
     ['1', '10e-1'],
@@ -58,12 +58,12 @@ test('numbers are the same when they are worth the same', () => {
     assert.ok(!same(a, b), `${a} ${b}`)
 })
 
-test('a long row of zeros costs no more than its length', () => {
+test('many zeros take linear time', () => {
   const digits = `${'10'.repeat(200_000)}${'0'.repeat(400_000)}1`
   assert.ok(same(digits, `${digits}.0`))
 })
 
-test('__proto__ is a key like any other', () => {
+test('__proto__ is an ordinary key', () => {
   assert.ok(same('{"__proto__":1,"a":2}', '{"a":2,"__proto__":1}'))
   assert.ok(!same('{"__proto__":1}', '{"__proto__":2}'))
   assert.ok(!same('{"__proto__":{"a":1}}', '{"a":1}'))

@@ -5,7 +5,7 @@ import { parseLossless } from './lossless.ts'
 
 const through = (text: string): string => JSON.stringify(parseLossless(Buffer.from(text)))
 
-test('numbers come out as they were written', () => {
+test('numbers are written as they were read', () => {
   const numbers = [
     '9007199254740993',
     '12345678901234567890',
@@ -29,7 +29,7 @@ test('numbers come out as they were written', () => {
   }
 })
 
-test('any number of the JSON grammar comes out as it was written', () => {
+test('every JSON number is written as it was read', () => {
   const digits = fc.stringMatching(/^\d{1,25}$/)
   const number = fc
     .tuple(
@@ -45,7 +45,7 @@ test('any number of the JSON grammar comes out as it was written', () => {
   fc.assert(fc.property(number, (text) => assert.equal(through(`{"n":${text}}`), `{"n":${text}}`)))
 })
 
-test('__proto__ is a key like any other, and pollutes nothing', () => {
+test('__proto__ is an ordinary key and pollutes no prototype', () => {
   const text = '{"__proto__":{"admin":true},"constructor":{"prototype":{"admin":true}},"n":1.0}'
   assert.equal(through(text), text)
   assert.equal(through('{"__proto__":{"admin":true}}'), '{"__proto__":{"admin":true}}')
@@ -56,7 +56,7 @@ test('NUL, lone surrogates and characters of every plane survive', () => {
   for (const text of ['"\\u0000"', '"\\ud800"', '"😀é"']) assert.equal(through(text), text)
 })
 
-test('what is not UTF-8 or not JSON is refused as the client’s fault', () => {
+test('invalid UTF-8 and invalid JSON are client errors', () => {
   for (const bytes of [[0xff], [0x22, 0xc3, 0x28, 0x22], [0x7b]]) {
     assert.throws(() => parseLossless(Uint8Array.from(bytes)), { name: 'Problem', code: 'invalid-body' })
   }

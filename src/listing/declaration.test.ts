@@ -21,7 +21,7 @@ function faultsOf(...changes: (Partial<ListOptions> | object)[]): string {
   }
 }
 
-test('defaults: admins only, pages of 20 by cursor, in the order of the key', () => {
+test('defaults: access for admins, cursor pages of 20 items, in the order of the key', () => {
   const [read] = readLists({ lists: [orders] })
   assert.deepEqual(
     [
@@ -39,7 +39,7 @@ test('defaults: admins only, pages of 20 by cursor, in the order of the key', ()
   assert.deepEqual(readLists(undefined), [])
 })
 
-test('what the types do not check is reported with the path of the list', () => {
+test('faults that types do not prevent are reported with the path of the list', () => {
   for (const [change, expected] of [
     [{ path: 'orders' }, /number 1: `path` must|orders: `path` must/],
     [{ path: '/orders/:id' }, /`path` must consist of/],

@@ -46,13 +46,13 @@ test('mixed directions become one range for each change of direction, each with 
   assert.deepEqual(slots, [0, 1, 2, 3, 4, 0, 1])
 })
 
-test('no plan holds an OR', () => {
+test('no plan contains an OR', () => {
   for (const sort of ['price', '-price,name', 'price,-name,createdAt', 'name,-price,createdAt']) {
     assert.doesNotMatch(planPage(shape(products, 'key', { sort }), 'sqlite').sql, / or /i)
   }
 })
 
-test('an offset and a count', () => {
+test('plans an offset page and a count', () => {
   assert.match(planPage(shape(users, 'offset'), 'postgres').sql, / order by "id" limit 3 offset \$1$/)
   const { filters } = shape(products, 'start', { minPrice: '2' })
   assert.equal(
@@ -61,7 +61,7 @@ test('an offset and a count', () => {
   )
 })
 
-test('two texts never share the name of a prepared statement', () => {
+test('different statements have different names', () => {
   const names = ['price', '-price', 'name', 'price,name'].map(
     (sort) => planPage(shape(products, 'key', { sort }), 'postgres').name,
   )

@@ -21,7 +21,7 @@ function reader(...answers: unknown[]): StandbyReader {
 const failing = (code: string): Error => Object.assign(new Error(code), { code })
 const read = (from: StandbyReader) => from.read(plan, [])
 
-test('lists are read on the standby only within a reading that allows it', async () => {
+test('lists are read on the standby only within withStandby', async () => {
   const standby = reader()
   assert.deepEqual(await read(standby), [['primary']])
   assert.deepEqual((await standby.withStandby(5_000, () => read(standby))).result, [['standby']])
@@ -29,7 +29,7 @@ test('lists are read on the standby only within a reading that allows it', async
   assert.deepEqual(fresh, { result: [['primary']], age: 0 })
 })
 
-test('a statement that the replay cancels, and all after it, are read from the primary', async () => {
+test('after the replay cancels a statement, this one and all later ones run on the primary', async () => {
   // serialization_failure, the end of the session by a conflict, and a table that the standby does not have yet
   for (const code of ['40001', '57P01', '42P01']) {
     const standby = reader(failing(code))
@@ -42,7 +42,7 @@ test('a statement that the replay cancels, and all after it, are read from the p
   }
 })
 
-test('a statement that took too long is not repeated on the primary', async () => {
+test('a statement that times out is not repeated on the primary', async () => {
   const standby = reader(failing('57014'))
   await assert.rejects(
     standby.withStandby(5_000, () => read(standby)),
@@ -50,7 +50,7 @@ test('a statement that took too long is not repeated on the primary', async () =
   )
 })
 
-test('an answer of several statements is as old as the oldest of them', async () => {
+test('the age of several statements is that of the oldest one', async () => {
   const standby = reader()
   const { age } = await standby.withStandby(5_000, async () => {
     await read(standby)

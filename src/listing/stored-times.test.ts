@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readTimeInForm, timeFormOf } from './stored-times.ts'
 
-test('the form is the one that all values have', () => {
+test('finds the form that all values share', () => {
   assert.deepEqual(timeFormOf(['2026-01-31 08:30:00', '2026-01-31 08:30:01']), {
     separator: ' ',
     digits: 0,
@@ -31,7 +31,7 @@ test('the form is the one that all values have', () => {
     assert.equal(timeFormOf(values), undefined, JSON.stringify(values))
 })
 
-test('a time that is finer than the column lies between two of its values', () => {
+test('a time with more digits than the column lies between two values', () => {
   const seconds = timeFormOf(['2026-01-31 08:30:00'])!
   assert.deepEqual(readTimeInForm('2026-12-31T23:59:59.5Z', seconds), {
     between: ['2026-12-31 23:59:59', '2027-01-01 00:00:00'],

@@ -37,13 +37,13 @@ test('a discovery document without methods means the header (RFC 8414)', async (
   assert.equal(await methodOf(undefined, true), 'basic')
 })
 
-test('the methods of a document count, and the body is preferred to the header', async () => {
+test('the methods of the discovery document are used, and the body is preferred to the header', async () => {
   assert.equal(await methodOf(['client_secret_basic', 'client_secret_post'], true), 'post')
   assert.equal(await methodOf(['client_secret_post'], true), 'post')
   assert.equal(await methodOf(['client_secret_basic', 'private_key_jwt'], true), 'basic')
 })
 
-test('without discovery it is the body, and the configured method takes precedence', async () => {
+test('without discovery the body is used, unless a method is configured', async () => {
   assert.equal(await methodOf(undefined, false), 'post')
   assert.equal(await methodOf(undefined, true, 'post'), 'post')
   assert.equal(await methodOf(['client_secret_post'], true, 'basic'), 'basic')

@@ -19,13 +19,13 @@ test('the form of the specification and the OpenID claims are both understood', 
   assert.deepEqual(claims, { ...specified, emailVerified: true })
 })
 
-test('numbers are ids too, and no two large ones become one', () => {
+test('numeric ids are accepted without loss of digits', () => {
   assert.equal(identityOf('{"id":583231}').providerId, '583231')
   assert.equal(identityOf('{"id":9007199254740993}').providerId, '9007199254740993')
   assert.equal(identityOf('{"id":9007199254740992}').providerId, '9007199254740992')
 })
 
-test('only true and "true" mean verified', () => {
+test('only true and "true" count as verified', () => {
   for (const [flag, verified] of [
     ['true', true],
     ['"true"', true],
@@ -46,7 +46,7 @@ test('only true and "true" mean verified', () => {
   )
 })
 
-test('what is said of one address is not said of another', () => {
+test('the verification of one address does not apply to another', () => {
   const of = (fields: string) => {
     const { email, emailVerified } = identityOf(`{"id":"1",${fields}}`)
     return [email, emailVerified]
@@ -60,7 +60,7 @@ test('what is said of one address is not said of another', () => {
   assert.deepEqual(of('"email":"a@x.example","emails":[{"verified":true}]'), ['a@x.example', false])
 })
 
-test('the id_token and the userinfo each speak of their own address', () => {
+test('email_verified applies to the address of the same document', () => {
   const join = (claims: Record<string, unknown>, userinfo: Record<string, unknown>) =>
     mergeProfiles({ sub: '1', ...claims }, { sub: '1', name: 'Ada', ...userinfo })
   const mine = { email: 'a@x.example', email_verified: true }
@@ -74,7 +74,7 @@ test('the id_token and the userinfo each speak of their own address', () => {
   assert.deepEqual(join({}, mine), { ...base, ...mine })
 })
 
-test('without a usable id there is nobody', () => {
+test('a profile without a usable id is refused', () => {
   for (const json of [
     '{}',
     '{"id":null}',

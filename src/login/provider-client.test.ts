@@ -50,7 +50,7 @@ const begin = (client: ProviderClient): Promise<URL> =>
     nonce: undefined,
   })
 
-test('nothing is discovered before somebody signs in, and then once, however many do', async () => {
+test('discovery happens at the first sign-in, once for concurrent sign-ins', async () => {
   const client = startClient(counting)
   assert.equal(discoveries, 0)
   await Promise.all([begin(client), begin(client), begin(client)])
@@ -58,7 +58,7 @@ test('nothing is discovered before somebody signs in, and then once, however man
   assert.equal(discoveries, 1)
 })
 
-test('a built-in provider is loaded before it is discovered: that takes longer than a request may', async () => {
+test('a built-in provider is loaded before its discovery, because loading exceeds the request timeout', async () => {
   const provider = resolveProvider({ name: 'acme', clientId: 'id', clientSecret: 's', issuer })
   assert.ok('kind' in provider && provider.kind === 'openid')
   const steps: string[] = []
@@ -75,13 +75,13 @@ test('a built-in provider is loaded before it is discovered: that takes longer t
   assert.deepEqual(steps, ['loaded', 'asked'])
 })
 
-test('a discovered address does not bring parameters of the flow along', async () => {
+test('parameters of the flow are removed from a discovered address', async () => {
   const { searchParams } = await begin(startClient(counting))
   assert.deepEqual(searchParams.getAll('state'), ['ours'])
   assert.equal(searchParams.get('audience'), 'x')
 })
 
-test('a failed discovery is not tried again for five seconds, and then is', async () => {
+test('a failed discovery is retried after five seconds', async () => {
   const client = startClient(counting)
   answer = async () => {
     throw new TypeError('fetch failed')
@@ -96,7 +96,7 @@ test('a failed discovery is not tried again for five seconds, and then is', asyn
   assert.equal(discoveries, 2)
 })
 
-test('the document is read again after an hour; while that fails the old one is good enough', async () => {
+test('the document is read again after one hour; if that fails, the old one stays in use', async () => {
   const client = startClient(counting)
   await begin(client)
   now += 3_600_000 - 1
@@ -113,7 +113,7 @@ test('the document is read again after an hour; while that fails the old one is 
   assert.equal(discoveries, 3)
 })
 
-test('a provider that hangs is given up on', async () => {
+test('a request to a provider that hangs times out', async () => {
   const hanging: ProviderFetch = (_url, { signal }) =>
     new Promise((_resolve, reject) =>
       signal!.addEventListener('abort', () => reject(signal!.reason as Error)),
@@ -122,7 +122,7 @@ test('a provider that hangs is given up on', async () => {
   assert.equal(providerErrorCode(failure), 'provider-unavailable')
 })
 
-test('Google: the answer names the whole issuer and the id_token the short one', async () => {
+test('Google: the response has the full issuer, and the id_token the short one', async () => {
   const google = 'https://accounts.google.com'
   const provider = resolveProvider({ name: 'google', clientId: 'id', clientSecret: 's' })
   assert.ok('kind' in provider)
@@ -164,7 +164,7 @@ const wrong: [string, () => Response][] = [
   ['a redirect', () => new Response(null, { status: 302, headers: { location: 'http://169.254.169.254/' } })],
 ]
 for (const [what, response] of wrong) {
-  test(`${what} in place of the discovery document is a failure`, async () => {
+  test(`${what} instead of the discovery document is a failure`, async () => {
     answer = async () => response()
     await assert.rejects(begin(startClient(counting)))
   })

@@ -10,7 +10,7 @@ test('paths of the service are kept as they are', () => {
   }
 })
 
-test('everything that a browser could read as another site becomes the dashboard', () => {
+test('every text that a browser could read as another site becomes the dashboard', () => {
   const hostile = [
     '',
     '//evil.example',

@@ -20,7 +20,7 @@ const wanted: [name: string, scope: string | undefined, authParams: Record<strin
   ['microsoft', 'offline_access', {}],
 ]
 for (const [name, scope, authParams] of wanted) {
-  test(`${name} is asked for a refresh token when its tokens are kept, and only then`, () => {
+  test(`${name} is asked for a refresh token only if its tokens are stored`, () => {
     const plain = requestOf(name, false)
     const kept = requestOf(name, true)
     assert.deepEqual(kept.authParams, { ...plain.authParams, ...authParams })
@@ -30,7 +30,7 @@ for (const [name, scope, authParams] of wanted) {
   })
 }
 
-test('further scopes come on top, each once, and a parameter that is configured stays', () => {
+test('additional scopes are added once each, and configured parameters stay', () => {
   const { scope, authParams } = requestOf('google', { scope: 'email calendar' }, { prompt: 'select_account' })
   assert.deepEqual(scope, ['openid', 'email', 'profile', 'calendar'])
   assert.deepEqual(authParams, { access_type: 'offline', prompt: 'select_account' })

@@ -36,7 +36,7 @@ function post(origin: string, options: Partial<AgentOptions> = {}): Promise<Outc
 
 const codeOf = ({ error, status }: Outcome): unknown => status ?? (error as { code?: unknown }).code
 
-test('an allowed network lets its private addresses be called, and no others', async () => {
+test('private addresses of an allowed network may be called, and no others', async () => {
   const server = createHttp((_request, response) => response.end())
   const port = await listen(server)
   const networks = ['127.0.0.0/24', 'fd00::/8']
@@ -73,7 +73,7 @@ test('an allowed host may lead to private addresses; a wildcard means the names 
   server.close()
 })
 
-test('a port that is not allowed is refused at registration and when the connection is made', async () => {
+test('a port that is not allowed is refused at registration and at the connection', async () => {
   let connections = 0
   const server = createServer(() => (connections += 1))
   const port = await listen(server)
@@ -130,7 +130,7 @@ async function startProxy(answer = 'HTTP/1.1 200 OK\r\n\r\n') {
   return { proxy: `http://user:p%40ss@127.0.0.1:${port}`, asked }
 }
 
-test('deliveries go through the proxy, http as a tunnel as well, and TLS is verified behind it', async () => {
+test('deliveries go through the proxy, http also by CONNECT, and TLS is verified end to end', async () => {
   const { proxy, asked } = await startProxy()
   const plain = createHttp((_request, response) => response.end('plain'))
   const { key, cert } = selfSigned('shop.test')
@@ -160,14 +160,14 @@ test('deliveries go through the proxy, http as a tunnel as well, and TLS is veri
   }
 })
 
-test('the proxy is not asked for what resolves to a private address here', async () => {
+test('the proxy gets no request for a name that resolves to a private address here', async () => {
   const { proxy, asked } = await startProxy()
   for (const host of ['169.254.169.254', '2130706433', '[::1]', 'rebinding.test'])
     assert.equal(codeOf(await post(`http://${host}:8080`, { proxy })), 'RESERVED_ADDRESS', host)
   assert.deepEqual(asked, [])
 })
 
-test('a name that only the proxy can resolve is its affair', async () => {
+test('a name that only the proxy can resolve is passed to the proxy', async () => {
   const { proxy, asked } = await startProxy()
   const plain = createHttp((_request, response) => response.end())
   const port = await listen(plain)
@@ -179,7 +179,7 @@ test('a name that only the proxy can resolve is its affair', async () => {
   plain.close()
 })
 
-test('a proxy that refuses ends the attempt with its words', async () => {
+test('when the proxy refuses, the attempt fails with its message', async () => {
   const { proxy } = await startProxy('HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n')
   const { error } = await post('http://shop.test:8080', { proxy, hosts: ['shop.test'] })
   assert.match(String(error), /Proxy response \(403\)/)

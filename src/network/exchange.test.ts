@@ -63,7 +63,7 @@ function agentWith(resolve: Resolve = localhost) {
   }
 }
 
-test('the first exchange shows look-up and connection; the next one over it shows that it was there', async () => {
+test('the first exchange has phases for DNS and connection; the next one on the connection is marked as reused', async () => {
   const { post } = agentWith()
   await withServer(
     (_request, response) => response.end('fine'),
@@ -85,7 +85,7 @@ test('the first exchange shows look-up and connection; the next one over it show
   )
 })
 
-test('an address needs no look-up', async () => {
+test('an IP address has no DNS phase', async () => {
   const { post } = agentWith()
   await withServer(
     (_request, response) => response.end(),
@@ -97,7 +97,7 @@ test('an address needs no look-up', async () => {
   )
 })
 
-test('each of many at the same time has the connection that was made for it', async () => {
+test('each of many concurrent exchanges has the phases of its own connection', async () => {
   const { post } = agentWith()
   await withServer(
     (_request, response) => void setTimeout(() => response.end(), 20),
@@ -111,7 +111,7 @@ test('each of many at the same time has the connection that was made for it', as
   )
 })
 
-test('an https exchange shows its handshake', async () => {
+test('an https exchange has a TLS phase', async () => {
   const { key, cert } = selfSigned('shop.test')
   const before = getCACertificates('default')
   setDefaultCACertificates([...before, cert])
@@ -128,7 +128,7 @@ test('an https exchange shows its handshake', async () => {
   }
 })
 
-test('a certificate that cannot be trusted ends it in the handshake, and no request is sent', async () => {
+test('an untrusted certificate fails in the handshake, before the request is sent', async () => {
   const yesterday = new Date(Date.now() - 3_600_000)
   const cases = [
     { made: selfSigned('shop.test'), trusted: false, code: 'DEPTH_ZERO_SELF_SIGNED_CERT' },
@@ -150,7 +150,7 @@ test('a certificate that cannot be trusted ends it in the handshake, and no requ
   }
 })
 
-test('what is cut ends at once, and says what it waited for', async () => {
+test('an aborted exchange ends at once and reports the current phase', async () => {
   const never: Resolve = () => undefined
   const silent = await raw(() => undefined)
   const begun = await raw((socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf'))
@@ -175,7 +175,7 @@ test('what is cut ends at once, and says what it waited for', async () => {
   begun.close()
 })
 
-test('what was cut while it connected is not sent when the connection is there', async () => {
+test('an exchange that is aborted while it connects is not sent later', async () => {
   let found: (() => void) | undefined
   const late: Resolve = (host, callback) => {
     found = () => localhost(host, callback)
@@ -196,7 +196,7 @@ test('what was cut while it connected is not sent when the connection is there',
   server.close()
 })
 
-test('what may no longer be sent when its connection is there is not sent', async () => {
+test('an exchange that may no longer be sent once it is connected is not sent', async () => {
   let may = true
   const late: Resolve = (host, callback) => {
     may = false
@@ -211,7 +211,7 @@ test('what may no longer be sent when its connection is there is not sent', asyn
   server.close()
 })
 
-test('no more of an answer is read than was asked for; that is no failure', async () => {
+test('the response is read up to the limit, which is no failure', async () => {
   const { post } = agentWith()
   const closed = Promise.withResolvers<void>()
   await withServer(
@@ -227,7 +227,7 @@ test('no more of an answer is read than was asked for; that is no failure', asyn
   )
 })
 
-test('interim answers without end are given up', async () => {
+test('endless interim responses (1xx) are a failure', async () => {
   const server = await raw((socket) => {
     const more = setInterval(() => socket.write('HTTP/1.1 102 Processing\r\n\r\n'.repeat(10)), 5)
     socket.on('close', () => clearInterval(more))

@@ -46,7 +46,7 @@ async function refusal(host: string, resolved: LookupAddress[] = []): Promise<st
   }
 }
 
-test('no connection is made to a literal private address, however it is spelled', async () => {
+test('connections to literal private addresses are refused in all spellings', async () => {
   const before = connections
   for (const host of [
     '127.0.0.1',
@@ -64,7 +64,7 @@ test('no connection is made to a literal private address, however it is spelled'
   assert.equal(connections, before)
 })
 
-test('no connection is made to a name that resolves to a private address, or to one among public ones', async () => {
+test('connections to a name are refused if any of its addresses is private', async () => {
   const before = connections
   assert.equal(await refusal('metadata.example', [local]), 'RESERVED_ADDRESS')
   assert.equal(await refusal('both.example', [elsewhere, local]), 'RESERVED_ADDRESS')
@@ -104,7 +104,7 @@ test('ALLOW_PRIVATE_NETWORK lets loopback through', async () => {
   await agent.destroy()
 })
 
-test('the guarded fetch answers as fetch does, and follows no redirect', async () => {
+test('the guarded fetch responds like fetch and follows no redirect', async () => {
   const agent = createOutboundAgent({ allowPrivateNetwork: true })
   const fetch = createGuardedFetch({ agent, allowPrivateNetwork: true })
   respond = (request, response) => {

@@ -4,7 +4,7 @@ import { Egress } from './egress.ts'
 import { faultOfDestination } from './destination.ts'
 import { isReservedAddress, reservedIpv4, reservedIpv6 } from './reserved-addresses.ts'
 
-test('the first and the last address of every reserved IPv4 range are reserved, in every embedding', () => {
+test('the first and last address of every reserved IPv4 range are reserved, also embedded in IPv6', () => {
   for (const range of reservedIpv4) {
     for (const address of edges(range)) {
       for (const spelled of [address, `::ffff:${address}`, `[::ffff:${address}]`, `64:ff9b::${address}`]) {
@@ -14,7 +14,7 @@ test('the first and the last address of every reserved IPv4 range are reserved, 
   }
 })
 
-test('the neighbours of reserved ranges are public, also mapped and behind NAT64', () => {
+test('the addresses next to reserved ranges are public, also mapped and by NAT64', () => {
   const neighbours = [
     '1.0.0.0',
     '9.255.255.255',
@@ -40,7 +40,7 @@ test('the neighbours of reserved ranges are public, also mapped and behind NAT64
   }
 })
 
-test('IPv6: only global unicast is public, less what is reserved within it', () => {
+test('IPv6: only global unicast is public, except reserved ranges within it', () => {
   const reserved = [
     '::',
     '::1',
@@ -73,7 +73,7 @@ test('IPv6: only global unicast is public, less what is reserved within it', () 
   }
 })
 
-test('what is no address is not taken for a public one', () => {
+test('invalid addresses count as reserved', () => {
   for (const text of ['', 'localhost', 'example.com', '127.1', '0x7f.0.0.1', '1.2.3', '1.2.3.4.5', '::g'])
     assert.ok(isReservedAddress(text), text)
 })
@@ -141,7 +141,7 @@ test('an address is refused at registration in every spelling that a URL allows'
   }
 })
 
-test('an address that is no https URL, or carries credentials, is refused with the reason', () => {
+test('an address without https or with credentials is refused with the reason', () => {
   const cases: [url: string, reason: RegExp][] = [
     ['', /whole http or https URL/],
     ['/hook', /whole http or https URL/],

@@ -4,7 +4,7 @@ import { longestRetryAfter, nextDelay, readRetryAfter } from './retry.ts'
 
 const schedule = [0, 5_000, 300_000]
 
-test('each failure waits for the next entry, spread by 20 % to both sides; then nothing is left', () => {
+test('each failure waits for the next entry with a jitter of ±20 %, until the schedule ends', () => {
   assert.equal(
     nextDelay(schedule, 1, () => 0.5),
     5_000,
@@ -32,7 +32,7 @@ test('Retry-After lengthens the wait up to 24 hours, never shortens it, and adds
   assert.equal(nextDelay(schedule, 3, half, 60_000), undefined)
 })
 
-test('Retry-After is seconds or an HTTP date; all else counts as absent', () => {
+test('Retry-After is seconds or an HTTP date; other values are ignored', () => {
   const now = Date.UTC(2026, 10, 21, 12, 0, 0)
   const cases: [header: string | undefined, expected: number | undefined][] = [
     ['120', 120_000],

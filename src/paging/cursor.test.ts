@@ -31,7 +31,7 @@ const refused = (error: unknown): boolean =>
   error.status === 400 &&
   error.extras.parameter === 'cursor'
 
-test('values of any script come back, and the cursor is letters and digits alone', () => {
+test('texts of any script survive, and the cursor has only letters and digits', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), fc.string({ unit: 'grapheme' }), (first, second) => {
       const cursor = cursors.encode(scope, [first, second])
@@ -41,7 +41,7 @@ test('values of any script come back, and the cursor is letters and digits alone
   )
 })
 
-test('numbers come back exactly', () => {
+test('numbers survive exactly', () => {
   fc.assert(
     fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), fc.maxSafeInteger(), (price, n) => {
       const [first, second] = fresh().decode(numbers, cursors.encode(numbers, [price, n]))
@@ -51,7 +51,7 @@ test('numbers come back exactly', () => {
   )
 })
 
-test('it is base64 of the key values, as the specification says of posts', () => {
+test('a cursor is the base64 of the key values, as specified for posts', () => {
   const cursor = cursors.encode(scope, ['2026-01-31T08:30:00.000137Z', 'p-1'])
   // atob is strict: the standard alphabet only.
   const content = JSON.parse(atob(cursor)) as Record<string, unknown>
@@ -61,7 +61,7 @@ test('it is base64 of the key values, as the specification says of posts', () =>
 
 const timed: CursorScope = { ...scope, keys: [{ name: 'createdAt', type: 'time' }, scope.keys[1]!] }
 
-test('a time stands in it as the item shows it, and comes back as the table has it', () => {
+test('a time is encoded as in the item and decoded as in the table', () => {
   for (const [stored, shown] of [
     ['2026-10-22T09:00:00.000000Z', '2026-10-22T09:00:00.000Z'],
     ['2026-10-22T09:00:00.120000Z', '2026-10-22T09:00:00.120Z'],
@@ -73,14 +73,14 @@ test('a time stands in it as the item shows it, and comes back as the table has 
   }
 })
 
-test('it decodes to JSON and nothing else, whatever its length', () => {
+test('a cursor of any length decodes to JSON', () => {
   for (let length = 0; length < 7; length += 1) {
     const text = Buffer.from(cursors.encode(scope, ['x'.repeat(length), 'y']), 'base64').toString()
     assert.equal(text, JSON.stringify(JSON.parse(text)))
   }
 })
 
-test('any change of any character is refused', () => {
+test('a cursor with any changed character is refused', () => {
   const cursor = cursors.encode(scope, ['2026-01-31T08:30:00.000137Z', 'p-1'])
   for (let at = 0; at < cursor.length; at += 1) {
     const other = cursor[at] === 'A' ? 'B' : 'A'
@@ -88,7 +88,7 @@ test('any change of any character is refused', () => {
   }
 })
 
-test('what was not issued here is refused', () => {
+test('a cursor that this service did not issue is refused', () => {
   const cursor = cursors.encode(scope, ['a', 'b'])
   const json = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64')
   const foreign = new Cursors(new Keyring(['another-master-secret-of-32-bytes-at-least']))
@@ -131,7 +131,7 @@ test('a cursor of another list, another query or other keys is refused', () => {
   }
 })
 
-test('types are checked even when the signature holds: SQLite would sort a text behind every number', () => {
+test('types are checked even with a valid signature, because SQLite would sort a text after every number', () => {
   for (const values of [
     ['1', 1],
     [1, 1.5],
@@ -143,7 +143,7 @@ test('types are checked even when the signature holds: SQLite would sort a text 
   assert.throws(() => fresh().decode(timed, cursors.encode(timed, ['soon', 'x'])), refused)
 })
 
-test('numbers that JSON has not come back: PostgreSQL sorts NaN above infinity, and SQLite takes their words for texts', () => {
+test('NaN and infinities survive, although JSON lacks them', () => {
   for (const value of [Number.NaN, Infinity, -Infinity])
     for (const type of ['number', 'any'] as const) {
       const scope: CursorScope = { ...numbers, keys: [{ name: 'price', type }, numbers.keys[1]!] }
@@ -151,7 +151,7 @@ test('numbers that JSON has not come back: PostgreSQL sorts NaN above infinity, 
     }
 })
 
-test('a cursor of one of several scopes tells whose it is', () => {
+test('decoding with several scopes tells which one matched', () => {
   const scopes = [scope, { ...scope, query: 'backward' }]
   const back = cursors.encode(scopes[1]!, ['a', 'b'])
   assert.deepEqual(fresh().decodeOneOf(scopes, back), { values: ['a', 'b'], which: 1 })
@@ -163,7 +163,7 @@ test('a nullable key may be null', () => {
   assert.deepEqual(fresh().decode(nullable, cursors.encode(nullable, [null])), [null])
 })
 
-test('after a rotation of the master key old cursors go on working, until the old key is dropped', () => {
+test('after a rotation of the master key, old cursors work until the old key is removed', () => {
   const newest = 'the-newest-master-secret-of-32-bytes'
   const rotated = new Cursors(new Keyring([newest, 'a-master-secret-of-32-bytes-or-more']))
   const old = cursors.encode(scope, ['a', 'b'])
@@ -172,7 +172,7 @@ test('after a rotation of the master key old cursors go on working, until the ol
   assert.throws(() => new Cursors(new Keyring([newest])).decode(scope, old), refused)
 })
 
-test('a cursor that is known is as good as one that is read, and no better', () => {
+test('a cached cursor decodes like an uncached one', () => {
   const known = new Cursors(keyring)
   const cursor = known.encode(scope, ['a', 'b'])
   for (const reader of [known, fresh()]) {

@@ -55,7 +55,7 @@ const limits: [text: string | undefined, limit: number][] = [
   ['9'.repeat(400), 100],
 ]
 
-test('a limit that is no number or zero becomes the default, others are clamped', () => {
+test('a limit of zero or that is not a number becomes the default; others are clamped', () => {
   for (const [text, limit] of limits)
     assert.equal(readLimit(text, { default: 20, max: 100 }), limit, `limit=${text}`)
 })
@@ -76,11 +76,11 @@ const pages: [text: string | undefined, page: number][] = [
   [' 3', 3],
 ]
 
-test('a page that is no number or below 1 becomes 1', () => {
+test('a page below 1 or that is not a number becomes 1', () => {
   for (const [text, page] of pages) assert.equal(readPage(text), page, `page=${text}`)
 })
 
-test('a huge page stays one whose offset is exact', () => {
+test('a huge page is reduced to one whose offset is exact', () => {
   for (const text of ['9'.repeat(400), '1e999', '9007199254740993'])
     assert.ok(Number.isSafeInteger(readPage(text) * 100), text)
 })

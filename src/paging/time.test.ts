@@ -24,7 +24,7 @@ test('times of ISO 8601 with any offset become UTC with six digits', () => {
   for (const [text, canonical] of taken) assert.equal(canonicalTime(text), canonical, text)
 })
 
-test('what cannot be kept exactly is refused with the reason', () => {
+test('times that cannot be stored exactly are refused with the reason', () => {
   for (const [text, why] of [
     ['', /ISO 8601/],
     ['yesterday', /ISO 8601/],
@@ -64,7 +64,7 @@ const times = fc.date({
   noInvalidDate: true,
 })
 
-test('for whole milliseconds it agrees with JavaScript, there and back', () => {
+test('for whole milliseconds it equals Date in both directions', () => {
   fc.assert(
     fc.property(times, (date) => {
       assert.equal(canonicalTime(date.toISOString()), timeOf(date.getTime()))
@@ -85,7 +85,7 @@ test('an offset moves the time by exactly that much', () => {
   )
 })
 
-test('microseconds are shown only where there are some', () => {
+test('microseconds are shown only if they are not zero', () => {
   assert.equal(showTime('2026-01-31T08:30:00.120000Z'), '2026-01-31T08:30:00.120Z')
   assert.equal(showTime('2026-01-31T08:30:00.000137Z'), '2026-01-31T08:30:00.000137Z')
 })

@@ -32,7 +32,7 @@ test('a problem of the store, such as a full spool, concerns all events and is n
   assert.equal(calls, 1)
 })
 
-test('headers count as much as the body, and refused events get Retry-After', async () => {
+test('headers count towards the size like the body, and refused events get Retry-After', async () => {
   const acceptor = createAcceptor(
     async () => undefined,
     () => undefined,

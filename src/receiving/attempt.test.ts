@@ -68,7 +68,7 @@ async function endOf(isWaiting: boolean, waited: number): Promise<unknown> {
   return ended
 }
 
-test('an attempt that mostly waited for its transaction is told from one that took too long', async () => {
+test('an attempt that mostly waited for its transaction is distinguished from a slow one', async () => {
   assert.ok((await endOf(false, 0)) instanceof HandlerTimeout)
   assert.ok((await endOf(false, 700)) instanceof HandlerTimeout, 'it had the greater scope of its time')
   assert.ok((await endOf(false, 800)) instanceof WaitedForTransaction, 'it got it in the last moment')

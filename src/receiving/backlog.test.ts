@@ -15,7 +15,7 @@ function backlogOver(look: () => PendingKind[]) {
 }
 const settle = () => new Promise(setImmediate)
 
-test('the age is that of the oldest due event of the source, from memory, looked up once a second', async () => {
+test('the age of the oldest due event is cached and read at most once a second', async () => {
   const { backlog, looks } = backlogOver(() => [
     { source: 'a', type: 'x', dueAt: 5_000 },
     { source: 'a', type: 'y', dueAt: 2_000 },
@@ -32,7 +32,7 @@ test('the age is that of the oldest due event of the source, from memory, looked
   assert.equal(looks(), 2)
 })
 
-test('what was seen long ago is not believed: a quiet source is not refused for its past', async () => {
+test('an outdated age is not used, so that an idle source is not refused', async () => {
   let pending: PendingKind[] = [{ source: 'a', type: 'x', dueAt: 0 }]
   const { backlog } = backlogOver(() => pending)
   backlog.ageOf('a', 100_000)
@@ -42,7 +42,7 @@ test('what was seen long ago is not believed: a quiet source is not refused for 
   assert.equal(backlog.ageOf('a', 3_600_000), 0)
 })
 
-test('when the event queue cannot be read, nothing is refused for its age, and the next look is tried', async () => {
+test('when the event queue cannot be read, no event is refused, and the next read is tried', async () => {
   let broken = true
   const { backlog, errors } = backlogOver(() => {
     if (broken) throw new Error('gone')

@@ -37,7 +37,7 @@ function after(plan: Plan, ...lasted: number[]): ConcurrencyGroups {
   return groups
 }
 
-test('a group has more places while its handlers hardly take any time, on PostgreSQL', () => {
+test('on PostgreSQL, a group of fast handlers gets more slots', () => {
   const plan = planOn('postgres')
   assert.equal(new ConcurrencyGroups().room(plan, false), 8, 'nothing is known of them')
   assert.equal(after(plan, 5, 5, 5).room(plan, false), 8)
@@ -49,7 +49,7 @@ test('a group has more places while its handlers hardly take any time, on Postgr
   assert.equal(after(plan, 5, 5, 5, 5).room(plan, true), 1, 'places are scarce')
 })
 
-test('after a transaction that ran out of time, a group runs one event at a time for a while, and shares later', () => {
+test('after a transaction timeout, a group runs one event at a time for a while', () => {
   const plan = planOn('sqlite')
   const groups = new ConcurrencyGroups()
   assert.ok(groups.isShort(plan), 'nothing is known of it')
@@ -63,7 +63,7 @@ test('after a transaction that ran out of time, a group runs one event at a time
   assert.deepEqual(rooms.at(-1), [8, true])
 })
 
-test('a group whose transaction delayed others shares no transaction for a while', () => {
+test('a group that delayed a shared transaction does not share for a while', () => {
   const plan = planOn('sqlite')
   const groups = after(plan, 1)
   groups.heldUpOthers(plan)
@@ -72,7 +72,7 @@ test('a group whose transaction delayed others shares no transaction for a while
   assert.ok(groups.isShort(plan))
 })
 
-test('on SQLite, and with a concurrency of its own, a group has as many as ever', () => {
+test('on SQLite, and with a declared concurrency, the number of slots stays the same', () => {
   for (const [plan, places] of [
     [planOn('sqlite'), 8],
     [planOn('postgres', 3), 3],
@@ -81,7 +81,7 @@ test('on SQLite, and with a concurrency of its own, a group has as many as ever'
     assert.equal(after(plan, 1, 1, 1, 1).room(plan, false), places)
 })
 
-test('so much is claimed ahead as handlers do in a moment, and as fits', () => {
+test('the number of events claimed ahead follows the speed of the handlers, within bounds', () => {
   const plan = planOn('postgres', 8)
   const claimable = (...lasted: number[]): number => after(plan, ...lasted).claimable(plan, false)
   assert.equal(claimable(), 8, 'what finds a place')

@@ -21,7 +21,7 @@ function rotating(pending: Set<string>) {
   return { next, goOnBehind, asked }
 }
 
-test('few kinds: one query returns all of them, those behind the last one first', async () => {
+test('with few kinds, one query returns all, starting after the last one', async () => {
   const { next, goOnBehind, asked } = rotating(new Set(['a', 'b', 'c']))
   assert.deepEqual(await next(), ['a', 'b', 'c'])
   goOnBehind('b')
@@ -31,7 +31,7 @@ test('few kinds: one query returns all of them, those behind the last one first'
   assert.deepEqual(await next(), ['a', 'b', 'c'])
 })
 
-test('the last kind is gone: the round goes on where it was', async () => {
+test('when the last kind is gone, the round continues at its position', async () => {
   const pending = new Set(['a', 'b', 'c'])
   const { next, goOnBehind } = rotating(pending)
   await next()
@@ -42,7 +42,7 @@ test('the last kind is gone: the round goes on where it was', async () => {
   assert.deepEqual(await next(), [])
 })
 
-test('more kinds than one round has: each has its turn, and full rounds take one query', async () => {
+test('with more kinds than a round has, each gets its turn, and full rounds take one query', async () => {
   const types = Array.from({ length: 2.5 * perRound }, (_, index) => String(index).padStart(4, '0'))
   const pending = new Set(types)
   const { next, goOnBehind, asked } = rotating(pending)
@@ -58,7 +58,7 @@ test('more kinds than one round has: each has its turn, and full rounds take one
   assert.deepEqual(seen, [...types, ...types.slice(0, 0.5 * perRound)])
 })
 
-test('the first round that finds more kinds than fit goes on behind the last one', async () => {
+test('the first round with too many kinds continues after the last one', async () => {
   const pending = new Set(['b'])
   const { next, goOnBehind } = rotating(pending)
   await next()

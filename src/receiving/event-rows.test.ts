@@ -19,7 +19,7 @@ const event = (changes: Partial<IncomingEvent> = {}): IncomingEvent => ({
   ...changes,
 })
 
-test('events are the same on the other side of a thread', () => {
+test('events survive the transfer to a thread', () => {
   const events = [
     event(),
     event({ eventId: '', type: '💶\ud800', orderKey: '', payload: new Uint8Array(0) }),
@@ -31,7 +31,7 @@ test('events are the same on the other side of a thread', () => {
   assert.deepEqual(unpackEvents(packEvents([])), [])
 })
 
-test('events are the same after a stay as bytes, at any place of a buffer', () => {
+test('events survive encoding, at any offset of a buffer', () => {
   const events = [
     event(),
     event({ eventId: 'é💶', orderKey: '', payload: new Uint8Array(0) }),
@@ -46,7 +46,7 @@ test('events are the same after a stay as bytes, at any place of a buffer', () =
   assert.deepEqual(decodeEvents(encodeEvents([])), [])
 })
 
-test('bytes that are cut off, or of another format, are refused', () => {
+test('truncated bytes and other formats are refused', () => {
   const bytes = encodeEvents([event(), event({ eventId: 'evt_2' })])
   for (let length = 0; length < bytes.length; length += 1)
     assert.throws(() => decodeEvents(bytes.subarray(0, length)), Error, String(length))

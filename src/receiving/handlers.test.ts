@@ -23,14 +23,14 @@ const cases: [type: string, actions: boolean, expected: string[]][] = [
   ['constructor', false, ['*']],
 ]
 
-test('the handlers of a type, the most particular first', () => {
+test('finds the handlers of a type, the most specific first', () => {
   const of = named(['*', 'order.*', 'order.paid', 'order.paid.*', 'issues'])
   // Twice: the second answer comes from memory.
   for (const [type, actions, expected] of [...cases, ...cases])
     assert.deepEqual(of(type, actions), expected, type)
 })
 
-test('keys that are no type and no pattern, and values that are no handler, are refused, all at once', () => {
+test('invalid patterns and handlers are refused, all at once', () => {
   const handle = (): undefined => undefined
   const wrong = {
     '': handle,
@@ -58,7 +58,7 @@ test('keys that are no type and no pattern, and values that are no handler, are 
   )
 })
 
-test('a handler has the bounds that it declares, in milliseconds, and else the default', () => {
+test('a handler has its declared limits in milliseconds, or the defaults', () => {
   const handle = (): undefined => undefined
   const [plain, bounded] = readHandlers({ a: handle, b: { handle, concurrency: 2, timeout: 0.5 } }, 30_000)
   assert.deepEqual(plain, { key: 'a', handle, timeout: 30_000, concurrency: undefined, orderBy: undefined })

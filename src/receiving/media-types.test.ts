@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { takesMediaType } from './media-types.ts'
 
-test('JSON alone is taken unless a scheme names other types; an empty list takes all', () => {
+test('only JSON is accepted unless a scheme lists other types; an empty list accepts all', () => {
   const form = 'application/x-www-form-urlencoded; charset=utf-8'
   const taken = (mediaTypes?: readonly string[]) =>
     ['application/json', 'application/cloudevents+json', form, 'Text/XML', ''].map((type) =>

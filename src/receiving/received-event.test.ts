@@ -25,21 +25,21 @@ const context = (aborted = new LazySignal()): object =>
 const getterOf = (of: object, name: string): unknown =>
   Object.entries(Object.getOwnPropertyDescriptor(of, name) ?? {}).find(([key]) => key === 'get')?.[1]
 
-test('the body is parsed once, and goes along when an event is copied', () => {
+test('the body is parsed once, and a copied event has it', () => {
   const one = event('{"a":1}')
   assert.deepEqual(one.payload, { a: 1 })
   assert.equal(one.payload, one.payload)
   assert.deepEqual({ ...event('{"a":2}') }.payload, { a: 2 })
 })
 
-test('the signal goes along when a context is copied', () => {
+test('a copied context has the signal', () => {
   const aborted = new LazySignal()
   const copy: { signal?: AbortSignal } = { ...context(aborted) }
   aborted.abort(new Error('out of time'))
   assert.ok(copy.signal?.aborted)
 })
 
-test('all share one getter: one for each would keep its event until the whole heap is collected', () => {
+test('all events share one getter, because a getter for each would retain its event', () => {
   assert.ok(getterOf(event('1'), 'payload'))
   assert.equal(getterOf(event('1'), 'payload'), getterOf(event('2'), 'payload'))
   assert.ok(getterOf(context(), 'signal'))

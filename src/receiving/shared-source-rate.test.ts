@@ -43,7 +43,7 @@ function model(): { reserve: ReserveRate; asked: () => number } {
 
 const unexpected = (error: unknown): never => assert.fail(String(error))
 
-test('several processes accept a second’s worth at once together, and then what the rate gives', async () => {
+test('several processes together accept a burst of one second, then the rate', async () => {
   const clock = new Clock()
   const { reserve } = model()
   const processes = Array.from(
@@ -63,7 +63,7 @@ test('several processes accept a second’s worth at once together, and then wha
   assert.equal(await accepted(), 2)
 })
 
-test('one process is told the same as one that is alone', async () => {
+test('one process with a shared rate behaves like a single process', async () => {
   const clock = new Clock()
   const rate = new SharedSourceRate('source', 10, { ...model(), clock, onError: unexpected })
   assert.deepEqual(await rate.take(clock.now()), { allowed: true, remaining: 9, wait: 0.1 })
@@ -74,7 +74,7 @@ test('one process is told the same as one that is alone', async () => {
   assert.ok(wait > 0 && wait <= 0.1 + 1e-9)
 })
 
-test('few statements carry a high rate, most events wait for none, and the rate is used in full', async () => {
+test('a high rate needs few statements, most events wait for none, and the full rate is used', async () => {
   const clock = new Clock()
   const { reserve, asked } = model()
   const processes = [1, 2].map(
@@ -96,7 +96,7 @@ test('few statements carry a high rate, most events wait for none, and the rate 
   assert.ok(waited <= accepted / 20, `${waited} waited`)
 })
 
-test('what was reserved and not used adds to no later burst', async () => {
+test('unused reservations do not enlarge a later burst', async () => {
   const clock = new Clock()
   const { reserve } = model()
   const [one, other] = [1, 2].map(
@@ -110,7 +110,7 @@ test('what was reserved and not used adds to no later burst', async () => {
   assert.equal(accepted, 100)
 })
 
-test('without an answer, or after a failure, a process holds the rate for itself; a clock that is set back locks nobody out', async () => {
+test('without a response, or after a failure, a process applies the rate alone; a clock that is set back blocks no sender', async () => {
   const clock = new Clock()
   const errors: unknown[] = []
   let answer = Promise.withResolvers<Reserved>()

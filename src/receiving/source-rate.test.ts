@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { SourceRate } from './source-rate.ts'
 
-test('a second’s worth at once, then as many as the rate gives', () => {
+test('allows a burst of one second, then the rate', () => {
   const rate = new SourceRate(5)
   const at = (now: number) => rate.take(now).allowed
   assert.deepEqual(
@@ -14,7 +14,7 @@ test('a second’s worth at once, then as many as the rate gives', () => {
   assert.equal(at(1_200), false)
 })
 
-test('whoever waits as long as was told is let in, however often it was refused meanwhile', () => {
+test('a sender that waits for Retry-After is accepted, regardless of refusals in between', () => {
   const rate = new SourceRate(3)
   let now = 0
   for (let taken = 0; taken < 30;) {
@@ -29,21 +29,21 @@ test('whoever waits as long as was told is let in, however often it was refused 
   assert.ok(now >= 8_999 && now <= 9_001, `27 beyond the first three took ${now} ms`)
 })
 
-test('tells what is left, and is whole again after a second', () => {
+test('reports the remaining events, and is refilled after one second', () => {
   const rate = new SourceRate(10)
   assert.deepEqual(rate.take(0), { allowed: true, remaining: 9, wait: 0.1 })
   assert.equal(rate.take(0).remaining, 8)
   assert.equal(rate.take(5_000).remaining, 9)
 })
 
-test('less than one a second: one at a time', () => {
+test('a rate below one per second allows one event at a time', () => {
   const rate = new SourceRate(0.5)
   assert.equal(rate.take(0).allowed, true)
   assert.deepEqual(rate.take(0), { allowed: false, remaining: 0, wait: 2 })
   assert.equal(rate.take(2_000).allowed, true)
 })
 
-test('a clock that is set back locks nobody out for longer than the rate would', () => {
+test('a clock that is set back delays no sender longer than the rate does', () => {
   const rate = new SourceRate(2)
   for (let taken = 0; taken < 4; taken += 1) rate.take(1_000_000)
   const { allowed, wait } = rate.take(0)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { SlotMap } from './slot-map.ts'
 
-test('what was taken out is not there, and its place is used again', () => {
+test('a removed item is gone, and its slot is reused', () => {
   const slots = new SlotMap<{ name: string }>()
   const names = (): string[] =>
     slots
@@ -18,7 +18,7 @@ test('what was taken out is not there, and its place is used again', () => {
   assert.deepEqual(names(), ['b', 'c'], 'what came to its place afterwards was taken out')
 })
 
-test('the same thing may be in it twice', () => {
+test('the same item may be added twice', () => {
   const slots = new SlotMap<object>()
   const one = {}
   const remove = slots.add(one)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createLog } from './log.ts'
 
-test('an error is logged with its causes, and without what a library hung on it', () => {
+test('an error is logged with its causes, without properties that libraries add', () => {
   const lines: string[] = []
   const log = createLog('info', { write: (line) => lines.push(line) })
   const cause = Object.assign(new Error('connection refused'), { code: 'ECONNREFUSED', token: 'hush' })

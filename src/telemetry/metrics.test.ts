@@ -3,7 +3,7 @@ import performance from 'node:perf_hooks'
 import { test } from 'node:test'
 import { Metrics } from './metrics.ts'
 
-test('an idle process is not woken a hundred times a second for the lag of its event loop', (t) => {
+test('measuring the event loop lag does not wake an idle process a hundred times a second', (t) => {
   const monitor = t.mock.method(performance, 'monitorEventLoopDelay')
   new Metrics().collectProcess()
   assert.deepEqual(

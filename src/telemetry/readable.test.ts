@@ -14,14 +14,14 @@ const hostile = 'x\n12:00:00  info  forged\r\u001b[2J\u001b]0;title\u0007\u009b3
 // oxlint-disable-next-line no-control-regex
 const commands = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/
 
-test('what was logged neither begins a line of its own nor speaks to the terminal', () => {
+test('logged text cannot start a new line or send control characters to the terminal', () => {
   const text = logged((log) => log.info({ agent: hostile, nested: { agent: hostile } }, hostile))
   assert.equal(text.split('\n').length, 2)
   assert.doesNotMatch(text, commands)
   assert.ok(text.includes(String.raw`\u001b[2J`))
 })
 
-test('the lines of an error are indented, also those that its message brings', () => {
+test('all lines of an error are indented, including those of its message', () => {
   const text = logged((log) => log.error({ err: new Error(hostile) }, 'failed'))
   const [head, ...lines] = text.trimEnd().split('\n')
   assert.match(head!, /ERROR {2}failed$/)

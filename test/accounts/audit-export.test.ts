@@ -55,7 +55,7 @@ onEachEngine('the export of the audit log', (engine) => {
   const command = (...args: string[]) =>
     postern(folder, ['audit', 'export', ...args], { ...env, DATABASE_URL: service.databaseUrl })
 
-  test('every entry once, oldest first; the last seq goes on from there', async () => {
+  test('every entry once, oldest first; the last seq continues the export', async () => {
     for (let n = 0; n < 3; n += 1) await write({ n })
     const all = await read()
     assert.deepEqual(
@@ -82,7 +82,7 @@ onEachEngine('the export of the audit log', (engine) => {
     assert.deepEqual(await read('?since=2200-01-01T00:00:00Z'), [])
   })
 
-  test('only for admins, and only with parameters that are understood', async () => {
+  test('only for admins, and only with valid parameters', async () => {
     assert.equal((await service.fetch('/audit/export')).status, 401)
     for (const query of ['?after=-1', '?after=x', '?since=yesterday'])
       assert.equal((await service.admin(`/audit/export${query}`)).status, 400, query)
@@ -90,7 +90,7 @@ onEachEngine('the export of the audit log', (engine) => {
     assert.equal(await head.text(), '')
   })
 
-  test('an entry that is committed late is not passed over', async () => {
+  test('an entry that is committed late is not skipped', async () => {
     const start = (await read()).at(-1)?.seq ?? 0
     const reader = new AuditReader(service.database)
     const slow = service.database.begin()
@@ -108,7 +108,7 @@ onEachEngine('the export of the audit log', (engine) => {
     )
   })
 
-  test('what a browser sent cannot begin a line or command a terminal', async () => {
+  test('text from a browser cannot start a line or control a terminal', async () => {
     const hostile = 'x\n{"forged":1}\u001b[2J\u009b31m\u202e\u2028y'
     await write({ n: 9 }, { userAgent: hostile })
     const answer = await service.admin('/audit/export')
@@ -118,7 +118,7 @@ onEachEngine('the export of the audit log', (engine) => {
     assert.equal(parse(text).at(-1)!.userAgent, hostile)
   })
 
-  test('many entries: read as they are taken, and all of them come', async () => {
+  test('many entries are read as the client takes them, and all arrive', async () => {
     const rows = 4_000
     const start = (await read()).at(-1)?.seq ?? 0
     const filler = 'x'.repeat(2_000)
@@ -153,7 +153,7 @@ onEachEngine('the export of the audit log', (engine) => {
     assert.ok(text.includes('"late":true'))
   })
 
-  test('the command writes the same lines; what is counted goes to standard error', async () => {
+  test('the command writes the same lines to standard output and the count to standard error', async () => {
     const from = (await read()).at(-6)!.seq
     const expected = await read(`?after=${from}`)
     const all = await command('--after', String(from))
@@ -172,7 +172,7 @@ onEachEngine('the export of the audit log', (engine) => {
     }
   })
 
-  test('the command follows until it is interrupted', async () => {
+  test('the command with --follow runs until it is interrupted', async () => {
     const last = (await read()).at(-1)!.seq
     const { child, ended } = startPostern(folder, ['audit', 'export', '--follow', '--after', String(last)], {
       ...env,

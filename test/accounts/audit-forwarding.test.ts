@@ -57,7 +57,7 @@ onEachEngine('forwarding of the audit log', (engine) => {
     rmSync(folder, { recursive: true })
   })
 
-  test('a webhook: in order, again after failures, and from where it was after a restart', async () => {
+  test('a webhook: in order, with retries, and from the last position after a restart', async () => {
     const receiver = await startReceiver(503, 204)
     const env = { AUDIT_EXPORT_URL: `${receiver.url}?token=t`, AUDIT_EXPORT_SECRET: secret }
     const first = await startTestService(engine, { databaseUrl: database.url, env })
@@ -81,7 +81,7 @@ onEachEngine('forwarding of the audit log', (engine) => {
     await receiver.close()
   })
 
-  test('a destination that takes nothing is in the metric and in what doctor finds; the service stays ready', async () => {
+  test('a failing destination appears in the metric and in doctor; the service stays ready', async () => {
     const receiver = await startReceiver(500)
     const env = { AUDIT_EXPORT_URL: receiver.url, AUDIT_EXPORT_SECRET: secret }
     const service = await startTestService(engine, { databaseUrl: database.url, env })
@@ -105,7 +105,7 @@ onEachEngine('forwarding of the audit log', (engine) => {
     await receiver.close()
   })
 
-  test('syslog over TCP: each message with its length, over one connection, and again after that broke', async () => {
+  test('syslog over TCP: messages with their length on one connection, which is opened again after a failure', async () => {
     const receiver = await startSyslog(createServer())
     const env = { AUDIT_EXPORT_URL: `syslog+tcp://127.0.0.1:${receiver.port}` }
     const service = await startTestService(engine, { databaseUrl: database.url, env })
@@ -152,7 +152,7 @@ onEachEngine('forwarding of the audit log', (engine) => {
 })
 
 describe('syslog over TLS', () => {
-  test('goes to a receiver whose certificate is trusted, and to no other', async () => {
+  test('sends only to a receiver with a trusted certificate', async () => {
     const trusted = selfSigned('localhost')
     const receiver = await startSyslog(createTlsServer(trusted))
     const url = `syslog+tls://localhost:${receiver.port}`
@@ -168,7 +168,7 @@ describe('syslog over TLS', () => {
     await receiver.close()
   })
 
-  test('what somebody sent can neither end a message nor begin another', () => {
+  test('text in an entry cannot end a message or start another one', () => {
     const bytes = frames([{ ...row, user_agent: 'x\n20 <110>1 forged\u009b\u2028é😀' }, row], 'gate')
     const messages = parseFrames(bytes)
     assert.equal(messages.length, 2)
@@ -180,7 +180,7 @@ describe('syslog over TLS', () => {
 describe('settings of the forwarding', () => {
   const read = (url: string, given?: string) =>
     readEnvironment({ AUDIT_EXPORT_URL: url, ...(given !== undefined && { AUDIT_EXPORT_SECRET: given }) })
-  test('addresses and secrets that cannot be are refused, and neither is told', () => {
+  test('invalid addresses and secrets are refused without showing them', () => {
     for (const url of [
       'http://siem.example.com/',
       'https://user:hush@siem.example.com/',

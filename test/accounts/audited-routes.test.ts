@@ -274,7 +274,7 @@ onEachEngine('the audit log and all routes', (engine) => {
     ],
   })
 
-  test('each route that changes something writes an entry, or is an exception with a reason', async () => {
+  test('each route that changes data writes an entry, or is an exception with a reason', async () => {
     const table = calls()
     // The identity provider of demo mode stands for another company's service: it is never there in production.
     const isOurs = (route: string): boolean => !/^(GET|HEAD|OPTIONS) | \/demo-idp\//.test(route)
@@ -295,7 +295,7 @@ onEachEngine('the audit log and all routes', (engine) => {
     }
   })
 
-  test('a changed subscriber: the names of the settings and the origins, never a value that may be a secret', async () => {
+  test('a changed subscriber: names of settings and origins, never a value that may be a secret', async () => {
     const { id } = await subscribe(service, { url: `${receiver.url}?token=one-secret` })
     const before = await last()
     const change = {
@@ -329,7 +329,7 @@ onEachEngine('the audit log and all routes', (engine) => {
     assert.ok(!JSON.stringify(rows).includes(secret))
   })
 
-  test('what a call refuses is not recorded as done', async () => {
+  test('a refused call is not recorded as done', async () => {
     const { id } = await subscribe(service, { url: receiver.url })
     const before = await last()
     await expectJson(service, 400, `/subscribers/${id}`, { method: 'PATCH', json: { url: 'ftp://x' } })
@@ -337,7 +337,7 @@ onEachEngine('the audit log and all routes', (engine) => {
     assert.deepEqual(await since(before), [])
   })
 
-  test('refused keys, links and calls: who, from where and why, and of a flood only the first', async () => {
+  test('refused keys, links and calls are recorded with caller, address and reason; of many only the first', async () => {
     const before = await last()
     const key = await makeKey({ revoked_at: 1 })
     const withKey = (token: string, path = '/subscribers'): Promise<Response> =>
@@ -380,7 +380,7 @@ onEachEngine('the audit log and all routes', (engine) => {
     assert.ok(flood.length < 20, `${flood.length} entries of one address`)
   })
 
-  test('a subscriber that the service itself disables has an entry, too', async () => {
+  test('a subscriber that the service disables has an entry', async () => {
     const gone = await startReceiver(410)
     const { id } = await subscribe(service, { url: gone.url, eventTypes: ['gone.test'] })
     await emit(service, { type: 'gone.test', data: {} })

@@ -21,7 +21,7 @@ function afterStatement(number: number, meanwhile: () => Promise<unknown>): Kyse
   }
 }
 
-onEachEngine('first sign-ins at once', (engine) => {
+onEachEngine('concurrent first sign-ins', (engine) => {
   let home: TestDatabase
   let database: Database
   let users: Users
@@ -62,7 +62,7 @@ onEachEngine('first sign-ins at once', (engine) => {
     [2, 'the look for its issuer'],
     [3, 'the insert of the user'],
   ] as const) {
-    test(`another one that commits after ${statement} gives the user of both`, { skip }, async () => {
+    test(`another one that commits after ${statement} gives the same user for both`, { skip }, async () => {
       const one = identity(`after-${number}`)
       let other: Awaited<ReturnType<typeof signIn>> | undefined
       const found = await database.transaction((tx) => {
@@ -75,7 +75,7 @@ onEachEngine('first sign-ins at once', (engine) => {
     })
   }
 
-  test('an identity that is taken, then unlinked, gives a new user', { skip }, async () => {
+  test('an identity that another user links and unlinks meanwhile gives a new user', { skip }, async () => {
     const one = identity('taken-and-gone')
     const link = async () => {
       await signIn(one)

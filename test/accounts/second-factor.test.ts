@@ -64,7 +64,7 @@ onEachEngine('a second factor of admins', (engine) => {
     ['amr as a text', { amr: 'mfa' }],
     ['a longer name', { amr: ['mfa2'], acr: 'golden' }],
   ] as [string, Record<string, unknown>][]) {
-    test(`with ${what} an admin is a user, and is told where to go`, async () => {
+    test(`with ${what} an admin has the role user and gets the step-up address`, async () => {
       const browser = await signedIn(claims)
       const answer = await audit(browser)
       assert.equal(answer.status, 403)
@@ -83,14 +83,14 @@ onEachEngine('a second factor of admins', (engine) => {
     ['an acr that is configured', { acr: 'gold' }],
     ['an authentication context of Microsoft', { acrs: ['c2', 'gold'] }],
   ] as [string, Record<string, unknown>][]) {
-    test(`with ${what} an admin is one`, async () => {
+    test(`with ${what} an admin has the role admin`, async () => {
       const browser = await signedIn(claims)
       assert.equal((await audit(browser)).status, 200)
       assert.equal((await whoAmI(service, browser))!.role, 'admin')
     })
   }
 
-  test('the way to step up asks the provider for it, and then the admin is one', async () => {
+  test('the step-up requests a second factor from the provider, after which the role is admin', async () => {
     const browser = await signedIn({ amr: ['pwd'] })
     const start = await browser.go(new URL(stepUp, service.baseUrl))
     const asked = new URL(start.headers.get('location')!).searchParams
@@ -101,7 +101,7 @@ onEachEngine('a second factor of admins', (engine) => {
     assert.equal((await audit(browser)).status, 200)
   })
 
-  test('a provider that tells nothing gives no admin', async () => {
+  test('a provider without acr and amr gives no admin role', async () => {
     plain.profile = { id: 'boss' }
     const browser = new Browser()
     await signIn(service, browser, '/auth/plain')
@@ -128,7 +128,7 @@ onEachEngine('a second factor of admins', (engine) => {
     }
   })
 
-  test('users and API keys are asked for none', async () => {
+  test('users and API keys need no second factor', async () => {
     forger.userinfo['sub'] = 'somebody'
     const browser = await signedIn({ sub: 'somebody' })
     forger.userinfo['sub'] = 'subject-1'

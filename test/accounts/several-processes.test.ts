@@ -72,7 +72,7 @@ describe('two services on one PostgreSQL', { skip: !postgres }, () => {
     }
   })
 
-  test('ending one from another device, and ending all others', async () => {
+  test('revoking one session from another device, and all others', async () => {
     const [mine, other, third] = [await signedIn('dev'), await signedIn('dev'), await signedIn('dev')]
     for (const token of [mine, other, third]) await warm(token)
     const { data } = (await (await ask(first, mine, '/auth/sessions')).json()) as { data: { id: string }[] }
@@ -86,7 +86,7 @@ describe('two services on one PostgreSQL', { skip: !postgres }, () => {
     await warm(mine)
   })
 
-  test('an admin who ends one session of a user, and all of them', async () => {
+  test('an admin revokes one session of a user, and all of them', async () => {
     const [one, two] = [await signedIn('ended'), await signedIn('ended')]
     for (const token of [one, two]) await warm(token)
     const { user, session } = (await (await ask(first, one)).json()) as {
@@ -101,7 +101,7 @@ describe('two services on one PostgreSQL', { skip: !postgres }, () => {
     await refused(two, 'all')
   })
 
-  test('blocking, and another role', async () => {
+  test('blocking and a change of role', async () => {
     for (const json of [{ blocked: true }, { role: 'admin' }]) {
       const token = await signedIn(`u-${Object.keys(json)[0]}`)
       await warm(token)
@@ -111,7 +111,7 @@ describe('two services on one PostgreSQL', { skip: !postgres }, () => {
     }
   })
 
-  test('linking and unlinking: the token of before, and what began by the unlinked identity', async () => {
+  test('linking and unlinking: the previous token, and sessions of the unlinked identity', async () => {
     const browser = new Browser()
     provider.profile = { id: 'links', displayName: 'links' }
     await signIn(first, browser)
@@ -161,7 +161,7 @@ describe('two services on one PostgreSQL', { skip: !postgres }, () => {
 })
 
 test(
-  'PostgreSQL: a withdrawn signing key is refused by a process that has only ever seen access tokens',
+  'PostgreSQL: a process that only verifies access tokens refuses a withdrawn signing key',
   { skip: !postgres },
   async () => {
     await using stack = new AsyncDisposableStack()
@@ -202,7 +202,7 @@ test(
 )
 
 test(
-  'PostgreSQL: a process that cannot hear the others keeps nothing, reads, and is not waited for',
+  'PostgreSQL: a process without notifications caches nothing, and others do not wait for it',
   { skip: !postgres },
   async () => {
     await using stack = new AsyncDisposableStack()

@@ -33,7 +33,7 @@ onEachEngine('the sessions of a user, for admins', (engine) => {
       .orderBy('id')
       .execute()
 
-  test('an admin lists them and ends one, in the browser or by an API key', async () => {
+  test('an admin lists sessions and revokes one, by session or API key', async () => {
     const boss = await site.signedIn('boss')
     const [first, second] = [await site.signedIn('user'), await site.signedIn('user')]
     const token = await tokenOf('user')
@@ -58,7 +58,7 @@ onEachEngine('the sessions of a user, for admins', (engine) => {
     assert.equal(byKey!.target, `session:${newest.id}`)
   })
 
-  test('an admin ends all of them, those of apps and codes that are not exchanged included', async () => {
+  test('an admin revokes all sessions, including those of apps and unused codes', async () => {
     const [first, second] = [await site.signedIn('all'), await site.signedIn('all')]
     const token = await tokenOf('all')
     const other = await site.signedIn('all-other')
@@ -83,7 +83,7 @@ onEachEngine('the sessions of a user, for admins', (engine) => {
     assert.deepEqual(JSON.parse(entry!.detail!), { all: true, count: 3 })
   })
 
-  test('nobody else may, and what is unknown is not found', async () => {
+  test('others are refused, and unknown sessions are 404', async () => {
     const [user, victim] = [await site.signedIn('nosy'), await site.signedIn('victim')]
     const { id } = (await whoAmI(site.service, victim))!
     const mine = (await whoAmI(site.service, user))!.id
@@ -110,7 +110,7 @@ onEachEngine('the sessions of a user, for admins', (engine) => {
     assert.ok(await whoAmI(site.service, user))
   })
 
-  test('a user has as many sessions as the bound says: the least recently used ends', async () => {
+  test('the least recently used session beyond the limit is revoked', async () => {
     const browsers = [await site.signedIn('many'), await site.signedIn('many'), await site.signedIn('many')]
     // The first one was used last of all.
     const { session } = (await (await call(browsers[0]!, 'GET', '/auth/session')).json()) as {
@@ -131,7 +131,7 @@ onEachEngine('the sessions of a user, for admins', (engine) => {
     assert.deepEqual(JSON.parse(entry!.detail!), { reason: 'limit', count: 1 })
   })
 
-  test('the same holds for the sign-ins of apps, and they are counted apart', async () => {
+  test('sign-ins of apps have the same limit and are counted separately', async () => {
     const browser = await site.signedIn('apps')
     const tokens: string[] = []
     for (let count = 0; count < 4; count += 1) tokens.push(await tokenOf('apps'))

@@ -38,7 +38,7 @@ onEachEngine('accounts of others', (engine) => {
     ]
   }
 
-  test('pre-hijacking: an address joins no accounts, whoever of the two has it verified and however it is written', async () => {
+  test('pre-hijacking: an e-mail address never joins accounts, verified or not, in any spelling', async () => {
     const spellings = [
       'victim@example.com',
       'VICTIM@Example.COM',
@@ -67,7 +67,7 @@ onEachEngine('accounts of others', (engine) => {
     assert.equal(ids.size, count)
   })
 
-  test("a provider that comes to tell somebody else's address gives nobody's account away", async () => {
+  test("a provider that sends another person's e-mail address gives no access to their account", async () => {
     const victim = await signedIn({ id: 'mail-victim', email: 'ada@example.com', email_verified: true })
     const victimId = await idOf(victim)
     const attackerId = await idOf(await signedIn({ id: 'mail-attacker', email: 'm@example.com' }))
@@ -93,7 +93,7 @@ onEachEngine('accounts of others', (engine) => {
       assert.equal((await whoAmI(service, await signedIn(person, path)))!.role, 'user', person.id)
   })
 
-  test('ids that only look alike are different people', async () => {
+  test('similar ids are different people', async () => {
     const alike = [
       'li-1',
       'LI-1',
@@ -113,7 +113,7 @@ onEachEngine('accounts of others', (engine) => {
     assert.equal(ids.size, alike.length)
   })
 
-  test("linking CSRF: the attacker's link, opened by somebody who is signed in, gives the attacker no way in", async () => {
+  test("linking CSRF: the attacker's link, opened by a signed-in user, links nothing", async () => {
     const [attacker, victim] = [await signedIn('lc-attacker'), await signedIn('lc-victim')]
     const bait = provider.approve(await beginLink(service, attacker), 'lc-attacker-identity')
     await withoutExchange([provider], () => assertRefused(service, victim, bait, 'sign-in-expired'))
@@ -122,7 +122,7 @@ onEachEngine('accounts of others', (engine) => {
     await withoutExchange([provider], () => assertRefused(service, victim, bait, 'sign-in-expired'))
   })
 
-  test('linking starts by nothing that a foreign page can make a browser do', async () => {
+  test('a page of another site cannot start linking', async () => {
     const browser = await signedIn('start')
     const before = await accountsOf(service)
     await assertProblem(await call(browser, 'GET', '/auth/other/link'), 405, 'method-not-allowed')
@@ -171,7 +171,7 @@ onEachEngine('accounts of others', (engine) => {
     assert.deepEqual(await accountsOf(service), before)
   })
 
-  test('a link is finished by the session that began it, and by no other of the same user', async () => {
+  test('only the session that started a link can finish it', async () => {
     const [first, second] = [await signedIn('two'), await signedIn('two')]
     const callback = provider.approve(await beginLink(service, first), 'two-more')
     await withoutExchange([provider], () => assertRefused(service, second, callback, 'sign-in-expired'))
@@ -195,7 +195,7 @@ onEachEngine('accounts of others', (engine) => {
     ],
   ]
   for (const [name, end] of ends) {
-    test(`a link whose session was ${name} meanwhile links nothing`, async () => {
+    test(`a link whose session was ${name} meanwhile links no identity`, async () => {
       const browser = await signedIn('owner')
       const callback = provider.approve(await beginLink(service, browser), `never-${name}`)
       await end(browser)
@@ -203,14 +203,14 @@ onEachEngine('accounts of others', (engine) => {
     })
   }
 
-  test('an identity of somebody else is neither linked nor moved, and the session stays as it is', async () => {
+  test('an identity of another user is neither linked nor moved, and the session stays unchanged', async () => {
     await signedIn('taken', '/auth/other')
     const browser = await signedIn('taker')
     const callback = provider.approve(await beginLink(service, browser), 'taken')
     await assertRefused(service, browser, callback, 'identity-taken')
   })
 
-  test('the state of a link is no sign-in, and that of a sign-in no link', async () => {
+  test('the state of a link cannot sign in, and the state of a sign-in cannot link', async () => {
     const browser = await signedIn('purposes')
     const identities = async (who: Browser): Promise<string[]> => {
       const { data } = (await (await call(who, 'GET', '/auth/identities')).json()) as {
@@ -232,7 +232,7 @@ onEachEngine('accounts of others', (engine) => {
     assert.deepEqual(await identities(await signedIn('purposes')), ['acme:purposes'])
   })
 
-  test('nobody unlinks what is not theirs, in any spelling, nor their own last identity', async () => {
+  test('users cannot unlink identities of others in any spelling, nor their own last identity', async () => {
     const victim = await signedIn('ul-victim')
     await victim.go(provider.approve(await beginLink(service, victim), 'ul-victim-2'))
     const attacker = await signedIn('ul-attacker')

@@ -60,7 +60,7 @@ onEachEngine("an app's token and the sessions of its user", (engine) => {
     return { browser, id: ((await answer.json()) as { session: { id: string } }).session.id }
   }
 
-  test('it sees the sessions of its own app alone', async () => {
+  test('it lists only sessions of its own app', async () => {
     await signedIn('sees')
     await tokenOf('mobile', 'sees')
     const [first, second] = [await tokenOf('spa', 'sees'), await tokenOf('spa', 'sees')]
@@ -76,7 +76,7 @@ onEachEngine("an app's token and the sessions of its user", (engine) => {
     }
   })
 
-  test('it ends neither a browser session nor another app, by id or all at once', async () => {
+  test('it cannot revoke browser sessions or other apps, by id or all at once', async () => {
     const { browser, id } = await signedIn('ends')
     const mobile = await tokenOf('mobile', 'ends')
     const [mine, sibling] = [await tokenOf('spa', 'ends'), await tokenOf('spa', 'ends')]
@@ -88,7 +88,7 @@ onEachEngine("an app's token and the sessions of its user", (engine) => {
     assert.deepEqual(await Promise.all([mobile, mine, sibling].map(isGood)), [true, true, false])
   })
 
-  test('its own sign-ins it may end, one by one, and sign itself out', async () => {
+  test('it can revoke its own sign-ins and sign itself out', async () => {
     const { browser } = await signedIn('own')
     const [mine, sibling] = [await tokenOf('spa', 'own'), await tokenOf('spa', 'own')]
     const other = (await devicesOf(mine)).find(({ current }) => !current)!
@@ -99,11 +99,11 @@ onEachEngine("an app's token and the sessions of its user", (engine) => {
     assert.ok(await whoAmI(service, browser))
   })
 
-  test('it does not read what happened to the account elsewhere', async () => {
+  test('it cannot read the audit log of the account', async () => {
     await assertProblem(await call(await tokenOf('spa', 'log'), 'GET', '/auth/audit'), 403, 'forbidden')
   })
 
-  test('an app that the configuration lets manage sessions sees and ends all of them', async () => {
+  test('an app with managesSessions lists and revokes all sessions', async () => {
     const { browser, id } = await signedIn('manages')
     const mobile = await tokenOf('mobile', 'manages')
     const manager = await tokenOf('account-page', 'manages')

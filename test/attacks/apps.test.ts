@@ -90,7 +90,7 @@ onEachEngine('credentials of apps', (engine) => {
     ['another redirect URI', { redirect_uri: spa.redirectUris[1]! }],
   ]
   for (const [name, fields] of thefts) {
-    test(`a stolen code is worth nothing with ${name}, nor afterwards to anybody, and the audit log tells of it`, async () => {
+    test(`a stolen code is refused with ${name}, is used up, and is in the audit log`, async () => {
       const person = `stolen with ${name}`
       const { code, verifier } = await begun(person)
       const before = await accountsOf(service)
@@ -106,7 +106,7 @@ onEachEngine('credentials of apps', (engine) => {
     })
   }
 
-  test('a code that is used twice ends what it gave, and the audit log says why', async () => {
+  test('the second use of a code revokes its tokens, and the audit log says why', async () => {
     const { code, verifier } = await begun('twice')
     const { body } = await redeem(code, verifier)
     assert.ok(await works(body['access_token']))
@@ -125,7 +125,7 @@ onEachEngine('credentials of apps', (engine) => {
     )
   })
 
-  test('a code that nobody was given is refused, and told of without an account', async () => {
+  test('an unknown code is refused and recorded without an account', async () => {
     const before = await accountsOf(service)
     isRefused(await redeem('A'.repeat(43), newPkce().verifier))
     isRefused(await redeem('\0', newPkce().verifier))
@@ -142,14 +142,14 @@ onEachEngine('credentials of apps', (engine) => {
     for (const row of rows) assert.deepEqual({ ...row }, { code: 'invalid-grant', target: 'app:spa' })
   })
 
-  test('a refresh token of one app is nothing to another, and stays good for its own', async () => {
+  test('a refresh token of one app is refused for another, and stays valid for its own', async () => {
     const { refresh_token: token } = await tokensOf('apps')
     isRefused(await refresh(token, { client_id: 'other' }))
     assert.deepEqual(await told('apps'), ['tokens.refused', 'invalid-grant', 'app:other'])
     assert.equal((await refresh(token)).status, 200)
   })
 
-  test('a copied refresh token: whoever comes second after the grace ends the family, and both are out', async () => {
+  test('a copied refresh token: its second use after the grace period revokes the family', async () => {
     const first = await tokensOf('copied')
     const { body: thief } = await refresh(first['refresh_token'])
     assert.ok(await works(thief['access_token']))
@@ -160,7 +160,7 @@ onEachEngine('credentials of apps', (engine) => {
     assert.ok(!(await works(first['access_token'])))
   })
 
-  test('a token that is replayed within the grace, after its successor went on, ends the family', async () => {
+  test('a replay within the grace period, after its successor was used, revokes the family', async () => {
     const first = await tokensOf('forked')
     const { body: second } = await refresh(first['refresh_token'])
     const { body: third } = await refresh(second['refresh_token'])
@@ -175,7 +175,7 @@ onEachEngine('credentials of apps', (engine) => {
     ['the owner', 0],
     ['the thief', 1],
   ] as const) {
-    test(`two that share a token by the grace: ${name} goes on first, and the other one's next use ends both`, async () => {
+    test(`two callers that share a token in the grace period: ${name} refreshes first, and the other's next use revokes the family`, async () => {
       const first = await tokensOf(`shared, ${name} first`)
       const both: unknown[] = []
       for (let time = 0; time < 2; time += 1) {
@@ -204,14 +204,14 @@ onEachEngine('credentials of apps', (engine) => {
     })
   }
 
-  test('a token is taken twenty times within the grace, and then ends its family', async () => {
+  test('a token is accepted twenty times within the grace period, then its family is revoked', async () => {
     const { refresh_token: token } = await tokensOf('replayed')
     for (let time = 0; time < 21; time += 1) assert.equal((await refresh(token)).status, 200, `${time}`)
     isRefused(await refresh(token))
     assert.deepEqual(await told('replayed'), ['tokens.refused', 'invalid-grant', 'app:spa'])
   })
 
-  test('a token that comes again from another address is told of; from the same one it is not', async () => {
+  test('a repeated use from another address is recorded, from the same address it is not', async () => {
     const from = async (address: string, token: unknown): Promise<unknown> => {
       const response = await service.fetch('/auth/token', {
         method: 'POST',
@@ -239,7 +239,7 @@ onEachEngine('credentials of apps', (engine) => {
     )
   })
 
-  test('after a block neither a code nor a refresh token is worth anything, and the tries are told of', async () => {
+  test('after a block codes and refresh tokens are refused, and the attempts are recorded', async () => {
     const { refresh_token: token } = await tokensOf('banned')
     const id = await userOf('banned')
     await service.admin(`/users/${id}`, { method: 'PATCH', json: { blocked: true } })
@@ -249,7 +249,7 @@ onEachEngine('credentials of apps', (engine) => {
     assert.deepEqual(await accountsOf(service), before)
   })
 
-  test('no token of one kind is another', async () => {
+  test('no kind of token is accepted as another kind', async () => {
     const { access_token: access, refresh_token: token } = await tokensOf('kinds')
     const { code, verifier } = await begun('kinds')
     for (const value of [access, code]) isRefused(await refresh(value))

@@ -59,7 +59,7 @@ onEachEngine('the time of an authentication', (engine) => {
     ['as a text', () => String(seconds())],
   ]
   for (const [what, value] of pretended) {
-    test(`an auth_time ${what} is no recent sign-in: neither linking nor unlinking`, async () => {
+    test(`an auth_time ${what} is no recent sign-in, so linking and unlinking are refused`, async () => {
       const browser = new Browser()
       const sent = value()
       authTime(sent)
@@ -76,7 +76,7 @@ onEachEngine('the time of an authentication', (engine) => {
       await assertProblem(await unlink(browser), 403, 'reauthentication-needed')
     })
 
-    test(`asked to authenticate anew, an answer with an auth_time ${what} is refused`, async () => {
+    test(`after a request to reauthenticate, an auth_time ${what} is refused`, async () => {
       const browser = new Browser()
       authTime(seconds())
       await signIn(service, browser)
@@ -87,7 +87,7 @@ onEachEngine('the time of an authentication', (engine) => {
     })
   }
 
-  test('a provider that sends no auth_time proves nothing: that is enough by default, and not where a proof is required', async () => {
+  test('a provider without auth_time is accepted by default, and refused where a proof is required', async () => {
     authTime(undefined)
     const browser = new Browser()
     assert.equal(await signIn(service, browser), '/dashboard')
@@ -97,7 +97,7 @@ onEachEngine('the time of an authentication', (engine) => {
     await assertProblem(await link(other, strict), 403, 'reauthentication-needed')
   })
 
-  test('what is kept is the time of the authentication, and never one to come', async () => {
+  test('the time of the authentication is stored, and never a future time', async () => {
     const rows = async () =>
       service.database.reader
         .selectFrom('sessions')
@@ -118,7 +118,7 @@ onEachEngine('the time of an authentication', (engine) => {
     assert.ok((await rows()).authenticated_at <= Date.now())
   })
 
-  test('the provider is asked for it only when it has to be, and then it goes on', async () => {
+  test('the provider is asked to reauthenticate only when necessary, and the call then continues', async () => {
     const ordinary = await begin(service, new Browser())
     assert.equal(ordinary.searchParams.get('prompt'), null)
     assert.equal(ordinary.searchParams.get('max_age'), '31536000', 'so that auth_time comes at all')
@@ -133,7 +133,7 @@ onEachEngine('the time of an authentication', (engine) => {
     assert.equal((await link(browser)).status, 303)
   })
 
-  test('a page is led to /login, whose buttons ask for it', async () => {
+  test('a page is redirected to /login, whose buttons request reauthentication', async () => {
     const browser = new Browser()
     authTime(year2001)
     await signIn(service, browser)
@@ -147,7 +147,7 @@ onEachEngine('the time of an authentication', (engine) => {
     )
   })
 
-  test('a provider that cannot tell: the sign-in itself counts, unless the operator demands a proof', async () => {
+  test('without proof by the provider, the time of the sign-in counts unless a proof is required', async () => {
     for (const [at, status] of [
       [service, 303],
       [strict, 403],

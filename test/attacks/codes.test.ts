@@ -21,7 +21,7 @@ for (const openid of [false, true]) {
       await provider.close()
     })
 
-    test("a stolen code is worth nothing in the attacker's own sign-in", async () => {
+    test("a stolen code is refused in the attacker's own sign-in", async () => {
       const [attacker, victim] = [new Browser(), new Browser()]
       const stolen = provider.approve(await begin(service, victim), 'victim')
       const own = provider.approve(await begin(service, attacker), 'attacker')
@@ -29,7 +29,7 @@ for (const openid of [false, true]) {
       await assertFails(service, attacker, own, 'provider-refused')
     })
 
-    test("nor is the attacker's code in the victim's, and the victim stays who they are", async () => {
+    test("the attacker's code is refused in the victim's sign-in, and the victim's session stays", async () => {
       const [attacker, victim] = [new Browser(), new Browser()]
       await signInAs(service, victim, provider, 'victim')
       const injected = provider.approve(await begin(service, attacker), 'attacker').searchParams.get('code')!
@@ -39,7 +39,7 @@ for (const openid of [false, true]) {
       assert.equal((await whoAmI(service, victim))!.name, 'victim')
     })
 
-    test('nor is the code of another tab of the same browser', async () => {
+    test('the code of another tab of the same browser is refused', async () => {
       const browser = new Browser()
       const [first, second] = [await begin(service, browser), await begin(service, browser)]
       const callbacks = [provider.approve(first, 'one'), provider.approve(second, 'two')] as const
@@ -49,7 +49,7 @@ for (const openid of [false, true]) {
       for (const callback of callbacks) await assertFails(service, browser, callback, 'provider-refused')
     })
 
-    test('a code that was used is refused with every further state', async () => {
+    test('a used code is refused with every other state', async () => {
       const browser = new Browser()
       const callback = provider.approve(await begin(service, browser), 'replayed')
       await browser.go(callback)
@@ -63,7 +63,7 @@ for (const openid of [false, true]) {
       ['with a challenge of the attacker', (asked) => asked.set('code_challenge', 'A'.repeat(43))],
     ]
     for (const [name, change] of downgrades) {
-      test(`PKCE: an authorization request that arrives ${name} leads nowhere, since the verifier is sent all the same`, async () => {
+      test(`PKCE: an authorization request that arrives ${name} fails, because the verifier is still sent`, async () => {
         const browser = new Browser()
         const asked = await begin(service, browser)
         change(asked.searchParams)
@@ -72,7 +72,7 @@ for (const openid of [false, true]) {
       })
     }
 
-    test('PKCE: no parameter of our own start changes challenge, method, nonce or redirect URI', async () => {
+    test('PKCE: no parameter of GET /auth/{provider} changes challenge, method, nonce or redirect URI', async () => {
       const query = new URLSearchParams({
         redirect_uri: 'https://evil.example/',
         response_type: 'token',

@@ -63,7 +63,7 @@ describe('forged id_tokens', () => {
     new SignJWT(claims).setProtectedHeader({ alg: 'ES256', ...header }).sign(mine.privateKey)
   const encode = (value: unknown): string => base64url.encode(JSON.stringify(value))
 
-  test('a key that the token brings along is not used, and an address of keys in it is not called', async () => {
+  test('keys and key addresses in the token itself are ignored', async () => {
     const jwk = await exportJWK(mine.publicKey)
     const headers: Omit<JWTHeaderParameters, 'alg'>[] = [
       { jwk },
@@ -83,7 +83,7 @@ describe('forged id_tokens', () => {
     assert.equal(trapped, 0)
   })
 
-  test('the published key as the secret of an HMAC is no signature', async () => {
+  test('an HMAC with the published key as secret is refused', async () => {
     const key = createPublicKey({ key: published, format: 'jwk' })
     const spellings = [
       JSON.stringify(published),
@@ -153,7 +153,7 @@ describe('forged id_tokens', () => {
   }
 
   for (const sub of ['subject\0', 'x'.repeat(300)]) {
-    test(`a subject that cannot be kept (${JSON.stringify(sub.slice(0, 10))}…) is nobody`, async () => {
+    test(`a subject that cannot be stored (${JSON.stringify(sub.slice(0, 10))}…) is refused`, async () => {
       forger.claims = (all) => ({ ...all, sub })
       const { userinfo } = forger
       forger.userinfo = { ...userinfo, sub }
@@ -162,7 +162,7 @@ describe('forged id_tokens', () => {
     })
   }
 
-  test('the whole answer of an earlier sign-in, sent again for a new one, is refused', async () => {
+  test('the replayed token response of an earlier sign-in is refused', async () => {
     let kept: JWTPayload = {}
     forger.claims = (all) => (kept = all)
     assert.equal(await signIn(service, new Browser()), '/dashboard')
@@ -170,7 +170,7 @@ describe('forged id_tokens', () => {
     await isRefused()
   })
 
-  test('what the profile says of its own id decides nothing: the subject of the id_token does', async () => {
+  test('the subject of the id_token is the id, not the id in the profile', async () => {
     const { userinfo } = forger
     forger.userinfo = { ...userinfo, id: 'somebody-else', name: 'Mallory' }
     const browser = new Browser()

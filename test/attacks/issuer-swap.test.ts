@@ -12,7 +12,7 @@ import { begin, beginLink, signInAs } from './harness.ts'
 import { startHonestProvider, type HonestProvider } from './honest-provider.ts'
 import { mainFile } from '../harness/main-file.ts'
 
-onEachEngine('a provider that is pointed at another issuer', (engine) => {
+onEachEngine('a provider whose issuer changes', (engine) => {
   for (const openid of [true, false]) {
     const kind = openid ? 'OpenID Connect' : 'OAuth 2.0'
     let [first, second]: HonestProvider[] = []
@@ -52,7 +52,7 @@ onEachEngine('a provider that is pointed at another issuer', (engine) => {
         },
       })
 
-    test(`${kind}: the same id there is refused, and nothing changes`, async () => {
+    test(`${kind}: the same id at another issuer is refused, and nothing changes`, async () => {
       assert.equal(await signInAs(await at(first!), new Browser(), first!, 'boss'), '/dashboard')
       const swapped = await at(second!)
       const browser = new Browser()
@@ -74,7 +74,7 @@ onEachEngine('a provider that is pointed at another issuer', (engine) => {
       assert.equal((await whoAmI(service!, back))!.role, 'admin')
     })
 
-    test(`${kind}: neither can it be linked`, async () => {
+    test(`${kind}: the identity at another issuer cannot be linked`, async () => {
       await signInAs(await at(first!), new Browser(), first!, 'victim')
       const swapped = await at(second!)
       const browser = new Browser()
@@ -86,7 +86,7 @@ onEachEngine('a provider that is pointed at another issuer', (engine) => {
       assert.deepEqual(await accountsOf(swapped), before)
     })
 
-    test(`${kind}: an identity of before is bound at its next sign-in, and a server that moved is moved on purpose`, async () => {
+    test(`${kind}: an old identity is bound at its next sign-in, and move-issuer rebinds identities`, async () => {
       const started = await at(first!)
       const browser = new Browser()
       await signInAs(started, browser, first!, 'old')

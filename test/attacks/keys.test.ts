@@ -44,7 +44,7 @@ onEachEngine('keys with few rights', (engine) => {
       })
   }
 
-  test('a key that emits promotes nobody, reads no audit log, registers no receiver and reads nothing back', async () => {
+  test('a key with events:write cannot change roles, read logs, register subscribers or read events', async () => {
     await signInAs(service, new Browser(), provider, 'accomplice')
     const call = await keyWith('events:write')
     const before = await accountsOf(service)
@@ -70,7 +70,7 @@ onEachEngine('keys with few rights', (engine) => {
     assert.deepEqual(await accountsOf(service), before)
   })
 
-  test('no other way of writing an address or a method leads past the scope', async () => {
+  test('no other spelling of a path or method bypasses the scope', async () => {
     const { key } = await newKey('events:write')
     const status = async (path: string, method = 'GET', headers: Record<string, string> = {}) => {
       // Unlike fetch, it sends paths as they are written.
@@ -92,7 +92,7 @@ onEachEngine('keys with few rights', (engine) => {
       assert.equal(await status('/audit', 'GET', { [name]: 'admin' }), 403, name)
   })
 
-  test('a scope names one thing: reading is not writing, and writing is not reading', async () => {
+  test('a read scope does not allow writing, and a write scope does not allow reading', async () => {
     const reader = await keyWith('subscribers:read')
     const writer = await keyWith('subscribers:write')
     assert.equal((await reader('/subscribers')).status, 200)
@@ -100,7 +100,7 @@ onEachEngine('keys with few rights', (engine) => {
     assert.equal((await writer('/subscribers')).status, 403)
   })
 
-  test('a job is reached with the scope of what it works on, and not by the other one', async () => {
+  test('a job needs the scope of the rows that it processes', async () => {
     const { id: subscriberId } = (await (
       await service.admin('/subscribers', { method: 'POST', json: { url: 'http://127.0.0.1:9/' } })
     ).json()) as { id: string }
@@ -131,13 +131,13 @@ onEachEngine('keys with few rights', (engine) => {
     }
   })
 
-  test('a webhook is taken without a key, and no key stands in for its signature', async () => {
+  test('a webhook needs no key, and no key replaces its signature', async () => {
     const call = await keyWith('admin')
     const response = await call('/webhooks/provider', 'POST', { id: 'evt_1', type: 'order.paid' })
     assert.equal(response.status, 401)
   })
 
-  test('scopes that this version does not know give nothing', async () => {
+  test('unknown scopes give no rights', async () => {
     const call = await keyWith('events:read')
     await service.database.transaction((tx) =>
       tx.updateTable('api_keys').set({ scopes: 'everything * admin:x ADMIN toString' }).execute(),

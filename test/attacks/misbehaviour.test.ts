@@ -134,7 +134,7 @@ describe('a provider that misbehaves', () => {
     ['10 MB', () => text('x'.repeat(10_000_000))],
     ['a broken connection', () => (response) => response.destroy()],
   ]
-  describe('a discovery document that cannot be believed begins nothing', () => {
+  describe('an invalid discovery document starts no sign-in', () => {
     let gate: TestService
     before(async () => {
       const env: Record<string, string> = {}
@@ -221,7 +221,7 @@ describe('a provider that misbehaves', () => {
     ['status 500', () => text('', 500)],
     ['10 MB', () => text('x'.repeat(10_000_000))],
   ]
-  test('published keys that are none sign nobody in', async () => {
+  test('invalid published keys sign nobody in', async () => {
     const forger = await startOpenIdForger()
     const env: Record<string, string> = {}
     for (const [index, [, answer]] of keys.entries()) {
@@ -251,7 +251,7 @@ describe('a provider that misbehaves', () => {
     }
   })
 
-  test('endpoints that hang, or send a byte now and then, are given up on', async () => {
+  test('requests to endpoints that hang or trickle time out', async () => {
     const [silent, slow] = [new Browser(), new Browser()]
     const callbacks = [
       await upToCallback(service, silent),
@@ -266,7 +266,7 @@ describe('a provider that misbehaves', () => {
     for (const browser of [silent, slow]) assert.equal(await whoAmI(service, browser), undefined)
   })
 
-  test('a token endpoint that is no web address is not called', async () => {
+  test('a token endpoint that is not http or https is not called', async () => {
     const schemes = [
       'file:///etc/passwd',
       'ftp://evil.example/',
@@ -295,7 +295,7 @@ describe('a provider that misbehaves', () => {
     }
   })
 
-  test('in production a discovery document leads neither the exchange nor the look for keys to a private address', async () => {
+  test('in production a discovery document cannot send requests to private addresses', async () => {
     const issuer = 'https://id.example'
     const { port } = new URL(trap.url)
     const agent = createOutboundAgent({ allowPrivateNetwork: false })
@@ -349,7 +349,7 @@ describe('a provider that misbehaves', () => {
     assert.deepEqual(trap.calls, [])
   })
 
-  test('a profile that leads elsewhere gets nothing there: neither a call nor the token', async () => {
+  test('a redirect of the profile endpoint is not followed', async () => {
     const env = { ...plain.env('AWAY'), AWAY_PROFILE_URL: `${bad.url}/userinfo` }
     const gate = await startTestService(engines[0]!, { env })
     try {
@@ -362,7 +362,7 @@ describe('a provider that misbehaves', () => {
     }
   })
 
-  test('a provider that fails in the middle leaves whoever is signed in signed in', async () => {
+  test('a provider that fails during a sign-in does not end existing sessions', async () => {
     const browser = new Browser()
     plain.profile = { id: 'stays', displayName: 'stays' }
     await signIn(service, browser)

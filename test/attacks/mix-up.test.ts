@@ -45,7 +45,7 @@ describe('mix-up', () => {
 
   for (const evil of ['plain', 'evil']) {
     for (const target of ['honest', 'silent']) {
-      test(`${evil} sends the browser on to ${target}: the answer comes back at another callback than was begun`, async () => {
+      test(`${evil} redirects the browser to ${target}: the response arrives at another callback and is refused`, async () => {
         const browser = new Browser()
         const asked = await begin(service, browser, `/auth/${evil}`)
         const victim = target === 'honest' ? honest : silent
@@ -55,7 +55,7 @@ describe('mix-up', () => {
         )
       })
     }
-    test(`${evil} gets a lax provider to answer at its own callback: the code of an answer that names its issuer is not passed on`, async () => {
+    test(`${evil} makes a lax provider respond to its callback: a response with another issuer is refused before the exchange`, async () => {
       const browser = new Browser()
       const asked = await begin(service, browser, `/auth/${evil}`)
       const callback = honest.approve(redirected(asked, honest, evil), 'victim')
@@ -65,7 +65,7 @@ describe('mix-up', () => {
     })
   }
 
-  test('whoever promised to name itself and then does not is not believed', async () => {
+  test('a response without iss is refused if the provider advertises iss', async () => {
     const browser = new Browser()
     const asked = await begin(service, browser, '/auth/evil')
     const callback = silent.approve(redirected(asked, silent, 'evil'), 'victim')
@@ -85,7 +85,7 @@ describe('mix-up', () => {
     ['of another scheme', (right) => right.replace('http:', 'https:')],
   ]
   for (const [name, iss] of others) {
-    test(`an issuer ${name} is another issuer`, async () => {
+    test(`an issuer ${name} is refused`, async () => {
       for (const [path, provider] of [
         ['/auth/honest', honest],
         ['/auth/silent', silent],

@@ -8,7 +8,7 @@ import { startTestService, type TestService } from '#test/harness/service.ts'
 import { assertFails, signIn, upToCallback, whoAmI } from '../login/harness.ts'
 import { assertProblem } from './harness.ts'
 
-describe('what a provider or a configuration says', () => {
+describe('errors of providers and configurations', () => {
   let plain: OAuthProvider
   let service: TestService
   before(async () => {
@@ -35,7 +35,7 @@ describe('what a provider or a configuration says', () => {
     ['x'.repeat(4_000), 'provider-refused'],
   ]
   for (const [error, code] of errors) {
-    test(`error=${JSON.stringify(error.slice(0, 40))} becomes ${code}, and nothing of it is shown, with a code or without`, async () => {
+    test(`error=${JSON.stringify(error.slice(0, 40))} becomes ${code} without showing the text, with or without a code`, async () => {
       for (const withCode of [false, true]) {
         const browser = new Browser()
         const callback = await upToCallback(service, browser)
@@ -54,7 +54,7 @@ describe('what a provider or a configuration says', () => {
     })
   }
 
-  test('an error without a state, or with one of somebody else, spends nothing and says nothing of the provider', async () => {
+  test('an error without a valid state consumes no state and is not attributed to the provider', async () => {
     const [browser, other] = [new Browser(), new Browser()]
     const callback = await upToCallback(service, browser)
     const denied = new URL(callback)
@@ -66,7 +66,7 @@ describe('what a provider or a configuration says', () => {
     assert.equal((await browser.go(callback)).headers.get('location'), '/dashboard')
   })
 
-  test('half a configuration opens nothing: a provider without its client id is not there', async () => {
+  test('a provider without a client id is not available', async () => {
     for (const env of [
       { HALF_CLIENT_SECRET: 'x' },
       { HALF_ISSUER: plain.url },
@@ -84,7 +84,7 @@ describe('what a provider or a configuration says', () => {
     }
   })
 
-  test('no address in a profile is ever fetched', async () => {
+  test('addresses in a profile are never fetched', async () => {
     const link = `${plain.url}/picture.png`
     plain.profile = {
       id: 'pictured',

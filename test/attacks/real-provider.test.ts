@@ -52,7 +52,7 @@ onEachEngine('a real OpenID provider', (engine) => {
     assert.equal((await whoAmI(service, browser))!.email, `${person}@example.com`)
   }
 
-  test('consent: signed in, and the next time without a question, as the same person', async () => {
+  test('consent: signs in, and the next time without a prompt, as the same user', async () => {
     const browser = new Browser()
     await signsIn(browser, 'ada')
     const first = (await whoAmI(service, browser))!
@@ -62,13 +62,13 @@ onEachEngine('a real OpenID provider', (engine) => {
     assert.deepEqual(provider.exchanges, [200, 200])
   })
 
-  test('denial: nobody is signed in, and the provider is not asked for anything', async () => {
+  test('denial: nobody is signed in, and no code is exchanged', async () => {
     const browser = new Browser()
     await assertFails(service, browser, await upTo(browser, 'denies', false), 'access-denied')
     assert.deepEqual(provider.exchanges, [])
   })
 
-  test('linking: a second account there, by consent; a denial leaves all as it was', async () => {
+  test('linking: a second account by consent; a denial changes nothing', async () => {
     const browser = new Browser()
     await signsIn(browser, 'links')
     // The same browser here, and one there that nobody has signed in with yet.
@@ -87,7 +87,7 @@ onEachEngine('a real OpenID provider', (engine) => {
     assert.equal((await whoAmI(service, other))!.email, 'links@example.com')
   })
 
-  test('other keys: before the sign-in begins, and between its start and its end', async () => {
+  test('new keys: before a sign-in, and during one', async () => {
     await signsIn(new Browser(), 'keys')
     provider.rotate()
     await signsIn(new Browser(), 'keys')
@@ -97,7 +97,7 @@ onEachEngine('a real OpenID provider', (engine) => {
     assert.equal((await browser.go(callback)).headers.get('location'), '/dashboard')
   })
 
-  test('other keys: many sign-ins at that moment all succeed', async () => {
+  test('new keys: concurrent sign-ins all succeed', async () => {
     const browsers = Array.from({ length: 6 }, () => new Browser())
     const waiting: URL[] = []
     for (const [index, browser] of browsers.entries()) waiting.push(await upTo(browser, `many-${index}`))
@@ -122,7 +122,7 @@ onEachEngine('a real OpenID provider', (engine) => {
     })
   }
 
-  test("somebody else's code, a used one, and a request without its challenge get nothing from it either", async () => {
+  test('foreign codes, used codes and requests without a challenge are refused by the provider, too', async () => {
     const [attacker, victim] = [new Browser(), new Browser()]
     const stolen = (await upTo(victim, 'victim')).searchParams.get('code')!
     const own = await upTo(attacker, 'attacker')
@@ -144,7 +144,7 @@ onEachEngine('a real OpenID provider', (engine) => {
   })
 })
 
-onEachEngine('a real OpenID provider, some time after the password was typed there', (engine) => {
+onEachEngine('a real OpenID provider, some time after the authentication', (engine) => {
   let provider: RealProvider
   let service: TestService
   let shift = 0
@@ -160,7 +160,7 @@ onEachEngine('a real OpenID provider, some time after the password was typed the
     await provider.close()
   })
 
-  test('a silent pass through it is no recent sign-in; typing the password again is one', async () => {
+  test('a sign-in without a prompt is no recent sign-in; one with the password is', async () => {
     const browser = new Browser()
     const passes = async (path: string): Promise<void> => {
       const callback = await provider.visit(browser, await begin(service, browser, path), 'ada')
@@ -187,7 +187,7 @@ onEachEngine('a real OpenID provider, some time after the password was typed the
     assert.equal(await links(), 303)
   })
 
-  test('a browser that takes the question out of the address gets no proof', async () => {
+  test('a browser that removes prompt and max_age from the address gets no proof', async () => {
     shift = 0
     provider.skew(0)
     const browser = new Browser()
@@ -254,7 +254,7 @@ describe('two services behind one address, on one PostgreSQL', { skip: !postgres
     const names = ['the first', 'the second']
     const at = `begun at ${names[beginsAt]}, finished at ${names[endsAt]}`
 
-    test(`a sign-in ${at}: both know the session, and its state is spent at both`, async () => {
+    test(`a sign-in ${at}: both processes accept the session, and refuse the used state`, async () => {
       const service = services[0]!
       const browser = new Browser()
       turn = beginsAt
@@ -268,7 +268,7 @@ describe('two services behind one address, on one PostgreSQL', { skip: !postgres
       }
     })
 
-    test(`a link ${at}, with other keys in between`, async () => {
+    test(`a link ${at}, with new keys in between`, async () => {
       const service = services[0]!
       const browser = new Browser()
       turn = beginsAt

@@ -66,7 +66,7 @@ describe('redirects', () => {
     ['a query of a host', () => 'return_to=?//evil.example'],
   ]
 
-  test('whatever return_to says, the browser stays here: after a sign-in, after a link and on /login', async () => {
+  test('return_to never leads to another site: after a sign-in, after a link and on /login', async () => {
     const { port, origin } = new URL(service.baseUrl)
     const isOurs = (target: string, name: string): void => {
       const url = new URL(target, origin)
@@ -94,7 +94,7 @@ describe('redirects', () => {
     }
   })
 
-  test('a path that only holds another address, encoded, is a path', async () => {
+  test('a path that contains an encoded address stays a path', async () => {
     for (const [query, target] of [
       ['return_to=/a?next=https://evil.example', '/a?next=https://evil.example'],
       ['return_to=/%252f%252fevil.example', '/%2f%2fevil.example'],
@@ -106,7 +106,7 @@ describe('redirects', () => {
     }
   })
 
-  test('an app gets its answer at a registered redirect URI, letter by letter, or nothing begins', async () => {
+  test('a redirect URI must match a registered one exactly', async () => {
     const before = await service.database.reader.selectFrom('flows').selectAll().execute()
     for (const uri of [
       'evil.app:/callback',
@@ -144,12 +144,12 @@ describe('redirects', () => {
     assert.equal(after.length, before.length)
   })
 
-  test('with two redirect URIs nothing begins', async () => {
+  test('two redirect URIs are refused', async () => {
     const path = `${appStart(newPkce())}&redirect_uri=https://evil.example/`
     await assertProblem(await service.fetch(path), 400, 'invalid-parameter')
   })
 
-  test('what a request calls the host decides nothing, behind a proxy that is trusted neither', async () => {
+  test('the Host header is not used for redirects, also behind a trusted proxy', async () => {
     const gate = await startTestService(engines[0]!, {
       env: {
         ...provider.env('ACME'),
@@ -191,7 +191,7 @@ describe('redirects', () => {
     }
   })
 
-  test('a whole sign-in leads nowhere but to the provider and back', async () => {
+  test('a complete sign-in redirects only to the provider and back', async () => {
     const browser = new Browser()
     const asked = await begin(service, browser, '/auth/acme?url=//evil.example&next=//evil.example')
     const done = await browser.go(provider.approve(asked, 'straight'))

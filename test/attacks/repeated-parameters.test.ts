@@ -7,7 +7,7 @@ import { appStart, newPkce, spa } from '../login/harness.ts'
 import { assertProblem } from './harness.ts'
 import { startHonestProvider, type HonestProvider } from './honest-provider.ts'
 
-onEachEngine('parameters that come twice', (engine) => {
+onEachEngine('repeated parameters', (engine) => {
   let provider: HonestProvider
   let service: TestService
   before(async () => {
@@ -40,7 +40,7 @@ onEachEngine('parameters that come twice', (engine) => {
     ['state', `${Array.from({ length: 120 }, (_, index) => `p${index}=`).join('&')}&state=other`],
   ]
   for (const [name, writing] of twice) {
-    test(`a sign-in of an app is not begun with two of ${name}: ${writing.slice(0, 50)}`, async () => {
+    test(`a sign-in of an app is refused with two of ${name}: ${writing.slice(0, 50)}`, async () => {
       const before = await begun()
       const good = appStart(newPkce())
       for (const path of [`${good}&${writing}`, good.replace('?', `?${writing}&`)]) {
@@ -62,20 +62,20 @@ onEachEngine('parameters that come twice', (engine) => {
     assert.equal(error, 'invalid_request', body)
     assert.match(description!, /came twice/, body)
   }
-  test('the exchange takes no field twice, as a form', async () => {
+  test('the token endpoint refuses repeated form fields', async () => {
     for (const field of fields)
       await refusal(`a=b&${field}=x&${field}=y`, 'application/x-www-form-urlencoded')
     await refusal('code=x&c%6fde=y', 'application/x-www-form-urlencoded')
   })
 
-  test('the exchange takes no name twice, as JSON', async () => {
+  test('the token endpoint refuses repeated JSON names', async () => {
     for (const field of fields)
       await refusal(`{"a":{"b":1},"${field}":"x","${field}":"y"}`, 'application/json')
     await refusal('{"code":"x","c\\u006fde":"y"}', 'application/json')
     await refusal('{ "code" : "a\\"b" , "code"\n: "y" }', 'application/json')
   })
 
-  test('the same name inside of something else, or as a value, is no repetition', async () => {
+  test('the same name in a nested object, or as a value, is no repetition', async () => {
     const body =
       '{"grant_type":"x","client_id":"spa","note":"code:","more":{"client_id":"a"},"code":"client_id"}'
     const headers = { 'content-type': 'application/json' }

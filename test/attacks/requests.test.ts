@@ -11,7 +11,7 @@ import { accountsOf, appStart, newPkce, spa, whoAmI } from '../login/harness.ts'
 import { begin, beginLink, signInAs } from './harness.ts'
 import { startHonestProvider, type HonestProvider } from './honest-provider.ts'
 
-describe('what must not be told', () => {
+describe('secrets in outputs', () => {
   let provider: HonestProvider
   let service: TestService
   const logged: string[] = []
@@ -107,7 +107,7 @@ describe('what must not be told', () => {
       for (const [name, secret] of secrets) assert.ok(!text.includes(secret), `${name} is in ${where}`)
   })
 
-  test('no answer of a sign-in, good or bad, may be kept or tells where it came from', async () => {
+  test('responses of a sign-in are not cached and send no referrer', async () => {
     const browser = new Browser()
     const callback = provider.approve(await begin(service, browser), 'cached')
     const answers = [
@@ -190,7 +190,7 @@ onEachEngine('malformed requests', (engine) => {
     Array.from({ length: 1_000 }, (_, index) => `c${index}=x`).join('; '),
     `postern_session=${'x'.repeat(12_000)}`,
   ]
-  test('no cookie, however it is broken, is a session or a fault', async () => {
+  test('malformed cookies are neither sessions nor errors', async () => {
     for (const cookie of cookies) {
       for (const [path, expected] of [
         ['/auth/session', 401],
@@ -221,7 +221,7 @@ onEachEngine('malformed requests', (engine) => {
     await isUnharmed()
   })
 
-  test('no Authorization header, however it is broken, is a credential or a fault', async () => {
+  test('malformed Authorization headers are neither credentials nor errors', async () => {
     const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')
     const claims = part({ sub: 'x', sid: 'y', exp: 9e9, iss: service.baseUrl, aud: service.baseUrl })
     for (const authorization of [
@@ -260,7 +260,7 @@ onEachEngine('malformed requests', (engine) => {
     await isUnharmed()
   })
 
-  test('no address, however it is broken, is a fault', async () => {
+  test('malformed paths cause no 5xx', async () => {
     for (const path of [
       '/auth/%',
       '/auth/%00',
@@ -291,7 +291,7 @@ onEachEngine('malformed requests', (engine) => {
     await isUnharmed()
   })
 
-  test('no body of an exchange, however it is broken, is a fault or spends anything', async () => {
+  test('malformed bodies of the token endpoint cause no 5xx and consume nothing', async () => {
     const pkce = newPkce()
     const target = new URL(await signInAs(service, new Browser(), provider, 'app-user', appStart(pkce)))
     const code = target.searchParams.get('code')!

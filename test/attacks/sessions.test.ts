@@ -57,7 +57,7 @@ describe('sessions of others', () => {
     assert.equal(changed.status, 200)
   }
 
-  test('an authorization URL that the attacker mails signs nobody in: neither here nor there', async () => {
+  test('an authorization URL of an attacker signs nobody in', async () => {
     const [attacker, victim] = [new Browser(), await signedIn('mail-victim')]
     const mailed = await begin(service, attacker)
     const callback = provider.approve(mailed, 'mail-victim')
@@ -65,7 +65,7 @@ describe('sessions of others', () => {
     await withoutExchange([provider], () => assertFails(service, new Browser(), callback, 'sign-in-expired'))
   })
 
-  test('a planted session cookie is not adopted, in whichever order and number it comes', async () => {
+  test('a planted session cookie is not adopted, in any order and number', async () => {
     const attacker = tokenOf(await signedIn('planter'))
     const before = await accountsOf(service)
     const victim = new Browser()
@@ -115,7 +115,7 @@ describe('sessions of others', () => {
     ],
   ]
   for (const [name, end] of ends) {
-    test(`a copied cookie is dead after ${name}`, async () => {
+    test(`a copied cookie is invalid after ${name}`, async () => {
       const browser = await signedIn('copied')
       const copy = `postern_session=${tokenOf(browser)}`
       assert.equal((await withCookie(copy)).status, 200)
@@ -133,7 +133,7 @@ describe('sessions of others', () => {
     })
   }
 
-  test('nobody ends a session that is not theirs', async () => {
+  test('users cannot revoke sessions of others', async () => {
     const [victim, attacker] = [await signedIn('sid-victim'), await signedIn('sid-attacker')]
     const { session } = (await (await call(victim, 'GET', '/auth/session')).json()) as {
       session: { id: string }
@@ -145,7 +145,7 @@ describe('sessions of others', () => {
     assert.ok(await whoAmI(service, victim))
   })
 
-  test('neither the id of a session, nor its hash, nor the flow cookie is a session', async () => {
+  test('the id of a session, its hash and the flow cookie are not accepted as a session', async () => {
     const browser = await signedIn('forms')
     const { session } = (await (await call(browser, 'GET', '/auth/session')).json()) as {
       session: { id: string }
@@ -169,7 +169,7 @@ describe('sessions of others', () => {
     await assertProblem(bearer, 401, 'not-signed-in')
   })
 
-  test('a clock that is set back or forth opens nothing and breaks nothing', async () => {
+  test('a clock that is set back or forward accepts no expired session and breaks nothing', async () => {
     const browser = await signedIn('clock')
     const begun = await begin(service, browser)
     shift = -30 * 60_000

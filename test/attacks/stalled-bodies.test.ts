@@ -81,7 +81,7 @@ class Attacker {
 }
 
 for (const { name, env, from } of ways) {
-  describe(`bodies that do not come to an end, ${name}`, () => {
+  describe(`bodies that never end, ${name}`, () => {
     let service: TestService
     before(async () => {
       service = await startTestService(engines[0]!, { env })
@@ -112,7 +112,7 @@ for (const { name, env, from } of ways) {
       ['/webhooks/provider', 60],
       ['/auth/token', 48],
     ] as const) {
-      test(`${connections} at ${path}: webhooks and calls from elsewhere are answered as ever`, async () => {
+      test(`${connections} at ${path}: webhooks and calls from other addresses are answered`, async () => {
         const { budget } = service.app.bodies
         const attacker = new Attacker(service, from('127.0.0.1'), path)
         attacker.open(connections)
@@ -139,7 +139,7 @@ for (const { name, env, from } of ways) {
   })
 }
 
-describe('bodies that come slowly, with room for all', () => {
+describe('slow bodies, with room for all', () => {
   let service: TestService
   before(async () => {
     const pace = { interval: 20, intervals: 5, least: 1_000, pressed: 8 * 1024 }
@@ -151,7 +151,7 @@ describe('bodies that come slowly, with room for all', () => {
     ['/webhooks/provider', 'application/json'],
     ['/auth/token', 'application/x-www-form-urlencoded'],
   ] as const) {
-    test(`one that stops is answered with 408 and closed (${path})`, async () => {
+    test(`a stalled body gets 408 and a closed connection (${path})`, async () => {
       const socket = connect(Number(new URL(service.baseUrl).port), '127.0.0.1')
       socket
         .setEncoding('latin1')

@@ -23,7 +23,7 @@ describe('states of others', () => {
     await provider.close()
   })
 
-  test("login CSRF: the attacker's callback changes nothing for somebody who is signed in, or about to", async () => {
+  test("login CSRF: the attacker's callback changes nothing for a user who is signed in or signing in", async () => {
     const [attacker, victim] = [new Browser(), new Browser()]
     const bait = provider.approve(await begin(service, attacker), 'attacker')
     await withoutExchange([provider], () => assertFails(service, victim, bait, 'sign-in-expired'))
@@ -35,7 +35,7 @@ describe('states of others', () => {
     assert.equal((await whoAmI(service, victim))!.name, 'victim')
   })
 
-  test('login CSRF by a form that a foreign page sends, to a provider that answers by forms', async () => {
+  test('login CSRF by a form of another site, for a provider with form_post', async () => {
     const quirks = await startQuirks([['apple', 'apple']])
     try {
       const [attacker, victim] = [new Browser(), new Browser()]
@@ -56,14 +56,14 @@ describe('states of others', () => {
     }
   })
 
-  test('a state that was used is over, also for who used it', async () => {
+  test('a used state is refused, also for the same browser', async () => {
     const browser = new Browser()
     const callback = provider.approve(await begin(service, browser), 'serial')
     await browser.go(callback)
     await withoutExchange([provider], () => assertRefused(service, browser, callback, 'sign-in-expired'))
   })
 
-  test('a state is worth nothing without the cookie that it was begun with, or with another', async () => {
+  test('a state is refused without the flow cookie, or with another one', async () => {
     for (const other of [undefined, 'A'.repeat(43), '', 'x', '%00']) {
       const browser = new Browser()
       const callback = provider.approve(await begin(service, browser), 'cookie')
@@ -88,7 +88,7 @@ describe('states of others', () => {
     ['no parameters', () => ''],
   ]
   for (const [name, change] of spellings) {
-    test(`${name} is no way around the check`, async () => {
+    test(`${name} does not bypass the check`, async () => {
       const browser = new Browser()
       const callback = provider.approve(await begin(service, browser), 'spelling')
       const changed = new URL(callback.origin + callback.pathname + change(callback.search))
@@ -97,7 +97,7 @@ describe('states of others', () => {
     })
   }
 
-  test('a state that was begun at one provider is refused at every other, and stays good at its own', async () => {
+  test('a state of one provider is refused at every other, and stays valid at its own', async () => {
     const browser = new Browser()
     const callback = provider.approve(await begin(service, browser), 'crossed')
     const crossed = new URL(callback.href.replace('/auth/acme/', '/auth/other/'))

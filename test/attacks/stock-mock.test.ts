@@ -39,7 +39,7 @@ describe('a stock mock provider that misbehaves', () => {
     await assertFails(service, browser, await upToCallback(service, browser), code)
   }
 
-  test('as it is, it signs in: what follows fails for its own reason', async () => {
+  test('without a fault it signs in, so that the following tests fail for their own reason', async () => {
     const browser = new Browser()
     assert.equal(await signIn(service, browser), '/dashboard')
     assert.ok(await whoAmI(service, browser))
@@ -67,7 +67,7 @@ describe('a stock mock provider that misbehaves', () => {
     await isRefused()
   })
 
-  test('a token endpoint that answers without tokens, or not at all, signs nobody in', async () => {
+  test('a token endpoint without tokens, or without a response, signs nobody in', async () => {
     onAnswer('beforeResponse', (answer) => void (answer.body = { token_type: 'Bearer' }))
     await isRefused('provider-refused')
     provider.service.removeAllListeners('beforeResponse')

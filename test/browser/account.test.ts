@@ -138,7 +138,7 @@ describe('the account on the dashboard', () => {
     await other.close()
   })
 
-  test('without a complaint of the browser', () => {
+  test('the browser reports no errors', () => {
     assert.deepEqual(complaints, [])
   })
 })

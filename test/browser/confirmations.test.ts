@@ -155,7 +155,7 @@ describe('confirmations', () => {
     assert.notEqual(await page.evaluate('document.activeElement.nodeName'), 'BODY')
   })
 
-  test('without a complaint of the browser', () => {
+  test('the browser reports no errors', () => {
     // A look at the subscriber may be under way while it is removed.
     const others = complaints.filter((text) => !/status of 404 .*\/subscribers\//.test(text))
     assert.deepEqual(others, [])

@@ -106,7 +106,7 @@ describe('deliveries in a browser', () => {
     assert.equal(await drawer.getByText('nothing is sent').count(), 0)
   })
 
-  test('without a complaint of the browser', () => {
+  test('the browser reports no errors', () => {
     assert.deepEqual(complaints, [])
   })
 })

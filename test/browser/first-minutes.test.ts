@@ -36,7 +36,7 @@ describe('the first minutes', () => {
     page.on('pageerror', (error) => complaints.push(String(error)))
   }
 
-  test('a visitor of the dashboard is sent to sign in', async () => {
+  test('a visitor of the dashboard is redirected to the sign-in', async () => {
     await page.goto(`${service.baseUrl}/dashboard`)
     assert.equal(new URL(page.url()).pathname, '/login')
     await picture(page, 'login')
@@ -170,7 +170,7 @@ describe('the first minutes', () => {
     await picture(page, 'dashboard-long')
   })
 
-  test('looks decent on a telephone and in the dark', async () => {
+  test('fits a phone and has a dark mode', async () => {
     await page.reload()
     await page.getByText('evt_last').waitFor()
     for (const colorScheme of ['light', 'dark'] as const) {
@@ -237,12 +237,12 @@ describe('the first minutes', () => {
     assert.equal(kept.status, 401)
   })
 
-  test('a failed sign-in is told in words', async () => {
+  test('a failed sign-in shows a message', async () => {
     await page.goto(`${service.baseUrl}/auth/demo/callback?state=forged&code=forged`)
     assert.equal(new URL(page.url()).pathname, '/login')
     await page.locator('.message').waitFor()
     await picture(page, 'login-failed')
   })
 
-  test('no page complained', () => assert.deepEqual(complaints, []))
+  test('no page reported errors', () => assert.deepEqual(complaints, []))
 })

@@ -186,5 +186,5 @@ describe('a page that refreshes itself', () => {
     assert.equal(await page.evaluate(`document.activeElement.closest('main') !== null`), true)
   })
 
-  test('without a complaint of the browser', () => assert.deepEqual(complaints, []))
+  test('the browser reports no errors', () => assert.deepEqual(complaints, []))
 })

@@ -194,5 +194,5 @@ describe('run now in a browser', () => {
     assert.match(await page.evaluate<string>('document.activeElement.textContent'), /Replay/)
   })
 
-  test('without a complaint of the browser', () => assert.deepEqual(complaints, []))
+  test('the browser reports no errors', () => assert.deepEqual(complaints, []))
 })

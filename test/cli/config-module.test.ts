@@ -32,7 +32,7 @@ test('a module outside the installation imports postern, in TypeScript, also thr
   assert.equal(config!.postern, postern, 'this installation, not a second copy of it')
 })
 
-test('another postern beside the module is not taken, and CommonJS can ask for it too', async () => {
+test('the running installation is imported, not another one beside the module, also by CommonJS', async () => {
   await mkdir(join(folder, 'node_modules/postern'), { recursive: true })
   await writeFile(join(folder, 'node_modules/postern/index.js'), 'module.exports = { hmac: "another" }')
   await writeFile(
@@ -42,7 +42,7 @@ test('another postern beside the module is not taken, and CommonJS can ask for i
   assert.deepEqual(await loadConfigModule('b.config.cjs', folder), { isOurs: true })
 })
 
-test('none is fine; one that is named and missing, broken or without a default export is a fault with its file', async () => {
+test('no module is fine; a missing or broken module, or one without a default export, is an error that names the file', async () => {
   assert.equal(await loadConfigModule(undefined, folder), undefined)
   await writeFile(join(folder, 'broken.ts'), `import 'not-installed'`)
   await writeFile(join(folder, 'empty.ts'), 'export const config = {}')

@@ -7,7 +7,7 @@ import { ConfigurationError } from '../../src/config/environment.ts'
 import { inspectConfiguration, readConfiguration } from '../../src/cli/configuration.ts'
 import { postern } from './command.ts'
 
-describe('what is wrong with the configuration is told all at once', () => {
+describe('all configuration errors are reported at once', () => {
   let home: string
   before(async () => {
     home = await mkdtemp(join(tmpdir(), 'postern-configuration-'))
@@ -60,7 +60,7 @@ describe('what is wrong with the configuration is told all at once', () => {
     assert.equal(stderr.match(/WEBHOOK_SECRET is missing/g)!.length, 1, 'once')
   })
 
-  test('a module that does not load is named beside the rest, which it may explain', async () => {
+  test('a module that does not load is reported with the other errors', async () => {
     const { faults } = await inspectConfiguration({
       ...secrets,
       POSTERN_CONFIG: join(home, 'missing.ts'),
@@ -73,7 +73,7 @@ describe('what is wrong with the configuration is told all at once', () => {
     assert.match(faults[2]!, /^FOO_CLIENT_ID needs .*, unless the configuration module says it$/)
   })
 
-  test('what the environment lacks the module may say, and the other way round', async () => {
+  test('environment and module complete each other', async () => {
     const file = await module(
       'whole.ts',
       `export default { login: { providers: {
@@ -93,7 +93,7 @@ describe('what is wrong with the configuration is told all at once', () => {
     await assert.rejects(readConfiguration({ ...env, BAZ_ISSUER: 'baz' }), ConfigurationError)
   })
 
-  test('commands that need no provider are not kept from their work by one', async () => {
+  test('commands that need no provider run despite provider errors', async () => {
     const env = {
       ...secrets,
       DATABASE_URL: 'sqlite:keys.db',

@@ -39,7 +39,7 @@ describe('postern doctor', () => {
   })
   const doctor = (env: Record<string, string> = {}): Promise<Ended> => postern(home, ['doctor'], env)
 
-  test('with nothing configured and never started: all is well, and nothing is made', async () => {
+  test('without settings and before the first start: no fault, and nothing is created', async () => {
     const { code, stdout } = await doctor()
     assert.equal(code, 0, stdout)
     for (const line of [
@@ -53,7 +53,7 @@ describe('postern doctor', () => {
     assert.ok(!existsSync(join(home, 'data')))
   })
 
-  test('tells what lies in the spool, and when its servers do not answer', async () => {
+  test('reports the contents of the spool, and servers that do not respond', async () => {
     const file = join(home, 'spool.db')
     const SPOOL_URL = `file:${file}`
     assert.match((await doctor({ SPOOL_URL })).stdout, /^✔ spool: .*spool\.db will be made/m)
@@ -73,7 +73,7 @@ describe('postern doctor', () => {
     assert.doesNotMatch(stdout, /swordfish/)
   })
 
-  test('goes on past faulty settings, and ends with 1', async () => {
+  test('continues after invalid settings, and exits with 1', async () => {
     const { code, stdout } = await doctor({ ...production, BASE_URL: '', PORT: 'x', FOO_CLIENT_ID: 'x' })
     assert.equal(code, 1)
     for (const line of [/^✖ settings: BASE_URL/m, /^✖ settings: PORT/m, /^✖ settings: FOO_CLIENT_ID/m])
@@ -82,7 +82,7 @@ describe('postern doctor', () => {
     assert.match(stdout, /^3 to mend$/m)
   })
 
-  test('reaches plain OAuth providers and presets; any answer counts', async () => {
+  test('reaches OAuth providers and presets; any response counts', async () => {
     provider.requests.length = 0
     const { GITHUB_CLIENT_ID, GITHUB_CLIENT_SECRET, ...addresses } = provider.env('GITHUB')
     const github = { GITHUB_CLIENT_ID, GITHUB_CLIENT_SECRET, GITHUB_BASE_URL: provider.url }
@@ -96,7 +96,7 @@ describe('postern doctor', () => {
     for (const { method } of provider.requests) assert.equal(method, 'HEAD', 'a light request')
   })
 
-  test('a provider that cannot be reached is a fault; one that only browsers must reach is not', async () => {
+  test('an unreachable provider is a fault; an address for browsers only is a warning', async () => {
     const shut = await doctor({ ...provider.env('ACME'), ACME_TOKEN_URL: `${nowhere}/token` })
     assert.equal(shut.code, 1)
     assert.match(
@@ -108,7 +108,7 @@ describe('postern doctor', () => {
     assert.match(inside.stdout, /^! provider acme: http:\/\/127\.0\.0\.1:9\/authorize cannot be reached/m)
   })
 
-  test('an issuer is discovered, and what it names is reached; without a document it is a fault', async () => {
+  test('discovers an issuer and reaches its addresses; a missing document is a fault', async () => {
     const server = createServer((request, response) => {
       const found = request.url === '/.well-known/openid-configuration'
       const document = { issuer: base, token_endpoint: `${base}/token`, jwks_uri: `${nowhere}/keys` }
@@ -131,7 +131,7 @@ describe('postern doctor', () => {
     assert.equal(none.code, 1)
   })
 
-  test('a provider whose clock is off is told', async () => {
+  test('warns of a provider whose clock differs', async () => {
     const server = createServer((_request, response) => {
       response.writeHead(404, { date: new Date(Date.now() - 3_600_000).toUTCString() }).end()
     }).listen(0, '127.0.0.1')
@@ -152,14 +152,14 @@ describe('postern doctor', () => {
     assert.equal(provider.requests.length, 0)
   })
 
-  test('PostgreSQL that does not answer', async () => {
+  test('reports a PostgreSQL that does not respond', async () => {
     const { code, stdout } = await doctor({ DATABASE_URL: 'postgres://me:hush@127.0.0.1:9/gate' })
     assert.equal(code, 1)
     assert.match(stdout, /^✖ database: The database of DATABASE_URL .*ECONNREFUSED/m)
     assert.doesNotMatch(stdout, /hush/)
   })
 
-  test('a clock that was set back behind what SQLite holds', async () => {
+  test('reports a clock that is behind the times in SQLite', async () => {
     const database = await engines[0]!.createDatabase()
     const opened = await openDatabase(database.url)
     await migrate(opened)
@@ -184,7 +184,7 @@ onEachEngine('postern doctor with a database', (engine) => {
   })
   after(() => database.drop())
 
-  test('tells migrations that wait, then that none does, and the clock', async () => {
+  test('reports pending migrations, then none, and the clock', async () => {
     const env = { ...production, DATABASE_URL: database.url }
     if (engine.name === 'postgres') {
       const before = await postern(tmpdir(), ['doctor'], env)
@@ -231,7 +231,7 @@ onEachEngine('postern doctor with a database', (engine) => {
   })
 
   test(
-    'compares the connections of all processes with what PostgreSQL has room for',
+    'compares the connections of all processes with the limit of PostgreSQL',
     { skip: engine.name === 'sqlite' },
     async () => {
       const env = { ...production, DATABASE_URL: database.url }
@@ -262,7 +262,7 @@ onEachEngine('postern doctor with a database', (engine) => {
     },
   )
 
-  test('tells what waits and for how long, what has failed, and that nobody removes old rows', async () => {
+  test('reports the backlog and its age, failures, and that old rows are not removed', async () => {
     const env = { ...production, DATABASE_URL: database.url }
     await postern(tmpdir(), ['migrate'], env)
     const opened = await openDatabase(database.url)

@@ -13,7 +13,7 @@ import { freePort } from '../harness/free-port.ts'
 
 /** A port of this machine where nobody listens. */
 /** A mistake is told in a sentence: without a stack, and without the heading of another matter. */
-describe('what commands say when they fail', () => {
+describe('error messages of commands', () => {
   let home: string
   before(async () => {
     home = await mkdtemp(join(tmpdir(), 'postern-errors-'))
@@ -27,12 +27,12 @@ describe('what commands say when they fail', () => {
     assert.doesNotMatch(stderr, /^\s+at |the configuration cannot be used/m)
   }
 
-  test('send: nobody listens there', async () => {
+  test('send: no server at the address', async () => {
     const url = `http://127.0.0.1:${await freePort()}/webhooks/provider`
     await fails(['send', url, '--secret', 's'], new RegExp(`${url} does not answer: .*ECONNREFUSED`))
   })
 
-  test('send: bad data, an unknown source, no address, no secret', async () => {
+  test('send: invalid data, unknown source, missing address, missing secret', async () => {
     const url = 'http://127.0.0.1:9/'
     await fails(['send', url, '--data', 'nojson'], /^--data is not JSON/)
     await fails(['send', url, '--data', '@nope.json'], /^Cannot open nope\.json: it is not there/)
@@ -42,7 +42,7 @@ describe('what commands say when they fail', () => {
     await fails(['send', url], /^The secret is missing: .* It is not set\.$/m, { NODE_ENV: 'production' })
   })
 
-  test('send and listen make no secrets; send takes those that are there', async () => {
+  test('send and listen generate no secrets; send uses existing ones', async () => {
     const folder = join(home, 'client')
     await mkdir(folder)
     await postern(folder, ['send', 'http://127.0.0.1:9/'])
@@ -63,7 +63,7 @@ describe('what commands say when they fail', () => {
     assert.match(String(receiver.calls[0]!.headers['x-signature']), /^[0-9a-f]{64}$/)
   })
 
-  test('secrets of demo mode that cannot be read are told with their file', async () => {
+  test('unreadable secrets of demo mode are reported with their file', async () => {
     const folder = join(home, 'broken')
     await mkdir(join(folder, 'data'), { recursive: true })
     await writeFile(join(folder, 'data/demo-secrets.json'), '{"POSTERN_SECRET":')
@@ -72,7 +72,7 @@ describe('what commands say when they fail', () => {
     assert.match(stderr, /data\/demo-secrets\.json holds the generated secrets/)
   })
 
-  test('listen: nobody to register at, a port that is none or taken', async () => {
+  test('listen: no service to register at, an invalid or used port', async () => {
     const env = { ADMIN_API_KEY: 'pk_0123456789abcdef', BASE_URL: `http://127.0.0.1:${await freePort()}` }
     await fails(['listen', '--port', '0'], /\/subscribers does not answer: .*ECONNREFUSED/, env)
     await fails(['listen', '--port', 'x'], /^--port takes a number/, env)
@@ -83,7 +83,7 @@ describe('what commands say when they fail', () => {
     taken.close()
   })
 
-  test('keys: no such key, a role or an end that is none', async () => {
+  test('keys: unknown key, invalid role, invalid expiry', async () => {
     await fails(['keys', 'revoke', 'nope'], /^there is no valid key nope$/m)
     await fails(['keys', 'create', 'a', '--role', 'root'], /^--role takes user or admin, not root$/m)
     await fails(['keys', 'create', 'a', '--role', 'admin', '--expires', 'soon'], /^--expires takes 12h/)
@@ -95,7 +95,7 @@ describe('what commands say when they fail', () => {
     )
   })
 
-  test('import: no such file, nothing that can be imported', async () => {
+  test('import: missing file, unknown kind', async () => {
     await fails(['import', 'products', '/nope.csv'], /^there is no file \/nope\.csv$/m)
     await fails(
       ['import', 'things', '/nope.csv'],
@@ -103,7 +103,7 @@ describe('what commands say when they fail', () => {
     )
   })
 
-  test('replay: nothing to do is said, without a bar', async () => {
+  test('replay: reports that there is nothing to do, without a progress bar', async () => {
     for (const what of ['events', 'deliveries']) {
       const { code, stdout, stderr } = await postern(home, ['replay', what])
       assert.equal(code, 0, stderr)
@@ -112,7 +112,7 @@ describe('what commands say when they fail', () => {
     }
   })
 
-  test('PostgreSQL that cannot be reached is told with its setting, without the password', async () => {
+  test('an unreachable PostgreSQL is reported with its setting, without the password', async () => {
     const port = await freePort()
     for (const command of [['migrate'], ['serve']])
       await fails(command, /DATABASE_URL \(postgres:\/\/\[redacted\]@localhost:\d+\/gate\) .*ECONNREFUSED/, {
@@ -120,12 +120,12 @@ describe('what commands say when they fail', () => {
       })
   })
 
-  test('a wrong DATABASE_URL is told once', async () => {
+  test('an invalid DATABASE_URL is reported once', async () => {
     const { stderr } = await postern(home, ['migrate'], { DATABASE_URL: 'mysql://x' })
     assert.match(stderr, /DATABASE_URL is wrong: it begins with neither sqlite: nor postgres:\/\/$/m)
   })
 
-  test('a file that is no database, and one without the right to it, are told with their path', async () => {
+  test('a file that is no database, or not readable, is reported with its path', async () => {
     await writeFile(
       join(home, 'text.db'),
       'this is no database, and longer than its header would be. '.repeat(5),
@@ -137,7 +137,7 @@ describe('what commands say when they fail', () => {
 
   const everythingIsAllowed = process.getuid?.() === 0 || process.platform === 'win32'
   test(
-    'a folder without the right to it is no matter of the port',
+    'a folder without permission is not reported as a problem of the port',
     { skip: everythingIsAllowed },
     async () => {
       const locked = join(home, 'locked')

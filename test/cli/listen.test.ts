@@ -48,7 +48,7 @@ function signed(id: string, body: string): Record<string, string> {
   }
 }
 
-test('postern listen prints what is verified, escaped, and of anything else one line without its body', async () => {
+test('postern listen prints verified webhooks escaped, and one line without the body for others', async () => {
   const { url, printed, end } = await listening()
   try {
     const post = async (body: string, headers: Record<string, string>, method = 'POST'): Promise<number> => {
@@ -84,13 +84,13 @@ test('postern listen prints what is verified, escaped, and of anything else one 
   }
 })
 
-test('a secret that is none is told at the start', async () => {
+test('an invalid secret is reported at the start', async () => {
   const { code, stderr } = await postern(tmpdir(), ['listen', '--secret', 'whsec_!', '--port', '0'])
   assert.equal(code, 1)
   assert.match(stderr, /^--secret: /)
 })
 
-test('postern send prints the answer escaped, and not more than its beginning', async () => {
+test('postern send prints the beginning of the response, escaped', async () => {
   const server = createServer((_request, response) =>
     response.writeHead(500).end(`${hostile}\nsecond line ${'x'.repeat(100_000)}`),
   )

@@ -43,7 +43,7 @@ onEachEngine('postern replay beside a running service', (engine) => {
   })
   const replay = (...args: string[]): Promise<Ended> => postern(tmpdir(), ['replay', ...args], env())
 
-  test('failed events: counted, made due, and processed by the service', async () => {
+  test('failed events are counted, made due, and processed by the service', async () => {
     for (const id of ['a', 'b']) {
       const body = JSON.stringify({ id, type: 'order.paid' })
       const signature = createHmac('sha256', webhookSecret).update(body).digest('hex')
@@ -82,7 +82,7 @@ onEachEngine('postern replay beside a running service', (engine) => {
     await until(async () => (await inStatus('processed')) === 2)
   })
 
-  test('dead deliveries: sent again', async () => {
+  test('dead deliveries are sent again', async () => {
     await service.admin('/subscribers', { method: 'POST', json: { url: receiver.url } })
     await service.admin('/events', { method: 'POST', json: { type: 'order.sent', data: 1 } })
     await until(async () => {
@@ -97,7 +97,7 @@ onEachEngine('postern replay beside a running service', (engine) => {
     await receiver.waitFor(calls + 1)
   })
 
-  test('Ctrl-C cancels what was not begun', async () => {
+  test('Ctrl-C cancels the rest', async () => {
     for (const id of ['c', 'd'])
       await service.admin('/events', { method: 'POST', json: { id, type: 'order.sent', data: 1 } })
     await until(async () => {
@@ -119,7 +119,7 @@ onEachEngine('postern replay beside a running service', (engine) => {
     assert.ok(jobs.every(({ status }) => status !== 'running'))
   })
 
-  test('what makes no sense is refused before anything begins', async () => {
+  test('invalid options are refused before any work', async () => {
     for (const args of [
       ['--rate', '0'],
       ['--rate', 'fast'],

@@ -92,7 +92,7 @@ onEachEngine('a rotation of POSTERN_SECRET', (engine) => {
     assert.equal(await token, 'provider-access-token-4711')
   }
 
-  test('from A to B: nothing is lost, and nothing needs A at the end', async () => {
+  test('from A to B: no value is lost, and none needs A afterwards', async () => {
     const first = await start(a)
     const { secret } = await subscribe(first, {
       url: receiver.url,
@@ -160,7 +160,7 @@ onEachEngine('a rotation of POSTERN_SECRET', (engine) => {
     }
   })
 
-  test('a begun sign-in that cannot be opened is no reason to refuse the start, and begins again', async () => {
+  test('a sign-in in progress that cannot be opened does not stop the start, and has to start again', async () => {
     const service = await start(b)
     const browser = new Browser()
     const callback = await upToCallback(service, browser)

@@ -62,7 +62,7 @@ describe('postern serve', () => {
 
   const address = (output: string): string => /http:\/\/127\.0\.0\.1:\d+/.exec(output)![0]
 
-  test('with nothing configured runs in demo mode, says so, and stops cleanly on SIGTERM', async () => {
+  test('without settings it runs in demo mode, prints that, and stops cleanly on SIGTERM', async () => {
     const first = run(['serve'])
     await first.shows('demo mode')
     await first.shows('/products')
@@ -84,7 +84,7 @@ describe('postern serve', () => {
     assert.equal((await stat(join(home, 'data/demo-secrets.json'))).mode & 0o077, 0, 'for its owner only')
   })
 
-  test('production refuses to start half-configured, and names everything that is missing', async () => {
+  test('production refuses an incomplete configuration, and names all missing settings', async () => {
     const refused = run(['serve'], { NODE_ENV: 'production', PORT: '99999' })
     assert.equal(await refused.ended, 1)
     for (const name of ['POSTERN_SECRET', 'WEBHOOK_SECRET', 'BASE_URL', 'PORT'])
@@ -123,7 +123,7 @@ describe('postern serve', () => {
     assert.equal(await service.ended, 0)
   })
 
-  test('a port that is taken is told in words', async () => {
+  test('a used port is reported in a message', async () => {
     const taken = createServer().listen(0, '127.0.0.1')
     await once(taken, 'listening')
     const refused = run(['serve'], { PORT: String((taken.address() as { port: number }).port) })
@@ -133,7 +133,7 @@ describe('postern serve', () => {
     taken.close()
   })
 
-  test('a configuration module that does not load is told with its file', async () => {
+  test('a configuration module that does not load is reported with its file', async () => {
     const refused = run(['serve'], { POSTERN_CONFIG: 'missing.ts' })
     assert.equal(await refused.ended, 1)
     assert.match(refused.output(), /POSTERN_CONFIG names missing\.ts/)

@@ -18,7 +18,7 @@ before(async () => {
 })
 after(() => rm(folder, { recursive: true, force: true }))
 
-test('sources are listed, and on request with the secret that the receiver of what is forwarded verifies by', async () => {
+test('lists sources, and on request the secrets that sign forwarded webhooks', async () => {
   const receiver = await startReceiver(204)
   const secret = 'of-github'
   const env = {

@@ -98,7 +98,7 @@ describe('postern users, postern keys rotate-signing', () => {
     )
   })
 
-  test('mistakes are told in words', async () => {
+  test('errors have messages', async () => {
     for (const args of [
       ['users', 'block', 'acme:nobody'],
       ['users', 'block', 'nobody'],
@@ -111,7 +111,7 @@ describe('postern users, postern keys rotate-signing', () => {
     }
   })
 
-  test('rotate-signing publishes the next key; with --now the older ones are gone, and their tokens refused at once', async () => {
+  test('rotate-signing publishes the next key; with --now older keys are withdrawn and their tokens refused at once', async () => {
     const pkce = newPkce()
     const { body } = await exchange(service, {
       grant_type: 'authorization_code',

@@ -35,7 +35,7 @@ describe('weak settings in production', () => {
     return { ready, output: stdout + stderr }
   }
 
-  test('are refused together with weak secrets of the configuration module', async () => {
+  test('refused ones are reported together with weak secrets of the configuration module', async () => {
     const file = join(home, 'weak.config.ts')
     await writeFile(
       file,
@@ -62,7 +62,7 @@ describe('weak settings in production', () => {
     assert.equal(output.match(/WEBHOOK_SECRET is/g)!.length, 1, 'once')
   })
 
-  test('that are tolerated are warned of by the start and by doctor', async () => {
+  test('tolerated ones are warnings at the start and in doctor', async () => {
     const env = { ...strong, WEBHOOK_SECRET: 'short-one', ADMIN_API_KEY: 'pk_0123456789abcdef' }
     const { ready, output } = await start(env)
     assert.ok(ready, output)
@@ -75,7 +75,7 @@ describe('weak settings in production', () => {
     assert.match(stdout, /^! BASE_URL: is http on loopback/m)
   })
 
-  test('ordinary ones start without a word', async () => {
+  test('strong ones give no warning', async () => {
     const { ready, output } = await start(strong)
     assert.ok(ready, output)
     assert.doesNotMatch(output, /"level":"?(?:40|warn)/)

@@ -8,12 +8,12 @@ import { sufferOutages } from './outages.ts'
 
 onEachEngine('kill -9', (engine) => {
   const processes = engine.name === 'sqlite' ? 1 : 2
-  test('loses nothing that was acknowledged, does nothing twice, and keeps the order of a key', async () => {
+  test('loses no acknowledged event, runs nothing twice, and keeps the order of a key', async () => {
     const { acknowledged } = await campaign(engine, { kills: 5, processes, seed: 1 })
     assert.ok(acknowledged > 50, `only ${acknowledged} were acknowledged`)
   })
 
-  test('delivers or dead-letters whatever was accepted, in its order, and again only what it cut off', async () => {
+  test('delivers or dead-letters all accepted events in order, and repeats only interrupted attempts', async () => {
     const { accepted, dead } = await deliveryCampaign(engine, { kills: 5, processes, seed: 1 })
     assert.ok(accepted > 30 && dead > 0, `${accepted} were accepted, ${dead} given up`)
   })

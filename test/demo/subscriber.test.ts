@@ -60,7 +60,7 @@ async function assemble(engine: Engine) {
 }
 
 onEachEngine('sample subscriber', (engine) => {
-  test('it verifies what is emitted and prints it in a line', async () => {
+  test('verifies an emitted event and prints it in one line', async () => {
     const { database, lines, emitting, sample, address, close } = await assemble(engine)
     await sample.ensure(address)
     for (const worker of emitting.workers) worker.start()
@@ -74,7 +74,7 @@ onEachEngine('sample subscriber', (engine) => {
     await close()
   })
 
-  test('what is not signed with its secret is refused, whatever its form', async () => {
+  test('refuses everything that its secret did not sign', async () => {
     const { address, close } = await assemble(engine)
     const now = String(Math.floor(Date.now() / 1000))
     const forged = {
@@ -94,7 +94,7 @@ onEachEngine('sample subscriber', (engine) => {
     await close()
   })
 
-  test('it is registered once, moves with the address of the service, and stays as a person left it', async () => {
+  test('is registered once, follows the address of the service, and keeps changes of a user', async () => {
     const { emitting, sample, close } = await assemble(engine)
     await sample.ensure('http://127.0.0.1:3000')
     await sample.ensure('http://127.0.0.1:3000')

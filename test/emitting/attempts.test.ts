@@ -24,7 +24,7 @@ onEachEngine('attempts', (engine) => {
     await Promise.all([service.close(), receiver.close()])
   })
 
-  test('the time-out covers the whole exchange: no answer, a body that trickles, a body that never ends', async () => {
+  test('the timeout covers the whole exchange: no response, a slow body, an endless body', async () => {
     const trickle: Answer = (response) => {
       response.writeHead(200)
       const timer = setInterval(() => response.write('x'), 20)
@@ -53,7 +53,7 @@ onEachEngine('attempts', (engine) => {
     await Promise.all([service.close(), ...receivers.map((receiver) => receiver.close())])
   })
 
-  test('whatever goes wrong is told in plain words', async () => {
+  test('every failure has a plain message', async () => {
     const reset: Answer = (response) => response.socket?.destroy()
     const garbage: Answer = (response) => response.socket?.end('not http at all\r\n\r\n')
     const short: Answer = (response) => {
@@ -90,7 +90,7 @@ onEachEngine('attempts', (engine) => {
     await Promise.all([service.close(), ...receivers.map((receiver) => receiver.close())])
   })
 
-  test('each attempt shows how long its parts took, and a connection that was there says so', async () => {
+  test('each attempt shows its phases and whether the connection was reused', async () => {
     const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver()])
     const { id } = await subscribe(service, { url: receiver.url })
     await emit(service, { type: 'a', data: 1 })
@@ -111,7 +111,7 @@ onEachEngine('attempts', (engine) => {
     await Promise.all([service.close(), receiver.close()])
   })
 
-  test('410 Gone gives the delivery up and disables the subscriber', async () => {
+  test('410 Gone ends the delivery and disables the subscriber', async () => {
     const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver(410)])
     const { id } = await subscribe(service, { url: receiver.url })
     await emit(service, { type: 'a', data: 1 })
@@ -141,7 +141,7 @@ onEachEngine('attempts', (engine) => {
     await Promise.all([service.close(), receiver.close()])
   })
 
-  test('custom headers go along, cannot replace ours, and their values are not in the log', async () => {
+  test('custom headers are sent, cannot replace those of the service, and their values are not logged', async () => {
     const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver()])
     const { id } = await subscribe(service, {
       url: receiver.url,

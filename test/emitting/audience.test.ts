@@ -9,7 +9,7 @@ import { postWebhook } from '../receiving/harness.ts'
 const url = 'http://127.0.0.1:9/'
 
 onEachEngine('audience', (engine) => {
-  test('an event goes to the subscribers of its owner alone; without one to those that nobody owns', async () => {
+  test('an event goes to the subscribers of its owner only; without an owner to those without an owner', async () => {
     const service = await startEmitting(engine)
     const [acme, globex, nobodys] = await Promise.all([
       subscribe(service, { url, owner: 'acme' }),
@@ -30,7 +30,7 @@ onEachEngine('audience', (engine) => {
     await service.close()
   })
 
-  test('where it is configured, subscribers without an owner also get what is addressed', async () => {
+  test('if configured, subscribers without an owner also get events with an audience', async () => {
     const service = await startEmitting(engine, { config: { emitting: { ownerlessGetAll: true } } })
     const [acme, globex, nobodys] = await Promise.all([
       subscribe(service, { url, owner: 'acme' }),
@@ -50,7 +50,7 @@ onEachEngine('audience', (engine) => {
     await service.close()
   })
 
-  test('the audience is part of the content: the same id for another one is a conflict', async () => {
+  test('the audience is part of the content: the same id with another audience is a conflict', async () => {
     const service = await startEmitting(engine)
     const event = { id: 'e-1', type: 'a', data: 1, audience: 'acme' }
     const first = await emit(service, event)
@@ -67,7 +67,7 @@ onEachEngine('audience', (engine) => {
     await service.close()
   })
 
-  test('a handler addresses what it emits, too', async () => {
+  test('a handler can set the audience of emitted events', async () => {
     const service = await startEmitting(engine, {
       config: {
         receiving: {
@@ -152,7 +152,7 @@ onEachEngine('audience', (engine) => {
     await service.close()
   })
 
-  test('conditions that cannot be are refused', async () => {
+  test('invalid conditions are refused', async () => {
     const service = await startEmitting(engine)
     const bad = [
       'x',
@@ -180,7 +180,7 @@ onEachEngine('audience', (engine) => {
     await service.close()
   })
 
-  test('registration sends a test event when it is asked to, signed, to that subscriber alone', async () => {
+  test('registration sends a signed test event to the new subscriber on request', async () => {
     const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver()])
     await subscribe(service, { url })
     const made = await subscribe(service, { url: receiver.url, owner: 'acme', sendTest: true })

@@ -78,7 +78,7 @@ async function drains(service: TestService, stream: ClientRequest): Promise<bool
 }
 
 onEachEngine('many events', (engine) => {
-  test('an array is emitted together: each gets its own place, in order, and a repetition gets the first results', async () => {
+  test('an array is emitted atomically and in order, and a repetition returns the first results', async () => {
     const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver()])
     const { id } = await subscribe(service, { url: receiver.url, eventTypes: ['order.*'] })
     const events = [
@@ -107,7 +107,7 @@ onEachEngine('many events', (engine) => {
     await Promise.all([service.close(), receiver.close()])
   })
 
-  test('one that is wrong keeps all of an array from being emitted, and the problem names it', async () => {
+  test('one invalid event refuses the whole array, and the problem names it', async () => {
     const service = await startEmitting(engine)
     await emit(service, { id: 'taken', type: 'a', data: 1 })
     const good = { id: 'good', type: 'a', data: 1 }
@@ -134,7 +134,7 @@ onEachEngine('many events', (engine) => {
     await service.close()
   })
 
-  test('arrays with the same ids in other orders, at the same moment: each id is emitted once, and none fails', async () => {
+  test('concurrent arrays with the same ids in different orders emit each id once without failures', async () => {
     const service = await startEmitting(engine)
     const { id } = await subscribe(service, { url: 'http://127.0.0.1:9/' })
     const events = Array.from({ length: 40 }, (_, n) => ({ id: `e-${n}`, type: 'a', data: n }))
@@ -172,7 +172,7 @@ onEachEngine('many events', (engine) => {
     await Promise.all([service.close(), receiver.close()])
   })
 
-  test('lines: an answer for each, what is wrong with one concerns that one alone', async () => {
+  test('lines get one result each, and an invalid line does not affect others', async () => {
     const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver()])
     await subscribe(service, { url: receiver.url })
     await emit(service, { id: 'taken', type: 'a', data: 1 })
@@ -217,7 +217,7 @@ onEachEngine('many events', (engine) => {
     await Promise.all([service.close(), receiver.close()])
   })
 
-  test('lines that come slowly are answered as they come; what was answered stays when the sender breaks off', async () => {
+  test('slow lines are answered as they arrive; answered events stay when the sender disconnects', async () => {
     const service = await startEmitting(engine)
     const { id } = await subscribe(service, { url: 'http://127.0.0.1:9/' })
     const stream = openStream(service, true)
@@ -234,7 +234,7 @@ onEachEngine('many events', (engine) => {
     await service.close()
   })
 
-  test('thousands of lines in one stream; who reads no answers is not read from without end', async () => {
+  test('thousands of lines in one stream, with backpressure for a client that reads no results', async () => {
     // A busy machine takes longer than a request may last, and than lines are taken from one call.
     const timeouts = { headers: 300_000, request: 600_000, check: 1_000, stillness: 600_000 }
     const begun = Date.now()
@@ -272,7 +272,7 @@ onEachEngine('many events', (engine) => {
     }
   })
 
-  test('without a key no line is read', async () => {
+  test('without a key no line is processed', async () => {
     const service = await startEmitting(engine)
     const response = await service.fetch('/events', {
       method: 'POST',

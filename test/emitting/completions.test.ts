@@ -127,7 +127,7 @@ onEachEngine('completions', (engine) => {
     return [status, attempts, kept.length, description]
   }
 
-  test('it is there with the completion, of many at once', async () => {
+  test('side effects commit with their completions, for many at once', async () => {
     const some = await Promise.all(Array.from({ length: 60 }, newDelivery))
     const plain = await newDelivery()
     const following = some.map(({ subscriberId }) => marking(subscriberId))
@@ -147,21 +147,21 @@ onEachEngine('completions', (engine) => {
     assert.equal(completions.unrecorded, 0)
   })
 
-  test('nothing follows from what somebody else has written down', async () => {
+  test('a completion that another process recorded has no side effects', async () => {
     const delivery = await newDelivery()
     await store.complete([dead(delivery.id)])
     await completions.add(dead(delivery.id), marking(delivery.subscriberId))
     assert.deepEqual(await state(delivery), ['dead', 1, 1, null])
   })
 
-  test('a database that is away for a moment: both are written when it is back', async () => {
+  test('after a short outage of the database both are written', async () => {
     const delivery = await newDelivery()
     const away = new StorageUnavailable(new Error('away'))
     await completions.add(dead(delivery.id), marking(delivery.subscriberId, [away]))
     assert.deepEqual(await state(delivery), ['dead', 1, 1, 'told'])
   })
 
-  test('what cannot follow keeps no attempt from being written down, nor what follows from others', async () => {
+  test('a failing side effect prevents neither the recording of attempts nor other side effects', async () => {
     const [bad, good] = await Promise.all([newDelivery(), newDelivery()])
     const wrong = new Error('wrong')
     const following = marking(bad.subscriberId, [wrong, wrong])
@@ -174,7 +174,7 @@ onEachEngine('completions', (engine) => {
     assert.equal(following.commits, 0)
   })
 
-  test('the others do not wait for what follows from some', async () => {
+  test('completions without side effects do not wait for those with side effects', async () => {
     const [slow, next, plain] = await Promise.all([newDelivery(), newDelivery(), newDelivery()])
     const { promise: ended, resolve: end } = Promise.withResolvers<void>()
     const { promise: begun, resolve: begin } = Promise.withResolvers<void>()

@@ -45,7 +45,7 @@ async function call(port: number, path: string, json: unknown): Promise<Response
 }
 
 onEachEngine('crash', (engine) => {
-  test('kill -9 in the middle of deliveries loses none of what was accepted', async () => {
+  test('kill -9 during deliveries loses no accepted event', async () => {
     const slowly: Answer = (response) => setTimeout(() => response.writeHead(204).end(), 20)
     const [database, receiver, port] = await Promise.all([
       engine.createDatabase(),
@@ -82,7 +82,7 @@ onEachEngine('crash', (engine) => {
     await database.drop()
   })
 
-  test('a stop waits for what is under way, and gives back what does not end in time', async () => {
+  test('a stop waits for attempts in progress, and releases those that do not end in time', async () => {
     const database = await engine.createDatabase()
     const slowly: Answer = (response) => setTimeout(() => response.writeHead(204).end(), 300)
     const receiver = await startReceiver(slowly)

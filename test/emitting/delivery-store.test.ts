@@ -110,7 +110,7 @@ onEachEngine('store', (engine) => {
   const rowOf = (id: number) =>
     database.reader.selectFrom('deliveries').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
 
-  test('only what is due is read, the oldest first, no more than wanted, and on from there', async () => {
+  test('reads due deliveries only, the oldest first, up to the limit, and continues there', async () => {
     const { id, deliveries } = await subscriberWith(30, 10, 20, 10, 99)
     const [d30, d10, d20, also10] = deliveries
     const first = await read(id, 30, { count: 1 })
@@ -121,7 +121,7 @@ onEachEngine('store', (engine) => {
     assert.deepEqual(ids(await read(id, 30)), [d10, also10, d20, d30])
   })
 
-  test('first attempts and retries are read apart', async () => {
+  test('first attempts and retries are read separately', async () => {
     const { id, deliveries } = await subscriberWith(10, 10)
     const [first] = await read(id, 10)
     assert.deepEqual([first!.number, first!.begun], [1, 1])
@@ -132,7 +132,7 @@ onEachEngine('store', (engine) => {
     assert.deepEqual([again!.id, again!.number, again!.begun], [deliveries[0], 2, 2])
   })
 
-  test('an attempt that somebody else wrote down first changes nothing', async () => {
+  test('an attempt that another process recorded first changes nothing', async () => {
     const { id, deliveries } = await subscriberWith(10)
     const [ours] = await read(id, 10)
     const [theirs] = await read(id, 10)
@@ -149,7 +149,7 @@ onEachEngine('store', (engine) => {
     assert.deepEqual([...attempts[0]!.response_body!], [0, 255])
   })
 
-  test('nothing is written about a delivery of the same id that is another one by now', async () => {
+  test('nothing is recorded if the id now belongs to another delivery', async () => {
     const { id, deliveries } = await subscriberWith(10, 10, 10)
     const setNonces = (nonces: readonly (number | null)[]) =>
       database.transaction(async (tx) => {
@@ -192,7 +192,7 @@ onEachEngine('store', (engine) => {
     )
   })
 
-  test('a success counts, whoever wrote an attempt down first', async () => {
+  test('a success counts, even if another attempt was recorded first', async () => {
     const { id, deliveries } = await subscriberWith(10)
     const [ours] = await read(id, 10)
     const [theirs] = await read(id, 10)
@@ -212,7 +212,7 @@ onEachEngine('store', (engine) => {
     )
   })
 
-  test('what was replayed during its attempt stays due, and the attempt is kept', async () => {
+  test('a delivery that is replayed during its attempt stays due, and the attempt is recorded', async () => {
     const { id, deliveries } = await subscriberWith(10)
     const [first] = await read(id, 10)
     await database.transaction((tx) =>
@@ -223,7 +223,7 @@ onEachEngine('store', (engine) => {
     assert.deepEqual([row.status, row.attempts], ['cancelled', 1])
   })
 
-  test('ordered: only the first pending one, and only when it is due', async () => {
+  test('ordered: returns only the first pending delivery, and only when it is due', async () => {
     const { id, deliveries } = await subscriberWith(50, 10, 10)
     const next = (now: number) => store.readDue([{ subscriberId: id, ordered: true }], now)
     assert.deepEqual(await next(20), [], 'the first one waits, so all wait')
@@ -233,7 +233,7 @@ onEachEngine('store', (engine) => {
     assert.deepEqual(ids(await next(70)), [deliveries[1]])
   })
 
-  test('completions of deliveries that are gone do no harm to the others of their batch', async () => {
+  test('completions of deleted deliveries do not affect others in their batch', async () => {
     const { id, deliveries } = await subscriberWith(10)
     const gone = await subscriberWith(10)
     const [kept] = await read(id, 10)
@@ -249,7 +249,7 @@ onEachEngine('store', (engine) => {
     assert.deepEqual(attempts, [])
   })
 
-  test('subscribers with due work, by id; the oldest of it; paused and disabled ones do not count', async () => {
+  test('finds active subscribers with due deliveries by id, and the oldest due time', async () => {
     await database.transaction((tx) => tx.deleteFrom('subscribers').execute())
     const one = await subscriberWith(30, 20)
     const two = await subscriberWith(10)
@@ -272,7 +272,7 @@ onEachEngine('store', (engine) => {
     assert.equal(await oldest(40), 10, 'a retry counts as well')
   })
 
-  test('of an ordered subscriber only the first pending delivery counts as due', async () => {
+  test('of an ordered subscriber, only the first pending delivery counts as due', async () => {
     await database.transaction((tx) => tx.deleteFrom('subscribers').execute())
     const { id } = await subscriberWith(50, 10)
     await database.transaction((tx) =>
@@ -285,7 +285,7 @@ onEachEngine('store', (engine) => {
     assert.equal(await oldest(50), 50)
   })
 
-  test('however many subscribers wait, one look takes a bounded number of steps, and the next goes on behind', async () => {
+  test('one poll takes a bounded number of steps for any number of subscribers, and the next one continues', async () => {
     await database.transaction((tx) => tx.deleteFrom('subscribers').execute())
     const made = []
     for (let n = 0; n < subscribersPerScan + 5; n += 1) made.push((await subscriberWith(10)).id)
@@ -301,7 +301,7 @@ onEachEngine('store', (engine) => {
       tx.updateTable('subscribers').set({ status }).where('id', 'in', ids).execute(),
     )
 
-  test('however many paused subscribers have something waiting, one look finds the active one behind them', async () => {
+  test('one poll finds the active subscriber behind any number of paused ones', async () => {
     await database.transaction((tx) => tx.deleteFrom('subscribers').execute())
     const idle = await subscriberWith()
     const paused = []
@@ -314,7 +314,7 @@ onEachEngine('store', (engine) => {
     assert.deepEqual(await store.subscribersDue(20, ''), { ids: [], next: undefined })
   })
 
-  test('looks find who is active and has something due, whoever lies between', async () => {
+  test('polls find active subscribers with due deliveries among others', async () => {
     await database.transaction((tx) => tx.deleteFrom('subscribers').execute())
     const expected: string[] = []
     for (let n = 0; n < 300; n += 1) {
@@ -334,7 +334,7 @@ onEachEngine('store', (engine) => {
   })
 
   if (engine.name === 'postgres') {
-    test('a lane is one dispatcher’s until it lets it go, or dies', async () => {
+    test('a dispatcher owns a queue until it releases it or ends', async () => {
       const { id } = await subscriberWith(10)
       const paused = await subscriberWith(10)
       await database.transaction((tx) =>
@@ -355,7 +355,7 @@ onEachEngine('store', (engine) => {
       assert.deepEqual(await store.claim([id]), [id])
     })
 
-    test('a dispatcher that finds a lane taken locks no subscriber', async () => {
+    test('a dispatcher that finds a queue owned by another locks no subscriber', async () => {
       const { id } = await subscriberWith(10)
       const other = open()
       await other.acquireSession(listener)

@@ -24,7 +24,7 @@ const asking =
     response.writeHead(status, { 'webhook-delivery': what }).end()
 
 onEachEngine('deliveries that end', (engine) => {
-  test('webhook-delivery: disable ends everything, also with a success', async () => {
+  test('`webhook-delivery: disable` disables the subscriber, also with a success', async () => {
     for (const [status, delivery] of [
       [200, 'delivered'],
       [503, 'dead'],
@@ -44,7 +44,7 @@ onEachEngine('deliveries that end', (engine) => {
     }
   })
 
-  test('webhook-delivery: abort-message ends the attempts of this message, which is shown, and nothing else', async () => {
+  test('`webhook-delivery: abort-message` ends the attempts of this delivery only, and the log shows it', async () => {
     const receiver = await startReceiver(asking(500, 'abort-message'), 204)
     const service = await startEmitting(engine)
     const { id } = await subscribe(service, { url: receiver.url })
@@ -60,7 +60,7 @@ onEachEngine('deliveries that end', (engine) => {
     await Promise.all([service.close(), receiver.close()])
   })
 
-  test('after a week of nothing but failures, announced a day before; enabled again, all goes on', async () => {
+  test('disabled after a week of failures with a warning one day before; continues after it is enabled', async () => {
     let skipped = 0
     const clock = { ...systemClock, now: () => Date.now() + skipped }
     const [admins, receiver] = await Promise.all([startReceiver(), startReceiver(500)])
@@ -118,7 +118,7 @@ onEachEngine('deliveries that end', (engine) => {
     await Promise.all([service.close(), admins.close(), receiver.close()])
   })
 
-  test('a delivery that arrives in time ends it: nothing is disabled, and the week begins anew', async () => {
+  test('a success within the week prevents the disabling and restarts the week', async () => {
     let skipped = 0
     const clock = { ...systemClock, now: () => Date.now() + skipped }
     const receiver = await startReceiver(500, 204, 500)

@@ -25,7 +25,7 @@ onEachEngine('emit', (engine) => {
     await Promise.all([service.close(), receiver.close()])
   })
 
-  test('content is the same whatever the order of its keys; the bytes of the first call are those that are sent', async () => {
+  test('the order of keys does not change the content; the bytes of the first call are sent', async () => {
     const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver()])
     await subscribe(service, { url: receiver.url })
     const send = (body: string) =>
@@ -63,7 +63,7 @@ onEachEngine('emit', (engine) => {
     await Promise.all([service.close(), receiver.close()])
   })
 
-  test('of twenty calls with one id at the same moment one emits, and all get its result', async () => {
+  test('of twenty concurrent calls with one id, one emits, and all get its result', async () => {
     const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver()])
     const { id } = await subscribe(service, { url: receiver.url })
     const event = { id: 'race', type: 'a', data: 1 }
@@ -82,7 +82,7 @@ onEachEngine('emit', (engine) => {
     await Promise.all([service.close(), receiver.close()])
   })
 
-  test('the data arrives as it was written: great numbers, 1.0, NUL, __proto__', async () => {
+  test('the data arrives unchanged: large numbers, 1.0, NUL, __proto__', async () => {
     const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver()])
     await subscribe(service, { url: receiver.url })
     const data = '{"n":12345678901234567890,"f":1.0,"z":"\\u0000","__proto__":{"x":1},"u":"é😀"}'
@@ -121,7 +121,7 @@ onEachEngine('emit', (engine) => {
     await service.close()
   })
 
-  test('an event that cannot be is refused with the reason, and nothing is emitted', async () => {
+  test('an invalid event is refused with the reason, and nothing is emitted', async () => {
     const service = await startEmitting(engine)
     const send = (body: string | Uint8Array<ArrayBuffer>, contentType = 'application/json') =>
       service.fetch('/events', {
@@ -164,7 +164,7 @@ onEachEngine('emit', (engine) => {
     await service.close()
   })
 
-  test('emitting while subscribers come and go never fails', async () => {
+  test('emitting never fails while subscribers are added and removed', async () => {
     const service = await startEmitting(engine)
     const url = 'http://127.0.0.1:9/'
     const coming = async (): Promise<void> => {

@@ -22,7 +22,7 @@ const emitting = {
 } satisfies PosternConfig['emitting']
 
 onEachEngine('event types', (engine) => {
-  test('what is emitted must be of its declared schema, by every way to emit', async () => {
+  test('events must match their declared schema, however they are emitted', async () => {
     const config = defineConfig({
       emitting,
       receiving: {
@@ -86,7 +86,7 @@ onEachEngine('event types', (engine) => {
     await service.close()
   })
 
-  test('undeclared types are refused where that is configured; what the service itself sends is not', async () => {
+  test('undeclared types are refused if configured, except those of the service', async () => {
     const config = defineConfig({
       emitting: { ...emitting, undeclaredTypes: 'refuse' },
       login: { events: true },
@@ -106,7 +106,7 @@ onEachEngine('event types', (engine) => {
     await service.close()
   })
 
-  test('the catalogue shows them with samples, and so does the API reference', async () => {
+  test('the catalogue and the API reference show them with samples', async () => {
     const service = await startEmitting(engine, { config: defineConfig({ emitting }) })
     const response = await service.fetch('/event-types')
     assert.equal(response.status, 200)
@@ -125,7 +125,7 @@ onEachEngine('event types', (engine) => {
     await service.close()
   })
 
-  test('a declaration that makes no sense stops the start, and says which', async () => {
+  test('an invalid declaration stops the start with a message that names it', async () => {
     const wrong: [NonNullable<PosternConfig['emitting']>, RegExp][] = [
       [{ eventTypes: { 'a b': {} } }, /"a b"/],
       [{ eventTypes: { 'postern.test': {} } }, /by the service itself/],

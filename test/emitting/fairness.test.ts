@@ -22,7 +22,7 @@ onEachEngine('fairness', (engine) => {
     await Promise.all([service.close(), healthy.close()])
   })
 
-  test('no more than the concurrency at a time', async () => {
+  test('concurrent attempts are limited by the concurrency of the subscriber', async () => {
     let running = 0
     let most = 0
     const slow: Answer = (response) => {
@@ -40,7 +40,7 @@ onEachEngine('fairness', (engine) => {
     await Promise.all([service.close(), receiver.close()])
   })
 
-  test('ordered: one at a time in the order of emitting, held up by a failure until it succeeds', async () => {
+  test('ordered: one at a time in the order of emitting; a failed delivery blocks the next ones', async () => {
     const [service, receiver] = await Promise.all([
       startEmitting(engine, { env: { EMIT_RETRY_SCHEDULE: '0,0.05,0.05' } }),
       startReceiver(204, 500, 500, 204),
@@ -55,7 +55,7 @@ onEachEngine('fairness', (engine) => {
     await Promise.all([service.close(), receiver.close()])
   })
 
-  test('a rate limit is kept', async () => {
+  test('the rate limit is respected', async () => {
     const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver()])
     await subscribe(service, { url: receiver.url, rateLimit: 10 })
     await Promise.all(Array.from({ length: 15 }, (_, n) => emit(service, { type: 'a', data: n })))
@@ -88,7 +88,7 @@ onEachEngine('fairness', (engine) => {
     await Promise.all([service.close(), receiver.close(), other.close()])
   })
 
-  test('a subscriber with two hundred events waiting gets them all, each once', async () => {
+  test('a subscriber with a backlog of two hundred events gets each once', async () => {
     const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver()])
     const { id } = await subscribe(service, { url: receiver.url })
     await Promise.all(Array.from({ length: 200 }, (_, n) => emit(service, { type: 'a', data: n })))

@@ -23,7 +23,7 @@ const read = async (service: TestService, id: string, query = ''): Promise<Healt
   (await expectJson(service, 200, `/subscribers/${id}/health${query}`)) as HealthAnswer
 
 onEachEngine('health of subscribers', (engine) => {
-  test('attempts are counted by the hour, and are there after a restart', async () => {
+  test('attempts are counted by hour, and survive a restart', async () => {
     const database = await engine.createDatabase()
     const receiver = await startReceiver(500, 204)
     const first = await startEmitting(engine, { databaseUrl: database.url })
@@ -67,7 +67,7 @@ onEachEngine('health of subscribers', (engine) => {
     await database.drop()
   })
 
-  test('hours are kept as long as events', async () => {
+  test('hours are stored as long as events', async () => {
     let skipped = 0
     // What waits for seconds is due at once, so that the test need not wait.
     const clock = {
@@ -99,7 +99,7 @@ onEachEngine('health of subscribers', (engine) => {
     await Promise.all([service.close(), receiver.close()])
   })
 
-  test('each attempt is counted once, also while counts are written to the table', async () => {
+  test('each attempt is counted once, also during writes of the counts', async () => {
     let flush = (): void => undefined
     const clock = {
       now: () => 1_000,

@@ -198,7 +198,7 @@ describe('subscribers that misbehave', () => {
     })
 
   for (const [name, behave, failure, error] of failed)
-    test(`one that ${name} fails in words`, async () => {
+    test(`one that ${name} fails with a message`, async () => {
       const { hostile, attempt } = await attemptAt(behave, 'dead')
       assert.match(attempt.error ?? '', error)
       assert.equal(attempt.failure, failure)
@@ -206,7 +206,7 @@ describe('subscribers that misbehave', () => {
       hostile.close()
     })
 
-  test('one that never reads is given up in time', async () => {
+  test('one that never reads times out', async () => {
     const deaf = await startHostile((socket) => void socket.pause(), false)
     const { id } = await subscribe(service, { url: deaf.url, eventTypes: ['big'] })
     await emit(service, { type: 'big', data: 'x'.repeat(900_000) })
@@ -215,7 +215,7 @@ describe('subscribers that misbehave', () => {
     deaf.close()
   })
 
-  test('while twenty hang, a healthy one gets its events at once', async () => {
+  test('a healthy one gets its events at once while twenty hang', async () => {
     const hanging = await startHostile(() => undefined)
     for (let n = 0; n < 20; n += 1) await subscribe(service, { url: hanging.url, eventTypes: ['hang'] })
     await subscribe(service, { url: healthy.url, eventTypes: ['hang', 'fine'] })

@@ -28,7 +28,7 @@ function stillClock(): { clock: Scheduler; pass: (ms: number) => void } {
 const http: TestServiceOptions = { parts: { roles: { http: true, workers: false } } }
 
 onEachEngine('limits', (engine) => {
-  test('an owner sends ten test events at once and then one in six seconds, from all processes together', async () => {
+  test('an owner can send ten test events at once, then one every six seconds, over all processes', async () => {
     const { clock, pass } = stillClock()
     const database = await engine.createDatabase()
     const options = { databaseUrl: database.url, parts: { ...http.parts, clock } }
@@ -70,7 +70,7 @@ onEachEngine('limits', (engine) => {
     await database.drop()
   })
 
-  test('five bulk replays of an owner run at a time; an owner begins ten at once', async () => {
+  test('an owner can start ten bulk replays at once, of which five run concurrently', async () => {
     const database = await engine.createDatabase()
     const receiver = await startReceiver()
     const first = await startEmitting(engine, { databaseUrl: database.url })
@@ -127,7 +127,7 @@ onEachEngine('limits', (engine) => {
     await service.close()
   })
 
-  test('an owner has at most a hundred subscribers, also when many are registered at the same moment', async () => {
+  test('an owner has at most a hundred subscribers, also with concurrent registrations', async () => {
     const service = await startEmitting(engine, http)
     const { id } = await subscribe(service, { url, owner: 'acme' })
     const acme = await enterPortal(service, 'acme')
@@ -148,7 +148,7 @@ onEachEngine('limits', (engine) => {
     await service.close()
   })
 
-  test('a delivery that waits for its next attempt gets it now, and its schedule goes on behind it', async () => {
+  test('a delivery that waits for a retry is sent now, and its schedule continues', async () => {
     const [service, receiver] = await Promise.all([
       startEmitting(engine, { env: { EMIT_RETRY_SCHEDULE: '0,3600,3600' } }),
       startReceiver(500),
@@ -176,7 +176,7 @@ onEachEngine('limits', (engine) => {
     await Promise.all([service.close(), receiver.close()])
   })
 
-  test('all that waits for a retry is sent now by a bulk replay of the pending ones', async () => {
+  test('a bulk replay of pending deliveries sends all that wait for a retry now', async () => {
     const [service, receiver] = await Promise.all([
       startEmitting(engine, { env: { EMIT_RETRY_SCHEDULE: '0,3600' } }),
       startReceiver(500),

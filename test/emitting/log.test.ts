@@ -71,7 +71,7 @@ onEachEngine('delivery log', (engine) => {
     await Promise.all([service.close(), receiver.close()])
   })
 
-  test('a filter that is none, and a cursor of another query, are 400 and name the parameter', async () => {
+  test('an invalid filter and a cursor of another query are 400 and name the parameter', async () => {
     const service = await startEmitting(engine)
     const { receiver, id } = await withDeadLetters(service, 3)
     const { id: other } = await subscribe(service, { url: receiver.url })
@@ -102,7 +102,7 @@ onEachEngine('delivery log', (engine) => {
     await Promise.all([service.close(), receiver.close()])
   })
 
-  test('a replayed delivery goes out again with the same event id and its whole schedule, and keeps its old attempts', async () => {
+  test('a replayed delivery has the same event id, a full schedule, and its old attempts', async () => {
     const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver(500, 500, 500, 204)])
     const { id } = await subscribe(service, { url: receiver.url })
     const { eventId } = await emit(service, { type: 'a', data: 1 })
@@ -130,7 +130,7 @@ onEachEngine('delivery log', (engine) => {
     await Promise.all([service.close(), receiver.close()])
   })
 
-  test('a bulk replay tells beforehand how many, then sends the dead ones again and shows its progress', async () => {
+  test('a bulk replay counts first, then sends dead deliveries again and shows its progress', async () => {
     const service = await startEmitting(engine)
     const { receiver, id } = await withDeadLetters(service, 6)
     const replay = (json?: unknown) =>
@@ -161,7 +161,7 @@ onEachEngine('delivery log', (engine) => {
     await Promise.all([service.close(), receiver.close()])
   })
 
-  test('a bulk replay keeps to its rate', async () => {
+  test('a bulk replay respects its rate', async () => {
     const service = await startEmitting(engine)
     const { receiver, id } = await withDeadLetters(service, 6)
     const before = receiver.calls.length
@@ -179,7 +179,7 @@ onEachEngine('delivery log', (engine) => {
     await Promise.all([service.close(), receiver.close()])
   })
 
-  test('a bulk replay that is asked for twice begins once', async () => {
+  test('a bulk replay that is requested twice starts once', async () => {
     const database = await engine.createDatabase()
     const service = await startEmitting(engine, { databaseUrl: database.url })
     const { receiver, id } = await withDeadLetters(service, 3)
@@ -214,7 +214,7 @@ onEachEngine('delivery log', (engine) => {
     await database.drop()
   })
 
-  test('a cancelled bulk replay goes no further, also in another process', async () => {
+  test('a cancelled bulk replay stops, also in another process', async () => {
     const database = await engine.createDatabase()
     const service = await startEmitting(engine, { databaseUrl: database.url })
     const { receiver, id } = await withDeadLetters(service, 3)
@@ -239,7 +239,7 @@ onEachEngine('delivery log', (engine) => {
     await database.drop()
   })
 
-  test('removing a subscriber removes its log, and what is under way does no harm', async () => {
+  test('removing a subscriber removes its log, also with attempts in progress', async () => {
     const service = await startEmitting(engine)
     const { receiver, id } = await withDeadLetters(service, 2)
     const [first] = await deliveries(service, id)

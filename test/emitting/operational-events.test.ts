@@ -31,7 +31,7 @@ async function areOfTheCatalogue(service: TestService, notices: readonly Notice[
 }
 
 onEachEngine('operational events', (engine) => {
-  test('a subscriber that fails is told once, and again when it has recovered', async () => {
+  test('a failing subscriber causes one event, and another one when it recovers', async () => {
     const schedule = { env: { EMIT_RETRY_SCHEDULE: '0,0.02,0.02,0.02,0.02,0.02,0.02,0.02,0.02,60' } }
     const [service, admins, receiver] = await Promise.all([
       startEmitting(engine, schedule),
@@ -62,7 +62,7 @@ onEachEngine('operational events', (engine) => {
     await Promise.all([service.close(), admins.close(), receiver.close()])
   })
 
-  test('dead letters are told; a subscriber that is disabled is told with the reason, whoever did it', async () => {
+  test('dead letters and disabled subscribers cause events with the reason', async () => {
     const [service, admins, receiver, gone] = await Promise.all([
       startEmitting(engine),
       startReceiver(),
@@ -105,7 +105,7 @@ onEachEngine('operational events', (engine) => {
     await Promise.all([service.close(), admins.close(), receiver.close(), gone.close()])
   })
 
-  test('what operational subscribers do themselves is not told, and they get nothing else', async () => {
+  test('operational subscribers cause no operational events, and get no other events', async () => {
     const [service, admins, broken] = await Promise.all([
       startEmitting(engine),
       startReceiver(),

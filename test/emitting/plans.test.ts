@@ -90,9 +90,9 @@ describe('plans of the dispatcher', { skip: !engine && 'TEST_ENGINE leaves Postg
     }
   }
 
-  test('when nothing is known of the tables', check)
+  test('without statistics', check)
 
-  test('when they were last looked at while everything was delivered', async () => {
+  test('with statistics from a time without pending deliveries', async () => {
     const { pool } = database
     await pool.query(`update deliveries set status = 'delivered'`)
     await pool.query('analyze')
@@ -100,7 +100,7 @@ describe('plans of the dispatcher', { skip: !engine && 'TEST_ENGINE leaves Postg
     await check()
   })
 
-  test('when all is known', async () => {
+  test('with current statistics', async () => {
     await database.pool.query('analyze')
     await check()
   })
@@ -108,7 +108,7 @@ describe('plans of the dispatcher', { skip: !engine && 'TEST_ENGINE leaves Postg
   /** Lengths at which one index is a level higher than another, and at which a table fits a page. */
   for (const length of [0, 1, 100, 250, 1_000, 60_000])
     for (const analyzed of [false, true])
-      test(`in the index that has the order, planned over ${length} rows, ${analyzed ? 'known' : 'unknown'}`, async () => {
+      test(`uses the index in the order, with ${length} rows, ${analyzed ? 'with' : 'without'} statistics`, async () => {
         const { pool } = database
         await pool.query('truncate deliveries')
         await pool.query(

@@ -54,7 +54,7 @@ onEachEngine('portal', (engine) => {
     await Promise.all([service.close(), receiver.close()])
   })
 
-  test('what belongs to another owner, or to nobody, is as if it were not there', async () => {
+  test('subscribers of another owner, or without one, are 404', async () => {
     const service = await startEmitting(engine)
     const acme = await enter(service, 'acme')
     const foreign = await Promise.all([
@@ -105,7 +105,7 @@ onEachEngine('portal', (engine) => {
     await service.close()
   })
 
-  test('owners cannot give subscribers to others, nor take what only admins may', async () => {
+  test('owners cannot change the owner, or set what only admins may', async () => {
     const service = await startEmitting(engine)
     const acme = await enter(service, 'acme')
     const { id } = await acme.json<{ id: string }>(201, 'POST', '/subscribers', { url })
@@ -133,7 +133,7 @@ onEachEngine('portal', (engine) => {
     await service.close()
   })
 
-  test('the cookie of the portal opens nothing else, and no other credential opens the portal', async () => {
+  test('the portal cookie is accepted by the portal only, which accepts no other credential', async () => {
     const service = await startEmitting(engine)
     const acme = await enter(service, 'acme')
     const elsewhere: [method: string, path: string][] = [
@@ -171,7 +171,7 @@ onEachEngine('portal', (engine) => {
     await service.close()
   })
 
-  test('a link works once, until its end; of twenty that open it at the same moment one gets in', async () => {
+  test('a link works once, until it expires; of twenty concurrent uses one succeeds', async () => {
     let shift = 0
     const clock = { ...systemClock, now: () => Date.now() + shift }
     const service = await startEmitting(engine, { parts: { clock } })
@@ -201,7 +201,7 @@ onEachEngine('portal', (engine) => {
     await service.close()
   })
 
-  test('a link of another owner replaces a session only when it is told to, and ends it then', async () => {
+  test('a link of another owner replaces a session only on request, and ends it', async () => {
     const service = await startEmitting(engine)
     const acme = await enter(service, 'acme')
     const link = await makeLink(service, 'globex')
@@ -264,7 +264,7 @@ onEachEngine('portal', (engine) => {
     await service.close()
   })
 
-  test('pages of other sites change nothing with the cookie, and open no link', async () => {
+  test('pages of other sites cannot use the cookie or open a link', async () => {
     const service = await startEmitting(engine)
     const acme = await enter(service, 'acme')
     const foreign: Record<string, string>[] = [
@@ -284,7 +284,7 @@ onEachEngine('portal', (engine) => {
     await service.close()
   })
 
-  test('links are for admins, and an owner is what an owner can be', async () => {
+  test('only admins create links, and the owner is validated', async () => {
     const service = await startEmitting(engine)
     const unknown = await service.fetch('/portal-links', {
       method: 'POST',

@@ -19,7 +19,7 @@ function signers(call: ReceivedCall, secrets: Record<string, string>): string[] 
 }
 
 onEachEngine('rotation', (engine) => {
-  test('both secrets sign until the overlap ends, then the new one alone', async () => {
+  test('both secrets sign until the overlap ends, then only the new one', async () => {
     const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver()])
     const { id, secret: first } = await subscribe(service, { url: receiver.url })
     const rotate = async (json?: unknown) =>
@@ -52,7 +52,7 @@ onEachEngine('rotation', (engine) => {
     await Promise.all([service.close(), receiver.close()])
   })
 
-  test('no more than ten secrets sign, however often they are rotated; what is no overlap is refused', async () => {
+  test('at most ten secrets sign; an invalid overlap is refused', async () => {
     const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver()])
     const { id } = await subscribe(service, { url: receiver.url })
     const path = `/subscribers/${id}/rotate-secret`

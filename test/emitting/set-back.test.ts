@@ -15,7 +15,7 @@ interface Sent {
   data: { tenant: string; n: number }
 }
 
-describe('a database that is taken back under running processes', { skip: !postgres }, () => {
+describe('a restore of the database under running processes', { skip: !postgres }, () => {
   let database: Awaited<ReturnType<NonNullable<typeof postgres>['createDatabase']>>
   let services: TestService[]
   let first: TestService
@@ -71,7 +71,7 @@ describe('a database that is taken back under running processes', { skip: !postg
     calls.map(({ body }) => JSON.parse(body.toString()) as Sent)
   const arrived = (receiver: Receiver): Set<string> => new Set(bodiesOf(receiver).map(({ id }) => id))
 
-  test('no event is sent with the body of another, none is missed by a follower of the log', async () => {
+  test('no event is sent with the body of another, and a follower of the log misses none', async () => {
     await subscribe(first, { url: a.url, eventTypes: ['a.*'] })
     subscriberB = (await subscribe(first, { url: b.url, eventTypes: ['b.*'] })).id
     await emitSome('a', 0, 5)

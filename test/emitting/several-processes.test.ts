@@ -24,7 +24,7 @@ describe('a subscriber of two processes', { skip: !postgres }, () => {
     await home.drop()
   })
 
-  test('no more than its concurrency at a time, whichever process emits', async () => {
+  test('the concurrency holds over both processes', async () => {
     const gate = Promise.withResolvers<void>()
     let running = 0
     let most = 0
@@ -45,7 +45,7 @@ describe('a subscriber of two processes', { skip: !postgres }, () => {
     await receiver.close()
   })
 
-  test('no more than its rate', async () => {
+  test('the rate holds over both processes', async () => {
     const receiver = await startReceiver()
     await subscribe(services[0]!, { url: receiver.url, rateLimit: 10, eventTypes: ['limited'] })
     await Promise.all(

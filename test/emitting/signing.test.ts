@@ -57,7 +57,7 @@ onEachEngine('signing', (engine) => {
     await Promise.all([service.close(), receiver.close()])
   })
 
-  test('keys that sign are shown without their secrets, and the public ones are published', async () => {
+  test('signing keys are shown without secrets, and public keys are published', async () => {
     const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver()])
     const { id, publicKey, secret } = await subscribe(service, { url: receiver.url, signing: 'both' })
     const { publicKey: second } = (await expectJson(service, 200, `/subscribers/${id}/rotate-secret`, {

@@ -7,7 +7,7 @@ import { startTestService } from '../harness/service.ts'
 import { emit, expectJson, settled, startEmitting, subscribe, type SubscriberAnswer } from './harness.ts'
 
 onEachEngine('subscribers', (engine) => {
-  test('the secret is shown when it is made, and by no later answer', async () => {
+  test('the secret is shown once, when it is created', async () => {
     const service = await startEmitting(engine)
     const made = await subscribe(service, {
       url: 'http://127.0.0.1:9/hook',
@@ -30,7 +30,7 @@ onEachEngine('subscribers', (engine) => {
     await service.close()
   })
 
-  test('a secret of the caller’s choice is used; one that is none is refused', async () => {
+  test('a given secret is used, and an invalid one is refused', async () => {
     const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver()])
     const secret = `whsec_${Buffer.alloc(24, 3).toString('base64')}`
     assert.equal((await subscribe(service, { url: receiver.url, secret: secret.slice(6) })).secret, secret)
@@ -46,7 +46,7 @@ onEachEngine('subscribers', (engine) => {
     await Promise.all([service.close(), receiver.close()])
   })
 
-  test('a number is a number however it is written: some languages write every one with a fraction', async () => {
+  test('numbers with a zero fraction are accepted as integers', async () => {
     const service = await startEmitting(engine)
     const send = (method: string, path: string, body: string) =>
       service.admin(path, { method, headers: { 'content-type': 'application/json' }, body })
@@ -75,7 +75,7 @@ onEachEngine('subscribers', (engine) => {
     await service.close()
   })
 
-  test('what is given is kept, changed and taken back to the default', async () => {
+  test('settings are stored, changed and reset to the default', async () => {
     const service = await startEmitting(engine)
     const settings = {
       retrySchedule: [0, 1.5, 60],
@@ -126,7 +126,7 @@ onEachEngine('subscribers', (engine) => {
     await service.close()
   })
 
-  test('what makes no sense is refused with the field', async () => {
+  test('invalid settings are refused with the field', async () => {
     const service = await startEmitting(engine)
     const url = 'http://127.0.0.1:9/'
     const bad = [
@@ -165,7 +165,7 @@ onEachEngine('subscribers', (engine) => {
     await service.close()
   })
 
-  test('the list goes page by page, newest first, and a cursor that is none is refused', async () => {
+  test('the list has pages, newest first, and refuses an invalid cursor', async () => {
     const service = await startEmitting(engine)
     const ids: string[] = []
     for (let n = 0; n < 5; n += 1) ids.unshift((await subscribe(service, { url: 'http://127.0.0.1:9/' })).id)
@@ -211,7 +211,7 @@ onEachEngine('subscribers', (engine) => {
     await service.close()
   })
 
-  test('a subscriber that was registered when private networks were allowed is not connected to when they no longer are', async () => {
+  test('a private address that was registered earlier is refused at delivery once private networks are not allowed', async () => {
     const database = await engine.createDatabase()
     const receiver = await startReceiver()
     const open = await startEmitting(engine, { databaseUrl: database.url })
@@ -230,7 +230,7 @@ onEachEngine('subscribers', (engine) => {
     await database.drop()
   })
 
-  test('a test event goes to its subscriber alone, signed, through the queue and into the log', async () => {
+  test('a test event goes to its subscriber only, signed, through the queue and into the log', async () => {
     const [service, receiver, other] = await Promise.all([
       startEmitting(engine),
       startReceiver(),

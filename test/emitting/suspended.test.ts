@@ -105,7 +105,7 @@ class Proxy {
 }
 
 test(
-  'a process that slept while others took its lanes sends nothing of what they send, and serves again later',
+  'a process that was suspended while others acquired its queues sends nothing twice, and resumes later',
   { skip },
   async () => {
     const home = await engine!.createDatabase()

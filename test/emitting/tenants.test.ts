@@ -39,7 +39,7 @@ async function giveTo(service: TestService, id: string, owner: string | null): P
 }
 
 onEachEngine('tenants', (engine) => {
-  test('exceptions for the private network hold for subscribers without an owner only', async () => {
+  test('exceptions for private networks apply only to subscribers without an owner', async () => {
     const receiver = await startReceiver((response) => response.end('inner data'))
     const { port } = new URL(receiver.url)
     const service = await startEmitting(engine, {
@@ -66,7 +66,7 @@ onEachEngine('tenants', (engine) => {
     await Promise.all([service.close(), receiver.close()])
   })
 
-  test('an owner’s delivery never uses a connection that an exception allowed', async () => {
+  test("an owner's delivery never reuses a connection that an exception allowed", async () => {
     const receiver = await startReceiver()
     const { port } = new URL(receiver.url)
     const database = await engine.createDatabase()
@@ -101,7 +101,7 @@ onEachEngine('tenants', (engine) => {
     await database.drop()
   })
 
-  test('an owner sees the beginning of an answer and its usual headers; an admin sees all that is kept', async () => {
+  test('an owner sees the start of a response and common headers; an admin sees all that is stored', async () => {
     const receiver = await startReceiver((response) =>
       response
         .writeHead(200, { 'content-type': 'text/plain', 'x-inner': 'secret', 'retry-after': '7' })
@@ -142,7 +142,7 @@ onEachEngine('tenants', (engine) => {
     await service.close()
   })
 
-  test('where a subscriber got another owner before, the events of the first stay hidden and unsent', async () => {
+  test('if a subscriber had another owner before, events of that owner stay hidden and unsent', async () => {
     const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver(500)])
     const made = await subscribe(service, { url: receiver.url, owner: 'acme' })
     await emit(service, { type: 'of.acme', data: 'secret of acme', audience: 'acme' })
@@ -177,7 +177,7 @@ onEachEngine('tenants', (engine) => {
     await Promise.all([service.close(), receiver.close()])
   })
 
-  test('stored headers go when the origin of the address changes, unless they are sent again', async () => {
+  test('stored headers are removed when the origin of the address changes, unless given again', async () => {
     const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver()])
     const headers = { 'x-api-key': 'secret-of-admin', 'x-note': 'a' }
     const made = await subscribe(service, { url: 'https://api.example.com/a', owner: 'acme', headers })
@@ -212,7 +212,7 @@ onEachEngine('tenants', (engine) => {
     await Promise.all([service.close(), receiver.close()])
   })
 
-  test('an id with a full stop is refused: its signature would hold for another id and time', async () => {
+  test('an id with a dot is refused, because its signature would be valid for another id and time', async () => {
     const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver()])
     const { secret } = await subscribe(service, { url: receiver.url })
     const time = Math.floor(Date.now() / 1000)

@@ -9,7 +9,7 @@ import { emit, expectJson, startEmitting, subscribe, until } from './harness.ts'
 const engine = engines.find(({ name }) => name === 'postgres')
 
 test(
-  'a subscriber that another process changed is read again though no time has passed',
+  'a subscriber that another process changed is read again at once',
   { skip: !engine && 'TEST_ENGINE leaves PostgreSQL out' },
   async () => {
     // What was read a second ago is read again: for this process a second never passes.

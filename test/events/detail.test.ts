@@ -44,7 +44,7 @@ onEachEngine('GET /events/{id}', (engine) => {
     return row.id
   }
 
-  test('the payload is what came, digit for digit: big numbers, \\u0000, spaces and repeated names', async () => {
+  test('the payload is unchanged: large numbers, \\u0000, spaces and repeated names', async () => {
     const body =
       '{"id":"exact","type":"t", "n":123456789012345678901234567890, "f":1.10, "z":"\\u0000\\ud800", "a":1,"a":2}'
     await postWebhook(service, body)
@@ -55,7 +55,7 @@ onEachEngine('GET /events/{id}', (engine) => {
     assert.doesNotThrow(() => JSON.parse(text))
   })
 
-  test('it shows attempts and failures, bounded, and no credentials among the headers', async () => {
+  test('it shows a bounded number of attempts and failures, and no headers with credentials', async () => {
     await postWebhook(
       service,
       { id: 'fails', type: 'failing' },
@@ -80,7 +80,7 @@ onEachEngine('GET /events/{id}', (engine) => {
     assert.equal('x-signature' in detail.headers, false)
   })
 
-  test('an id that no event has, or that is no number, is 404', async () => {
+  test('an unknown or invalid id is 404', async () => {
     for (const id of ['999999', 'abc', '1.5', '-1', '0', '01', '99999999999999999999', '1%00']) {
       assert.equal((await service.fetch(`/events/${id}`)).status, 404, id)
     }
@@ -99,7 +99,7 @@ onEachEngine('GET /events/{id}', (engine) => {
     assert.equal((await service.fetch(`/events/${id}/reprocess`, { method: 'POST' })).status, 401)
   })
 
-  test('an emitted event is in the log with what became of it', async () => {
+  test('an emitted event is in the log with its deliveries', async () => {
     const { id } = (await (
       await service.admin('/events', { method: 'POST', json: { type: 'out', data: { n: 1 } } })
     ).json()) as { id: number }

@@ -101,7 +101,7 @@ onEachEngine('the event log, filtered', (engine) => {
     [{ status: '', type: '', direction: 'emitted', colour: 'red' }, ['told', 'unheard']],
   ]
 
-  test('finds by status, type, source, direction and time, in both orders and page by page', async () => {
+  test('filters by status, type, source, direction and time, in both orders and on all pages', async () => {
     for (const [filter, ids] of cases) {
       const all = await read(filter)
       assert.deepEqual(idsOf(all), ids, JSON.stringify(filter))
@@ -125,14 +125,14 @@ onEachEngine('the event log, filtered', (engine) => {
     }
   })
 
-  test('a list and an event tell the same status', async () => {
+  test('a list and an event show the same status', async () => {
     for (const { id, status } of (await read({ since: '2020-01-01' })).data) {
       const detail = (await (await service.admin(`/events/${id}`)).json()) as { status: string }
       assert.equal(detail.status, status)
     }
   })
 
-  test('the next page is linked with the filters', async () => {
+  test('the link to the next page has the filters', async () => {
     const response = await service.admin('/events?limit=1&status=retrying&type=order.*&order=desc')
     const { nextCursor } = (await response.json()) as Page
     assert.equal(
@@ -141,7 +141,7 @@ onEachEngine('the event log, filtered', (engine) => {
     )
   })
 
-  test('a wrong filter is told by its name', async () => {
+  test('an invalid filter is refused with its name', async () => {
     for (const [name, value] of [
       ['status', 'broken'],
       ['direction', 'up'],
@@ -158,7 +158,7 @@ onEachEngine('the event log, filtered', (engine) => {
 })
 
 onEachEngine('a long event log, filtered', (engine) => {
-  test('is gone through in bounded pages that miss nothing; what is retried is found at once', async () => {
+  test('is read in bounded pages without gaps; retried events are found at once', async () => {
     const service = await startTestService(engine, { parts: { roles: { http: true, workers: false } } })
     try {
       const { database } = service

@@ -39,7 +39,7 @@ onEachEngine('following the event log', (engine) => {
   })
   after(() => service.close())
 
-  test('with writers that commit late and a reader that reads all the time, none is missed and none comes twice', async () => {
+  test('with late commits and a permanent reader, no event is missed or repeated', async () => {
     const writers = 6
     const rounds = 15
     const written: string[] = []
@@ -91,7 +91,7 @@ onEachEngine('following the event log', (engine) => {
 const postgres = engines.find(({ name }) => name === 'postgres')
 
 test(
-  'an event whose number was given out is waited for, and later ones are not shown before it (postgres)',
+  'events after an uncommitted number are not shown before it commits (postgres)',
   { skip: !postgres },
   async () => {
     const service = await startTestService(postgres!)

@@ -25,7 +25,7 @@ onEachEngine('the event log, newest first', (engine) => {
   }
   const ids = ({ data }: Page): string => data.map(({ eventId }) => eventId).join(' ')
 
-  test('pages go down, and the last one has no next', async () => {
+  test('pages descend, and the last one has no next page', async () => {
     const first = await read('order=desc&limit=3')
     assert.equal(ids(first), 'e7 e6 e5')
     assert.equal(first.nextCursor, first.data.at(-1)!.id)
@@ -38,7 +38,7 @@ onEachEngine('the event log, newest first', (engine) => {
     assert.equal(ids(await read(`order=desc&limit=1&cursor=${Number.MAX_SAFE_INTEGER}`)), 'e7')
   })
 
-  test('the order of the log stays what it was for every other value, and bad cursors stay refused', async () => {
+  test('other values of `order` ascend, and invalid cursors are refused', async () => {
     for (const order of ['', 'asc', 'DESC', 'desc;drop', '1'])
       assert.equal(ids(await read(`order=${order}&limit=2`)), 'e1 e2', order)
     const refused = await service.fetch('/events?order=desc&cursor=-1')
@@ -46,7 +46,7 @@ onEachEngine('the event log, newest first', (engine) => {
     assert.equal(((await refused.json()) as { code: string }).code, 'invalid-cursor')
   })
 
-  test('who follows from the newest that they have misses none', async () => {
+  test('a reader that follows from its newest event misses none', async () => {
     const newest = (await read('order=desc&limit=1')).data[0]!.id
     await postWebhook(service, { id: 'e8', type: 'x' })
     assert.equal(ids(await read(`cursor=${newest}`)), 'e8')

@@ -81,7 +81,7 @@ async function codeOf(answer: Response): Promise<string> {
 }
 
 onEachEngine('retention', (engine) => {
-  test('bodies go after 30 days and ids after 90: until then a repetition stays one', () =>
+  test('bodies are removed after 30 days, ids after 90; until then duplicates are detected', () =>
     withService(engine, async (service) => {
       await postWebhook(service, { id: 'a', type: 'good' })
       await settled(service.database)
@@ -104,7 +104,7 @@ onEachEngine('retention', (engine) => {
       assert.ok((await numberOf(service, 'a')) > id, 'nobody remembers it: a new event, and a new number')
     }))
 
-  test('emitted events go with deliveries and attempts; their ids stay taken until the marker goes', () =>
+  test('emitted events are removed with deliveries and attempts; their ids stay used until the marker is removed', () =>
     withService(engine, async (service) => {
       const url = `${service.baseUrl}/healthz`
       await service.admin('/subscribers', { method: 'POST', json: { url } })
@@ -124,7 +124,7 @@ onEachEngine('retention', (engine) => {
       assert.equal((await service.fetch(`/events/${id}`)).status, 404)
     }))
 
-  test('what is still to be processed or delivered stays, however old it is, and holds up nothing else', () =>
+  test('unprocessed and undelivered events stay regardless of age, and do not block the removal of others', () =>
     withService(engine, async (service) => {
       for (const name of ['pending', 'blocked', 'processed'])
         await postWebhook(service, { id: name, type: 'unhandled' })
@@ -151,7 +151,7 @@ onEachEngine('retention', (engine) => {
       assert.equal(await count(service, 'idempotency_keys'), 1)
     }))
 
-  test('a failed event goes with its errors and cannot be processed again; nor do others hang because of it', () =>
+  test('a failed event is removed with its errors and cannot be reprocessed', () =>
     withService(engine, async (service) => {
       await postWebhook(service, { id: 'f', type: 'bad' })
       const id = await eventually(async () => {
@@ -176,7 +176,7 @@ onEachEngine('retention', (engine) => {
       assert.equal((await service.admin('/events/999/reprocess', { method: 'POST' })).status, 404)
     }))
 
-  test('who follows the log goes on behind what was removed', () =>
+  test('a reader of the log continues after removed events', () =>
     withService(engine, async (service) => {
       for (let number = 1; number <= 5; number += 1)
         await postWebhook(service, { id: `e${number}`, type: 'unhandled' })
@@ -196,7 +196,7 @@ onEachEngine('retention', (engine) => {
       assert.deepEqual((await page('order=desc')).data.length, 1)
     }))
 
-  test('off keeps for ever; and ids are kept as long as the events, whatever is set for them', () =>
+  test('`off` keeps events for ever, and ids are stored at least as long as events', () =>
     withService(engine, async (service) => {
       await postWebhook(service, { id: 'a', type: 'unhandled' })
       const never = { payloads: Infinity, markers: Infinity, rejected: Infinity }
@@ -207,7 +207,7 @@ onEachEngine('retention', (engine) => {
       assert.deepEqual(await roundAfter(service, 31, short), { events: 1, event_queue: 1 })
     }))
 
-  test('steps are short: bounded in rows, also for an event that had very many deliveries', () =>
+  test('steps are bounded in rows, also for an event with very many deliveries', () =>
     withService(engine, async (service) => {
       const bound = engine.name === 'sqlite' ? 100 : 1_000
       const { database } = service
@@ -282,7 +282,7 @@ onEachEngine('retention', (engine) => {
       assert.equal(await count(service, 'deliveries'), 0)
     }))
 
-  test('refused webhooks go after 7 days', () =>
+  test('rejected webhooks are removed after 7 days', () =>
     withService(engine, async (service) => {
       await postWebhook(service, { id: 'a', type: 'a' }, { 'x-signature': null })
       await eventually(async () => (await count(service, 'rejected_webhooks')) === 1)
@@ -290,7 +290,7 @@ onEachEngine('retention', (engine) => {
       assert.deepEqual(await roundAfter(service, 8), { rejected_webhooks: 1 })
     }))
 
-  test('jobs that have ended go with the events of their time; one that runs stays', () =>
+  test('ended jobs are removed like events of their time; running jobs stay', () =>
     withService(engine, async (service) => {
       const begin = (): Promise<Response> => service.admin('/events/reprocess', { method: 'POST', json: {} })
       for (let jobs = 0; jobs < 120; jobs += 1) assert.equal((await begin()).status, 202)
@@ -307,7 +307,7 @@ onEachEngine('retention', (engine) => {
       assert.equal(await count(service, 'jobs'), 1)
     }))
 
-  test('a stop ends the round after the step that is under way', () =>
+  test('a stop ends the round after the current step', () =>
     withService(engine, async (service) => {
       const clock: Clock = { now: () => Date.now() + 31 * day, after: () => () => undefined }
       let steps = 0
@@ -357,40 +357,34 @@ test('one process at a time removes (postgres)', { skip: !postgres }, () =>
   }),
 )
 
-test(
-  'an event that is just being reprocessed, or whose delivery is replayed, is left alone (postgres)',
-  { skip: !postgres },
-  () =>
-    withService(postgres!, async (service) => {
-      const { pool } = service.database as PostgresDatabase
-      await postWebhook(service, { id: 'f', type: 'bad' })
-      await eventually(async () => {
-        const row = await service.database.reader
-          .selectFrom('event_queue')
-          .select('status')
-          .executeTakeFirst()
-        return row?.status === 'failed'
-      })
-      await service.admin('/subscribers', { method: 'POST', json: { url: `${service.baseUrl}/healthz` } })
-      await service.admin('/events', { method: 'POST', json: { type: 't', data: 1 } })
-      await eventually(async () => {
-        const row = await service.database.reader.selectFrom('deliveries').select('status').executeTakeFirst()
-        return row?.status === 'dead'
-      })
-      const other = await pool.connect()
-      try {
-        await other.query('begin')
-        await other.query(`update event_queue set status = 'pending', due_at = 9e15`)
-        await other.query(`update deliveries set status = 'pending', due_at = 9e15`)
-        assert.deepEqual(await roundAfter(service, 31), {})
-        await other.query('commit')
-      } finally {
-        other.release(true)
-      }
+test('an event that is being reprocessed or replayed is not removed (postgres)', { skip: !postgres }, () =>
+  withService(postgres!, async (service) => {
+    const { pool } = service.database as PostgresDatabase
+    await postWebhook(service, { id: 'f', type: 'bad' })
+    await eventually(async () => {
+      const row = await service.database.reader.selectFrom('event_queue').select('status').executeTakeFirst()
+      return row?.status === 'failed'
+    })
+    await service.admin('/subscribers', { method: 'POST', json: { url: `${service.baseUrl}/healthz` } })
+    await service.admin('/events', { method: 'POST', json: { type: 't', data: 1 } })
+    await eventually(async () => {
+      const row = await service.database.reader.selectFrom('deliveries').select('status').executeTakeFirst()
+      return row?.status === 'dead'
+    })
+    const other = await pool.connect()
+    try {
+      await other.query('begin')
+      await other.query(`update event_queue set status = 'pending', due_at = 9e15`)
+      await other.query(`update deliveries set status = 'pending', due_at = 9e15`)
       assert.deepEqual(await roundAfter(service, 31), {})
-      assert.equal(await count(service, 'handler_failures'), 1)
-      assert.equal(await count(service, 'attempts'), 1)
-    }),
+      await other.query('commit')
+    } finally {
+      other.release(true)
+    }
+    assert.deepEqual(await roundAfter(service, 31), {})
+    assert.equal(await count(service, 'handler_failures'), 1)
+    assert.equal(await count(service, 'attempts'), 1)
+  }),
 )
 
 let started: TestService | undefined

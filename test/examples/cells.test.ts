@@ -67,13 +67,13 @@ describe('examples/cells', { skip: installed ? false : 'haproxy is not installed
     return data.map(({ eventId }) => eventId)
   }
 
-  test('a webhook goes to the cell of its source', async () => {
+  test('a webhook is routed to the cell of its source', async () => {
     assert.equal((await send('shop', 'evt_shop')).status, 200)
     assert.equal((await send('billing', 'evt_billing')).status, 200)
     assert.deepEqual([await idsIn(cells[0]!), await idsIn(cells[1]!)], [['evt_shop'], ['evt_billing']])
   })
 
-  test("a tenant's subscribers and events lie in its cell, and are delivered from there", async () => {
+  test("a tenant's subscribers and events are in its cell, and are delivered from there", async () => {
     for (const owner of ['acme', 'globex']) {
       assert.equal((await call(owner, '/subscribers', { url: receiver.url, owner })).status, 201)
       const event = { id: `to_${owner}`, type: 'invoice.created', audience: owner, data: { owner } }
@@ -88,14 +88,14 @@ describe('examples/cells', { skip: installed ? false : 'haproxy is not installed
     assert.ok((await idsIn(cells[1]!)).includes('to_globex') && !(await idsIn(cells[1]!)).includes('to_acme'))
   })
 
-  test('an owner without a cell is refused, and stored nowhere', async () => {
+  test('an owner without a cell is refused, and nothing is stored', async () => {
     const answer = await call('unknown', '/events', { id: 'lost', type: 'a', audience: 'unknown', data: {} })
     assert.equal(answer.status, 421)
     assert.equal(((await answer.json()) as { code: string }).code, 'unknown-owner')
     for (const cell of cells) assert.ok(!(await idsIn(cell)).includes('lost'))
   })
 
-  test('a cell that is down stops its own sources and tenants, and no others', async () => {
+  test('a cell that is down affects only its own sources and tenants', async () => {
     await cells[1]!.stop(5_000)
     await eventually(async () => (await send('billing', 'evt_down')).status === 503, 'the router knows')
     assert.equal((await send('shop', 'evt_alone')).status, 200)

@@ -28,7 +28,7 @@ onEachEngine('examples/orders', (engine) => {
     await receiver.close()
   })
 
-  test('an order that is reported paid three times is one order and one event', async () => {
+  test('an order that is reported as paid three times gives one order and one event', async () => {
     const data = { order: '42', amount: 4200 }
     const signed = bodySigners.provider({
       type: 'order.paid',
@@ -53,7 +53,7 @@ onEachEngine('examples/orders', (engine) => {
     assert.equal(receiver.calls.length, 1)
   })
 
-  test('another event about the same order, and one without an amount, change nothing and are no failures', async () => {
+  test('another event of the same order, and one without an amount, change nothing and do not fail', async () => {
     const repeated = { type: 'order.paid', id: 'evt_2', data: { order: '42', amount: 1 } }
     for (const event of [repeated, { type: 'order.paid', id: 'evt_3', amount: 4200 }]) {
       assert.equal((await postWebhook(service, event)).status, 200)

@@ -10,8 +10,8 @@ import { onEachEngine } from '../harness/engines.ts'
 
 const record = join(import.meta.dirname, '../../docs/adr/0009-retention.md')
 
-onEachEngine('what bounds each table', (engine) => {
-  test('is told in docs/adr/0009-retention.md', async () => {
+onEachEngine('the bound of each table', (engine) => {
+  test('is documented in docs/adr/0009-retention.md', async () => {
     const home = await engine.createDatabase()
     try {
       const database = await openDatabase(home.url)

@@ -27,7 +27,7 @@ const npm = `
   writeFileSync('node_modules/.package-lock.json', JSON.stringify({ packages: Object.fromEntries(wanted) }))
 `
 
-describe('scripts/run.mjs brings node_modules in line with the lock', () => {
+describe('scripts/run.mjs installs the versions of the lock file', () => {
   let root: string
   beforeEach(() => {
     root = mkdtempSync(join(tmpdir(), 'postern-install-test-'))
@@ -64,14 +64,14 @@ describe('scripts/run.mjs brings node_modules in line with the lock', () => {
     return lines
   }
 
-  test('a first start installs what running needs, once', async () => {
+  test('the first start installs production dependencies once', async () => {
     assert.equal(await start(), 'started')
     assert.deepEqual(calls(), ['ci --omit=dev'])
     assert.equal(await start(), 'started')
     assert.deepEqual(calls(), [])
   })
 
-  test('a script adds the rest, and a start then leaves it', async () => {
+  test('a script adds the development dependencies, and a start keeps them', async () => {
     await start()
     calls()
     assert.equal(await npmRun('--script', 'test.ts'), 'tested')
@@ -80,7 +80,7 @@ describe('scripts/run.mjs brings node_modules in line with the lock', () => {
     assert.deepEqual(calls(), [])
   })
 
-  test('when the lock has changed, a full install stays one', async () => {
+  test('after a change of the lock file, a full install stays full', async () => {
     await npmRun('--script', 'test.ts')
     assert.deepEqual(calls(), ['ci --include=dev'])
     lock('2.0.0')
@@ -92,7 +92,7 @@ describe('scripts/run.mjs brings node_modules in line with the lock', () => {
     assert.deepEqual(calls(), ['ci --include=dev'], 'also one that npm alone has made')
   })
 
-  test('when the lock has changed, a production install stays one', async () => {
+  test('after a change of the lock file, a production install stays a production install', async () => {
     await start()
     calls()
     lock('2.0.0')

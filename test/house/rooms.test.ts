@@ -123,9 +123,9 @@ before(() => {
 })
 after(() => rmSync(folder, { recursive: true, force: true }))
 
-describe('who may import whom', () => {
+describe('import rules', () => {
   for (const from of EVERYTHING) {
-    test(`${from} imports only what it may`, () => {
+    test(`${from} imports only allowed modules`, () => {
       const reported = new Set(
         diagnostics
           .filter(({ code }) => code === 'eslint(no-restricted-imports)')
@@ -144,7 +144,7 @@ describe('who may import whom', () => {
 const codesIn = (file: string) =>
   diagnostics.filter(({ filename }) => filename === file).map(({ code }) => code)
 
-test('no import may stand inside a type, where the rules would not see it', () => {
+test('there are no import types, which the rules would not see', () => {
   assert.deepEqual(codesIn('src/login/hidden.ts'), ['typescript(consistent-type-imports)'])
 })
 

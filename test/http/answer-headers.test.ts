@@ -17,14 +17,14 @@ const kept: Record<string, string> = {
   '/api/posts': 'no-cache',
 }
 
-onEachEngine('who may keep answers', (engine) => {
+onEachEngine('caching of responses', (engine) => {
   let service: TestService
   before(async () => {
     service = await startTestService(engine)
   })
   after(() => service.close())
 
-  test('nobody, where a route does not say so: every GET, with and without a credential', async () => {
+  test('by default, no GET response may be stored, with and without a credential', async () => {
     const emitted = await service.admin('/events', { method: 'POST', json: { type: 'a', data: {} } })
     const { id } = (await emitted.json()) as { id: number }
     const { paths } = (await (await service.fetch('/openapi.json')).json()) as ApiDocument
@@ -43,7 +43,7 @@ onEachEngine('who may keep answers', (engine) => {
     }
   })
 
-  test('what is written, secrets above all', async () => {
+  test('responses to writes, which may contain secrets', async () => {
     const url = 'http://127.0.0.1:9/hook'
     const made = await service.admin('/subscribers', { method: 'POST', json: { url } })
     const { id } = (await made.json()) as { id: string }
@@ -63,7 +63,7 @@ onEachEngine('who may keep answers', (engine) => {
   })
 })
 
-describe('answers of a service with an https address', () => {
+describe('responses of a service with an https address', () => {
   let service: TestService
   let port: number
   before(async () => {
@@ -106,7 +106,7 @@ describe('answers of a service with an https address', () => {
     ['no Host', 400, 'GET / HTTP/1.1\r\n\r\n'],
     ['two Hosts', 400, `GET / HTTP/1.1\r\nHost: a\r\n${close}\r\n`],
   ] as const) {
-    test(`${name}: ${status}, with the headers of every answer and the registered phrase`, async () => {
+    test(`${name}: ${status}, with the common headers and the registered reason phrase`, async () => {
       const answer = await send(text)
       const [head = ''] = answer.split('\r\n\r\n')
       assert.ok(head.startsWith(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`), head)

@@ -60,7 +60,7 @@ describe('every route', () => {
       return [...new Set(paths)].map((path) => ({ method, path: path.replace('*', 'style.css') }))
     })
 
-  test('answers with a media type that names its encoding', async () => {
+  test('has a media type with its charset', async () => {
     const wrong: string[] = []
     const seen = new Set<string>()
     for (const { method, path } of calls()) {
@@ -99,7 +99,7 @@ describe('every route', () => {
     }
   })
 
-  test('refuses fields of a body that it does not know, but for those whose standard says otherwise', async () => {
+  test('refuses unknown fields of a body, except where a standard says otherwise', async () => {
     const document = (await service.app.inject('/openapi.json')).json<{
       paths: Record<string, Record<string, Operation>>
     }>()

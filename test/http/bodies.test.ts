@@ -40,7 +40,7 @@ const head = (path: string, ...headers: string[]): string =>
   `POST ${path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n${headers.join('\r\n')}\r\n\r\n`
 const statusOf = ({ text }: { text: string }): string | undefined => /^HTTP\/1\.1 (\d+)/.exec(text)?.[1]
 
-describe('the room for bodies that are being read', () => {
+describe('the budget for bodies that are being read', () => {
   let service: TestService
   before(async () => {
     service = await startTestService(engines[0]!, {
@@ -57,7 +57,7 @@ describe('the room for bodies that are being read', () => {
     await eventually(() => budget().bodies === 0 && budget().bytes === 0, 'all room is given back')
   }
 
-  test('many slow large bodies at once: the next is 503 with Retry-After before it is read, and taken later', async () => {
+  test('with many slow large bodies, the next gets 503 with Retry-After before it is read, and is accepted later', async () => {
     const part = 'x'.repeat(99 * kib)
     const slow = Array.from({ length: 3 }, () =>
       open(service, head('/webhooks/provider', `content-length: ${100 * kib}`) + part),
@@ -78,7 +78,7 @@ describe('the room for bodies that are being read', () => {
     await closeAll()
   })
 
-  test('a length that is only announced takes no room from others', async () => {
+  test('an announced length reserves no room', async () => {
     const liars = Array.from({ length: 5 }, () =>
       open(service, head('/webhooks/provider', `content-length: ${390 * kib}`)),
     )
@@ -97,7 +97,7 @@ describe('the room for bodies that are being read', () => {
     await closeAll()
   })
 
-  test('bounded in number as well', async () => {
+  test('the number of bodies is bounded, too', async () => {
     for (let count = 0; count < 6; count += 1) open(service, head('/webhooks/provider', 'content-length: 10'))
     await eventually(() => budget().bodies === 6)
     const seventh = open(service, head('/webhooks/provider', 'content-length: 10'))
@@ -106,7 +106,7 @@ describe('the room for bodies that are being read', () => {
     await closeAll()
   })
 
-  test('chunked bodies that grow beyond the room are cut off with 503 while they stream', async () => {
+  test('chunked bodies beyond the budget get 503 while they stream', async () => {
     const chunk = `${(64 * kib).toString(16)}\r\n${'x'.repeat(64 * kib)}\r\n`
     const streams = Array.from({ length: 2 }, () =>
       open(service, head('/webhooks/provider', 'transfer-encoding: chunked') + chunk),
@@ -118,7 +118,7 @@ describe('the room for bodies that are being read', () => {
     await closeAll()
   })
 
-  test('all other calls that take bodies share the room', async () => {
+  test('all calls with bodies share the budget', async () => {
     for (let count = 0; count < 6; count += 1) open(service, head('/webhooks/provider', 'content-length: 10'))
     await eventually(() => budget().bodies === 6)
     for (const [path, type] of [
@@ -164,7 +164,7 @@ describe('bodies in pieces', () => {
     await eventually(() => streams.every((one) => statusOf(one) === '401'))
   })
 
-  test('every split of a body, chunked or not, gives the same bytes', async () => {
+  test('every split of a body gives the same bytes', async () => {
     for (let size = 1; size < 40_000; size = Math.ceil(size * 2.3)) {
       const body = JSON.stringify({ id: `split-${size}`, type: 'a', pad: 'é€😀'.repeat(3_000) })
       const bytes = Buffer.from(body)
@@ -186,7 +186,7 @@ describe('bodies in pieces', () => {
     }
   })
 
-  test('a client that waits to be told gets 100 only when its body is read', async () => {
+  test('a client with `Expect: 100-continue` gets 100 only when its body is read', async () => {
     const expect = 'expect: 100-continue'
     const body = JSON.stringify({ id: 'told', type: 'a' })
     const good = open(
@@ -211,8 +211,8 @@ describe('bodies in pieces', () => {
   })
 })
 
-describe('connections that stand still', () => {
-  test('a client that does not close after its error, and one that reads no answer, are closed', async () => {
+describe('stalled connections', () => {
+  test('connections of clients that do not close after an error, or read no response, are closed', async () => {
     const service = await startTestService(engines[0]!, {
       parts: { timeouts: { headers: 100, request: 200, check: 20, stillness: 300 } },
     })

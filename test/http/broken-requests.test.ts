@@ -97,7 +97,7 @@ describe('broken requests', () => {
     })
   }
 
-  test('who asks for another protocol gets an answer in this one and a closed connection', async () => {
+  test('a request with Upgrade gets a normal response and a closed connection', async () => {
     // What Node drops behind such a request must not be waited for.
     for (const expect of ['', 'expect: 100-continue\r\n', 'expect: x\r\n']) {
       const answer = await raw(
@@ -146,11 +146,11 @@ describe('broken requests', () => {
     })
   }
 
-  test('a wrong method is told which are right', async () => {
+  test('a wrong method gets 405 with Allow', async () => {
     assert.equal((await service.fetch('/healthz', { method: 'POST' })).headers.get('allow'), 'GET, HEAD')
   })
 
-  test('a wrong method is 405, and an unknown address 404, whatever is wrong with the body', async () => {
+  test('a wrong method is 405, and an unknown path 404, regardless of the body', async () => {
     for (const [method, path, status] of [
       ['QUERY', '/healthz', 405],
       ['QUERY', '/users?limit=1', 405],
@@ -172,7 +172,7 @@ describe('broken requests', () => {
     }
   })
 
-  test('an address that is written out is no parameter of another: a wrong method there is 405', async () => {
+  test('a wrong method on a fixed path is 405, also if a parameter route would match', async () => {
     for (const [path, allow] of [
       ['/auth/logout', 'POST'],
       ['/auth/token', 'POST'],
@@ -188,7 +188,7 @@ describe('broken requests', () => {
     assert.equal(((await unknown.json()) as { code: string }).code, 'unknown-provider')
   })
 
-  test('calls that take JSON take no other media type, and say so with 415', async () => {
+  test('calls with JSON bodies answer other media types with 415', async () => {
     const calls = ['/events', '/subscribers', '/products', '/api/posts', '/webhooks/provider']
     for (const path of calls) {
       for (const type of ['text/plain', 'text/plain;charset=UTF-8', 'text/html', 'application/xml', 'x/y']) {
@@ -209,14 +209,14 @@ describe('broken requests', () => {
     assert.equal(changed.status, 415)
   })
 
-  test('every code is explained at its address', async () => {
+  test('every problem type is documented at its URL', async () => {
     const problem = (await (await service.fetch('/nothing')).json()) as { type: string }
     const response = await service.fetch(problem.type)
     assert.equal(response.status, 200)
     assert.equal(((await response.json()) as { code: string }).code, 'not-found')
   })
 
-  test('no credential is 401, one without the right is 403', async () => {
+  test('a missing credential is 401, insufficient rights are 403', async () => {
     assert.equal((await service.fetch('/subscribers')).status, 401)
     const keys = new ApiKeys(service.database, systemClock, createRecordAudit(systemClock))
     const { key } = await keys.create({ name: 'reader', scopes: ['events:read'] }, {})
@@ -224,7 +224,7 @@ describe('broken requests', () => {
     assert.equal(response.status, 403)
   })
 
-  test('a key that was revoked or has ended is no key', async () => {
+  test('revoked and expired keys are refused', async () => {
     const keys = new ApiKeys(service.database, systemClock, createRecordAudit(systemClock))
     const revoked = await keys.create({ name: 'revoked', scopes: ['admin'] }, {})
     await keys.revoke(revoked.id, {})

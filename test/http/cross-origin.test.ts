@@ -50,7 +50,7 @@ describe('without CORS_ORIGINS', () => {
   })
   after(() => service.close())
 
-  test('no origin is answered, and answers do not vary by it', async () => {
+  test('no CORS headers are sent, and responses do not vary by origin', async () => {
     const response = await service.fetch('/products', { headers: { origin: listed } })
     assert.deepEqual(ofCors(response), [])
     assert.equal(response.headers.get('vary'), 'accept-encoding')
@@ -94,7 +94,7 @@ describe('with CORS_ORIGINS', () => {
       },
     })
 
-  test('a page of a listed origin reads answers, the refusals and the headers it needs included', async () => {
+  test('pages of a listed origin can read responses, errors and the necessary headers', async () => {
     for (const origin of [listed, local]) {
       for (const path of ['/products', '/subscribers', '/nowhere', '/auth/session']) {
         const response = await service.fetch(path, { headers: { origin } })
@@ -112,7 +112,7 @@ describe('with CORS_ORIGINS', () => {
     assert.deepEqual([known.status, known.headers.get('access-control-allow-origin')], [304, local])
   })
 
-  test('it may write with a credential of its own', async () => {
+  test('they can write with their own credential', async () => {
     const asked = await preflight('/products', listed, 'POST')
     assert.equal(asked.status, 204)
     assert.equal(asked.headers.get('access-control-allow-origin'), listed)
@@ -132,7 +132,7 @@ describe('with CORS_ORIGINS', () => {
     assert.equal(made.headers.get('access-control-allow-origin'), listed)
   })
 
-  test('no other origin is told anything, however much it looks like one, and answers vary by it all the same', async () => {
+  test('similar origins get no CORS headers, and responses vary by origin', async () => {
     for (const origin of [...others, undefined]) {
       const headers: Record<string, string> = origin === undefined ? {} : { origin }
       const response = await service.fetch('/products', { headers })
@@ -145,7 +145,7 @@ describe('with CORS_ORIGINS', () => {
     }
   })
 
-  test('with the cookie of somebody a listed origin writes as little as any other', async () => {
+  test('a listed origin cannot write with a cookie', async () => {
     for (const site of ['cross-site', 'same-site', undefined]) {
       const response = await service.fetch('/products', {
         method: 'POST',
@@ -173,7 +173,7 @@ describe('with CORS_ORIGINS', () => {
     assert.equal(still.status, 200)
   })
 
-  test('addresses that are not there, and methods that they do not know, are not promised', async () => {
+  test('preflights of unknown paths and methods are refused', async () => {
     assert.equal((await preflight('/nowhere', listed)).status, 404)
     const plain = await service.fetch('/products', { method: 'OPTIONS', headers: { origin: listed } })
     assert.equal(plain.status, 405, 'no preflight')
@@ -183,7 +183,7 @@ describe('with CORS_ORIGINS', () => {
     )
   })
 
-  test('tokens and published keys are answered by rules of their own', async () => {
+  test('the token endpoint and the published keys have their own rules', async () => {
     const app = new URL(spa.redirectUris[0]!).origin
     for (const [origin, allowed] of [
       [app, true],
@@ -197,7 +197,7 @@ describe('with CORS_ORIGINS', () => {
     assert.equal(keys.headers.get('access-control-allow-credentials'), null)
   })
 
-  test('senders of webhooks are no browsers', async () => {
+  test('webhook routes have no CORS headers', async () => {
     const response = await service.fetch('/webhooks/provider', {
       method: 'POST',
       headers: { origin: listed, 'content-type': 'application/json', 'x-signature': '00' },
@@ -208,7 +208,7 @@ describe('with CORS_ORIGINS', () => {
     assert.equal((await preflight('/webhooks/provider', listed, 'POST')).status, 405)
   })
 
-  test('preflights count, and the refusal of too many calls can be read', async () => {
+  test('preflights count toward rate limits, and pages can read a 429', async () => {
     assert.ok((await preflight('/products', listed)).headers.get('ratelimit-remaining'))
     // A link to the portal may be tried sixty times in a minute.
     let response: Response | undefined
@@ -237,7 +237,7 @@ describe('with CORS_CREDENTIALS', () => {
     await provider.close()
   })
 
-  test('listed origins may read with a cookie; others may not, and nobody may write', async () => {
+  test('only listed origins can read with a cookie, and none can write', async () => {
     const own = await service.fetch('/products', { headers: { origin: listed } })
     assert.equal(own.headers.get('access-control-allow-credentials'), 'true')
     assert.equal(own.headers.get('access-control-allow-origin'), listed, 'never *')

@@ -84,7 +84,7 @@ describe('cross-site calls', () => {
   }
   const isWrite = ([method]: [string, ...unknown[]]): boolean => method !== 'GET'
 
-  test('every call that changes something is refused, whichever way the browser tells of the other site', async () => {
+  test('every call that changes data is refused with a foreign Origin or Sec-Fetch-Site', async () => {
     const writes = operations().filter(isWrite)
     assert.ok(writes.length > 20)
     for (const [method, path, open] of writes) {
@@ -99,7 +99,7 @@ describe('cross-site calls', () => {
     assert.equal((await whoAmI(service, browser))?.role, 'admin', 'nothing happened to the session')
   })
 
-  test('calls without a guard are few and known, and the cookie is no use in them', async () => {
+  test('the exceptions are listed and do not use the cookie', async () => {
     const open = operations()
       .filter(isWrite)
       .filter(([, , isOpen]) => isOpen)
@@ -115,7 +115,7 @@ describe('cross-site calls', () => {
     assert.ok(await whoAmI(service, browser))
   })
 
-  test('a form of another site, which the cookie does not come with, signs nobody out', async () => {
+  test('a form of another site, which has no cookie, signs nobody out', async () => {
     const logout = (headers: Record<string, string>): Promise<Response> =>
       fetch(new URL('/auth/logout', service.baseUrl), {
         method: 'POST',
@@ -140,7 +140,7 @@ describe('cross-site calls', () => {
     assert.ok(await whoAmI(service, browser))
   })
 
-  test('our own pages may', async () => {
+  test('pages of the service may', async () => {
     for (const headers of [
       { origin: service.baseUrl },
       { origin: service.baseUrl, 'sec-fetch-site': 'same-origin' },
@@ -153,7 +153,7 @@ describe('cross-site calls', () => {
     }
   })
 
-  test('an API key is no cookie: it may be used from anywhere', async () => {
+  test('an API key may be used from any origin', async () => {
     const response = await service.admin('/users/1', {
       method: 'PATCH',
       json: {},
@@ -162,7 +162,7 @@ describe('cross-site calls', () => {
     assert.equal(response.status, 400)
   })
 
-  test('no answer can be read by pages of other sites, but the published keys', async () => {
+  test('pages of other sites can read only the published keys', async () => {
     for (const [method, path] of operations().filter((operation) => !isWrite(operation))) {
       const response = await call(method, path, { origin: 'https://evil.example' })
       await response.arrayBuffer()

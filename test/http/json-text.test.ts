@@ -6,7 +6,7 @@ import { test } from 'node:test'
 const script = new URL('../../src/http/assets/dashboard/json-text.js', import.meta.url).href
 const { indented } = (await import(script)) as { indented: (text: string) => string }
 
-test('members and items get lines of their own, and numbers keep their digits', () => {
+test('members and items are on separate lines, and numbers keep their digits', () => {
   const text = '{"a":[1,{"b":12345678901234567890}],"c":{},"d":[],"e":"x,{]"}'
   assert.equal(
     indented(text),
@@ -24,7 +24,7 @@ test('members and items get lines of their own, and numbers keep their digits', 
   )
 })
 
-test('however deep or long, the result is bounded and the same JSON', () => {
+test('the result is bounded and equal JSON for any depth and length', () => {
   const nested = (open: string, close: string, depth: number): string =>
     `${open.repeat(depth)}1${close.repeat(depth)}`
   for (const text of [
@@ -40,7 +40,7 @@ test('however deep or long, the result is bounded and the same JSON', () => {
   }
 })
 
-test('what lies deeper than is indented stays on a line', () => {
+test('deeper levels stay on one line', () => {
   const lines = indented(`${'['.repeat(60)}1,2${']'.repeat(60)}`).split('\n')
   assert.equal(lines.length, 81)
   assert.equal(lines[40], `${' '.repeat(80)}[[[[[[[[[[[[[[[[[[[[1,2]]]]]]]]]]]]]]]]]]]]`)

@@ -22,7 +22,7 @@ async function get(
   }
 }
 
-describe('what demo mode opens, it opens to this machine only', () => {
+describe('demo mode serves this machine only', () => {
   let service: TestService
   before(async () => {
     service = await startTestService(engines[0]!)
@@ -31,7 +31,7 @@ describe('what demo mode opens, it opens to this machine only', () => {
 
   const closed = { status: 401, code: 'not-signed-in' }
 
-  test('a rebound name finds no open list and no provider that signs in as anybody', async () => {
+  test('DNS rebinding reaches neither open lists nor the development provider', async () => {
     const { port } = new URL(service.baseUrl)
     for (const name of [
       'evil.example',
@@ -50,7 +50,7 @@ describe('what demo mode opens, it opens to this machine only', () => {
     }
   })
 
-  test('a proxy is told by the headers that it adds, whatever Host it sends', async () => {
+  test('a proxied request is detected by its headers, for any Host', async () => {
     const { host } = new URL(service.baseUrl)
     for (const proxied of [
       { forwarded: 'for=203.0.113.9' },
@@ -71,25 +71,25 @@ describe('what demo mode opens, it opens to this machine only', () => {
     assert.match(((await refused.json()) as { detail: string }).detail, /not through a proxy/)
   })
 
-  test('with a credential every name is served', async () => {
+  test('requests with a credential are served under every host name', async () => {
     const headers = { host: 'gate.example.com', authorization: `Bearer ${adminKey}` }
     assert.equal((await get(service, '/users', headers)).status, 200)
     assert.equal((await get(service, '/products', { host: 'gate.example.com' })).status, 200)
   })
 
-  test('every name of this machine is served', async () => {
+  test('every loopback name is served', async () => {
     for (const host of ['localhost', 'LOCALHOST:3000', '127.0.0.1:1', '127.1.2.3', '[::1]:3000', '[::1]'])
       assert.equal((await get(service, '/users', { host })).status, 200, host)
   })
 
-  test('HTTP/1.0 without a Host header is no browser', async () => {
+  test('HTTP/1.0 without a Host header is served', async () => {
     const socket = connect(Number(new URL(service.baseUrl).port), '127.0.0.1')
     socket.end('GET /users HTTP/1.0\r\n\r\n')
     assert.match((await socket.toArray()).join(''), /^HTTP\/1\.1 200 /)
   })
 })
 
-test('under a public address nothing is open, even outside production', async () => {
+test('with a public BASE_URL nothing is open, even outside production', async () => {
   const service = await startTestService(engines[0]!, { env: { BASE_URL: 'https://gate.example.com' } })
   try {
     const address = service.app.server.address() as { port: number }
@@ -103,7 +103,7 @@ test('under a public address nothing is open, even outside production', async ()
   }
 })
 
-test('production is called by any name', async () => {
+test('production is served under any host name', async () => {
   const env = { NODE_ENV: 'production', BASE_URL: 'https://gate.example.com' }
   const service = await startTestService(engines[0]!, { env })
   try {

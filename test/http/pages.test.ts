@@ -29,7 +29,7 @@ describe('pages', () => {
   }
 
   for (const path of ['/login', '/login?error=access-denied&id=1', '/dashboard', '/docs']) {
-    test(`${path}: nothing inline, nothing from elsewhere, in no frame`, async () => {
+    test(`${path}: no inline code, no external resources, no framing`, async () => {
       const { html, headers } = await open(path)
       const policy = headers.get('content-security-policy')!
       const directives = new Map(
@@ -55,7 +55,7 @@ describe('pages', () => {
     })
   }
 
-  test('what a parameter says is text', async () => {
+  test('parameters are escaped', async () => {
     const attack = '"><script>alert(1)</script>'
     for (const name of ['error', 'id', 'return_to']) {
       const { html } = await open(`/login?${name}=${encodeURIComponent(attack)}`)
@@ -90,7 +90,7 @@ describe('over https', () => {
   const pairs = (response: Response): string[] =>
     response.headers.getSetCookie().map((line) => line.split(';')[0]!)
 
-  test('cookies are of this host alone, over TLS alone, and out of reach of scripts', async () => {
+  test('cookies have the prefix __Host-, Secure and HttpOnly', async () => {
     const start = await direct('/auth/acme')
     const flow = pairs(start)[0]!
     const approval = await fetch(start.headers.get('location')!, { redirect: 'manual' })
@@ -122,7 +122,7 @@ describe('over https', () => {
     assert.match(out.headers.getSetCookie()[0]!, /^__Host-postern_session=; Max-Age=0; Path=\/.*Secure/)
   })
 
-  test('what a request calls the host changes nothing', async () => {
+  test('the Host header changes nothing', async () => {
     const spoofed = { host: 'evil.example', 'x-forwarded-host': 'evil.example', 'x-forwarded-proto': 'http' }
     const start = await direct('/auth/acme', { headers: spoofed })
     const redirect = new URL(new URL(start.headers.get('location')!).searchParams.get('redirect_uri')!)

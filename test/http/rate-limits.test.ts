@@ -59,7 +59,7 @@ describe('rate limits', () => {
     throw new Error(`${path} was never refused`)
   }
 
-  test('an address that calls too often is told so, and when to come back', async () => {
+  test('an address above the limit gets 429 with Retry-After', async () => {
     later()
     const first = await from('198.51.100.1', '/healthz')
     assert.equal(first.headers['ratelimit-limit'], '3000', 'the limit is told from the first answer on')
@@ -79,13 +79,13 @@ describe('rate limits', () => {
     assert.equal((await from('198.51.100.1', '/healthz')).status, 200)
   })
 
-  test('addresses that nothing answers at count too', async () => {
+  test('unknown paths count, too', async () => {
     later()
     await exhaust('198.51.100.3', '/nothing')
     assert.equal((await from('198.51.100.3', '/healthz')).status, 429)
   })
 
-  test('no way of writing the path, no method and no other provider begins a sign-in beyond the limit', async () => {
+  test('other spellings, methods and providers do not bypass the limit of sign-ins', async () => {
     later()
     const address = '198.51.100.4'
     assert.equal(await exhaust(address, '/auth/acme'), 300)
@@ -117,7 +117,7 @@ describe('rate limits', () => {
     assert.notEqual((await from(address, '/auth/acme', 'POST', asGet)).status, 303)
   })
 
-  test('an IPv6 customer is one, whichever of their addresses they use', async () => {
+  test('the addresses of one IPv6 network count together', async () => {
     later()
     let count = 0
     while ((await from(`2001:db8:5:6:${count.toString(16)}::1`, '/auth/acme')).status !== 429) count += 1
@@ -126,14 +126,14 @@ describe('rate limits', () => {
     assert.equal((await from('2001:db8:5:7::1', '/auth/acme')).status, 303)
   })
 
-  test('what the client writes before the proxy does not count', async () => {
+  test('entries of X-Forwarded-For that the client sent are ignored', async () => {
     later()
     let count = 0
     while ((await from(`10.0.0.${count % 250}, 203.0.113.9`, '/auth/acme')).status !== 429) count += 1
     assert.equal(count, 300)
   })
 
-  test('a user is limited wherever they call from', async () => {
+  test('a user is limited over all addresses', async () => {
     later()
     const browser = new Browser()
     await signIn(service, browser)
@@ -150,7 +150,7 @@ describe('rate limits', () => {
     assert.equal((await from('203.0.113.99', '/auth/session')).status, 401, 'others are not')
   })
 
-  test('linking is limited per account, a state and a refresh token each of its own', async () => {
+  test('linking is limited by account, callbacks by state, refreshes by token', async () => {
     later()
     const browser = new Browser()
     await signIn(service, browser)
@@ -186,7 +186,7 @@ describe('rate limits', () => {
   })
 })
 
-test('without TRUSTED_PROXIES a header that anybody can write makes nobody somebody else', async (t) => {
+test('without TRUSTED_PROXIES, X-Forwarded-For is ignored', async (t) => {
   const now = Math.ceil(Date.now() / minute) * minute
   const service = await startTestService(engines[0]!, {
     env: { RATE_LIMIT: 'on' },
@@ -206,7 +206,7 @@ test('without TRUSTED_PROXIES a header that anybody can write makes nobody someb
   assert.ok(count <= 3_000)
 })
 
-test('TRUSTED_PROXIES names networks, and not everybody', async () => {
+test('TRUSTED_PROXIES accepts networks, but not all addresses', async () => {
   for (const [text, good] of [
     ['10.0.0.0/8, 2001:db8::/32, 127.0.0.1', true],
     ['0.0.0.0/0', false],

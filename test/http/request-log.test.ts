@@ -44,7 +44,7 @@ onEachEngine('log lines of refused calls', (engine) => {
       `${route} ${status}`,
     )
 
-  test('401: the address, and nothing of the credential', async () => {
+  test('401: the address, without the credential', async () => {
     const secret = 'pk_unknown_0123456789'
     const response = await service.fetch('/subscribers', {
       headers: { ...from, authorization: `Bearer ${secret}` },
@@ -61,7 +61,7 @@ onEachEngine('log lines of refused calls', (engine) => {
     assert.equal((await lineOf('/webhooks/provider', 401))['address'], '203.0.113.9')
   })
 
-  test('403: the key, the user and the session, and not the secrets of them', async () => {
+  test('403: the ids of key, user and session, without secrets', async () => {
     const apiKeys = new ApiKeys(service.database, systemClock, createRecordAudit(systemClock))
     const { id, key } = await apiKeys.create({ name: 'reader', scopes: ['events:read'] }, {})
     const asKey = await service.fetch('/subscribers', {
@@ -98,7 +98,7 @@ onEachEngine('log lines of refused calls', (engine) => {
       assert.ok(!lines.join('').includes(secret))
   })
 
-  test('calls that succeed leave no address', async () => {
+  test('successful calls log no address', async () => {
     assert.equal((await service.admin('/subscribers', { headers: from })).status, 200)
     const line = await lineOf('/subscribers', 200)
     assert.deepEqual([line['address'], line['keyId']], [undefined, undefined])

@@ -50,7 +50,7 @@ onEachEngine('headers of answers', (engine) => {
   }
   const limits = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset']
 
-  test('pages of lists: ETag, Cache-Control and Vary always, Link and Content-Encoding where there is reason', async () => {
+  test('lists: always ETag, Cache-Control and Vary; Link and Content-Encoding if applicable', async () => {
     for (const path of ['/users', '/products', '/api/posts', '/events', '/shelf'])
       for (const status of ['200', '304'])
         assert.deepEqual(
@@ -68,7 +68,7 @@ onEachEngine('headers of answers', (engine) => {
     assert.equal((await service.fetch('/products', { method: 'HEAD' })).status, 200)
   })
 
-  test('exports: a name of the file', async () => {
+  test('exports: a file name', async () => {
     for (const path of ['/shelf.csv', '/shelf.ndjson']) {
       const { always } = described(path, 'get', '200')
       assert.deepEqual(always, ['Cache-Control', 'Content-Disposition', ...limits, 'Vary'])
@@ -79,7 +79,7 @@ onEachEngine('headers of answers', (engine) => {
     }
   })
 
-  test('redirects: where to; sign-in: kept by nobody', async () => {
+  test('redirects: Location; sign-in: no-store', async () => {
     assert.deepEqual(described('/auth/{provider}', 'get', '303'), {
       always: ['Cache-Control', 'Location', ...limits],
       perhaps: ['Set-Cookie'],
@@ -90,7 +90,7 @@ onEachEngine('headers of answers', (engine) => {
     assert.equal((await service.fetch('/.well-known/jwks.json')).status, 200)
   })
 
-  test('problems: how to sign in, when to come back, what is allowed', async () => {
+  test('problems: WWW-Authenticate, Retry-After, Allow', async () => {
     assert.deepEqual(described('/subscribers', 'get', '401').always, [
       'Cache-Control',
       ...limits,
@@ -118,7 +118,7 @@ onEachEngine('headers of answers', (engine) => {
     assert.match(refused!.headers.get('retry-after')!, /^[1-9]\d*$/)
   })
 
-  test('a service that counts no calls does not speak of limits', async () => {
+  test('without rate limits there are no RateLimit headers', async () => {
     const without = await startTestService(engine)
     try {
       const text = await (await without.fetch('/openapi.json')).text()

@@ -73,7 +73,7 @@ class Balancer {
 }
 
 describe('a rolling deploy', { skip: !postgres }, () => {
-  test('fails no request on connections that are kept', async () => {
+  test('fails no request on kept-alive connections', async () => {
     const engine = postgres as Engine
     const database = await engine.createDatabase()
     const env = { SHUTDOWN_DELAY: '300' }

@@ -73,7 +73,7 @@ onEachEngine('scopes of API keys', (engine) => {
     })
   const scopesOf = ({ security }: Route): string[] => security.flatMap(({ bearer = [] }) => bearer)
 
-  test('every route that is for administrators is reached by keys with its scope or admin, and by no other', async () => {
+  test('every admin route accepts keys with its scope or `admin`, and no others', async () => {
     const wrong: string[] = []
     let calls = 0
     for (const route of routes) {
@@ -104,7 +104,7 @@ onEachEngine('scopes of API keys', (engine) => {
     assert.ok(calls > 30 * everyScope.length, `only ${calls} calls`)
   })
 
-  test('no key reaches what is for signed-in users, browsers and owners, not even one with admin', async () => {
+  test('routes for users, browsers and owners accept no key, not even with `admin`', async () => {
     for (const route of routes) {
       if (route.security.length === 0 || scopesOf(route).length > 0) continue
       const { statusCode } = await call(route, keys.get('admin'))
@@ -112,7 +112,7 @@ onEachEngine('scopes of API keys', (engine) => {
     }
   })
 
-  test('every route that asks for a credential answers 401 without one, and no other does', async () => {
+  test('exactly the routes that need a credential answer 401 without one', async () => {
     for (const route of routes) {
       const { statusCode: status } = await call(route)
       // The sender of a webhook has a signature to show, an app a code: both are answered 401 by the handler.
@@ -121,7 +121,7 @@ onEachEngine('scopes of API keys', (engine) => {
     }
   })
 
-  test('each call names the scope that belongs to it', () => {
+  test('each route has the right scope', () => {
     const named = Object.fromEntries(routes.map((route) => [route.name, scopesOf(route).join(' ')]))
     const expected: Record<string, string> = {
       'GET /events': 'events:read',

@@ -67,7 +67,7 @@ describe('limits of two processes', { skip: !postgres }, () => {
   const counted = async (): Promise<number> =>
     (await sql`select from call_counts`.execute(database().reader)).rows.length
 
-  test('an address begins 300 sign-ins in a minute, wherever it begins them', async () => {
+  test('an address can start 300 sign-ins in a minute over both processes', async () => {
     let begun = 0
     for (let index = 0; index < 400; index += 1)
       if ((await from('198.51.100.1', '/auth/acme', index % 2)).status === 303) begun += 1
@@ -78,7 +78,7 @@ describe('limits of two processes', { skip: !postgres }, () => {
     assert.equal((await from('198.51.100.1', '/auth/acme', 1)).status, 303)
   })
 
-  test('a refresh token is exchanged 20 times, a state comes back 30 times', async () => {
+  test('20 exchanges of a refresh token and 30 callbacks of a state over both processes', async () => {
     const pkce = newPkce()
     const { body } = await exchange(services[0]!, {
       grant_type: 'authorization_code',
@@ -106,7 +106,7 @@ describe('limits of two processes', { skip: !postgres }, () => {
     assert.equal(back.filter((status) => status === 429).length, 5)
   })
 
-  test('nothing that is stored tells an address, and what is over is removed', async () => {
+  test('stored keys do not reveal addresses, and old rows are removed', async () => {
     await from('198.51.100.77', '/auth/acme', 0)
     const { rows } = await sql<{ key: string }>`select key from call_counts`.execute(database().reader)
     assert.ok(rows.length > 0)
@@ -116,14 +116,14 @@ describe('limits of two processes', { skip: !postgres }, () => {
     assert.equal(await counted(), 1, 'only that of this minute')
   })
 
-  test('other calls are counted by each process, and write nothing', async () => {
+  test('other calls are counted by process without writes', async () => {
     const before = await counted()
     for (let index = 0; index < 10; index += 1) await from('198.51.100.5', '/healthz', index % 2)
     assert.equal((await from('198.51.100.5', '/healthz', 0)).remaining, 2_994)
     assert.equal(await counted(), before)
   })
 
-  test('where the table does not answer, each process counts for itself', async () => {
+  test('if the table does not respond, each process counts alone', async () => {
     await database().pool.query('alter table call_counts rename to call_counts_away')
     try {
       const statuses: number[] = []

@@ -7,7 +7,7 @@ import { onEachEngine } from '../harness/engines.ts'
 import { startTestService } from '../harness/service.ts'
 
 onEachEngine('stopping', (engine) => {
-  test('a client that trickles its request does not hold the stop up beyond its limit', async () => {
+  test('a client that sends its request slowly does not delay the stop beyond its limit', async () => {
     const lines: string[] = []
     const service = await startTestService(engine, {
       parts: {

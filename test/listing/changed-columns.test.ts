@@ -17,7 +17,7 @@ const notes = list({
 })
 
 for (const engine of engines.filter(({ name }) => name === 'postgres'))
-  test("a column's type may change under statements that are prepared", async (t) => {
+  test('the type of a column may change under prepared statements', async (t) => {
     const own = await engine.createDatabase()
     const { url } = own
     const database = await openDatabase(url)

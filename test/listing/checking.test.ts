@@ -114,7 +114,7 @@ onEachEngine('lists against their tables', (engine) => {
     )
   })
 
-  test('a key that is not unique, or may be null, is a fault with what mends it', async () => {
+  test('a key that is not unique, or may be null, is a fault with a fix', async () => {
     const { faults } = await check({
       path: '/bare',
       table: 'bare',
@@ -125,7 +125,7 @@ onEachEngine('lists against their tables', (engine) => {
     assert.match(faults.join('\n'), /may be null/)
   })
 
-  test('what may be null is read from the table, and taken for granted of a view', async () => {
+  test('nullability is read from the table, and assumed for views', async () => {
     const { fields } = (await check(orders)).list
     assert.deepEqual(
       Object.values(fields).map(({ nullable }) => nullable),
@@ -136,7 +136,7 @@ onEachEngine('lists against their tables', (engine) => {
     assert.equal(checked.list.fields['placed']!.nullable, true)
   })
 
-  test('missing indexes come as statements, which are enough', async () => {
+  test('missing indexes are reported as statements, which suffice', async () => {
     const options: ListOptions = {
       ...orders,
       path: '/all-orders',
@@ -177,7 +177,7 @@ onEachEngine('lists against their tables', (engine) => {
     }
   })
 
-  test('each filter is looked at with each sort, and an index that serves several is advised once', async () => {
+  test('each filter is checked with each sort, and a shared index is advised once', async () => {
     await run(
       `create table visits (id integer primary key, place text not null, person text not null, at integer not null, score integer not null)`,
     )
@@ -268,7 +268,7 @@ onEachEngine('lists against their tables', (engine) => {
     assert.equal((await explainList(database, wide!)).length, maxQueries)
   })
 
-  test('an advised index has a name of its own, without a schema and within what PostgreSQL keeps of it', async () => {
+  test("an advised index has a unique name without a schema, within PostgreSQL's limit", async () => {
     const long = (end: string): string =>
       `${'a_column_whose_name_is_rather_long_'.repeat(2).slice(0, 58)}${end}`
     await run(`create table long_names (id integer primary key, "${long('1')}" text, "${long('2')}" text)`)
@@ -292,13 +292,13 @@ onEachEngine('lists against their tables', (engine) => {
     await run('drop table long_names')
   })
 
-  test('a search in what has no rowid is a fault on SQLite, and none on PostgreSQL', async () => {
+  test('a search in a table without rowids is a fault on SQLite only', async () => {
     const filters = { q: { kind: 'search', field: 'owner' } } as const
     const { faults } = await check({ ...orders, table: 'big_orders', filters })
     assert.match(faults.join(), engine.name === 'sqlite' ? /big_orders is a view or has no rowid/ : /^$/)
   })
 
-  test('a list that cannot be read stops the start, with all faults in one message', async () => {
+  test('an unreadable list stops the start with all faults in one message', async () => {
     const lists = [
       list({ ...orders, path: '/a', table: 'nowhere' }),
       list<string>({ ...orders, path: '/b', fields: { ...orders.fields, x: { type: 'text' } } }),

@@ -99,7 +99,7 @@ onEachEngine('names in statements', (engine) => {
       )
     })
 
-    test(`a table called ${table}: what is kept is held against it`, async () => {
+    test(`a table called ${table}: maintained counts are checked`, async () => {
       const [declared] = readLists({ lists: lists.filter((one) => one.table === table) })
       const keeping = new CountsWriter(opened.service.database, declared!)
       await opened.service.database.transaction((tx) =>

@@ -31,7 +31,7 @@ const readings = list({
 })
 
 for (const engine of engines.filter(({ name }) => name === 'postgres'))
-  test('a database with a date style, a time zone and float digits of its own is listed like any other', async (t) => {
+  test('settings of the database for dates, time zones and floats do not change lists', async (t) => {
     const own = await engine.createDatabase()
     const { url } = own
     const database = await openDatabase(url)

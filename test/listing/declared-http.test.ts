@@ -87,7 +87,7 @@ onEachEngine('a declared list', (engine) => {
     service.fetch(path, { headers })
   const data = async (path: string): Promise<Item[]> => (await readList(service, path)).data
 
-  test('access holds, in demo mode too: these tables are not ours to open', async () => {
+  test('access is enforced in demo mode, too', async () => {
     assert.equal((await get('/owned')).status, 200)
     assert.equal((await get('/bobs')).status, 401)
     assert.equal((await get('/mine')).status, 401)
@@ -95,14 +95,14 @@ onEachEngine('a declared list', (engine) => {
     assert.equal((await service.admin('/bobs')).status, 200)
   })
 
-  test('rows that `where` does not allow are not there, whatever is asked for', async () => {
+  test('rows that `where` does not allow are never returned', async () => {
     const all = await data('/bobs?limit=100')
     assert.ok(all.length > 0 && all.length < rows / 2)
     assert.ok(all.every(({ fine, text }) => fine === true && text === null))
     assert.deepEqual(await data('/nobodys'), [])
   })
 
-  test('a hidden field is not shown, not sorted by, and not in the document', async () => {
+  test('a hidden field is not shown, sortable or documented', async () => {
     const [item] = await data('/owned?fields=owner&sort=owner&limit=1')
     assert.ok(!('owner' in item!))
     const { paths } = (await (await get('/openapi.json')).json()) as { paths: Record<string, unknown> }
@@ -124,7 +124,7 @@ onEachEngine('a declared list', (engine) => {
     assert.ok(items.some(({ exact }) => exact === '12345678901234567'))
   })
 
-  test('filters by type; an invalid value equals no row and bounds none', async () => {
+  test('filters by type; an invalid value matches no row in `equals` and is ignored in bounds', async () => {
     const all = await data('/owned?limit=100')
     const ids = async (query: string): Promise<unknown[]> =>
       (await data(`/owned?limit=100&${query}`)).map(({ id }) => String(id)).toSorted()
@@ -182,7 +182,7 @@ onEachEngine('a declared list', (engine) => {
       assert.equal((await get(`/owned?${query}`)).status, 200, query)
   })
 
-  test('fields: those that are asked for, in their order; the cursor of another choice stays good', async () => {
+  test('fields: the requested fields in order; a cursor of another selection stays valid', async () => {
     const first = await readList(service, '/owned?fields=state,id,nothing&limit=2&sort=text')
     assert.deepEqual(Object.keys(first.data[0]!), ['id', 'state'])
     const second = await readList(service, `/owned?limit=2&sort=text&cursor=${first.pageInfo.nextCursor}`)
@@ -198,7 +198,7 @@ onEachEngine('a declared list', (engine) => {
     assert.ok(!('person' in item!))
   })
 
-  test('pages go back as they came', async () => {
+  test('previous pages equal the pages before', async () => {
     type Info = { nextCursor: string | null; previousCursor: string | null; hasPreviousPage: boolean }
     const read = async (cursor: string | null): Promise<{ data: Item[]; pageInfo: Info }> =>
       (await readList(
@@ -223,7 +223,7 @@ onEachEngine('a declared list', (engine) => {
     assert.match(link!, /rel="next", <\/owned\?[^>]*>; rel="prev"$/)
   })
 
-  test('pages by number and by cursor of one list: by the parameter, and never both', async () => {
+  test('a list with both page styles selects by parameter and refuses both', async () => {
     const { pagination } = await readList(service, '/owned?page=2&limit=50')
     assert.deepEqual(
       { ...pagination },
@@ -236,7 +236,7 @@ onEachEngine('a declared list', (engine) => {
     assert.equal(((await both.json()) as { source: { parameter: string } }).source.parameter, 'page')
   })
 
-  test('count: none still tells whether a page follows; a mode above the declared one is ignored', async () => {
+  test('count: `none` still has hasNext; a more expensive mode than declared is ignored', async () => {
     const none = await readList(service, '/owned?page=1&limit=50&count=none')
     assert.deepEqual({ ...none.pagination }, { page: 1, limit: 50, hasNext: true })
     assert.equal((await readList(service, '/owned?page=2&limit=50&count=none')).pagination.hasNext, false)
@@ -247,7 +247,7 @@ onEachEngine('a declared list', (engine) => {
     }
   })
 
-  test('an answer that is known is not sent again; any change makes it unknown', async () => {
+  test('an unchanged response gets 304, and a changed one is sent again', async () => {
     const first = await get('/owned?limit=3')
     const tag = first.headers.get('etag')!
     assert.match(tag, /^W\/"[\w-]{20}"$/)
@@ -268,7 +268,7 @@ onEachEngine('a declared list', (engine) => {
     )
   })
 
-  test('the document has every parameter, with its bounds and defaults', async () => {
+  test('the OpenAPI document has every parameter with bounds and defaults', async () => {
     const { paths } = (await (await get('/openapi.json')).json()) as {
       paths: Record<string, { get: Operation }>
     }
@@ -297,7 +297,7 @@ onEachEngine('a declared list', (engine) => {
     assert.equal(described['whose'] ?? '', '', 'a hidden field is not named')
   })
 
-  test('answers are compressed for those who take that', async () => {
+  test('responses are compressed for clients that accept it', async () => {
     const plain = await get('/owned?limit=50', { 'accept-encoding': 'identity' })
     assert.equal(plain.headers.get('content-encoding'), null)
     for (const [accepted, coding] of [
@@ -315,7 +315,7 @@ onEachEngine('a declared list', (engine) => {
     }
   })
 
-  test('exports: all rows as NDJSON and CSV, filtered and sorted, with formulas made harmless', async () => {
+  test('exports: all rows as NDJSON and CSV, filtered and sorted, with escaped formulas', async () => {
     const expected = await data('/owned?limit=100&sort=-id&whose=ada&expand=person')
     const ndjson = await get('/owned.ndjson?sort=-id&whose=ada&expand=person', { 'accept-encoding': 'br' })
     assert.equal(ndjson.headers.get('content-type'), 'application/x-ndjson; charset=utf-8')
@@ -336,7 +336,7 @@ onEachEngine('a declared list', (engine) => {
     assert.equal((await get('/bobs.csv')).status, 404, 'only where they are declared')
   })
 
-  test('HEAD of an export tells what it would be, and reads nothing', async () => {
+  test('HEAD of an export has the headers and reads nothing', async () => {
     const head = await service.fetch('/owned.csv', { method: 'HEAD', headers: { 'accept-encoding': 'gzip' } })
     assert.deepEqual([head.status, await head.text()], [200, ''])
     const whole = await get('/owned.csv', { 'accept-encoding': 'gzip' })
@@ -346,7 +346,7 @@ onEachEngine('a declared list', (engine) => {
     assert.equal(head.headers.get('content-length'), null, 'which nobody knows')
   })
 
-  test('a stream is read as slowly as its reader wants, and ends with them', async () => {
+  test('a stream follows the speed of its reader, and ends with it', async () => {
     const abort = new AbortController()
     const response = await fetch(new URL('/owned.ndjson', service.baseUrl), { signal: abort.signal })
     await response.body!.getReader().read()

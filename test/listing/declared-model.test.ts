@@ -227,7 +227,7 @@ onEachEngine('a declared list against a brute-force model', (engine) => {
   const timeFor = (micros: string): string =>
     engine.name === 'postgres' ? `${day}T08:30:00.${micros}Z` : timeAt(micros)
 
-  test('every page of every walk, forward and back, is what the model says', async (context) => {
+  test('every page of every walk in both directions equals the model', async (context) => {
     const pages = pagesOf(opened.database)
     await fc.assert(
       fc.asyncProperty(

@@ -19,7 +19,7 @@ onEachEngine('an empty cursor', (engine) => {
 
   // Absent is the first page. An empty one is what a client sends that lost the cursor: page 1 again would be an
   // endless walk, so it is refused like every other text that was never given out.
-  test('was given out by no list: 400 that names the parameter', async () => {
+  test('is 400 that names the parameter', async () => {
     for (const path of [
       '/events',
       '/products',

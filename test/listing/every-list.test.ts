@@ -118,7 +118,7 @@ onEachEngine('every list', (engine) => {
   })
 
   for (const { path, paging, key, fallback, queries } of lists) {
-    test(`${path} is bounded, whatever is asked for`, async () => {
+    test(`${path} is bounded for all parameters`, async () => {
       assert.equal((await readList(service, path)).data.length, Math.min(fallback, rows))
       for (const [text, expected] of numbers) {
         const { data } = await readList(service, `${path}?limit=${text}`)
@@ -130,7 +130,7 @@ onEachEngine('every list', (engine) => {
       }
     })
 
-    test(`${path} ignores what it does not know, in any number and length`, async () => {
+    test(`${path} ignores unknown parameters of any number and length`, async () => {
       const many = Array.from({ length: 1_000 }, (_, index) => `x${index}=1`).join('&')
       for (const query of [
         'unknown=1',
@@ -156,7 +156,7 @@ onEachEngine('every list', (engine) => {
         assert.equal(head.headers.get(name), get.headers.get(name))
     })
 
-    test(`${path} is not sent again to those who have it, and is to those who ask otherwise`, async () => {
+    test(`${path} gets 304 for a matching entity tag, and 200 for others`, async () => {
       const ask = (query: string, tag: string): Promise<Response> =>
         service.admin(`${path}?${query}`, { headers: { 'if-none-match': tag } })
       const first = await service.admin(`${path}?limit=5`)
@@ -168,7 +168,7 @@ onEachEngine('every list', (engine) => {
       assert.equal((await ask('limit=5', '*')).status, 304)
     })
 
-    test(`${path} is compressed for those who take that`, async () => {
+    test(`${path} is compressed for clients that accept it`, async () => {
       const plain = await service.admin(`${path}?limit=100`, { headers: { 'accept-encoding': 'identity' } })
       const text = await plain.text()
       for (const coding of ['br', 'gzip']) {
@@ -180,7 +180,7 @@ onEachEngine('every list', (engine) => {
       }
     })
 
-    test(`${path} has its limit in its description, with bounds and default`, async () => {
+    test(`${path} documents its limit with bounds and default`, async () => {
       const { paths } = (await (await service.fetch('/openapi.json')).json()) as {
         paths: Record<string, { get: { parameters: { name: string; schema: object }[] } }>
       }
@@ -191,7 +191,7 @@ onEachEngine('every list', (engine) => {
       })
     })
 
-    test(`${path} shows the fields that its description declares, and no other`, async () => {
+    test(`${path} shows exactly the documented fields`, async () => {
       const document = (await (await service.fetch('/openapi.json')).json()) as {
         paths: Record<
           string,
@@ -231,7 +231,7 @@ onEachEngine('every list', (engine) => {
     if (paging !== 'cursor') continue
 
     for (const query of queries) {
-      test(`a walk over ${path}?${query} visits everything once, in the order of one big page`, async () => {
+      test(`a walk over ${path}?${query} visits each item once, in the order of one large page`, async () => {
         const big = await walk(service, `${path}?${query}&limit=100`)
         for (const limit of [1, 7, 60]) {
           const pages = await walk(service, `${path}?${query}&limit=${limit}`)
@@ -244,7 +244,7 @@ onEachEngine('every list', (engine) => {
       })
     }
 
-    test(`${path} honours another limit in mid-walk`, async () => {
+    test(`${path} accepts another limit within a walk`, async () => {
       const all = (await walk(service, `${path}?limit=100`)).flat()
       const first = await readList(service, `${path}?limit=5`)
       const second = await readList(service, `${path}?limit=9&cursor=${first.pageInfo.nextCursor}`)

@@ -27,7 +27,7 @@ const orders = list({
   },
 })
 
-onEachEngine('an expansion by keys that are written otherwise', (engine) => {
+onEachEngine('an expansion by keys with other spellings', (engine) => {
   const opened = listService(engine, [orders], async (database) => {
     const postgres = engine.name === 'postgres'
     const folded = postgres ? 'text collate folded' : 'text collate nocase'
@@ -59,7 +59,7 @@ onEachEngine('an expansion by keys that are written otherwise', (engine) => {
     ])
   })
 
-  test('and so are many', async () => {
+  test('several rows are found by every spelling', async () => {
     const { data } = await readList(opened.service, '/orders?fields=id&expand=logins')
     const ada = { data: [{ at: 1 }, { at: 2 }], hasMore: true }
     assert.deepEqual(data, [

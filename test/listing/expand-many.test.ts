@@ -82,7 +82,7 @@ onEachEngine('an expansion to many', (engine) => {
   const items = async (query: string): Promise<Cart[]> =>
     (await readList(opened.service, `/carts?${query}`)).data as unknown as Cart[]
 
-  test('each item has the first of its rows in their order, and tells whether there are more', async () => {
+  test('each item has its first rows in order, and hasMore', async () => {
     const all = await items('expand=lines,notes&limit=400')
     assert.equal(all.length, count)
     for (const [number, { lines, notes, parent }] of all.entries()) {
@@ -102,7 +102,7 @@ onEachEngine('an expansion to many', (engine) => {
     assert.deepEqual(Object.keys((await items('fields=parent&expand=lines'))[0]!), ['parent', 'lines'])
   })
 
-  test('a page takes one statement for each expansion, and a few where it is long', async () => {
+  test('a page takes one statement for each expansion, or a few if it is long', async () => {
     const { list: declared } = await checkList(opened.service.database, readLists({ lists: [carts] })[0]!)
     const reader = createListReader(opened.service.database)
     let statements = 0
@@ -130,7 +130,7 @@ onEachEngine('an expansion to many', (engine) => {
     }
   })
 
-  test('exports have it too', async () => {
+  test('exports have expansions, too', async () => {
     const lines = (await (await opened.service.fetch('/carts.ndjson?expand=lines')).text())
       .trimEnd()
       .split('\n')

@@ -95,7 +95,7 @@ onEachEngine('an export', (engine) => {
     return statements
   }
 
-  test('reads on as its reader does, and no further; all of it comes', async () => {
+  test('reads only as far as its client, and is complete', async () => {
     const socket = await begin('/long.ndjson')
     const read = await settle()
     assert.ok(read > 0 && read < rows / 500 / 2, `${read} statements for a reader who takes nothing`)
@@ -112,7 +112,7 @@ onEachEngine('an export', (engine) => {
     assert.ok(statements >= rows / 500)
   })
 
-  test('is had so many times a minute', async () => {
+  test('is rate limited', async () => {
     const fields = { id: { type: 'text' } } as const
     const posts = list({ path: '/long', table: 'posts', key: 'id', fields, exports: true })
     const limited = await startTestService(engine, {
@@ -133,7 +133,7 @@ onEachEngine('an export', (engine) => {
     }
   })
 
-  test('ends when its reader leaves', async () => {
+  test('ends when its client disconnects', async () => {
     statements = 0
     const socket = await begin('/long.csv')
     const read = await settle()
@@ -143,7 +143,7 @@ onEachEngine('an export', (engine) => {
     assert.ok((await settle()) <= read + 1)
   })
 
-  test('ends the statement that is under way, too', async () => {
+  test('cancels the current statement, too', async () => {
     if (service.database.engine === 'sqlite') return
     const { pool } = service.database
     const running = async (): Promise<number> => {

@@ -37,7 +37,7 @@ onEachEngine('proof of lists', (engine) => {
       ['+2', 2],
     ]
     for (const path of ['/users', '/numbered', '/both'])
-      test(`page of ${path}: decimal numbers alone, and none is an error`, async () => {
+      test(`page of ${path}: only decimal numbers count, and nothing is an error`, async () => {
         for (const [text, page] of pages) {
           const { pagination } = await read(`${path}?limit=7&page=${text}`)
           assert.equal(pagination.page, page, `page=${text}`)
@@ -64,7 +64,7 @@ onEachEngine('proof of lists', (engine) => {
   })
 
   describe('B. exclusive parameters', () => {
-    test('page and cursor together are refused, in either order and whatever they hold, and named', async () => {
+    test('page and cursor together are refused, in any order and with any value', async () => {
       const { pageInfo } = await read('/both?limit=3')
       for (const query of [
         `page=2&cursor=${pageInfo.nextCursor}`,
@@ -75,7 +75,7 @@ onEachEngine('proof of lists', (engine) => {
         assert.deepEqual(await refusal(`/both?${query}`), [400, 'invalid-parameter', 'page'], query)
     })
 
-    test('where a list has one style of pages, the parameter of another is unknown, and without effect', async () => {
+    test('in a list with one page style, the parameter of another has no effect', async () => {
       for (const [path, other] of [
         ['/users', 'cursor=x'],
         ['/numbered', 'cursor='],
@@ -122,13 +122,13 @@ onEachEngine('proof of lists', (engine) => {
       }
     })
 
-    test('a hidden field is no key of a sort', async () => {
+    test('a hidden field cannot be sorted by', async () => {
       assert.deepEqual(await read('/measurements?sort=owner'), await read('/measurements'))
     })
   })
 
   describe('D. filters', () => {
-    test('texts are compared as they are: case, spaces, SQL and what no database holds', async () => {
+    test('texts are compared exactly: case, spaces, SQL and unstorable characters', async () => {
       const ofCategory = async (text: string): Promise<number> =>
         (await data(`/products?category=${text}`)).length
       assert.equal((await ofCategory('a')) + (await ofCategory('A')) + (await ofCategory('b')), rows)
@@ -148,7 +148,7 @@ onEachEngine('proof of lists', (engine) => {
         assert.equal(await ofCategory(text), 0, text)
     })
 
-    test('a cursor is bound to effective filters, not to those without effect', async () => {
+    test('a cursor is bound to filters that have an effect', async () => {
       const { pageInfo } = await read('/filtered?limit=5')
       const next = `limit=5&cursor=${pageInfo.nextCursor}`
       for (const query of ['minSmall=abc', 'fine=yes', 'fine=', 'textless=1', 'text=', 'unknown=1'])
@@ -161,12 +161,12 @@ onEachEngine('proof of lists', (engine) => {
         )
     })
 
-    test('what equals no value of the field equals nothing', async () => {
+    test('a text that is no value of the field matches nothing', async () => {
       for (const query of ['state=NEW', 'state=', 'small=x', 'id=1e999', 'id=abc', 'id=0x10', 'small=,'])
         assert.deepEqual(await data(`/filtered?${query}`), [], query)
     })
 
-    test('every filter keeps what it says, alone and with another', async () => {
+    test('every filter returns the right rows, alone and combined', async () => {
       const all = await data('/filtered?limit=100')
       const kept: [string, (item: Item) => boolean][] = [
         ['small=3,-2', ({ small }) => small === 3 || small === -2],
@@ -191,7 +191,7 @@ onEachEngine('proof of lists', (engine) => {
 
   describe('E. cursors', () => {
     for (const path of ['/products?sort=-price,name', '/api/posts?', '/measurements?sort=-at,text']) {
-      test(`${path}: not one character can be changed, left out or added`, async () => {
+      test(`${path}: no character can be changed, removed or added`, async () => {
         const { pageInfo } = await read(`${path}&limit=3`)
         const cursor = pageInfo.nextCursor!
         const changed = Array.from(cursor).flatMap((character, at) => [
@@ -215,7 +215,7 @@ onEachEngine('proof of lists', (engine) => {
       })
     }
 
-    test('a cursor is of no use for whom other rows are there', async () => {
+    test('a cursor of a caller with other rows is refused', async () => {
       seen.owner = 'ada'
       const first = await read('/whose?limit=3')
       const mine = `/whose?limit=3&cursor=${first.pageInfo.nextCursor}`
@@ -226,7 +226,7 @@ onEachEngine('proof of lists', (engine) => {
       assert.equal((await data(mine)).length, 3)
     })
 
-    test('a cursor of the same table is of no use in another list', async () => {
+    test('a cursor of another list of the same table is refused', async () => {
       const { pageInfo } = await read('/measurements?limit=3')
       for (const path of ['/both', '/filtered', '/whose', '/followed'])
         assert.deepEqual(
@@ -236,7 +236,7 @@ onEachEngine('proof of lists', (engine) => {
         )
     })
 
-    test('the cursor of a hidden field is not there to be read: it holds the keys of the order alone', async () => {
+    test('a cursor contains only the keys of the order, no hidden fields', async () => {
       const { pageInfo } = await read('/whose?limit=3&sort=-day')
       const held = JSON.parse(Buffer.from(pageInfo.nextCursor!, 'base64').toString()) as object
       assert.deepEqual(Object.keys(held), ['day', 'id', '$sig'])

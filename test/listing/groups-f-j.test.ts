@@ -30,7 +30,7 @@ onEachEngine('proof of lists', (engine) => {
       const { [name]: field } = measurements.fields
       const column = 'column' in field ? field.column : name
 
-      test(`sort=${name}: as the database sorts, nulls and ties included, and turned round by a minus`, async () => {
+      test(`sort=${name}: the order of the database with nulls and ties, reversed by a minus`, async () => {
         for (const way of ['', '-']) {
           const by = name === 'id' ? '' : `, id ${way === '' ? '' : 'desc'}`
           const sorted = await sql
@@ -74,7 +74,7 @@ onEachEngine('proof of lists', (engine) => {
 
   describe('G. walk invariants', () => {
     for (const sort of ['-at', 'small,-double', '-text,real', 'id'])
-      test(`sort=${sort}: back from each page is the page before, whatever the limits; the flags say what follows`, async () => {
+      test(`sort=${sort}: the previous page is right for all limits, and the flags are correct`, async () => {
         const page = async (
           limit: number,
           cursor: string | null,
@@ -98,7 +98,7 @@ onEachEngine('proof of lists', (engine) => {
         }
       })
 
-    test('pages by number are the walk by cursor, cut', async () => {
+    test('pages by number equal the walk by cursor', async () => {
       const all = (await walk(opened.service, '/both?limit=50')).flat()
       for (const limit of [1, 10, 60, 61, 62])
         for (const page of [1, 2, Math.ceil(rows / limit)]) {
@@ -146,7 +146,7 @@ onEachEngine('proof of lists', (engine) => {
       }
     })
 
-    test('totals that are kept are exact after writers that commit and roll back at once', async () => {
+    test('maintained totals are exact after concurrent commits and rollbacks', async () => {
       await Promise.all(
         [0, 1, 2, 3].map(async (which) => {
           for (let turn = 0; turn < 8; turn += 1) {
@@ -171,7 +171,7 @@ onEachEngine('proof of lists', (engine) => {
   })
 
   describe('I. HTTP', () => {
-    test('a change is visible to the next request, whatever entity tag it has', async () => {
+    test('a change is visible to the next request with any entity tag', async () => {
       const { database } = opened.service
       const change: Record<string, () => Promise<unknown>> = {
         '/users': () => run(`update users set name = 'Changed' where id = 'u000'`),
@@ -190,7 +190,7 @@ onEachEngine('proof of lists', (engine) => {
     })
 
     for (const path of everyPath)
-      test(`${path}: another method is 405 with Allow, and an answer names its type and is not sniffed`, async () => {
+      test(`${path}: another method is 405 with Allow, and responses have a type and nosniff`, async () => {
         const wrong = await opened.service.admin(path, { method: 'PUT' })
         assert.equal(wrong.status, 405)
         assert.match(wrong.headers.get('allow')!, /GET, HEAD/)
@@ -204,7 +204,7 @@ onEachEngine('proof of lists', (engine) => {
 
   describe('J. limits', () => {
     for (const path of everyPath)
-      test(`${path}: never more than a hundred items, and a hundred parameters`, async () => {
+      test(`${path}: at most a hundred items, with a hundred parameters`, async () => {
         const fallback = (await read(path)).data.length
         for (const limit of ['101', '1e9', '9'.repeat(300), '-1'])
           assert.ok((await read(`${path}?limit=${limit}`)).data.length <= 100)
@@ -214,14 +214,14 @@ onEachEngine('proof of lists', (engine) => {
         assert.equal((await read(`${path}?${padding(100)}&limit=3`)).data.length, fallback, 'not read')
       })
 
-    test('an address beyond 16 KiB is refused as a problem, and one below is answered', async () => {
+    test('a URL above 16 KiB is refused with a problem, and one below is accepted', async () => {
       const long = await fetch(new URL(`/products?x=${'y'.repeat(17_000)}`, opened.service.baseUrl))
       assert.equal(long.status, 431)
       assert.equal(((await long.json()) as { code: string }).code, 'headers-too-large')
       assert.equal((await opened.service.fetch(`/products?x=${'y'.repeat(14_000)}`)).status, 200)
     })
 
-    test('fifty values of one parameter are read, and no more', async () => {
+    test('at most fifty values of one parameter are read', async () => {
       const others = (count: number): string =>
         Array.from({ length: count }, (_, index) => 1_000 + index).join(',')
       assert.ok((await read(`/filtered?small=${others(49)},3`)).data.length > 0)

@@ -126,7 +126,7 @@ onEachEngine('postern import', (engine) => {
     ])
   })
 
-  test('bad lines of NDJSON are told by number with the reason, and the rest is imported', async () => {
+  test('invalid lines of NDJSON are reported with number and reason, and the rest is imported', async () => {
     const good = { id: 'a', category: 'x', price: 1, stock: 1, name: 'A', createdAt: '2026-01-31' }
     const content = Buffer.concat([
       Buffer.from(lines({ ...good, id: 'first' })),
@@ -204,7 +204,7 @@ onEachEngine('postern import', (engine) => {
     for (const [index, pattern] of expected.entries()) assert.match(told[index]!, pattern)
   })
 
-  test('run twice: nothing is doubled, what changed is updated', async () => {
+  test('a second run duplicates nothing and updates changes', async () => {
     const post = { _id: 'n1', title: 'News', body: 'Text', createdAt: '2026-01-31T08:30:00.000137Z' }
     await run('posts', 'p.ndjson', lines(post, { ...post, _id: 'n2', createdAt: undefined }))
     const first = await posts()
@@ -216,7 +216,7 @@ onEachEngine('postern import', (engine) => {
     assert.deepEqual(await posts(), [{ ...first[0]!, title: 'Old news' }, first[1]])
   })
 
-  test('a key that comes twice in one file counts with its last line', async () => {
+  test('of a repeated key in one file, the last line counts', async () => {
     const good = { id: 'a', category: 'x', price: 1, stock: 1, name: 'first', createdAt: '2026-01-31' }
     await run('products', 'twice.ndjson', lines(good, { ...good, name: 'second' }))
     assert.deepEqual(
@@ -294,7 +294,7 @@ onEachEngine('postern import', (engine) => {
     )
   })
 
-  test('an interrupted run keeps what it had, and says that it is not complete', async () => {
+  test('an interrupted run keeps its rows and reports that it is incomplete', async () => {
     const interrupt = new AbortController()
     interrupt.abort()
     const all = Array.from({ length: 2_000 }, (_, index) => ({
@@ -311,7 +311,7 @@ onEachEngine('postern import', (engine) => {
     assert.equal((await posts()).length, 2_000)
   })
 
-  test('a program of its own, while this one writes: nothing fails and nothing is lost', async () => {
+  test('an import beside a running service neither fails nor loses rows', async () => {
     const all = Array.from({ length: 3_000 }, (_, index) => ({
       _id: `p${index}`,
       title: 't',

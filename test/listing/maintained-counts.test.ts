@@ -117,7 +117,7 @@ onEachEngine('maintained counts', (engine) => {
     fc.record({ kind: fc.constantFrom('roll back', 'fold', 'front'), at: fc.nat(996), count: fc.nat(50) }),
   )
 
-  test('the total and every deep page are exact, whatever was changed, folded in or not', async (context) => {
+  test('the total and every deep page are exact, before and after folding', async (context) => {
     const { seed } = propertyRun(context)
     let next = 1_000_000
     await fc.assert(
@@ -149,7 +149,7 @@ onEachEngine('maintained counts', (engine) => {
     )
   })
 
-  test('folding leaves no changes and no bucket of twice its size', async () => {
+  test('folding leaves no changes and no oversized bucket', async () => {
     await fill(2_000_000, 4_100)
     await writer.foldChanges()
     const { rows } = await sql
@@ -162,7 +162,7 @@ onEachEngine('maintained counts', (engine) => {
     await compare([0, 1_500, 4_000])
   })
 
-  test('an emptied table is one without rows, and fills again', async () => {
+  test('an emptied table has total 0 and can be filled again', async () => {
     await run(engine.name === 'postgres' ? 'truncate orders' : 'delete from orders')
     await compare([0, 2_000])
     await fill(1, 3_000)

@@ -103,7 +103,7 @@ function passes(product: ProductsTable, { category, minPrice, inStock }: Paramet
 onEachEngine('products against a brute-force model', (engine) => {
   const opened = listDatabase(engine)
 
-  test('every page of every walk is what the model says', async (context) => {
+  test('every page of every walk equals the model', async (context) => {
     await fc.assert(
       fc.asyncProperty(
         fc.uniqueArray(row, { selector: ({ id }) => id, maxLength: 40 }),

@@ -25,7 +25,7 @@ onEachEngine('sample data', (engine) => {
     assert.equal((await readList(service, '/api/posts?limit=100')).data.length, posts.length)
   })
 
-  test('what somebody put there is left alone', async () => {
+  test('existing rows stay unchanged', async () => {
     await insertPosts(service.database, [post('mine')])
     assert.equal(await insertSamples(service.database, now), false)
     assert.equal((await readList(service, '/products')).data.length, 0)

@@ -63,7 +63,7 @@ onEachEngine('a search', (engine) => {
   const ids = async (query: string): Promise<unknown[]> =>
     (await readList(opened.service, `/notes?${query}`)).data.map(({ id }) => id)
 
-  test('finds the rows that hold all words, in any order and case', async () => {
+  test('finds the rows with all words, in any order and case', async () => {
     assert.deepEqual(await ids('q=gate'), [1, 2, 3])
     assert.deepEqual(await ids('q=night+gate'), [1, 3])
     assert.deepEqual(await ids('q=NIGHT,messengers'), [3])
@@ -72,7 +72,7 @@ onEachEngine('a search', (engine) => {
     assert.deepEqual(await ids('q=gate&from=2'), [2, 3])
   })
 
-  test('operators of either engine are words or nothing; what holds no word has no effect', async () => {
+  test('operators of the engines are words or ignored; a text without words has no effect', async () => {
     for (const query of [
       'gate OR fortress',
       'gate & !night',
@@ -90,7 +90,7 @@ onEachEngine('a search', (engine) => {
     assert.equal((await opened.service.fetch(`/notes?q=${'gate+'.repeat(1_500)}`)).status, 200)
   })
 
-  test('pages go through what was found', async () => {
+  test('results have pages', async () => {
     const pages = await walk(opened.service, '/notes?q=gate&limit=1')
     assert.deepEqual(
       pages.flat().map(({ id }) => id),

@@ -54,7 +54,7 @@ onEachEngine('seeks', (engine) => {
     [products, { category: 'x', sort: 'price', minPrice: '3' }],
     [products, { minPrice: '3', sort: 'price' }],
   ] as const) {
-    test(`${list.path} ${JSON.stringify(parameters)} is sought, not scanned or sorted`, () => {
+    test(`${list.path} ${JSON.stringify(parameters)} uses an index, without scan or sort`, () => {
       for (const from of ['start', 'key'] as const) {
         const plan = explain(list, from, parameters).join('\n')
         assert.doesNotMatch(plan, /TEMP B-TREE/, plan)

@@ -119,7 +119,7 @@ describe('lists on a standby', { skip: !postgres }, () => {
     }, 'replayed')
   })
 
-  test('a standby whose replay stands still answers for a bounded time, then the primary', async () => {
+  test('a standby whose replay stops is used for a bounded time, then the primary', async () => {
     await used()
     await standby.query('select pg_wal_replay_pause()')
     try {
@@ -141,7 +141,7 @@ describe('lists on a standby', { skip: !postgres }, () => {
     await used()
   })
 
-  test('the log of events is read on the primary, however far the standby is behind', async () => {
+  test('the event log is always read on the primary', async () => {
     await used()
     await standby.query('select pg_wal_replay_pause()')
     try {
@@ -157,7 +157,7 @@ describe('lists on a standby', { skip: !postgres }, () => {
     }
   })
 
-  test('a standby that lost its primary looks up to date, and is not taken for it', async () => {
+  test('a standby that lost its primary does not count as up to date', async () => {
     await used()
     stream.cut()
     await untilPrimary('while-apart')
@@ -165,7 +165,7 @@ describe('lists on a standby', { skip: !postgres }, () => {
     await used()
   })
 
-  test('a statement in the way of the replay is cancelled there, and the primary answers', async () => {
+  test('a statement that conflicts with the replay is cancelled, and repeated on the primary', async () => {
     await standby.caughtUp()
     await used()
     const answer = service.fetch('/slow')
@@ -181,7 +181,7 @@ describe('lists on a standby', { skip: !postgres }, () => {
     assert.equal(headers.get('postern-data-age'), '0.00')
   })
 
-  test('a standby out of reach, with and without a word: the primary answers', async () => {
+  test('an unreachable or silent standby: the primary is used', async () => {
     for (const fail of [() => way.cut(), () => way.hold()]) {
       await used()
       fail()
@@ -193,7 +193,7 @@ describe('lists on a standby', { skip: !postgres }, () => {
     }
   })
 
-  test('a walk that goes between primary and standby passes over nothing', async () => {
+  test('a walk that alternates between primary and standby skips nothing', async () => {
     for (let count = 0; count < 20; count += 1) await create(`walked-${String(count).padStart(2, '0')}`)
     await standby.caughtUp()
     await used()

@@ -133,7 +133,7 @@ onEachEngine('stored times', (engine) => {
       }
     })
 
-    test(`what is shown of the table called ${table} finds its row`, async () => {
+    test(`a shown value of the table ${table} finds its row`, async () => {
       const { data } = await readList(service, `/${table}`)
       for (const { id, at } of data)
         assert.deepEqual(await found(`at=${encodeURIComponent(String(at))}`), [id], String(at))

@@ -52,7 +52,7 @@ onEachEngine('values as they are stored', (engine) => {
     assert.equal(data[2]!['extra'], '{broken')
   })
 
-  test('a number that JSON does not have is null, as its description says', async () => {
+  test('NaN and infinities are null, as documented', async () => {
     // Every answer of a test is held against the description.
     const { data } = await readList(opened.service, '/stored?fields=id,ratio&limit=2')
     assert.deepEqual(data, [

@@ -55,7 +55,7 @@ onEachEngine('traps of lists', (engine) => {
     )
   })
 
-  test('ties: a page may end anywhere among equal keys', async () => {
+  test('ties: a page may end between equal keys', async () => {
     await insertProducts(
       service.database,
       Array.from({ length: 50 }, (_, index) => product(`p${String(index).padStart(2, '0')}`)),

@@ -38,7 +38,7 @@ onEachEngine('roles in the list of users', (engine) => {
   })
   after(() => service.close())
 
-  test('admin by the row or by any identity, on every page', async () => {
+  test('shows admins by role and by identity on every page', async () => {
     const admins = ['u003', 'u005', 'u006']
     for (const limit of [1, 3, 100]) {
       const shown: string[] = []

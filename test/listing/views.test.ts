@@ -33,7 +33,7 @@ onEachEngine('lists over views', (engine) => {
   const ask = (path: string, tag?: string) =>
     opened.service.fetch(path, tag === undefined ? {} : { headers: { 'if-none-match': tag } })
 
-  test('a view is read each time, since another answer needs no write', async () => {
+  test('a view is read at each request, because its rows may change without a write', async () => {
     for (const path of ['/lots', '/offers?expand=lot']) {
       const first = await ask(path)
       let tag = first.headers.get('etag')!
@@ -49,7 +49,7 @@ onEachEngine('lists over views', (engine) => {
     }
   })
 
-  test('what a view shows unchanged is not sent again', async () => {
+  test('an unchanged response of a view gets 304', async () => {
     const first = await ask('/lots?fields=id')
     const again = await ask('/lots?fields=id', first.headers.get('etag')!)
     assert.deepEqual([again.status, await again.text()], [304, ''])

@@ -62,7 +62,7 @@ onEachEngine('writes of products and posts', (engine) => {
       assert.deepEqual((await readList(service, path)).data, [])
     })
 
-    test(`POST ${path} makes an id and a time when there is none`, async () => {
+    test(`POST ${path} generates an id and a time by default`, async () => {
       const { [key as never]: _, createdAt: __, ...rest } = body as Record<string, unknown>
       const first = (await (await send('POST', path, rest)).json()) as Record<string, string>
       const second = (await (await send('POST', path, rest)).json()) as Record<string, string>
@@ -70,7 +70,7 @@ onEachEngine('writes of products and posts', (engine) => {
       assert.ok(Math.abs(Date.parse(first['createdAt']!) - Date.now()) < 60_000)
     })
 
-    test(`POST ${path} with an id that is taken is 409 and changes nothing`, async () => {
+    test(`POST ${path} with an existing id is 409 and changes nothing`, async () => {
       await send('POST', path, body)
       const again = await send('POST', path, { ...body, ...change })
       assert.equal(again.status, 409)
@@ -85,12 +85,12 @@ onEachEngine('writes of products and posts', (engine) => {
       }
     })
 
-    test(`an empty PATCH of ${path} answers with what is there`, async () => {
+    test(`an empty PATCH of ${path} returns the item`, async () => {
       await send('POST', path, body)
       assert.deepEqual(await (await send('PATCH', `${path}/${id}`, {})).json(), shown)
     })
 
-    test(`${path} refuses bodies that are not as declared, and stores nothing`, async () => {
+    test(`${path} refuses invalid bodies and stores nothing`, async () => {
       const wrong: unknown[] = [
         [],
         'text',
@@ -183,7 +183,7 @@ onEachEngine('writes of products and posts', (engine) => {
     assert.equal(detail, '/colour is no field of this call.')
   })
 
-  test('a price or stock beyond all numbers is refused', async () => {
+  test('an infinite price or stock is refused', async () => {
     for (const field of ['"price":12.5', '"stock":3']) {
       const body = JSON.stringify(aProduct).replace(field, field.replace(/[\d.]+$/, '1e999'))
       const headers = { 'content-type': 'application/json' }
@@ -191,7 +191,7 @@ onEachEngine('writes of products and posts', (engine) => {
     }
   })
 
-  test('texts of any script come back as they were, also as ids', async () => {
+  test('texts of any script are stored unchanged, also as ids', async () => {
     const id = 'é/😀?#%"\\ \u2028'
     await send('POST', '/products', { ...aProduct, id, name: '\uffff<script>\u0001' })
     const { data } = await readList(service, '/products')

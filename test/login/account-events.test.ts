@@ -32,7 +32,7 @@ onEachEngine('events about accounts', (engine) => {
     await provider.close()
   })
 
-  test('each comes once over HTTP, signed, with the account and the identity; nothing comes of what failed', async () => {
+  test('each is delivered once, signed, with account and identity; failures cause no events', async () => {
     const { secret } = await subscribe(service, { url: receiver.url })
     const browser = new Browser()
     const be = (id: string): void =>

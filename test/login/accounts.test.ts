@@ -21,7 +21,7 @@ onEachEngine('accounts', (engine) => {
     }
   })
 
-  test('signing out ends the session on the server: a copied cookie is dead', async () => {
+  test('signing out revokes the session on the server, so that a copied cookie is invalid', async () => {
     const browser = await site.signedIn('out')
     const copied = browser.cookies(site.service.baseUrl).get('postern_session')!
     assert.equal((await site.call(browser, 'POST', '/auth/logout', site.sameOrigin)).status, 204)
@@ -32,7 +32,7 @@ onEachEngine('accounts', (engine) => {
     assert.equal(again.status, 401)
   })
 
-  test('a plain form signs out and comes to /login, also when the session was over', async () => {
+  test('a plain form signs out and is redirected to /login, also with an expired session', async () => {
     const browser = await site.signedIn('form')
     const form = {
       ...site.sameOrigin,
@@ -47,7 +47,7 @@ onEachEngine('accounts', (engine) => {
     assert.equal(await whoAmI(site.service, browser), undefined)
   })
 
-  test('a foreign page can neither sign out, unlink, revoke nor begin a link', async () => {
+  test('a page of another site cannot sign out, unlink, revoke or start a link', async () => {
     const browser = await site.signedIn('csrf')
     const [session] = await site.data<{ id: string }>(browser, '/auth/sessions')
     const calls = [
@@ -78,13 +78,13 @@ onEachEngine('accounts', (engine) => {
     assert.ok(await whoAmI(site.service, browser))
   })
 
-  test('a form of our own pages is let through: without a referrer its origin is written `null`', async () => {
+  test("a form of the service's pages is accepted, although its Origin is `null`", async () => {
     const browser = await site.signedIn('own-form')
     const headers = { origin: 'null', 'sec-fetch-site': 'same-origin' }
     assert.equal((await site.call(browser, 'POST', '/auth/logout', headers)).status, 204)
   })
 
-  test('devices: listed without tokens, the current one marked, revoked by their owner only', async () => {
+  test('devices are listed without tokens, with the current one marked, and revoked by their owner only', async () => {
     const [first, second, stranger] = [
       await site.signedIn('dev'),
       await site.signedIn('dev'),
@@ -104,7 +104,7 @@ onEachEngine('accounts', (engine) => {
     assert.equal(await whoAmI(site.service, second), undefined)
   })
 
-  test('a session ends after idle time, goes on while used, and ends in any case', async () => {
+  test('a session expires when idle, is extended by use, and has an absolute expiry', async () => {
     const [used, idle] = [await site.signedIn('clock'), await site.signedIn('clock')]
     const seen = async (): Promise<number> => {
       const { id } = (await site.data<{ id: string; current: boolean }>(used, '/auth/sessions')).find(
@@ -134,7 +134,7 @@ onEachEngine('accounts', (engine) => {
     assert.equal(await whoAmI(site.service, used), undefined)
   })
 
-  test('linking: the identity then signs in as the same user, and the session has a new token', async () => {
+  test('linking: the identity signs in as the same user, and the session gets a new token', async () => {
     const browser = await site.signedIn('linker')
     const token = browser.cookies(site.service.baseUrl).get('postern_session')
     assert.equal((await site.link(browser, 'linked')).headers.get('location'), '/dashboard')
@@ -153,7 +153,7 @@ onEachEngine('accounts', (engine) => {
     )
   })
 
-  test('an identity of another user cannot be linked, and nothing moves', async () => {
+  test('an identity of another user cannot be linked and stays there', async () => {
     const owner = await site.signedIn('owner', '/auth/other')
     const browser = await site.signedIn('thief')
     const answer = await site.link(browser, 'owner')
@@ -162,7 +162,7 @@ onEachEngine('accounts', (engine) => {
     assert.equal((await site.data(browser, '/auth/identities')).length, 1)
   })
 
-  test('a link that is finished after signing out, or as somebody else, links nothing', async () => {
+  test('a link that is finished after a sign-out, or by another user, links nothing', async () => {
     for (const swap of [true, false]) {
       const browser = await site.signedIn(`swapped-${swap}`)
       const start = await site.call(browser, 'POST', '/auth/other/link', site.sameOrigin)
@@ -180,14 +180,14 @@ onEachEngine('accounts', (engine) => {
     }
   })
 
-  test('linking needs a browser session; an API key has none', async () => {
+  test('linking needs a browser session, and refuses an API key', async () => {
     assert.equal((await site.service.fetch('/auth/other/link', { method: 'POST' })).status, 401)
     const headers = { authorization: `Bearer ${adminKey}` }
     assert.equal((await site.service.fetch('/auth/other/link', { method: 'POST', headers })).status, 403)
     assert.equal((await site.service.fetch('/auth/session', { headers })).status, 403)
   })
 
-  test('a form that begins a link gets a page that leads on, since form-action stops its redirects', async () => {
+  test('a form that starts a link gets a page with a redirect, because form-action blocks redirects', async () => {
     const browser = await site.signedIn('form-link')
     const form = {
       ...site.sameOrigin,
@@ -202,7 +202,7 @@ onEachEngine('accounts', (engine) => {
     assert.ok((await answer.text()).includes(target.replaceAll('&', '&amp;')))
   })
 
-  test('unlinking: never the last; the user record moves to a remaining identity', async () => {
+  test('the last identity cannot be unlinked; the user record moves to a remaining one', async () => {
     const browser = await site.signedIn('unlinker')
     const refused = await site.call(browser, 'DELETE', '/auth/identities/acme')
     assert.equal(refused.status, 409)
@@ -224,7 +224,7 @@ onEachEngine('accounts', (engine) => {
     )
   })
 
-  test('two unlinks at once leave one identity', async () => {
+  test('two concurrent unlinks leave one identity', async () => {
     for (let round = 0; round < 5; round += 1) {
       const browser = await site.signedIn(`race-${round}`)
       await site.link(browser, `race-${round}`)
@@ -236,7 +236,7 @@ onEachEngine('accounts', (engine) => {
     }
   })
 
-  test('ADMIN_IDENTITIES makes admins, by first or by linked identity, and by nothing else', async () => {
+  test('ADMIN_IDENTITIES makes admins by any linked identity, and by nothing else', async () => {
     assert.equal((await whoAmI(site.service, await site.signedIn('boss')))!.role, 'admin')
     assert.equal((await whoAmI(site.service, await site.signedIn('boss', '/auth/other')))!.role, 'user')
     const browser = await site.signedIn('rises')
@@ -247,7 +247,7 @@ onEachEngine('accounts', (engine) => {
     assert.equal((await whoAmI(site.service, browser))!.role, 'user')
   })
 
-  test('return_to leads to a page of ours and to nothing else', async () => {
+  test('return_to leads only to pages of the service', async () => {
     const good = new Browser()
     site.provider.profile = { id: 'returns' }
     assert.equal(
@@ -266,7 +266,7 @@ onEachEngine('accounts', (engine) => {
     }
   })
 
-  test('odd cookies and Authorization headers are 401, never 500', async () => {
+  test('malformed cookies and Authorization headers are 401, never 500', async () => {
     for (const cookie of [
       'postern_session=x',
       'postern_session=%00',
@@ -287,7 +287,7 @@ onEachEngine('accounts', (engine) => {
     }
   })
 
-  test('/login: a button per provider, errors in words and escaped, who is signed in', async () => {
+  test('/login has a button for each provider, escaped error messages, and the signed-in user', async () => {
     const anonymous = await (await site.service.fetch('/login?return_to=/orders')).text()
     for (const name of ['acme', 'other', 'third', 'demo'])
       assert.ok(anonymous.includes(`href="/auth/${name}?return_to=%2Forders"`))
@@ -304,7 +304,7 @@ onEachEngine('accounts', (engine) => {
     assert.match(page.headers.get('content-security-policy')!, /script-src 'self'/)
   })
 
-  test('demo mode: whoever comes by another name of this machine is led to BASE_URL first', async () => {
+  test('demo mode: other loopback names are redirected to BASE_URL', async () => {
     const { port } = new URL(site.service.baseUrl)
     for (const path of ['/login?x=1', '/auth/demo?return_to=/a']) {
       const response = await fetch(`http://localhost:${port}${path}`, { redirect: 'manual' })
@@ -312,7 +312,7 @@ onEachEngine('accounts', (engine) => {
     }
   })
 
-  test('a login state cannot link, nor a link state sign in somebody who is not signed in', async () => {
+  test('a login state cannot link, and a link state cannot sign in', async () => {
     const browser = await site.signedIn('states')
     const callback = await upToCallback(site.service, browser)
     site.provider.profile = { id: 'states-other' }

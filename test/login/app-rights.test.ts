@@ -68,7 +68,7 @@ onEachEngine('rights of apps', (engine) => {
   const roleWith = async (token: unknown): Promise<string> =>
     ((await (await call(token, '/auth/session')).json()) as { user: { role: string } }).user.role
 
-  test("an admin's tokens are a user's, but for apps that are configured to be admin's", async () => {
+  test("an admin's tokens have the role user, except for apps with `admin: true`", async () => {
     const { access_token: plain } = await tokensOf('plain', 'boss')
     const refused = await call(plain, '/audit')
     assert.equal(refused.status, 403)
@@ -79,13 +79,13 @@ onEachEngine('rights of apps', (engine) => {
     assert.equal(await roleWith(console), 'admin')
   })
 
-  test("a user's tokens are a user's in any case", async () => {
+  test("a user's tokens always have the role user", async () => {
     const { access_token: token } = await tokensOf('console', 'plain-user')
     assert.equal((await call(token, '/audit')).status, 403)
     assert.equal(await roleWith(token), 'user')
   })
 
-  test('a token is for this service by default, and one for another API only is nothing here', async () => {
+  test('tokens have this service as audience by default, and tokens for other APIs are refused', async () => {
     const { access_token: own } = await tokensOf('plain', 'audience')
     assert.equal(decodeJwt(String(own)).aud, service.baseUrl)
     assert.equal((await call(own, '/auth/session')).status, 200)
@@ -100,7 +100,7 @@ onEachEngine('rights of apps', (engine) => {
     assert.equal((await call(shared, '/auth/session')).status, 200, 'a list may name this service too')
   })
 
-  test('a token does not promise more than the idle time of its sign-in', async () => {
+  test('a token expires no later than the idle time of its sign-in', async () => {
     const { access_token: token, expires_in: seconds } = await tokensOf('plain', 'idle')
     const { iat, exp, sid } = decodeJwt<{ sid: string }>(String(token))
     assert.deepEqual([seconds, exp! - iat!], [300, 300])
@@ -117,7 +117,7 @@ onEachEngine('rights of apps', (engine) => {
     assert.equal((await call(token, '/auth/session')).status, 401)
   })
 
-  test('a refresh token has one count, whatever code is sent beside it', async () => {
+  test('the rate limit of a refresh token does not depend on other fields', async () => {
     const { refresh_token: token } = await tokensOf('plain', 'counted')
     const statuses: number[] = []
     for (let time = 0; time < 21; time += 1) {
@@ -132,7 +132,7 @@ onEachEngine('rights of apps', (engine) => {
     assert.deepEqual([statuses.filter((status) => status === 200).length, statuses.at(-1)], [20, 429])
   })
 
-  test('mistakes are told at the start', async () => {
+  test('invalid settings are reported at the start', async () => {
     const clients = [
       app('a', { admin: 'yes' as unknown as boolean }),
       app('b', { audience: '' }),

@@ -46,7 +46,7 @@ onEachEngine('apps', (engine) => {
   const statusWith = async (token: unknown): Promise<number> =>
     (await service.fetch('/auth/session', { headers: { authorization: `Bearer ${String(token)}` } })).status
 
-  test('the code comes back to the app with its state and our issuer, and the browser gets no session', async () => {
+  test('the app gets a code with its state and the issuer, and the browser gets no session', async () => {
     const browser = new Browser()
     const target = new URL(await signIn(service, browser, appStart(newPkce())))
     assert.equal(target.origin + target.pathname, redirectUri)
@@ -55,7 +55,7 @@ onEachEngine('apps', (engine) => {
     assert.equal(await whoAmI(service, browser), undefined)
   })
 
-  test('an app of a private scheme gets its code too', async () => {
+  test('an app with a private URI scheme gets its code', async () => {
     const pkce = newPkce()
     const uri = native.redirectUris[0]!
     const code = await appCode(service, pkce, { client_id: 'native', redirect_uri: uri, state: undefined })
@@ -63,7 +63,7 @@ onEachEngine('apps', (engine) => {
     assert.equal((await exchange(service, fields)).status, 200)
   })
 
-  test('a refusal at the provider comes back to the app', async () => {
+  test('a denial at the provider is sent to the app', async () => {
     const browser = new Browser()
     const callback = await upToCallback(service, browser, appStart(newPkce()))
     callback.searchParams.delete('code')
@@ -86,7 +86,7 @@ onEachEngine('apps', (engine) => {
     assert.ok(supportId && told.endsWith(supportId))
   })
 
-  test('the access token is one that any JWT library verifies by the published keys', async () => {
+  test('JWT libraries verify the access token with the published keys', async () => {
     const { access_token: token, expires_in: seconds } = await newTokens()
     assert.equal(seconds, 900)
     const keys = createRemoteJWKSet(new URL('/.well-known/jwks.json', service.baseUrl))
@@ -102,7 +102,7 @@ onEachEngine('apps', (engine) => {
     assert.ok(!(await published.text()).includes('"d"'))
   })
 
-  test('JSON is taken as well as a form', async () => {
+  test('JSON is accepted as well as a form', async () => {
     const pkce = newPkce()
     const body = JSON.stringify(codeFields(await appCode(service, pkce), pkce.verifier))
     const response = await service.fetch('/auth/token', {
@@ -114,7 +114,7 @@ onEachEngine('apps', (engine) => {
     assert.equal(response.headers.get('cache-control'), 'no-store')
   })
 
-  test('a code works once, and its second use ends what the first one gave', async () => {
+  test('a code works once, and its second use revokes the tokens of the first', async () => {
     const pkce = newPkce()
     const fields = codeFields(await appCode(service, pkce), pkce.verifier)
     const answers = await Promise.all(Array.from({ length: 10 }, () => exchange(service, fields)))
@@ -136,7 +136,7 @@ onEachEngine('apps', (engine) => {
     assert.equal((await exchange(service, fields)).body['error'], 'invalid_grant')
   })
 
-  test('refresh tokens rotate; reuse within the grace of parallel tabs is allowed, later it ends the family', async () => {
+  test('refresh tokens rotate; reuse is accepted within the grace period, and later revokes the family', async () => {
     const first = await newTokens()
     const answers = await Promise.all(
       Array.from({ length: 5 }, () => exchange(service, refreshFields(first['refresh_token']))),
@@ -154,7 +154,7 @@ onEachEngine('apps', (engine) => {
     assert.equal(await statusWith(next['access_token']), 401)
   })
 
-  test('signing out with an access token ends its family', async () => {
+  test('signing out with an access token revokes its family', async () => {
     const { access_token: token, refresh_token: refresh } = await newTokens()
     const headers = { authorization: `Bearer ${String(token)}` }
     assert.equal((await service.fetch('/auth/logout', { method: 'POST', headers })).status, 204)
@@ -162,7 +162,7 @@ onEachEngine('apps', (engine) => {
     assert.equal((await exchange(service, refreshFields(refresh))).status, 400)
   })
 
-  test('a blocked user has neither access nor refresh', async () => {
+  test('access and refresh tokens of a blocked user are refused', async () => {
     provider.profile = { id: 'to-block' }
     const { access_token: token, refresh_token: refresh } = await newTokens()
     await service.database.transaction((tx) =>
@@ -173,7 +173,7 @@ onEachEngine('apps', (engine) => {
     provider.profile = { id: 'u-1' }
   })
 
-  test('an access token is over after 15 minutes, and a changed one is refused', async () => {
+  test('an access token expires after 15 minutes, and a changed one is refused', async () => {
     const { access_token: token } = await newTokens()
     const [head, , signature] = String(token).split('.')
     const forged = Buffer.from(
@@ -222,7 +222,7 @@ onEachEngine('apps', (engine) => {
     }
   })
 
-  test('CORS: the origins of registered redirect URIs may call, no others', async () => {
+  test('CORS: only origins of registered redirect URIs may call', async () => {
     for (const [origin, allowed] of [
       ['https://app.example.com', true],
       ['https://evil.example', false],
@@ -243,7 +243,7 @@ onEachEngine('apps', (engine) => {
   })
 
   const skip = engine.name === 'sqlite' ? 'one SQLite file has one service' : false
-  test('two services that start on one empty database sign with one key', { skip }, async () => {
+  test('two services that start on one empty database use one signing key', { skip }, async () => {
     const database = await engine.createDatabase()
     const options = { env: provider.env('ACME'), databaseUrl: database.url }
     const first = await startTestService(engine, options)

@@ -44,7 +44,7 @@ onEachEngine('the audit log', (engine) => {
   const call = (browser: Browser, method: string, path: string): Promise<Response> =>
     browser.go(new URL(path, site.service.baseUrl), { method, headers: { 'user-agent': 'Test/1.0' } })
 
-  test('the life of an account, in order, each with who and from where', async () => {
+  test('the actions on an account, in order, with actor and address', async () => {
     const browser = await site.signedIn('life')
     const me = (await whoAmI(site.service, browser))!
     const start = await call(browser, 'POST', '/auth/other/link')
@@ -81,7 +81,7 @@ onEachEngine('the audit log', (engine) => {
     assert.equal(data[0]!.userAgent, 'Test/1.0')
   })
 
-  test('every kind of failure, with its code and the number that the page shows', async () => {
+  test('every kind of failure, with its code and support id', async () => {
     const failures: [code: string, change: (callback: URL) => void][] = [
       ['sign-in-expired', (url) => url.searchParams.set('state', 'x'.repeat(43))],
       [
@@ -126,7 +126,7 @@ onEachEngine('the audit log', (engine) => {
     for (const secret of secrets) assert.ok(!text.includes(`"${secret}`) && !text.includes(`:${secret}`))
   })
 
-  test('pages: newest first, each entry once, the cursor bound to its filters', async () => {
+  test('pages: newest first, each entry once, with a cursor that is bound to its filters', async () => {
     for (let count = 0; count < 3; count += 1) await site.signedIn('paged')
     const { data: all } = await read('?limit=100')
     const walked: Entry[] = []
@@ -167,7 +167,7 @@ onEachEngine('the audit log', (engine) => {
     assert.equal((await read('?provider=nobody')).data.length, 0)
   })
 
-  test('admins read all of it; a user their own account, and nobody else anything', async () => {
+  test('admins read all entries, users those of their account, others none', async () => {
     assert.equal((await site.service.fetch('/audit')).status, 401)
     assert.equal((await site.service.fetch('/auth/audit')).status, 401)
     const [browser, stranger] = [await site.signedIn('own'), await site.signedIn('stranger')]
@@ -201,7 +201,7 @@ onEachEngine('the audit log', (engine) => {
     )
   })
 
-  test('API keys: made and revoked, in the transaction that does it', async () => {
+  test('API keys: creation and revocation, in the same transaction', async () => {
     const keys = new ApiKeys(site.service.database, systemClock, createRecordAudit(systemClock))
     const { id, key } = await keys.create({ name: 'ci', scopes: ['events:write'] }, { actor: 'cli' })
     await keys.revoke(id, { actor: 'cli' })
@@ -220,7 +220,7 @@ onEachEngine('the audit log', (engine) => {
     assert.equal((await keys.list()).length, before, 'what cannot be written down does not happen')
   })
 
-  test('a use of a key that cannot be noted is in the log, and the key opens', async () => {
+  test('a key works although its last use cannot be written, which is logged', async () => {
     const { database } = site.service
     const { id, key } = await new ApiKeys(database, systemClock, createRecordAudit(systemClock)).create(
       { name: 'used', scopes: ['events:read'] },
@@ -237,7 +237,7 @@ onEachEngine('the audit log', (engine) => {
     assert.deepEqual(told, [{ err: full, keyId: id }])
   })
 
-  test('old entries go, failures of nobody sooner', async () => {
+  test('old entries are removed, and failures without a user earlier', async () => {
     const day = 86_400_000
     let now = Date.now() - 400 * day
     const clock = { ...systemClock, now: () => now }

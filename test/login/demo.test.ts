@@ -38,7 +38,7 @@ onEachEngine('the development identity provider', (engine) => {
       .user
   }
 
-  test('lets one sign in as a sample person, and as the same user again', async () => {
+  test('signs in as a sample person, and as the same user again', async () => {
     const browser = new Browser()
     assert.equal((await choose(browser, { person: 'ada' })).pathname, '/dashboard')
     const first = await whoAmI(browser)
@@ -49,7 +49,7 @@ onEachEngine('the development identity provider', (engine) => {
     assert.equal((await whoAmI(other)).id, first.id)
   })
 
-  test('a person without an e-mail address, and one of any name', async () => {
+  test('a person without an e-mail address, and one with a free name', async () => {
     const browser = new Browser()
     await choose(browser, { person: 'katherine' })
     assert.equal((await whoAmI(browser)).email, null)
@@ -58,7 +58,7 @@ onEachEngine('the development identity provider', (engine) => {
     assert.equal((await whoAmI(browser)).name, 'Jürgen "Bobby" <Tables>')
   })
 
-  test('cancelling leads to /login', async () => {
+  test('cancelling redirects to /login', async () => {
     const browser = new Browser()
     const end = await choose(browser, { cancel: 'yes' })
     assert.equal(end.pathname, '/login')

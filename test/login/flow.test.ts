@@ -45,7 +45,7 @@ onEachEngine('the sign-in flow', (engine) => {
     await provider.close()
   })
 
-  test('several tabs of one browser sign in side by side, in any order', async () => {
+  test('several tabs of one browser sign in concurrently, in any order', async () => {
     const browser = new Browser()
     const tabs = [
       await upToCallback(service, browser),
@@ -58,7 +58,7 @@ onEachEngine('the sign-in flow', (engine) => {
     assert.deepEqual(targets, ['/third', '/dashboard', '/dashboard'])
   })
 
-  test('two tabs that begin at once after /login both sign in, with the cookie renewed', async () => {
+  test('two tabs that start at once after /login both sign in', async () => {
     const browser = new Browser()
     await browser.go(new URL('/login', service.baseUrl))
     const given = browser.cookies(service.baseUrl).get('flow')
@@ -76,7 +76,7 @@ onEachEngine('the sign-in flow', (engine) => {
     }
   })
 
-  test('a browser has the cookie that binds its sign-ins also where the provider could not be discovered', async () => {
+  test('the flow cookie is set even if discovery fails', async () => {
     const down = await startTestService(engine, {
       env: { DOWN_CLIENT_ID: 'x', DOWN_ISSUER: 'http://127.0.0.1:9' },
     })
@@ -106,7 +106,7 @@ onEachEngine('the sign-in flow', (engine) => {
     await database.drop()
   })
 
-  test('of twenty callbacks with one state exactly one wins', async () => {
+  test('of twenty callbacks with one state exactly one succeeds', async () => {
     const browser = new Browser()
     const callback = await upToCallback(service, browser)
     const answers = await Promise.all(Array.from({ length: 20 }, () => browser.go(callback)))
@@ -116,7 +116,7 @@ onEachEngine('the sign-in flow', (engine) => {
     assert.equal(provider.tokenRequests().length, 1)
   })
 
-  test('two first sign-ins of one identity at once give one user', async () => {
+  test('two concurrent first sign-ins of one identity give one user', async () => {
     provider.profile = { ...ada, id: 'raced' }
     const browsers = Array.from({ length: 8 }, () => new Browser())
     const callbacks = await Promise.all(browsers.map((browser) => upToCallback(service, browser)))
@@ -132,7 +132,7 @@ onEachEngine('the sign-in flow', (engine) => {
     assert.equal(new Set(ids).size, 1)
   })
 
-  test('a state of one provider is worth nothing at the callback of another', async () => {
+  test('a state of one provider is refused at the callback of another', async () => {
     const browser = new Browser()
     const callback = await upToCallback(service, browser)
     const crossed = new URL(callback.href.replace('/auth/acme/', '/auth/other/'))
@@ -140,7 +140,7 @@ onEachEngine('the sign-in flow', (engine) => {
     assert.equal(provider.tokenRequests().length, 0)
   })
 
-  test('a state is over after ten minutes', async () => {
+  test('a state expires after ten minutes', async () => {
     const browser = new Browser()
     const callback = await upToCallback(service, browser)
     shift = 10 * 60_000 + 1
@@ -160,7 +160,7 @@ onEachEngine('the sign-in flow', (engine) => {
     })
   }
 
-  test('an answer with both a code and an error fails without an exchange', async () => {
+  test('a response with both a code and an error fails without an exchange', async () => {
     const browser = new Browser()
     const callback = await upToCallback(service, browser)
     callback.searchParams.set('error', '<script>alert(1)</script>')
@@ -169,7 +169,7 @@ onEachEngine('the sign-in flow', (engine) => {
     assert.equal(provider.tokenRequests().length, 0)
   })
 
-  test('plain OAuth: an answer in the name of another issuer fails without an exchange', async () => {
+  test('plain OAuth: a response with another issuer fails without an exchange', async () => {
     for (const path of ['/auth/acme', '/auth/github']) {
       const browser = new Browser()
       provider.answer = { iss: 'https://evil.example' }
@@ -238,7 +238,7 @@ onEachEngine('the sign-in flow', (engine) => {
     ['a broken connection', 'provider-unavailable', (_r, response) => response.destroy()],
   ]
   for (const [name, code, token] of misbehaviour) {
-    test(`a token endpoint that answers with ${name} leads to /login`, async () => {
+    test(`a token endpoint that responds with ${name} redirects to /login`, async () => {
       const browser = new Browser()
       const callback = await upToCallback(service, browser)
       provider.token = token
@@ -246,7 +246,7 @@ onEachEngine('the sign-in flow', (engine) => {
     })
   }
 
-  test('a token response as a form, and one without a token_type, are understood', async () => {
+  test('a token response as a form, and one without a token_type, are accepted', async () => {
     provider.token = (_r, response) =>
       response
         .writeHead(200, { 'content-type': 'application/x-www-form-urlencoded' })
@@ -259,7 +259,7 @@ onEachEngine('the sign-in flow', (engine) => {
     assert.equal(await signIn(service, new Browser()), '/dashboard')
   })
 
-  test('a profile without a usable id is nobody', async () => {
+  test('a profile without a usable id signs nobody in', async () => {
     for (const profile of [
       {},
       { id: null },
@@ -277,7 +277,7 @@ onEachEngine('the sign-in flow', (engine) => {
     }
   })
 
-  test('odd names and addresses are kept out of the way of the database', async () => {
+  test('unstorable names and addresses do not reach the database', async () => {
     provider.profile = { id: 'odd', displayName: 'A\0da \ud800', emails: 'none', email: 7 }
     const browser = new Browser()
     assert.equal(await signIn(service, browser), '/dashboard')
@@ -326,7 +326,7 @@ onEachEngine('the sign-in flow', (engine) => {
     assert.match(new URLSearchParams(provider.tokenRequests()[0]!.body).get('code_verifier')!, /^[\w-]{43}$/)
   })
 
-  test('a planted session cookie is not adopted: a new token at every sign-in, and the old one is dead', async () => {
+  test('a planted session cookie is not adopted: every sign-in gives a new token and revokes the old one', async () => {
     const browser = new Browser()
     const planted = 'A'.repeat(43)
     browser.cookies(service.baseUrl).set('postern_session', planted)
@@ -339,7 +339,7 @@ onEachEngine('the sign-in flow', (engine) => {
     assert.equal(old.status, 401)
   })
 
-  test('no answer of a sign-in may be stored, and no page tells where it came from', async () => {
+  test('responses of a sign-in have no-store and no-referrer', async () => {
     const browser = new Browser()
     const start = await browser.go(new URL('/auth/acme', service.baseUrl))
     const callback = await browser.go(await upToCallback(service, browser))
@@ -376,7 +376,7 @@ onEachEngine('the sign-in flow', (engine) => {
     }
   })
 
-  test('a provider that cannot be discovered: the sign-in is refused, sessions go on', async () => {
+  test('if discovery fails, the sign-in is refused, and sessions stay valid', async () => {
     const down = await startTestService(engine, {
       env: { ...env(), DOWN_CLIENT_ID: 'x', DOWN_ISSUER: 'http://127.0.0.1:9' },
     })
@@ -392,7 +392,7 @@ onEachEngine('the sign-in flow', (engine) => {
     }
   })
 
-  test('over https the cookies are Secure and bound to the host by name', async () => {
+  test('over https the cookies are Secure and have the prefix __Host-', async () => {
     const production = {
       NODE_ENV: 'production',
       BASE_URL: 'https://gate.example.com',
@@ -420,7 +420,7 @@ onEachEngine('the sign-in flow', (engine) => {
     }
   })
 
-  test('in production an issuer on a private address is never called', async () => {
+  test('in production no request is sent to an issuer with a private address', async () => {
     const env = {
       NODE_ENV: 'production',
       BASE_URL: 'https://gate.example.com',

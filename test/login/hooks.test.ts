@@ -67,7 +67,7 @@ onEachEngine('hooks of sign-in', (engine) => {
   }
   const profile = (id: string): void => void (provider.profile = { id, displayName: id, team: 'blue' })
 
-  test('sign-up and sign-in: what they write and emit is kept with the sign-in', async () => {
+  test('sign-up and sign-in: their writes and events commit with the sign-in', async () => {
     hooks.onSignUp = async ({ user, profile, tx, emit }) => {
       const row = { user_id: user.id, team: String(profile['team']) }
       await tx.withTables<Profiles>().insertInto('profiles').values(row).execute()
@@ -92,7 +92,7 @@ onEachEngine('hooks of sign-in', (engine) => {
     assert.equal(called.length, 3)
   })
 
-  test('a hook that refuses: nothing is kept, and the person reads why, escaped', async () => {
+  test('a hook that refuses: everything is rolled back, and the page shows the escaped message', async () => {
     hooks.onSignIn = async ({ tx, user, emit, refuse }) => {
       await tx.withTables<Profiles>().insertInto('profiles').values({ user_id: user.id, team: 'x' }).execute()
       emit({ type: 'never.sent', data: {} })
@@ -118,7 +118,7 @@ onEachEngine('hooks of sign-in', (engine) => {
     assert.equal(row!['supportId'], url.searchParams.get('id'))
   })
 
-  test('nobody else can put words on the page', async () => {
+  test('an unsigned message is not shown on the page', async () => {
     hooks.onSignIn = ({ refuse }) => refuse('The real reason')
     profile('forger')
     const url = new URL(await signIn(service, new Browser()), service.baseUrl)
@@ -136,7 +136,7 @@ onEachEngine('hooks of sign-in', (engine) => {
     }
   })
 
-  test('a hook that throws or hangs: nobody is signed in, nothing is kept, no 5xx', async () => {
+  test('a hook that throws or hangs: nobody is signed in, everything is rolled back, no 5xx', async () => {
     const before = await counts(service)
     const broken: Exclude<typeof hooks.onSignUp, undefined>[] = [
       () => {
@@ -165,7 +165,7 @@ onEachEngine('hooks of sign-in', (engine) => {
     assert.equal(await signIn(service, new Browser()), '/dashboard')
   })
 
-  test('an app hears of a refusal as RFC 6749 has it', async () => {
+  test('an app gets the refusal as an error of RFC 6749', async () => {
     let client: string | undefined
     hooks.onSignIn = (context) => {
       client = context.client
@@ -179,7 +179,7 @@ onEachEngine('hooks of sign-in', (engine) => {
     assert.equal(client, 'spa')
   })
 
-  test('linking: onLink can refuse, and runs once for one identity', async () => {
+  test('linking: onLink can refuse, and runs once for each identity', async () => {
     profile('linker')
     const browser = new Browser()
     await signIn(service, browser)
@@ -212,7 +212,7 @@ onEachEngine('hooks of sign-in', (engine) => {
     assert.equal((await emitted()).at(-1), 'identity.unlinked')
   })
 
-  test('a hook that catches its own refusal has refused all the same, with the first message', async () => {
+  test('a hook that catches its own refusal still refuses, with the first message', async () => {
     profile('caught')
     await signIn(service, new Browser())
     const before = await counts(service)
@@ -239,7 +239,7 @@ onEachEngine('hooks of sign-in', (engine) => {
     assert.ok(!(await emitted()).includes('never.sent'))
   })
 
-  test('the audit log tells whose account a hook refused, when there was one', async () => {
+  test('the audit log names the account that a hook refused, if it exists', async () => {
     const newest = async (): Promise<Record<string, unknown>> =>
       ((await (await service.admin('/audit?limit=1')).json()) as { data: Record<string, unknown>[] }).data[0]!
     const refuse: typeof hooks.onSignIn = ({ refuse: no }) => no('No.')

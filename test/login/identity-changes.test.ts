@@ -69,7 +69,7 @@ onEachEngine('changes of identities', (engine) => {
     ['linking', 'brings'],
     ['unlinking', 'takes away'],
   ] as const) {
-    test(`${what} that ${change} the admin role: only this session goes on, with a new token, and it is written down`, async () => {
+    test(`${what} that ${change} the admin role: only this session stays, with a new token, and the change is recorded`, async () => {
       const id = `role ${what}`
       const boss = what === 'linking' ? 'boss-1' : 'boss-2'
       const browser = await site.signedIn(id)
@@ -97,7 +97,7 @@ onEachEngine('changes of identities', (engine) => {
     })
   }
 
-  test('linking that brings no role ends nothing else', async () => {
+  test('linking without a change of role ends no session', async () => {
     const [browser, others] = [await site.signedIn('plain'), await site.signedIn('plain')]
     const tokens = await tokensOf('plain')
     await link(browser, 'plain too')
@@ -106,7 +106,7 @@ onEachEngine('changes of identities', (engine) => {
     assert.deepEqual(await rows(browser, 'user.role_changed'), [])
   })
 
-  test("unlinking ends what began by that provider: whoever has the provider's account is out", async () => {
+  test('unlinking ends all sessions that signed in with that provider', async () => {
     const browser = await site.signedIn('kept')
     await link(browser, 'taken')
     const [byKept, byTaken] = [await site.signedIn('kept'), await site.signedIn('taken', '/auth/other')]
@@ -141,7 +141,7 @@ onEachEngine('changes of identities', (engine) => {
     ['link', 'identity.link_failed', (browser: Browser) => site.call(browser, 'POST', '/auth/other/link')],
     ['unlink', 'identity.unlink_failed', (browser: Browser) => unlink(browser, 'other')],
   ] as const) {
-    test(`a stolen cookie of a sign-in long ago cannot ${what}; the tries are written down, ten a minute at most`, async () => {
+    test(`a stolen cookie of an old sign-in cannot ${what}; up to ten attempts a minute are recorded`, async () => {
       const browser = await site.signedIn(`stale ${what}`)
       await link(browser, `stale ${what} too`)
       site.shift = 601_000

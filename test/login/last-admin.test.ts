@@ -42,7 +42,7 @@ onEachEngine('the last admin', (engine) => {
   for (const json of [{ role: 'user' }, { blocked: true }]) {
     const what = JSON.stringify(json)
 
-    test(`stays, when both that are left are changed at once: ${what}`, async () => {
+    test(`stays when the last two are changed concurrently: ${what}`, async () => {
       const pair = [await idOf(`a ${what}`), await idOf(`b ${what}`)]
       for (let round = 0; round < 8; round += 1) {
         await onlyAdmins(pair)
@@ -53,7 +53,7 @@ onEachEngine('the last admin', (engine) => {
       }
     })
 
-    test(`stays, when two admins turn on each other: ${what}`, async () => {
+    test(`stays when two admins change each other: ${what}`, async () => {
       const people = [`c ${what}`, `d ${what}`]
       const pair = [await idOf(people[0]!), await idOf(people[1]!)]
       await onlyAdmins(pair)
@@ -69,7 +69,7 @@ onEachEngine('the last admin', (engine) => {
     })
   }
 
-  test('keeps role, sessions and tokens with the refusal, and goes when there is another', async () => {
+  test('keeps role, sessions and tokens after the refusal, and can be changed when there is another', async () => {
     const [only] = await admins()
     const person = (
       await site.service.database.reader
@@ -89,7 +89,7 @@ onEachEngine('the last admin', (engine) => {
     assert.equal((await patch(only!, { role: 'user' })).status, 200)
   })
 
-  test('may be one by ADMIN_IDENTITIES, who has an account here and is not blocked', async () => {
+  test('may be an unblocked account in ADMIN_IDENTITIES', async () => {
     const [only] = await admins()
     assert.equal((await patch(only!, { blocked: true })).status, 409, 'nobody of the list ever came')
     const listed = await idOf('listed')

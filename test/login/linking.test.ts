@@ -16,7 +16,7 @@ onEachEngine('linking', (engine) => {
     return (await site.finish(browser, start)).headers.get('location')!
   }
 
-  test('a sign-in that was too long ago must be repeated, and then it goes on', async () => {
+  test('an old sign-in must be repeated before linking', async () => {
     const browser = await site.signedIn('stale')
     site.shift = 601_000
     const tokenRequests = site.provider.requests.length
@@ -32,7 +32,7 @@ onEachEngine('linking', (engine) => {
     assert.equal(await finish(browser, start, 'stale-linked'), '/dashboard')
   })
 
-  test('a form of a page is led to /login to sign in again, and back from there', async () => {
+  test('a form is redirected to /login to sign in again, and back', async () => {
     const browser = await site.signedIn('stale-form')
     site.shift = 601_000
     const headers = { 'sec-fetch-dest': 'document', accept: 'text/html' }
@@ -44,7 +44,7 @@ onEachEngine('linking', (engine) => {
     assert.ok(page.includes('href="/auth/acme?reauthenticate=true&amp;return_to=%2Fsettings"'))
   })
 
-  test('the age is that of the sign-in, however much the session was used since', async () => {
+  test('the age counts from the sign-in, not from the last use', async () => {
     const browser = await site.signedIn('used')
     site.shift = 300_000
     await whoAmI(site.service, browser)
@@ -52,7 +52,7 @@ onEachEngine('linking', (engine) => {
     assert.equal((await begin(browser)).status, 403)
   })
 
-  test('an identity of another account: a page that says so and what to do; nothing moves', async () => {
+  test('an identity of another account: the page says what to do, and nothing is moved', async () => {
     const owner = await site.signedIn('owner', '/auth/other')
     const browser = await site.signedIn('wants')
     const before = await counts(site.service)
@@ -86,7 +86,7 @@ onEachEngine('linking', (engine) => {
     assert.equal((await whoAmI(site.service, third))!.id, (await whoAmI(site.service, second))!.id)
   })
 
-  test('two accounts that link one new identity at once: one gets it, the other is told', async () => {
+  test('two accounts that link one identity concurrently: one succeeds, the other gets an error', async () => {
     for (let round = 0; round < 4; round += 1) {
       const browsers = [await site.signedIn(`race-a-${round}`), await site.signedIn(`race-b-${round}`)]
       site.provider.profile = { id: `raced-${round}` }
@@ -101,7 +101,7 @@ onEachEngine('linking', (engine) => {
     }
   })
 
-  test('of ten callbacks of one link one wins; the session goes on', async () => {
+  test('of ten callbacks of one link one succeeds, and the session stays', async () => {
     const browser = await site.signedIn('replayed')
     site.provider.profile = { id: 'replayed-linked' }
     const back = await browser.go((await begin(browser)).headers.get('location')!)
@@ -114,7 +114,7 @@ onEachEngine('linking', (engine) => {
     assert.ok(await whoAmI(site.service, browser))
   })
 
-  test('unlinks of three identities at once leave one', async () => {
+  test('concurrent unlinks of three identities leave one', async () => {
     for (let round = 0; round < 3; round += 1) {
       const browser = await site.signedIn(`unlink-${round}`)
       await finish(browser, await begin(browser), `unlink-1-${round}`)
@@ -129,7 +129,7 @@ onEachEngine('linking', (engine) => {
     }
   })
 
-  test("somebody else's identity cannot be unlinked", async () => {
+  test('an identity of another user cannot be unlinked', async () => {
     const owner = await site.signedIn('idor-owner')
     await finish(owner, await begin(owner), 'idor-linked')
     const browser = await site.signedIn('idor')

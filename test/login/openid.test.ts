@@ -39,7 +39,7 @@ onEachEngine('OpenID Connect', (engine) => {
     await forger.close()
   })
 
-  test('a sign-in: scopes of OpenID, nonce and PKCE sent, discovered once', async () => {
+  test('a sign-in sends OpenID scopes, nonce and PKCE, and discovers once', async () => {
     const start = new URL((await service.fetch('/auth/acme')).headers.get('location')!)
     assert.equal(start.searchParams.get('scope'), 'openid email profile')
     assert.ok(start.searchParams.get('nonce'))
@@ -58,7 +58,7 @@ onEachEngine('OpenID Connect', (engine) => {
     assert.equal(identity.email_verified, 1)
   })
 
-  test('an address of the userinfo is not verified by what the id_token says of another', async () => {
+  test('email_verified of the id_token does not apply to another address in the userinfo', async () => {
     forger.claims = (claims) => ({
       ...claims,
       sub: 'two-addresses',
@@ -129,7 +129,7 @@ onEachEngine('OpenID Connect', (engine) => {
     ['no issuer, though the provider always sends it', null],
   ]
   for (const [name, iss] of badIssuers) {
-    test(`an answer that names ${name} is refused, and the code is not sent`, async () => {
+    test(`a response with ${name} is refused, and the code is not sent`, async () => {
       forger.answer = { iss }
       const browser = new Browser()
       await assertFails(service, browser, await upToCallback(service, browser), 'provider-answer-invalid')
@@ -138,14 +138,14 @@ onEachEngine('OpenID Connect', (engine) => {
   }
 
   for (const [name, iss] of badIssuers) {
-    test(`an error that names ${name} is not taken for the provider's`, async () => {
+    test(`an error with ${name} is not attributed to the provider`, async () => {
       forger.answer = { iss, code: null, error: 'access_denied' }
       const browser = new Browser()
       await assertFails(service, browser, await upToCallback(service, browser), 'provider-answer-invalid')
     })
   }
 
-  test('an error of the provider itself is', async () => {
+  test('an error with the right issuer is attributed to the provider', async () => {
     forger.answer = { code: null, error: 'access_denied' }
     const browser = new Browser()
     await assertFails(service, browser, await upToCallback(service, browser), 'access-denied')

@@ -51,7 +51,7 @@ onEachEngine('several instances of one preset', (engine) => {
     await provider.close()
   })
 
-  test('each has its own callback URL, and the same account is somebody else at each', async () => {
+  test('each has its own callback URL, and the same account is another user at each', async () => {
     const users = new Set<string>()
     for (const name of ['github', 'github-work', 'more']) {
       const browser = new Browser()
@@ -63,7 +63,7 @@ onEachEngine('several instances of one preset', (engine) => {
     assert.equal(users.size, 3)
   })
 
-  test('an answer for one is worth nothing at the callback of another, and the code is not sent', async () => {
+  test('a response for one instance is refused at the callback of another, and the code is not sent', async () => {
     const before = await counts(service)
     const browser = new Browser()
     const start = await browser.go(new URL('/auth/github', service.baseUrl))
@@ -74,7 +74,7 @@ onEachEngine('several instances of one preset', (engine) => {
     assert.deepEqual(await counts(service), before)
   })
 
-  test('/login shows label and icon of each, and nothing of them is markup', async () => {
+  test('/login shows escaped label and icon of each', async () => {
     const html = await (await service.fetch('/login')).text()
     for (const name of ['github', 'github-work', 'more'])
       assert.ok(html.includes(`href="/auth/${name}"`), name)
@@ -83,7 +83,7 @@ onEachEngine('several instances of one preset', (engine) => {
     assert.ok(html.includes('Continue with &lt;b&gt;More&lt;/b&gt; &amp; &quot;more&quot;'))
   })
 
-  test('all that is wrong with the providers is told at once, and no secret with it', async () => {
+  test('all errors of the providers are reported at once, without secrets', async () => {
     const wrong = startTestService(engine, {
       env: { OKTA_CLIENT_ID: 'x', OKTA_CLIENT_SECRET: 'hush-hush', LINKEDIN_CLIENT_ID: 'x' },
       config: { login: { providers: { apple: { clientId: 'x' }, sessions: { clientId: 'x' } } } },

@@ -19,7 +19,7 @@ import { signIn, whoAmI } from './harness.ts'
 
 type Owner = Parameters<HandlerContext['providerToken']>[1]
 
-onEachEngine('kept provider tokens', (engine) => {
+onEachEngine('stored provider tokens', (engine) => {
   let provider: OAuthProvider
   let database: TestDatabase
   const services: TestService[] = []
@@ -126,7 +126,7 @@ onEachEngine('kept provider tokens', (engine) => {
   }
   const rows = () => services[0]!.database.reader.selectFrom('provider_tokens').selectAll().execute()
 
-  test('further scopes are asked for, and only of the provider whose tokens are kept', async () => {
+  test('additional scopes are requested only from the provider with keepTokens', async () => {
     const scopeOf = async (name: string): Promise<string | null> => {
       const start = await services[0]!.fetch(`/auth/${name}`)
       return new URL(start.headers.get('location')!).searchParams.get('scope')
@@ -135,7 +135,7 @@ onEachEngine('kept provider tokens', (engine) => {
     assert.equal(await scopeOf('other'), 'email profile')
   })
 
-  test('kept sealed, for the one provider; a handler gets the token by user or by identity', async () => {
+  test('tokens are sealed, and handlers get them by user or by identity', async () => {
     const userId = await signedIn('kept')
     await signedIn('not-kept', '/auth/other')
     const all = await rows()
@@ -158,7 +158,7 @@ onEachEngine('kept provider tokens', (engine) => {
     assert.match(String(await ask({ userId: 'x' }, 'need.other')), /does not declare/)
   })
 
-  test('refreshed when it is asked for near its end, once for many at a time', async () => {
+  test('a token near its expiry is refreshed on request, once for concurrent requests', async () => {
     const userId = await signedIn('refreshed')
     shift = 3_600_000 - 59_000
     issued = { access_token: 'at-2', token_type: 'Bearer', expires_in: 3600, refresh_token: 'rt-2' }
@@ -178,7 +178,7 @@ onEachEngine('kept provider tokens', (engine) => {
     assert.deepEqual(refreshes, ['rt-1', 'rt-2', 'rt-2'], 'an answer without one does not lose it')
   })
 
-  test('a later sign-in without a refresh token keeps the one that is there', async () => {
+  test('a later sign-in without a refresh token keeps the stored one', async () => {
     issued['refresh_token'] = 'rt-first'
     const userId = await signedIn('google-like')
     delete issued['refresh_token']
@@ -191,7 +191,7 @@ onEachEngine('kept provider tokens', (engine) => {
     assert.equal(await ask({ userId }), 'at-5', 'without an end that is told it is taken as good')
   })
 
-  test('an answer that no database could hold as it came is kept all the same, and so is its refresh token', async () => {
+  test('an unstorable token response is stored with bounded values, including its refresh token', async () => {
     const odd = { scope: `a\0b \ud800${'😀'.repeat(2_000)}`, expires_in: 1e300 }
     issued = { ...issued, ...odd, expires_in: 0.5 }
     const userId = await signedIn('odd')
@@ -209,7 +209,7 @@ onEachEngine('kept provider tokens', (engine) => {
     assert.deepEqual(refreshes, ['rt-1', 'rt-odd'])
   })
 
-  test('a provider that is down: an error, and the next try has it', async () => {
+  test('a provider that is down: an error, and the next attempt succeeds', async () => {
     const userId = await signedIn('down')
     shift = 3_600_000
     issued = { status: 503, error: 'temporarily_unavailable' }
@@ -218,7 +218,7 @@ onEachEngine('kept provider tokens', (engine) => {
     assert.equal(await ask({ userId }), 'at-6')
   })
 
-  test('a consent that was withdrawn: no token, and nothing more is asked', async () => {
+  test('a withdrawn consent: no token, and no further requests', async () => {
     const userId = await signedIn('withdrawn')
     shift = 3_600_000
     issued = { status: 400, error: 'invalid_grant' }
@@ -228,7 +228,7 @@ onEachEngine('kept provider tokens', (engine) => {
     assert.ok(!(await rows()).some(({ provider_id }) => provider_id === 'withdrawn'))
   })
 
-  test('unlinking takes the tokens along', async () => {
+  test('unlinking deletes the tokens', async () => {
     provider.profile = { id: 'unlinked', displayName: 'x' }
     const browser = new Browser()
     issued['access_token'] = 'provider-access-token-4711'
@@ -243,7 +243,7 @@ onEachEngine('kept provider tokens', (engine) => {
     assert.ok(!(await rows()).some(({ provider_id }) => provider_id === 'unlinked'))
   })
 
-  test('a declaration that cannot be met stops the start', async () => {
+  test('a handler that needs tokens that are not stored stops the start', async () => {
     const handle = (): void => undefined
     const wrong: [PosternConfig, RegExp][] = [
       [{ login: { providers: { nowhere: { keepTokens: true } } } }, /nowhere/],
@@ -259,7 +259,7 @@ onEachEngine('kept provider tokens', (engine) => {
     }
   })
 
-  test('a token that is sealed anew while another process refreshes it is not taken for a fresh one', async () => {
+  test('a token that is resealed during a refresh in another process does not count as refreshed', async () => {
     await signedIn('resealed')
     shift = 3_600_000
     const { database } = services[0]!

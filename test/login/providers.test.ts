@@ -78,7 +78,7 @@ describe('each preset against a server that answers as its provider does', () =>
       assert.deepEqual(await identityOf(service, name), expected)
     })
 
-    test(`${name}: a refused code is a clear failure, without a word of the provider's`, async () => {
+    test(`${name}: a refused code is a clear failure, without text of the provider`, async () => {
       const provider = providers.get(name)!
       const { shape } = provider
       provider.shape = { ...shape, accepts: () => false }

@@ -17,7 +17,7 @@ const begin = async (browser: Browser): Promise<string> =>
 const post = (fields: Record<string, string> | string): Promise<Response> =>
   quirks.service.fetch('/auth/apple/callback', { method: 'POST', body: new URLSearchParams(fields) })
 
-test('the name comes at the first sign-in only, and stays', async () => {
+test('the name, which is sent only at the first sign-in, stays stored', async () => {
   const browser = new Browser()
   assert.equal(await quirks.outcome('apple', browser), '/dashboard')
   quirks.change('apple', { form: () => ({}) })
@@ -26,14 +26,14 @@ test('the name comes at the first sign-in only, and stays', async () => {
   assert.equal((await whoAmI(quirks.service, browser))!.name, 'Ada Lovelace')
 })
 
-test('the POST itself decides nothing: without the cookie the GET that it leads to fails', async () => {
+test('the POST alone signs nobody in: without the cookie the following GET fails', async () => {
   const callback = await toAnswer(await begin(new Browser()))
   const target = await finish(quirks.service, new Browser(), callback)
   assert.match(target, /^\/login\?error=sign-in-expired&/)
   assert.equal(quirks.provider('apple').to('/auth/token').length, 0)
 })
 
-test('of the form only state, code, error, iss and the name go on; an id_token in it is not looked at', async () => {
+test('only state, code, error, iss and the name of the form are passed on', async () => {
   const state = 'S'.repeat(43)
   const user = JSON.stringify({ name: { firstName: 'A', lastName: 7 }, email: 'evil@example.com' })
   const answer = await post({ state, code: 'c', id_token: 'x.y.z', scope: 'admin', user })
@@ -51,13 +51,13 @@ const shapes: [string, Record<string, string> | string, number][] = [
   ['more than 16 KiB', { state: 'S'.repeat(43), junk: 'c'.repeat(20_000) }, 413],
 ]
 for (const [what, fields, status] of shapes) {
-  test(`a form with ${what} goes no further`, async () => {
+  test(`a form with ${what} is refused`, async () => {
     assert.equal((await post(fields)).status, status)
   })
 }
 
 for (const user of ['{', '[]', '7', '{"name":"x"}', '{"name":{"firstName":{"a":1}}}', '{"name":null}']) {
-  test(`a user field of ${user} is no name, and no failure`, async () => {
+  test(`a user field of ${user} gives no name and no failure`, async () => {
     const answer = await post({ state: 'S'.repeat(43), code: 'c', user })
     assert.equal(
       new URL(answer.headers.get('location')!, quirks.service.baseUrl).searchParams.get('name'),
@@ -66,7 +66,7 @@ for (const user of ['{', '[]', '7', '{"name":"x"}', '{"name":{"firstName":{"a":1
   })
 }
 
-test('a cancelled sign-in comes back as a form too', async () => {
+test('a cancelled sign-in also responds with a form', async () => {
   const browser = new Browser()
   const state = new URL(await begin(browser)).searchParams.get('state')!
   const led = await post({ state, error: 'user_cancelled_authorize' })
@@ -78,7 +78,7 @@ test('a cancelled sign-in comes back as a form too', async () => {
   assert.match(target, /^\/login\?error=access-denied&/)
 })
 
-test('a form from another provider is not led on', async () => {
+test('a form of another provider is refused', async () => {
   const init = { method: 'POST', body: new URLSearchParams({ state: 'S'.repeat(43), code: 'c' }) }
   assert.equal((await quirks.service.fetch('/auth/github/callback', init)).status, 404)
   assert.equal((await quirks.service.fetch('/auth/nobody/callback', init)).status, 404)

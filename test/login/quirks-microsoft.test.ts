@@ -65,7 +65,7 @@ for (const [name, person, its, tid, end] of people) {
   })
 }
 
-test('a person is the pair of tenant and object id: the same object id elsewhere is somebody else', async () => {
+test('a user is identified by tenant and object id', async () => {
   const ids = []
   for (const tid of [tenant, personalTenant, tenant]) {
     const browser = new Browser()
@@ -95,13 +95,13 @@ for (const [what, more, verified] of addresses) {
   })
 }
 
-test('in a tenant of one’s own its administrator answers for the addresses', async () => {
+test('addresses of a single configured tenant are verified', async () => {
   quirks.change('one', { claims })
   assert.equal(await quirks.outcome('one'), '/dashboard')
   assert.equal((await identityOf(quirks.service, 'one')).verified, true)
 })
 
-test('a domain is one tenant when its discovery document names one, and the administrator answers for it', async () => {
+test('a domain counts as a single tenant if its discovery document names one', async () => {
   const metadata = (url: string) => ({ issuer: `${url}/${tenant}/v2.0` })
   quirks.change('own', { claims, metadata })
   assert.equal(await quirks.outcome('own'), '/dashboard')
@@ -110,13 +110,13 @@ test('a domain is one tenant when its discovery document names one, and the admi
   assert.equal(await quirks.outcome('own'), 'provider-answer-invalid')
 })
 
-test('the tenant of personal accounts is nobody’s own: its addresses are not verified', async () => {
+test('addresses of the tenant of personal accounts are not verified', async () => {
   quirks.change('private', { claims: personal, ...inTenant(personalTenant) })
   assert.equal(await quirks.outcome('private'), '/dashboard')
   assert.equal((await identityOf(quirks.service, 'private')).verified, false)
 })
 
-test('answers may name the tenant, the placeholder or what was asked, and must where that is advertised', async () => {
+test('iss may be the tenant, the placeholder or the configured issuer, and is required if advertised', async () => {
   const { url, shape } = quirks.provider('naming')
   const metadata = () => ({
     ...shape.metadata?.(url),
@@ -139,7 +139,7 @@ test('answers may name the tenant, the placeholder or what was asked, and must w
   }
 })
 
-test('the endpoint of Graph is not asked: the id_token knows more', async () => {
+test('the userinfo endpoint of Graph is not called', async () => {
   assert.equal(await quirks.outcome('microsoft'), '/dashboard')
   assert.equal(quirks.provider('microsoft').to('/oidc/userinfo').length, 0)
 })

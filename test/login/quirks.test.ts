@@ -42,7 +42,7 @@ after(() => quirks.close())
 
 describe('GitHub', () => {
   for (const status of [401, 403, 404]) {
-    test(`the list of addresses answered with ${status}: signed in with the public address, unverified`, async () => {
+    test(`if the list of addresses responds with ${status}, the public address is used, unverified`, async () => {
       quirks.api('github', { 'GET /user/emails': () => ({ status, json: { message: 'Not Found' } }) })
       assert.equal(await quirks.outcome('github'), '/dashboard')
       const { email, verified } = await identityOf(quirks.service, 'github')
@@ -61,7 +61,7 @@ describe('GitHub', () => {
     assert.deepEqual({ email, verified }, { email: 'new@example.com', verified: false })
   })
 
-  test('the id is kept digit by digit, and the login stands in for the name', async () => {
+  test('the id keeps all digits, and the login replaces a missing name', async () => {
     const text = '{"id":9007199254740993,"login":"big","name":null,"email":null}'
     quirks.api('github', { 'GET /user': () => ({ text, headers: { 'content-type': 'application/json' } }) })
     assert.equal(await quirks.outcome('github'), '/dashboard')
@@ -69,7 +69,7 @@ describe('GitHub', () => {
     assert.deepEqual({ providerId, name }, { providerId: '9007199254740993', name: 'big' })
   })
 
-  test('every call names who makes it', async () => {
+  test('every request has a User-Agent', async () => {
     assert.equal(await quirks.outcome('github'), '/dashboard')
     const calls = quirks
       .provider('github')
@@ -79,7 +79,7 @@ describe('GitHub', () => {
   })
 })
 
-test('GitHub’s own address: an answer without its issuer fails, and the code is not sent', async () => {
+test('github.com: a response without its issuer fails, and the code is not sent', async () => {
   const provider = await startShapedProvider(providerCases['github']!.shape)
   const env = {
     GITHUB_CLIENT_ID: client.id,
@@ -107,7 +107,7 @@ test('GitHub’s own address: an answer without its issuer fails, and the code i
 })
 
 describe('Google', () => {
-  test('tokens that name the issuer without https:// are its own; of another name they are not', async () => {
+  test('tokens with the issuer without https:// are accepted, others are not', async () => {
     // Only Google's real issuer has the short name, so the rule itself is tried in presets.test.ts.
     quirks.change('google', { tokenIssuer: () => 'accounts.google.com' })
     assert.equal(await quirks.outcome('google'), 'provider-answer-invalid')
@@ -131,7 +131,7 @@ describe('Google', () => {
     })
   }
 
-  test('the domain is also asked for, and every instance of a preset has its own callback', async () => {
+  test('hd is sent, too, and every instance of a preset has its own callback', async () => {
     const location = (await quirks.service.fetch('/auth/workspace')).headers.get('location')!
     const { searchParams } = new URL(location)
     assert.equal(searchParams.get('hd'), 'example.com')
@@ -139,7 +139,7 @@ describe('Google', () => {
   })
 })
 
-test('Facebook: the profile is asked for with a proof of the secret and for the fields that are needed', async () => {
+test('Facebook: the profile is requested with a proof of the secret and the needed fields', async () => {
   assert.equal(await quirks.outcome('facebook'), '/dashboard')
   const [call] = quirks.provider('facebook').to('/v24.0/me')
   const proof = createHmac('sha256', client.secret).update(accessToken).digest('hex')
@@ -147,7 +147,7 @@ test('Facebook: the profile is asked for with a proof of the secret and for the 
   assert.equal(call!.url.searchParams.get('fields'), 'id,name,email')
 })
 
-test('GitLab: an address that was never confirmed is not verified', async () => {
+test('GitLab: an unconfirmed address is not verified', async () => {
   const user = { id: 2, username: 'u', name: null, email: 'u@example.com', confirmed_at: null }
   quirks.api('gitlab', { 'GET /api/v4/user': () => ({ json: user }) })
   assert.equal(await quirks.outcome('gitlab'), '/dashboard')
@@ -156,18 +156,18 @@ test('GitLab: an address that was never confirmed is not verified', async () => 
 })
 
 describe('Slack', () => {
-  test('a member of the workspace that is configured signs in, and it is asked for', async () => {
+  test('a member of the configured workspace signs in, and the workspace is requested', async () => {
     assert.equal(await quirks.outcome('team'), '/dashboard')
     const [asked] = quirks.provider('team').to('/openid/connect/authorize')
     assert.equal(asked!.url.searchParams.get('team'), 'T123ABC456')
   })
 
-  test('a member of another workspace does not, whatever the userinfo says', async () => {
+  test('a member of another workspace is refused, regardless of the userinfo', async () => {
     quirks.change('team', { claims: { sub: 'U123ABC456', 'https://slack.com/team_id': 'T999' } })
     assert.equal(await quirks.outcome('team'), 'account-not-admitted')
   })
 
-  test('a user id belongs to its workspace: the same one elsewhere is somebody else', async () => {
+  test('the same user id in another workspace is another user', async () => {
     const ids = []
     for (const team of ['T1', 'T2', 'T1']) {
       const browser = new Browser()
@@ -180,7 +180,7 @@ describe('Slack', () => {
     assert.notEqual(ids[0], ids[1])
   })
 
-  test('without a workspace in the id_token, whatever the userinfo says, there is nobody', async () => {
+  test('an id_token without a workspace is refused, regardless of the userinfo', async () => {
     for (const team of [undefined, '', 'T1:U1', 7]) {
       quirks.change('slack', { claims: { sub: 'U123ABC456', 'https://slack.com/team_id': team } })
       assert.equal(await quirks.outcome('slack'), 'provider-answer-invalid')
@@ -199,7 +199,7 @@ test('LinkedIn: neither a verifier nor a nonce is sent', async () => {
 })
 
 describe('X', () => {
-  test('a confirmed address is one; a user name is none', async () => {
+  test('a confirmed address is used, and a user name is not an address', async () => {
     const data = { id: '1', username: 'ada@example.com', confirmed_email: 'ada@example.org' }
     quirks.api('x', { 'GET /2/users/me': () => ({ json: { data } }) })
     assert.equal(await quirks.outcome('x'), '/dashboard')
@@ -212,26 +212,26 @@ describe('X', () => {
     assert.equal((await identityOf(quirks.service, 'x')).email, null)
   })
 
-  test('a token without the scope for the profile is a refusal', async () => {
+  test('a token without the scope for the profile is refused', async () => {
     quirks.api('x', {
       'GET /2/users/me': () => ({ status: 403, json: { title: 'Forbidden', detail: '<i>' } }),
     })
     assert.equal(await quirks.outcome('x'), 'provider-refused')
   })
 
-  test('an answer without data is nobody', async () => {
+  test('a response without data signs nobody in', async () => {
     quirks.api('x', { 'GET /2/users/me': () => ({ json: { errors: [{ title: 'x' }] } }) })
     assert.equal(await quirks.outcome('x'), 'provider-answer-invalid')
   })
 })
 
-test('Twitch: nothing is asked beyond the id_token', async () => {
+test('Twitch: only the id_token is used', async () => {
   assert.equal(await quirks.outcome('twitch'), '/dashboard')
   assert.equal(quirks.provider('twitch').to('/oauth2/userinfo').length, 0)
 })
 
 describe('Bitbucket', () => {
-  test('an address that is not confirmed is not verified', async () => {
+  test('an unconfirmed address is not verified', async () => {
     const values = [{ email: 'erik@example.com', is_primary: true, is_confirmed: false }]
     quirks.api('bitbucket', { 'GET /2.0/user/emails': () => ({ json: { values } }) })
     assert.equal(await quirks.outcome('bitbucket'), '/dashboard')
@@ -239,14 +239,14 @@ describe('Bitbucket', () => {
     assert.deepEqual({ email, verified }, { email: 'erik@example.com', verified: false })
   })
 
-  test('without the scope for addresses there is none', async () => {
+  test('without the scope for addresses there is no address', async () => {
     quirks.api('bitbucket', { 'GET /2.0/user/emails': () => ({ status: 403, json: { type: 'error' } }) })
     assert.equal(await quirks.outcome('bitbucket'), '/dashboard')
     assert.equal((await identityOf(quirks.service, 'bitbucket')).email, null)
   })
 })
 
-test('Notion: a bot that belongs to a workspace is nobody', async () => {
+test('Notion: a bot of a workspace signs nobody in', async () => {
   const bot = {
     object: 'user',
     id: 'b',
@@ -326,7 +326,7 @@ const profiles: [number, string][] = [
   [503, 'provider-unavailable'],
 ]
 for (const [status, end] of profiles) {
-  test(`a profile answered with ${status} ends at ${end}`, async () => {
+  test(`a profile response with ${status} ends at ${end}`, async () => {
     const headers = { 'www-authenticate': 'Bearer error="invalid_token"' }
     quirks.api('discord', {
       'GET /api/users/@me': () => ({ status, json: {}, ...(status === 401 && { headers }) }),
@@ -335,20 +335,20 @@ for (const [status, end] of profiles) {
   })
 }
 
-describe('answers without end', () => {
+describe('endless responses', () => {
   const endless: Reply = { text: 'x'.repeat(10_000_000), headers: { 'content-type': 'application/json' } }
 
-  test('a profile of 10 MB is not read to its end', async () => {
+  test('a profile of 10 MB is not read completely', async () => {
     quirks.api('discord', { 'GET /api/users/@me': () => endless })
     assert.equal(await quirks.outcome('discord'), 'provider-unavailable')
   })
 
-  test('a further document of 10 MB is done without', async () => {
+  test('an additional document of 10 MB is ignored', async () => {
     quirks.api('github', { 'GET /user/emails': () => endless })
     assert.equal(await quirks.outcome('github'), '/dashboard')
   })
 
-  test('a profile of HTML, of an array or of nothing is nobody', async () => {
+  test('a profile that is HTML, an array or empty signs nobody in', async () => {
     for (const reply of [{ text: '<html>' }, { json: [] }, { text: '' }, { json: null }]) {
       quirks.api('discord', { 'GET /api/users/@me': () => reply })
       assert.equal(await quirks.outcome('discord'), 'provider-answer-invalid')
@@ -357,7 +357,7 @@ describe('answers without end', () => {
 })
 
 describe('new keys', () => {
-  test('people sign in right after a provider has changed its keys, many at once', async () => {
+  test("concurrent sign-ins succeed right after a change of the provider's keys", async () => {
     for (const name of ['google', 'microsoft']) {
       const provider = quirks.provider(name)
       assert.equal(await quirks.outcome(name), '/dashboard')
@@ -382,7 +382,7 @@ describe('new keys', () => {
     assert.equal(provider.requests.filter(({ url }) => url.pathname.startsWith('/.well-known/')).length, 0)
   })
 
-  test('with a tenant of its own in every token they are not, either', async () => {
+  test('the keys are not fetched for every tenant, either', async () => {
     assert.equal(await quirks.outcome('microsoft'), '/dashboard')
     const provider = quirks.provider('microsoft')
     provider.requests.length = 0

@@ -18,7 +18,7 @@ onEachEngine('roles and imported users', (engine) => {
     return data.find((user) => user.name === name)?.role
   }
 
-  test('GET /users shows the role that counts: by ADMIN_IDENTITIES, of any of the identities', async () => {
+  test('GET /users shows the effective role, with ADMIN_IDENTITIES of all identities', async () => {
     await site.signedIn('boss')
     const browser = await site.signedIn('rises')
     assert.equal(await listed('boss'), 'admin')

@@ -35,7 +35,7 @@ onEachEngine('sessions', (engine) => {
       .status
   const idOf = async (browser: Browser): Promise<string> => (await whoAmI(site.service, browser))!.id
 
-  test('browsers and apps are in one list, in words, and the current one comes first', async () => {
+  test('browsers and apps are in one list with readable names, and the current one first', async () => {
     site.become('list')
     const browser = new Browser()
     const { next } = await browser.follow(
@@ -54,7 +54,7 @@ onEachEngine('sessions', (engine) => {
     assert.equal(devices.filter(({ current }) => current).length, 1)
   })
 
-  test('an app is ended from the list: neither its access token nor its refresh token works from then on', async () => {
+  test('revoking an app in the list revokes its access and refresh tokens', async () => {
     const browser = await site.signedIn('end-app')
     const { access, refresh } = await site.appTokens('end-app')
     const app = (await devicesOf(browser)).find(({ kind }) => kind === 'app')!
@@ -67,7 +67,7 @@ onEachEngine('sessions', (engine) => {
     assert.equal((await devicesOf(browser)).length, 1)
   })
 
-  test('all others are ended at once, browsers and apps; the one that asks stays, and so does everybody else', async () => {
+  test("revoking all others keeps the caller's session and other users", async () => {
     const [mine, other, stranger] = [
       await site.signedIn('all'),
       await site.signedIn('all'),
@@ -82,7 +82,7 @@ onEachEngine('sessions', (engine) => {
     assert.ok(await whoAmI(site.service, stranger))
   })
 
-  test('an app ends its own other sign-ins, keeps its tokens, and leaves browsers alone', async () => {
+  test('an app revokes its own other sign-ins, and neither its tokens nor browsers', async () => {
     const browser = await site.signedIn('app-all')
     const { access, refresh } = await site.appTokens('app-all')
     const sibling = await site.appTokens('app-all')
@@ -122,7 +122,7 @@ onEachEngine('sessions', (engine) => {
     assert.equal(await lastSeen(), second)
   })
 
-  test('blocking ends sessions and tokens at once, keeps the user out, and letting in again brings none back', async () => {
+  test('blocking revokes sessions and tokens at once, and unblocking restores none', async () => {
     const browser = await site.signedIn('blocked')
     const { access, refresh } = await site.appTokens('blocked')
     const id = await idOf(browser)
@@ -148,7 +148,7 @@ onEachEngine('sessions', (engine) => {
     assert.ok(await whoAmI(site.service, await site.signedIn('blocked')))
   })
 
-  test('a code that was not exchanged yet is worth nothing after a block, nor after letting in again', async () => {
+  test('an unused code is refused after a block, also after unblocking', async () => {
     const browser = await site.signedIn('code')
     const id = await idOf(browser)
     const pkce = newPkce()
@@ -160,7 +160,7 @@ onEachEngine('sessions', (engine) => {
     assert.equal(body['error'], 'invalid_grant')
   })
 
-  test('another role needs a new token: what was made before ends, and the next sign-in has it', async () => {
+  test('a change of role revokes sessions and tokens, and applies at the next sign-in', async () => {
     const browser = await site.signedIn('role')
     const { access } = await site.appTokens('role')
     const id = await idOf(browser)
@@ -185,7 +185,7 @@ onEachEngine('sessions', (engine) => {
     )
   })
 
-  test('only admins change accounts, and not their own', async () => {
+  test('only admins change accounts, but not their own', async () => {
     const plain = await site.signedIn('plain')
     const admin = await site.signedIn('role')
     const patch = (browser: Browser, id: string, body: unknown): Promise<Response> =>

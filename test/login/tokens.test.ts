@@ -64,7 +64,7 @@ onEachEngine('access tokens', (engine) => {
   /** Every process looks again after so long. */
   const look = (): void => void (shift += 5_001)
 
-  test('two libraries and none verify them by what is published', async () => {
+  test('two libraries, and plain code, verify them with the published keys', async () => {
     const { access } = await newTokens()
     const issuer = service.baseUrl
     const jwks = new URL('/.well-known/jwks.json', issuer)
@@ -101,7 +101,7 @@ onEachEngine('access tokens', (engine) => {
     assert.equal(first!.sid, second!.sid)
   })
 
-  test('the published keys can be kept and asked for again cheaply, from any origin', async () => {
+  test('the published keys are cacheable, revalidated by ETag, and readable from any origin', async () => {
     const first = await service.fetch('/.well-known/jwks.json')
     assert.equal(first.headers.get('cache-control'), 'public, max-age=300')
     assert.equal(first.headers.get('access-control-allow-origin'), '*')
@@ -115,14 +115,14 @@ onEachEngine('access tokens', (engine) => {
       assert.deepEqual(Object.keys(key).toSorted(), ['alg', 'crv', 'kid', 'kty', 'use', 'x', 'y'])
   })
 
-  test('the private half is in the database, sealed', async () => {
+  test('the private key is sealed in the database', async () => {
     await newTokens()
     const rows = await service.database.reader.selectFrom('signing_keys').selectAll().execute()
     assert.ok(rows.length > 0)
     for (const { private_jwk: sealed } of rows) assert.ok(!Buffer.from(sealed).includes('"d"'))
   })
 
-  test('a planned rotation: published first, then it signs, and the old one ends after its tokens', async () => {
+  test('a planned rotation: the new key is published, then signs, and the old key retires after its tokens', async () => {
     const before = await newTokens()
     const { kid } = await keys.rotate('planned', { actor: 'cli' })
     look()
@@ -146,7 +146,7 @@ onEachEngine('access tokens', (engine) => {
     )
   })
 
-  test('on a schedule: once, by whoever comes first, and what is over is deleted', async () => {
+  test('a scheduled rotation happens once over all processes, and retired keys are deleted', async () => {
     const before = await newTokens()
     await keys.rotateIfDue(clock.now())
     look()
@@ -177,7 +177,7 @@ onEachEngine('access tokens', (engine) => {
     assert.equal(await statusWith((await refreshed(refresh)).access), 200)
   })
 
-  test('a leaked key is withdrawn at once: its tokens are refused, refresh tokens go on', async () => {
+  test('a leaked key is withdrawn at once: its tokens are refused, refresh tokens stay valid', async () => {
     const before = await newTokens()
     assert.equal(await statusWith(before.access), 200)
     const { kid } = await keys.rotate('now', { actor: 'cli' })
@@ -191,7 +191,7 @@ onEachEngine('access tokens', (engine) => {
     assert.equal(await statusWith(after.access), 200)
   })
 
-  test('a refresh token that comes back late ends the family, and the audit log tells of it', async () => {
+  test('a late reuse of a refresh token revokes the family, and is recorded', async () => {
     const first = await newTokens()
     const next = await refreshed(first.refresh)
     shift += 11_000
@@ -213,7 +213,7 @@ onEachEngine('access tokens', (engine) => {
     assert.equal(entry.address, '127.0.0.1')
   })
 
-  test('a refresh and the end of its family at the same moment: nothing of the family is good after', async () => {
+  test('after a concurrent refresh and revocation, no token of the family is valid', async () => {
     for (let round = 0; round < 5; round += 1) {
       const { access, refresh } = await newTokens()
       const headers = { authorization: `Bearer ${access}` }

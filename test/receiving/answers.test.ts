@@ -147,7 +147,7 @@ onEachEngine('answers to webhooks', (engine) => {
     'a request with Expect: 100-continue': [200, ...signed(event('4'), { expect: '100-continue' })],
   }
 
-  test('have the expected status, and are the same for every notation of the address', async () => {
+  test('have the expected status for every spelling of the path', async () => {
     const service = await start({ WEBHOOK_BODY_LIMIT: '1000' })
     try {
       for (const [name, [status, body, headers, source = 'provider']] of Object.entries(cases)) {
@@ -206,7 +206,7 @@ onEachEngine('answers to webhooks', (engine) => {
     }
   })
 
-  test('another method of the address is 405, another address 404', async () => {
+  test('another method is 405, another path 404', async () => {
     const service = await start()
     try {
       const put = await service.fetch('/webhooks/provider', { method: 'PUT' })
@@ -276,7 +276,7 @@ onEachEngine('answers to webhooks', (engine) => {
     }
   })
 
-  test('are counted by the address of the client behind a proxy', async () => {
+  test('behind a proxy, requests are counted by the address of the client', async () => {
     const port = await freePort()
     const service = await start({
       RATE_LIMIT: 'on',

@@ -11,7 +11,7 @@ const source = hmac({ header: 'x-signature', secret: webhookSecret })
 const fixed = (now: () => number): Clock => ({ ...systemClock, now })
 
 onEachEngine('back-pressure', (engine) => {
-  test('a source’s own rate: 429 with RateLimit and Retry-After, with RATE_LIMIT=off too; others are free', async () => {
+  test('the rate of a source: 429 with RateLimit and Retry-After, also with RATE_LIMIT=off; other sources are not limited', async () => {
     let now = 1_000_000_000_000
     const service = await startTestService(engine, {
       config: defineConfig({
@@ -58,7 +58,7 @@ onEachEngine('back-pressure', (engine) => {
     }
   })
 
-  test('INBOX_MAX_AGE: a source whose events wait too long is told to come later, until they are done', async () => {
+  test('INBOX_MAX_AGE: a source with an old backlog gets 503 until its events are processed', async () => {
     let ahead = 0
     let release: () => void = () => undefined
     const held = new Promise<void>((resolve) => (release = resolve))

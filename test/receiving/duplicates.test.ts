@@ -61,7 +61,7 @@ onEachEngine('duplicates', (engine) => {
 
   const keep = (...events: IncomingEvent[]): Promise<void> => queue.insert(events)
 
-  test('the first content stays, and what is new beside it is stored, in its order', async () => {
+  test('the first content stays, and new events of the batch are stored in order', async () => {
     await keep(incoming('b', 'first'), incoming('a', 'first'))
     await keep(incoming('z'), incoming('b', 'again'), incoming('c'), incoming('a', 'again'))
     await keep(incoming('b', 'once more'))
@@ -73,7 +73,7 @@ onEachEngine('duplicates', (engine) => {
     assert.deepEqual((await stored(database)).slice(4), ['d first', 'e e'])
   })
 
-  test('of those that come at the same time each is stored once', async () => {
+  test('concurrent duplicates are stored once', async () => {
     const ids = Array.from({ length: 200 }, (_, index) => `at once ${index}`)
     const batches = Array.from({ length: 12 }, (_, batch) =>
       ids.filter((_, index) => (index * 7 + batch) % 3 > 0).map((id) => incoming(id)),
@@ -87,7 +87,7 @@ onEachEngine('duplicates', (engine) => {
 
 const postgres = engines.find(({ name }) => name === 'postgres')
 
-describe('how PostgreSQL is asked for duplicates', { skip: !postgres }, () => {
+describe('the check for duplicates on PostgreSQL', { skip: !postgres }, () => {
   let home: TestDatabase
   let database: PostgresDatabase
   let now = 1_000_000
@@ -122,7 +122,7 @@ describe('how PostgreSQL is asked for duplicates', { skip: !postgres }, () => {
   }
   const [asNew, missing] = ['event_queue_insert_new', 'event_queue_insert_missing']
 
-  test('not at all, until one has come, and for a minute after the last', async () => {
+  test('is omitted until a duplicate arrives, and done for one minute after the last', async () => {
     assert.deepEqual(await statements('a', 'b'), [asNew])
     assert.deepEqual(await statements('c', 'a'), [asNew, missing], 'the whole batch again')
     now += 59_999
@@ -134,7 +134,7 @@ describe('how PostgreSQL is asked for duplicates', { skip: !postgres }, () => {
     assert.deepEqual(await stored(database), ['a a', 'b b', 'c c', 'd d', 'e e', 'f f'])
   })
 
-  test('those that come at the same time, when none was expected, are stored once', async () => {
+  test('unexpected concurrent duplicates are stored once', async () => {
     now += 120_000
     run = []
     const ids = Array.from({ length: 200 }, (_, index) => `at once ${index}`)
@@ -145,7 +145,7 @@ describe('how PostgreSQL is asked for duplicates', { skip: !postgres }, () => {
     assert.deepEqual((await stored(database)).slice(6).toSorted(), ids.map((id) => `${id} ${id}`).toSorted())
   })
 
-  test('one that comes again waits for no handler that is about to mark it, and may want the lock on its key', async () => {
+  test('a duplicate does not wait for the handler that marks its event', async () => {
     const ordered = { ...incoming('ordered'), orderKey: 'k', status: 'pending' as const }
     const keepOrdered = eventInserter(database.pool, systemClock)
     await keepOrdered([ordered])
@@ -161,7 +161,7 @@ describe('how PostgreSQL is asked for duplicates', { skip: !postgres }, () => {
     assert.deepEqual((await stored(database)).slice(-2), ['ordered ordered', 'beside beside'])
   })
 
-  test('another failure is told as it is, and nothing is tried again', async () => {
+  test('another failure is reported unchanged, without a retry', async () => {
     now += 120_000
     run = []
     const broken = { ...incoming('g'), type: null as unknown as string }

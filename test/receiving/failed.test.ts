@@ -104,7 +104,7 @@ onEachEngine('failed events', (engine) => {
     [{ source: 'provider', type: 'order.*', error: 'closed' }, ['2', '1']],
   ]
 
-  test('are listed and counted by type, source, error and time', async () => {
+  test('are filtered and counted by type, source, error and time', async () => {
     await receive()
     for (const [filter, ids] of filters) {
       const page = await list(`?${new URLSearchParams(filter).toString()}`)
@@ -120,7 +120,7 @@ onEachEngine('failed events', (engine) => {
     assert.equal(newest?.source, 'other')
   })
 
-  test('come page by page', async () => {
+  test('have pages', async () => {
     await receive()
     const ids: string[] = []
     let query = '?limit=2'
@@ -136,7 +136,7 @@ onEachEngine('failed events', (engine) => {
     assert.equal((await service.admin(`/events/failed?type=a&cursor=${nextCursor}`)).status, 400)
   })
 
-  test('those of a filter are processed again by a job, each with all of its attempts; the others stay', async () => {
+  test('a job reprocesses those of a filter with a full schedule; the others stay', async () => {
     await receive()
     broken.delete('order.paid')
     const begun = await again({ type: 'order.*', source: 'provider' })
@@ -154,7 +154,7 @@ onEachEngine('failed events', (engine) => {
     assert.equal((await list()).data.at(-1)?.attempts, 4, 'it has failed twice more')
   })
 
-  test('without a body, all; a job that finds nothing is done at once', async () => {
+  test('without a body all are reprocessed; a job without events is done at once', async () => {
     await receive()
     broken.clear()
     const begun = await service.admin('/events/reprocess', { method: 'POST' })
@@ -166,7 +166,7 @@ onEachEngine('failed events', (engine) => {
     assert.deepEqual([nothing.status, nothing.total], ['done', 0])
   })
 
-  test('a wrong filter is told by its name, and who may not, may not', async () => {
+  test('an invalid filter is refused with its name, and a caller without rights with 403', async () => {
     for (const [field, value] of [
       ['since', 'yesterday'],
       ['until', '2026-01-01T00:00:00'],
@@ -186,7 +186,7 @@ onEachEngine('failed events', (engine) => {
 })
 
 onEachEngine('reprocessing in bulk', (engine) => {
-  test('goes step by step, goes on after a crash where it was, and ends behind the step in which it is cancelled', async () => {
+  test('runs in steps, continues after a crash, and ends after the step in which it is cancelled', async () => {
     const many = 11
     const perStep = 5
     const home = await engine.createDatabase()

@@ -50,7 +50,7 @@ onEachEngine('fairness between handlers', (engine) => {
       `${count} of ${type}`,
     )
 
-  test('handlers that wait hold up their own events only, and at most half of all places', async () => {
+  test('waiting handlers delay only their own events, and use at most half of all slots', async () => {
     await start({ handlers: { slow: hold, slower: hold, 'slowest.*': hold, quick: write } })
     for (const type of ['slow', 'slower', 'slowest.a', 'slowest.b']) await post(type, 30)
     const held = () => [
@@ -67,7 +67,7 @@ onEachEngine('fairness between handlers', (engine) => {
     assert.ok(most['slowest.b']! > 0)
   })
 
-  test('a source that forwards to somebody who does not answer holds up no other source', async () => {
+  test('a source that forwards to a silent receiver delays no other source', async () => {
     const receiver = await startReceiver(() => undefined)
     const away = hmac({ header: 'x-signature', secret: 'away', forwardTo: receiver.url })
     await start({ sources: { away }, handlers: { quick: write } }, { HANDLER_RETRY_SCHEDULE: '0' })
@@ -86,7 +86,7 @@ onEachEngine('fairness between handlers', (engine) => {
     }
   })
 
-  test('a handler has the concurrency that it declares, whatever the sources and types of its events', async () => {
+  test('a handler has its declared concurrency over all sources and types', async () => {
     const other = hmac({ header: 'x-signature', secret: 'other' })
     let now = 0
     let peak = 0
@@ -120,7 +120,7 @@ onEachEngine('fairness between handlers', (engine) => {
     assert.equal(peak, 3)
   })
 
-  test('within a lane all types get their turn', async () => {
+  test('within a concurrency group all types get their turn', async () => {
     const order: string[] = []
     await start({
       handlers: {
@@ -142,7 +142,7 @@ onEachEngine('fairness between handlers', (engine) => {
     assert.ok(order.indexOf('kind.b') <= 2, `its turn came at ${order.indexOf('kind.b')}`)
   })
 
-  test('a handler has the time-out that it declares', async () => {
+  test('a handler has its declared timeout', async () => {
     await start({
       handlers: {
         short: { timeout: 0.1, handle: () => held },
@@ -155,7 +155,7 @@ onEachEngine('fairness between handlers', (engine) => {
     assert.match(error, /did not end within 100 ms/)
   })
 
-  test('many events whose handler was removed are marked together, and hold up nobody', async () => {
+  test('events whose handler was removed are marked in batches, and delay no others', async () => {
     await start({ handlers: { quick: write } })
     const many = 2_500
     await service.database.transaction(async (tx) => {
@@ -179,7 +179,7 @@ onEachEngine('fairness between handlers', (engine) => {
     assert.ok(times.size <= 5, `marked in ${times.size} transactions`)
   })
 
-  test('readiness counts lanes that nobody works on, the metric all', async () => {
+  test('readiness counts groups without a running handler, the metric all groups', async () => {
     await start({ handlers: { slow: hold } })
     await post('slow', 20)
     await eventually(() => running['slow'] === 8)
@@ -193,7 +193,7 @@ onEachEngine('fairness between handlers', (engine) => {
   })
 
   if (engine.name === 'postgres') {
-    test('handlers that keep their transactions open leave connections for the others', async () => {
+    test('handlers with open transactions leave connections for others', async () => {
       const open = async (event: ReceivedEvent, context: HandlerContext): Promise<void> => {
         await write(event, context)
         await hold(event)

@@ -34,7 +34,7 @@ function verify(secret: string, { body, headers }: ReceivedCall): void {
 }
 
 onEachEngine('a source that forwards', (engine) => {
-  test('posts the bytes and headers that came, signed, with the same id, until a 2xx comes back; a redirect is none', async () => {
+  test('posts the received bytes and headers, signed, with the same id, until a 2xx response; redirects are failures', async () => {
     const receiver = await startReceiver(
       (response) => response.writeHead(302, { location: '/elsewhere' }).end(),
       500,
@@ -79,7 +79,7 @@ onEachEngine('a source that forwards', (engine) => {
     }
   })
 
-  test('while its secret is rotated, both sign; without one of its own, those that come of POSTERN_SECRET do', async () => {
+  test('during a rotation both secrets sign; without a secret, those derived from POSTERN_SECRET sign', async () => {
     const receiver = await startReceiver(204)
     try {
       const [current, last] = [newSecret(), newSecret()]
@@ -109,7 +109,7 @@ onEachEngine('a source that forwards', (engine) => {
     }
   })
 
-  test('given up after the last attempt, with what the receiver said; then sent again on request, with the same id', async () => {
+  test('fails after the last attempt with the response of the receiver, and is sent again on request with the same id', async () => {
     const receiver = await startReceiver((response) => response.writeHead(500).end('no such table'))
     const secret = newSecret()
     const service = await startForwarding(engine, { url: receiver.url, secret })
@@ -148,7 +148,7 @@ onEachEngine('a source that forwards', (engine) => {
     }
   })
 
-  test('a Retry-After is waited for', async () => {
+  test('Retry-After is respected', async () => {
     const receiver = await startReceiver((response) =>
       response.writeHead(503, { 'retry-after': '3600' }).end(),
     )
@@ -169,7 +169,7 @@ onEachEngine('a source that forwards', (engine) => {
     }
   })
 
-  test('a large answer is not read, one that never ends is not waited for, and a slow one is given up', async () => {
+  test('a large response is not read, an endless one not awaited, and a slow one times out', async () => {
     const chunk = Buffer.alloc(64 * 1024)
     let taken = 0
     const receiver = await startReceiver(
@@ -220,7 +220,7 @@ onEachEngine('a source that forwards', (engine) => {
   })
 })
 
-test('a forwardTo that cannot be called stops the start', async () => {
+test('an invalid forwardTo stops the start', async () => {
   for (const forwardTo of [
     'internal:80',
     'http://user:word@internal/',

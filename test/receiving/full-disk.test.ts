@@ -119,7 +119,7 @@ test('SQLite: the database and its write-ahead log', { skip: !sqlite }, (context
   }),
 )
 
-test('SQLite: the spool, filled and not to be moved', { skip: !sqlite }, (context) =>
+test('SQLite: the spool is full and cannot be moved', { skip: !sqlite }, (context) =>
   onSmallDisk(context, 16, async (disk) => {
     const file = join(disk.folder, 'postern.db')
     const service = await startTestService(sqlite!, { databaseUrl: `sqlite:${file}`, env, config })

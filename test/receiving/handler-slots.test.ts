@@ -47,25 +47,21 @@ async function newProcess(): Promise<Process> {
   }
 }
 
-test(
-  'a process gets what is free, and gives back its uneven part when another one waits',
-  { skip },
-  async () => {
-    const [one, other] = [await newProcess(), await newProcess()]
-    assert.deepEqual(await one.ask('a', { wants: 3 }), [3, 3])
-    assert.deepEqual(await other.ask('a', { wants: 3 }), [0, 3], 'none is free')
-    assert.deepEqual(await one.ask('a', { keeps: 3, wants: 3 }), [3, 2], 'nothing is taken away from it')
-    const [shared] = await one.share([{ key: 'a', limit: 3, keeps: 2, wants: 3, until: 1_000 }], 0)
-    assert.deepEqual(shared, { key: 'a', held: 2, share: 2, freed: true })
-    assert.deepEqual(await other.ask('a', { wants: 3 }), [1, 2])
-    assert.deepEqual(await one.ask('a', { keeps: 2, wants: 2 }), [2, 2])
-    assert.deepEqual(await one.ask('a', { keeps: 0, wants: 0 }), [0, 2])
-    assert.deepEqual(await other.ask('a', { keeps: 1, wants: 3 }), [3, 3], 'and gets the rest')
-    assert.deepEqual(await one.ask('b', { wants: 3 }), [3, 3], 'each handler has its own')
-  },
-)
+test('a process gets free slots, and returns its excess when another one waits', { skip }, async () => {
+  const [one, other] = [await newProcess(), await newProcess()]
+  assert.deepEqual(await one.ask('a', { wants: 3 }), [3, 3])
+  assert.deepEqual(await other.ask('a', { wants: 3 }), [0, 3], 'none is free')
+  assert.deepEqual(await one.ask('a', { keeps: 3, wants: 3 }), [3, 2], 'nothing is taken away from it')
+  const [shared] = await one.share([{ key: 'a', limit: 3, keeps: 2, wants: 3, until: 1_000 }], 0)
+  assert.deepEqual(shared, { key: 'a', held: 2, share: 2, freed: true })
+  assert.deepEqual(await other.ask('a', { wants: 3 }), [1, 2])
+  assert.deepEqual(await one.ask('a', { keeps: 2, wants: 2 }), [2, 2])
+  assert.deepEqual(await one.ask('a', { keeps: 0, wants: 0 }), [0, 2])
+  assert.deepEqual(await other.ask('a', { keeps: 1, wants: 3 }), [3, 3], 'and gets the rest')
+  assert.deepEqual(await one.ask('b', { wants: 3 }), [3, 3], 'each handler has its own')
+})
 
-test('the slots of a process that is struck off, or renews them no more, are free', { skip }, async () => {
+test('slots of a removed process, or that are not renewed, are free', { skip }, async () => {
   const [one, other] = [await newProcess(), await newProcess()]
   assert.deepEqual(await one.ask('c', { wants: 3 }), [3, 3])
   assert.deepEqual(await other.ask('c', { wants: 3, now: 999 }), [0, 3])
@@ -75,7 +71,7 @@ test('the slots of a process that is struck off, or renews them no more, are fre
   assert.deepEqual(await other.ask('c', { wants: 3, now: 1_001 }), [], 'and gets no answer')
 })
 
-test('many that ask at the same time never get more than there is', { skip }, async () => {
+test('concurrent requests never get more slots than exist', { skip }, async () => {
   const processes = await Promise.all(Array.from({ length: 8 }, newProcess))
   const held = await Promise.all(processes.map((process) => process.ask('d', { wants: 5, limit: 5 })))
   assert.equal(
@@ -84,7 +80,7 @@ test('many that ask at the same time never get more than there is', { skip }, as
   )
 })
 
-test('a process that holds more than a lowered limit keeps what is under way', { skip }, async () => {
+test('a process above a lowered limit keeps the slots of running handlers', { skip }, async () => {
   const [one, other] = [await newProcess(), await newProcess()]
   assert.deepEqual(await one.ask('e', { wants: 3, limit: 3 }), [3, 3])
   assert.deepEqual(await other.ask('e', { wants: 1, limit: 1 }), [0, 1])

@@ -96,7 +96,7 @@ onEachEngine('handlers', (engine) => {
   const effectsOf = async (eventId: string) =>
     (await readEffects(service.database)).filter((id) => id === eventId).length
 
-  test('all handlers that match run, the most particular first', async () => {
+  test('all matching handlers run, the most specific first', async () => {
     await postWebhook(service, { id: 'patterns-1', type: 'order.paid' })
     await postWebhook(service, { id: 'patterns-2', type: 'order.paid.late' })
     await postWebhook(service, { id: 'patterns-3', type: 'order' })
@@ -112,7 +112,7 @@ onEachEngine('handlers', (engine) => {
     assert.deepEqual(calls.splice(0), ['exact order.paid', 'prefix order.paid'])
   })
 
-  test('a handler for a kind of GitHub events gets its actions too', async () => {
+  test('a handler for a GitHub event gets all of its actions', async () => {
     const body = JSON.stringify({ action: 'opened', issue: {} })
     const response = await service.fetch('/webhooks/github', {
       method: 'POST',
@@ -129,7 +129,7 @@ onEachEngine('handlers', (engine) => {
     assert.deepEqual(calls.splice(0), ['kind issues.opened'])
   })
 
-  test('work and emits of failed attempts are rolled back, those of the successful one are kept', async () => {
+  test('writes and events of failed attempts are rolled back, those of the successful one commit', async () => {
     await postWebhook(service, { id: 'flaky', type: 'flaky' })
     await settled(service.database)
     const entry = await entryOf('flaky')
@@ -147,7 +147,7 @@ onEachEngine('handlers', (engine) => {
     )
   })
 
-  test('a handler that takes too long has its signal aborted, its work rolled back and its transaction closed', async () => {
+  test("on timeout a handler's signal is aborted, its work rolled back and its transaction closed", async () => {
     await postWebhook(service, { id: 'hanging', type: 'hanging' })
     const failed = await eventually(async () =>
       (await entryOf('hanging')).status === 'failed' ? entryOf('hanging') : undefined,
@@ -164,14 +164,14 @@ onEachEngine('handlers', (engine) => {
     assert.match(failures[0]!.error, /HandlerTimeout/)
   })
 
-  test('a worker that outlived its lease keeps nothing: whoever holds the event now does the work', async () => {
+  test('a worker that outlives its lease commits nothing; the new owner processes the event', async () => {
     await postWebhook(service, { id: 'stolen', type: 'stolen' })
     await settled(service.database)
     assert.equal((await entryOf('stolen')).attempts, 2)
     assert.equal(await effectsOf('stolen'), 1)
   })
 
-  test('a handler that waits does not keep the others from their work', async () => {
+  test('a waiting handler does not block others', async () => {
     await postWebhook(service, { id: 'waiting', type: 'waiting' })
     for (let index = 0; index < 20; index += 1)
       await postWebhook(service, { id: `quick-${index}`, type: 'quick' })
@@ -182,20 +182,20 @@ onEachEngine('handlers', (engine) => {
     await settled(service.database)
   })
 
-  test('emitting something that is no event fails the handler', async () => {
+  test('emitting an invalid event fails the handler', async () => {
     await postWebhook(service, { id: 'bad emit', type: 'bad emit' })
     await settled(service.database)
     assert.equal((await entryOf('bad emit')).status, 'failed')
   })
 
-  test('a type that nobody handles is recorded and marked', async () => {
+  test('a type without a handler is recorded and marked', async () => {
     await postWebhook(service, { id: 'unhandled', type: 'unheard.of' })
     const entry = await entryOf('unhandled')
     assert.equal(entry.status, 'processed')
     assert.ok(entry.processed_at)
   })
 
-  test('a type whose handler was removed meanwhile is marked', async () => {
+  test('a type whose handler was removed is marked', async () => {
     await service.database.transaction(async (tx) => {
       const { id } = await tx
         .insertInto('events')
@@ -233,7 +233,7 @@ onEachEngine('handlers', (engine) => {
   })
 
   if (engine.name === 'postgres') {
-    test('a statement that failed fails the attempt, even when the handler swallows its error', async () => {
+    test('a failed statement fails the attempt, even if the handler catches its error', async () => {
       await postWebhook(service, { id: 'swallowed', type: 'swallowed' })
       await settled(service.database)
       assert.equal((await entryOf('swallowed')).status, 'failed')
@@ -242,7 +242,7 @@ onEachEngine('handlers', (engine) => {
 })
 
 onEachEngine('stopping', (engine) => {
-  test('what a handler has not ended is given back, untouched, and done by the next process', async () => {
+  test('unfinished events are released, and processed by the next process', async () => {
     const home = await engine.createDatabase()
     let begun = false
     const first = await startTestService(engine, {

@@ -8,7 +8,7 @@ import { startTestService } from '../harness/service.ts'
 import { eventually, postWebhook, settled } from './harness.ts'
 
 onEachEngine('emit after the handler has returned', (engine) => {
-  test('throws and is logged, whether the work is committed yet or not', async () => {
+  test('throws and is logged, before and after the commit', async () => {
     const lines: string[] = []
     const errors: unknown[] = []
     let committed = (): void => undefined

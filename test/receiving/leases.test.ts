@@ -61,7 +61,7 @@ onEachEngine('leases on received events', (engine) => {
     await committed
   }
 
-  test('they are passed over, and taken again when they have ended', async () => {
+  test('leased events are skipped, and claimed again when the lease ends', async () => {
     assert.deepEqual(await due(now), [now - 30])
     assert.deepEqual(await queue.kindsAtWork([kind], now), [])
     const first = await claim(2, now)

@@ -27,7 +27,7 @@ const slowPace = 100
 const keyOf = (event: ReceivedEvent): string | undefined => (event.payload as { key?: string }).key
 
 test(
-  'sessions end at any moment, under load: no event waits for the end of a lease',
+  'sessions end at any moment under load: no event waits for the end of a lease',
   { skip },
   async (context: TestContext) => {
     const seed = Number(process.env['TEST_SEED'] ?? Date.now() % 2 ** 31)
@@ -110,7 +110,7 @@ test(
 const ids = (name: string, count: number): string[] =>
   Array.from({ length: count }, (_, index) => `${name}-${String(index).padStart(2, '0')}`)
 
-test('answers to claims are lost: what they took is given back', { skip }, async () => {
+test('responses to claims are lost: the claimed events are released', { skip }, async () => {
   const home = await postgres!.createDatabase()
   const direct = await openDatabase(home.url)
   const link = await openLink(home.url)
@@ -154,72 +154,76 @@ for (const { name, away } of [
   { name: 'for a moment', away: 300 },
   { name: "for so long that its claims are others'", away: 4_000 },
 ]) {
-  test(`the database goes ${name} while handlers run: they run again when it is back`, { skip }, async () => {
-    const home = await postgres!.createDatabase()
-    const direct = await openDatabase(home.url)
-    const link = await openLink(home.url)
-    const begun: string[] = []
-    const gate = Promise.withResolvers<void>()
-    const service = await startTestService(postgres!, {
-      databaseUrl: link.url,
-      env,
-      config: {
-        receiving: {
-          handlers: {
-            async work(event, { tx }) {
-              begun.push(event.id)
-              await gate.promise
-              await writeEffect(tx, event.id)
-            },
-            async failing(event, { tx }) {
-              begun.push(event.id)
-              await gate.promise
-              if (event.attempt === 1) throw new Error('the first attempt fails')
-              await writeEffect(tx, event.id)
-            },
-            ordered: {
-              orderBy: keyOf,
-              async handle(event, { tx }) {
+  test(
+    `the database becomes ${name} while handlers run: they run again when it is back`,
+    { skip },
+    async () => {
+      const home = await postgres!.createDatabase()
+      const direct = await openDatabase(home.url)
+      const link = await openLink(home.url)
+      const begun: string[] = []
+      const gate = Promise.withResolvers<void>()
+      const service = await startTestService(postgres!, {
+        databaseUrl: link.url,
+        env,
+        config: {
+          receiving: {
+            handlers: {
+              async work(event, { tx }) {
                 begun.push(event.id)
                 await gate.promise
                 await writeEffect(tx, event.id)
               },
+              async failing(event, { tx }) {
+                begun.push(event.id)
+                await gate.promise
+                if (event.attempt === 1) throw new Error('the first attempt fails')
+                await writeEffect(tx, event.id)
+              },
+              ordered: {
+                orderBy: keyOf,
+                async handle(event, { tx }) {
+                  begun.push(event.id)
+                  await gate.promise
+                  await writeEffect(tx, event.id)
+                },
+              },
             },
           },
         },
-      },
-    })
-    try {
-      await createEffects(direct)
-      const events = [...ids('work', 5), ...ids('failing', 5), ...ids('ordered', 5)]
-      for (const id of events)
-        assert.equal((await postWebhook(service, { id, type: id.split('-')[0], key: 'one' })).status, 200)
-      // Of those with one order key only the first is begun.
-      await eventually(() => begun.length === 11)
-      link.cut()
-      gate.resolve()
-      await wait(away)
-      link.mend()
-      const effects = await eventually(
-        async () => {
-          const found = await readEffects(direct)
-          return found.length >= events.length ? found : undefined
-        },
-        'every event has its effect',
-        soon,
-      )
-      assert.deepEqual(effects, events.toSorted())
-    } finally {
-      await service.close()
-      link.close()
-      await direct.close()
-      await home.drop()
-    }
-  })
+      })
+      try {
+        await createEffects(direct)
+        const events = [...ids('work', 5), ...ids('failing', 5), ...ids('ordered', 5)]
+        for (const id of events)
+          assert.equal((await postWebhook(service, { id, type: id.split('-')[0], key: 'one' })).status, 200)
+        // Of those with one order key only the first is begun.
+        await eventually(() => begun.length === 11)
+        link.cut()
+        gate.resolve()
+        await wait(away)
+        link.mend()
+        const effects = await eventually(
+          async () => {
+            const found = await readEffects(direct)
+            return found.length >= events.length ? found : undefined
+          },
+          'every event has its effect',
+          soon,
+        )
+        assert.deepEqual(effects, events.toSorted())
+      } finally {
+        await service.close()
+        link.close()
+        await direct.close()
+        await home.drop()
+      }
+    },
+  )
 }
 
 test(
-  'another program holds the lock of the file while a handler fails: that is recorded when the file is free',
+  'another program locks the file while a handler fails: the failure is recorded when the lock is free',
   { skip: !sqlite && 'TEST_ENGINE leaves SQLite out' },
   async () => {
     const lines: string[] = []

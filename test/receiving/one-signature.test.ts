@@ -44,7 +44,7 @@ onEachEngine('one signature', (engine) => {
     (await service.database.reader.selectFrom('events').select('id').where('source', '=', source).execute())
       .length
 
-  test('of Twilio is one event: the form in other writings, parted otherwise, under other tokens', async () => {
+  test('of Twilio is one event: other encodings, other splits, other tokens', async () => {
     const signature = createHmac('sha1', secret)
       .update(`${address}MessageStatusdeliveredSidSM1`)
       .digest('base64')
@@ -99,12 +99,12 @@ onEachEngine('one signature', (engine) => {
     }),
   }
   for (const [source, headersOf] of Object.entries(senders))
-    test(`of ${source}, which does not sign its ids, is one event where the id is the digest`, async () => {
+    test(`of ${source}, which does not sign its ids, is one event, whose id is the digest`, async () => {
       for (let times = 0; times < 3; times += 1) await post(source, body, headersOf(randomUUID()))
       assert.equal(await eventsOf(source), 1)
     })
 
-  test('of GitHub is otherwise known by its own id, as it repeats it', async () => {
+  test('of GitHub is identified by its delivery id', async () => {
     const id = randomUUID()
     for (const one of [id, id, randomUUID()]) await post('code', body, senders['github']!(one))
     assert.equal(await eventsOf('code'), 2)

@@ -48,7 +48,7 @@ onEachEngine('events in order', (engine) => {
     throw new Error('no')
   }
 
-  test('as they came within each key, whatever their types, while keys do not wait for each other', async () => {
+  test('in the order of receipt within each key, for all types; keys do not wait for each other', async () => {
     await start({ 'order.*': { orderBy: keyOf, handle: work } })
     const keys = ['a', 'b', 'c', 'd', 'e']
     await Promise.all(
@@ -67,7 +67,7 @@ onEachEngine('events in order', (engine) => {
     assert.equal((await readEffects(service.database)).length, 200)
   })
 
-  test('the next waits while one is handled or waits for its retry; other keys and events without one do not', async () => {
+  test('the next waits while one is processed or retried; other keys and events without a key do not', async () => {
     let let1Go = (): void => undefined
     const gate = new Promise<void>((resolve) => (let1Go = resolve))
     let attempts = 0
@@ -99,7 +99,7 @@ onEachEngine('events in order', (engine) => {
     )
   })
 
-  test('one that has failed for good lets the next go; reprocessed, it waits for whichever is on its way', async () => {
+  test('after a final failure the next is processed; a reprocessed event waits for the current one', async () => {
     let broken = true
     let hold = (): void => undefined
     const held = new Promise<void>((resolve) => (hold = resolve))
@@ -131,7 +131,7 @@ onEachEngine('events in order', (engine) => {
     assert.deepEqual(done, ['second', 'third', 'first'])
   })
 
-  test('many that come at the same time and are all of one key are handled one by one, each once', async () => {
+  test('concurrent events of one key are processed one by one, each once', async () => {
     let running = 0
     let most = 0
     await start({
@@ -150,7 +150,7 @@ onEachEngine('events in order', (engine) => {
     assert.equal((await readEffects(service.database)).length, 60)
   })
 
-  test('a duplicate of the first does not let the next go, nor block it', async () => {
+  test('a duplicate of the first neither releases nor blocks the next', async () => {
     let let1Go = (): void => undefined
     const gate = new Promise<void>((resolve) => (let1Go = resolve))
     await start({
@@ -174,7 +174,7 @@ onEachEngine('events in order', (engine) => {
     assert.deepEqual(done, ['first', 'second', 'third'])
   })
 
-  test('an orderBy that fails loses no event, and says so', async () => {
+  test('a failing orderBy loses no event, and is logged', async () => {
     await start({ 'order.paid': { orderBy: failAlways, handle: work } })
     await post('a')
     await post('b')
@@ -183,7 +183,7 @@ onEachEngine('events in order', (engine) => {
     assert.ok(lines.some((line) => line.includes('orderBy failed')))
   })
 
-  test('a key of any length and any characters is one', async () => {
+  test('a key may have any length and characters', async () => {
     await start({ 'order.paid': { orderBy: keyOf, handle: work } })
     const keys = ['\0', '\ud800', 'é'.repeat(5_000), '']
     for (const [index, key] of keys.entries()) {
@@ -195,7 +195,7 @@ onEachEngine('events in order', (engine) => {
   })
 })
 
-test('an orderBy that is no function stops the start', async () => {
+test('an orderBy that is not a function stops the start', async () => {
   await assert.rejects(
     startTestService(engines[0]!, {
       config: { receiving: { handlers: { a: { handle: () => undefined, orderBy: 'id' as never } } } },

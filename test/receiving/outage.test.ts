@@ -9,7 +9,7 @@ import { createEffects, eventually, postWebhook, readEffects, writeEffect } from
 const postgres = engines.find(({ name }) => name === 'postgres')
 
 test(
-  'a vanished database: 503, then recovery without a restart, and no event lost or doubled',
+  'the database disappears: 503, then recovery without a restart, and no event lost or duplicated',
   { skip: !postgres },
   async () => {
     const home = await postgres!.createDatabase()

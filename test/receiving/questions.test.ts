@@ -20,7 +20,7 @@ import { eventually, settled } from './harness.ts'
 
 const secret = 'sender-secret'
 
-onEachEngine('senders that ask, sign addresses or send no JSON', (engine) => {
+onEachEngine('senders with challenges, signed addresses or other formats than JSON', (engine) => {
   let service: TestService
   const seen: ReceivedEvent[] = []
 
@@ -79,7 +79,7 @@ onEachEngine('senders that ask, sign addresses or send no JSON', (engine) => {
     return post(source, body, { 'content-type': 'application/json', ...headers })
   }
 
-  test('a GET is answered for senders that ask by one, refused to strangers, and 405 for all others', async () => {
+  test('a GET challenge is answered, refused without proof, and 405 for other senders', async () => {
     const get = async (path: string, method = 'GET') => {
       const response = await service.fetch(`/webhooks/${path}`, { method })
       return [response.status, response.headers.get('content-type'), await response.text()]
@@ -96,7 +96,7 @@ onEachEngine('senders that ask, sign addresses or send no JSON', (engine) => {
     assert.equal(await stored(), before)
   })
 
-  test('a question that is signed as events are is answered and not stored', async () => {
+  test('a signed challenge is answered and not stored', async () => {
     const before = await stored()
     const body = '{"type":"url_verification","challenge":"c1"}'
     const time = String(Math.floor(Date.now() / 1000))
@@ -117,7 +117,7 @@ onEachEngine('senders that ask, sign addresses or send no JSON', (engine) => {
     assert.equal(await stored(), before)
   })
 
-  test('a form is verified over its bytes, kept as bytes, read as fields and answered as its sender wants', async () => {
+  test('a form is verified and stored as bytes, read as fields, and answered as its sender expects', async () => {
     assert.deepEqual(await play('slack', 'slash_command.deploy', 'c1'), { status: 200, type: null, text: '' })
     const event = await eventually(() => seen.find(({ type }) => type === 'slash_command.deploy'))
     assert.equal((event.payload as Record<string, string>)['command'], '/deploy')
@@ -133,7 +133,7 @@ onEachEngine('senders that ask, sign addresses or send no JSON', (engine) => {
     assert.deepEqual(Buffer.from(payloadBase64, 'base64'), event.raw)
   })
 
-  test('the address that is signed is the one that was called', async () => {
+  test('the signed address is the requested one', async () => {
     const url = `${service.baseUrl}/webhooks/`
     assert.equal((await play('square', 'payment.updated', 's1', `${url}square`)).status, 200)
     assert.equal((await play('square', 'payment.updated', 's2', `${url}other`)).status, 401)
@@ -143,7 +143,7 @@ onEachEngine('senders that ask, sign addresses or send no JSON', (engine) => {
     assert.equal((await play('twilio', 'message.received', 't2', `${url}square`)).status, 401)
   })
 
-  test('XML is kept as it came, and its exact repetition is a duplicate', async () => {
+  test('XML is stored unchanged, and an exact repetition is a duplicate', async () => {
     const body = Buffer.concat([
       Buffer.from('<order id="1">'),
       Buffer.from([0xff, 0x00]),
@@ -162,7 +162,7 @@ onEachEngine('senders that ask, sign addresses or send no JSON', (engine) => {
     assert.equal((await post('feed', body, { ...headers, 'content-type': 'text/plain' })).status, 415)
   })
 
-  test('requests that cannot be told apart are events each', async () => {
+  test('requests without an id are separate events', async () => {
     for (let time = 0; time < 2; time += 1)
       assert.equal((await play('dropbox', 'list_folder', 'd')).status, 200)
     await settled(service.database)

@@ -36,7 +36,7 @@ onEachEngine('credentials of senders', (engine) => {
     return (await service.admin(`/events/${id}`)).text()
   }
 
-  test('in headers are not kept', async () => {
+  test('in headers are not stored', async () => {
     const names = [
       'x-functions-key',
       'x-access-key',
@@ -65,7 +65,7 @@ onEachEngine('credentials of senders', (engine) => {
     assert.doesNotMatch(JSON.stringify(stored), /credential-1234/)
   })
 
-  test('of Graph are not shown with an event, and its handler gets the whole', async () => {
+  test('of Graph are not shown with an event, but its handler gets them', async () => {
     const body = `{"value":[{"clientState":"${state}","subscriptionId":"s1","n":12345678901234567890}],"validationTokens":["eyJ0.eyJ1.sig"]}`
     const response = await service.fetch('/webhooks/graph', {
       method: 'POST',
@@ -82,7 +82,7 @@ onEachEngine('credentials of senders', (engine) => {
     assert.match(JSON.stringify(handled.get('graph')!.payload), new RegExp(state))
   })
 
-  test('of Slack, in a form and in JSON within it, neither', async () => {
+  test('of Slack, in a form and in JSON within it, are not shown', async () => {
     const hook = 'https://hooks.slack.com/actions/T0/1/credential-1234'
     const payload = JSON.stringify({ type: 'block_actions', token: 'credential-1234', response_url: hook })
     const body = new URLSearchParams({ payload, token: 'credential-1234' }).toString()
@@ -106,7 +106,7 @@ onEachEngine('credentials of senders', (engine) => {
     assert.match(JSON.stringify(handled.get('slack')!.payload), /credential-1234/)
   })
 
-  test('of a refused request are not kept either, in lists and cut off', async () => {
+  test('of a refused request are not stored, also in lists and truncated bodies', async () => {
     const body = `{"value":[{"clientState":"credential-1234"}],"validationTokens":["credential-1234"],"x_functions_key":"credential-1234","rest":"${'x'.repeat(100)}"`
     await service.fetch('/webhooks/graph', {
       method: 'POST',

@@ -72,7 +72,7 @@ onEachEngine('rejected webhooks', (engine) => {
     return `t=${t},v1=${createHmac('sha256', stripeSecret).update(`${t}.${body}`).digest('hex')}`
   }
 
-  test('each reason is counted and told in words; the sender gets the one text and nothing more', async () => {
+  test('each reason is counted and explained; the sender gets only the specified text', async () => {
     const body = '{"id":"evt_1","type":"a"}'
     const cases: [source: string, reason: Reason, headers: Record<string, string>][] = [
       ['stripe', 'signature-missing', {}],
@@ -98,7 +98,7 @@ onEachEngine('rejected webhooks', (engine) => {
     assert.match((await newest('stripe', 'timestamp-too-old')).detail, /36\d\d s behind ours/)
   })
 
-  test('what a known sender sent wrongly is told too', async () => {
+  test('malformed webhooks of a verified sender are recorded, too', async () => {
     assert.equal((await postWebhook(service, '{"id":1}')).status, 400)
     assert.equal((await newest('provider', 'malformed')).body, '{"id":1}')
     assert.equal((await postWebhook(service, '<a/>', { 'content-type': 'application/xml' })).status, 415)
@@ -113,7 +113,7 @@ onEachEngine('rejected webhooks', (engine) => {
     assert.equal(await counted('provider', 'accepted'), 1)
   })
 
-  test('no secret, signature or credential is kept', async () => {
+  test('no secret, signature or credential is stored', async () => {
     const secrets = {
       'x-feed': 'f'.repeat(63),
       authorization: 'Bearer credential-1234',
@@ -144,7 +144,7 @@ onEachEngine('rejected webhooks', (engine) => {
     assert.equal((await newest('feed', 'signature-missing')).body, 'a=1&token=[removed]&b=2')
   })
 
-  test('a body is kept up to 4 KiB, also where that cuts a credential; bytes that are no text come in base64', async () => {
+  test('a body is stored up to 4 KiB, also if that cuts a credential; binary bytes are base64', async () => {
     const long = `{"x":"${'y'.repeat(4_050)}","password":"${'credential'.repeat(100)}"}`
     await postWebhook(service, long, { 'x-signature': '00' })
     const kept = await eventually(async () => (await list('source=provider&reason=signature-wrong'))[0])
@@ -159,7 +159,7 @@ onEachEngine('rejected webhooks', (engine) => {
     assert.equal(bytes.bodyBase64, '/wD+')
   })
 
-  test('a flood is counted whole, and leaves a few rows and those of other reasons', async () => {
+  test('a flood is counted completely, but stores few rows and keeps those of other reasons', async () => {
     await post('stripe', '{}', { 'stripe-signature': signStripe('{}', 3_600) })
     const before = await counted('stripe', 'signature-missing')
     for (let round = 0; round < 10; round += 1)
@@ -177,7 +177,7 @@ onEachEngine('rejected webhooks', (engine) => {
     assert.equal(kept[0]!.body, '2', 'the newest first')
   })
 
-  test('the counts are kept, with what each reason means; one is shown by itself', async () => {
+  test('counts are stored with the meaning of each reason; one rejection can be read by id', async () => {
     interface Counts {
       since: string
       total: number
@@ -218,7 +218,7 @@ onEachEngine('rejected webhooks', (engine) => {
       assert.equal((await service.admin(`/rejected-webhooks/${id}`)).status, 404)
   })
 
-  test('counts that cannot be written now are written later; those of days that are over are forgotten', async () => {
+  test('counts that cannot be written are written later; counts of past days are dropped', async () => {
     const { database } = service
     let now = Date.UTC(2030, 0, 1, 12)
     let away = true
@@ -263,12 +263,12 @@ onEachEngine('rejected webhooks', (engine) => {
     ])
   })
 
-  test('what no database holds as a text is no source and no reason', async () => {
+  test('unstorable texts are no source and no reason', async () => {
     for (const query of ['source=%00', 'reason=a%00b', 'source=feed&reason=%00'])
       assert.deepEqual(await list(query), [], query)
   })
 
-  test('pages go down; others than admins see nothing', async () => {
+  test('pages descend; only admins can read them', async () => {
     const first = await service.admin('/rejected-webhooks?limit=2')
     const page = (await first.json()) as { data: { id: number }[]; pageInfo: { nextCursor: string } }
     assert.equal(page.data.length, 2)

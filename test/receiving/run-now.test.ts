@@ -95,7 +95,7 @@ onEachEngine('an event whose handler failed', (engine) => {
     return (await answer.json()) as DryRun
   }
 
-  test('is retrying, and is run now; its schedule goes on', async () => {
+  test('is retrying, and is run now; its schedule continues', async () => {
     const event = await failed('now', 'order.now')
     const waiting = await detailOf(event)
     assert.equal(waiting.status, 'retrying')
@@ -119,7 +119,7 @@ onEachEngine('an event whose handler failed', (engine) => {
     assert.equal((await reprocess(event, { dryRun: true })).status, 409)
   })
 
-  test('is not run twice side by side', async () => {
+  test('is not run twice concurrently', async () => {
     held = Promise.withResolvers()
     mostRunning = 0
     await postWebhook(service, { id: 'held', type: 'order.held' })
@@ -139,7 +139,7 @@ onEachEngine('an event whose handler failed', (engine) => {
     assert.equal((await rowOf('held'))!.attempts, 1)
   })
 
-  test('shows in a dry run what it would do, and keeps nothing of it', async () => {
+  test('shows in a dry run what it would do, and rolls it back', async () => {
     const before = await readEffects(service.database)
     const event = await failed('dry', 'order.dry')
     const lost = await dryRun(event)
@@ -164,7 +164,7 @@ onEachEngine('an event whose handler failed', (engine) => {
     )
   })
 
-  test('is told of in a dry run when what it emits could not be stored', async () => {
+  test('reports in a dry run if its emitted events could not be stored', async () => {
     const event = await failed('unsent', 'order.unsent')
     broken.clear()
     const told = await dryRun(event)
@@ -173,7 +173,7 @@ onEachEngine('an event whose handler failed', (engine) => {
     assert.equal((await reprocess(event)).status, 202)
   })
 
-  test('has one dry run at a time, within which nobody else runs it', async () => {
+  test('has one dry run at a time, during which it is not processed', async () => {
     const event = await failed('fenced', 'order.held')
     broken.clear()
     held = Promise.withResolvers()
@@ -201,7 +201,7 @@ onEachEngine('an event whose handler failed', (engine) => {
     await isProcessed('slow')
   })
 
-  test('of a source that forwards, a dry run names the target and sends nothing', async () => {
+  test('of a forwarding source: a dry run names the target and sends nothing', async () => {
     const body = JSON.stringify({ id: 'onward', type: 'a' })
     const calls = receiver.calls.length
     await service.fetch('/webhooks/onward', {

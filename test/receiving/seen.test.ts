@@ -21,7 +21,7 @@ interface Detail {
 
 const own = hmac({ header: 'x-signature', secret: 'mine' })
 
-onEachEngine('what an event shows', (engine) => {
+onEachEngine('the detail of an event', (engine) => {
   let service: TestService
   const seenHeaders: Record<string, string>[] = []
 
@@ -83,7 +83,7 @@ onEachEngine('what an event shows', (engine) => {
   const stripeSignature = (body: string, secret: string, t: number): string =>
     `t=${t},v1=${createHmac('sha256', secret).update(`${t}.${body}`).digest('hex')}`
 
-  test('the scheme, the place of the secret and the signed time; and no secret', async () => {
+  test('the scheme, the position of the secret and the signed time, but no secret', async () => {
     const t = Math.floor(Date.now() / 1000) - 7
     const body = '{"id":"evt_1","type":"charge.ok"}'
     const sent = { 'stripe-signature': stripeSignature(body, 'whsec_new', t), 'x-plain': 'shown' }
@@ -103,7 +103,7 @@ onEachEngine('what an event shows', (engine) => {
     assert.deepEqual(seenHeaders[0], detail.headers, 'its handler gets the headers and nothing beside them')
   })
 
-  test('what its handlers emitted, from both ends', async () => {
+  test('the emitted events of its handlers, in both directions', async () => {
     const detail = await processed('evt_1')
     assert.deepEqual(
       detail.emitted.map(({ eventId, type }) => [eventId, type]),
@@ -122,7 +122,7 @@ onEachEngine('what an event shows', (engine) => {
     assert.equal((await detailOf('by-call')).causedBy, null)
   })
 
-  test('of an attempt that failed there is the error with its stack, and nothing that it emitted', async () => {
+  test('a failed attempt has its error with the stack, and no emitted events', async () => {
     const body = '{"id":"evt_2","type":"charge.late"}'
     await post('stripe', body, {
       'stripe-signature': stripeSignature(body, 'whsec_old', Math.floor(Date.now() / 1000)),
@@ -137,7 +137,7 @@ onEachEngine('what an event shows', (engine) => {
     )
   })
 
-  test('other schemes: without a time, with one in the body, of one’s own; a signature under any name is left out', async () => {
+  test('other schemes: no time, a time in the body, custom; signature headers of any name are omitted', async () => {
     const xml = '<feed>é</feed>'
     const hex = createHmac('sha256', 'f').update(xml).digest('hex')
     assert.equal((await post('feed', xml, { 'x-feed': hex }, 'text/xml')).status, 200)

@@ -104,7 +104,7 @@ const url = fc.oneof(
   fc.string(),
 )
 
-test('nothing that is not signed is taken, and nothing makes a preset throw', () => {
+test('unsigned requests are refused, and no input makes a preset throw', () => {
   fc.assert(
     fc.property(body, headers, url, (rawBody, given, url) => {
       for (const [name, scheme] of schemes) {
@@ -116,7 +116,7 @@ test('nothing that is not signed is taken, and nothing makes a preset throw', ()
   )
 })
 
-test('a body of any form that is signed gives a verdict, and an event with an id and a type or none', () => {
+test('a signed body of any form is classified, as an event with id and type or not', () => {
   const hex = ['github', 'bitbucket', 'meta', 'dropbox', 'linear', 'intercom']
   const base64 = ['typeform', 'woocommerce', 'shopify', 'x']
   const chosen = schemes.filter(([name]) => hex.includes(name) || base64.includes(name))

@@ -125,7 +125,7 @@ for (const [name, { preset, type, expected = type, id, isTimed, tolerance = 300,
     return 'rejected' in verdict ? verdict.rejected : verdict.type
   }
 
-  test(`${name}: what is signed is accepted with its id and type, the same ones when it is replayed`, () => {
+  test(`${name}: a signed sample is accepted with its id and type, which a replay repeats`, () => {
     const sample = sign()
     const scheme = preset({ secret: verifying })
     const verdict = verify(scheme, sample)
@@ -158,7 +158,7 @@ for (const [name, { preset, type, expected = type, id, isTimed, tolerance = 300,
     }
   })
 
-  test(`${name}: while a secret is rotated both verify`, () => {
+  test(`${name}: during a rotation both secrets verify`, () => {
     const sample = sign()
     assert.equal(outcome(preset({ secret: [other, verifying] }), sample), expected)
     assert.equal(outcome(preset({ secret: `${verifying}, ${other}` }), sample), expected)
@@ -196,7 +196,7 @@ test('gitlab: a secret token is compared, a signing token signs, and neither sta
   assert.equal(accepts(gitlab({ secret: base64Secret }), sentAsToken), false, 'a signing token never travels')
 })
 
-test('hubspot: a retry, which counts its attempt, has the id of the first', () => {
+test('hubspot: a retry has the id of the first attempt', () => {
   const scheme = hubspot({ secret: 's' })
   const ids = ['0', '1'].map((attempt) => {
     const { headers, body } = samples['hubspot']!({
@@ -225,7 +225,7 @@ function hmacBase64(key: string, text: string): string {
   return createHmac('sha256', key).update(text).digest('base64')
 }
 
-test('twilio: JSON is signed by its digest in the address, and no other body passes with it', () => {
+test('twilio: JSON is verified by its digest in the address, and no other body is accepted', () => {
   const scheme = twilio({ secret: 's' })
   const body = '{"type":"com.twilio.x","data":1}'
   const called = `https://hooks.example.com/webhooks/t?bodySHA256=${createHash('sha256').update(body).digest('hex')}`
@@ -240,7 +240,7 @@ test('twilio: JSON is signed by its digest in the address, and no other body pas
   assert.equal(outcome(body, 'https://hooks.example.com/webhooks/t'), 'signature', 'nothing signs the body')
 })
 
-test('a form is read by its fields: a type for each kind of Twilio and Slack', () => {
+test('the fields of a form give the types of Twilio and Slack', () => {
   const form = { 'content-type': 'application/x-www-form-urlencoded; charset=UTF-8' }
   const types = (fields: Record<string, string>) => {
     const body = new URLSearchParams(fields)

@@ -9,68 +9,64 @@ import { createEffects, eventually, postWebhook, readEffects, writeEffect } from
 
 const postgres = engines.find(({ name }) => name === 'postgres')
 
-test(
-  'events that are claimed again by a process that knows nothing of it are handled at once',
-  { skip: !postgres },
-  async () => {
-    const home = await postgres!.createDatabase()
-    const setUp = await openDatabase(home.url)
-    await createEffects(setUp)
-    await setUp.close()
-    let begun = 0
-    let go: () => void = () => undefined
-    const held = new Promise<void>((resolve) => (go = resolve))
-    const service = await startTestService(postgres!, {
-      databaseUrl: home.url,
-      // The lease lasts longer than this test may.
-      env: { HANDLER_TIMEOUT: '600' },
-      config: {
-        receiving: {
-          handlers: {
-            async work(event, { tx }) {
-              begun += 1
-              await held
-              await writeEffect(tx, event.id)
-            },
+test('events whose claims a restore removed are processed at once', { skip: !postgres }, async () => {
+  const home = await postgres!.createDatabase()
+  const setUp = await openDatabase(home.url)
+  await createEffects(setUp)
+  await setUp.close()
+  let begun = 0
+  let go: () => void = () => undefined
+  const held = new Promise<void>((resolve) => (go = resolve))
+  const service = await startTestService(postgres!, {
+    databaseUrl: home.url,
+    // The lease lasts longer than this test may.
+    env: { HANDLER_TIMEOUT: '600' },
+    config: {
+      receiving: {
+        handlers: {
+          async work(event, { tx }) {
+            begun += 1
+            await held
+            await writeEffect(tx, event.id)
           },
         },
       },
-    })
-    const effects = async (): Promise<string[]> => {
-      const database = await openDatabase(home.url)
-      try {
-        return await readEffects(database)
-      } finally {
-        await database.close()
-      }
-    }
+    },
+  })
+  const effects = async (): Promise<string[]> => {
+    const database = await openDatabase(home.url)
     try {
-      const ids = ['one', 'two', 'three', 'four']
-      for (const id of ids) assert.equal((await postWebhook(service, { id, type: 'work' })).status, 200)
-      await eventually(() => begun >= ids.length, 'all are begun')
-      const earlier = await copyDatabase(home.url)
-      try {
-        await eventually(async () => (await service.fetch('/readyz')).status === 200, 'it is ready')
-        go()
-        await eventually(async () => (await effects()).length === ids.length, 'all are handled', 60_000)
-        await earlier.restore()
-        const all = async (): Promise<boolean> => new Set(await effects().catch(() => [])).size === ids.length
-        await eventually(all, 'all are handled again', 30_000)
-        const again = await effects()
-        assert.equal(again.length, ids.length, 'each once')
-      } finally {
-        await earlier.drop()
-      }
+      return await readEffects(database)
     } finally {
-      go()
-      await service.close()
-      await home.drop()
+      await database.close()
     }
-  },
-)
+  }
+  try {
+    const ids = ['one', 'two', 'three', 'four']
+    for (const id of ids) assert.equal((await postWebhook(service, { id, type: 'work' })).status, 200)
+    await eventually(() => begun >= ids.length, 'all are begun')
+    const earlier = await copyDatabase(home.url)
+    try {
+      await eventually(async () => (await service.fetch('/readyz')).status === 200, 'it is ready')
+      go()
+      await eventually(async () => (await effects()).length === ids.length, 'all are handled', 60_000)
+      await earlier.restore()
+      const all = async (): Promise<boolean> => new Set(await effects().catch(() => [])).size === ids.length
+      await eventually(all, 'all are handled again', 30_000)
+      const again = await effects()
+      assert.equal(again.length, ids.length, 'each once')
+    } finally {
+      await earlier.drop()
+    }
+  } finally {
+    go()
+    await service.close()
+    await home.drop()
+  }
+})
 
 test(
-  'an event whose claim is lost is not begun once more while its handler runs',
+  'an event whose claim is lost is not started again while its handler runs',
   { skip: !postgres },
   async () => {
     const home = await postgres!.createDatabase()

@@ -91,7 +91,7 @@ describe('concurrency of a handler over two processes', { skip: !postgres }, () 
     })
   }
 
-  test('what one process does not need another has: slots are given back when there is nothing to do', async () => {
+  test('an idle process returns its slots to others', async () => {
     overlaps = new Overlaps()
     work = async () => undefined
     await post(() => 'ten', 20)
@@ -99,7 +99,7 @@ describe('concurrency of a handler over two processes', { skip: !postgres }, () 
     await eventually(async () => (await slots()) === 0, 'no slot is kept without an event')
   })
 
-  test('while both have something to do, both get slots', async () => {
+  test('two busy processes both get slots', async () => {
     overlaps = new Overlaps()
     work = () => pause(30)
     await post(() => 'ten', 10)

@@ -61,7 +61,7 @@ describe('the rate of a source over two processes', { skip: !postgres }, () => {
   }
   const pool = () => (services[0]!.database as PostgresDatabase).pool
 
-  test('a second’s worth at once, and then what the rate gives, whichever process is asked', async () => {
+  test('allows a burst of one second, then the rate, over both processes', async () => {
     assert.equal(await accepted('five', 14), 5)
     now += 400
     assert.equal(await accepted('five', 6), 2)
@@ -71,7 +71,7 @@ describe('the rate of a source over two processes', { skip: !postgres }, () => {
     assert.equal(response.headers.get('ratelimit-remaining'), '4')
   })
 
-  test('the same for events that come at the same time, and for one that reserves ahead', async () => {
+  test('the same for concurrent events and for reservations ahead', async () => {
     const burst = await Promise.all(Array.from({ length: 60 }, (_, index) => post('cold', index % 2)))
     const taken = burst.filter(({ status }) => status === 200).length
     // When the last requests come, each process may have four events reserved that the other one lacks.
@@ -79,7 +79,7 @@ describe('the rate of a source over two processes', { skip: !postgres }, () => {
     assert.equal(await accepted('many', 150), 100)
   })
 
-  test('a source without a rate asks nothing', async () => {
+  test('a source without a rate makes no queries', async () => {
     assert.equal(await accepted('free', 10), 10)
     const { rows } = await pool().query<{ source: string }>('select source from source_rates order by source')
     assert.deepEqual(
@@ -88,7 +88,7 @@ describe('the rate of a source over two processes', { skip: !postgres }, () => {
     )
   })
 
-  test('where the table does not answer, each process holds the rate for itself', async () => {
+  test('if the table does not respond, each process applies the rate alone', async () => {
     await pool().query('alter table source_rates rename to source_rates_away')
     try {
       assert.equal(await accepted('away', 16), 6)

@@ -9,7 +9,7 @@ import { deliver, drained, oneEffectEach, plain, ready, skip, stage } from './na
 /** Bytes: the least that a stream may be given. */
 const maxBytes = 128 * 1024 ** 2
 
-test('a full stream: 503 with Retry-After, a line in the log, and nothing is lost', { skip }, async () => {
+test('a full stream: 503 with Retry-After, a log line, and no loss', { skip }, async () => {
   const nats = await startNats(1)
   const lines: string[] = []
   const log = createLog('error', { write: (line) => void lines.push(line) })

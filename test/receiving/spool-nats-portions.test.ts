@@ -25,7 +25,7 @@ const idsOf = (...portions: Portion[]): string[] =>
 const range = (count: number): string[] =>
   Array.from({ length: count }, (_, index) => String(index)).toSorted()
 
-describe('portions of a stream', { skip: withoutNats }, () => {
+describe('batches of a stream', { skip: withoutNats }, () => {
   let nats: NatsServers
   let streams = 0
   let stream: string
@@ -68,7 +68,7 @@ describe('portions of a stream', { skip: withoutNats }, () => {
     }
   })
 
-  test('what is given back is read again, also while others are held', async () => {
+  test('released batches are read again, also while others are claimed', async () => {
     const spool = open()
     try {
       await fill(spool, 6)
@@ -107,7 +107,7 @@ describe('portions of a stream', { skip: withoutNats }, () => {
     }
   })
 
-  test('a close while a portion is read leaves everything in the stream', async () => {
+  test('a close during a read leaves all messages in the stream', async () => {
     const spool = open()
     await fill(spool, 4)
     const reading = spool.read(4)

@@ -65,10 +65,10 @@ describe('TLS to NATS', { skip }, () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  test('an authority of one’s own is trusted when ?ca= names it', () =>
+  test('a private certificate authority is trusted with ?ca=', () =>
     bridgesAnOutage(secured(nats, `&ca=${server.cert}`)))
 
-  test('a server that cannot be trusted stops the start', async () => {
+  test('an untrusted server stops the start', async () => {
     await refuses(secured(nats), /SPOOL_URL cannot be used: TLS to NATS: .*self-signed/)
     await refuses(secured(nats, `&ca=${elsewhere.cert}`), /SPOOL_URL cannot be used: TLS to NATS/)
     await refuses(secured(nats, `&ca=${folder}/missing.pem`), /missing\.pem cannot be read/)
@@ -82,7 +82,7 @@ describe('TLS to NATS', { skip }, () => {
     }
   })
 
-  test('tls:// never speaks to a server without TLS', async () => {
+  test('tls:// never connects to a server without TLS', async () => {
     const bare = await startNats(1)
     try {
       await refuses(secured(bare, `&ca=${server.cert}`), /TLS to NATS: server does not support 'tls'/)
@@ -91,7 +91,7 @@ describe('TLS to NATS', { skip }, () => {
     }
   })
 
-  test('a server that asks for a certificate is shown that of ?cert= and ?key=', async () => {
+  test('a server that requests a certificate gets that of ?cert= and ?key=', async () => {
     const asking = await startSecured(server, `, ca_file: "${client.cert}", verify: true`)
     try {
       const own = `&cert=${client.cert}&key=${client.key}`

@@ -8,7 +8,7 @@ import { createEffects, eventually, postWebhook } from './harness.ts'
 import { deliver, drained, oneEffectEach, plain, postgres, ready, skip, stage } from './nats-scene.ts'
 
 describe('a spool in NATS JetStream', { skip }, () => {
-  test('one server: what is acknowledged has one effect, and any process moves it', async () => {
+  test('one server: each acknowledged webhook has one effect, and any process moves it', async () => {
     const nats = await startNats(1)
     const { link, direct, databaseUrl, start, close } = await stage(plain(nats, '?replicas=1'))
     try {
@@ -63,7 +63,7 @@ describe('a spool in NATS JetStream', { skip }, () => {
     }
   })
 
-  test('without database and spool webhooks get 503; servers that come later are used', async () => {
+  test('without database and spool webhooks get 503; servers that start later are used', async () => {
     const nats = await startNats(1)
     const { link, direct, start, close } = await stage(plain(nats, '?replicas=1'))
     try {
@@ -88,7 +88,7 @@ describe('a spool in NATS JetStream', { skip }, () => {
     }
   })
 
-  test('what the database refuses is set aside, and an event that is too large gets 503', async () => {
+  test('events that the database refuses are set aside, and an event that is too large gets 503', async () => {
     const nats = await startNats(1, { configuration: 'max_payload: 65536' })
     const { link, direct, databaseUrl, start, close } = await stage(plain(nats, '?replicas=1'))
     const admin = new pg.Client({ connectionString: databaseUrl })
@@ -115,7 +115,7 @@ describe('a spool in NATS JetStream', { skip }, () => {
     }
   })
 
-  test('what is wrong with the setting stops the start, without the password', async () => {
+  test('an invalid setting stops the start with a message without the password', async () => {
     const nats = await startNats(1, { configuration: 'authorization { user: postern, password: right }' })
     const { start, close } = await stage(plain(nats, ''))
     const home = await postgres!.createDatabase()

@@ -113,7 +113,7 @@ const drained = (service: TestService): Promise<boolean> =>
   eventually(async () => (await readinessOf(service))[1].spool?.events === 0, 'the spool is empty')
 
 describe('a spool in a file', { skip: !postgres && 'TEST_ENGINE leaves PostgreSQL out' }, () => {
-  test('the database goes away under load: every webhook is acknowledged, and has one effect', async () => {
+  test('an outage of the database under load: every webhook is acknowledged, and has one effect', async () => {
     const { link, direct, service, file, close } = await stage()
     try {
       const acknowledged: string[] = []
@@ -161,7 +161,7 @@ describe('a spool in a file', { skip: !postgres && 'TEST_ENGINE leaves PostgreSQ
     }
   })
 
-  test('a commit that is too slow is spooled, and is the same event when it happens all the same', async () => {
+  test('a slow commit is spooled, and gives one event if it also succeeds', async () => {
     const { home, direct, service, close } = await stage()
     const blocking = new pg.Client({ connectionString: home.url })
     await blocking.connect()
@@ -186,7 +186,7 @@ describe('a spool in a file', { skip: !postgres && 'TEST_ENGINE leaves PostgreSQ
     }
   })
 
-  test('everything goes silent: webhooks are acknowledged, and a stop ends within its limit', async () => {
+  test('all connections become silent: webhooks are acknowledged, and a stop ends within its limit', async () => {
     const { link, direct, service, start, close } = await stage()
     try {
       assert.equal((await postWebhook(service, { id: 'before', type: 'work' })).status, 200)
@@ -223,7 +223,7 @@ describe('a spool in a file', { skip: !postgres && 'TEST_ENGINE leaves PostgreSQ
     }
   })
 
-  test('a process is killed during the outage: the one that starts after it finds what was acknowledged', async () => {
+  test('a process is killed during the outage: the next one recovers all acknowledged webhooks', async () => {
     const { link, direct, service, file, close } = await stage()
     const killed = await startProcess(link.url, file)
     try {
@@ -260,7 +260,7 @@ describe('a spool in a file', { skip: !postgres && 'TEST_ENGINE leaves PostgreSQ
     }
   })
 
-  test('what the database refuses is set aside, and holds up nothing', async () => {
+  test('events that the database refuses are set aside, and delay no others', async () => {
     const { home, link, direct, service, file, close } = await stage()
     const admin = new pg.Client({ connectionString: home.url })
     await admin.connect()
@@ -291,7 +291,7 @@ describe('a spool in a file', { skip: !postgres && 'TEST_ENGINE leaves PostgreSQ
 })
 
 test(
-  'without a database and with a full or a removed spool webhooks get 503',
+  'without a database, and with a full or removed spool, webhooks get 503',
   { skip: !postgres },
   async () => {
     const { link, service, file, close } = await stage('?max_bytes=134217728')
@@ -313,7 +313,7 @@ test(
   },
 )
 
-test('a spool that cannot be used stops the start', { skip: !postgres }, async () => {
+test('an unusable spool stops the start', { skip: !postgres }, async () => {
   const home = await postgres!.createDatabase()
   const start = (spool: string): Promise<TestService> =>
     startTestService(postgres!, { databaseUrl: home.url, env: { SPOOL_URL: spool } })
@@ -331,7 +331,7 @@ test('a spool that cannot be used stops the start', { skip: !postgres }, async (
 
 const sqlite = engines.find(({ name }) => name === 'sqlite')
 
-test('on SQLite too: the file of the database is gone for a while', { skip: !sqlite }, async () => {
+test('on SQLite, too: the file of the database is missing for a while', { skip: !sqlite }, async () => {
   const home = await sqlite!.createDatabase()
   const file = home.url.slice('sqlite:'.length)
   const service = await startTestService(sqlite!, {

@@ -79,7 +79,7 @@ describe('the spool of SQLite', { skip: !engine && 'TEST_ENGINE leaves SQLite ou
     return rows.map(({ event_id }) => event_id)
   }
 
-  test('acknowledgements do not wait for a handler that holds its transaction, and the loop never blocks', async () => {
+  test("acknowledgements do not wait for a handler's transaction, and the event loop is never blocked", async () => {
     hold()
     await postWebhook(service, { id: 'holder', type: 'holding' })
     await eventually(() => holding)
@@ -111,7 +111,7 @@ describe('the spool of SQLite', { skip: !engine && 'TEST_ENGINE leaves SQLite ou
     assert.equal((await readEffects(service.database)).length, 101)
   })
 
-  test('what was acknowledged meanwhile does not roll back with the handler', async () => {
+  test('webhooks that are acknowledged meanwhile are not rolled back with the handler', async () => {
     hold()
     holding = false
     await postWebhook(service, { id: 'fails', type: 'failing' })
@@ -140,7 +140,7 @@ describe('the spool of SQLite', { skip: !engine && 'TEST_ENGINE leaves SQLite ou
       assert.equal(effects.filter((effect) => effect === id).length, 1, id)
   })
 
-  test('a lock that another process holds delays nobody either', async () => {
+  test('the lock of another process delays no acknowledgement', async () => {
     const foreign = new SqliteConnection((service.database as SqliteDatabase).file)
     foreign.exec('begin immediate')
     assert.equal((await postWebhook(service, { id: 'foreign', type: 'quick' })).status, 200)
@@ -151,7 +151,7 @@ describe('the spool of SQLite', { skip: !engine && 'TEST_ENGINE leaves SQLite ou
   })
 })
 
-test('what lies in the spool is recovered at the start, once', { skip: !engine }, async () => {
+test('spooled events are recovered once at the start', { skip: !engine }, async () => {
   const home = await engine!.createDatabase()
   const config = defineConfig({
     receiving: { handlers: { quick: (event, { tx }) => writeEffect(tx, event.id) } },

@@ -47,7 +47,7 @@ async function start(databaseUrl: string): Promise<Process> {
 }
 
 test(
-  'a killed process is survived by its events; one that lost its session keeps them',
+  'events of a killed process are taken over; a process that lost its session keeps its events',
   { skip },
   async () => {
     const home = await engine!.createDatabase()
@@ -87,7 +87,7 @@ test(
   },
 )
 
-test('a process that stops leaves nothing for others to wait for', { skip }, async () => {
+test('after a stop, other processes wait for no lease', { skip }, async () => {
   const home = await engine!.createDatabase()
   const database = (await openDatabase(home.url)) as PostgresDatabase
   await migrate(database)
@@ -119,52 +119,43 @@ const late: IncomingEvent = {
   dueAt: 0,
 }
 
-test(
-  'a claim that a dead process had sent is taken over, too, when the server commits it after the take-over',
-  { skip },
-  async () => {
-    const home = await engine!.createDatabase()
-    const [first, second] = (await Promise.all([openDatabase(home.url), openDatabase(home.url)])) as [
-      PostgresDatabase,
-      PostgresDatabase,
-    ]
-    await migrate(first)
-    const unexpected = (error: unknown): never => assert.fail(String(error))
-    const open = (database: PostgresDatabase): EventQueue =>
-      openEventQueue({ database, clock: systemClock, onError: unexpected, onClaimerError: unexpected })
-    const [dead, alive] = [open(first), open(second)]
-    const client = await second.pool.connect()
-    try {
-      await dead.attend({ lost: () => undefined, freed: () => undefined })
-      const claim = dead.newClaim()
-      const [number] = claim.split(':')
-      await dead.insert([late])
-      await client.query('begin')
-      await client.query('update event_queue set claim = $1, leased_until = $2', [
-        claim,
-        Date.now() + 600_000,
-      ])
-      await dead.leave(false)
-      await dead.close()
-      let freed = 0
-      await alive.attend({ lost: () => undefined, freed: () => (freed += 1) })
-      await eventually(async () => {
-        const { rowCount } = await second.pool.query('select from event_queue_claimers where id = $1', [
-          number,
-        ])
-        return rowCount === 0
-      }, 'the dead process is struck off')
-      assert.equal(freed, 0)
-      await client.query('commit')
-      await eventually(() => freed > 0, 'its claim is freed')
-      const { rows } = await second.pool.query('select claim from event_queue')
-      assert.deepEqual(rows, [{ claim: null }])
-    } finally {
-      client.release()
-      await alive.leave(true)
-      await alive.close()
-      await Promise.all([first.close(), second.close()])
-      await home.drop()
-    }
-  },
-)
+test('a claim of a dead process that commits after the takeover is taken over, too', { skip }, async () => {
+  const home = await engine!.createDatabase()
+  const [first, second] = (await Promise.all([openDatabase(home.url), openDatabase(home.url)])) as [
+    PostgresDatabase,
+    PostgresDatabase,
+  ]
+  await migrate(first)
+  const unexpected = (error: unknown): never => assert.fail(String(error))
+  const open = (database: PostgresDatabase): EventQueue =>
+    openEventQueue({ database, clock: systemClock, onError: unexpected, onClaimerError: unexpected })
+  const [dead, alive] = [open(first), open(second)]
+  const client = await second.pool.connect()
+  try {
+    await dead.attend({ lost: () => undefined, freed: () => undefined })
+    const claim = dead.newClaim()
+    const [number] = claim.split(':')
+    await dead.insert([late])
+    await client.query('begin')
+    await client.query('update event_queue set claim = $1, leased_until = $2', [claim, Date.now() + 600_000])
+    await dead.leave(false)
+    await dead.close()
+    let freed = 0
+    await alive.attend({ lost: () => undefined, freed: () => (freed += 1) })
+    await eventually(async () => {
+      const { rowCount } = await second.pool.query('select from event_queue_claimers where id = $1', [number])
+      return rowCount === 0
+    }, 'the dead process is struck off')
+    assert.equal(freed, 0)
+    await client.query('commit')
+    await eventually(() => freed > 0, 'its claim is freed')
+    const { rows } = await second.pool.query('select claim from event_queue')
+    assert.deepEqual(rows, [{ claim: null }])
+  } finally {
+    client.release()
+    await alive.leave(true)
+    await alive.close()
+    await Promise.all([first.close(), second.close()])
+    await home.drop()
+  }
+})

@@ -8,66 +8,62 @@ import { createEffects, eventually, postWebhook, readEffects, writeEffect } from
 const engine = engines.find(({ name }) => name === 'sqlite')
 const skip = !engine && 'TEST_ENGINE leaves SQLite out'
 
-test(
-  'a transaction that is open for too long is rolled back at once, and says what to do',
-  { skip },
-  async () => {
-    let open = 0
-    let most = 0
-    let rolledBack = 0
-    const service = await startTestService(engine!, {
-      env: { HANDLER_RETRY_SCHEDULE: '0,0', HANDLER_TRANSACTION_TIMEOUT: '1' },
-      config: {
-        receiving: {
-          handlers: {
-            holding: async (event, { tx, signal }) => {
-              await writeEffect(tx, event.id)
-              most = Math.max(most, ++open)
-              // Not even interested in its signal.
-              await new Promise((resolve) => signal.addEventListener('abort', resolve))
-              open -= 1
-              rolledBack += 1
-            },
-            slowly: async (event, { tx }) => {
-              // The second of these began after this handler: it lasts longer than a transaction may.
-              const before = rolledBack
-              await eventually(() => rolledBack >= before + 2)
-              await writeEffect(tx, event.id)
-            },
-            quick: (event, { tx }) => writeEffect(tx, event.id),
+test('a transaction timeout rolls back at once, with a hint', { skip }, async () => {
+  let open = 0
+  let most = 0
+  let rolledBack = 0
+  const service = await startTestService(engine!, {
+    env: { HANDLER_RETRY_SCHEDULE: '0,0', HANDLER_TRANSACTION_TIMEOUT: '1' },
+    config: {
+      receiving: {
+        handlers: {
+          holding: async (event, { tx, signal }) => {
+            await writeEffect(tx, event.id)
+            most = Math.max(most, ++open)
+            // Not even interested in its signal.
+            await new Promise((resolve) => signal.addEventListener('abort', resolve))
+            open -= 1
+            rolledBack += 1
           },
+          slowly: async (event, { tx }) => {
+            // The second of these began after this handler: it lasts longer than a transaction may.
+            const before = rolledBack
+            await eventually(() => rolledBack >= before + 2)
+            await writeEffect(tx, event.id)
+          },
+          quick: (event, { tx }) => writeEffect(tx, event.id),
         },
       },
+    },
+  })
+  try {
+    await createEffects(service.database)
+    // First, so that enough of the others are rolled back after it began.
+    await postWebhook(service, { id: 'slowly', type: 'slowly' })
+    for (let index = 0; index < 4; index += 1)
+      await postWebhook(service, { id: `holding-${index}`, type: 'holding' })
+    await eventually(() => open > 0)
+    await postWebhook(service, { id: 'quick', type: 'quick' })
+    const emitted = await service.admin('/events', { method: 'POST', json: { type: 'a', data: {} } })
+    assert.equal(emitted.status, 202)
+    await eventually(async () => {
+      const rows = await service.database.reader
+        .selectFrom('event_queue')
+        .select('event')
+        .where('status', '=', 'failed')
+        .execute()
+      return rows.length === 4
     })
-    try {
-      await createEffects(service.database)
-      // First, so that enough of the others are rolled back after it began.
-      await postWebhook(service, { id: 'slowly', type: 'slowly' })
-      for (let index = 0; index < 4; index += 1)
-        await postWebhook(service, { id: `holding-${index}`, type: 'holding' })
-      await eventually(() => open > 0)
-      await postWebhook(service, { id: 'quick', type: 'quick' })
-      const emitted = await service.admin('/events', { method: 'POST', json: { type: 'a', data: {} } })
-      assert.equal(emitted.status, 202)
-      await eventually(async () => {
-        const rows = await service.database.reader
-          .selectFrom('event_queue')
-          .select('event')
-          .where('status', '=', 'failed')
-          .execute()
-        return rows.length === 4
-      })
-      assert.equal(most, 1)
-      assert.deepEqual(await readEffects(service.database), ['quick', 'slowly'])
-      const failures = await service.database.reader.selectFrom('handler_failures').select('error').execute()
-      assert.equal(failures.length, 8)
-      for (const { error } of failures)
-        assert.match(error, /open for more than 1000 ms.*before the first use of tx/)
-    } finally {
-      await service.close()
-    }
-  },
-)
+    assert.equal(most, 1)
+    assert.deepEqual(await readEffects(service.database), ['quick', 'slowly'])
+    const failures = await service.database.reader.selectFrom('handler_failures').select('error').execute()
+    assert.equal(failures.length, 8)
+    for (const { error } of failures)
+      assert.match(error, /open for more than 1000 ms.*before the first use of tx/)
+  } finally {
+    await service.close()
+  }
+})
 
 test(
   'an attempt whose transaction could not begin in time is repeated and does not count',
@@ -128,7 +124,7 @@ test(
   },
 )
 
-test('readiness tells that nobody can write', { skip }, async () => {
+test('readiness reports that writes are impossible', { skip }, async () => {
   let release = (): void => undefined
   let held = false
   const service = await startTestService(engine!, {

@@ -58,7 +58,7 @@ onEachEngine('parts of a single statement', (engine) => {
     await keep(part, name)
   }
 
-  test('hundreds are all committed, in few commits', async () => {
+  test('hundreds commit in few transactions', async () => {
     const names = Array.from({ length: 300 }, (_, index) => `n${index}`)
     await Promise.all(names.map((name) => run(name)))
     assert.equal((await letters()).split(' ').length, 300)

@@ -49,7 +49,7 @@ async function sessions(server: pg.Client): Promise<string[]> {
 }
 
 describe('connections of a process', { skip: !postgres }, () => {
-  test('are never more than DATABASE_CONNECTIONS, whatever it does, with one session to listen and one to claim', async () => {
+  test('are at most DATABASE_CONNECTIONS, including one session to listen and one to claim', async () => {
     await using stack = new AsyncDisposableStack()
     const { receiver, service, server, effects } = await start(stack, {
       quick: (event, { tx }) => writeEffect(tx, event.id),
@@ -100,7 +100,7 @@ describe('connections of a process', { skip: !postgres }, () => {
     assert.ok(names.has('postern-listen') && names.has('postern-claims'))
   })
 
-  test('handlers that keep theirs hold up neither acknowledging nor quick handlers nor deliveries, with the fewest', async () => {
+  test('with the fewest connections, long handlers delay neither acknowledgements, quick handlers nor deliveries', async () => {
     await using stack = new AsyncDisposableStack()
     const ending = Promise.withResolvers<void>()
     stack.defer(() => ending.resolve())
@@ -140,7 +140,7 @@ describe('connections of a process', { skip: !postgres }, () => {
     await eventually(async () => (await effects()).length === ids.length + 36, 'all are handled')
   })
 
-  test('a server without room for more: said once, work goes on with those that there are, and grows again', async () => {
+  test('when the server refuses connections, that is logged once, and work continues with the existing ones', async () => {
     await using stack = new AsyncDisposableStack()
     const home = stack.adopt(await postgres!.createDatabase(), (it) => it.drop())
     const role = `role_${new URL(home.url).pathname.slice(1)}`

@@ -36,7 +36,7 @@ for (const engine of engines.filter(({ name }) => name === 'postgres'))
       }
     }
 
-    test('what one process tells is heard once by the others, however much at once, and not by itself', async () => {
+    test('each notification of a process arrives once at the others, in any number, and not at itself', async () => {
       const own = listen(one)
       const others = listen(other)
       // Until both listen: the connections are made when they are first asked for.

@@ -10,7 +10,7 @@ import { startOwnPostgres } from '../harness/postgres.ts'
 import { eventually } from '../receiving/harness.ts'
 
 test(
-  'what waits for the server from before fails as soon as another one is known, however long it may take',
+  'a request to the old server fails as soon as another server is known',
   { skip: engines.every(({ name }) => name !== 'postgres') && 'TEST_ENGINE leaves PostgreSQL out' },
   async () => {
     const server = await startOwnPostgres()

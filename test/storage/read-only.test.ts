@@ -9,7 +9,7 @@ import { eventually, postWebhook } from '../receiving/harness.ts'
 const postgres = engines.find(({ name }) => name === 'postgres')
 
 test(
-  'a server that became read-only is unavailable, and its connections are not kept',
+  'a server that becomes read-only counts as unavailable, and its connections are closed',
   { skip: !postgres },
   async () => {
     const home = await postgres!.createDatabase()

@@ -98,7 +98,7 @@ onEachEngine('sealing anew', (engine) => {
   const rows = () =>
     database.reader.selectFrom('provider_tokens').selectAll().orderBy('provider_id').execute()
 
-  test('every value opens under the newest key alone, and says the same', async () => {
+  test('every value opens with the newest key only, unchanged', async () => {
     await insertTokens(450)
     const progress: [number, number][] = []
     const { done, left } = await run({ onProgress: (at, total) => void progress.push([at, total]) })
@@ -119,7 +119,7 @@ onEachEngine('sealing anew', (engine) => {
     })
   })
 
-  test('stopped half-way and run again, it ends the work', async () => {
+  test('an interrupted run is completed by the next one', async () => {
     await insertTokens(450)
     const stop = new AbortController()
     const { done, left } = await run({ signal: stop.signal, onProgress: () => stop.abort() })
@@ -131,7 +131,7 @@ onEachEngine('sealing anew', (engine) => {
     assert.equal(rest.done.get(providerAccessToken), 450 - first)
   })
 
-  test('what a service writes meanwhile stays', async () => {
+  test('concurrent writes of a service stay', async () => {
     await insertTokens(450)
     let writing = true
     const written = new Map<string, string>()
@@ -166,7 +166,7 @@ onEachEngine('sealing anew', (engine) => {
       )
   })
 
-  test('a damaged value is passed over and counted, one of a key that is not given is counted too', async () => {
+  test('damaged values and values of missing keys are skipped and counted', async () => {
     await insertTokens(5)
     const moved = (await rows())[1]!
     const foreign = new Keyring(['a-third-master-secret-of-32-bytes-or-more'])
@@ -190,28 +190,24 @@ onEachEngine('sealing anew', (engine) => {
   })
 
   if (engine.name === 'postgres') {
-    test(
-      'a row that a transaction holds is not waited for, and done later',
-      { timeout: 60_000 },
-      async () => {
-        await insertTokens(3)
-        const holder = database.begin({ timeLimit: 30_000 })
-        await sql`select 1 from provider_tokens where provider_id = ${keyOf(1).provider_id} for update`.execute(
-          holder.tx,
-        )
-        let seen = 0
-        const running = run({ onProgress: (at) => void (seen = at) })
-        while (seen < 4) await new Promise((resume) => setTimeout(resume, 5))
-        const held = await findSealedGroups(database, both)
-        assert.equal(held.find(({ openedBy }) => openedBy === 'older')?.count, 1)
-        await holder.rollback()
-        const { left } = await running
-        assert.deepEqual(left, [])
-      },
-    )
+    test('a locked row is skipped, and done later', { timeout: 60_000 }, async () => {
+      await insertTokens(3)
+      const holder = database.begin({ timeLimit: 30_000 })
+      await sql`select 1 from provider_tokens where provider_id = ${keyOf(1).provider_id} for update`.execute(
+        holder.tx,
+      )
+      let seen = 0
+      const running = run({ onProgress: (at) => void (seen = at) })
+      while (seen < 4) await new Promise((resume) => setTimeout(resume, 5))
+      const held = await findSealedGroups(database, both)
+      assert.equal(held.find(({ openedBy }) => openedBy === 'older')?.count, 1)
+      await holder.rollback()
+      const { left } = await running
+      assert.deepEqual(left, [])
+    })
   }
 
-  test('the check counts up to a bound, and reads no more', async () => {
+  test('the check counts up to a bound', async () => {
     await insertTokens(30)
     const group = (await findSealedGroups(database, newest, 10)).find(
       ({ openedBy }) => openedBy === 'unknown',
@@ -222,7 +218,7 @@ onEachEngine('sealing anew', (engine) => {
   })
 
   // Sealed values are bytes. A new column of bytes has to be listed as sealed, or here with what it holds.
-  test('every column of bytes is listed as sealed, or known not to be', async () => {
+  test('every column of bytes is listed as sealed or as unsealed', async () => {
     const plain = new Set([
       'api_keys.key_hash',
       'attempts.response_body',

@@ -13,7 +13,7 @@ import { openDatabase } from '../../src/storage/open.ts'
 const postgres = engines.find(({ name }) => name === 'postgres')
 
 test(
-  'all connections go silent, new ones lead to the database: work goes on by itself, each event has one effect',
+  'all connections become silent, new ones work: work continues, and each event has one effect',
   { skip: !postgres },
   async () => {
     const home = await postgres!.createDatabase()
@@ -96,7 +96,7 @@ test(
 )
 
 test(
-  'everything goes silent: not ready, calls get 503, and a stop ends within its limit',
+  'everything becomes silent: not ready, calls get 503, and a stop ends within its limit',
   { skip: !postgres },
   async () => {
     const home = await postgres!.createDatabase()
@@ -125,7 +125,7 @@ test(
 )
 
 test(
-  'connections go silent while nothing uses them: handlers with much time do not wait on them',
+  'idle connections become silent: handlers with a long timeout do not wait for them',
   { skip: !postgres },
   async () => {
     const home = await postgres!.createDatabase()

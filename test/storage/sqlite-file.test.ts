@@ -22,7 +22,7 @@ describe('one SQLite file belongs to one service', { skip }, () => {
     await home.drop()
   })
 
-  test('programs that work beside the service open the file as ever', async () => {
+  test('other programs can open the file', async () => {
     const home = await engine!.createDatabase()
     const service = await startTestService(engine!, { databaseUrl: home.url })
     const beside = openSqlite(home.url.slice('sqlite:'.length))
@@ -32,7 +32,7 @@ describe('one SQLite file belongs to one service', { skip }, () => {
     await home.drop()
   })
 
-  test('a start that fails gives up the file, its port and its thread', async () => {
+  test('a failed start releases the file, the port and the thread', async () => {
     const home = await engine!.createDatabase()
     const other = await startTestService(engine!)
     const taken = new URL(other.baseUrl).port
@@ -46,8 +46,8 @@ describe('one SQLite file belongs to one service', { skip }, () => {
   })
 })
 
-describe('a file that is taken away under an open service', { skip }, () => {
-  test('is noticed before anything is acknowledged into it', async () => {
+describe('a file that is removed under a running service', { skip }, () => {
+  test('is detected before an event is acknowledged into it', async () => {
     const home = await engine!.createDatabase()
     const file = home.url.slice('sqlite:'.length)
     const database = openSqlite(file)
@@ -68,7 +68,7 @@ describe('a file that is taken away under an open service', { skip }, () => {
     await home.drop()
   })
 
-  test('answers webhooks with 503 and Retry-After until it is back', async () => {
+  test('webhooks get 503 with Retry-After until it is back', async () => {
     const { postWebhook } = await import('../receiving/harness.ts')
     const home = await engine!.createDatabase()
     const file = home.url.slice('sqlite:'.length)

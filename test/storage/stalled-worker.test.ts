@@ -17,7 +17,7 @@ interface Readiness {
 }
 
 test(
-  'workers that get through no round: not ready within 15 s, while a long queue and long handlers are no reason',
+  'stalled workers: not ready within 15 s; long queues and long handlers do not count',
   { skip: !postgres && 'TEST_ENGINE leaves PostgreSQL out' },
   async () => {
     const home = await postgres!.createDatabase()

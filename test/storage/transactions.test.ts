@@ -41,7 +41,7 @@ onEachEngine('transactions', (engine) => {
   const insert = (name: string) =>
     database.transaction((tx) => tx.insertInto('api_keys').values(key(name)).execute())
 
-  test('commits when the work resolves, rolls back when it throws', async () => {
+  test('a transaction commits when the work resolves, and rolls back when it throws', async () => {
     await insert('kept')
     await assert.rejects(
       database.transaction(async (tx) => {

@@ -32,7 +32,7 @@ describe('the write gate of SQLite', { skip: !engine && 'TEST_ENGINE leaves SQLi
   const note = (text: string) => (connection: { run(sql: string, values: string[]): unknown }) =>
     connection.run('insert into notes values (?)', [text])
 
-  test('a batch does not join a foreign transaction, and does not roll back with it', async () => {
+  test('a batch does not join an open transaction, and is not rolled back with it', async () => {
     const handler = database.begin({ priority: 'work' })
     await handler.tx
       .insertInto('jobs')
@@ -70,7 +70,7 @@ describe('the write gate of SQLite', { skip: !engine && 'TEST_ENGINE leaves SQLi
     release()
   })
 
-  test('a lock of another process is waited for without blocking the loop', async () => {
+  test('waiting for the lock of another process does not block the event loop', async () => {
     const other = openSqlite(file)
     const foreign = other.begin()
     await foreign.tx.selectFrom('users').selectAll().execute()

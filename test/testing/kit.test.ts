@@ -28,7 +28,7 @@ const config = defineConfig({
 const start = () =>
   startTestKit(config, { setUp: (db) => sql`create table paid (order_id text not null)`.execute(db) })
 
-test('a handler runs on a signed sample, and shows what it wrote and emitted', async () => {
+test('runs a handler on a signed sample, and returns its writes and events', async () => {
   const kit = await start()
   try {
     const result = await kit.receive('provider', { type: 'order.paid', data: { order: '42' } })
@@ -51,7 +51,7 @@ test('a handler runs on a signed sample, and shows what it wrote and emitted', a
   }
 })
 
-test('a handler that throws has left nothing, and its error is there', async () => {
+test('a throwing handler leaves nothing, and its error is returned', async () => {
   const kit = await start()
   try {
     const result = await kit.receive('provider', { type: 'order.paid', data: { order: 'bad' } })
@@ -64,7 +64,7 @@ test('a handler that throws has left nothing, and its error is there', async () 
   }
 })
 
-test('a duplicate runs nothing; every source verifies its own sample, and refuses what is signed wrongly', async () => {
+test('a duplicate runs no handler; every source verifies its own sample, and refuses wrong signatures', async () => {
   const kit = await start()
   try {
     const webhook = { type: 'order.paid', data: { order: '1' }, id: 'evt_1' }

@@ -40,7 +40,7 @@ test('several instances of one preset, from the module and from the environment'
   )
 })
 
-test('of one name the environment goes before the module, setting by setting', () => {
+test('for one name, each setting of the environment takes precedence over the module', () => {
   const { providers, faults } = merge(
     { GITHUB_WORK_CLIENT_SECRET: 'from the environment', GITHUB_WORK_BASE_URL: 'https://git.example' },
     {
@@ -74,7 +74,7 @@ test('a secret without an id, and an id without a provider, are faults', () => {
   assert.match(unknown.faults.join(), /^A_PRESET: there is no preset "gothib"; use one of .*github/)
 })
 
-test('what is wrong in the module is told', () => {
+test('errors in the module are reported', () => {
   const wrong: [string, object, RegExp][] = [
     ['sessions', {}, /cannot be the name/],
     ['Git Hub', {}, /cannot be the name/],
@@ -87,11 +87,11 @@ test('what is wrong in the module is told', () => {
   assert.match(twice.faults.join(), /a_b is configured twice/)
 })
 
-test('an entry that only says that tokens are kept declares no provider', () => {
+test('an entry with only keepTokens declares no provider', () => {
   assert.deepEqual(merge({}, { demo: { keepTokens: true } }), { providers: [], faults: [] })
 })
 
-test('an icon is a file or a data: URI, bounded, and becomes a data: URI', () => {
+test('an icon is a file or a data: URI of limited size, and becomes a data: URI', () => {
   const folder = mkdtempSync(join(tmpdir(), 'postern-icon-'))
   try {
     const file = join(folder, 'work.svg')
@@ -109,7 +109,7 @@ test('an icon is a file or a data: URI, bounded, and becomes a data: URI', () =>
     assert.throws(() => readIcon(icon), icon)
 })
 
-test('without an icon there is a letter, whatever the label holds', () => {
+test('without an icon, the first letter of the label is shown', () => {
   assert.match(decodeURIComponent(letterIcon('github (work)', '#24292f')), />G<\/text>/)
   assert.doesNotMatch(decodeURIComponent(letterIcon('<script>&"', '#000000')), /script/i)
   assert.match(decodeURIComponent(letterIcon('…', '#000000')), /><\/text>/)

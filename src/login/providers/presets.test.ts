@@ -7,7 +7,7 @@ import { presets } from './presets.ts'
 import type { ResolvedProvider } from './resolved-provider.ts'
 import { resolveProvider } from './settings.ts'
 
-test('whoever needs discovery says itself how the secret goes', () => {
+test('presets without discovery declare the client authentication', () => {
   for (const [name, preset] of Object.entries(presets)) {
     if (preset.addresses(() => 'x').issuer !== undefined) assert.ok(preset.tokenAuth, name)
   }
@@ -113,7 +113,7 @@ const table: Record<string, [own: Record<string, string>, ...addresses: string[]
   ],
 }
 
-test('every preset leads to its provider', () => {
+test('every preset resolves to a provider', () => {
   assert.deepEqual(Object.keys(table).toSorted(), Object.keys(presets).toSorted())
   for (const [name, [own, ...addresses]] of Object.entries(table)) {
     const provider = resolved({ name, ...client, own })
@@ -125,7 +125,7 @@ test('every preset leads to its provider', () => {
   }
 })
 
-test('every preset cites its provider, and has a letter that can be read on its colour', () => {
+test('every preset links the documentation of its provider, and its letter has enough contrast', () => {
   for (const [name, { documentation, colour, label }] of Object.entries(presets)) {
     assert.ok(
       documentation.every((page) => page.startsWith('https://')),
@@ -155,7 +155,7 @@ test('each address of each preset can be replaced', () => {
   }
 })
 
-test('Apple: another issuer has other addresses; its own need no discovery', () => {
+test('Apple: another issuer has other addresses; the preset needs no discovery', () => {
   const apple = resolved({ name: 'apple', ...client })
   assert.ok(apple.kind === 'openid')
   assert.equal(apple.jwksUrl, 'https://appleid.apple.com/auth/keys')
@@ -164,7 +164,7 @@ test('Apple: another issuer has other addresses; its own need no discovery', () 
   assert.equal(moved.jwksUrl, undefined)
 })
 
-test('Apple: without a secret, the settings that it is made from must be there and right', () => {
+test('Apple: without a secret, the settings that create one are required and validated', () => {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const pem = privateKey.export({ type: 'pkcs8', format: 'pem' })
   const apple = (own: Record<string, string>) => ({ name: 'apple', clientId: 'id', own })
@@ -181,7 +181,7 @@ test('Apple: without a secret, the settings that it is made from must be there a
   }
 })
 
-test('Google: both names of its issuer are right in a token, and no other one', () => {
+test('Google: both forms of its issuer are accepted in a token, and no other', () => {
   const issuer = 'https://accounts.google.com'
   assert.equal(google.tokenIssuer!({ iss: 'accounts.google.com' }, issuer), 'accounts.google.com')
   assert.equal(google.tokenIssuer!({ iss: 'https://accounts.google.com.evil.example' }, issuer), issuer)
@@ -209,7 +209,7 @@ test('a missing or wrong setting of a preset is a fault that names it', () => {
   assert.ok(okta.kind === 'openid' && okta.issuer === 'https://acme.okta.com/oauth2/default')
 })
 
-test('a server of one’s own: GitHub Enterprise, GitLab', () => {
+test('self-hosted servers: GitHub Enterprise, GitLab', () => {
   const own = { BASE_URL: 'https://git.acme.example' }
   const github = resolved({ name: 'github', ...client, own })
   assert.equal(github.profileUrl, 'https://git.acme.example/api/v3/user')
@@ -220,14 +220,14 @@ test('a server of one’s own: GitHub Enterprise, GitLab', () => {
   )
 })
 
-test('without PKCE a secret is needed', () => {
+test('without PKCE a secret is required', () => {
   assert.match(faults({ name: 'linkedin', clientId: 'id' }), /^LINKEDIN_CLIENT_SECRET is missing/)
   assert.match(faults({ name: 'x', clientId: 'id', pkce: false }), /^X_CLIENT_SECRET is missing/)
   assert.equal(resolved({ name: 'x', clientId: 'id' }).pkce, true)
   assert.equal(resolved({ name: 'linkedin', ...client, pkce: true }).pkce, true)
 })
 
-test('nobody sets by configuration what belongs to the sign-in itself', () => {
+test('configuration cannot set parameters of the flow', () => {
   for (const parameter of [
     'state',
     'redirect_uri',

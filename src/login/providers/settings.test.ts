@@ -16,7 +16,7 @@ test('a preset needs no address, and each of its addresses can be replaced', () 
   assert.equal(google.authUrl, 'https://proxy.example/auth')
 })
 
-test('an issuer means OpenID Connect; its scope always holds openid', () => {
+test('an issuer means OpenID Connect; its scope always contains openid', () => {
   const provider = resolveProvider({
     name: 'acme',
     ...base,
@@ -27,7 +27,7 @@ test('an issuer means OpenID Connect; its scope always holds openid', () => {
   assert.equal(provider.scope, 'openid email profile')
 })
 
-test('three addresses mean plain OAuth 2.0, for a preset of OpenID too', () => {
+test('three addresses mean plain OAuth 2.0, also for an OpenID preset', () => {
   const addresses = {
     authUrl: 'https://x.example/a',
     tokenUrl: 'https://x.example/t',
@@ -39,7 +39,7 @@ test('three addresses mean plain OAuth 2.0, for a preset of OpenID too', () => {
   }
 })
 
-test('a provider that is no preset and lacks an address is a fault that names the settings', () => {
+test('a provider without a preset and with a missing address is a fault that names the settings', () => {
   const provider = resolveProvider({ name: 'acme', ...base, authUrl: 'https://x.example/a' })
   assert.ok('faults' in provider)
   for (const name of ['ACME_ISSUER', 'ACME_TOKEN_URL', 'ACME_PROFILE_URL'])

@@ -29,7 +29,7 @@ const post = (scheme: Scheme, body: string, headers: Record<string, string>, url
   shown(scheme.verify({ rawBody: Buffer.from(body), headers, now, url }))
 const text = (body: string) => ({ status: 200, body, contentType: 'text/plain; charset=utf-8' })
 
-test('slack: url_verification is answered when it is signed, and only then', () => {
+test('slack: only a signed url_verification is answered', () => {
   const body =
     '{"token":"t","challenge":"3eZbrw1aBm2rZgRNFdxV2595E9CY3gmdALWMmHkvFXO7tYXAYM8P","type":"url_verification"}'
   const headers = {
@@ -62,7 +62,7 @@ test('zoom: endpoint.url_validation is answered by the secret that signed it', (
   assert.equal(post(zoom({ secret: 'new' }), body, headers('forged')), 'signature')
 })
 
-test('meta: the challenge is repeated to who knows the verify token', () => {
+test('meta: the challenge is returned for the right verify token', () => {
   const scheme = meta({ secret: 's', verifyToken: 'meatyhamhock' })
   const query = (token: string) => `hub.mode=subscribe&hub.challenge=1158201444&hub.verify_token=${token}`
   assert.deepEqual(ask(scheme, query('meatyhamhock')), text('1158201444'))
@@ -84,7 +84,7 @@ test('dropbox and intercom: the GET or HEAD of a new address is answered', () =>
   assert.equal(ask(stripe({ secret: 's' }), 'challenge=a'), 'not allowed')
 })
 
-test('x: the check is answered, and is no way to have a forged event signed', () => {
+test('x: the check is answered, and cannot be used to sign a forged event', () => {
   const scheme = x({ secret: 's' })
   const token = 'MjAyMzExMTQyMjEzMjA-_='
   assert.deepEqual(ask(scheme, `crc_token=${token}&nonce=1`), {
@@ -101,7 +101,7 @@ test('x: the check is answered, and is no way to have a forged event signed', ()
   }
 })
 
-test('microsoft graph: the validation token is repeated, and every notification must know the secret', () => {
+test('microsoft graph: the validation token is returned, and every notification must have the secret', () => {
   const scheme = microsoftGraph({ secret: 's' })
   // As documented: a text, encoded for URLs.
   const url = 'https://a.example/w?validationToken='
@@ -131,7 +131,7 @@ test('microsoft graph: the validation token is repeated, and every notification 
     assert.equal(post(scheme, forged, {}), 'signature', forged)
 })
 
-test('woocommerce: the unsigned ping is answered, and nothing else that is unsigned', () => {
+test('woocommerce: of unsigned requests, only the ping is answered', () => {
   const scheme = woocommerce({ secret: 's' })
   assert.deepEqual(post(scheme, 'webhook_id=42', {}), { status: 200, body: '' })
   for (const body of ['webhook_id=', 'webhook_id=4&x=1', '{"id":1}', 'webhook_id=4\n', ''])
@@ -161,7 +161,7 @@ test('discord: both kinds of ping are answered when they are signed; interaction
   assert.throws(() => discord({ secret: 'abc' }), /64 hex digits/)
 })
 
-test('a secret whose time is over answers nothing', () => {
+test('an expired secret answers nothing', () => {
   const scheme = x({ secret: [{ secret: 's', until: new Date(now) }] })
   assert.equal(ask(scheme, 'crc_token=abc'), 'signature')
 })

@@ -23,7 +23,7 @@ function verify(scheme: Scheme, body: string, headers: Record<string, string>, s
 }
 
 // https://docs.slack.dev/authentication/verifying-requests-from-slack
-test('slack: the slash command of its page', () => {
+test('slack: the slash command of its documentation', () => {
   const body =
     'token=xyzz0WbapA4vBCDEFasx0q6G&team_id=T1DC2JH3J&team_domain=testteamnow&channel_id=G8PSS9T3V&channel_name=foobar&user_id=U2CERLKJA&user_name=roadrunner&command=%2Fwebhook-collect&text=&response_url=https%3A%2F%2Fhooks.slack.com%2Fcommands%2FT1DC2JH3J%2F397700885554%2F96rGlfmibIGlgcZRskXaIFfN&trigger_id=398738663015.47445629121.803a0bc887a14d10d2c447fce8b6703c'
   const headers = {
@@ -38,7 +38,7 @@ test('slack: the slash command of its page', () => {
 })
 
 // https://support.atlassian.com/bitbucket-cloud/docs/manage-webhooks/
-test('bitbucket: the digest of its page', () => {
+test('bitbucket: the digest of its documentation', () => {
   const headers = {
     'x-hub-signature': 'sha256=a4771c39fbe90f317c7824e83ddef3caae9cb3d976c214ace1f2937e133263c9',
   }
@@ -48,7 +48,7 @@ test('bitbucket: the digest of its page', () => {
 })
 
 // https://developer.squareup.com/docs/webhooks/step3validate
-test('square: the request of its page, over the address and the body', () => {
+test('square: the request of its documentation, signed over the address and the body', () => {
   const headers = { 'x-square-hmacsha256-signature': '2kRE5qRU2tR+tBGlDwMEw2avJ7QM4ikPYD/PJ3bd9Og=' }
   const scheme = square({ secret: 'asdf1234', url: 'https://example.com/webhook' })
   assert.equal(
@@ -68,7 +68,7 @@ test('square: the request of its page, over the address and the body', () => {
 })
 
 // The example of Twilio's own libraries.
-test('twilio: the call of its libraries, with and without the port that https implies', () => {
+test('twilio: the request of its libraries, with and without the default port', () => {
   const body = new URLSearchParams({
     To: '+18005551212',
     From: '+14158675309',
@@ -92,7 +92,7 @@ test('twilio: the call of its libraries, with and without the port that https im
 })
 
 // https://github.com/sendgrid/sendgrid-python/blob/main/test/unit/test_eventwebhook.py
-test("sendgrid: the batch of its libraries' tests, whose last two bytes are a line's end", () => {
+test("sendgrid: the batch of its libraries' tests, which ends with a line break", () => {
   const body =
     '[{"email":"hello@world.com","event":"dropped","reason":"Bounced Address","sg_event_id":"ZHJvcC0xMDk5NDkxOS1MUnpYbF9OSFN0T0doUTRrb2ZTbV9BLTA","sg_message_id":"LRzXl_NHStOGhQ4kofSm_A.filterdrecv-p3mdw1-756b745b58-kmzbl-18-5F5FC76C-9.0","smtp-id":"<LRzXl_NHStOGhQ4kofSm_A@ismtpd0039p1iad1.sendgrid.net>","timestamp":1600112492}]\r\n'
   const headers = {
@@ -113,7 +113,7 @@ test("sendgrid: the batch of its libraries' tests, whose last two bytes are a li
 })
 
 // https://github.com/PaddleHQ/paddle-node-sdk, its tests of webhooks
-test('paddle: the signatures of its package, alone and beside others', () => {
+test('paddle: the signatures of its package, alone and among others', () => {
   const scheme = paddle({ secret: 'VALID_SECRET' })
   const digest = 'a300428748dce5c70e4da19bffd60769591ea969c99dea3105d0ec9612cf43f9'
   const at = 1_698_796_800

@@ -17,7 +17,7 @@ function verify(options: Omit<HmacOptions, 'header'>, signature: string | string
 const digest = (algorithm: string, encoding: 'hex' | 'base64', secret = 's') =>
   createHmac(algorithm, secret).update(rawBody).digest(encoding)
 
-test('the digest may be of every algorithm, encoding and prefix that is configured, and of no other', () => {
+test('accepts the configured algorithm, encoding and prefix only', () => {
   for (const algorithm of ['sha1', 'sha256', 'sha384', 'sha512'] as const) {
     for (const encoding of ['hex', 'base64'] as const) {
       const options = { secret: 's', algorithm, encoding, prefix: `${algorithm}=` }
@@ -29,11 +29,11 @@ test('the digest may be of every algorithm, encoding and prefix that is configur
   }
 })
 
-test('hex digits may be of either case', () => {
+test('hex digits may be in either case', () => {
   assert.partialDeepStrictEqual(verify({ secret: 's' }, digest('sha256', 'hex').toUpperCase()), accepted)
 })
 
-test('secrets may be a string with commas or an array, whose entries may hold commas', () => {
+test('secrets are a comma-separated string or an array, whose entries may contain commas', () => {
   assert.partialDeepStrictEqual(verify({ secret: 'new, s' }, digest('sha256', 'hex')), accepted)
   assert.partialDeepStrictEqual(verify({ secret: ['new', 's'] }, digest('sha256', 'hex')), accepted)
   assert.partialDeepStrictEqual(verify({ secret: ['a,b'] }, digest('sha256', 'hex', 'a,b')), accepted)
@@ -49,11 +49,11 @@ test('without a secret nothing verifies, not even an HMAC with the empty key', (
   }
 })
 
-test('a scheme shows its secret nowhere', () => {
+test('a scheme does not expose its secret', () => {
   assert.equal(JSON.stringify(hmac({ header: 'x', secret: 'top-secret' })).includes('top-secret'), false)
 })
 
-test('what follows a valid digest makes it invalid', () => {
+test('text after a valid digest makes it invalid', () => {
   for (const tail of ['0', 'zz', ' ', '\n', ','])
     assert.ok('rejected' in verify({ secret: 's' }, digest('sha256', 'hex') + tail))
   assert.ok('rejected' in verify({ secret: 's' }, [digest('sha256', 'hex')]))
@@ -62,7 +62,7 @@ test('what follows a valid digest makes it invalid', () => {
 const seconds = 1_700_000_000
 const sha256 = (key: string, text: string) => createHmac('sha256', key).update(text).digest('hex')
 
-test('a signed time, its header, unit and template are as configured', () => {
+test('header, unit and template of a signed time are configurable', () => {
   const units = {
     seconds: String(seconds),
     milliseconds: `${seconds}000`,
@@ -89,7 +89,7 @@ test('a signed time, its header, unit and template are as configured', () => {
   }
 })
 
-test('a header of pairs may hold several digests, with any separator', () => {
+test('a header of pairs may have several digests and any separator', () => {
   for (const separator of [',', ';', ' '] as const) {
     const pairs = { separator, timestamp: 'ts', signature: 'h1' }
     const scheme = hmac({ header: 'x-sig', secret: 's', pairs, signed: '{timestamp}.{body}' })
@@ -107,7 +107,7 @@ test('a header of pairs may hold several digests, with any separator', () => {
   }
 })
 
-test('the address may be signed: as it was called, or as the sender is told to know it', () => {
+test('the signed address is the one of the request or a configured one', () => {
   const options = { header: 'x-sig', secret: 's', signed: '{url}{body}' }
   const called = 'https://hooks.example.com/webhooks/shop?a=1'
   const headers = { 'x-sig': sha256('s', called + rawBody.toString()) }
@@ -120,7 +120,7 @@ test('the address may be signed: as it was called, or as the sender is told to k
   )
 })
 
-test('id and type may be anywhere in the body or in headers, or be fixed', () => {
+test('id and type come from the body, from headers, or are fixed', () => {
   const body = Buffer.from('{"meta":[{"id":42}],"data":{"kind":"paid"},"__proto__":{"kind":"x"}}')
   const headers = { 'x-signature': sha256('s', body.toString()), 'x-event': 'h', 'x-delivery': 'd1' }
   const verify = (options: Pick<HmacOptions, 'id' | 'type'>) =>
@@ -141,7 +141,7 @@ test('id and type may be anywhere in the body or in headers, or be fixed', () =>
     assert.ok('rejected' in verify({ id: { body: path }, type: { always: 'a' } }), path)
 })
 
-test('a number that JSON readers change is no id: two of them would be one', () => {
+test('a number beyond 2^53 is refused as an id, because parsers would change it', () => {
   const body = Buffer.from('{"id":9007199254740993,"n":12}')
   const headers = { 'x-signature': sha256('s', body.toString()) }
   const verify = (path: string) =>
@@ -154,7 +154,7 @@ test('a number that JSON readers change is no id: two of them would be one', () 
   assert.partialDeepStrictEqual(verify('n'), { id: '12', type: 'a' })
 })
 
-test('bodies that are no JSON are verified over their bytes where nothing is read of them', () => {
+test('bodies that are not JSON are verified if no field of them is read', () => {
   const bytes = Buffer.from([0xff, 0x00, 0x3c, 0x61, 0x3e])
   const headers = { 'x-signature': createHmac('sha256', 's').update(bytes).digest('hex'), 'x-id': '1' }
   const options: HmacOptions = {
@@ -171,13 +171,13 @@ test('bodies that are no JSON are verified over their bytes where nothing is rea
   })
 })
 
-test('options that prove nothing are refused', () => {
+test('options that would verify nothing are refused', () => {
   assert.throws(() => hmac({ header: 'x', secret: 's', signed: '{timestamp}' }), /\{body\}/)
   assert.throws(() => hmac({ header: 'x', secret: 's', timestampHeader: 'x-time' }), /\{timestamp\}/)
   assert.throws(() => hmac({ header: 'x', secret: 's', signed: '{timestamp}.{body}' }), /a time/)
 })
 
-test('a secret verifies from its beginning until its end', () => {
+test('a secret verifies only during its validity period', () => {
   const scheme = hmac({
     header: 'x-signature',
     secret: [

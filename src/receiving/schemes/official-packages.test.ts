@@ -27,7 +27,7 @@ const stripeHeader = (timestamp: number, secret = 'whsec_test', payload = text) 
   'stripe-signature': Stripe.webhooks.generateTestHeaderString({ payload, secret, timestamp }),
 })
 
-test('stripe: what its package signs is accepted, with any of several secrets', () => {
+test('stripe: accepts signatures of the official package, with any of several secrets', () => {
   assert.equal(verify(stripe({ secret: 'whsec_test' }), text, stripeHeader(seconds)), 'evt_1 invoice.paid')
   assert.equal(
     verify(stripe({ secret: 'whsec_new,whsec_test' }), text, stripeHeader(seconds)),
@@ -37,13 +37,13 @@ test('stripe: what its package signs is accepted, with any of several secrets', 
   assert.equal(verify(stripe({ secret: 'whsec_test' }), `${text} `, stripeHeader(seconds)), 'signature')
 })
 
-test('stripe: while a secret is rolled the header has one v1 for each', () => {
+test('stripe: during a rotation the header has one v1 for each secret', () => {
   const [, old] = stripeHeader(seconds, 'whsec_old')['stripe-signature'].split(',')
   const both = { 'stripe-signature': `${stripeHeader(seconds)['stripe-signature']},${old}` }
   assert.equal(verify(stripe({ secret: 'whsec_old' }), text, both), 'evt_1 invoice.paid')
 })
 
-test('stripe: the signed time may differ by 300 s either way, or by what is configured', () => {
+test('stripe: the signed time may differ by 300 s in both directions, or by the configured tolerance', () => {
   const scheme = stripe({ secret: 'whsec_test' })
   for (const [offset, expected] of [
     [-301, 'signature'],
@@ -59,7 +59,7 @@ test('stripe: the signed time may differ by 300 s either way, or by what is conf
   )
 })
 
-test('stripe: a header without its parts is refused', () => {
+test('stripe: an incomplete header is refused', () => {
   const scheme = stripe({ secret: 'whsec_test' })
   const [t, v1] = stripeHeader(seconds)['stripe-signature'].split(',')
   for (const header of ['', 't=', t!, v1!, `${t},v0=${v1!.slice(3)}`, `${t},v1=`, `t=${seconds}abc,${v1}`]) {
@@ -68,7 +68,7 @@ test('stripe: a header without its parts is refused', () => {
   assert.equal(verify(scheme, text, {}), 'signature')
 })
 
-test('github: what its package signs is accepted; the type is the event with its action', async () => {
+test('github: accepts signatures of the official package; the type is event and action', async () => {
   const scheme = github({ secret: 'hush' })
   const headersOf = async (body: string, event = 'issues') => ({
     'x-hub-signature-256': await signForGitHub('hush', body),
@@ -102,7 +102,7 @@ test('github: the documented vector', () => {
 const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
 const id = 'msg_p5jXN8AQM9LWM0D4loKWxJek'
 
-test('Standard Webhooks and Svix: what their packages sign is accepted, in either family of headers', () => {
+test('Standard Webhooks and Svix: accepts signatures of both packages, with both header prefixes', () => {
   const at = new Date(now)
   const scheme = standardWebhooks({ secret })
   const standard = {
@@ -134,7 +134,7 @@ test('Standard Webhooks and Svix: what their packages sign is accepted, in eithe
     assert.equal(verify(scheme, text, { ...standard, [name]: '' }), 'signature')
 })
 
-test('Standard Webhooks: the secret may stand with or without whsec_, v1, and padding', () => {
+test('Standard Webhooks: the secret may be with or without whsec_, v1, and padding', () => {
   const body = '{"test": 2432232314}'
   const headers = {
     'webhook-id': id,
@@ -205,7 +205,7 @@ test('github: a webhook whose content type is that of forms has its JSON in payl
   assert.equal(verify(github({ secret: 'hush' }), `${body}&x=1`, headers), 'signature')
 })
 
-test('discord: what its package verifies is accepted, and what it refuses is refused', async () => {
+test('discord: accepts and refuses the same requests as the official package', async () => {
   const { privateKey, publicKey } = generateKeyPairSync('ed25519')
   const secret = publicKey.export({ format: 'der', type: 'spki' }).subarray(-32).toString('hex')
   const scheme = discord({ secret })

@@ -23,13 +23,13 @@ function verify(headers: Record<string, string | undefined>, sent = body) {
   })
 }
 
-test('one of its Events is known by its own header, told apart by the delivery, typed by topic and action', () => {
+test('an Event has its own header, its id from the delivery, and its type from topic and action', () => {
   assert.deepEqual(verify(event), { id: 'w1', type: 'Product/update', secret: 1 })
   const { type } = verify({ ...event, 'shopify-action': undefined }) as { type: string }
   assert.equal(type, 'Product')
 })
 
-test('the header that it comes with is the one that must be right', () => {
+test('the header that a request has must be valid', () => {
   const webhook = {
     'x-shopify-hmac-sha256': mac(),
     'x-shopify-topic': 'orders/create',

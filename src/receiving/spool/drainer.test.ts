@@ -94,7 +94,7 @@ async function drainOnce(spool: Spool, store: (id: string) => Promise<void>): Pr
   await drainer.stop()
 }
 
-test('the next portion is read while one is stored, and all are moved in their order', async () => {
+test('the next batch is read while one is stored, and all are moved in order', async () => {
   const spool = new MemorySpool('1', '2', '3')
   const heldBy = new Map<string, string[]>()
   await drainOnce(spool, async (id) => {
@@ -106,7 +106,7 @@ test('the next portion is read while one is stored, and all are moved in their o
   assert.deepEqual([...spool.held], [])
 })
 
-test('after a failure the portion and the one that was read ahead are given back', async () => {
+test('after a failure, the batch and the one that was read ahead are released', async () => {
   const spool = new MemorySpool('1', '2', '3')
   await drainOnce(spool, (id) =>
     id === '2' ? Promise.reject(new StorageUnavailable(new Error('gone'))) : Promise.resolve(),
@@ -116,7 +116,7 @@ test('after a failure the portion and the one that was read ahead are given back
   assert.deepEqual(spool.waiting, ['2', '3'])
 })
 
-test('a failure waits for the read that is under way, and gives back what it brings', async () => {
+test('a failure waits for the read in progress and releases its batch', async () => {
   const spool = new MemorySpool('1', '2')
   let reads = 0
   const failed = Promise.withResolvers<void>()
@@ -132,7 +132,7 @@ test('a failure waits for the read that is under way, and gives back what it bri
   assert.deepEqual(spool.waiting, ['1', '2'])
 })
 
-test('a read ahead that fails ends the drain after the portion that was stored', async () => {
+test('a failed read-ahead ends the drain after the stored batch', async () => {
   const spool = new MemorySpool('1', '2')
   let reads = 0
   spool.beforeRead = () => {
@@ -144,7 +144,7 @@ test('a read ahead that fails ends the drain after the portion that was stored',
   assert.deepEqual(spool.waiting, ['2'])
 })
 
-test('a portion is removed while the next one is stored', async () => {
+test('a batch is removed while the next one is stored', async () => {
   const spool = new MemorySpool('1', '2', '3')
   const stored: string[] = []
   const second = Promise.withResolvers<void>()
@@ -158,7 +158,7 @@ test('a portion is removed while the next one is stored', async () => {
   assert.deepEqual(spool.removed, ['1', '2', '3'])
 })
 
-test('a portion that could not be removed is moved again, and nothing stays held', async () => {
+test('a batch that could not be removed is moved again, and nothing stays claimed', async () => {
   const spool = new MemorySpool('1', '2', '3')
   const stored: string[] = []
   let failures = 1
@@ -172,7 +172,7 @@ test('a portion that could not be removed is moved again, and nothing stays held
   assert.deepEqual(spool.removed.toSorted(), ['1', '2', '3'])
 })
 
-test('what comes while the last portion is stored is moved, too', async () => {
+test('events that arrive while the last batch is stored are moved, too', async () => {
   const spool = new MemorySpool('1')
   await drainOnce(spool, async (id) => {
     await new Promise((resolve) => setImmediate(resolve))

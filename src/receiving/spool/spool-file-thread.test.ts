@@ -40,7 +40,7 @@ async function add(thread: Thread, count: number): Promise<void> {
   assert.ok(await thread.call('append', packEvents(events)))
 }
 
-test('portions have different events, and later ones may be removed first', async () => {
+test('batches have different events, and later ones may be removed first', async () => {
   const thread = await openWith('ahead.db', 6)
   assert.deepEqual(
     [await read(thread, 2), await read(thread, 2)],
@@ -58,7 +58,7 @@ test('portions have different events, and later ones may be removed first', asyn
   await thread.close()
 })
 
-test('portions that were given back are read again, the oldest first', async () => {
+test('released batches are read again, the oldest first', async () => {
   const thread = await openWith('given-back.db', 7)
   for (let portion = 0; portion < 3; portion += 1) await read(thread, 2)
   await thread.call('giveBack', { from: 3, to: 4 })
@@ -70,7 +70,7 @@ test('portions that were given back are read again, the oldest first', async () 
   await thread.close()
 })
 
-test('a portion that cannot be removed is read again', async () => {
+test('a batch that cannot be removed is read again', async () => {
   const thread = await openWith('not-removed.db', 3)
   await read(thread, 2)
   const other = new DatabaseSync(join(folder, 'not-removed.db'))

@@ -24,7 +24,7 @@ const events = (from: number, count: number, bytes = 10): IncomingEvent[] =>
     orderKey: null,
   }))
 
-test('what was added is there after a new start, counted, and in its order', () => {
+test('added events survive a restart, with their count and order', () => {
   const file = join(folder, 'order.db')
   const first = new SpoolFile(file)
   first.add(events(0, 30))
@@ -44,7 +44,7 @@ test('what was added is there after a new start, counted, and in its order', () 
   second.close()
 })
 
-test('events are read behind others that are still there, and a gap is not counted for ever', () => {
+test('events are read after others that are still there, and a gap does not stay in the count', () => {
   const file = join(folder, 'gap.db')
   const first = new SpoolFile(file)
   first.add(events(0, 30))
@@ -64,7 +64,7 @@ test('events are read behind others that are still there, and a gap is not count
   second.close()
 })
 
-test('a full spool refuses, and takes events again when others have left', () => {
+test('a full spool refuses events, and accepts them again after others were removed', () => {
   const spool = new SpoolFile(join(folder, 'full.db'), { maxBytes: 1024 * 1024 })
   let added = 0
   while (added < 200 && spool.add(events(added, 10, 20_000))) added += 10
@@ -77,7 +77,7 @@ test('a full spool refuses, and takes events again when others have left', () =>
   spool.close()
 })
 
-test('large events are read a few at a time, each at least alone', () => {
+test('large events are read in small batches of at least one', () => {
   const spool = new SpoolFile(join(folder, 'large.db'))
   spool.add(events(0, 4, 3 * 1024 * 1024))
   spool.add(events(4, 1, 20 * 1024 * 1024))
@@ -89,7 +89,7 @@ test('large events are read a few at a time, each at least alone', () => {
   spool.close()
 })
 
-test('an empty spool gives the disk back what it held', () => {
+test('an empty spool frees its disk space', () => {
   const file = join(folder, 'shrink.db')
   const spool = new SpoolFile(file)
   spool.add(events(0, 100, 20_000))
@@ -102,7 +102,7 @@ test('an empty spool gives the disk back what it held', () => {
   spool.close()
 })
 
-test('an event that is set aside is found by its number, without a scan of the file', () => {
+test('an event that was set aside is found by its number without a scan', () => {
   const file = join(folder, 'aside.db')
   const spool = new SpoolFile(file)
   spool.add(events(0, 3))

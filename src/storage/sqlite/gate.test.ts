@@ -20,7 +20,7 @@ async function order(gate: WriteGate, asked: readonly WritePriority[]): Promise<
   return served
 }
 
-test('the most urgent priority is served first', async () => {
+test('serves the most urgent priority first', async () => {
   assert.deepEqual(await order(new WriteGate(), ['work', 'request', 'acknowledge']), [
     'acknowledge',
     'request',
@@ -28,13 +28,13 @@ test('the most urgent priority is served first', async () => {
   ])
 })
 
-test('a stream of urgent writers lets the least urgent through now and then', async () => {
+test('the least urgent writers are not starved by urgent ones', async () => {
   const urgent = Array.from({ length: 30 }, (): WritePriority => 'acknowledge')
   const served = await order(new WriteGate(), ['work', ...urgent])
   assert.ok(served.indexOf('work') < 12, `work was served as number ${served.indexOf('work') + 1}`)
 })
 
-test('giving the right back twice does not open the gate for two', async () => {
+test('a double release does not admit two writers', async () => {
   const gate = new WriteGate()
   const first = await gate.acquire('work')
   first()
@@ -43,7 +43,7 @@ test('giving the right back twice does not open the gate for two', async () => {
   assert.equal(gate.free, false)
 })
 
-test('waiting for a lock that one holds oneself is an error and no deadlock', async () => {
+test("waiting for one's own lock is an error, not a deadlock", async () => {
   const gate = new WriteGate()
   await gate.acquire('work')
   await assert.rejects(
@@ -52,7 +52,7 @@ test('waiting for a lock that one holds oneself is an error and no deadlock', as
   )
 })
 
-test('work lets the loop read its sockets before it takes the right', async () => {
+test('a writer of low priority lets the event loop read sockets first', async () => {
   const gate = new WriteGate()
   let read = false
   setImmediate(() => (read = true))

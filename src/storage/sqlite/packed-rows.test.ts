@@ -11,7 +11,7 @@ const values = fc.oneof(
   fc.uint8Array(),
 )
 
-test('rows come out as they went in, on the other side of a thread', () => {
+test('rows survive the transfer to a thread', () => {
   const rows = fc
     .integer({ min: 1, max: 6 })
     .chain((width) => fc.array(fc.array(values, { minLength: width, maxLength: width })))
@@ -23,10 +23,10 @@ test('rows come out as they went in, on the other side of a thread', () => {
   )
 })
 
-test('half a surrogate pair stays one', () => {
+test('a lone surrogate survives', () => {
   assert.deepEqual(unpackRows(structuredClone(packRows([['\ud83d'], ['\ude00']]))), [['\ud83d'], ['\ude00']])
 })
 
-test('no rows are none', () => {
+test('an empty list of rows survives', () => {
   assert.deepEqual(unpackRows(packRows([])), [])
 })

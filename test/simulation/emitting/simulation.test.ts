@@ -5,7 +5,7 @@ import { simulateDeliveries } from './simulation.ts'
 
 const seeds = 100
 
-test('whatever is killed, lost or fails when, each delivery is made or dead-lettered, in its order and its bounds, and none after its success', async () => {
+test('with any kills, losses and failures, each delivery arrives or is dead-lettered, in order, within bounds, and never after its success', async () => {
   for (let seed = 1; seed <= seeds; seed += 1) {
     const { failure } = await simulateDeliveries(seed)
     if (failure === undefined) continue

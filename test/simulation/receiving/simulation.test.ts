@@ -5,7 +5,7 @@ import { simulate } from './simulation.ts'
 
 const seeds = 120
 
-test('whatever is killed, lost or fails when, each event is processed once, in its order, and none is left', async () => {
+test('with any kills, losses and failures, each event is processed once, in order, and none is left', async () => {
   for (let seed = 1; seed <= seeds; seed += 1) {
     const { failure } = await simulate(seed)
     if (failure === undefined) continue
