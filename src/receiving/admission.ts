@@ -12,23 +12,20 @@ export interface AdmissionParts {
   shared: SharedSourceRateParts | undefined
 }
 
-/** Why a verified event is not taken now. */
+/** Why a verified event is refused now. */
 export type Held = 'limited' | 'backlogged'
 
 export interface Admitted {
-  /** What is left of the source's rate, to be told to the sender. */
+  /** The rest of the source's rate, for the response. */
   readonly rate?: RateStatus
-  /** Why the event may not be stored, with what to answer. */
+  /** Why the event is refused, with the response. */
   readonly held?: { readonly reason: Held; readonly problem: Problem }
 }
 
-/** Seconds after which a sender may ask again whether the backlog has become shorter. */
+/** Seconds until a sender may try again while there is a backlog. */
 const whileBacklogged = 60
 
-/**
- * Whether a source may deliver another event now. Asked of verified events alone: who cannot sign takes nothing of what
- * the sender may send.
- */
+/** Decides whether a source may deliver another event now. Only verified events count, so that nobody else can use up the rate. */
 export class Admission {
   readonly #source: string
   readonly #rate: SourceRate | SharedSourceRate | undefined
@@ -43,7 +40,7 @@ export class Admission {
     this.#rate = shared ? new SharedSourceRate(source, rateLimit, shared) : new SourceRate(rateLimit)
   }
 
-  /** Takes one event of the rate. A promise, which does not reject, where other processes have to be asked. */
+  /** Takes one event of the rate. Returns a promise, which does not reject, if other processes must be asked. */
   take(now: number): Admitted | Promise<Admitted> {
     const { backlog, maxAge } = this.#parts
     if (maxAge > 0 && backlog.ageOf(this.#source, now) > maxAge) {

@@ -1,23 +1,22 @@
 import { ConfigurationError } from '../config/environment.ts'
 import type { DeclaredHandler, Handler, HandlerOptions, ProviderToken, ReceivedEvent } from './config.ts'
 
-/** Where users' access tokens at identity providers come from; service.ts passes it in. */
+/** Provides users' access tokens at identity providers. */
 export interface ProviderTokenSource {
-  /** Whether tokens of this provider are kept at all. */
+  /** Whether tokens of this provider are stored. */
   keeps(provider: string): boolean
   accessToken: ProviderToken
 }
 
-/** A handler with what bounds it. */
+/** A handler with its limits. */
 export interface RegisteredHandler {
-  /** The type or pattern that it was declared for. */
+  /** Its type or pattern. */
   readonly key: string
   readonly handle: Handler
   /** Milliseconds. */
   readonly timeout: number
-  /** Events at once, when it has a bound of its own. */
+  /** The number of events at once, if declared. */
   readonly concurrency: number | undefined
-  /** What its events are ordered by. */
   readonly orderBy: OrderBy | undefined
 }
 
@@ -29,10 +28,9 @@ const mostAtOnce = 1_000
 const timeouts = { least: 0.1, most: 3_600 }
 
 /**
- * The handlers of the configuration module. One that declares which providers' access tokens it needs gets those, and no
- * other handler gets any.
- * @param timeout milliseconds for those that declare none
- * @throws ConfigurationError that names every declaration that cannot be met.
+ * The handlers of the configuration module. A handler gets the access tokens of those providers that it declares.
+ * @param timeout milliseconds for handlers that declare none
+ * @throws ConfigurationError with all invalid declarations
  */
 export function readHandlers(
   handlers: Readonly<Record<string, DeclaredHandler>> = {},
@@ -64,7 +62,7 @@ export function readHandlers(
   return read
 }
 
-/** Milliseconds that any of the declared handlers may take; `timeout` for those that declare none. */
+/** The longest time limit of the declared handlers, in milliseconds. @param timeout for those that declare none */
 export function longestTimeout(
   handlers: Readonly<Record<string, DeclaredHandler>> = {},
   timeout: number,
@@ -96,7 +94,7 @@ function withTokens(handle: Handler, declared: readonly string[], tokens: Provid
   return (event, context) => handle(event, { ...context, providerToken })
 }
 
-/** What a handler without a declaration gets. */
+/** The `providerToken` of handlers without a declaration. */
 export const noProviderToken: ProviderToken = async (provider) => {
   throw new Error(
     `declare the need first: { providerTokens: [${JSON.stringify(provider)}], handle: async (event, context) => … }`,

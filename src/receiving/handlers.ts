@@ -1,7 +1,7 @@
 import type { RegisteredHandler } from './declared-handlers.ts'
 
-/** Types whose handlers are remembered; senders choose the types, so their number is bounded. */
-const remembered = 1_000
+/** Cached types: senders choose them, so their number is bounded. */
+const mostCached = 1_000
 
 /** Finds the handlers of a type. */
 export class Handlers {
@@ -21,10 +21,7 @@ export class Handlers {
       .toSorted((a, b) => b.prefix.length - a.prefix.length)
   }
 
-  /**
-   * All handlers that match, the most particular first. With `typesHaveActions` a handler for `issues` matches
-   * `issues.opened` too.
-   */
+  /** All handlers that match, the most specific first. With `typesHaveActions`, a handler for `issues` matches `issues.opened`. */
   of(type: string, typesHaveActions = false): readonly RegisteredHandler[] {
     const key = typesHaveActions ? `${type}\n` : type
     const known = this.#found.get(key)
@@ -35,7 +32,7 @@ export class Handlers {
       kind === undefined ? undefined : this.#exact.get(kind),
       ...this.#prefixes.filter(({ prefix }) => type.startsWith(prefix)).map(({ handler }) => handler),
     ].filter((handler) => handler !== undefined)
-    if (this.#found.size >= remembered) this.#found.clear()
+    if (this.#found.size >= mostCached) this.#found.clear()
     this.#found.set(key, matching)
     return matching
   }

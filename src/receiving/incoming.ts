@@ -10,9 +10,9 @@ export interface IncomingEvent {
   /** JSON. */
   readonly headers: string
   readonly receivedAt: number
-  /** `processed` from the start when nobody handles its type: recording it is all there is to do. */
+  /** `processed` from the start if no handler matches its type. */
   readonly status: Extract<EventQueueStatus, 'pending' | 'processed'>
   readonly dueAt: number
-  /** Events with the same one are processed one after the other. */
+  /** Events with the same key are processed one after the other. */
   readonly orderKey: string | null
 }

@@ -1,4 +1,4 @@
-/** The handler took longer than it may. */
+/** The handler exceeded its time limit. */
 export class HandlerTimeout extends Error {
   constructor(timeout: number) {
     super(`the handler did not end within ${timeout} ms: its signal was aborted and its work rolled back`)
@@ -6,7 +6,7 @@ export class HandlerTimeout extends Error {
   }
 }
 
-/** The handler's time was over, and most of it was spent waiting for its transaction: others had the database. */
+/** The handler exceeded its time limit because it waited for its transaction. */
 export class WaitedForTransaction extends Error {
   constructor(waited: number, timeout: number) {
     super(
@@ -26,7 +26,7 @@ export class TransactionTimeout extends Error {
   }
 }
 
-/** A handler held up those with whom it shared a transaction: it is run again, in one of its own. */
+/** A handler delayed others in a shared transaction: it is run again in a transaction of its own. */
 export class HeldUpOthers extends Error {
   constructor() {
     super('the transaction took long while others waited for it: the handler is run again in one of its own')
@@ -34,7 +34,7 @@ export class HeldUpOthers extends Error {
   }
 }
 
-/** A handler called `emit` when it had returned: its work is committed by then, or is about to be. */
+/** A handler called `emit` after it had returned. */
 export class EmittedTooLate extends Error {
   constructor(type: string) {
     super(
@@ -44,7 +44,7 @@ export class EmittedTooLate extends Error {
   }
 }
 
-/** Somebody else holds the event by now: what was done for it here is undone. */
+/** Another claim holds the event: the work of this one is rolled back. */
 export class ClaimLost extends Error {
   constructor() {
     super('the claim is held by somebody else')

@@ -3,12 +3,12 @@ import type { FastifyBaseLogger } from 'fastify'
 import type { Plan } from './plan.ts'
 import { receivedEvent, type Received } from './received-event.ts'
 
-/** Characters of a key that are kept as they are. */
+/** Characters of a key that is stored unhashed. */
 const longest = 200
 
 /**
- * What an event is ordered by, told apart from the keys of other handlers; `null` when it waits for no other. Events whose
- * key cannot be told are ordered among each other: out of order would be wrong, and refusing them would lose them.
+ * The order key of an event, with the handler's name as its prefix; `null` if the event waits for no other. Events whose `orderBy` fails
+ * share a key.
  */
 export function orderKeyOf({ order }: Plan, event: Received, log: FastifyBaseLogger): string | null {
   if (!order) return null

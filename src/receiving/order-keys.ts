@@ -1,18 +1,18 @@
-/** The first key of the advisory locks on order keys: no other locks have it, since a key may hash to any number. */
+/** The first key of the advisory locks on order keys. No other locks use it. */
 const lockSpace = 7_229
 
-/** On SQLite: makes the next event of an order key (given twice) pending, when none is. */
+/** On SQLite: makes the next event of an order key (given twice) pending if none is. */
 export const advanceOne = `
   update event_queue set status = 'pending' where event = (
     select min(event) from event_queue where order_key = ? and status = 'blocked'
   ) and not exists (select 1 from event_queue where order_key = ? and status = 'pending')`
 
-/** On PostgreSQL: what decides about the events of these keys waits for whoever does so now. */
+/** On PostgreSQL: locks these keys until the end of the transaction. */
 export const lockKeys = `
   select pg_advisory_xact_lock(${lockSpace}, hash)
   from (select distinct hashtext(key) as hash from unnest($1::text[]) as key order by hash) as keys`
 
-/** On PostgreSQL: the same as `advanceOne`, for many; a statement of its own, which sees what was committed before the lock. */
+/** On PostgreSQL: `advanceOne` for many keys. A statement of its own sees the commits before the lock. */
 export const advanceAll = `
   update event_queue set status = 'pending' where event in (
     select next.event from unnest($1::text[]) as wanted (key) cross join lateral (
@@ -21,7 +21,7 @@ export const advanceAll = `
     where not exists (select from event_queue where order_key = wanted.key and status = 'pending')
   )`
 
-/** The order keys of those that have one, each once. */
+/** The distinct order keys of events. */
 export function orderKeysOf(events: Iterable<{ readonly orderKey: string | null }>): string[] {
   const keys = new Set<string>()
   for (const { orderKey } of events) if (orderKey !== null) keys.add(orderKey)

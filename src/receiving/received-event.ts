@@ -3,13 +3,13 @@ import { readStoredHeaders } from '../events/verification.ts'
 import type { ReceivedEvent } from './config.ts'
 import type { ClaimedEvent } from './store.ts'
 
-/** What is needed of an event to show it to its handler. */
+/** The columns that a handler's event is made of. */
 export type Received = Pick<
   ClaimedEvent,
   'source' | 'eventId' | 'type' | 'payload' | 'headers' | 'receivedAt' | 'attempts'
 >
 
-/** What a handler gets of an event. The body is parsed at the first look at it. */
+/** The event for a handler. The body is parsed at the first use of `payload`. */
 export function receivedEvent(claimed: Received): ReceivedEvent {
   return new EventOfHandler(claimed)
 }
@@ -41,10 +41,7 @@ class EventOfHandler implements ReceivedEvent {
   }
 }
 
-/**
- * JSON as its value; a form as its fields, those that come several times as arrays; anything else, such as XML, as nothing:
- * its handler reads the bytes.
- */
+/** The value of JSON, or the fields of a form, with an array for a repeated field. Undefined for other bodies, such as XML. */
 function parse(raw: Buffer, contentType = ''): unknown {
   if (!/^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(contentType)) return parseJson(raw)
   const fields = new URLSearchParams(raw.toString('utf8'))
@@ -60,7 +57,7 @@ function parseJson(raw: Buffer): unknown {
   try {
     return JSON.parse(raw.toString('utf8'))
   } catch {
-    // It was verified over its bytes by a scheme that takes other types than JSON.
+    // Some schemes accept other types than JSON.
     return undefined
   }
 }

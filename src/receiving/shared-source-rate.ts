@@ -1,7 +1,7 @@
 import type { Clock } from '../runtime/clock.ts'
 import { chargeOf, SourceRate, type RateTaken } from './source-rate.ts'
 
-/** What all processes together have of a source's rate. */
+/** The answer to a reservation. */
 export interface Reserved {
   /** Events that this process may accept. */
   readonly granted: number
@@ -26,19 +26,19 @@ export interface SharedSourceRateParts {
 
 type Answer = (taken: RateTaken) => void
 
-/** The part of a second's worth that one process reserves at most: ten statements a second carry the whole rate. */
+/** The part of the rate per second that one process reserves at most, so that ten statements a second suffice. */
 const reservedShare = 1 / 10
-/** Milliseconds after which what was reserved and not used is given up: it must not add to a later burst. */
+/** Milliseconds for which a reservation is valid: an unused one must not add to a later burst. */
 const keptFor = 1_000
-/** Milliseconds in which nothing is asked after less was granted than was wanted. */
+/** Milliseconds without a request after one that was not granted in full. */
 const askEvery = 100
-/** Milliseconds that a webhook waits for the answer, and after that, or after a failure, in which nothing is asked. */
+/** Milliseconds that a webhook waits for an answer, and without a request after a time-out or failure. */
 const maxWait = 1_000
 const pause = 5_000
 /** Webhooks that wait for the answer; more are counted by the process alone. */
 const mostWaiting = 10_000
 
-/** A stretch of time by a clock that may be set back: then it is over. */
+/** A period of time. It is over if the clock is set back. */
 class Stretch {
   #from = Infinity
   #until = -Infinity
@@ -54,9 +54,8 @@ class Stretch {
 }
 
 /**
- * The bound that a source declares for itself, for all processes of the service together. A process reserves events ahead, more
- * at a time while it uses them up, so that few webhooks wait for the database. Where the database does not answer, the process
- * holds the bound for itself alone.
+ * The rate limit of a source for all processes together. A process reserves events ahead, more at a time while it uses them up, so that
+ * few webhooks wait for the database. While the database does not answer, the process applies the limit alone.
  */
 export class SharedSourceRate {
   readonly limit: number
@@ -66,12 +65,12 @@ export class SharedSourceRate {
   readonly #cost: number
   readonly #credit: number
   readonly #mostReserved: number
-  /** Events that are reserved, and how long that holds. */
+  /** Reserved events, and the period in which they are valid. */
   #reserved = 0
   readonly #kept = new Stretch()
   /** Events that the next statement reserves. */
   #size = 1
-  /** What all processes owe, as the last answer had it. */
+  /** Milliseconds that all processes owe, by the last answer. */
   #owed = 0
   #owedAt = 0
   #waiting: Answer[] = []
@@ -90,7 +89,7 @@ export class SharedSourceRate {
     this.#mostReserved = Math.max(1, Math.floor(perSecond * reservedShare))
   }
 
-  /** Takes one event at `now`, in milliseconds. A promise, which does not reject, where none is reserved. */
+  /** Takes one event at `now`, in milliseconds. Returns a promise, which does not reject, if none is reserved. */
   take(now: number): RateTaken | Promise<RateTaken> {
     if (this.#reserved > 0 && !this.#kept.has(now)) {
       this.#reserved = 0
@@ -126,11 +125,11 @@ export class SharedSourceRate {
     return { allowed: false, remaining: 0, wait }
   }
 
-  /** Reserves for those that wait, and some more. */
+  /** Reserves for the waiting events, and some more. */
   async #ask(): Promise<void> {
     const { reserve, clock, onError } = this.#parts
     this.#asking = true
-    // What comes in the same turn is asked for at once.
+    // Events of the same turn share a request.
     await Promise.resolve()
     do {
       const now = clock.now()
@@ -163,7 +162,7 @@ export class SharedSourceRate {
     if (granted < wanted) for (const answer of this.#waiting.splice(0)) answer(this.#refused(now))
   }
 
-  /** Those that wait are counted by this process alone, and so are others for a while. */
+  /** This process alone counts the waiting events, and the next ones for a while. */
   #giveUp(): void {
     const now = this.#parts.clock.now()
     this.#away.begin(now, pause)

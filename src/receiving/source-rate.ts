@@ -1,9 +1,9 @@
-/** What is left of a source's rate. */
+/** The state of a source's rate after an event. */
 export interface RateTaken {
   readonly allowed: boolean
   /** Events that could follow at once. */
   readonly remaining: number
-  /** Seconds until the next event is allowed; when this one was, until a whole second's worth is. */
+  /** Seconds until the next event is allowed; after an allowed event, until the whole rate is available again. */
   readonly wait: number
 }
 
@@ -36,12 +36,12 @@ export class SourceRate {
     this.#credit = credit
   }
 
-  /** Takes one event at `now`, in milliseconds. What is refused costs nothing. */
+  /** Takes one event at `now`, in milliseconds. A refused event costs nothing. */
   take(now: number): RateTaken {
     // A clock that was set back must not lock the source out.
     const owed = Math.min(Math.max(0, this.#owed - (now - this.#at)), this.#credit)
     const over = owed + this.#cost - this.#credit
-    // The sums are of fractions: a millionth of a millisecond is none.
+    // Tolerates the rounding of fractions.
     if (over > 1e-6) return { allowed: false, remaining: 0, wait: over / 1000 }
     this.#at = now
     this.#owed = owed + this.#cost

@@ -2,17 +2,17 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { verifiedName, type Verification } from '../events/verification.ts'
 import { isSensitiveHeader } from '../http/sensitive-names.ts'
 
-/** Names of headers that are about the connection and not about the event. */
+/** Names of headers about the connection. */
 const connection =
   /^(?:host|connection|keep-alive|content-length|transfer-encoding|te|trailer|upgrade|expect|accept|accept-encoding)$/
 
-/** Whether a header is kept, by its name; the senders choose names, so what is remembered is bounded. */
+/** Whether a header is stored, by its name. Senders choose the names, so the size is bounded. */
 const known = new Map<string, boolean>()
 
 /**
- * The headers to keep with an event, as JSON: those without credentials.
- * @param signatureHeader one more that holds a signature
- * @param verified what is kept beside them under a name that no header can have, see events/verification.ts
+ * The headers to store with an event, as JSON: those without credentials.
+ * @param signatureHeader another header with a signature
+ * @param verified stored under a name that no header can have, see events/verification.ts
  */
 export function headersToStore(
   headers: IncomingHttpHeaders,

@@ -6,9 +6,7 @@ import type { Kind } from './store.ts'
 /** Events that one short transaction marks. */
 const step = 1_000
 
-/**
- * Marks due events of a kind whose handler was taken out of the configuration after they had come. Returns how many.
- */
+/** Marks due events of a kind as processed, after its handler was removed from the configuration. Returns their number. */
 export async function markUnhandled(
   database: Database,
   { source, type }: Kind,

@@ -7,17 +7,16 @@ import type { IncomingEvent } from '../incoming.ts'
 import { advanceAll, lockKeys, orderKeysOf } from '../order-keys.ts'
 import type { EventQueue } from '../store.ts'
 
-/** Milliseconds that a batch may take unless its caller says otherwise; a database that hangs is answered like one that is gone. */
+/** Milliseconds that a batch may take by default. After that, the database counts as unavailable. */
 const insertTimeout = 10_000
 
 /** Milliseconds after a duplicate in which others are expected. */
 const duplicatesExpectedFor = 60_000
 
 /**
- * One statement, one round trip, one commit. Ids are given out in the order of arrival; the event queue is inserted in the
- * order of its key, so that two batches with the same events wait for each other and never deadlock. `events` is the
- * statement's main target, whose BEFORE trigger runs before any of this: it publishes the floor that readers of the log
- * go by, and only then nextval is called.
+ * One statement, one round trip, one commit. Ids follow the order of arrival. Queue entries are inserted in the order of their key, so
+ * that two batches with the same events cannot deadlock. `events` is the main target of the statement: its BEFORE trigger publishes
+ * the floor for readers of the log before nextval is called.
  */
 const insertStatement = (onConflict: string, inserted: string, which = ''): string => `
   with numbered as materialized (
@@ -41,9 +40,9 @@ const insertStatement = (onConflict: string, inserted: string, which = ''): stri
   from ${inserted}`
 
 /**
- * Leaves out what is there already. What is visible is not inserted at all: the insert would wait for a handler that is about to
- * mark its event, while the handler waits for the lock on the order key that the batch holds.
- * As a subquery that gives a value it stays one seek for each event; a join might read the whole event queue.
+ * Leaves out known events. An event that is visible is not inserted at all: the insert could wait for a handler that marks this
+ * event, while the handler waits for the lock on the order key that this batch holds. A scalar subquery is one seek for each event; a
+ * join might read the whole event queue.
  */
 const insertMissing: PreparedStatement = {
   name: 'event_queue_insert_missing',
@@ -54,10 +53,7 @@ const insertMissing: PreparedStatement = {
   ),
 }
 
-/**
- * Fails where one of them is there already. It takes the server a seventh less time: `on conflict` looks for each row before it
- * is inserted, and writes about each that it stayed.
- */
+/** Fails if one of the events is known. It takes the server a seventh less time than `on conflict`, which looks for each row first. */
 const insertAsNew: PreparedStatement = {
   name: 'event_queue_insert_new',
   text: insertStatement('', 'numbered'),
@@ -78,11 +74,11 @@ const columns: readonly Column<IncomingEvent>[] = [
 ]
 
 /**
- * Stores events durably, each at most once per (source, event id).
+ * Stores events durably, each at most once for each (source, event id).
  *
- * They are stored as if all of them were new. Where one is not, nothing of the batch was stored, and it is stored again by the
- * statement that leaves out what is there; so are the batches after it, until there was no duplicate for a while: what sends
- * events twice is likely to go on, and the server writes into its log about each statement that failed.
+ * A batch is first inserted as if all events were new. If that fails, it is inserted by the statement that leaves out known events, and
+ * so are the next batches until no duplicate came for a while: duplicates often come in series, and the server logs each
+ * statement that fails.
  */
 export function eventInserter(pool: Pool, clock: Clock): EventQueue['insert'] {
   let duplicatesExpectedUntil = 0
@@ -128,7 +124,7 @@ async function insertOrdered(
   client.release()
 }
 
-/** Resolves with how many were not there before. */
+/** Returns the number of events that were new. */
 function runInsert(
   on: Pool | PoolClient,
   statement: PreparedStatement,

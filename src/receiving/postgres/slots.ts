@@ -7,7 +7,7 @@ const shareStatement = `
   select handler as key, held, share, freed
   from share_handler_slots($1, $2::text[], $3::integer[], $4::integer[], $5::integer[], $6::bigint[], $7)`
 
-/** @param claimer tells our number among the claimers. @throws StorageUnavailable from it, while others could take us for dead. */
+/** @param claimer has the number of this process. @throws StorageUnavailable from it while others could consider this process dead */
 export function postgresSlots(pool: Pool, claimer: { readonly id: number }): SlotStore {
   return {
     async share(asked: readonly SlotsAsked[], now: number) {

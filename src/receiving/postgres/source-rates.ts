@@ -6,7 +6,7 @@ import type { Reserved, ReserveRate } from '../shared-source-rate.ts'
 const reserveStatement = `
   select granted, owed from take_source_rate($1, $2, $3::double precision, $4::double precision, $5::double precision)`
 
-/** Reserves from the rows that all processes share. */
+/** Reserves events of a source in the row that all processes share. */
 export function postgresRates(pool: Pool): ReserveRate {
   return async ({ source, wanted, cost, credit }, now) => {
     const values = [source, wanted, cost, credit, now]
