@@ -2,38 +2,42 @@
 // Modules are bundled, so that a start reads few files; source maps hold the sources, so that a stack trace leads to them.
 import { spawnSync } from 'node:child_process'
 import { cpSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { basename, dirname, join, relative, resolve } from 'node:path'
+import { dirname, join, relative, resolve } from 'node:path'
 import { rolldown } from 'rolldown'
 
 const root = join(import.meta.dirname, '..')
 const source = join(root, 'src')
 const dist = join(root, 'dist')
 
-/** Each module that starts a thread's code: it is started by its own URL. */
-const threads = globSync('**/*-thread.ts', { cwd: source })
-const input = {
-  main: join(source, 'main.ts'),
-  index: join(source, 'index.ts'),
-  // No entry of the package: its own tests start the service through it.
-  service: join(source, 'service.ts'),
-  'testing/index': join(source, 'testing/index.ts'),
-  ...Object.fromEntries(threads.map((file) => [basename(file, '.ts'), join(source, file)])),
+/** How a module names another one that a thread loads. The bundler rewrites the paths of imports only. */
+const threadUrl = /(?<=new URL\('([\w-]+))\.ts(?=', import\.meta\.url\))/g
+
+/** The modules that threads load: each becomes a file of its own. */
+function threadModules(): Record<string, string> {
+  const modules: Record<string, string> = {}
+  for (const file of globSync('**/*.ts', { cwd: source }))
+    for (const [, name] of readFileSync(join(source, file), 'utf8').matchAll(threadUrl))
+      modules[name!] = join(source, dirname(file), `${name}.ts`)
+  return modules
 }
 
-/** The paths of threads: the bundler rewrites those of imports only. */
-const threadUrl = /(?<=new URL\('[\w-]+-thread)\.ts(?=', import\.meta\.url\))/g
 const threadUrls = {
   name: 'thread-urls',
-  transform: {
-    filter: { code: /-thread\.ts/ },
-    // No position changes, so that the source map stays true.
-    handler: (code: string) => ({ code: code.replace(threadUrl, '.js'), map: null }),
-  },
+  // No position changes, so that the source map stays true.
+  transform: (code: string) =>
+    code.includes('new URL(') ? { code: code.replace(threadUrl, '.js'), map: null } : undefined,
 }
 
 async function bundle(): Promise<void> {
   const build = await rolldown({
-    input,
+    input: {
+      main: join(source, 'main.ts'),
+      index: join(source, 'index.ts'),
+      // No entry of the package: its own tests start the service through it.
+      service: join(source, 'service.ts'),
+      'testing/index': join(source, 'testing/index.ts'),
+      ...threadModules(),
+    },
     platform: 'node',
     external: (id) => !/^[./]/.test(id),
     plugins: [threadUrls],

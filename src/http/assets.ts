@@ -1,4 +1,4 @@
-import fastifyStatic from '@fastify/static'
+import send from '@fastify/send'
 import { readdirSync } from 'node:fs'
 import { join, sep } from 'node:path'
 import { codeFolder } from '../code-folder.ts'
@@ -16,15 +16,14 @@ const names = new Set(
  * @param docs who may read the reference
  */
 export async function serveAssets(app: App, docs: Access): Promise<void> {
-  await app.register(fastifyStatic, { root: assets, serve: false })
-
   app.get<{ Params: { '*': string } }>(
     '/assets/*',
     { config: { access: 'public' }, schema: { hide: true } },
-    async ({ params: { '*': name } }, reply) => {
+    async ({ raw, params: { '*': name } }, reply) => {
       if (!names.has(name) || !name.includes('.')) return reply.callNotFound()
       // Asked for each time and mostly not modified: scripts of two versions do not fit together.
-      return reply.sendFile(name, assets, { maxAge: 0 })
+      const { statusCode, headers, stream } = await send(raw, name, { root: assets, maxAge: 0 })
+      return reply.code(statusCode).headers(headers).send(stream)
     },
   )
 

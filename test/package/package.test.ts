@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { lstatSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { describe, test } from 'node:test'
+import { childEnvironment } from '../harness/child-environment.ts'
+
+// Runs with `npm test -- --package` only.
+const folder = process.env['POSTERN_PACKAGE']!
+const project = resolve(folder, '../..')
+const modules = dirname(folder)
+const compiler = join(import.meta.dirname, '../../node_modules/.bin/tsc')
+
+const env = { ...childEnvironment(), HOME: project }
+const run = (...command: [string, ...string[]]): string =>
+  execFileSync(command[0], command.slice(1), { cwd: project, env, encoding: 'utf8', stdio: 'pipe' })
+
+const entries = readdirSync(modules, { recursive: true, withFileTypes: true })
+const packages = entries
+  .filter(({ name }) => name === 'package.json')
+  .map(({ parentPath, name }) => JSON.parse(readFileSync(join(parentPath, name), 'utf8')) as Manifest)
+  .filter(({ name, version }) => name !== undefined && version !== undefined)
+
+interface Manifest {
+  name?: string
+  version?: string
+  scripts?: Record<string, string>
+}
+
+describe('the installed package', () => {
+  test('holds compiled code, declarations and source maps, and no tests, benches or documents', () => {
+    const files = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    const kinds = new Set(files.map((file) => file.split('/')[0]))
+    assert.deepEqual([...kinds].toSorted(), [
+      'CHANGELOG.md',
+      'LICENSE',
+      'README.md',
+      'bin',
+      'dist',
+      'package.json',
+    ])
+    assert.deepEqual(
+      files.filter((file) => /\.test\.|(?<!\.d)\.ts$/.test(file)),
+      [],
+    )
+  })
+
+  test('takes at most 60 MB beside the runtime, has at most 200 packages and needs no install script', () => {
+    const blocks = entries
+      .map(({ parentPath, name }) => join(parentPath, name))
+      .filter(
+        (path) =>
+          !path.includes('/node-linux-') && !path.includes('/node-bin-') && !path.includes('/node-darwin-'),
+      )
+      .reduce((sum, path) => sum + (lstatSync(path).blocks ?? 0), 0)
+    assert.ok(blocks * 512 <= 60 * 2 ** 20, `${(blocks * 512) / 2 ** 20} MiB`)
+    assert.ok(packages.length <= 200, `${packages.length} packages`)
+    const scripts = packages.filter(({ scripts: all = {} }) =>
+      ['preinstall', 'install', 'postinstall'].some((name) => name in all),
+    )
+    assert.deepEqual(
+      scripts.map(({ name }) => name),
+      [],
+    )
+  })
+
+  test('runs its command on the pinned Node', () => {
+    const { version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { version: string }
+    assert.equal(run(join(modules, '.bin/postern'), '--version').trim(), version)
+  })
+
+  for (const [module, moduleResolution] of [
+    ['node16', 'node16'],
+    ['esnext', 'bundler'],
+  ] as const)
+    test(`has declarations that a strict project compiles, with moduleResolution ${moduleResolution}`, () => {
+      writeFileSync(join(project, 'postern.config.mts'), typed)
+      run(
+        process.execPath,
+        ...[compiler, '--noEmit', '--strict', '--target', 'es2023', '--lib', 'es2023', '--types', ''],
+        ...['--module', module, '--moduleResolution', moduleResolution, 'postern.config.mts'],
+      )
+    })
+
+  test('can be required from CommonJS', () => {
+    writeFileSync(join(project, 'required.cjs'), `console.log(typeof require('postern').defineConfig)`)
+    assert.equal(run(process.execPath, 'required.cjs').trim(), 'function')
+  })
+
+  test('has source maps that lead a stack trace to the sources', () => {
+    writeFileSync(
+      join(project, 'failing.mjs'),
+      `import { startTestKit } from 'postern/testing'
+       await startTestKit({ receiving: { sources: { shop: null } } }).catch(({ stack }) => console.log(stack))`,
+    )
+    const stack = run(process.execPath, '--enable-source-maps', 'failing.mjs')
+    assert.match(stack, /postern\/src\/testing\/index\.ts:\d+:\d+/)
+  })
+})
+
+const typed = `
+import { defineConfig, hmac, list, type Handler } from 'postern'
+import { startTestKit } from 'postern/testing'
+
+const paid: Handler = async (event, { tx, emit }) => {
+  const id: string = event.id
+  await tx.insertInto('orders').values({ id }).execute()
+  await emit({ type: 'order.paid', data: { id } })
+}
+const config = defineConfig({
+  receiving: { sources: { shop: hmac({ secret: 'secret-of-the-shop', header: 'x-signature' }) }, handlers: { 'invoice.paid': paid } },
+})
+// @ts-expect-error: there is no such setting.
+defineConfig({ receivingg: {} })
+export const kit: Promise<{ close(): Promise<void> }> = startTestKit(config)
+export default config
+void list
+`
