@@ -6,6 +6,7 @@ import { acceptedCoding, encodeStream } from '../http/content-coding.ts'
 import { readTimeParameter } from '../paging/time-parameter.ts'
 import { entryLine } from './audit-entry.ts'
 import type { AuditReader, AuditStart } from './audit-reader.ts'
+import { optionalText } from '../http/schemas.ts'
 
 const mediaType = 'application/x-ndjson'
 /** Exports of one address in a minute: enough to follow the log by polling every few seconds. */
@@ -27,8 +28,8 @@ export function auditExportRoute(app: App, reader: AuditReader): void {
         description:
           'Each line is an entry of `GET /audit` with its number `seq`. To follow the log, repeat the call with the last `seq` as `after`: it gives each entry once.',
         querystring: Type.Object({
-          after: Type.Optional(Type.String({ description: 'Only entries with a greater `seq`' })),
-          since: Type.Optional(Type.String({ description: 'At this time or later, ISO 8601' })),
+          after: optionalText('Only entries with a greater `seq`'),
+          since: optionalText('At this time or later, ISO 8601'),
         }),
         response: { 200: { description: 'A stream', content: { [mediaType]: { schema: Type.String() } } } },
       },

@@ -10,7 +10,7 @@ import { auditExportRoute } from './audit-export-route.ts'
 import { parseAuditFilter, type AuditLog, type AuditRow } from './audit-log.ts'
 import type { AuditReader } from './audit-reader.ts'
 import { signedIn } from './routes.ts'
-import { DateTime, describedText } from '../http/schemas.ts'
+import { DateTime, nullable, optionalText } from '../http/schemas.ts'
 
 const limits = { default: 20, max: 100 }
 
@@ -18,13 +18,13 @@ const own = {
   id: Type.String(),
   at: DateTime,
   action: Type.String({ description: Object.keys(auditActions).join(', ') }),
-  provider: describedText('The identity provider'),
-  providerId: describedText("The provider's id of the identity"),
-  target: describedText('Another subject, as kind:id, such as session:… or subscriber:…'),
-  code: describedText('The reason of a failure; null for successes'),
-  supportId: describedText('The support id: the page shows it, and the request log contains it'),
-  address: describedText('The address of the client'),
-  userAgent: describedText('The browser'),
+  provider: nullable(Type.String(), 'The identity provider'),
+  providerId: nullable(Type.String(), "The provider's id of the identity"),
+  target: nullable(Type.String(), 'Another subject, as kind:id, such as session:… or subscriber:…'),
+  code: nullable(Type.String(), 'The reason of a failure; null for successes'),
+  supportId: nullable(Type.String(), 'The support id: the page shows it, and the request log contains it'),
+  address: nullable(Type.String(), 'The address of the client'),
+  userAgent: nullable(Type.String(), 'The browser'),
 }
 const OwnEntry = Type.Object({
   ...own,
@@ -32,22 +32,23 @@ const OwnEntry = Type.Object({
 })
 const Entry = Type.Object({
   ...own,
-  userId: describedText('The account that the entry is about'),
-  actor: describedText(
+  userId: nullable(Type.String(), 'The account that the entry is about'),
+  actor: nullable(
+    Type.String(),
     'The actor: user:…, key:…, owner:…, cli, schedule or service; null when it is unknown',
   ),
-  sessionId: describedText('The session that made the call'),
-  detail: Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Null()]),
+  sessionId: nullable(Type.String(), 'The session that made the call'),
+  detail: nullable(Type.Record(Type.String(), Type.Unknown())),
 })
 const paging = {
   limit: limitParameter(limits),
-  cursor: Type.Optional(Type.String({ description: 'The nextCursor of the previous page' })),
+  cursor: optionalText('The nextCursor of the previous page'),
 }
 const filters = {
-  action: Type.Optional(Type.String({ description: 'One action' })),
-  failed: Type.Optional(Type.String({ description: 'true: only failures; false: only successes' })),
-  since: Type.Optional(Type.String({ description: 'At this time or later, ISO 8601' })),
-  until: Type.Optional(Type.String({ description: 'Before this time, ISO 8601' })),
+  action: optionalText('One action'),
+  failed: optionalText('true: only failures; false: only successes'),
+  since: optionalText('At this time or later, ISO 8601'),
+  until: optionalText('Before this time, ISO 8601'),
 }
 
 /** GET /audit for admins, and GET /auth/audit for a user's own account. */
@@ -67,8 +68,8 @@ function adminRoute(scope: App, log: AuditLog): void {
         summary: 'The audit log, newest first',
         querystring: Type.Object({
           ...filters,
-          userId: Type.Optional(Type.String({ description: 'About this account' })),
-          provider: Type.Optional(Type.String({ description: 'About this identity provider' })),
+          userId: optionalText('About this account'),
+          provider: optionalText('About this identity provider'),
           ...paging,
         }),
         response: { 200: pageSchema(Entry) },

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { isId } from '../crypto/ids.ts'
 import { Problem } from '../errors.ts'
 import type { App } from '../http/app.ts'
-import { DateTime, describedText } from '../http/schemas.ts'
+import { DateTime, nullable } from '../http/schemas.ts'
 import { isoTime } from '../runtime/iso-time.ts'
 import type { Database, Tx } from '../storage/database.ts'
 import type { Administration } from './administration.ts'
@@ -30,10 +30,10 @@ const DeviceList = Type.Object({
       kind: Type.Enum(['browser', 'app'], { description: 'A session of a browser, or the tokens of an app' }),
       current: Type.Boolean({ description: 'Whether it is the session of this call.' }),
       device: Type.String({ description: 'The browser and system, such as `Firefox on Linux`' }),
-      app: describedText('The client id of the app'),
+      app: nullable(Type.String(), 'The client id of the app'),
       provider: Type.String({ description: 'The identity provider of the sign-in' }),
-      address: describedText('Where the sign-in came from'),
-      userAgent: describedText('What the browser called itself at the sign-in'),
+      address: nullable(Type.String(), 'Where the sign-in came from'),
+      userAgent: nullable(Type.String(), 'What the browser called itself at the sign-in'),
       createdAt: DateTime,
       lastSeenAt: DateTime,
       expiresAt: DateTime,

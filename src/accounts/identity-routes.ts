@@ -10,7 +10,7 @@ import type { RecentSignIn } from './recent-sign-in.ts'
 import type { IdentityChange, RoleChanges } from './role-changes.ts'
 import { signedIn } from './routes.ts'
 import type { Users } from './users.ts'
-import { DateTime, NullableText } from '../http/schemas.ts'
+import { DateTime, NullableText, optionalText } from '../http/schemas.ts'
 import { isoTime } from '../runtime/iso-time.ts'
 
 export interface IdentityRoutesParts {
@@ -73,7 +73,7 @@ function unlinkRoute(scope: App, parts: IdentityRoutesParts): void {
         summary: 'Unlink my identities at a provider, except the last one; only shortly after a sign-in',
         params: Type.Object({ provider: Type.String() }),
         querystring: Type.Object({
-          providerId: Type.Optional(Type.String({ description: 'Only the identity with this id' })),
+          providerId: optionalText('Only the identity with this id'),
         }),
         response: { 204: Type.Null() },
       },

@@ -10,7 +10,7 @@ import type { HostCookie } from './host-cookie.ts'
 import type { RefreshTokens } from './refresh-tokens.ts'
 import type { Sessions } from './sessions.ts'
 import type { Users } from './users.ts'
-import { NullableText } from '../http/schemas.ts'
+import { NullableText, optionalText } from '../http/schemas.ts'
 
 export interface AccountsRoutesParts {
   database: Database
@@ -35,10 +35,8 @@ const User = Type.Object({
 const CurrentSession = Type.Object({
   user: User,
   session: Type.Object({ id: Type.String(), kind: Type.Enum(['session', 'token']) }),
-  stepUp: Type.Optional(
-    Type.String({
-      description: 'For an admin without the required second factor (`ADMIN_MFA`): where to sign in with one',
-    }),
+  stepUp: optionalText(
+    'For an admin without the required second factor (`ADMIN_MFA`): where to sign in with one',
   ),
 })
 

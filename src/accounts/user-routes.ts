@@ -4,7 +4,7 @@ import { Problem } from '../errors.ts'
 import type { App } from '../http/app.ts'
 import type { Administration } from './administration.ts'
 import { auditOrigin } from './audit.ts'
-import { DateTime, NullableText } from '../http/schemas.ts'
+import { DateTime, nullable, NullableText } from '../http/schemas.ts'
 import { isoTime } from '../runtime/iso-time.ts'
 
 const Body = Type.Object(
@@ -23,7 +23,7 @@ const Account = Type.Object({
   provider: Type.String(),
   providerId: Type.String(),
   role: Type.Enum(['user', 'admin']),
-  blockedAt: Type.Union([DateTime, Type.Null()]),
+  blockedAt: nullable(DateTime),
   createdAt: DateTime,
 })
 

@@ -1,7 +1,7 @@
-import { Type } from 'typebox'
 import { readChoice, readText } from '../paging/filter-parameters.ts'
 import { readTimeParameter } from '../paging/time-parameter.ts'
 import type { EventStatus } from './store.ts'
+import { optionalText } from '../http/schemas.ts'
 
 /** Selects events of the log. All given conditions must hold. */
 export interface EventFilter {
@@ -31,14 +31,12 @@ const statuses = Object.keys(statusDirections) as EventStatus[]
 const directions = ['received', 'emitted'] as const
 
 export const filterSchema = {
-  status: Type.Optional(Type.String({ description: `One of ${statuses.join(', ')}` })),
-  type: Type.Optional(
-    Type.String({ description: 'Of this type; `order.*` is all that begin with `order.`' }),
-  ),
-  source: Type.Optional(Type.String({ description: 'Received from this source' })),
-  direction: Type.Optional(Type.String({ description: '`received` or `emitted`' })),
-  since: Type.Optional(Type.String({ description: 'Of this time or later, ISO 8601' })),
-  until: Type.Optional(Type.String({ description: 'Before this time, ISO 8601' })),
+  status: optionalText(`One of ${statuses.join(', ')}`),
+  type: optionalText('Of this type; `order.*` is all that begin with `order.`'),
+  source: optionalText('Received from this source'),
+  direction: optionalText('`received` or `emitted`'),
+  since: optionalText('Of this time or later, ISO 8601'),
+  until: optionalText('Before this time, ISO 8601'),
 }
 
 export type FilterTexts = Partial<Record<keyof typeof filterSchema, string | undefined>>

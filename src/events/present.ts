@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import { isoTime } from '../runtime/iso-time.ts'
 import type { EventRow } from './store.ts'
+import { nullable } from '../http/schemas.ts'
 
 /** An event as lists show it. */
 export const EventItem = Type.Object({
@@ -8,9 +9,7 @@ export const EventItem = Type.Object({
   eventId: Type.String({ description: 'The stable id of the webhook event.' }),
   type: Type.String(),
   direction: Type.Union([Type.Literal('received'), Type.Literal('emitted')]),
-  source: Type.Union([Type.String(), Type.Null()], {
-    description: 'The source that a received event came from.',
-  }),
+  source: nullable(Type.String(), 'The source that a received event came from.'),
   status: Type.String({
     description:
       'Received: pending, retrying (failed at least once, will be tried again), blocked (behind an earlier event of its order key), processed, failed. Emitted: pending, delivered, failed, cancelled, or unsubscribed when nobody was to get it.',

@@ -1,4 +1,4 @@
-import { Type, type TProperties } from 'typebox'
+import { Type } from 'typebox'
 import type { App } from '../http/app.ts'
 import { cacheRules, sendTagged, taggedSends } from '../http/tagged-answer.ts'
 import { readLimit } from '../paging/limit.ts'
@@ -11,6 +11,7 @@ import { filterSchema, readEventFilter } from './filter.ts'
 import type { EventLog, EventPage } from './log.ts'
 import { EventItem, presentEvent } from './present.ts'
 import { searchEvents, type FoundPage } from './search.ts'
+import { DateTime, nullable, optionalText } from '../http/schemas.ts'
 
 export interface EventRouteParts {
   database: Database
@@ -22,78 +23,64 @@ const limits = { default: 20, max: 100 }
 
 const Page = Type.Object({
   data: Type.Array(EventItem),
-  nextCursor: Type.Union([Type.Integer(), Type.Null()], {
-    description:
-      'Pass it back as `cursor` for the next page. Null when there is none now; later events are above the last id. With filters a page may hold fewer events than `limit`, or none, and still have a next one.',
-  }),
+  nextCursor: nullable(
+    Type.Integer(),
+    'Pass it back as `cursor` for the next page. Null when there is none now; later events are above the last id. With filters a page may hold fewer events than `limit`, or none, and still have a next one.',
+  ),
 })
 
-const time = Type.Union([Type.String({ format: 'date-time' }), Type.Null()])
-const object = <P extends TProperties>(properties: P) => Type.Object(properties)
+const time = nullable(DateTime)
 
 const EventDetail = Type.Object({
   ...EventItem.properties,
   contentType: Type.String(),
-  audience: Type.Union([Type.String(), Type.Null()], {
-    description:
-      'Of an emitted event: the owner whose subscribers get it, `*` for everybody’s; null for those without an owner.',
-  }),
-  headers: Type.Union([Type.Record(Type.String(), Type.String()), Type.Null()], {
-    description: 'Of the request that brought a received event, without credentials and signatures.',
-  }),
-  verification: Type.Union(
-    [
-      object({
-        scheme: Type.String({ description: 'By which scheme' }),
-        secret: Type.Union([Type.Integer(), Type.Null()], {
-          description: 'By which secret of the source: its place among them, from 1',
-        }),
-        signedAt: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
-          description: 'The time that the sender signed',
-        }),
-      }),
-      Type.Null(),
-    ],
-    { description: 'How a received event was shown to come from its sender.' },
+  audience: nullable(
+    Type.String(),
+    'Of an emitted event: the owner whose subscribers get it, `*` for everybody’s; null for those without an owner.',
   ),
-  causedBy: Type.Union([Type.Integer(), Type.Null()], {
-    description: 'The number of the received event whose handler emitted this one.',
-  }),
+  headers: nullable(
+    Type.Record(Type.String(), Type.String()),
+    'Of the request that brought a received event, without credentials and signatures.',
+  ),
+  verification: nullable(
+    Type.Object({
+      scheme: Type.String({ description: 'By which scheme' }),
+      secret: nullable(Type.Integer(), 'By which secret of the source: its place among them, from 1'),
+      signedAt: nullable(DateTime, 'The time that the sender signed'),
+    }),
+    'How a received event was shown to come from its sender.',
+  ),
+  causedBy: nullable(Type.Integer(), 'The number of the received event whose handler emitted this one.'),
   emitted: Type.Array(
-    object({
+    Type.Object({
       id: Type.Integer(),
       eventId: Type.String(),
-      type: Type.Union([Type.String(), Type.Null()], { description: 'Null when it is not kept any longer' }),
+      type: nullable(Type.String(), 'Null when it is not kept any longer'),
     }),
     {
       description:
         "What a received event's handlers emitted, in the transaction of their work: the first hundred.",
     },
   ),
-  processing: Type.Union(
-    [
-      object({
-        attempts: Type.Integer(),
-        processedAt: time,
-        nextAttemptAt: time,
-        failures: Type.Array(
-          object({ number: Type.Integer(), at: time, durationMs: Type.Integer(), error: Type.String() }),
-        ),
-      }),
-      Type.Null(),
-    ],
-    { description: 'Of a received event.' },
+  processing: nullable(
+    Type.Object({
+      attempts: Type.Integer(),
+      processedAt: time,
+      nextAttemptAt: time,
+      failures: Type.Array(
+        Type.Object({ number: Type.Integer(), at: time, durationMs: Type.Integer(), error: Type.String() }),
+      ),
+    }),
+    'Of a received event.',
   ),
   deliveries: Type.Array(
-    object({
+    Type.Object({
       id: Type.Integer(),
       subscriberId: Type.String(),
       status: Type.String(),
       attempts: Type.Integer(),
-      lastStatus: Type.Union([Type.Integer(), Type.Null()], {
-        description: 'HTTP status of the newest attempt.',
-      }),
-      lastError: Type.Union([Type.String(), Type.Null()]),
+      lastStatus: nullable(Type.Integer(), 'HTTP status of the newest attempt.'),
+      lastError: nullable(Type.String()),
       nextAttemptAt: time,
       createdAt: time,
       finishedAt: time,
@@ -106,9 +93,7 @@ const EventDetail = Type.Object({
         'The JSON that came or is sent, digit for digit; the sender’s credentials in it are shown as `[redacted]`.',
     }),
   ),
-  payloadBase64: Type.Optional(
-    Type.String({ description: 'Instead of `payload` when the bytes are no JSON.' }),
-  ),
+  payloadBase64: optionalText('Instead of `payload` when the bytes are no JSON.'),
 })
 
 export function eventRoutes(app: App, parts: EventRouteParts): void {
@@ -136,11 +121,7 @@ function logRoute(app: App, { database, log }: EventRouteParts): void {
               description: 'Only events above this id; with `order=desc` below it.',
             }),
           ),
-          order: Type.Optional(
-            Type.String({
-              description: '`desc`: the newest first. Anything else: ascending, as without it.',
-            }),
-          ),
+          order: optionalText('`desc`: the newest first. Anything else: ascending, as without it.'),
         }),
         response: {
           200: Page,

@@ -1,10 +1,13 @@
-import { Type } from 'typebox'
+import { Type, type TSchema } from 'typebox'
 
 /** ISO 8601, as toISOString writes it. */
 export const DateTime = Type.String({ format: 'date-time' })
 
-export const NullableText = Type.Union([Type.String(), Type.Null()])
+/** A value of a schema, or null. */
+export const nullable = <S extends TSchema>(schema: S, description?: string) =>
+  Type.Union([schema, Type.Null()], description === undefined ? {} : { description })
 
-/** A text or null, with a description. */
-export const describedText = (description: string) =>
-  Type.Union([Type.String(), Type.Null()], { description })
+export const NullableText = nullable(Type.String())
+
+/** An optional parameter of a query string, or an optional field. */
+export const optionalText = (description: string) => Type.Optional(Type.String({ description }))

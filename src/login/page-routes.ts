@@ -11,6 +11,7 @@ import { loginPage } from './page.ts'
 import type { ProviderClient } from './provider-client.ts'
 import type { RefusalMessages } from './refusal-messages.ts'
 import { defaultTarget, safeReturnTo } from './return-to.ts'
+import { optionalText } from '../http/schemas.ts'
 
 export interface PageRoutesParts {
   providers: ReadonlyMap<string, ProviderClient>
@@ -25,11 +26,11 @@ export interface PageRoutesParts {
 }
 
 const LoginQuery = Type.Object({
-  error: Type.Optional(Type.String({ description: 'The failure code of the last sign-in' })),
-  id: Type.Optional(Type.String({ description: 'The support id of this failure' })),
-  provider: Type.Optional(Type.String({ description: 'The provider of the failed sign-in' })),
-  message: Type.Optional(Type.String({ description: 'The message of a hook that refused the sign-in' })),
-  proof: Type.Optional(Type.String({ description: 'The signature of the message' })),
+  error: optionalText('The failure code of the last sign-in'),
+  id: optionalText('The support id of this failure'),
+  provider: optionalText('The provider of the failed sign-in'),
+  message: optionalText('The message of a hook that refused the sign-in'),
+  proof: optionalText('The signature of the message'),
   return_to: Type.Optional(Type.String()),
 })
 

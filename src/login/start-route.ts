@@ -12,6 +12,7 @@ import type { AuthenticationDemands } from './authorization-request.ts'
 import type { ProviderClient } from './provider-client.ts'
 import { providerErrorCode } from './provider-errors.ts'
 import { safeReturnTo } from './return-to.ts'
+import { optionalText } from '../http/schemas.ts'
 
 export interface StartParts extends FailedSignInsParts {
   providers: ReadonlyMap<string, ProviderClient>
@@ -27,13 +28,11 @@ export interface StartRouteParts extends StartParts {
 }
 
 export const ProviderParams = Type.Object({ provider: Type.String() })
-export const ReturnTo = Type.Optional(
-  Type.String({ description: 'A path of this service to go to afterwards; default /dashboard' }),
-)
+export const ReturnTo = optionalText('A path of this service to go to afterwards; default /dashboard')
 /** Calls of one address in a minute. */
 export const perAddress = { max: 300, together: true } as const
 
-const App = (description: string) => Type.Optional(Type.String({ description: `For apps: ${description}` }))
+const App = (description: string) => optionalText(`For apps: ${description}`)
 const StartQuery = Type.Object({
   return_to: ReturnTo,
   client_id: App('the registered id'),
@@ -41,15 +40,10 @@ const StartQuery = Type.Object({
   code_challenge: App('the S256 challenge (RFC 7636)'),
   code_challenge_method: App('S256'),
   state: App('comes back with the code'),
-  reauthenticate: Type.Optional(
-    Type.String({
-      description:
-        '`true`: the provider is asked to reauthenticate the person, and has to prove it if it can',
-    }),
+  reauthenticate: optionalText(
+    '`true`: the provider is asked to reauthenticate the person, and has to prove it if it can',
   ),
-  second_factor: Type.Optional(
-    Type.String({ description: '`true`: the same, with `acr_values` of `ADMIN_ACR_VALUES`; for admins' }),
-  ),
+  second_factor: optionalText('`true`: the same, with `acr_values` of `ADMIN_ACR_VALUES`; for admins'),
 })
 
 /** GET /auth/{provider}: starts a sign-in of a browser or an app. */

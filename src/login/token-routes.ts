@@ -10,6 +10,7 @@ import { toProblem } from '../http/problem-details.ts'
 import type { AuthorizationCodes } from './authorization-codes.ts'
 import type { Clients } from './clients.ts'
 import { acceptJsonWithoutRepetition } from './token-body.ts'
+import { optionalText } from '../http/schemas.ts'
 
 export interface TokenRoutesParts {
   clients: Clients
@@ -20,7 +21,7 @@ export interface TokenRoutesParts {
 }
 
 const Body = Type.Object({
-  grant_type: Type.Optional(Type.String({ description: 'authorization_code or refresh_token' })),
+  grant_type: optionalText('authorization_code or refresh_token'),
   client_id: Type.Optional(Type.String()),
   code: Type.Optional(Type.String()),
   code_verifier: Type.Optional(Type.String()),

@@ -2,23 +2,21 @@ import { Type, type Static } from 'typebox'
 import { newId } from '../../crypto/ids.ts'
 import type { Tx } from '../../storage/database.ts'
 import type { JobsTable } from '../../storage/tables.ts'
-
-const Time = Type.String({ format: 'date-time' })
+import { DateTime, nullable } from '../../http/schemas.ts'
+import { isoTime } from '../../runtime/iso-time.ts'
 
 /** A background job, which works on many rows in steps. */
 export const JobView = Type.Object(
   {
     id: Type.String(),
     kind: Type.Enum(['replay', 'reprocess'], { description: 'Of deliveries; of failed received events' }),
-    subscriberId: Type.Union([Type.String(), Type.Null()]),
+    subscriberId: nullable(Type.String()),
     status: Type.Enum(['running', 'done', 'cancelled', 'failed']),
     total: Type.Integer(),
     done: Type.Integer(),
-    rate: Type.Union([Type.Number(), Type.Null()], {
-      description: 'Deliveries per second; null: no limit',
-    }),
-    createdAt: Time,
-    updatedAt: Time,
+    rate: nullable(Type.Number(), 'Deliveries per second; null: no limit'),
+    createdAt: DateTime,
+    updatedAt: DateTime,
   },
   { additionalProperties: false },
 )
@@ -34,8 +32,8 @@ export function viewJob(row: JobsTable): Static<typeof JobView> {
     total: row.total,
     done: row.done,
     rate: row.rate,
-    createdAt: new Date(row.created_at).toISOString(),
-    updatedAt: new Date(row.updated_at).toISOString(),
+    createdAt: isoTime(row.created_at),
+    updatedAt: isoTime(row.updated_at),
   }
 }
 

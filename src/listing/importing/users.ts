@@ -4,13 +4,13 @@ import { newId } from '../../crypto/ids.ts'
 import type { Tx } from '../../storage/database.ts'
 import { boundedText } from '../writing/fields.ts'
 import { createCheck, type ImportTarget } from './target.ts'
+import { nullable } from '../../http/schemas.ts'
 
-const nullable = (description: string) =>
-  Type.Optional(Type.Union([boundedText(0, 320, description), Type.Null()]))
+const optionalOrNull = (description: string) => Type.Optional(nullable(boundedText(0, 320, description)))
 
 export const ImportedUser = Type.Object({
-  email: nullable('E-mail address'),
-  name: nullable('Name'),
+  email: optionalOrNull('E-mail address'),
+  name: optionalOrNull('Name'),
   provider: boundedText(1, 64, "The provider's label"),
   providerId: boundedText(1, 255, "The provider's id of the user"),
 })
