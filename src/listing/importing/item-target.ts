@@ -2,24 +2,24 @@ import { Type, type Static, type TObject } from 'typebox'
 import { canonicalTime, timeOf } from '../../paging/time.ts'
 import type { Tx } from '../../storage/database.ts'
 import type { ProductsTable } from '../../storage/tables.ts'
-import type { RowOf, WritableTable } from '../writing/store.ts'
+import type { ItemRow, WritableTable } from '../writing/store.ts'
 import { createCheck, type ImportTarget } from './target.ts'
 import { idField } from '../writing/fields.ts'
 import { NewPost } from '../writing/posts.ts'
 import { NewProduct } from '../writing/products.ts'
 
-export interface ItemRow<T extends WritableTable> {
-  values: RowOf<T>
-  /** Whether the record has a `createdAt`. Without one, an existing row keeps its own. */
+/** A row to import, and whether its record has a `createdAt`. Without one, an existing row keeps its own. */
+interface ImportedItem {
+  values: ItemRow
   hasTime: boolean
 }
 
 /** Imports into a table whose rows can also be written over HTTP, by the same rules. */
-export function itemTarget<T extends WritableTable, S extends TObject>(
-  table: T,
+function itemTarget<S extends TObject>(
+  table: WritableTable,
   schema: S,
-  toRow: (fields: Omit<Static<S>, 'createdAt'>, createdAt: string) => RowOf<T>,
-): ImportTarget<ItemRow<T>> {
+  toRow: (fields: Omit<Static<S>, 'createdAt'>, createdAt: string) => ItemRow,
+): ImportTarget<ImportedItem> {
   const check = createCheck(schema)
   return {
     read(fields, now) {
@@ -37,13 +37,13 @@ export function itemTarget<T extends WritableTable, S extends TObject>(
   }
 }
 
-async function upsert<T extends WritableTable>(
+async function upsert(
   tx: Tx,
-  name: T,
-  rows: readonly RowOf<T>[],
+  name: WritableTable,
+  rows: readonly ItemRow[],
   hasTime: boolean,
 ): Promise<void> {
-  // Kysely has no type for a table that is a type parameter. The columns are those of the rows.
+  // Kysely has no type for a table that is a variable. The columns are those of the rows.
   const table = name as 'products'
   const columns = Object.keys(rows[0]!) as (keyof ProductsTable)[]
   const changed = columns.filter((column) => column !== 'id' && (hasTime || column !== 'created_at'))

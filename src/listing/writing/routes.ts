@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { Type, type Static, type TSchema } from 'typebox'
+import { Type, type TSchema } from 'typebox'
 import { auditOrigin, createRecordAudit } from '../../accounts/audit.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { newId } from '../../crypto/ids.ts'
@@ -16,19 +16,19 @@ import { products } from '../resources/products.ts'
 import { itemSchema } from '../schema.ts'
 import { NewPost, PostChange, postRow } from './posts.ts'
 import { NewProduct, ProductChange, productRow } from './products.ts'
-import { itemStore, type ItemStore, type RowOf, type WritableTable } from './store.ts'
+import { ItemStore, type ItemRow } from './store.ts'
 import { readTime } from './fields.ts'
 
 /** A list whose items can be written. */
-interface Writable<T extends WritableTable, New extends TSchema, Change extends TSchema> {
+interface Writable {
   list: ListDeclaration
   /** The name of one item in messages. */
   noun: string
-  store: ItemStore<T>
-  New: New
-  Change: Change
-  /** @param id used when the body has none. */
-  toRow: (body: Static<New>, id: string, createdAt: string) => RowOf<T>
+  store: ItemStore
+  New: TSchema
+  Change: TSchema
+  /** @param body valid by `New`. @param id used when the body has none. */
+  toRow: (body: never, id: string, createdAt: string) => ItemRow
 }
 
 const config = { access: { scope: 'lists:write' } } as const
@@ -37,41 +37,34 @@ const params = Type.Object({ id: Type.String() })
 
 /** Declares `POST`, `PATCH` and `DELETE` of products and posts. */
 export function writeRoutes(app: App, { database, clock }: { database: Database; clock: Clock }): void {
-  declareRoutes(app, clock, {
-    list: products,
-    noun: 'product',
-    store: itemStore(database, 'products'),
-    New: NewProduct,
-    Change: ProductChange,
-    toRow: productRow,
-  })
-  declareRoutes(app, clock, {
-    list: posts,
-    noun: 'post',
-    store: itemStore(database, 'posts'),
-    New: NewPost,
-    Change: PostChange,
-    toRow: postRow,
-  })
+  const writables: Writable[] = [
+    {
+      list: products,
+      noun: 'product',
+      store: new ItemStore(database, 'products'),
+      New: NewProduct,
+      Change: ProductChange,
+      toRow: productRow,
+    },
+    {
+      list: posts,
+      noun: 'post',
+      store: new ItemStore(database, 'posts'),
+      New: NewPost,
+      Change: PostChange,
+      toRow: postRow,
+    },
+  ]
+  for (const writable of writables) {
+    const audit = itemAudit(clock, writable.noun)
+    createRoute(app, clock, writable, audit)
+    updateRoute(app, writable, audit)
+    deleteRoute(app, writable, audit)
+  }
 }
 
-function declareRoutes<T extends WritableTable, New extends TSchema, Change extends TSchema>(
-  app: App,
-  clock: Clock,
-  writable: Writable<T, New, Change>,
-): void {
-  const audit = itemAudit(clock, writable.noun)
-  createRoute(app, clock, writable, audit)
-  updateRoute(app, writable, audit)
-  deleteRoute(app, writable, audit)
-}
-
-function createRoute<T extends WritableTable, New extends TSchema, Change extends TSchema>(
-  app: App,
-  clock: Clock,
-  { list, noun, store, New, toRow }: Writable<T, New, Change>,
-  audit: ItemAudit,
-): void {
+function createRoute(app: App, clock: Clock, writable: Writable, audit: ItemAudit): void {
+  const { list, noun, store, New, toRow } = writable
   const response = { 201: itemSchema(list) }
   const schema = { tags, summary: `Create a ${noun}`, body: New, response }
   const show = itemOf(list)
@@ -79,7 +72,7 @@ function createRoute<T extends WritableTable, New extends TSchema, Change extend
     const now = clock.now()
     const { createdAt } = request.body as { createdAt?: string }
     const time = createdAt === undefined ? timeOf(now) : readTime(createdAt)
-    const row = toRow(request.body as Static<New>, newId(now), time)
+    const row = toRow(request.body as never, newId(now), time)
     await store.insert(row, audit(request, 'item.created', row.id)).catch((error: unknown) => {
       if (!isUniqueViolation(error)) throw error
       throw new Problem('conflict', {
@@ -91,11 +84,7 @@ function createRoute<T extends WritableTable, New extends TSchema, Change extend
   })
 }
 
-function updateRoute<T extends WritableTable, New extends TSchema, Change extends TSchema>(
-  app: App,
-  { list, noun, store, Change }: Writable<T, New, Change>,
-  audit: ItemAudit,
-): void {
+function updateRoute(app: App, { list, noun, store, Change }: Writable, audit: ItemAudit): void {
   const response = { 200: itemSchema(list) }
   const schema = { tags, summary: `Change a ${noun}`, params, body: Change, response }
   const show = itemOf(list)
@@ -104,17 +93,13 @@ function updateRoute<T extends WritableTable, New extends TSchema, Change extend
     const { createdAt, ...others } = request.body as { createdAt?: string }
     const change = { ...others, ...(createdAt !== undefined && { created_at: readTime(createdAt) }) }
     const effect = audit(request, 'item.changed', id, change)
-    const row = isStorableText(id) ? await store.update(id, change as Partial<RowOf<T>>, effect) : undefined
+    const row = isStorableText(id) ? await store.update(id, change, effect) : undefined
     if (!row) throw notFound(noun, id)
     return show(row)
   })
 }
 
-function deleteRoute<T extends WritableTable, New extends TSchema, Change extends TSchema>(
-  app: App,
-  { list, noun, store }: Writable<T, New, Change>,
-  audit: ItemAudit,
-): void {
+function deleteRoute(app: App, { list, noun, store }: Writable, audit: ItemAudit): void {
   const response = { 204: Type.Null() }
   const schema = { tags, summary: `Delete a ${noun}`, params, response }
   app.delete(`${list.path}/:id`, { config, schema }, async (request, reply) => {
