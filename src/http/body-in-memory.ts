@@ -1,7 +1,6 @@
 import { Problem } from '../errors.ts'
 import type { BodyBudget } from './body-budget.ts'
 import { CountedBody } from './counted-body.ts'
-import type { BodySink } from './incoming-request.ts'
 
 export type TakeBody = (problem: Problem | null, bytes?: Buffer) => void
 
@@ -19,7 +18,7 @@ export interface BodyParts {
 }
 
 /** A body on its way into memory, of which the budget was told that it begins. It takes in proportion to what has come. */
-export class BodyInMemory extends CountedBody implements BodySink {
+export class BodyInMemory extends CountedBody {
   readonly #budget: BodyBudget
   readonly #parts: BodyParts
   #buffer: Buffer | undefined

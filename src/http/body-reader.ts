@@ -3,7 +3,6 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Clock } from '../runtime/clock.ts'
 import { BodyBudget, bodyLimits, type BodyLimits } from './body-budget.ts'
 import { BodyInMemory, overloaded, tooLarge, type TakeBody } from './body-in-memory.ts'
-import { IncomingRequest, type BodySink } from './incoming-request.ts'
 
 /** Makes of the bytes what handlers get as `request.body`. */
 export type ParseBody = (
@@ -64,19 +63,18 @@ export class BodyReader {
     const network = (): string => this.networkOf(request)
     const body = new BodyInMemory(this.budget, { announced, limit, network, done })
     if (!this.budget.begin(body, announced)) return done(overloaded())
-    if (!(request instanceof IncomingRequest && request.giveBody(body))) readStream(request, body)
+    readStream(request, body)
     request.sendContinue?.()
   }
 }
 
-/** The same from a stream. Nobody may be there to read the answer; every request is closed in the end. */
-function readStream(request: IncomingMessage, sink: BodySink): void {
-  // It tells nobody any more.
-  if (request.destroyed) return sink.cut()
-  const cut = (): void => sink.cut()
+function readStream(request: IncomingMessage, body: BodyInMemory): void {
+  // A destroyed stream emits no more events.
+  if (request.destroyed) return body.cut()
+  const cut = (): void => body.cut()
   request
-    .on('data', (piece: Buffer) => sink.data(piece))
-    .on('end', () => sink.end())
+    .on('data', (piece: Buffer) => body.data(piece))
+    .on('end', () => body.end())
     .on('error', cut)
     .on('close', cut)
 }

@@ -15,7 +15,6 @@ import { clientErrorAnswerer } from './client-errors.ts'
 import { Closing } from './closing.ts'
 import { continueLate } from './expect-continue.ts'
 import { refuseFramingFaults } from './framing.ts'
-import { IncomingRequest } from './incoming-request.ts'
 import { allowOrigins, answerPreflights } from './cross-origin.ts'
 import { RouteMethods } from './methods.ts'
 import { serveDashboard } from './dashboard.ts'
@@ -111,7 +110,6 @@ function createServer(
     connectionTimeout: timeouts.stillness,
     requestTimeout: timeouts.request,
     http: {
-      IncomingMessage: IncomingRequest,
       headersTimeout: timeouts.headers,
       connectionsCheckingInterval: timeouts.check,
       maxHeaderSize: 16 * 1024,
