@@ -33,7 +33,7 @@ export function groupEmits(parts: CommitEmitsParts): GroupCommit<NewEvent, Emitt
   return new GroupCommit<NewEvent, Emitted>({
     commit: (events) => commitEmits(parts, events),
     refuse: (reason) => new Problem(reason, { retryAfter: 1 }),
-    // SQLite has one write lock.
-    limits: { concurrency: parts.database.engine === 'sqlite' ? 1 : 3, batch: 200 },
+    // A commit begins in the next turn of the event loop. SQLite has one write lock.
+    limits: { enough: 1, concurrency: parts.database.engine === 'sqlite' ? 1 : 3, batch: 200 },
   })
 }

@@ -8,6 +8,8 @@ import type { Completion, DeliveryStore } from './store.ts'
 /** Completions of one commit. Those with side effects take more statements and hold locks. */
 const batchSize = 500
 const batchSizeWithEffects = 50
+/** A commit begins in the next turn of the event loop. The dispatcher bounds the waiting completions. */
+const limits = { enough: 1, waiting: Infinity }
 /** Milliseconds until a failed write is tried again. */
 const retryPause = 500
 
@@ -58,12 +60,12 @@ export class Completions {
     const { scheduler } = parts
     this.#plain = new GroupCommit({
       commit: (batch) => this.#record(batch),
-      limits: { batch: batchSize, waiting: Infinity },
+      limits: { ...limits, batch: batchSize },
       scheduler,
     })
     this.#withEffects = new GroupCommit({
       commit: (batch) => this.#recordWithEffects(batch),
-      limits: { batch: batchSizeWithEffects, waiting: Infinity },
+      limits: { ...limits, batch: batchSizeWithEffects },
       scheduler,
     })
   }
