@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { Clock } from '../runtime/clock.ts'
 import { Problem } from '../errors.ts'
-import { RateLimiter } from '../http/rate-limiter.ts'
+import { RateLimiter } from '../http/limits/rate-limiter.ts'
 import { auditOrigin, type Audit } from './audit.ts'
 import type { HostCookie } from './host-cookie.ts'
 import type { Session } from './session-lookup.ts'

@@ -1,9 +1,9 @@
 import type { FastifyRequest } from 'fastify'
 import type { Clock } from '../runtime/clock.ts'
 import type { NoteForeignCall, NoteForbidden } from '../http/access.ts'
-import { clientNetwork } from '../http/client-address.ts'
+import { clientNetwork } from '../http/limits/client-address.ts'
 import type { Principal } from '../http/principal.ts'
-import { RateLimiter } from '../http/rate-limiter.ts'
+import { RateLimiter } from '../http/limits/rate-limiter.ts'
 import { auditOriginOf, type Audit, type AuditEntry } from './audit.ts'
 
 /** Entries about one principal or one client network in a minute at most: anybody can repeat a refused call. */

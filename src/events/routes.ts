@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import type { App } from '../http/app.ts'
-import { cacheRules, sendTagged, taggedSends } from '../http/tagged-answer.ts'
+import { cacheRules, sendTagged, taggedSends } from '../http/caching/tagged-answer.ts'
 import { readLimit } from '../paging/limit.ts'
 import { limitParameter } from '../paging/parameters.ts'
 import type { Database } from '../storage/database.ts'

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest, onRequestAsyncHookHandler } from 
 import { Problem, type ProblemCode } from '../errors.ts'
 import { isAddressedToThisMachine, openToThisMachine } from './loopback-only.ts'
 import type { Access, Authenticate, Principal } from './principal.ts'
-import type { RateLimits } from './rate-limits.ts'
+import type { RateLimits } from './limits/rate-limits.ts'
 import { holdsScope, isScope, scopesOf, type ScopeChoice } from './scopes.ts'
 
 /** Told, before it is refused, of a call that a page of another site made with the cookie of somebody. */

@@ -1,4 +1,4 @@
-import type { Answer } from '../http/tagged-answer.ts'
+import type { Answer } from '../http/caching/tagged-answer.ts'
 import type { Item } from './items.ts'
 import type { CursorPage, KeysetPage, OffsetPage, Page } from './pages/page.ts'
 import type { Query } from './query.ts'

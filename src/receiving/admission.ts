@@ -1,5 +1,5 @@
 import { Problem } from '../errors.ts'
-import type { RateStatus } from '../http/rate-limits.ts'
+import type { RateStatus } from '../http/limits/rate-limits.ts'
 import type { Backlog } from './backlog.ts'
 import { SharedSourceRate, type SharedSourceRateParts } from './shared-source-rate.ts'
 import { SourceRate, type RateTaken } from './source-rate.ts'

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyBaseLogger } from 'fastify'
-import type { BodyReader } from '../body-reader.ts'
-import type { TrustedProxies } from '../client-address.ts'
+import type { BodyReader } from '../body/reader.ts'
+import type { TrustedProxies } from '../limits/client-address.ts'
 import { problemAnswer, reportProblem, toProblem } from '../problem-details.ts'
-import { limitHeaders, tooManyRequests, type RateLimits, type RateStatus } from '../rate-limits.ts'
+import { limitHeaders, tooManyRequests, type RateLimits, type RateStatus } from '../limits/rate-limits.ts'
 import type { Log } from '../../telemetry/log.ts'
 
 /** An answer with its own headers, as names and values in turn. */

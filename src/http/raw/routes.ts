@@ -2,7 +2,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { FastifyContextConfig, FastifySchema } from 'fastify'
 import { Problem } from '../../errors.ts'
 import type { App } from '../app.ts'
-import { framingFault } from '../framing.ts'
+import { framingFault } from '../connections/framing.ts'
 import { RawCall, type RawAnswer, type RawParts } from './call.ts'
 
 declare module 'fastify' {

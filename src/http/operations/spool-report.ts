@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox'
-import type { Clock } from '../runtime/clock.ts'
-import { StorageUnavailable } from '../storage/unavailable.ts'
-import type { SpoolStatus } from './room.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import { StorageUnavailable } from '../../storage/unavailable.ts'
+import type { SpoolStatus } from '../room.ts'
 
 /** What is told of a spool. */
 export const SpoolReport = Type.Object(

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { beforeEach, describe, test } from 'node:test'
-import type { Clock } from '../runtime/clock.ts'
-import type { Problem } from '../errors.ts'
-import { BodyBudget, type BodyLimits } from './body-budget.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { Problem } from '../../errors.ts'
+import { BodyBudget, type BodyLimits } from './budget.ts'
 import { bodyPace, CountedBody } from './counted-body.ts'
 
 const limits: BodyLimits = { bytes: 1_000, reserve: 160, bodies: 8, pace: bodyPace }

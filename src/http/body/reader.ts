@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { Clock } from '../runtime/clock.ts'
-import { BodyBudget, bodyLimits, type BodyLimits } from './body-budget.ts'
-import { BodyInMemory, overloaded, tooLarge, type TakeBody } from './body-in-memory.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import { BodyBudget, bodyLimits, type BodyLimits } from './budget.ts'
+import { BodyInMemory, overloaded, tooLarge, type TakeBody } from './in-memory.ts'
 
 /** Makes of the bytes what handlers get as `request.body`. */
 export type ParseBody = (

@@ -1,5 +1,5 @@
-import type { Clock } from '../runtime/clock.ts'
-import { hashToken } from '../crypto/tokens.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import { hashToken } from '../../crypto/tokens.ts'
 import { takenOf, type Taken } from './rate-limiter.ts'
 
 export interface CallsToCount {

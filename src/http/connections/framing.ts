@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { IncomingMessage } from 'node:http'
-import { Problem } from '../errors.ts'
+import { Problem } from '../../errors.ts'
 
 /**
  * What two readers of one request could understand differently, such as a proxy and this service: more than one Host

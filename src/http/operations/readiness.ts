@@ -1,9 +1,9 @@
 import { Type, type Static } from 'typebox'
-import type { Clock } from '../runtime/clock.ts'
-import type { Worker } from '../runtime/worker.ts'
-import type { Database } from '../storage/database.ts'
-import type { App } from './app.ts'
-import type { SpoolStatus } from './room.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { Worker } from '../../runtime/worker.ts'
+import type { Database } from '../../storage/database.ts'
+import type { App } from '../app.ts'
+import type { SpoolStatus } from '../room.ts'
 import { SpoolReport, spoolReport } from './spool-report.ts'
 
 export interface ReadinessParts {

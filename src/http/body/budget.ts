@@ -1,5 +1,5 @@
-import type { Clock } from '../runtime/clock.ts'
-import { Problem } from '../errors.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import { Problem } from '../../errors.ts'
 import { BodyGroup, bodyPace, type BodyPace, type CountedBody } from './counted-body.ts'
 
 export interface BodyLimits {

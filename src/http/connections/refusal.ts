@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import type { Problem } from '../errors.ts'
+import type { Problem } from '../../errors.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {

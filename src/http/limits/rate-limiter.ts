@@ -1,4 +1,4 @@
-import type { Clock } from '../runtime/clock.ts'
+import type { Clock } from '../../runtime/clock.ts'
 
 /** Milliseconds that a limit is counted over. */
 const window = 60_000

@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { IncomingMessage } from 'node:http'
-import type { Clock } from '../runtime/clock.ts'
-import { Problem } from '../errors.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import { Problem } from '../../errors.ts'
 import { clientNetwork, type TrustedProxies } from './client-address.ts'
-import type { Principal } from './principal.ts'
+import type { Principal } from '../principal.ts'
 import { RateLimiter, type Taken } from './rate-limiter.ts'
 import type { SharedCounts } from './shared-counts.ts'
 

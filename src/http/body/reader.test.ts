@@ -4,9 +4,9 @@ import { createServer, type IncomingMessage } from 'node:http'
 import { connect, type AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import Fastify from 'fastify'
-import { systemClock } from '../runtime/clock.ts'
-import { Problem } from '../errors.ts'
-import { BodyReader } from './body-reader.ts'
+import { systemClock } from '../../runtime/clock.ts'
+import { Problem } from '../../errors.ts'
+import { BodyReader } from './reader.ts'
 
 /** Unlike `once`, does not fail at an error. */
 const closed = (request: IncomingMessage): Promise<void> =>

@@ -1,4 +1,4 @@
-import type { Problem } from '../errors.ts'
+import type { Problem } from '../../errors.ts'
 
 /** How fast bodies have to come. */
 export interface BodyPace {

@@ -1,5 +1,5 @@
-import type { PostgresDatabase } from '../storage/database.ts'
-import { translateError } from '../storage/unavailable.ts'
+import type { PostgresDatabase } from '../../storage/database.ts'
+import { translateError } from '../../storage/unavailable.ts'
 import type { CountCalls, Counted } from './shared-counts.ts'
 
 /** See `count_calls` in storage/migrations/0001-initial/limits.ts. */

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { STATUS_CODES, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { Problem, type ProblemCode } from '../errors.ts'
-import { problemBody, problemMediaType } from './problem-details.ts'
+import { Problem, type ProblemCode } from '../../errors.ts'
+import { problemBody, problemMediaType } from '../problem-details.ts'
 
 const codes: Record<string, ProblemCode> = {
   HPE_HEADER_OVERFLOW: 'headers-too-large',

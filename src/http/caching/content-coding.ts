@@ -1,3 +1,7 @@
+/*
+ * Negotiates and applies content codings. @fastify/compress would bring minipass, readable-stream, mime-db and what they need for
+ * these 40 lines. It also compresses every route unless told otherwise, while here only lists and exports are compressed.
+ */
 import { pipeline, type Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, createBrotliCompress, createGzip, gzip } from 'node:zlib'

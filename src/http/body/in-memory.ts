@@ -1,5 +1,5 @@
-import { Problem } from '../errors.ts'
-import type { BodyBudget } from './body-budget.ts'
+import { Problem } from '../../errors.ts'
+import type { BodyBudget } from './budget.ts'
 import { CountedBody } from './counted-body.ts'
 
 export type TakeBody = (problem: Problem | null, bytes?: Buffer) => void

@@ -1,9 +1,9 @@
 import { Type } from 'typebox'
-import type { Configuration } from '../config/environment.ts'
-import { Problem, problems, type ProblemCode } from '../errors.ts'
-import type { Metrics } from '../telemetry/metrics.ts'
-import type { App } from './app.ts'
-import { docsAccess } from './openapi.ts'
+import type { Configuration } from '../../config/environment.ts'
+import { Problem, problems, type ProblemCode } from '../../errors.ts'
+import type { Metrics } from '../../telemetry/metrics.ts'
+import type { App } from '../app.ts'
+import { docsAccess } from '../openapi.ts'
 import { oldestDue, Readiness, readReadiness, type ReadinessParts } from './readiness.ts'
 
 export interface OperationsParts extends ReadinessParts {
