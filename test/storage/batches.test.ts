@@ -1,5 +1,5 @@
-// Parts of a single statement go together where that pays (PostgreSQL). Whatever one of them turns out to be instead,
-// the others must not notice: the same holds on an engine that has no batches.
+// On PostgreSQL, the statements of scopes with a single statement are sent together. If a scope behaves differently than expected, the
+// others must not be affected. SQLite has no batches, and must give the same results.
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { sql } from 'kysely'
@@ -9,7 +9,7 @@ import { openDatabase } from '../../src/storage/open.ts'
 import { SharedCommitFailed } from '../../src/storage/sharing/transaction-driver.ts'
 import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
 
-onEachEngine('parts of a single statement', (engine) => {
+onEachEngine('scopes with a single statement', (engine) => {
   let home: TestDatabase
   let database: Database
   let sharing: SharedTransactions<string>
@@ -58,7 +58,7 @@ onEachEngine('parts of a single statement', (engine) => {
     await keep(part, name)
   }
 
-  test('hundreds commit in few transactions', async () => {
+  test('hundreds of scopes commit in few transactions', async () => {
     const names = Array.from({ length: 300 }, (_, index) => `n${index}`)
     await Promise.all(names.map((name) => run(name)))
     assert.equal((await letters()).split(' ').length, 300)
@@ -66,7 +66,7 @@ onEachEngine('parts of a single statement', (engine) => {
     assert.deepEqual(seals.flat().toSorted(), names.toSorted())
   })
 
-  test('one that is undone after its statement takes nothing of the others along', async () => {
+  test('a rollback after the statement does not affect the others', async () => {
     const undone = begin()
     const undo = insert(undone.tx, 'undone').then(() => undone.rollback())
     await Promise.all([run('a'), undo, run('b'), run('c')])
@@ -74,7 +74,7 @@ onEachEngine('parts of a single statement', (engine) => {
     assert.deepEqual(seals.flat().toSorted(), ['a', 'b', 'c'])
   })
 
-  test('one whose statement fails is told why, and the others are not', async () => {
+  test('a failed statement rejects its own scope only', async () => {
     await run('taken')
     const part = begin()
     const fails = assert.rejects(insert(part.tx, 'taken'), /unique|UNIQUE/).then(() => part.rollback())
@@ -82,7 +82,7 @@ onEachEngine('parts of a single statement', (engine) => {
     assert.equal(await letters(), 'a b taken')
   })
 
-  test('one whose statement fails may go on in a savepoint of its own making', async () => {
+  test('a failed statement in a savepoint of the handler does not end its scope', async () => {
     await run('taken')
     const stubborn = begin()
     const goesOn = (async () => {
@@ -95,7 +95,7 @@ onEachEngine('parts of a single statement', (engine) => {
     assert.equal(await letters(), 'a b taken')
   })
 
-  test('one that goes on with a second statement sees either all of another or nothing', async () => {
+  test('a second statement sees all of another scope or nothing', async () => {
     const counts: number[] = []
     const counting = async (name: string): Promise<void> => {
       const part = begin()
@@ -112,14 +112,14 @@ onEachEngine('parts of a single statement', (engine) => {
     assert.equal(new Set(whole).size, 3, `saw ${counts.join(', ')}`)
   })
 
-  test('one that sends two statements at once has both', async () => {
+  test('two concurrent statements of a scope both run', async () => {
     const two = begin()
     const both = Promise.all([insert(two.tx, 'one'), insert(two.tx, 'two')]).then(() => keep(two, 'both'))
     await Promise.all([run('a'), both, run('b')])
     assert.equal(await letters(), 'a b one two')
   })
 
-  test('one that leaves before its statement was answered takes nothing of the others for good', async () => {
+  test('a scope that ends before its statement is answered does not affect the others', async () => {
     const gone = begin()
     const leaves = insert(gone.tx, 'gone')
     const others = Promise.allSettled([run('a'), run('b')])
@@ -133,13 +133,13 @@ onEachEngine('parts of a single statement', (engine) => {
     assert.equal(await letters(), 'a b')
   })
 
-  test('one that makes no statement waits for nobody', async () => {
+  test('a scope without a statement does not wait', async () => {
     const idle = await begin().release('idle')
     await Promise.all([run('a'), idle.committed])
     assert.deepEqual(seals.flat().toSorted(), ['a', 'idle'])
   })
 
-  test('one that does not end holds the others up for its turn only', async () => {
+  test('a scope that does not end delays the others for its turn only', async () => {
     let early: boolean | undefined
     const slow = begin({ turnLimit: 40, onTimeLimit: (value) => (early = value) })
     await Promise.all([insert(slow.tx, 'slow'), run('a'), run('b')])
@@ -148,7 +148,7 @@ onEachEngine('parts of a single statement', (engine) => {
     assert.notEqual(early, false)
   })
 
-  test('a statement that would change something else the second time fails the whole commit', async () => {
+  test('a repeated statement with another row count fails the whole commit', async () => {
     if (engine.name !== 'postgres') return
     await run('x')
     // The first to delete it finds it. With the first of the two gone, the second one would: it was told otherwise.

@@ -1,4 +1,4 @@
-// A statement that goes out together with the commit of a shared transaction: nothing is committed without it.
+// A statement that is sent together with the commit of a shared transaction.
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { sql } from 'kysely'

@@ -1,4 +1,4 @@
-// How many connections a process has to PostgreSQL, and what becomes of it when the server has no room for them.
+// The number of connections of a process to PostgreSQL, and a server that refuses them.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import pg from 'pg'

@@ -1,4 +1,4 @@
-// Every connection to PostgreSQL is made by one connector: its checks run before a session is used, in pools and beside them.
+// The connector makes all connections to PostgreSQL, and checks each session before its first use.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { engines, type TestDatabase } from '../harness/engines.ts'
@@ -41,7 +41,7 @@ describe('the connector', { skip: !postgres }, () => {
     await opened.close()
   })
 
-  test('a check that fails closes the connection, and the next one is made anew', async () => {
+  test('a failed check closes the connection, and the next statement gets a new one', async () => {
     const connector = new Connector(database.url)
     const processes: number[] = []
     let failing = true
@@ -70,7 +70,7 @@ describe('the connector', { skip: !postgres }, () => {
     await opened.close()
   })
 
-  test('a session that is lost while it is checked fails, and nothing else does', async () => {
+  test('a session that is lost during its check fails only its caller', async () => {
     const connector = new Connector(database.url)
     const killer = pool(new Connector(database.url))
     connector.addCheck(async (client) => {

@@ -1,4 +1,4 @@
-// A database that was taken back to an earlier state gives out no number again: each session finds out before its first use.
+// After a database has returned to an earlier state, it assigns no number again: each session checks that before its first use.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { chownSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -57,7 +57,7 @@ describe('continuity of the numbers', { skip: !postgres }, () => {
   }
   const closeAll = () => Promise.all(opened.splice(0).map((database) => database.close()))
 
-  test('nothing is noticed where nothing was taken back, however many sessions and processes there are', async () => {
+  test('an unchanged database is not reported, with any number of sessions and processes', async () => {
     const [one, two] = [open(), open()]
     let setBacks = 0
     for (const database of [one, two]) database.onSetBack(() => (setBacks += 1))
@@ -72,7 +72,7 @@ describe('continuity of the numbers', { skip: !postgres }, () => {
     await closeAll()
   })
 
-  test('a restored database: of many sessions of several processes none gets a number that was seen, one raises them', async () => {
+  test('a restored database: one session raises the sequences, and no session gets a number that was seen', async () => {
     const seeing = open()
     const ignorant = open()
     const told: string[] = []
@@ -108,7 +108,7 @@ describe('continuity of the numbers', { skip: !postgres }, () => {
     }
   })
 
-  test('rows that were put back in place: whoever has seen more raises the numbers', async () => {
+  test('restored rows: a process that has seen higher numbers raises the sequences', async () => {
     const database = open()
     let setBacks = 0
     database.onSetBack(() => (setBacks += 1))
@@ -125,7 +125,7 @@ describe('continuity of the numbers', { skip: !postgres }, () => {
 })
 
 test(
-  'files of a server that were put back, and a standby that is promoted: numbers go on above all that was seen',
+  'restored files of a server, and a promoted standby: numbers continue above all that were seen',
   { skip: !postgres },
   async () => {
     const server = await startOwnPostgres()

@@ -9,47 +9,43 @@ import { engines, type TestDatabase } from '../harness/engines.ts'
 
 const engine = engines.find(({ name }) => name === 'sqlite')
 
-describe(
-  'the number that changes with every commit',
-  { skip: !engine && 'TEST_ENGINE leaves SQLite out' },
-  () => {
-    let home: TestDatabase
-    let database: SqliteDatabase
+describe('the data version', { skip: !engine && 'TEST_ENGINE leaves SQLite out' }, () => {
+  let home: TestDatabase
+  let database: SqliteDatabase
 
-    before(async () => {
-      home = await engine!.createDatabase()
-      database = openSqlite(home.url.slice('sqlite:'.length))
-      await database.batch('request', (connection) => connection.exec('create table numbers (n integer)'))
-    })
-    after(async () => {
-      await database.close()
-      await home.drop()
-    })
+  before(async () => {
+    home = await engine!.createDatabase()
+    database = openSqlite(home.url.slice('sqlite:'.length))
+    await database.batch('request', (connection) => connection.exec('create table numbers (n integer)'))
+  })
+  after(async () => {
+    await database.close()
+    await home.drop()
+  })
 
-    test('is another one right behind each write of this process, in the same turn of the loop too', async () => {
-      const seen = new Set([database.dataVersion()])
-      await database.batch('request', (connection) => connection.exec('insert into numbers values (1)'))
-      seen.add(database.dataVersion())
-      await database.transaction((tx) => sql`insert into numbers values (2)`.execute(tx))
-      seen.add(database.dataVersion())
-      await database.batchAside('request', [{ sql: 'insert into numbers values (?)', rows: [[3]] }])
-      seen.add(database.dataVersion())
-      assert.equal(seen.size, 4)
-    })
+  test('changes with each write of this process, even in the same turn of the event loop', async () => {
+    const seen = new Set([database.dataVersion()])
+    await database.batch('request', (connection) => connection.exec('insert into numbers values (1)'))
+    seen.add(database.dataVersion())
+    await database.transaction((tx) => sql`insert into numbers values (2)`.execute(tx))
+    seen.add(database.dataVersion())
+    await database.batchAside('request', [{ sql: 'insert into numbers values (?)', rows: [[3]] }])
+    seen.add(database.dataVersion())
+    assert.equal(seen.size, 4)
+  })
 
-    test('is the same as long as nothing is written', async () => {
-      const before = database.dataVersion()
-      await nextTurn()
-      assert.equal(database.dataVersion(), before)
-    })
+  test('does not change without a write', async () => {
+    const before = database.dataVersion()
+    await nextTurn()
+    assert.equal(database.dataVersion(), before)
+  })
 
-    test('is another one in the turn after a commit of another process', async () => {
-      const before = database.dataVersion()
-      const other = new DatabaseSync(database.file)
-      other.exec('insert into numbers values (4)')
-      other.close()
-      await nextTurn()
-      assert.notEqual(database.dataVersion(), before)
-    })
-  },
-)
+  test('changes in the turn after a commit of another process', async () => {
+    const before = database.dataVersion()
+    const other = new DatabaseSync(database.file)
+    other.exec('insert into numbers values (4)')
+    other.close()
+    await nextTurn()
+    assert.notEqual(database.dataVersion(), before)
+  })
+})

@@ -1,4 +1,4 @@
-// Files of an SQLite database: what the service makes is for its own user alone, and what others can read is named.
+// The permissions of the files of an SQLite database.
 import assert from 'node:assert/strict'
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, statSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
@@ -40,7 +40,7 @@ describe('files of an SQLite database', { skip }, () => {
     await rm(home, { recursive: true, force: true })
   })
 
-  test('are readable by their owner alone, in a folder that everybody may read, under umask 022', async () => {
+  test('are readable by their owner only, in a folder that everybody can read, with umask 022', async () => {
     const data = folder('service')
     const service = await startTestService(engine!, { databaseUrl: `sqlite:${join(data, 'postern.db')}` })
     try {
@@ -56,7 +56,7 @@ describe('files of an SQLite database', { skip }, () => {
     }
   })
 
-  test('the spool and its log are too', () => {
+  test('so are the spool and its log', () => {
     const data = folder('spool')
     const spool = new SpoolFile(join(data, 'postern.db-spool'))
     try {
@@ -82,14 +82,14 @@ describe('files of an SQLite database', { skip }, () => {
     }
   })
 
-  test('a folder that the service makes is for its owner alone', async () => {
+  test('a folder that the service creates is accessible to its owner only', async () => {
     const database = openSqlite(join(home, 'made/below/postern.db'))
     await database.close()
     assert.equal(mode(join(home, 'made/below')), '700')
     assert.equal(mode(join(home, 'made')), '700')
   })
 
-  test('doctor and the start name existing files that others can read, until these are closed', async () => {
+  test('doctor and the start report existing files that others can read', async () => {
     const data = folder('old')
     const file = join(data, 'postern.db')
     const env = { DATABASE_URL: `sqlite:${file}` }

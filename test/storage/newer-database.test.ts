@@ -1,4 +1,4 @@
-// A newer version applies a breaking migration while an older process works: that one ends its work, and says so.
+// A newer version applies a breaking migration while an older process runs, which then ends its work.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { HandlerContext, ReceivedEvent } from '../../src/index.ts'
@@ -62,7 +62,7 @@ onEachEngine('a migration by a newer version', (engine) => {
     }
   }
 
-  test('is no concern of an older process if it breaks nothing', async () => {
+  test('does not affect an older process if it is not breaking', async () => {
     const service = await start((event, { tx }) => writeEffect(tx, event.id))
     try {
       await createEffects(service.database)
@@ -76,7 +76,7 @@ onEachEngine('a migration by a newer version', (engine) => {
     }
   })
 
-  test('ends the work of an older process if it breaks it: nothing is claimed, committed or sent, calls get 503', async () => {
+  test('ends the work of an older process if it is breaking: nothing is claimed, committed or sent, and calls get 503', async () => {
     const gate = Promise.withResolvers<void>()
     const begun: string[] = []
     let last: unknown
@@ -139,7 +139,7 @@ onEachEngine('a migration by a newer version', (engine) => {
   })
 
   const blocking = { skip: engine.name === 'sqlite' && 'a reader never waits for a writer there' }
-  test('has calls that wait for the database answered with 503, too', blocking, async () => {
+  test('also ends calls that wait for the database with 503', blocking, async () => {
     const service = await start(async () => undefined)
     const direct = await openDatabase(home.url)
     assert.ok(direct.engine === 'postgres')
@@ -182,7 +182,7 @@ onEachEngine('a migration by a newer version', (engine) => {
 })
 
 test(
-  'what an older process had claimed before the migration it cannot mark, and it claims nothing more',
+  'an older process cannot mark events that it claimed before the migration, and claims no more',
   { skip: !postgres && 'TEST_ENGINE leaves PostgreSQL out' },
   async () => {
     const home = await postgres!.createDatabase()

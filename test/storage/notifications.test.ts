@@ -1,4 +1,4 @@
-// What processes on one PostgreSQL hear of each other.
+// Notifications between processes on one PostgreSQL.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { openPostgres } from '../../src/storage/postgres/database.ts'
@@ -36,7 +36,7 @@ for (const engine of engines.filter(({ name }) => name === 'postgres'))
       }
     }
 
-    test('each notification of a process arrives once at the others, in any number, and not at itself', async () => {
+    test('each notification of a process arrives once at every other process', async () => {
       const own = listen(one)
       const others = listen(other)
       // Until both listen: the connections are made when they are first asked for.

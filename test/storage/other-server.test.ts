@@ -1,4 +1,4 @@
-// A path goes silent without a reset, and new connections lead to a server that has begun anew.
+// A network path becomes silent without a reset, and new connections lead to another server.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { migrate } from '../../src/storage/migrate.ts'

@@ -1,4 +1,4 @@
-// Connection poolers between the service and PostgreSQL: refused where sessions would be lost, used where they may be.
+// Connection poolers between the service and PostgreSQL.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { tmpdir } from 'node:os'
@@ -38,7 +38,7 @@ describe('poolers', { skip: !postgres }, () => {
     }
   }
 
-  test('a database without one, and a pooler with a way past it, pass', async () => {
+  test('a database without a pooler, and a pooler with a session URL, pass', async () => {
     await check(database.url)
     await check(database.url, database.url)
     await check(pooler.url, database.url)
@@ -46,7 +46,7 @@ describe('poolers', { skip: !postgres }, () => {
 
   for (const order of ['last', 'turn'] as const)
     for (const sessions of [1, 2, 3, 7])
-      test(`one that changes sessions is noticed: ${sessions}, ${order === 'last' ? 'the last one back' : 'in turn'}`, async () => {
+      test(`a pooler that changes sessions is detected: ${sessions}, ${order === 'last' ? 'the latest first' : 'round robin'}`, async () => {
         const changing = await startTransactionPooler(database.url, { sessions, order })
         try {
           await assert.rejects(check(changing.url), (error: Error) => {
@@ -66,13 +66,13 @@ describe('poolers', { skip: !postgres }, () => {
         }
       })
 
-  test('the two addresses have to lead to one database', async () => {
+  test('the two addresses must lead to one database', async () => {
     const other = await postgres!.createDatabase()
     await assert.rejects(check(pooler.url, other.url), /DATABASE_SESSION_URL leads to another database/)
     await other.drop()
   })
 
-  test('what a session begins with has to be readable, since none can be set up', async () => {
+  test('the default formats of pooled sessions must be readable', async () => {
     const home = await postgres!.createDatabase()
     const client = new pg.Client({ connectionString: home.url })
     await client.connect()
@@ -85,7 +85,7 @@ describe('poolers', { skip: !postgres }, () => {
     await home.drop()
   })
 
-  test('the start of a service is refused, and leaves no setting behind in the sessions of the pooler', async () => {
+  test('the start of a service is refused, without changing settings of the pooler's sessions', async () => {
     await assert.rejects(startTestService(postgres!, { databaseUrl: pooler.url }), UnsuitablePooler)
     const client = new pg.Client({ connectionString: pooler.url })
     await client.connect()
@@ -98,7 +98,7 @@ describe('poolers', { skip: !postgres }, () => {
     await client.end()
   })
 
-  test('postern doctor and postern migrate say what to do', async () => {
+  test('postern doctor and postern migrate tell what to do', async () => {
     const env = {
       POSTERN_SECRET: 'a-master-secret-of-32-bytes-or-more',
       DATABASE_URL: pooler.url,
@@ -115,11 +115,11 @@ describe('poolers', { skip: !postgres }, () => {
     assert.match(past.stdout, /^✔ sessions: connections keep their sessions$/m)
   })
 
-  test('with a way past it two services receive, handle, emit and deliver through it', async () => {
+  test('with a session URL, two services receive, handle, emit and deliver through it', async () => {
     await serveThrough((url) => startTransactionPooler(url, { sessions: 6 }))
   })
 
-  test('connections through a pooler are made anew, and checked, after a session past it ended', async () => {
+  test('connections through a pooler are replaced and checked after a direct session ended', async () => {
     const opened = await openDatabase({ databaseUrl: pooler.url, databaseSessionUrl: database.url })
     assert.ok(opened.engine === 'postgres')
     let checked = 0
@@ -135,12 +135,12 @@ describe('poolers', { skip: !postgres }, () => {
         where application_name = 'postern-listen' and datname = current_database()`
       await eventually(
         async () => (await opened.pool.query(end)).rows.length === 1,
-        'a session past it ended',
+        'a direct session ended',
       )
       await eventually(async () => {
         await opened.pool.query('select 1')
         return checked >= 2
-      }, 'the connections are made anew')
+      }, 'the connections are replaced')
       const before = checked
       await opened.pool.query('select 1')
       assert.equal(checked, before)
@@ -151,7 +151,7 @@ describe('poolers', { skip: !postgres }, () => {
 
   describe('PgBouncer', { skip: !hasPgbouncer }, () => {
     for (const inTurn of [false, true])
-      test(`is refused where it changes sessions${inTurn ? ', in turn' : ''}`, async () => {
+      test(`is refused if it changes sessions${inTurn ? ', round robin' : ''}`, async () => {
         const changing = await startPgbouncer(database.url, { mode: 'transaction', sessions: 5, inTurn })
         await assert.rejects(
           check(changing.url),
@@ -165,7 +165,7 @@ describe('poolers', { skip: !postgres }, () => {
         await changing.close()
       })
 
-    test('is refused where it takes no transactions, and taken where it keeps sessions', async () => {
+    test('is refused in statement mode, and accepted in session mode', async () => {
       const split = await startPgbouncer(database.url, { mode: 'statement', sessions: 5 })
       await assert.rejects(check(split.url), UnsuitablePooler)
       await assert.rejects(
@@ -179,7 +179,7 @@ describe('poolers', { skip: !postgres }, () => {
       await keeping.close()
     })
 
-    test('serves two services that have a way past it', async () => {
+    test('serves two services with a session URL', async () => {
       await serveThrough((url) => startPgbouncer(url, { mode: 'transaction', sessions: 6, inTurn: true }))
     })
   })

@@ -91,7 +91,7 @@ describe('batches as binary arrays', { skip: !postgres }, () => {
     )
   })
 
-  test('neighbours that are equal, and numbers at the ends of what a double holds', async () => {
+  test('equal neighbours, and the largest safe integers', async () => {
     const bytes = new Uint8Array([0, 255])
     const rows = [
       { text: 'a', number: Number.MAX_SAFE_INTEGER },
@@ -106,7 +106,7 @@ describe('batches as binary arrays', { skip: !postgres }, () => {
     assert.deepEqual(await through(rows), rows)
   })
 
-  test('a batch that is larger than the one before it, and a smaller one behind it', async () => {
+  test('a large batch after a small one, and a small one after it', async () => {
     for (const size of [10, 3_000_000, 70_000, 0]) {
       const rows = [
         { text: 'ü'.repeat(size), small: size, number: size, bytes: new Uint8Array(size).fill(7) },
@@ -129,7 +129,7 @@ describe('batches as binary arrays', { skip: !postgres }, () => {
     }
   })
 
-  test('batches that are under way at once do not share a buffer', async () => {
+  test('concurrent batches do not share a buffer', async () => {
     await client.query('truncate bound')
     const batches = Array.from({ length: 6 }, (_, batch) =>
       Array.from({ length: 50 }, (_, index) => ({
@@ -152,7 +152,7 @@ describe('batches as binary arrays', { skip: !postgres }, () => {
     await client.query('alter table bound add primary key (place)')
   })
 
-  test('a refusal is told, and the next batch goes on', async () => {
+  test('an error is reported, and the next batch works', async () => {
     const row = { text: 'a', small: 1, number: 1, bytes: new Uint8Array(1) }
     await through([row])
     await assert.rejects(keep([row]), { code: '23505' })

@@ -34,7 +34,7 @@ describe('one statement with several lists of values', { skip: !postgres }, () =
     return rows[0]!.names
   }
 
-  test('each is run in its order, and tells how many rows it changed', async () => {
+  test('they run in order, and each returns its row count', async () => {
     for (const name of [undefined, insert.name, insert.name]) {
       await client.query('begin')
       const counts = queryBatch(client, { ...insert, name }, [
@@ -58,7 +58,7 @@ describe('one statement with several lists of values', { skip: !postgres }, () =
     }
   })
 
-  test('the first that fails ends it, and those behind it are not run', async () => {
+  test('after the first failure, the others do not run', async () => {
     await client.query('begin; savepoint before')
     const rows = [
       [1, 'a'],
@@ -67,12 +67,12 @@ describe('one statement with several lists of values', { skip: !postgres }, () =
     ]
     await assert.rejects(queryBatch(client, insert, rows), { code: '23505' })
     await client.query('rollback to before')
-    assert.deepEqual(await queryBatch(client, insert, [[3, 'd']]), [1], 'the connection can be used')
+    assert.deepEqual(await queryBatch(client, insert, [[3, 'd']]), [1], 'the connection is usable')
     assert.equal(await names(), 'd')
     await client.query('rollback')
   })
 
-  test('a value that cannot be written is told, and the connection stays in step', async () => {
+  test('a value without an encoding is reported, and the connection stays usable', async () => {
     const unwritable = {
       toPostgres() {
         throw new Error('not this one')
@@ -91,7 +91,7 @@ describe('one statement with several lists of values', { skip: !postgres }, () =
     await client.query('rollback')
   })
 
-  test('a statement that the server does not know is told, and asked for anew the next time', async () => {
+  test('a statement that cannot be prepared is reported, and prepared again the next time', async () => {
     const missing = { text: 'insert into later (id) values ($1)', name: 'insert_later' }
     await assert.rejects(queryBatch(client, missing, [[1]]), { code: '42P01' })
     await client.query('create table later (id integer)')

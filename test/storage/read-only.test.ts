@@ -1,4 +1,4 @@
-// A server that takes no writes, as a name that still leads to the primary of before a fail-over: unavailable, and left as soon as another one is there.
+// A read-only server, such as the former primary after a fail-over, counts as unavailable.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import pg from 'pg'

@@ -1,4 +1,4 @@
-// Sealing anew under the newest master key: in batches, beside a service that writes, stopped and run again.
+// Resealing under the newest master key: in batches, beside a service that writes, interrupted and repeated.
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { sql } from 'kysely'
@@ -21,7 +21,7 @@ const both = new Keyring([
 ])
 const { providerAccessToken, providerRefreshToken } = sealedColumns
 
-onEachEngine('sealing anew', (engine) => {
+onEachEngine('resealing', (engine) => {
   let home: TestDatabase
   let database: Database
   before(async () => {
@@ -218,7 +218,7 @@ onEachEngine('sealing anew', (engine) => {
   })
 
   // Sealed values are bytes. A new column of bytes has to be listed as sealed, or here with what it holds.
-  test('every column of bytes is listed as sealed or as unsealed', async () => {
+  test('every column of bytes is declared as sealed or as unsealed', async () => {
     const plain = new Set([
       'api_keys.key_hash',
       'attempts.response_body',

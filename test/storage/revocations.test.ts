@@ -31,7 +31,7 @@ describe('revocations (PostgreSQL)', { skip: !postgres }, () => {
     return { ...opening, heard }
   }
 
-  test('a transaction resolves only when everybody has heard what it announced', async (t) => {
+  test('a transaction resolves when all processes have heard its announcements', async (t) => {
     const [first, second, third] = [await opened(t), await opened(t), await opened(t)]
     for (let round = 0; round < 20; round += 1) {
       const subject = `user-${round}`
@@ -41,7 +41,7 @@ describe('revocations (PostgreSQL)', { skip: !postgres }, () => {
     }
   })
 
-  test('what is rolled back is announced to nobody', async (t) => {
+  test('a rollback sends no announcement', async (t) => {
     const [first, second] = [await opened(t), await opened(t)]
     await assert.rejects(
       first.transaction(async (tx) => {
@@ -53,7 +53,7 @@ describe('revocations (PostgreSQL)', { skip: !postgres }, () => {
     assert.deepEqual(second.heard, ['committed'])
   })
 
-  test('who does not listen is not waited for; who announces need not listen', async (t) => {
+  test('a process that does not listen is not waited for, and can announce', async (t) => {
     const silent = openPostgres(database.url)
     t.after(() => silent.close())
     const listening = await opened(t)
@@ -61,7 +61,7 @@ describe('revocations (PostgreSQL)', { skip: !postgres }, () => {
     await until(() => listening.heard.includes('from-elsewhere'))
   })
 
-  test('a lost connection: nothing kept counts, and everything is forgotten when it is back', async (t) => {
+  test('without a session the cache is not used, and it is emptied after a reconnect', async (t) => {
     const first = await opened(t)
     const admin = new pg.Client({ connectionString: database.url })
     await admin.connect()
@@ -74,7 +74,7 @@ describe('revocations (PostgreSQL)', { skip: !postgres }, () => {
     assert.deepEqual(first.heard, [undefined])
   })
 
-  test('a process that hangs is waited for until its lease is over, and by the next announcements no more', async (t) => {
+  test('a process that hangs is waited for until its lease expires, once', async (t) => {
     const first = await opened(t)
     // A connection that is counted as listening and never confirms.
     const hanging = new pg.Client({ connectionString: database.url })
@@ -97,7 +97,7 @@ describe('revocations (PostgreSQL)', { skip: !postgres }, () => {
     assert.ok(again >= 1_900, `waited ${Math.round(again)} ms after it went on`)
   })
 
-  test('a process whose path is silent trusts nothing it keeps once the announcement has returned', async (t) => {
+  test('a process with a silent network path does not use its cache after an announcement has returned', async (t) => {
     const link = await openLink(database.url)
     t.after(async () => link.close())
     const first = await opened(t)

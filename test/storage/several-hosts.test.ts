@@ -1,4 +1,4 @@
-// Several servers in one address, some of them gone, silent, or not what is wanted.
+// Several servers in one address; some are unreachable, silent, or in another state.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import pg from 'pg'
@@ -37,7 +37,7 @@ describe('several hosts', { skip: !postgres }, () => {
   before(async () => (database = await postgres!.createDatabase()))
   after(() => database.drop())
 
-  test('a service goes on over the next host when the first is cut or silent', async () => {
+  test('a service continues with the next host if the first is unreachable or silent', async () => {
     const [first, second] = await Promise.all([openLink(database.url), openLink(database.url)])
     const service = await startTestService(postgres!, {
       databaseUrl: withHosts(database.url, [hostOf(first.url), hostOf(second.url)]),
@@ -60,7 +60,7 @@ describe('several hosts', { skip: !postgres }, () => {
     }
   })
 
-  describe('of which one takes writes', () => {
+  describe('of which one is writable', () => {
     let other: OwnPostgres
     let [silent, otherUrl, closed]: [Link, string, string] = [undefined as never, '', '']
     const name = () => new URL(database.url).pathname.slice(1)
@@ -91,7 +91,7 @@ describe('several hosts', { skip: !postgres }, () => {
       )
     const isOther = "select to_regclass('other') is not null as other"
 
-    test('the one is found, and found again when it changes', async () => {
+    test('it is found, and found again after it changes', async () => {
       await setReadOnly(otherUrl, 'on')
       const url = withHosts(database.url, [
         closed,
@@ -129,7 +129,7 @@ describe('several hosts', { skip: !postgres }, () => {
       }
     })
 
-    test('a pool that knows a server which is gone finds the other one for the same statement', async () => {
+    test('a pool whose server is gone finds the other one within the same statement', async () => {
       await setReadOnly(otherUrl, 'off')
       const gone = await openLink(database.url)
       const connector = new Connector(withHosts(database.url, [hostOf(gone.url), hostOf(other.url)]))
@@ -143,7 +143,7 @@ describe('several hosts', { skip: !postgres }, () => {
       gone.close()
     })
 
-    test('each kind that can be asked for, and the message where it is not there', async () => {
+    test('each value of target_session_attrs, and the message if there is no such server', async () => {
       await setReadOnly(otherUrl, 'on')
       const hosts = [hostOf(database.url), hostOf(other.url)]
       const ask = async (attributes: string): Promise<boolean> => {

@@ -1,4 +1,4 @@
-// Parts of shared transactions: committed together, undone alone, none held up for long by another.
+// Scopes of shared transactions: committed together, rolled back alone, and none delays another for long.
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { sql } from 'kysely'
@@ -66,27 +66,27 @@ onEachEngine('shared transactions', (engine) => {
     await committed
   }
 
-  test('pieces that come together share a commit, each with its last statements', async () => {
+  test('concurrent scopes share a commit', async () => {
     await together('a', 'b', 'c')
     // All in one, on a machine that is not slow.
     assert.deepEqual(seals.flat(), ['a', 'b', 'c'])
     assert.deepEqual(await letters(), ['a', 'b', 'c', 'sealed a', 'sealed b', 'sealed c'])
   })
 
-  test('one that makes no query is committed as well', async () => {
+  test('a scope without a query is committed', async () => {
     const { committed } = await begin().release('nothing')
     await committed
     assert.deepEqual(await letters(), ['sealed nothing'])
   })
 
-  test('one that is undone takes nothing of the others with it, and leaves nothing behind', async () => {
+  test('a rolled back scope leaves nothing, and does not affect the others', async () => {
     const undone = begin()
     const fails = insert(undone.tx, 'undone').then(() => undone.rollback())
     await Promise.all([run('a'), fails, run('b')])
     assert.deepEqual(await letters(), ['a', 'b', 'sealed a', 'sealed b'])
   })
 
-  test('a statement that fails undoes its own part only, also when it is swallowed', async () => {
+  test('a failed statement rolls back its own scope only, even if its error is ignored', async () => {
     const broken = begin()
     const fails = (async () => {
       await insert(broken.tx, 'twice')
@@ -98,12 +98,12 @@ onEachEngine('shared transactions', (engine) => {
     assert.deepEqual(await letters(), ['a', 'b', 'sealed a', 'sealed b'])
   })
 
-  test('one alone shares with nobody', async () => {
+  test('a scope with `alone` has its own transaction', async () => {
     await Promise.all([run('a'), run('b', begin({ alone: true })), run('c')])
     assert.ok(seals.some((notes) => notes.length === 1 && notes[0] === 'b'))
   })
 
-  test('when the commit fails, all that shared it are told to try alone', async () => {
+  test('if the commit fails, all its scopes must be tried alone', async () => {
     const results = await together('a', 'refused')
     const shared = seals.some((notes) => notes.length === 2)
     for (const result of shared ? results : results.slice(1)) {
@@ -117,7 +117,7 @@ onEachEngine('shared transactions', (engine) => {
     assert.deepEqual(await letters(), ['a', 'sealed a'])
   })
 
-  test('one that holds up the others is undone early, one alone at its own limit', async () => {
+  test('a scope that delays others is rolled back early, one with `alone` at its own limit', async () => {
     let early: boolean | undefined
     const slow = begin({ turnLimit: 30, onTimeLimit: (value) => (early = value) })
     await insert(slow.tx, 'slow')
@@ -138,7 +138,7 @@ onEachEngine('shared transactions', (engine) => {
     assert.deepEqual(await letters(), ['quick', 'sealed quick'])
   })
 
-  test('one that is undone while it waits for its turn never gets one', async () => {
+  test('a scope that is rolled back while it waits never gets a turn', async () => {
     const first = begin()
     await insert(first.tx, 'first')
     const waiting = begin()
@@ -176,7 +176,7 @@ onEachEngine('shared transactions', (engine) => {
     assert.deepEqual(await letters(), ['kept', 'sealed saved'])
   })
 
-  test('a second statement behind the first does not run', async () => {
+  test('a second statement in the same text does not run', async () => {
     const part = begin()
     const run = sql.raw(`insert into letters values ('one'); commit`).execute(part.tx)
     if (engine.name === 'postgres') await assert.rejects(run, /multiple commands/)
@@ -186,7 +186,7 @@ onEachEngine('shared transactions', (engine) => {
   })
 
   test(
-    'a conflict that ends the transaction fails all that share it, and keeps nothing of it',
+    'a conflict that ends the transaction fails all its scopes',
     {
       skip: engine.name === 'postgres' && 'PostgreSQL has no such conflict',
     },
@@ -206,7 +206,7 @@ onEachEngine('shared transactions', (engine) => {
     },
   )
 
-  test('hundreds at once are all committed, in few commits', async () => {
+  test('hundreds of concurrent scopes need few commits', async () => {
     const names = Array.from({ length: 300 }, (_, index) => `n${index}`)
     await Promise.all(names.map((name) => run(name)))
     assert.equal((await letters()).length, 600)

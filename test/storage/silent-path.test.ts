@@ -1,4 +1,4 @@
-// The path to PostgreSQL goes silent, as when its machine vanishes: nothing is answered, and no connection is reset.
+// The network path to PostgreSQL becomes silent: nothing is answered, and no connection is reset.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { defineConfig } from '../../src/index.ts'

@@ -1,4 +1,4 @@
-// New connections and requests work, and the workers' rounds do not: the process says that it is not ready, and recovers.
+// Connections and requests work, but workers stall: the process is not ready, and recovers.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import pg from 'pg'

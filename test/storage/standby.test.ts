@@ -1,4 +1,4 @@
-// A service whose DATABASE_URL leads to a standby. It tells what was true some time ago, so the service does not work on it.
+// A service does not run on a standby, because its data may be old.
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -33,7 +33,7 @@ describe('on a standby', { skip: !postgres }, () => {
     await primary?.stop()
   })
 
-  test('a start says in one line what it is, and ends', async () => {
+  test('the start fails with one line', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'postern-standby-start-'))
     try {
       for (const args of [['serve'], ['serve', '--only', 'http', '--no-migrate'], ['migrate']]) {
@@ -48,7 +48,7 @@ describe('on a standby', { skip: !postgres }, () => {
     }
   })
 
-  test('the doctor tells whether lists can be read at DATABASE_REPLICA_URL', async () => {
+  test('doctor tells whether lists can be read at DATABASE_REPLICA_URL', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'postern-standby-doctor-'))
     try {
       const doctor = async (url: string): Promise<string> =>
@@ -64,7 +64,7 @@ describe('on a standby', { skip: !postgres }, () => {
     }
   })
 
-  test('a service whose address comes to lead to a standby tells nothing of what lies there', async () => {
+  test('a service whose address begins to lead to a standby does not use its data', async () => {
     const service = await startTestService(postgres!, { databaseUrl: link.url })
     try {
       const paths = ['/events', '/events/1', '/users', '/products', '/subscribers', '/readyz']

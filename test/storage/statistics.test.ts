@@ -1,4 +1,4 @@
-// PostgreSQL alone keeps the plan of a prepared statement until it has looked at the table anew.
+// PostgreSQL keeps the plan of a prepared statement until the table is analyzed.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { openPostgres } from '../../src/storage/postgres/database.ts'
@@ -42,7 +42,7 @@ for (const engine of engines.filter(({ name }) => name === 'postgres'))
         .map((row) => row['QUERY PLAN'])
         .join('\n')
 
-    test('what was planned over an almost empty table is planned anew when that has changed', async () => {
+    test('a statement that was planned for an almost empty table gets a new plan when the table has grown', async () => {
       await fill(1, 20)
       for (let times = 0; times < 8; times += 1) await run()
       await fill(21, 30_000)
@@ -55,7 +55,7 @@ for (const engine of engines.filter(({ name }) => name === 'postgres'))
       assert.deepEqual(await analyzeChanged(database.pool), [], 'nothing has changed since')
     })
 
-    test('a table of which less was changed than there was is left alone', async () => {
+    test('a table with few changes is not analyzed', async () => {
       await fill(30_001, 40_000)
       assert.deepEqual(await analyzeChanged(database.pool), [])
       await fill(40_001, 150_000)

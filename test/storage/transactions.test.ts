@@ -53,7 +53,7 @@ onEachEngine('transactions', (engine) => {
     assert.deepEqual(await names(), ['kept'])
   })
 
-  test('readers do not see what is not committed, and are not held up by it', async () => {
+  test('readers neither see nor wait for uncommitted writes', async () => {
     await database.transaction(async (tx) => {
       await tx.insertInto('api_keys').values(key('unseen')).execute()
       assert.ok(!(await names()).includes('unseen'))
@@ -68,14 +68,14 @@ onEachEngine('transactions', (engine) => {
     await idle.rollback()
   })
 
-  test('a query after the end is an error, and not a query outside', async () => {
+  test('a query after the end is an error', async () => {
     const over = database.begin()
     await over.tx.selectFrom('api_keys').select('id').execute()
     await over.commit()
     await assert.rejects(over.tx.selectFrom('api_keys').select('id').execute(), /committed already/)
   })
 
-  test('is rolled back at its time limit, and others go on', async () => {
+  test('is rolled back at its time limit, and others continue', async () => {
     const slow = database.begin({ timeLimit: 30 })
     await slow.tx.insertInto('api_keys').values(key('too slow')).execute()
     await insert('after the limit')
@@ -89,13 +89,13 @@ onEachEngine('transactions', (engine) => {
     assert.ok(!found.includes('too slow'))
   })
 
-  test('an error within leaves the database usable', async () => {
+  test('an error leaves the database usable', async () => {
     await insert('once')
     await assert.rejects(insert('once'), (error) => isUniqueViolation(error))
     await insert('and on')
   })
 
-  test('a last statement is run by the commit, and undone with it', async () => {
+  test('a last statement runs with the commit, and is rolled back with it', async () => {
     const statement = (name: string) =>
       database.reader.insertInto('api_keys').values(key(name)).returning('id').compile()
     const { answered } = await database.transaction(async (tx, last) => {
@@ -133,7 +133,7 @@ onEachEngine('transactions', (engine) => {
     )
   })
 
-  test('a last statement is one, and bounded in time like the others', async () => {
+  test('only one last statement is allowed, and the time limit applies to it', async () => {
     const statement = (name: string) => database.reader.insertInto('api_keys').values(key(name)).compile()
     await assert.rejects(
       database.transaction(async (_tx, last) => {
@@ -162,7 +162,7 @@ onEachEngine('transactions', (engine) => {
     assert.ok(!(await names()).includes('waiting'))
   })
 
-  test('two starters migrate once', async () => {
+  test('concurrent migrations apply once', async () => {
     const fresh = await engine.createDatabase()
     const databases = [await openDatabase(fresh.url), await openDatabase(fresh.url)]
     const applied = await Promise.all(databases.map((one) => migrate(one)))
@@ -174,7 +174,7 @@ onEachEngine('transactions', (engine) => {
     await fresh.drop()
   })
 
-  test('a migration that comes in with a lower number than the last applied one is applied', async () => {
+  test('a pending migration with a lower number than the last applied one is applied', async () => {
     const fresh = await engine.createDatabase()
     const one = await openDatabase(fresh.url)
     const of = (number: number) => {
@@ -187,7 +187,7 @@ onEachEngine('transactions', (engine) => {
     await fresh.drop()
   })
 
-  test('an older program refuses a database with a breaking migration that it does not know', async () => {
+  test('an older program refuses a database with an unknown breaking migration', async () => {
     const future = { number: 9_001, name: 'future', breaking: true, sqlite: 'select 1', postgres: 'select 1' }
     const harmless = { ...future, number: 9_002, name: 'harmless', breaking: false }
     const fresh = await engine.createDatabase()
@@ -201,7 +201,7 @@ onEachEngine('transactions', (engine) => {
     await fresh.drop()
   })
 
-  test('a migration that fails half-way leaves nothing behind', async () => {
+  test('a failed migration leaves nothing', async () => {
     const fresh = await engine.createDatabase()
     const one = await openDatabase(fresh.url)
     const broken = {
@@ -218,7 +218,7 @@ onEachEngine('transactions', (engine) => {
   })
 })
 
-test('a database that is not there is StorageUnavailable', async () => {
+test('an unreachable database is StorageUnavailable', async () => {
   const database = await openDatabase('postgres://nobody@127.0.0.1:1/none')
   await assert.rejects(database.ping(), StorageUnavailable)
   await assert.rejects(

@@ -1,5 +1,5 @@
-// "Expand, then contract" (CONTRIBUTING.md): a newer release adds to the schema of a filled database while a process of the release
-// before works. What a breaking migration does to such a process is in newer-database.test.ts.
+// "Expand, then contract" (CONTRIBUTING.md): a newer release adds to the schema of a filled database while a process of the previous
+// release runs. For breaking migrations, see newer-database.test.ts.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from 'kysely'
@@ -90,7 +90,7 @@ onEachEngine('a release that adds to the schema of a filled database', (engine) 
     await home.drop()
   })
 
-  test('leaves the rows of before as they are', async () => {
+  test('leaves existing rows unchanged', async () => {
     subscriber = await subscribe(old, { url: receiver.url, eventTypes: ['done'] })
     await newer.transaction((tx) => tx.insertInto('products').values(product).execute())
     assert.equal((await postWebhook(old, { id: 'before', type: 'work' })).status, 200)
@@ -120,7 +120,7 @@ onEachEngine('a release that adds to the schema of a filled database', (engine) 
     )
   })
 
-  test('does not disturb a process of the release before', async () => {
+  test('does not affect a process of the previous release', async () => {
     gate.resolve()
     assert.equal((await postWebhook(old, { id: 'after', type: 'work' })).status, 200)
     await settled(newer)
@@ -141,7 +141,7 @@ onEachEngine('a release that adds to the schema of a filled database', (engine) 
     assert.equal((await old.fetch('/readyz')).status, 200)
   })
 
-  test('can use what it added beside that process', async () => {
+  test('can use its additions beside that process', async () => {
     assert.deepEqual(await pendingMigrations(newer, newerRelease), [])
     await newer.transaction((tx) =>
       sql`update event_queue set region = 'north' where event_id = 'before'`.execute(tx),
@@ -156,7 +156,7 @@ onEachEngine('a release that adds to the schema of a filled database', (engine) 
     )
   })
 
-  test('can be taken back: the release before starts on the database', async () => {
+  test('can be rolled back: the previous release starts on the database', async () => {
     await old.close()
     old = await startOld()
     assert.equal((await postWebhook(old, { id: 'back', type: 'work' })).status, 200)
@@ -175,7 +175,7 @@ onEachEngine('a release that adds to the schema of a filled database', (engine) 
 })
 
 onEachEngine('a database of an unreleased version', (engine) => {
-  test('is refused with what to do', async () => {
+  test('is refused with advice', async () => {
     const home = await engine.createDatabase()
     const database = await openDatabase(home.url)
     const empty = { breaking: true, sqlite: 'select 1', postgres: 'select 1' }

@@ -8,7 +8,7 @@ import { engines, type TestDatabase } from '../harness/engines.ts'
 const engine = engines.find(({ name }) => name === 'sqlite')
 
 /** The rules by which one SQLite file is shared by asynchronous transactions and synchronous batches. */
-describe('the write gate of SQLite', { skip: !engine && 'TEST_ENGINE leaves SQLite out' }, () => {
+describe('the write gate of SQLite', { skip: !engine && 'TEST_ENGINE excludes SQLite' }, () => {
   let home: TestDatabase
   let file: string
   let database: SqliteDatabase
@@ -56,7 +56,7 @@ describe('the write gate of SQLite', { skip: !engine && 'TEST_ENGINE leaves SQLi
     assert.equal(database.readConnection.get<{ n: number }>('select count(*) as n from jobs')?.n, 0)
   })
 
-  test('while a transaction is open, what must not wait is told so, and the loop goes on', async () => {
+  test('while a transaction is open, `hold` gives up in time, and the event loop continues', async () => {
     const handler = database.begin({ priority: 'work' })
     await handler.tx.selectFrom('users').selectAll().execute()
     assert.equal(await database.hold('acknowledge', 1), undefined)
@@ -84,7 +84,7 @@ describe('the write gate of SQLite', { skip: !engine && 'TEST_ENGINE leaves SQLi
     await other.close()
   })
 
-  test('a write outside tx inside a transaction is an error that says so, and no deadlock', async () => {
+  test('a write outside tx inside a transaction is an error instead of a deadlock', async () => {
     await assert.rejects(
       database.transaction(async (tx) => {
         await tx.selectFrom('users').selectAll().execute()
