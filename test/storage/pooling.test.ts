@@ -85,7 +85,7 @@ describe('poolers', { skip: !postgres }, () => {
     await home.drop()
   })
 
-  test('the start of a service is refused, without changing settings of the pooler's sessions', async () => {
+  test('the start of a service is refused, without changing settings of the sessions of the pooler', async () => {
     await assert.rejects(startTestService(postgres!, { databaseUrl: pooler.url }), UnsuitablePooler)
     const client = new pg.Client({ connectionString: pooler.url })
     await client.connect()
@@ -133,10 +133,7 @@ describe('poolers', { skip: !postgres }, () => {
       opened.onSignal('jobs', () => undefined)
       const end = `select pg_terminate_backend(pid) from pg_stat_activity
         where application_name = 'postern-listen' and datname = current_database()`
-      await eventually(
-        async () => (await opened.pool.query(end)).rows.length === 1,
-        'a direct session ended',
-      )
+      await eventually(async () => (await opened.pool.query(end)).rows.length === 1, 'a direct session ended')
       await eventually(async () => {
         await opened.pool.query('select 1')
         return checked >= 2
