@@ -5,7 +5,7 @@ import { BodyGroup, bodyPace, type BodyPace, type CountedBody } from './counted-
 export interface BodyLimits {
   /** Bytes that bodies may take while they are read, all requests together. */
   bytes: number
-  /** The share of them for bodies that have begun, and for networks that hold little: above the rest, no other body is begun. */
+  /** The part of `bytes` that is reserved for bodies in progress and for networks that hold little. */
   reserve: number
   /** Bodies that may be read at once. */
   bodies: number
@@ -19,10 +19,10 @@ export const bodyLimits: BodyLimits = {
   pace: bodyPace,
 }
 
-/** The part of the reserve in which a network may begin bodies, as long as it holds no more than that. */
+/** The part of the reserve that each network may use to begin bodies. */
 const smallShare = 1 / 16
 
-/** What there may be too little of. */
+/** A resource that can run short. */
 interface Resource {
   /** How much of it a network has. */
   readonly of: (group: BodyGroup) => number
@@ -41,28 +41,27 @@ interface Shortage {
 }
 
 /**
- * What the bodies that are being read may take of this process's memory. Counted is what came, not what was announced: a
- * length that is only claimed takes nothing from others.
+ * Limits the memory of the bodies that are being read. Received bytes count, not announced ones, so that an announced length
+ * takes nothing from others.
  *
- * When room is short, a body gets it from the client network that holds most, until that one holds no more than the
- * network of the body (max-min fairness): the bodies that have stood still longest are dropped first. After that, slow
- * bodies are dropped: of its own network, and of those that hold more. Only then is a body refused. A single network may
- * use everything, since behind a proxy that TRUSTED_PROXIES does not name all clients are one. Networks are looked up
- * when room is short, so that a body costs next to nothing otherwise.
+ * If memory is short, a body gets it from the client network that holds most, until that network holds no more than the network of
+ * the body (max-min fairness). The bodies without progress for the longest time are dropped first. Then slow bodies are dropped: those
+ * of the body's own network, and of networks that hold more. Only then the body is refused. One network may use all memory, because
+ * behind a proxy that TRUSTED_PROXIES does not name, all clients are one network. Networks are determined only if memory is short.
  *
- * Bodies that fall below the least rate are dropped in any case.
+ * Bodies below the least rate are always dropped.
  */
 export class BodyBudget {
   readonly #limits: BodyLimits
   readonly #clock: Clock
-  /** Told of each body that is dropped: because it was slow, or because its network held more than its share. */
+  /** Called for each dropped body: it was slow, or its network held more than its share. */
   noteDropped: (reason: 'slow' | 'share') => void = () => undefined
-  /** Those that no network was looked up for. */
+  /** Bodies whose network is not determined yet. */
   readonly #unsorted = new BodyGroup()
   readonly #networks = new Map<string, BodyGroup>()
   #bytes = 0
   #bodies = 0
-  /** Number of the intervals that have ended. */
+  /** Intervals that have ended. */
   #interval = 0
   #cancel: (() => void) | undefined
   #closed = false
@@ -72,7 +71,7 @@ export class BodyBudget {
     this.#clock = clock
   }
 
-  /** Bytes that are held for bodies that have not come whole. */
+  /** Bytes that incomplete bodies hold. */
   get bytes(): number {
     return this.#bytes
   }
@@ -82,7 +81,7 @@ export class BodyBudget {
     return this.#bodies
   }
 
-  /** Whether a body may be begun, of which `announced` bytes are to come; `end` it then. */
+  /** Returns whether a body with `announced` bytes may begin. If so, call `end` for it. */
   begin(body: CountedBody, announced: number): boolean {
     const { bytes, reserve, bodies } = this.#limits
     const isShort =
@@ -94,12 +93,12 @@ export class BodyBudget {
     return true
   }
 
-  /** Whether a body that has begun may hold so many bytes more. */
+  /** Returns whether a body in progress may hold `bytes` more. */
   take(body: CountedBody, bytes: number): boolean {
     const fits = (): boolean => this.#bytes + bytes <= this.#limits.bytes
     if (!fits()) {
       const network = this.#networkOf(body)
-      // What is its own is not dropped for itself.
+      // A body is not dropped for itself.
       network.progressed(body)
       if (!this.#makeRoom(network, { resource: memory, wanted: bytes, fits }, body)) return false
     }
@@ -109,12 +108,12 @@ export class BodyBudget {
     return true
   }
 
-  /** Notes that a part of a body has come, and not the last one. */
+  /** Notes that a part of a body arrived that is not the last one. */
   progressed(body: CountedBody): void {
     body.group?.progressed(body)
   }
 
-  /** Gives back all that a body holds. */
+  /** Releases everything that a body holds. */
   end(body: CountedBody): void {
     const { group } = body
     if (group === undefined) return
@@ -165,7 +164,7 @@ export class BodyBudget {
   }
 
   #dropSlow(group: BodyGroup, fits: () => boolean, except: CountedBody | undefined): void {
-    // Until the interval ends, no other one becomes slow.
+    // No other body becomes slow before the interval ends.
     if (group.noneSlowIn === this.#interval) return
     for (const body of group.bodies) {
       if (fits()) return
@@ -187,7 +186,7 @@ export class BodyBudget {
     return largest!
   }
 
-  /** The network of a body, after all others have found theirs. */
+  /** Determines the networks of all bodies, and returns that of one. */
   #networkOf(body: CountedBody): BodyGroup {
     for (const other of this.#unsorted.bodies) this.#group(other.network()).add(other)
     this.#unsorted.clear()

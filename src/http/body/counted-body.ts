@@ -1,14 +1,14 @@
 import type { Problem } from '../../errors.ts'
 
-/** How fast bodies have to come. */
+/** The rates that bodies must reach. */
 export interface BodyPace {
-  /** Milliseconds between two looks at the bodies that are being read. */
+  /** Milliseconds between two checks of the bodies that are being read. */
   interval: number
-  /** Intervals over which the least rate is measured. The first of these periods is the grace of a new body. */
+  /** Intervals over which the least rate is measured. The first such period is the grace period of a new body. */
   intervals: number
-  /** Bytes a second that a body has to come with, always. */
+  /** Bytes per second that every body must reach. */
   least: number
-  /** Bytes a second below which a body may be dropped when room is short. */
+  /** Bytes per second below which a body may be dropped if memory is short. */
   pressed: number
 }
 
@@ -19,30 +19,30 @@ export interface BodyPace {
 export const bodyPace: BodyPace = { interval: 1_000, intervals: 5, least: 240, pressed: 8 * 1024 }
 
 /**
- * A body that is being read, as the budget counts it. Rates are measured in intervals and not by the clock: when the
- * process itself stood still, what has come meanwhile is read before the next interval ends.
+ * A body that is being read, as the budget counts it. Rates are measured in intervals instead of by the clock: if the process
+ * itself paused, the bytes that arrived meanwhile are read before the next interval ends.
  */
 export abstract class CountedBody {
-  /** The bodies that it is counted with. The budget sets it. */
+  /** The bodies that are counted together with it. The budget sets it. */
   group: BodyGroup | undefined
   /** Bytes of memory that it holds. The budget sets it. */
   held = 0
-  /** Bytes that have come. */
+  /** Received bytes. */
   received = 0
-  /** Bytes of the last whole interval; unknown before one is over. */
+  /** Bytes of the last whole interval; infinite before the first one has ended. */
   #gain = Infinity
-  /** What had come when the last interval ended; undefined before one has ended. */
+  /** Received bytes at the end of the last interval; undefined before the first one has ended. */
   #before: number | undefined
   #intervals = 0
   #beforePeriod = 0
 
-  /** The network of the client (client-address.ts). Only asked for when room is short. */
+  /** The network of the client. Called only if memory is short. */
   abstract network(): string
 
-  /** Ends the body with a problem. The budget has taken its bytes back already. */
+  /** Ends the body with a problem. The budget has released its bytes before. */
   abstract drop(problem: Problem): void
 
-  /** Ends an interval. @returns whether less than the least rate has come in the period that ends with it, if one does */
+  /** Ends an interval. @returns whether a period ends with it in which the body was below the least rate */
   endInterval({ interval, intervals, least }: BodyPace): boolean {
     const { received } = this
     const before = this.#before
@@ -60,20 +60,20 @@ export abstract class CountedBody {
     return came < (least * interval * intervals) / 1_000
   }
 
-  /** Whether it has come more slowly, in the last whole interval and since then, than is granted when room is short. */
+  /** Whether the body was slow in the last whole interval and since then. */
   isSlow({ interval, pressed }: BodyPace): boolean {
     const enough = (pressed * interval) / 1_000
     return this.#gain < enough && this.received - (this.#before ?? 0) < enough
   }
 }
 
-/** The bodies of one client network, or those of which the network is not known yet. */
+/** The bodies of one client network, or those whose network is not determined yet. */
 export class BodyGroup {
-  /** In the order of their last progress: the one that has stood still longest is the first. */
+  /** In the order of their last progress, the oldest first. */
   readonly bodies = new Set<CountedBody>()
   /** Bytes that they hold. */
   held = 0
-  /** The number of the interval in which none of them was found slow. */
+  /** The interval in which no body was slow. */
   noneSlowIn = -1
   readonly network: string
   #latest: CountedBody | undefined
@@ -95,14 +95,14 @@ export class BodyGroup {
     if (this.#latest === body) this.#latest = undefined
   }
 
-  /** Forgets them all, after others have taken them over. */
+  /** Removes all bodies, after other groups have added them. */
   clear(): void {
     this.bodies.clear()
     this.held = 0
     this.#latest = undefined
   }
 
-  /** Notes that a part of it has come. */
+  /** Notes that a part of the body arrived. */
   progressed(body: CountedBody): void {
     if (this.#latest === body) return
     this.bodies.delete(body)

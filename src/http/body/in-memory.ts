@@ -4,20 +4,20 @@ import { CountedBody } from './counted-body.ts'
 
 export type TakeBody = (problem: Problem | null, bytes?: Buffer) => void
 
-/** The least that is set aside once a body turns out to come in pieces. */
+/** The smallest buffer of a body that arrives in several chunks, in bytes. */
 const leastBuffer = 4 * 1024
 
 export interface BodyParts {
-  /** Bytes that the request says will come, 0 where it does not say. */
+  /** The Content-Length, or 0 without one. */
   announced: number
   limit: number
-  /** The network of its client. */
+  /** Returns the network of the client. */
   network: () => string
-  /** Told once what became of the body. */
+  /** Called once with the result. */
   done: TakeBody
 }
 
-/** A body on its way into memory, of which the budget was told that it begins. It takes in proportion to what has come. */
+/** A body that is collected in memory, after `BodyBudget.begin`. Its buffer grows in proportion to the received bytes. */
 export class BodyInMemory extends CountedBody {
   readonly #budget: BodyBudget
   readonly #parts: BodyParts
@@ -36,10 +36,10 @@ export class BodyInMemory extends CountedBody {
     const before = this.received
     const received = (this.received += piece.length)
     if (received > limit) return this.#finish(tooLarge(limit))
-    // One that has come whole ends at once.
+    // A complete body ends at once.
     if (received !== announced) this.#budget.progressed(this)
     if (this.#buffer === undefined) {
-      // Usually all there is, and nobody else's: the parser made it for us.
+      // Usually the only chunk. The parser does not use it again.
       if (this.#hold(piece.length)) this.#buffer = piece
       else this.#finish(overloaded())
       return
@@ -56,12 +56,12 @@ export class BodyInMemory extends CountedBody {
 
   end(): void {
     const bytes = this.#buffer ?? Buffer.alloc(0)
-    // What is kept is kept without the room that was left.
+    // A copy, if the buffer is larger than the body.
     this.#finish(null, bytes.length === this.received ? bytes : Buffer.from(bytes.subarray(0, this.received)))
   }
 
   cut(): void {
-    // An error costs as much as the rest of this.
+    // Checked before the costly creation of an error.
     if (!this.#ended) this.#finish(new Problem('bad-request', { detail: 'The body did not come whole.' }))
   }
 
@@ -73,7 +73,7 @@ export class BodyInMemory extends CountedBody {
     if (this.#ended) return
     this.#ended = true
     this.#buffer = undefined
-    // Behind the request that the room is for: answering takes longer than dropping.
+    // After the request that needs the memory, because answering takes longer than dropping.
     setImmediate(() => this.#parts.done(problem))
   }
 

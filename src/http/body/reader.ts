@@ -4,7 +4,7 @@ import type { Clock } from '../../runtime/clock.ts'
 import { BodyBudget, bodyLimits, type BodyLimits } from './budget.ts'
 import { BodyInMemory, overloaded, tooLarge, type TakeBody } from './in-memory.ts'
 
-/** Makes of the bytes what handlers get as `request.body`. */
+/** Makes `request.body` from the bytes. */
 export type ParseBody = (
   request: FastifyRequest,
   bytes: Buffer,
@@ -19,17 +19,17 @@ declare module 'fastify' {
 
 export interface BodyReaderParts {
   clock: Clock
-  /** Of the client (client-address.ts). */
+  /** Returns the network of the client. */
   networkOf: (request: IncomingMessage) => string
   limits?: Partial<BodyLimits>
 }
 
-/** Bytes, where a route does not say otherwise. */
+/** Bytes, unless a route declares its own limit. */
 export const defaultBodyLimit = 1024 * 1024
 
 /**
- * Reads bodies into memory in proportion to what has come of them. Fastify's own reader keeps every piece as a buffer
- * of its own until the last has come: a megabyte in chunks of one byte then takes half a gigabyte.
+ * Reads bodies into memory in proportion to the received bytes. Fastify's own reader keeps each chunk as a buffer until the last one
+ * arrives: a megabyte in chunks of one byte then takes half a gigabyte.
  */
 export class BodyReader {
   readonly budget: BodyBudget
@@ -42,10 +42,10 @@ export class BodyReader {
     app.addHook('onClose', async () => this.budget.close())
   }
 
-  /** Has the scope's bodies of these media types read, `*` for all that have no reader, and then made into something. */
+  /** Reads and parses the scope's bodies of these media types; `*` stands for all types without a parser. */
   parse(scope: FastifyInstance, types: string[], parse: ParseBody, bodyLimit = defaultBodyLimit): void {
     scope.addContentTypeParser(types, (request, _payload, done) => {
-      // Nobody is there for it.
+      // No route reads it.
       if (request.is404) return done(null)
       this.read(request.raw, bodyLimit, (problem, bytes) => {
         if (problem) done(problem)
@@ -54,8 +54,10 @@ export class BodyReader {
     })
   }
 
-  /** Answers `done` with a Problem: `body-too-large`, `overloaded`, `request-timeout` when the body came too slowly, or `bad-request`
-   * when the sender gave up. */
+  /**
+   * Reads a body. `done` gets a Problem if that fails: `body-too-large`, `overloaded`, `request-timeout` for a slow body, or
+   * `bad-request` if the sender disconnected.
+   */
   read(request: IncomingMessage, limit: number, done: TakeBody): void {
     const length = request.headers['content-length']
     const announced = length === undefined ? 0 : Number(length)

@@ -8,7 +8,7 @@ import { brotliCompress, constants, createBrotliCompress, createGzip, gzip } fro
 
 export type Coding = 'br' | 'gzip' | 'identity'
 
-/** Bytes below which an answer is sent as it is: it fits one packet in any case. */
+/** Bytes below which an answer is not compressed, because it fits in one packet anyway. */
 const worthCoding = 1_400
 const brotli = { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }
 const [compressBrotli, compressGzip] = [promisify(brotliCompress), promisify(gzip)]
@@ -29,7 +29,7 @@ export function acceptedCoding(header: string | undefined): Coding {
   return br >= zip ? 'br' : 'gzip'
 }
 
-/** A whole body in a coding; as it is when it is too short to gain anything. */
+/** Compresses a whole body, unless it is too short. */
 export async function encode(
   body: string,
   coding: Coding,
@@ -38,10 +38,10 @@ export async function encode(
   return { body: coding === 'br' ? await compressBrotli(body, brotli) : await compressGzip(body), coding }
 }
 
-/** A stream in a coding. When either end fails or is closed, so is the other. */
+/** Compresses a stream. If either stream fails or is closed, so is the other. */
 export function encodeStream(stream: Readable, coding: Coding): Readable {
   if (coding === 'identity') return stream
   const encoder = coding === 'br' ? createBrotliCompress(brotli) : createGzip()
-  // An error reaches whoever reads the encoder.
+  // The reader of the encoder gets an error.
   return pipeline(stream, encoder, () => undefined)
 }

@@ -9,14 +9,14 @@ const codes: Record<string, ProblemCode> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'request-timeout',
 }
 
-/** Milliseconds that a client has to read its last answer: closed at once, with bytes of its own unread, it may not get it. */
+/** Milliseconds for the client to read its last answer. If the connection were closed at once with unread input, the answer could be lost. */
 const lastWords = 2_000
 
-/** Node's answer in progress on a connection, which its own handler of these errors asks for as well. */
+/** With Node's answer in progress on the connection. */
 type ServerSocket = Socket & { _httpMessage?: ServerResponse | null }
 
 /**
- * Makes what answers whatever never became a request: broken HTTP, headers too large or too slow.
+ * Creates the handler for input that never became a request: invalid HTTP, headers that are too large or too slow.
  * @param headers of every answer, as names and values in turn
  */
 export function clientErrorAnswerer(
@@ -25,7 +25,7 @@ export function clientErrorAnswerer(
   let common = ''
   for (let at = 0; at < headers.length; at += 2) common += `${headers[at]}: ${headers[at + 1]}\r\n`
   return (error, socket: ServerSocket) => {
-    // Behind the beginning of another answer it would be read as a part of that.
+    // After the beginning of another answer, the client would read it as a part of that one.
     if (error.code === 'ECONNRESET' || !socket.writable || socket._httpMessage?.headersSent) {
       socket.destroy()
       return
@@ -36,7 +36,7 @@ export function clientErrorAnswerer(
       `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}\r\n${common}content-type: ${problemMediaType}\r\n` +
         `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
     )
-    // A client that does not close its side would keep the connection for as long as it likes.
+    // Otherwise a client could keep the connection open.
     const timer = setTimeout(() => socket.destroy(), lastWords)
     socket.once('close', () => clearTimeout(timer))
   }

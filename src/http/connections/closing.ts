@@ -8,16 +8,16 @@ declare module 'fastify' {
   }
 }
 
-/** Milliseconds between two looks for connections that have become idle since the server stopped accepting. */
+/** Milliseconds between two checks for idle connections after the server has stopped accepting. */
 const lookEvery = 100
 
-/** Node's answer in progress on a connection. */
+/** With Node's answer in progress on the connection. */
 type ServerSocket = Socket & { _httpMessage?: ServerResponse | null }
 
 /**
- * The end of the server's connections. A connection that is closed without notice may lose the request that is on its way
- * (RFC 9112, section 9.6). So, from `begin` on, every answer carries `Connection: close`: its client sends nothing more on that
- * connection, and opens the next one elsewhere. Connections that stayed idle are closed when the server closes.
+ * Ends the server's connections. Closing a connection without notice may lose a request that is on its way (RFC 9112, section 9.6).
+ * From `begin` on, every answer has `Connection: close`: the client sends nothing more on the connection, and opens its next one
+ * elsewhere. Idle connections are closed when the server closes.
  */
 export class Closing {
   readonly #open = new Set<ServerSocket>()
@@ -37,32 +37,32 @@ export class Closing {
       this.begin()
       const looks = setInterval(() => server.closeIdleConnections(), lookEvery)
       server.once('close', () => clearInterval(looks))
-      // A server that never listened does not tell that it is closed.
+      // A server that never listened does not emit `close`.
       looks.unref()
     })
   }
 
-  /** Whether the process stops: no more requests are wanted. */
+  /** Whether the process is stopping. */
   get begun(): boolean {
     return this.#begun
   }
 
-  /** From now on answers carry `Connection: close`, those to requests that are under way included. */
+  /** From now on answers have `Connection: close`, also those to requests in progress. */
   begin(): void {
     if (this.#begun) return
     this.#begun = true
     for (const { _httpMessage: response } of this.#open) if (response) this.announce(response)
   }
 
-  /** Marks an answer as the last one on its connection, unless its head is sent already. */
+  /** Makes an answer the last one on its connection, unless its head is already sent. */
   announce(response: ServerResponse): void {
     if (!response.headersSent) response.setHeader('connection', 'close')
   }
 
   /**
-   * Node's server takes a connection for idle as soon as its answer is made, and closes it although the client has not
-   * read all of it (`closeIdleConnections`, which `close` calls): a long answer would be cut off. Such a connection is left
-   * for a later look.
+   * Node regards a connection as idle once its answer is written, and closes it although the client has not read all of it
+   * (`closeIdleConnections`, which `close` calls). That would truncate a long answer, so such a connection waits for a later
+   * check.
    */
   #keepAnswersWhole(server: FastifyInstance['server']): void {
     const closeIdle = server.closeIdleConnections.bind(server)

@@ -3,10 +3,10 @@ import type { IncomingMessage } from 'node:http'
 import { Problem } from '../../errors.ts'
 
 /**
- * What two readers of one request could understand differently, such as a proxy and this service: more than one Host
- * (RFC 9112, section 3.2), and a transfer coding other than `chunked` alone, which the parser would pass on undecoded
- * (section 6.1; it refuses other faults of framing by itself).
- * @returns what is wrong, or undefined
+ * Finds faults that a proxy and this service could interpret differently: several or no Host headers (RFC 9112, section 3.2), and
+ * transfer codings other than `chunked` alone, which the parser would pass on undecoded (section 6.1). The parser refuses other
+ * framing faults itself.
+ * @returns the fault, or undefined
  */
 export function framingFault(request: IncomingMessage): string | undefined {
   const { rawHeaders, headers, httpVersion } = request
@@ -23,7 +23,7 @@ export function framingFault(request: IncomingMessage): string | undefined {
   return httpVersion === '1.0' ? 'HTTP/1.0 has no transfer codings.' : undefined
 }
 
-/** Refuses such requests, and closes their connections: what follows on them may be meant in another way. */
+/** Refuses such requests, and closes their connections, because the rest of the data is ambiguous. */
 export function refuseFramingFaults(app: FastifyInstance): void {
   app.addHook('onRequest', (request, reply, done) => {
     const detail = framingFault(request.raw)

@@ -7,10 +7,10 @@ declare module 'fastify' {
   }
 }
 
-/** What is answered all the same: questions about the process itself. */
+/** Paths that are still answered: probes of the process itself. */
 const answered = new Set(['/healthz', '/readyz'])
 
-/** From a moment on, the process answers all calls with the same problem. */
+/** Answers all calls with the same problem, from `begin` on. */
 export class Refusal {
   #problem: Problem | undefined
 

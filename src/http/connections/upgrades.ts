@@ -2,9 +2,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 
 /**
- * There is nothing to upgrade to, so a request that asks for it is answered like any other (RFC 9110, section 7.8). But
- * Node stops reading behind it and drops what had come in the same packet, after which the connection waits for an answer
- * that nobody gives: it is closed, so that the client knows which requests were not heard.
+ * Closes the connection after a request with an Upgrade header. The service supports no upgrade and answers such a request like any
+ * other (RFC 9110, section 7.8), but Node stops reading after it and drops the rest of the packet. Closing tells the client which
+ * requests were not processed.
  */
 export function closeAfterUpgradeRequests({ server }: FastifyInstance): void {
   server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {

@@ -1,21 +1,20 @@
 import type { Clock } from '../../runtime/clock.ts'
 
-/** Milliseconds that a limit is counted over. */
+/** The period of a limit, in milliseconds. */
 const window = 60_000
 
 export interface Taken {
   allowed: boolean
-  /** Calls that are left now. */
+  /** Calls that are still allowed. */
   remaining: number
-  /** Seconds until another call is allowed; when one is allowed now, until all of them are. */
+  /** Seconds until another call is allowed; if one is allowed now, until all are. */
   wait: number
 }
 
 /**
- * Counts calls per key over the last minute: those of this minute, and those of the minute before for the share of it
- * that the last minute still covers. So twice the limit at the turn of a minute is not possible, and a key costs one
- * number. Calls that are refused do not count. In memory, for this process; bounded: beyond `capacity` keys the one
- * that has been there longest goes.
+ * Counts calls per key over a sliding minute: the calls of this minute, and a share of the previous minute's calls. A caller therefore
+ * cannot make twice the calls around the end of a minute, and a key costs one number. Refused calls do not count. The counts are those
+ * of this process; beyond `capacity` keys, the oldest one is removed.
  */
 export class RateLimiter {
   readonly #clock: Clock

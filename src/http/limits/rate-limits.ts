@@ -7,25 +7,25 @@ import type { Principal } from '../principal.ts'
 import { RateLimiter, type Taken } from './rate-limiter.ts'
 import type { SharedCounts } from './shared-counts.ts'
 
-/** Calls in a minute that are allowed to one address, where a route does not say otherwise. */
+/** Calls of one address in a minute, unless a route declares its own limit. */
 const perAddress = 3_000
-/** To one user, wherever from; and to one API key, which a whole back end may share. */
+/** Calls of one user from all addresses, and of one API key, which a whole back end may share. */
 const perUser = 3_000
 const perKey = 30_000
-/** Whatever a caller chooses is kept no longer than this. */
+/** Longer keys are cut to this length, in characters, because callers may choose parts of them. */
 const longestKey = 128
 
-/** What a route allows in a minute, in place of what all routes share. */
+/** The limits of a route for a minute, instead of the common one. */
 export interface RouteLimit {
-  /** Calls of one address to this route, by whatever method. */
+  /** Calls of one address to this route with any method. */
   max: number
   /** Calls of one user or API key to this route. */
   perAccount?: number
-  /** Calls with one value of something in the request (a flow, a code), from wherever they come. */
+  /** Calls with one value of a part of the request (a flow, a code), from all addresses. */
   per?: { max: number; value: (request: FastifyRequest) => string | undefined }
   /**
-   * Whether these limits hold for all processes of the service together. For routes that are called seldom: each call that this
-   * process allows costs a statement. Without it they hold for each process.
+   * Whether all processes of the service share these limits. Only for rarely called routes: each call that this process allows
+   * costs a statement. Without it, each process has its own limits.
    */
   together?: true
 }
@@ -40,10 +40,10 @@ declare module 'fastify' {
 }
 
 export interface RateLimitsParts {
-  /** Without one, nothing is limited. */
+  /** Without a clock, there are no limits. */
   clock: Clock | undefined
   proxies: TrustedProxies
-  /** What all processes count together; without it, this one is alone. */
+  /** Counts calls of all processes; without it, this process counts alone. */
   shared?: SharedCounts | undefined
 }
 
@@ -51,8 +51,9 @@ export interface RateLimitsParts {
 export type RateStatus = { readonly limit: number } & Pick<Taken, 'remaining' | 'wait'>
 
 /**
- * The limits of this process, and those that all processes have together: of these every process first counts for itself, and asks the
- * others about calls that it allows. @throws Problem `too-many-requests` from every method, when a limit is reached. */
+ * The limits of this process, and those that all processes share. For the shared ones, each process counts alone first, and asks the
+ * database only about calls that it allows itself. Every method throws the Problem `too-many-requests` if a limit is reached.
+ */
 export class RateLimits {
   readonly #limiter: RateLimiter | undefined
   readonly #shared: SharedCounts | undefined
@@ -82,15 +83,15 @@ export class RateLimits {
   }
 
   /**
-   * Before anything else is done for a request, and for addresses that there are no routes for, too.
-   * @returns a promise where all processes have to be asked
+   * Counts a request for its client network, also if it has no route.
+   * @returns a promise for a limit that all processes share
    */
   address(request: FastifyRequest, reply: FastifyReply): Promise<void> | undefined {
     if (!this.#limiter) return undefined
     const { url, config } = request.routeOptions
     const own = config.rateLimit
     const network = clientNetwork(request)
-    // By the route and not by what was asked for: no way of writing an address has a count of its own.
+    // The key has the route instead of the requested path, which can be written in many ways.
     if (!own) {
       this.take(reply, networkKey(network), perAddress)
       return undefined
@@ -102,7 +103,7 @@ export class RateLimits {
     return own.together ? this.#takeTogether(reply, calls) : undefined
   }
 
-  /** When it is known who calls. */
+  /** Counts a call for its authenticated caller. */
   account(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -120,13 +121,13 @@ export class RateLimits {
     return together ? this.#takeTogether(reply, [call]) : undefined
   }
 
-  /** As `take`, for all processes together. */
+  /** As `take`, with a limit that all processes share. */
   async takeTogether(reply: FastifyReply, key: string, max: number): Promise<void> {
     this.take(reply, key, max)
     await this.#takeTogether(reply, [{ key, max }])
   }
 
-  /** One call of whatever `key` names, `max` of which are allowed in a minute. */
+  /** Counts one call of a key, which may make `max` calls in a minute. */
   take(reply: FastifyReply, key: string, max: number): void {
     if (!this.#limiter) return
     sendTaken(reply, max, this.#limiter.take(key.slice(0, longestKey), max))
@@ -171,7 +172,7 @@ export function limitHeaders({ limit, remaining, wait }: RateStatus): Record<str
   return { 'ratelimit-limit': limit, 'ratelimit-remaining': remaining, 'ratelimit-reset': Math.ceil(wait) }
 }
 
-/** Counts every request by its address. Comes before the guards: who calls too often is not even authenticated. */
+/** Counts every request by its address, before the guards: a caller above the limit is not authenticated. */
 export function limitRequests(app: FastifyInstance, parts: RateLimitsParts): RateLimits {
   const limits = new RateLimits(parts)
   app.decorate('limits', limits)
@@ -185,7 +186,7 @@ export function limitRequests(app: FastifyInstance, parts: RateLimitsParts): Rat
   return limits
 }
 
-/** Most requests are counted at once, without a turn of the loop: so the hook takes a callback and returns no promise. */
+/** The hook takes a callback, because most requests are counted synchronously. */
 async function callBack(asked: Promise<void>, done: (error?: Error) => void): Promise<void> {
   try {
     await asked

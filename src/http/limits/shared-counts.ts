@@ -9,18 +9,18 @@ export interface CallsToCount {
   readonly max: number
 }
 
-/** Calls of one key in the current minute and in the one before, in all processes together. */
+/** Calls of one key in the current and the previous minute, in all processes. */
 export interface Counted {
-  /** How many of the wanted calls are allowed. */
+  /** Allowed calls of the wanted ones. */
   readonly granted: number
-  /** The granted ones included. */
+  /** Includes the granted calls. */
   readonly calls: number
   readonly before: number
-  /** Of the current minute, 0 to 1. */
+  /** The part of the current minute that has passed, 0 to 1. */
   readonly passed: number
 }
 
-/** Counts calls of each key, and answers in the same order. @throws StorageUnavailable */
+/** Counts calls of each key; the results have the same order. @throws StorageUnavailable */
 export type CountCalls = (calls: readonly CallsToCount[], now: number) => Promise<readonly Counted[]>
 
 export interface SharedCountsParts {
@@ -31,27 +31,27 @@ export interface SharedCountsParts {
 
 type Answer = (taken: Taken | undefined) => void
 
-/** New keys that one process has counted in a second; more of them are not counted together. */
+/** New keys in a second that one process counts in the database; the process counts further ones alone. */
 const newKeysPerSecond = 100
-/** Keys that are known; of more, the one that has been there longest is forgotten. */
+/** Known keys; beyond that, the oldest one is removed. */
 const mostKnown = 20_000
 /** Keys that one statement counts. */
 const mostAtOnce = 100
 /** Milliseconds that a request waits for the answer. */
 const maxWait = 1_000
-/** Milliseconds after a failure, or without an answer, in which nothing is asked. */
+/** Milliseconds without questions after a failure or a missing answer. */
 const pause = 5_000
 
 /**
- * Counts calls in all processes together. It is asked about calls that the process's own count allows. A key that is refused is
- * remembered until it may call again, and nothing is asked meanwhile. One statement at a time counts all calls that wait.
+ * Counts calls of all processes in the database, for calls that the process's own count allows. A refused key is remembered until
+ * it may call again; until then the database is not asked. One statement at a time counts all waiting calls.
  *
- * Where the database does not answer within a second, or too many keys are new, the answer is `undefined`: then the
- * process's own count has to do. So a flood from many addresses adds no more than a hundred rows a second and process.
+ * If the database does not answer within a second, or too many keys are new, the result is `undefined`, and only the process's own
+ * count applies. A flood from many addresses therefore adds at most a hundred rows per second and process.
  */
 export class SharedCounts {
   readonly #parts: SharedCountsParts
-  /** By key that was counted, until when it is refused. The order is that of insertion. */
+  /** Counted keys with the time until which they are refused, in the order of insertion. */
   readonly #known = new Map<string, number>()
   /** By key. */
   readonly #waiting = new Map<string, { max: number; answers: Answer[] }>()
@@ -68,7 +68,7 @@ export class SharedCounts {
   async take(name: string, max: number): Promise<Taken | undefined> {
     const { clock } = this.#parts
     const now = clock.now()
-    // Names hold addresses and credentials: what is stored need not.
+    // Names contain addresses and credentials, which are not stored.
     const key = hashToken(name).toString('base64url')
     const refusedUntil = this.#known.get(key)
     if (refusedUntil !== undefined && now < refusedUntil)
@@ -133,7 +133,7 @@ export class SharedCounts {
   }
 }
 
-/** The first calls are the granted ones. */
+/** The first calls are granted. */
 function tell(answers: readonly Answer[], { granted, calls, before, passed }: Counted, max: number): void {
   for (const [index, answer] of answers.entries()) {
     const allowed = index < granted
