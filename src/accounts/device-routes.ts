@@ -103,10 +103,7 @@ export function ownDeviceRoutes(scope: App, { devices, sessionCookie, audit }: D
 
 /** /users/{id}/sessions: a user's devices, for admins. */
 export function userDeviceRoutes(scope: App, parts: DeviceRoutesParts): void {
-  const { administration, devices, database, audit } = parts
-  const requireUser = async (id: string): Promise<void> => {
-    if (!isId(id) || !(await administration.find(database.reader, id))) throw new Problem('not-found')
-  }
+  const { devices, audit } = parts
   scope.get(
     '/users/:id/sessions',
     {
@@ -119,7 +116,7 @@ export function userDeviceRoutes(scope: App, parts: DeviceRoutesParts): void {
       },
     },
     async ({ params: { id }, principal }) => {
-      await requireUser(id)
+      if (!(await isUser(parts, id))) throw new Problem('not-found')
       return describe(await devices.list(id, principal?.sessionId))
     },
   )
@@ -136,7 +133,7 @@ export function userDeviceRoutes(scope: App, parts: DeviceRoutesParts): void {
     },
     async (request, reply) => {
       const userId = request.params.id
-      await requireUser(userId)
+      if (!(await isUser(parts, userId))) throw new Problem('not-found')
       const entry = { action: 'session.revoked', userId, ...auditOrigin(request) } as const
       await devices.revokeOthers(userId, undefined, (tx, count) =>
         audit.record(tx, { ...entry, detail: { all: true, count } }),
@@ -159,8 +156,8 @@ export function userDeviceRoutes(scope: App, parts: DeviceRoutesParts): void {
       const { id: userId, sessionId } = request.params
       const entry = { action: 'session.revoked', userId, target: `session:${sessionId}` } as const
       const record = (tx: Tx) => audit.record(tx, { ...entry, ...auditOrigin(request) })
-      const revoked = isId(userId) && isId(sessionId) && (await devices.revoke(userId, sessionId, record))
-      if (!revoked) throw new Problem('not-found')
+      if (!isId(userId) || !isId(sessionId) || !(await devices.revoke(userId, sessionId, record)))
+        throw new Problem('not-found')
       return reply.code(204).send(null)
     },
   )
@@ -174,4 +171,8 @@ function describe(devices: readonly Device[]) {
     expiresAt: isoTime(expiresAt),
   }))
   return { data }
+}
+
+async function isUser({ administration, database }: DeviceRoutesParts, id: string): Promise<boolean> {
+  return isId(id) && (await administration.find(database.reader, id)) !== undefined
 }

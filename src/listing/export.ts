@@ -21,8 +21,7 @@ export type ExportFormat = keyof typeof exportFormats
 export async function* exportRows(
   query: Query,
   format: ExportFormat,
-  pages: Pages,
-  presentation: Presentation,
+  { pages, presentation }: { pages: Pages; presentation: Presentation },
   signal: AbortSignal,
 ): AsyncGenerator<string> {
   const columns = [...query.shown, ...query.expand.map(({ name }) => name)]

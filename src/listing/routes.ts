@@ -115,7 +115,7 @@ function exportRoute(app: App, list: ListDeclaration, parts: ListRouteParts, for
     if (request.method === 'HEAD') return reply.send(Readable.from([]) as never)
     const disconnected = new AbortController()
     reply.raw.once('close', () => disconnected.abort())
-    const batches = exportRows(query, format, parts.pages, parts.presentation, disconnected.signal)
+    const batches = exportRows(query, format, parts, disconnected.signal)
     return reply.send(encodeStream(Readable.from(batches, { objectMode: false }), coding) as never)
   })
 }

@@ -1,6 +1,6 @@
 import type { Engine } from '../storage/query-runner.ts'
 import { isStorableText } from '../storage/text.ts'
-import type { Filter, ListDeclaration } from './list.ts'
+import type { Filter } from './list.ts'
 import { quote, quoteTable } from '../storage/sql-names.ts'
 
 /** Words and characters of a search at most; further ones are ignored. */
@@ -30,14 +30,13 @@ export function readSearch(text: string): { values: readonly string[] } | 'all' 
 export function searchCondition(
   column: string,
   placeholder: string,
-  { configuration = 'simple', index }: Filter,
-  list: ListDeclaration,
+  { configuration = 'simple', index, table: listed }: Filter & { table: string },
   engine: Engine,
 ): string {
   if (engine === 'postgres') {
     const language = `'${configuration.replaceAll("'", "''")}'`
     return `to_tsvector(${language}, ${column}) @@ plainto_tsquery(${language}, ${placeholder})`
   }
-  const table = quoteTable(index ?? `${list.table}_search`)
+  const table = quoteTable(index ?? `${listed}_search`)
   return `${quote('rowid')} in (select rowid from ${table} where ${table} match ${placeholder})`
 }
