@@ -29,6 +29,7 @@ import { statisticsWorkers } from './runtime/statistics-worker.ts'
 import type { Database } from './storage/database.ts'
 import { migrate } from './storage/migrate.ts'
 import { openDatabase } from './storage/open.ts'
+import { applyProductMigrations, readProductMigrations } from './storage/product-migrations.ts'
 import { SchemaWatch } from './storage/schema-watch.ts'
 import { checkSealedValues } from './storage/sealed-check.ts'
 import { describeExposed, exposedFiles } from './storage/sqlite/file-modes.ts'
@@ -44,6 +45,8 @@ export interface ServiceParts {
   roles?: { http: boolean; workers: boolean }
   /** Whether to bring the database to this version first. Default true. */
   migrate?: boolean
+  /** The folder with the migrations of the product's own tables. They are applied after the service's. */
+  migrationsFolder?: string | undefined
   /** Sample data and a sample subscriber, in demo mode. Default false. */
   samples?: boolean
   /** How long a sender may take for a request. */
@@ -175,6 +178,10 @@ async function prepareDatabase(database: Database, parts: ServiceParts): Promise
   } else await database.checkPooling()
   if (parts.migrate === false) return
   const applied = await migrate(database)
+  if (parts.migrationsFolder !== undefined) {
+    const own = readProductMigrations(parts.migrationsFolder, database.engine)
+    applied.push(...(await applyProductMigrations(database, own)))
+  }
   if (applied.length > 0) log.info({ migrations: applied }, 'database migrated')
 }
 

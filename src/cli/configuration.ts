@@ -11,7 +11,7 @@ import {
   withGeneratedSecrets,
   type CompletedConfiguration,
 } from '../config/generated-secrets.ts'
-import { loadConfigModule } from '../config/module.ts'
+import { loadConfigModule, migrationsFolder } from '../config/module.ts'
 import { weakSettings } from '../config/secret-strength.ts'
 import type { PosternConfig } from '../define-config.ts'
 import { readLists } from '../listing/declaration.ts'
@@ -25,6 +25,8 @@ export interface CommandConfiguration extends CompletedConfiguration {
   config: PosternConfig | undefined
   /** Where demo mode keeps them. */
   secretsFile: string
+  /** Where the migrations of the product's own tables are, if there are any. */
+  migrationsFolder: string
 }
 
 /**
@@ -38,6 +40,7 @@ export async function readConfiguration(env = process.env): Promise<CommandConfi
   return {
     ...completed,
     secretsFile: resolve(secretsFile(completed.configuration.databaseUrl)),
+    migrationsFolder: migrationsFolder(completed.configuration.configFile),
     config,
   }
 }

@@ -1,5 +1,6 @@
 import { ConfigurationError, inspectEnvironment, redactedDatabaseUrl } from '../config/environment.ts'
 import { NewerDatabase } from '../storage/migrate.ts'
+import { ProductMigrationError } from '../storage/product-migrations.ts'
 import { UnsuitablePooler } from '../storage/postgres/pool/pooler-check.ts'
 import { FileInUse } from '../storage/sqlite/owner.ts'
 import { adviceWithoutRoom } from '../storage/postgres/pool/connection-limit.ts'
@@ -10,9 +11,14 @@ import { CommandFailure } from './command-failure.ts'
 export function describeError(error: unknown, env = process.env): string {
   if (!(error instanceof Error)) return String(error)
   if (
-    [ConfigurationError, CommandFailure, FileInUse, NewerDatabase, UnsuitablePooler].some(
-      (known) => error instanceof known,
-    )
+    [
+      ConfigurationError,
+      CommandFailure,
+      FileInUse,
+      NewerDatabase,
+      ProductMigrationError,
+      UnsuitablePooler,
+    ].some((known) => error instanceof known)
   )
     return error.message
   return (

@@ -1,14 +1,23 @@
+import { migrationsFolder } from '../config/module.ts'
 import { migrate, pendingMigrations } from '../storage/migrate.ts'
 import { openDatabase } from '../storage/open.ts'
+import {
+  applyProductMigrations,
+  pendingProductMigrations,
+  readProductMigrations,
+} from '../storage/product-migrations.ts'
 import { readSettings } from './settings.ts'
 
-/** Brings the database to this version; with `dryRun` only says what would be done. */
+/** Brings the database to this version, and the product's own tables to the migrations beside the configuration module. */
 export async function migrateCommand({ dryRun }: { dryRun?: boolean }): Promise<void> {
   const configuration = readSettings()
   const database = await openDatabase(configuration)
   try {
     if (database.engine === 'postgres') await database.checkPooling()
-    const names = dryRun ? await pendingMigrations(database) : await migrate(database)
+    const own = readProductMigrations(migrationsFolder(configuration.configFile), database.engine)
+    const names = dryRun
+      ? [...(await pendingMigrations(database)), ...(await pendingProductMigrations(database, own))]
+      : [...(await migrate(database)), ...(await applyProductMigrations(database, own))]
     const done = dryRun ? 'would be applied' : 'applied'
     process.stdout.write(
       names.length === 0 ? 'the database is up to date\n' : names.map((name) => `${name} ${done}\n`).join(''),

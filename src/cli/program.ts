@@ -3,6 +3,7 @@ import { version } from '../http/openapi.ts'
 import { scopes } from '../http/scopes.ts'
 import type { CreateOptions } from './keys.ts'
 import type { AuditExportOptions } from './audit.ts'
+import type { InitOptions } from './init/init.ts'
 import type { ListenOptions } from './listen.ts'
 import type { ReplayOptions } from './replay.ts'
 import type { SendOptions } from './send.ts'
@@ -12,13 +13,32 @@ export function commandLine(): Command {
   const program = new Command('postern')
     .description('The gate of a product: sign-in, webhooks in, webhooks out, lists.')
     .version(version)
+    .option('--env-file <file>', 'read settings from this file instead of .env; the environment wins')
+    .hook('preAction', async (command, action) => {
+      const { envFile } = command.opts<{ envFile?: string }>()
+      // Its child reads the file anew at each start.
+      if (action.name() === 'dev') return
+      ;(await import('./env-file.ts')).loadEnvFile(envFile)
+    })
   for (const declare of [serviceCommands, keyCommands, userCommands, webhookCommands, dataCommands])
     declare(program)
   return program
 }
 
-/** serve, migrate, doctor */
+/** init, serve, migrate, doctor */
 function serviceCommands(program: Command): void {
+  program
+    .command('init [folder]')
+    .description('write a new project: configuration, a migration, a test and settings')
+    .option('--yes', 'ask nothing')
+    .option('--name <name>', 'of the project; default: the name of the folder')
+    .action(async (folder: string | undefined, options: InitOptions) =>
+      (await import('./init/init.ts')).init(folder, options),
+    )
+  program
+    .command('dev')
+    .description('run the service, and start it again when a file of the project changes')
+    .action(async () => (await import('./dev.ts')).dev(program.opts<{ envFile?: string }>().envFile))
   program
     .command('serve')
     .description('run the service')

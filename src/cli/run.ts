@@ -1,5 +1,6 @@
 import { printableLines } from '../telemetry/printable.ts'
 import { describeError } from './describe-error.ts'
+import { loadEnvFile } from './env-file.ts'
 
 /** Reads the command line and does what it says. */
 export async function runCommandLine(argv: readonly string[]): Promise<void> {
@@ -12,7 +13,10 @@ export async function runCommandLine(argv: readonly string[]): Promise<void> {
 /** `postern serve` without options. */
 export async function runPlainServe(): Promise<void> {
   const { serve } = await import('./serve.ts')
-  await run(() => serve({ migrate: true }))
+  await run(() => {
+    loadEnvFile()
+    return serve({ migrate: true })
+  })
 }
 
 async function run(command: () => Promise<void>): Promise<void> {

@@ -28,6 +28,7 @@ export async function serve(options: { only?: string; migrate: boolean }): Promi
     log,
     roles,
     migrate: options.migrate,
+    migrationsFolder: read.migrationsFolder,
     samples: !production,
   })
   const skipDelay = new AbortController()

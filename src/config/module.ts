@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { registerHooks } from 'node:module'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { codeFolder, moduleExtension } from '../code-folder.ts'
 import { ConfigurationError } from './environment.ts'
@@ -15,7 +15,7 @@ export async function loadConfigModule<T extends object>(
   named: string | undefined,
   folder = process.cwd(),
 ): Promise<T | undefined> {
-  const file = resolve(folder, named ?? 'postern.config.ts')
+  const file = moduleFile(named, folder)
   if (!existsSync(file)) {
     if (named === undefined) return undefined
     throw new ConfigurationError([`POSTERN_CONFIG names ${named}, which is not there (${file})`])
@@ -35,6 +35,15 @@ export async function loadConfigModule<T extends object>(
     ])
   }
   return module.default as T
+}
+
+function moduleFile(named: string | undefined, folder: string): string {
+  return resolve(folder, named ?? 'postern.config.ts')
+}
+
+/** The folder of the product's own migrations: `migrations` beside the configuration module. It need not exist. */
+export function migrationsFolder(named: string | undefined, folder = process.cwd()): string {
+  return join(dirname(moduleFile(named, folder)), 'migrations')
 }
 
 /** What a configuration module may import from this installation: sources in a checkout, compiled files in the package. */

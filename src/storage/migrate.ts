@@ -1,3 +1,4 @@
+import type { Pool, PoolClient } from 'pg'
 import type { Database } from './database.ts'
 import { migrations as all } from './migrations/index.ts'
 import type { Migration } from './migrations/migration.ts'
@@ -30,7 +31,7 @@ interface Applied {
 /** The advisory lock of migrations: concurrent ones wait for each other. */
 const lockKey = 7_226_001
 /** Milliseconds for one migration, and to wait for a concurrent one. */
-const longest = 24 * 3_600_000
+export const longestMigration = 24 * 3_600_000
 
 const createTable = (integer: string): string =>
   `create table if not exists migrations (number ${integer} primary key, name text not null, breaking integer not null, applied_at ${integer} not null)`
@@ -63,15 +64,12 @@ export async function migrate(
       return pending.map(({ name }) => name)
     })
   }
-  const client = await database.pool.connect()
-  try {
-    await client.query('begin; set local statement_timeout = 0')
-    await client.query(bounded(longest, 'select pg_advisory_xact_lock($1)', [lockKey]))
+  return underMigrationLock(database.pool, async (client) => {
     await client.query(createTable('bigint'))
     const { rows } = await client.query<Applied>(selectApplied)
     const pending = pendingAfter(rows, migrations)
     for (const { number, name, breaking, postgres } of pending) {
-      await client.query(bounded(longest, postgres))
+      await client.query(bounded(longestMigration, postgres))
       await client.query('insert into migrations values ($1, $2, $3, $4)', [
         number,
         name,
@@ -81,9 +79,23 @@ export async function migrate(
     }
     if (rows.length > 0 && pending.some(({ breaking }) => breaking)) await client.query(voidClaims)
     if (pending.length > 0) await client.query(`notify ${channel}, 'migrated'`)
+    return pending.map(({ name }) => name)
+  })
+}
+
+/** Runs `work` in a transaction that waits for concurrent migrations, without a limit for its statements. */
+export async function underMigrationLock<T>(
+  pool: Pool,
+  work: (client: PoolClient) => Promise<T>,
+): Promise<T> {
+  const client = await pool.connect()
+  try {
+    await client.query('begin; set local statement_timeout = 0')
+    await client.query(bounded(longestMigration, 'select pg_advisory_xact_lock($1)', [lockKey]))
+    const result = await work(client)
     await client.query('commit')
     client.release()
-    return pending.map(({ name }) => name)
+    return result
   } catch (error) {
     client.release(true)
     throw error

@@ -18,6 +18,8 @@ export type { TestResult }
 export interface TestKitOptions {
   /** Makes the tables that the handlers write to. */
   setUp?: (db: Kysely<AnyTables>) => Promise<unknown>
+  /** The folder with the migrations of the product's own tables, such as `migrations`. */
+  migrations?: string
   /** Settings beside those of the kit, by their names in the environment. */
   env?: Readonly<Record<string, string>>
 }
@@ -69,6 +71,7 @@ export async function startTestKit(config: PosternConfig, options: TestKitOption
     }),
     config: { ...config, receiving: { ...config.receiving, sources: Object.fromEntries(sources) } },
     log: createLog('fatal'),
+    migrationsFolder: options.migrations,
   }).catch((error: unknown) => {
     rmSync(folder, { recursive: true, force: true })
     throw error

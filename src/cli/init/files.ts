@@ -1,0 +1,191 @@
+import { randomBytes } from 'node:crypto'
+
+export interface ProjectParts {
+  /** The name of the package: lower case letters, digits and dashes. */
+  name: string
+  /** The version of Postern that the project depends on. */
+  version: string
+}
+
+/** The files of a new project, by their paths. */
+export function projectFiles({ name, version }: ProjectParts): Readonly<Record<string, string>> {
+  const secret = (bytes = 32): string => randomBytes(bytes).toString('base64url')
+  return {
+    'package.json': `${JSON.stringify(manifest(name, version), undefined, 2)}\n`,
+    'tsconfig.json': tsconfig,
+    'postern.config.ts': configuration,
+    'migrations/0001-invoices.sql': migration,
+    'postern.test.ts': test,
+    '.env': `# The settings of this machine. Do not commit this file.
+POSTERN_SECRET=${secret()}
+WEBHOOK_SECRET=whsec_${randomBytes(24).toString('base64')}
+STRIPE_WEBHOOK_SECRET=whsec_${secret()}
+ADMIN_API_KEY=pk_${secret(24)}
+`,
+    '.env.example': environmentExample,
+    '.gitignore': 'node_modules/\ndata/\n.env\n',
+    'compose.yaml': compose,
+    'README.md': readme(name),
+  }
+}
+
+function manifest(name: string, version: string): object {
+  return {
+    name,
+    private: true,
+    type: 'module',
+    scripts: {
+      dev: 'postern dev',
+      start: 'postern serve',
+      test: 'node --test',
+      doctor: 'postern doctor',
+    },
+    dependencies: { postern: `^${version}` },
+    engines: { node: '>=22.18' },
+  }
+}
+
+const tsconfig = `{
+  "compilerOptions": {
+    "target": "esnext",
+    "module": "nodenext",
+    "noEmit": true,
+    "strict": true,
+    "skipLibCheck": true,
+    "allowImportingTsExtensions": true,
+    "erasableSyntaxOnly": true,
+    "verbatimModuleSyntax": true
+  }
+}
+`
+
+const configuration = `import { defineConfig, list, stripe } from 'postern'
+
+type Tables = {
+  invoices: { id: string; amount: number; paid_at: string }
+}
+
+export default defineConfig({
+  receiving: {
+    // Stripe sends its webhooks to /webhooks/stripe.
+    sources: { stripe: stripe({ secret: process.env['STRIPE_WEBHOOK_SECRET'] ?? '' }) },
+    handlers: {
+      // Runs once for each event. What it writes with \`tx\` and what it emits is committed together, or not at all.
+      'invoice.paid': async (event, { tx, emit }) => {
+        const { id, amount_paid: amount } = (event.payload as StripeEvent).data.object
+        await tx
+          .withTables<Tables>()
+          .insertInto('invoices')
+          .values({ id, amount, paid_at: event.receivedAt.toISOString() })
+          .onConflict((conflict) => conflict.column('id').doNothing())
+          .execute()
+        emit({ type: 'invoice.recorded', data: { id, amount } })
+      },
+    },
+  },
+  listing: {
+    lists: [
+      // GET /invoices: pages with cursors, filters and sorts.
+      list({
+        path: '/invoices',
+        table: 'invoices',
+        fields: { id: { type: 'text' }, amount: { type: 'integer' }, paidAt: { type: 'text', column: 'paid_at' } },
+        key: 'id',
+        filters: { minAmount: { kind: 'atLeast', field: 'amount' } },
+        sort: ['amount', 'id'],
+      }),
+    ],
+  },
+  login: {
+    // Your application. It signs people in with /auth/{provider}?client_id=web and PKCE.
+    clients: [{ id: 'web', redirectUris: ['http://localhost:5173/callback'] }],
+  },
+})
+
+interface StripeEvent {
+  data: { object: { id: string; amount_paid: number } }
+}
+`
+
+const migration = `-- Applied once by \`postern serve\` and \`postern migrate\`, on SQLite and on PostgreSQL. Write changes in new files.
+create table invoices (
+  id text primary key,
+  amount bigint not null,
+  paid_at text not null
+);
+`
+
+const test = `import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { startTestKit, type TestKit } from 'postern/testing'
+import config from './postern.config.ts'
+
+let kit: TestKit
+before(async () => {
+  kit = await startTestKit(config, { migrations: 'migrations' })
+})
+after(() => kit.close())
+
+test('a paid invoice is recorded once, however often Stripe sends it', async () => {
+  const webhook = { id: 'evt_1', type: 'invoice.paid', data: { id: 'in_1', amount_paid: 4200 } }
+  const first = await kit.receive('stripe', webhook)
+  assert.equal(first.status, 'processed', first.error)
+  assert.deepEqual(first.emitted.map(({ type }) => type), ['invoice.recorded'])
+  await kit.receive('stripe', webhook)
+  const rows = await kit.db.selectFrom('invoices').select(['id', 'amount']).execute()
+  assert.deepEqual(rows.map(({ id, amount }) => [id, Number(amount)]), [['in_1', 4200]])
+})
+`
+
+const environmentExample = `# Copy this file to .env and fill it in. Generate secrets with: openssl rand -base64 32
+POSTERN_SECRET=
+WEBHOOK_SECRET=
+STRIPE_WEBHOOK_SECRET=
+ADMIN_API_KEY=
+# In production:
+# NODE_ENV=production
+# BASE_URL=https://gate.example.com
+# DATABASE_URL=postgres://postern:password@localhost:5432/postern
+# GOOGLE_CLIENT_ID=
+# GOOGLE_CLIENT_SECRET=
+`
+
+const compose = `# PostgreSQL, for DATABASE_URL=postgres://postern:postern@localhost:5432/postern
+services:
+  database:
+    image: postgres:18
+    environment:
+      POSTGRES_USER: postern
+      POSTGRES_PASSWORD: postern
+    ports:
+      - 127.0.0.1:5432:5432
+    volumes:
+      - database:/var/lib/postgresql
+volumes:
+  database:
+`
+
+function readme(name: string): string {
+  return `# ${name}
+
+    npm install
+    npm run dev     # the service, restarted at each change of the configuration
+    npm test        # the handlers, without a network
+
+Then, in another terminal:
+
+    npx postern send http://127.0.0.1:3000/webhooks/stripe --source stripe --type invoice.paid \\\\
+      --secret "$(grep ^STRIPE_WEBHOOK_SECRET .env | cut -d= -f2-)" --data '{"id":"in_1","amount_paid":4200}'
+    curl http://127.0.0.1:3000/invoices -H "authorization: Bearer $(grep ^ADMIN_API_KEY .env | cut -d= -f2-)"
+
+| file | what |
+| --- | --- |
+| \`postern.config.ts\` | sources of webhooks, handlers, lists and applications |
+| \`migrations/\` | the tables of this product |
+| \`postern.test.ts\` | tests of the handlers |
+| \`.env\` | settings of this machine; \`.env.example\` lists them |
+
+http://127.0.0.1:3000/dashboard shows what arrives, http://127.0.0.1:3000/docs all calls. For production, see the settings at the end of
+\`.env.example\`, and run \`npm run doctor\`.
+`
+}

@@ -1,0 +1,146 @@
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Database } from './database.ts'
+import { bounded } from './postgres/driver/statement.ts'
+import { longestMigration, underMigrationLock } from './migrate.ts'
+
+/** A file of the product's own migrations cannot be applied. The message names it and tells what to change. */
+export class ProductMigrationError extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'ProductMigrationError'
+  }
+}
+
+export interface ProductMigration {
+  /** The name of the file without its ending, such as `0001-orders`. */
+  name: string
+  file: string
+  sql: string
+}
+
+/** `0001-orders.sql` for both engines, or one file for each: `0001-orders.sqlite.sql` and `0001-orders.postgres.sql`. */
+const fileName = /^(?<name>(?<number>\d+)[-_][\w-]+)(?:\.(?<engine>sqlite|postgres))?\.sql$/
+
+/**
+ * Reads the migrations of the product's own tables in the order of their numbers; none if the folder does not exist. Files that do
+ * not end with `.sql` are ignored.
+ * @throws ProductMigrationError for a file with another name, and for two files with one number
+ */
+export function readProductMigrations(folder: string, engine: Database['engine']): ProductMigration[] {
+  if (!existsSync(folder)) return []
+  const found = new Map<number, ProductMigration>()
+  for (const file of readdirSync(folder).filter((entry) => entry.endsWith('.sql'))) {
+    const path = join(folder, file)
+    const parts = fileName.exec(file)?.groups
+    if (!parts)
+      throw new ProductMigrationError(
+        `${path}: the name of a migration is a number and words, such as 0001-orders.sql, 0001-orders.sqlite.sql or 0001-orders.postgres.sql`,
+      )
+    if (parts['engine'] !== undefined && parts['engine'] !== engine) continue
+    const number = Number(parts['number'])
+    const other = found.get(number)
+    if (other) throw new ProductMigrationError(`${path} has the number of ${other.file}: give it another one`)
+    found.set(number, { name: parts['name']!, file: path, sql: readFileSync(path, 'utf8') })
+  }
+  return [...found].toSorted(([a], [b]) => a - b).map(([, migration]) => migration)
+}
+
+interface Applied {
+  name: string
+  checksum: string
+}
+
+const createTable =
+  'create table if not exists product_migrations (name text primary key, checksum text not null, applied_at bigint not null)'
+const selectApplied = 'select name, checksum from product_migrations'
+
+/**
+ * Applies those that the database does not have yet, in one transaction under the lock of migrations, and returns their names.
+ * @throws ProductMigrationError if one fails, or if one was changed after it was applied; then the database is as before
+ */
+export async function applyProductMigrations(
+  database: Database,
+  migrations: readonly ProductMigration[],
+  now = Date.now(),
+): Promise<string[]> {
+  if (migrations.length === 0) return []
+  if (database.engine === 'sqlite')
+    return database.batch('request', (connection) => {
+      connection.exec(createTable)
+      const pending = pendingAfter(connection.all<Applied>(selectApplied), migrations)
+      for (const migration of pending) {
+        try {
+          connection.exec(migration.sql)
+        } catch (error) {
+          throw failureOf(migration, error)
+        }
+        connection.run('insert into product_migrations values (?, ?, ?)', rowOf(migration, now))
+      }
+      return pending.map(({ name }) => name)
+    })
+  return underMigrationLock(database.pool, async (client) => {
+    await client.query(createTable)
+    const { rows } = await client.query<Applied>(selectApplied)
+    const pending = pendingAfter(rows, migrations)
+    for (const migration of pending) {
+      await client.query(bounded(longestMigration, migration.sql)).catch((error: unknown) => {
+        throw failureOf(migration, error)
+      })
+      await client.query('insert into product_migrations values ($1, $2, $3)', rowOf(migration, now))
+    }
+    return pending.map(({ name }) => name)
+  })
+}
+
+/** The names of those that the database does not have yet. Reads only. @throws ProductMigrationError as `applyProductMigrations` does */
+export async function pendingProductMigrations(
+  database: Database,
+  migrations: readonly ProductMigration[],
+): Promise<string[]> {
+  return pendingAfter(await appliedBefore(database), migrations).map(({ name }) => name)
+}
+
+async function appliedBefore(database: Database): Promise<Applied[]> {
+  if (database.engine === 'sqlite') {
+    const exists = database.readConnection.get(
+      "select 1 from sqlite_schema where type = 'table' and name = 'product_migrations'",
+    )
+    return exists ? database.readConnection.all<Applied>(selectApplied) : []
+  }
+  const { rows } = await database.pool.query<{ found: string | null }>(
+    "select to_regclass('product_migrations')::text as found",
+  )
+  return rows[0]?.found ? (await database.pool.query<Applied>(selectApplied)).rows : []
+}
+
+function pendingAfter(
+  applied: readonly Applied[],
+  migrations: readonly ProductMigration[],
+): ProductMigration[] {
+  const checksums = new Map(applied.map(({ name, checksum }) => [name, checksum]))
+  const changed = migrations.find(
+    ({ name, sql }) => checksums.has(name) && checksums.get(name) !== checksumOf(sql),
+  )
+  if (changed)
+    throw new ProductMigrationError(
+      `${changed.file} was changed after it was applied: restore it, and write the change in a new file`,
+    )
+  return migrations.filter(({ name }) => !checksums.has(name))
+}
+
+function rowOf({ name, sql }: ProductMigration, now: number): [string, string, number] {
+  return [name, checksumOf(sql), now]
+}
+
+/** Line ends may differ between checkouts. */
+function checksumOf(sql: string): string {
+  return createHash('sha256').update(sql.replaceAll('\r\n', '\n')).digest('hex')
+}
+
+function failureOf({ file }: ProductMigration, error: unknown): ProductMigrationError {
+  return new ProductMigrationError(`${file}: ${error instanceof Error ? error.message : String(error)}`, {
+    cause: error,
+  })
+}

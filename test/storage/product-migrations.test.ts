@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, beforeEach, describe, test } from 'node:test'
+import { sql } from 'kysely'
+import type { Database } from '../../src/storage/database.ts'
+import { openDatabase } from '../../src/storage/open.ts'
+import {
+  applyProductMigrations,
+  pendingProductMigrations,
+  ProductMigrationError,
+  readProductMigrations,
+} from '../../src/storage/product-migrations.ts'
+import { engines, type TestDatabase } from '../harness/engines.ts'
+
+for (const engine of engines)
+  describe(`migrations of the product's own tables (${engine.name})`, () => {
+    let home: TestDatabase
+    let database: Database
+    let folder: string
+    const root = mkdtempSync(join(tmpdir(), 'postern-product-migrations-'))
+    after(() => rmSync(root, { recursive: true, force: true }))
+
+    before(async () => {
+      home = await engine.createDatabase()
+      database = await openDatabase(home.url)
+    })
+    after(async () => {
+      await database.close()
+      await home.drop()
+    })
+    beforeEach(({ name }) => {
+      folder = join(root, name.replaceAll(/\W/g, '-'))
+      mkdirSync(folder, { recursive: true })
+    })
+
+    const write = (file: string, text: string): void => writeFileSync(join(folder, file), text)
+    const read = () => readProductMigrations(folder, engine.name)
+    const apply = () => applyProductMigrations(database, read())
+
+    test('each file is applied once, in the order of the numbers', async () => {
+      write(
+        '0010-totals.sql',
+        'alter table orders add column total integer; create index by_total on orders (total)',
+      )
+      write('0002-orders.sql', 'create table orders (id text primary key);')
+      write('notes.txt', 'not a migration')
+      assert.deepEqual(await pendingProductMigrations(database, read()), ['0002-orders', '0010-totals'])
+      assert.deepEqual(await apply(), ['0002-orders', '0010-totals'])
+      assert.deepEqual(await apply(), [])
+      write('0011-more.sql', "insert into orders (id, total) values ('a', 1)")
+      assert.deepEqual(await apply(), ['0011-more'])
+      assert.deepEqual(await pendingProductMigrations(database, read()), [])
+      const { rows } = await sql<{ total: number }>`select total from orders`.execute(database.reader)
+      assert.deepEqual(rows.map(({ total }) => Number(total)), [1])
+    })
+
+    test('concurrent processes apply each file once', async () => {
+      write('0020-concurrent.sql', 'create table concurrent (id text primary key)')
+      const other = await openDatabase(home.url)
+      try {
+        const applied = await Promise.all([
+          applyProductMigrations(database, read()),
+          applyProductMigrations(other, read()),
+        ])
+        assert.deepEqual(applied.flat(), ['0020-concurrent'])
+      } finally {
+        await other.close()
+      }
+    })
+
+    test('a file for one engine is not applied on the other', async () => {
+      write('0030-kinds.sqlite.sql', 'create table kinds (data text)')
+      write('0030-kinds.postgres.sql', 'create table kinds (data jsonb)')
+      assert.deepEqual(await apply(), ['0030-kinds'])
+    })
+
+    test('a failing file names itself, and leaves the database as it was', async () => {
+      write('0040-good.sql', 'create table good (id text primary key)')
+      write('0041-bad.sql', 'create table bad (id text primary key); insert into nothing values (1)')
+      await assert.rejects(apply(), (error) => {
+        assert.ok(error instanceof ProductMigrationError)
+        assert.match(error.message, /0041-bad\.sql: .*nothing/)
+        return true
+      })
+      await assert.rejects(sql`select * from good`.execute(database.reader))
+    })
+
+    test('a file that was changed after it was applied is refused', async () => {
+      write('0050-once.sql', 'create table once (id text primary key)')
+      await apply()
+      write('0050-once.sql', 'create table once (id text primary key, name text)')
+      await assert.rejects(apply(), /0050-once\.sql was changed after it was applied: restore it/)
+    })
+
+    test('a wrong name and a repeated number are refused', () => {
+      write('orders.sql', '')
+      assert.throws(read, /orders\.sql: the name of a migration is a number and words/)
+      rmSync(join(folder, 'orders.sql'))
+      write('1-a.sql', '')
+      write('0001-b.sql', '')
+      assert.throws(read, /has the number of .*give it another one/)
+    })
+
+    test('without a folder there are none', () => {
+      assert.deepEqual(readProductMigrations(join(root, 'nothing'), engine.name), [])
+    })
+  })
