@@ -129,7 +129,7 @@ after(() => kit.close())
 test('a paid invoice is recorded once, however often Stripe sends it', async () => {
   const webhook = { id: 'evt_1', type: 'invoice.paid', data: { id: 'in_1', amount_paid: 4200 } }
   const first = await kit.receive('stripe', webhook)
-  assert.equal(first.status, 'processed', first.error)
+  assert.equal(first.error, undefined)
   assert.deepEqual(first.emitted.map(({ type }) => type), ['invoice.recorded'])
   await kit.receive('stripe', webhook)
   const rows = await kit.db.selectFrom('invoices').select(['id', 'amount']).execute()

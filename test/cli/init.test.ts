@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict'
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, describe, test } from 'node:test'
+import { postern } from './command.ts'
+
+describe('postern init', () => {
+  const root = mkdtempSync(join(tmpdir(), 'postern-init-'))
+  after(() => rmSync(root, { recursive: true, force: true }))
+
+  test('writes a project whose secrets are generated, private, and not in version control', async () => {
+    const { code, stdout, stderr } = await postern(root, ['init', 'My Shop', '--yes'])
+    assert.equal(code, 0, stderr)
+    assert.match(stdout, /cd My Shop\n {2}npm install\n {2}npm run dev/)
+    const read = (file: string): string => readFileSync(join(root, 'My Shop', file), 'utf8')
+    const { name, scripts } = JSON.parse(read('package.json')) as { name: string; scripts: object }
+    assert.equal(name, 'my-shop')
+    assert.deepEqual(Object.keys(scripts), ['dev', 'start', 'test', 'doctor'])
+    assert.match(read('.env'), /^POSTERN_SECRET=[\w-]{43}$/m)
+    assert.equal(statSync(join(root, 'My Shop/.env')).mode & 0o777, 0o600)
+    assert.match(read('.gitignore'), /^\.env$/m)
+    assert.match(read('.env.example'), /^POSTERN_SECRET=$/m)
+  })
+
+  test('the configuration, the migration and the settings of the project are used by other commands', async () => {
+    await postern(root, ['init', 'used', '--yes'])
+    const folder = join(root, 'used')
+    const migrated = await postern(folder, ['migrate'])
+    assert.equal(migrated.stdout, 'initial applied\n0001-invoices applied\n')
+    const again = await postern(folder, ['migrate', '--dry-run'])
+    assert.equal(again.stdout, 'the database is up to date\n')
+    assert.ok(existsSync(join(folder, 'data/postern.db')))
+  })
+
+  test('a folder with files and a name that npm refuses are errors', async () => {
+    writeFileSync(join(root, 'file'), '')
+    const full = await postern(root, ['init', '.', '--yes', '--name', 'shop'])
+    assert.equal(full.code, 1)
+    assert.match(full.stderr, /is not empty \(.+\): name a new or an empty folder/)
+    const named = await postern(root, ['init', 'other', '--yes', '--name', 'A Shop'])
+    assert.match(named.stderr, /A Shop is no name of a package/)
+  })
+
+  test('--env-file names other settings, and a missing file is an error', async () => {
+    writeFileSync(join(root, 'other.env'), 'DATABASE_URL=sqlite:other.db\n')
+    assert.equal((await postern(root, ['--env-file', 'other.env', 'migrate'])).code, 0)
+    assert.ok(existsSync(join(root, 'other.db')))
+    const missing = await postern(root, ['--env-file', 'nothing.env', 'migrate'])
+    // Node.js reads the option by itself, before the program runs.
+    assert.notEqual(missing.code, 0)
+    assert.match(missing.stderr, /nothing\.env/)
+  })
+
+  test('the environment wins over the file', async () => {
+    const env = { DATABASE_URL: 'sqlite:environment.db' }
+    assert.equal((await postern(root, ['--env-file', 'other.env', 'migrate'], env)).code, 0)
+    assert.ok(existsSync(join(root, 'environment.db')))
+  })
+})
