@@ -53,10 +53,7 @@ for (const engine of engines)
       assert.deepEqual(await apply(), ['0011-more'])
       assert.deepEqual(await pendingProductMigrations(database, read()), [])
       const { rows } = await sql<{ total: number }>`select total from orders`.execute(database.reader)
-      assert.deepEqual(
-        rows.map(({ total }) => Number(total)),
-        [1],
-      )
+      assert.equal(rows[0]?.total, 1)
     })
 
     test('concurrent processes apply each file once', async () => {
