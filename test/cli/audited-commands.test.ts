@@ -15,6 +15,8 @@ import { postern } from './command.ts'
 
 /** Commands that write no entry, with the reason. */
 const exceptions: Record<string, string> = {
+  init: 'writes files of a new project',
+  dev: 'runs serve',
   serve: 'what it does has entries of its own; starts and stops are in the service log',
   migrate: 'the table `migrations` has each with its time',
   'keys list': 'reads',

@@ -116,7 +116,7 @@ onEachEngine('a rotation of POSTERN_SECRET', (engine) => {
         '1 in provider_tokens.access_token',
       ])
         assert.ok(error.message.includes(named), `${named} in ${error.message}`)
-      assert.match(error.message, /Add that secret behind the others/)
+      assert.match(error.message, /Append that secret after a comma/)
       return true
     })
     const lost = await command(b, 'doctor')
