@@ -25,7 +25,7 @@ export function commandLine(): Command {
   return program
 }
 
-/** init, serve, migrate, doctor */
+/** init, dev, serve, migrate, backup, restore, doctor */
 function serviceCommands(program: Command): void {
   program
     .command('init [folder]')
@@ -52,6 +52,14 @@ function serviceCommands(program: Command): void {
     .description('bring the database to this version')
     .option('--dry-run', 'only say what would be done')
     .action(async (options: { dryRun?: boolean }) => (await import('./migrate.ts')).migrateCommand(options))
+  program
+    .command('backup <file>')
+    .description('copy the database to a new file, while the service runs')
+    .action(async (file: string) => (await import('./backup.ts')).backup(file))
+  program
+    .command('restore <file>')
+    .description('write a backup to the empty database that DATABASE_URL names')
+    .action(async (file: string) => (await import('./backup.ts')).restore(file))
   program
     .command('doctor')
     .description('check settings, database, clock and providers')

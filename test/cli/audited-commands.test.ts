@@ -17,6 +17,8 @@ import { postern } from './command.ts'
 const exceptions: Record<string, string> = {
   init: 'writes files of a new project',
   dev: 'runs serve',
+  backup: 'reads',
+  restore: 'the database is empty, and the entries of the backup are all there are',
   serve: 'what it does has entries of its own; starts and stops are in the service log',
   migrate: 'the table `migrations` has each with its time',
   'keys list': 'reads',

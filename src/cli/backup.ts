@@ -1,0 +1,54 @@
+import { existsSync } from 'node:fs'
+import { secretsFile } from '../config/generated-secrets.ts'
+import { backUpSqlite, restoreSqlite } from '../storage/sqlite/backup.ts'
+import { sqliteFileOf } from '../storage/sqlite/file-of-url.ts'
+import { CommandFailure } from './command-failure.ts'
+import { interruptible } from './database.ts'
+import { dumpPostgres, restorePostgres } from './pg-tools.ts'
+import { showProgress } from './progress.ts'
+import { readSettings } from './settings.ts'
+
+/**
+ * Copies the database to a new file, while the service may run. Everything that was acknowledged before the call is in it.
+ * @throws CommandFailure if the file exists, or if PostgreSQL's programs are missing
+ */
+export async function backup(file: string): Promise<void> {
+  const { databaseUrl } = readSettings()
+  if (existsSync(file)) throw new CommandFailure(`${file} exists: name a new file`)
+  const source = sqliteFileOf(databaseUrl)
+  await interruptible(async ({ signal }) => {
+    if (source === undefined) return dumpPostgres(databaseUrl, file, signal)
+    if (!existsSync(source)) throw new CommandFailure(`there is no database at ${source}`)
+    const progress = showProgress(0, 'pages copied')
+    try {
+      await backUpSqlite(source, file, { signal, onProgress: (done, total) => progress.update(done, total) })
+    } finally {
+      progress.stop()
+    }
+  })
+  const secrets = secretsFile(databaseUrl)
+  const key = existsSync(secrets) ? secrets : 'POSTERN_SECRET'
+  process.stdout.write(
+    `${file} is complete. Keep ${key} too, in another place: it opens the sealed values.\n`,
+  )
+}
+
+/**
+ * Writes a backup to the database that DATABASE_URL names. It must not exist, or must be empty.
+ * @throws CommandFailure otherwise, or if the file is not a backup
+ */
+export async function restore(file: string): Promise<void> {
+  const { databaseUrl } = readSettings()
+  if (!existsSync(file)) throw new CommandFailure(`${file} is not there`)
+  const target = sqliteFileOf(databaseUrl)
+  if (target === undefined) await interruptible(({ signal }) => restorePostgres(databaseUrl, file, signal))
+  else {
+    for (const existing of [target, `${target}-spool`])
+      if (existsSync(existing))
+        throw new CommandFailure(
+          `${existing} exists: stop the service, and move the files of this database away`,
+        )
+    restoreSqlite(file, target)
+  }
+  process.stdout.write('restored; run `postern doctor`, then start the service\n')
+}

@@ -1,0 +1,179 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { after, describe, test } from 'node:test'
+import { sql } from 'kysely'
+import { engines } from '../harness/engines.ts'
+import { startTestService, type TestService } from '../harness/service.ts'
+import { eventually, postWebhook } from '../receiving/harness.ts'
+import { postern } from './command.ts'
+
+const root = mkdtempSync(join(tmpdir(), 'postern-backup-'))
+after(() => rmSync(root, { recursive: true, force: true }))
+
+const settings = (databaseUrl: string): Record<string, string> => ({
+  DATABASE_URL: databaseUrl,
+  POSTERN_SECRET: 'test-master-secret-of-32-bytes-or-more',
+})
+
+/** Sends webhooks one after the other until `stop`, and notes which were acknowledged. */
+function sendAll(service: TestService): { acknowledged: string[]; stop: () => Promise<void> } {
+  const acknowledged: string[] = []
+  let stopped = false
+  const sending = (async () => {
+    for (let number = 0; !stopped; number += 1) {
+      const id = `evt_${number}`
+      const { status } = await postWebhook(service, { id, type: 'backup.test' })
+      if (status === 200) acknowledged.push(id)
+    }
+  })()
+  return {
+    acknowledged,
+    async stop() {
+      stopped = true
+      await sending
+    },
+  }
+}
+
+async function eventIds(service: TestService): Promise<Set<string>> {
+  const rows = await service.database.reader.selectFrom('events').select('event_id').execute()
+  return new Set(rows.map(({ event_id }) => event_id))
+}
+
+describe('backup and restore (sqlite)', () => {
+  const engine = engines.find(({ name }) => name === 'sqlite')!
+
+  test('a backup under load has all that was acknowledged before it', { skip: !engine }, async () => {
+    const service = await startTestService(engine)
+    const file = join(root, 'loaded.backup')
+    const sender = sendAll(service)
+    try {
+      await eventually(async () => sender.acknowledged.length >= 20, '20 webhooks are acknowledged')
+      const before = [...sender.acknowledged]
+      const made = await postern(root, ['backup', file], settings(service.databaseUrl))
+      assert.equal(made.code, 0, made.stderr)
+      assert.match(made.stdout, /loaded\.backup is complete\. Keep POSTERN_SECRET too/)
+      assert.equal(statSync(file).mode & 0o777, 0o600)
+      assert.ok(!existsSync(`${file}.partial`))
+
+      const databaseUrl = `sqlite:${join(root, 'restored/postern.db')}`
+      const restored = await postern(root, ['restore', file], settings(databaseUrl))
+      assert.equal(restored.code, 0, restored.stderr)
+      assert.equal(statSync(join(root, 'restored/postern.db')).mode & 0o777, 0o600)
+      const other = await startTestService(engine, { databaseUrl })
+      try {
+        const found = await eventIds(other)
+        for (const id of before) assert.ok(found.has(id), id)
+        // It serves as before: a known event is a duplicate.
+        assert.equal((await postWebhook(other, { id: before[0], type: 'backup.test' })).status, 200)
+        assert.equal((await eventIds(other)).size, found.size)
+      } finally {
+        await other.close()
+      }
+    } finally {
+      await sender.stop()
+      await service.close()
+    }
+  })
+
+  test('events that lie in the spool are in the backup', { skip: !engine }, async () => {
+    const folder = join(root, 'spooled')
+    mkdirSync(folder)
+    const databaseUrl = `sqlite:${join(folder, 'postern.db')}`
+    const service = await startTestService(engine, { databaseUrl })
+    // Another program holds the lock for writing: the webhook is acknowledged from the spool.
+    const holder = new DatabaseSync(join(folder, 'postern.db'))
+    holder.exec('begin immediate')
+    try {
+      assert.equal((await postWebhook(service, { id: 'evt_spooled', type: 'backup.test' })).status, 200)
+      const made = await postern(root, ['backup', join(root, 'spooled.backup')], settings(databaseUrl))
+      assert.equal(made.code, 0, made.stderr)
+      assert.ok(!(await eventIds(service)).has('evt_spooled'), 'it was in the spool alone')
+    } finally {
+      holder.exec('rollback')
+      holder.close()
+      await service.close()
+    }
+    const restoredUrl = `sqlite:${join(root, 'unspooled/postern.db')}`
+    assert.equal(
+      (await postern(root, ['restore', join(root, 'spooled.backup')], settings(restoredUrl))).code,
+      0,
+    )
+    const restored = await startTestService(engine, { databaseUrl: restoredUrl })
+    try {
+      await eventually(
+        async () => (await eventIds(restored)).has('evt_spooled'),
+        'it is moved from the spool',
+      )
+    } finally {
+      await restored.close()
+    }
+  })
+
+  test('nothing is overwritten, and what is no backup is refused', async () => {
+    const file = join(root, 'file')
+    writeFileSync(file, 'text')
+    const databaseUrl = `sqlite:${join(root, 'other/postern.db')}`
+    const over = await postern(root, ['backup', file], settings(databaseUrl))
+    assert.match(over.stderr, /file exists: name a new file/)
+    const missing = await postern(root, ['backup', join(root, 'new')], settings(databaseUrl))
+    assert.match(missing.stderr, /there is no database at/)
+    const text = await postern(root, ['restore', file], settings(databaseUrl))
+    assert.notEqual(text.code, 0)
+    assert.match(text.stderr, /is not a backup of Postern, or is damaged/)
+    assert.ok(!existsSync(join(root, 'other/postern.db')))
+    const existing = await postern(root, ['restore', file], settings(`sqlite:${file}`))
+    assert.match(existing.stderr, /exists: stop the service, and move the files of this database away/)
+  })
+})
+
+/** `pg_dump` refuses servers that are newer than it. */
+async function canDump({ database }: TestService): Promise<boolean> {
+  const dump = Number(/\d+/.exec(spawnSync('pg_dump', ['--version']).stdout?.toString() ?? '')?.[0] ?? 0)
+  const { rows } = await sql<{
+    version: string
+  }>`select current_setting('server_version_num') as version`.execute(database.reader)
+  return dump * 10_000 + 9_999 >= Number(rows[0]!.version)
+}
+
+describe('backup and restore (postgres)', () => {
+  const engine = engines.find(({ name }) => name === 'postgres')
+
+  test('without pg_dump the message says what to install', { skip: !engine }, async () => {
+    const home = await engine!.createDatabase()
+    try {
+      const made = await postern(root, ['backup', join(root, 'dump')], {
+        ...settings(home.url),
+        PATH: '/nothing',
+      })
+      assert.equal(made.code, 1)
+      assert.match(made.stderr, /^pg_dump is not on this machine: install the client programs of PostgreSQL/)
+    } finally {
+      await home.drop()
+    }
+  })
+
+  test('a dump is restored into an empty database', { skip: !engine }, async (context) => {
+    const service = await startTestService(engine!)
+    const target = await engine!.createDatabase()
+    try {
+      if (!(await canDump(service))) return context.skip('no pg_dump of the version of the server or newer')
+      await postWebhook(service, { id: 'evt_dumped', type: 'backup.test' })
+      const file = join(root, 'postgres.backup')
+      const made = await postern(root, ['backup', file], settings(service.databaseUrl))
+      assert.equal(made.code, 0, made.stderr)
+      const restored = await postern(root, ['restore', file], settings(target.url))
+      assert.equal(restored.code, 0, restored.stderr)
+      const other = await startTestService(engine!, { databaseUrl: target.url })
+      assert.ok((await eventIds(other)).has('evt_dumped'))
+      await other.close()
+    } finally {
+      await service.close()
+      await target.drop()
+    }
+  })
+})
