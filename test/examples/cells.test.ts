@@ -4,6 +4,8 @@ import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { after, before, describe, test } from 'node:test'
+import { loadConfigModule } from '../../src/config/module.ts'
+import type { PosternConfig } from '../../src/define-config.ts'
 import { engines } from '../harness/engines.ts'
 import { freePort } from '../harness/free-port.ts'
 import { startReceiver, type Receiver } from '../harness/receiver.ts'
@@ -23,7 +25,7 @@ describe('examples/cells', { skip: installed ? false : 'haproxy is not installed
   before(async () => {
     process.env['SHOP_SECRET'] = secrets.shop
     process.env['BILLING_SECRET'] = secrets.billing
-    const { default: config } = await import('../../examples/cells/postern.config.ts')
+    const config = (await loadConfigModule<PosternConfig>('examples/cells/postern.config.ts'))!
     for (let cell = 0; cell < 2; cell += 1)
       cells.push(await startTestService(engines[cell % engines.length]!, { config }))
     receiver = await startReceiver()

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { after, before, test } from 'node:test'
 import { sql } from 'kysely'
-import orders from '../../examples/orders/postern.config.ts'
+import { loadConfigModule } from '../../src/config/module.ts'
+import type { PosternConfig } from '../../src/define-config.ts'
 import { bodySigners } from '../../src/cli/samples/body-signers.ts'
 import { readEnvironment } from '../../src/config/environment.ts'
 import { banner } from '../../src/demo/banner.ts'
@@ -10,6 +11,8 @@ import { onEachEngine } from '../harness/engines.ts'
 import { startReceiver, type Receiver } from '../harness/receiver.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 import { startTestService, webhookSecret, type TestService } from '../harness/service.ts'
+
+const orders = (await loadConfigModule<PosternConfig>('examples/orders/postern.config.ts'))!
 
 onEachEngine('examples/orders', (engine) => {
   let service: TestService

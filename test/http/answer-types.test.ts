@@ -84,7 +84,7 @@ describe('every route', () => {
       }
     }
     assert.deepEqual(wrong, [])
-    assert.ok(seen.size >= 8, [...seen].join(', '))
+    assert.ok(seen.size >= 7, [...seen].join(', '))
   })
 
   test('refuses TRACE', async () => {

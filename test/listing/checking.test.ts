@@ -323,7 +323,7 @@ onEachEngine('lists against their tables', (engine) => {
     try {
       await writeFile(
         join(folder, 'postern.config.ts'),
-        `import { defineConfig, list } from '../../src/index.ts'
+        `import { defineConfig, list } from 'postern'
          export default defineConfig({ listing: { lists: [
            list({ path: '/orders', table: 'sold', key: 'id', sort: ['total', 'placed'], order: ['id'],
              fields: { id: { type: 'integer' }, owner: { type: 'text' }, total: { type: 'number' },
