@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { readFile } from 'node:fs/promises'
 import { after, before, test } from 'node:test'
 import { sql } from 'kysely'
 import { loadConfigModule } from '../../src/config/module.ts'
@@ -19,9 +18,10 @@ onEachEngine('examples/orders', (engine) => {
   let receiver: Receiver
 
   before(async () => {
-    service = await startTestService(engine, { config: orders })
-    const schema = await readFile(new URL('../../examples/orders/schema.sql', import.meta.url), 'utf8')
-    await service.database.transaction((tx) => sql.raw(schema).execute(tx))
+    service = await startTestService(engine, {
+      config: orders,
+      parts: { migrationsFolder: 'examples/orders/migrations' },
+    })
     receiver = await startReceiver()
     const { status } = await service.admin('/subscribers', { method: 'POST', json: { url: receiver.url } })
     assert.equal(status, 201)

@@ -1,1 +1,0 @@
-create table if not exists orders (id text primary key, amount integer not null, paid_at text not null);
