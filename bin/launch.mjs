@@ -57,11 +57,14 @@ export function die(signal) {
   process.kill(process.pid, signal)
 }
 
+/** The package's modules have source maps; Node.js reads the sources of a checkout as they are. */
+const isCompiled = (target) => target.endsWith('.js')
+
 async function runHere(target, args, compileCache) {
   // Threads learn of it from the environment: without it each loads the compiler of TypeScript, 17 MB.
   const cache = (process.env.NODE_COMPILE_CACHE = process.env.NODE_COMPILE_CACHE || compileCache)
   if (module.enableCompileCache) module.enableCompileCache(cache)
-  process.setSourceMapsEnabled(true)
+  if (isCompiled(target)) process.setSourceMapsEnabled(true)
   process.argv = [process.execPath, target, ...args]
   await import(pathToFileURL(target).href)
 }
@@ -77,10 +80,14 @@ export async function run(target, args, compileCache) {
   const pinned = pinnedNode()
   if (pinned && process.version === `v${pinned.version}`) return runHere(target, args, compileCache)
   if (pinned) {
-    const child = spawn(pinned.binary, ['--enable-source-maps', target, ...args], {
-      stdio: 'inherit',
-      env: Object.assign({ NODE_COMPILE_CACHE: compileCache }, process.env),
-    })
+    const child = spawn(
+      pinned.binary,
+      [...(isCompiled(target) ? ['--enable-source-maps'] : []), target, ...args],
+      {
+        stdio: 'inherit',
+        env: Object.assign({ NODE_COMPILE_CACHE: compileCache }, process.env),
+      },
+    )
     const { code, signal, error } = await waitFor(child)
     if (signal) return die(signal)
     if (!error) return void (process.exitCode = code)

@@ -9,6 +9,7 @@ import { compileSerializer, compileValidator } from './schema-compilers.ts'
 import { addSecurityHeaders, securityHeaders, type SecurityHeaders } from './security-headers.ts'
 import { serveAssets } from './assets.ts'
 import { bodyLimits, type BodyLimits } from './body/budget.ts'
+import { IncomingRequest } from './body/incoming-request.ts'
 import { TrustedProxies } from './limits/client-address.ts'
 import { BodyReader, defaultBodyLimit } from './body/reader.ts'
 import { clientErrorAnswerer } from './connections/client-errors.ts'
@@ -110,6 +111,7 @@ function createServer(
     connectionTimeout: timeouts.stillness,
     requestTimeout: timeouts.request,
     http: {
+      IncomingMessage: IncomingRequest,
       headersTimeout: timeouts.headers,
       connectionsCheckingInterval: timeouts.check,
       maxHeaderSize: 16 * 1024,

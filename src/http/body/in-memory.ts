@@ -1,6 +1,7 @@
 import { Problem } from '../../errors.ts'
 import type { BodyBudget } from './budget.ts'
 import { CountedBody } from './counted-body.ts'
+import type { BodySink } from './incoming-request.ts'
 
 export type TakeBody = (problem: Problem | null, bytes?: Buffer) => void
 
@@ -18,7 +19,7 @@ export interface BodyParts {
 }
 
 /** A body that is collected in memory, after `BodyBudget.begin`. Its buffer grows in proportion to the received bytes. */
-export class BodyInMemory extends CountedBody {
+export class BodyInMemory extends CountedBody implements BodySink {
   readonly #budget: BodyBudget
   readonly #parts: BodyParts
   #buffer: Buffer | undefined

@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Clock } from '../../runtime/clock.ts'
 import { BodyBudget, bodyLimits, type BodyLimits } from './budget.ts'
 import { BodyInMemory, overloaded, tooLarge, type TakeBody } from './in-memory.ts'
+import { IncomingRequest } from './incoming-request.ts'
 
 /** Makes `request.body` from the bytes. */
 export type ParseBody = (
@@ -65,7 +66,7 @@ export class BodyReader {
     const network = (): string => this.networkOf(request)
     const body = new BodyInMemory(this.budget, { announced, limit, network, done })
     if (!this.budget.begin(body, announced)) return done(overloaded())
-    readStream(request, body)
+    if (!(request instanceof IncomingRequest && request.giveBody(body))) readStream(request, body)
     request.sendContinue?.()
   }
 }
