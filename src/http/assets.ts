@@ -6,6 +6,9 @@ import type { App } from './app.ts'
 import { htmlDocument } from './html.ts'
 import type { Access } from './principal.ts'
 
+// RFC 9239, section 6: application/javascript is obsolete.
+send.mime.define({ 'text/javascript': ['js'] }, true)
+
 const assets = join(codeFolder, 'http/assets')
 const names = new Set(
   readdirSync(assets, { recursive: true, encoding: 'utf8' }).map((name) => name.replaceAll(sep, '/')),

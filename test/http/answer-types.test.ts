@@ -57,7 +57,11 @@ describe('every route', () => {
     service.app.routeMethods.all().flatMap((declared) => {
       const [method = '', url = ''] = declared.split(' ')
       const paths = [absent, '1', 'provider'].map((value) => url.replaceAll(/:\w+/g, value))
-      return [...new Set(paths)].map((path) => ({ method, path: path.replace('*', 'style.css') }))
+      return [...new Set(paths)].flatMap((path) =>
+        path.includes('*')
+          ? ['style.css', 'docs.js'].map((file) => ({ method, path: path.replace('*', file) }))
+          : [{ method, path }],
+      )
     })
 
   test('has a media type with its charset', async () => {
@@ -84,7 +88,7 @@ describe('every route', () => {
       }
     }
     assert.deepEqual(wrong, [])
-    assert.ok(seen.size >= 7, [...seen].join(', '))
+    assert.ok(seen.size >= 8, [...seen].join(', '))
   })
 
   test('refuses TRACE', async () => {
