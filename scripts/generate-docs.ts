@@ -32,7 +32,7 @@ function settingsPage(): string {
     `\`<NAME>_${suffix}\``,
     description,
   ])
-  return `${head('Settings', '`src/config/settings.ts`')}Settings are environment variables; an empty one counts as absent.\n\n${table(['variable', 'meaning', 'default'], rows)}\n## Identity providers\n\nA family of variables for each, NAME being the name in capitals: that of a [preset](providers.md), which may have settings of its own, or any other.\n\n${table(['variable', 'meaning'], families)}`
+  return `${head('Settings', '`src/config/settings.ts`')}Settings are environment variables; an empty one counts as absent. Each may be read from a file instead: \`NAME_FILE\` is the path of a file, at most 64 KiB, that holds the value of \`NAME\`; one trailing newline is removed, and setting both is an error. This also holds for the variables of identity providers.\n\n${table(['variable', 'meaning', 'default'], rows)}\n## Identity providers\n\nA family of variables for each, NAME being the name in capitals: that of a [preset](providers.md), which may have settings of its own, or any other.\n\n${table(['variable', 'meaning'], families)}`
 }
 
 function providersPage(): string {

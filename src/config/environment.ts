@@ -3,6 +3,7 @@ import { describeAddress } from '../storage/postgres/servers/address.ts'
 import { readProviders, type ProviderSettings } from './providers.ts'
 import type { Environment } from './readers.ts'
 import { weakSettings } from './secret-strength.ts'
+import { readSettingFiles } from './setting-files.ts'
 import { settings, type Settings } from './settings.ts'
 
 export interface Configuration extends Settings {
@@ -27,7 +28,7 @@ export class ConfigurationError extends Error {
 }
 
 /**
- * Reads all settings from the environment; an empty value counts as absent.
+ * Reads all settings from the environment and the files that it names; an empty value counts as absent.
  * @throws ConfigurationError that names every missing and every wrong setting.
  */
 export function readEnvironment(env: Environment): Configuration {
@@ -36,6 +37,8 @@ export function readEnvironment(env: Environment): Configuration {
   return configuration as Configuration
 }
 
+const settingNames: ReadonlySet<string> = new Set(Object.values(settings).map(({ env }) => env))
+
 /** As much of the configuration as could be read, and what is wrong with the rest, as sentences for the operator. */
 export interface Inspection {
   configuration: Partial<Settings> & Pick<Configuration, 'providers' | 'demo' | 'written'>
@@ -43,19 +46,20 @@ export interface Inspection {
 }
 
 /** As readEnvironment, for who goes on with what could be read. */
-export function inspectEnvironment(env: Environment): Inspection {
+export function inspectEnvironment(given: Environment): Inspection {
   const faults: string[] = []
+  const { env, unread } = readSettingFiles(given, settingNames, faults)
   const values: Record<string, unknown> = {}
   const written: Record<string, string> = {}
   const production = env[settings.production.env]?.trim() === 'production'
   for (const [key, setting] of Object.entries(settings)) {
-    const given = env[setting.env]?.trim()
+    const text = env[setting.env]?.trim()
     const fallback =
       (production ? undefined : 'demoDefault' in setting ? setting.demoDefault : undefined) ??
       ('default' in setting ? setting.default : undefined)
-    const value = given || fallback
+    const value = text || fallback
     if (value === undefined) {
-      if (production && 'requiredInProduction' in setting)
+      if (production && 'requiredInProduction' in setting && !unread.has(setting.env))
         faults.push(`${setting.env} is missing. ${setting.description}`)
       continue
     }

@@ -124,6 +124,11 @@ export function faultOfProviderName(name: string): string | undefined {
 /** What begins a family: whoever sets one of these means a provider, and is told what it lacks. */
 const familyMember = /^([A-Z][A-Z0-9_]*)_(?:CLIENT_ID|CLIENT_SECRET|ISSUER|AUTH_URL|TOKEN_URL|PROFILE_URL)$/
 
+/** The beginnings of the variables of identity providers: `GITHUB` of `GITHUB_CLIENT_ID`. */
+export function providerPrefixes(names: Iterable<string>): Set<string> {
+  return new Set(Array.from(names).flatMap((name) => familyMember.exec(name)?.[1] ?? []))
+}
+
 /** Reads every family, whole or not. Faults are added to `faults`. */
 export function readProviders(env: Environment, faults: string[]): ProviderSettings[] {
   const families = new Map<string, string>()
