@@ -4,6 +4,7 @@ import { spawnSync } from 'node:child_process'
 import { cpSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { rolldown } from 'rolldown'
+import { shortenMaps } from './line-maps.ts'
 
 const root = join(import.meta.dirname, '..')
 const source = join(root, 'src')
@@ -76,5 +77,6 @@ function declare(): void {
 rmSync(dist, { recursive: true, force: true })
 declare()
 await bundle()
+shortenMaps(dist)
 cpSync(join(source, 'http/assets'), join(dist, 'http/assets'), { recursive: true })
 console.log(`${relative(process.cwd(), dist)}: ${globSync('**/*.js', { cwd: dist }).length} modules`)

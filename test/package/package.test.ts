@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { lstatSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { globSync, lstatSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { describe, test } from 'node:test'
 import { childEnvironment } from '../harness/child-environment.ts'
@@ -9,7 +9,8 @@ import { childEnvironment } from '../harness/child-environment.ts'
 const folder = process.env['POSTERN_PACKAGE']!
 const project = resolve(folder, '../..')
 const modules = dirname(folder)
-const compiler = join(import.meta.dirname, '../../node_modules/.bin/tsc')
+const checkout = join(import.meta.dirname, '../..')
+const compiler = join(checkout, 'node_modules/.bin/tsc')
 
 const env = { ...childEnvironment(), HOME: project }
 const run = (...command: [string, ...string[]]): string =>
@@ -36,6 +37,11 @@ describe('the installed package', () => {
       files.filter((file) => /\.test\.|(?<!\.d)\.ts$/.test(file)),
       [],
     )
+  })
+
+  test('is packed in at most 1.5 MB', () => {
+    const [tarball] = globSync('postern-*.tgz', { cwd: project })
+    assert.ok(statSync(join(project, tarball!)).size <= 1.5e6)
   })
 
   test('takes at most 60 MB beside the runtime, has at most 200 packages and needs no install script', () => {
@@ -107,7 +113,9 @@ describe('the installed package', () => {
        await startTestKit({ receiving: { sources: { shop: null } } }).catch(({ stack }) => console.log(stack))`,
     )
     const stack = run(process.execPath, '--enable-source-maps', 'failing.mjs')
-    assert.match(stack, /postern\/src\/testing\/index\.ts:\d+:\d+/)
+    const line = /postern\/src\/testing\/index\.ts:(\d+):\d+/.exec(stack)?.[1]
+    const source = readFileSync(join(checkout, 'src/testing/index.ts'), 'utf8').split('\n')
+    assert.match(source[Number(line) - 1] ?? '', /scheme\.name/, stack)
   })
 })
 
