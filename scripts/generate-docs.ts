@@ -1,5 +1,5 @@
 /**
- * Writes docs/reference/ from the code: settings, problems, HTTP calls. With `--check` it writes nothing and fails when
+ * Writes docs/reference/ from the code: settings, problems, commands, HTTP calls. With `--check` it writes nothing and fails when
  * a file is not what the code says.
  */
 import { mkdtempSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -13,6 +13,7 @@ import { scopes } from '../src/http/scopes.ts'
 import { presets } from '../src/login/providers/presets.ts'
 import { startService } from '../src/service.ts'
 import { createLog } from '../src/telemetry/log.ts'
+import { commandsPage } from './commands-page.ts'
 
 const folder = join(import.meta.dirname, '../docs/reference')
 const head = (title: string, source: string): string =>
@@ -146,6 +147,7 @@ const pages = {
   'settings.md': settingsPage(),
   'providers.md': providersPage(),
   'problems.md': problemsPage(),
+  'commands.md': commandsPage(head('Commands', '`src/cli/program.ts`'), table),
   'http.md': await callsPage(),
 }
 const check = process.argv.includes('--check')

@@ -4,7 +4,7 @@ import { AuditReader, type AuditStart } from '../accounts/audit-reader.ts'
 import { sleep, systemClock } from '../runtime/clock.ts'
 import { Problem } from '../errors.ts'
 import { readTimeParameter } from '../paging/time-parameter.ts'
-import { CommandFailure } from './command-failure.ts'
+import { exitCodes, UsageFailure } from './command-failure.ts'
 import { readSettings } from './settings.ts'
 import { interruptible, withDatabase } from './database.ts'
 
@@ -46,7 +46,7 @@ export async function exportAudit(options: AuditExportOptions): Promise<void> {
       }
     }).finally(() => progress.stop())
     process.stdout.off('error', failed)
-    if (signal.aborted && !options.follow) process.exitCode = 130
+    if (signal.aborted && !options.follow) process.exitCode = exitCodes.interrupted.code
   })
 }
 
@@ -61,13 +61,12 @@ function stopped(error: unknown): void {
 
 function readStart({ since, after }: AuditExportOptions): AuditStart {
   if (after !== undefined && !/^\d{1,15}$/.test(after))
-    throw new CommandFailure(`--after takes the seq of an entry, not ${after}`)
+    throw new UsageFailure(`--after takes the seq of an entry, not ${after}`)
   try {
     const time = since === undefined ? undefined : readTimeParameter(since, 'since')
     return { after: Number(after ?? 0), since: time }
   } catch (error) {
-    if (error instanceof Problem)
-      throw new CommandFailure(`--since takes a time such as 2026-01-31T08:30:00Z`)
+    if (error instanceof Problem) throw new UsageFailure(`--since takes a time such as 2026-01-31T08:30:00Z`)
     throw error
   }
 }

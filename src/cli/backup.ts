@@ -5,6 +5,7 @@ import { sqliteFileOf } from '../storage/sqlite/file-of-url.ts'
 import { CommandFailure } from './command-failure.ts'
 import { interruptible } from './database.ts'
 import { dumpPostgres, restorePostgres } from './pg-tools.ts'
+import { print } from './output.ts'
 import { showProgress } from './progress.ts'
 import { readSettings } from './settings.ts'
 
@@ -28,7 +29,8 @@ export async function backup(file: string): Promise<void> {
   })
   const secrets = secretsFile(databaseUrl)
   const key = existsSync(secrets) ? secrets : 'POSTERN_SECRET'
-  process.stdout.write(
+  print(
+    { file, secrets: key },
     `${file} is complete. Keep ${key} too, in another place: it opens the sealed values.\n`,
   )
 }
@@ -50,5 +52,5 @@ export async function restore(file: string): Promise<void> {
         )
     restoreSqlite(file, target)
   }
-  process.stdout.write('restored; run `postern doctor`, then start the service\n')
+  print({ restored: file }, 'restored; run `postern doctor`, then start the service\n')
 }

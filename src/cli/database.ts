@@ -1,6 +1,7 @@
 import { createRecordAudit, type AuditEntry } from '../accounts/audit.ts'
 import { systemClock } from '../runtime/clock.ts'
 import type { Database } from '../storage/database.ts'
+import { exitCodes } from './command-failure.ts'
 import { migrate } from '../storage/migrate.ts'
 import { openDatabase, type DatabasePlace } from '../storage/open.ts'
 
@@ -31,7 +32,7 @@ export async function recordCommand(database: Database, entry: AuditEntry): Prom
 export async function interruptible<T>(work: (interrupt: AbortController) => Promise<T>): Promise<T> {
   const interrupt = new AbortController()
   const onSignal = (): void => {
-    if (interrupt.signal.aborted) process.exit(130)
+    if (interrupt.signal.aborted) process.exit(exitCodes.interrupted.code)
     interrupt.abort()
   }
   process.on('SIGINT', onSignal).on('SIGTERM', onSignal)

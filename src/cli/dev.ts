@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { watch } from 'node:fs'
 import { relative, sep } from 'node:path'
+import { isJson } from './output.ts'
 
 /** Milliseconds without a further change before the restart: an editor writes a file in several steps. */
 const settled = 50
@@ -15,7 +16,7 @@ const ignored = new Set(['node_modules', 'data', '.git', 'dist'])
  * @param envFile the file of `--env-file`, if given
  */
 export async function dev(envFile?: string): Promise<void> {
-  const options = envFile === undefined ? [] : ['--env-file', envFile]
+  const options = [...(envFile === undefined ? [] : ['--env-file', envFile]), ...(isJson() ? ['--json'] : [])]
   const start = (): ChildProcess =>
     spawn(process.execPath, [...process.execArgv, process.argv[1]!, ...options, 'serve'], {
       stdio: 'inherit',

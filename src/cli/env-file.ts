@@ -1,5 +1,14 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
+import { parseEnv } from 'node:util'
 import { CommandFailure } from './command-failure.ts'
+
+/** The file that a variable was read from, by its name. */
+const loaded = new Map<string, string>()
+
+/** Where the value of a variable of the environment comes from: the environment, or a file. */
+export function originOfVariable(name: string): string {
+  return loaded.get(name) ?? 'environment'
+}
 
 /**
  * Adds the variables of a file to the environment. Variables that are set already keep their values.
@@ -10,7 +19,11 @@ export function loadEnvFile(named?: string): void {
   const file = named ?? '.env'
   if (named === undefined && !existsSync(file)) return
   try {
-    process.loadEnvFile(file)
+    for (const [name, value = ''] of Object.entries(parseEnv(readFileSync(file, 'utf8')))) {
+      process.env[name] ??= value
+      // Node.js itself may have read the file of the option before.
+      if (process.env[name] === value) loaded.set(name, named === undefined ? '.env file' : '--env-file')
+    }
   } catch (error) {
     throw new CommandFailure(
       `${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`,

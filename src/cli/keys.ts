@@ -2,9 +2,10 @@ import { ApiKeys } from '../accounts/api-keys.ts'
 import { createRecordAudit } from '../accounts/audit.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { isScope, scopes, type Scope } from '../http/scopes.ts'
-import { CommandFailure } from './command-failure.ts'
+import { CommandFailure, UsageFailure } from './command-failure.ts'
+import { isJson, print } from './output.ts'
 import { readSettings } from './settings.ts'
-import { table } from './table.ts'
+import { printTable } from './table.ts'
 import { withDatabase } from './database.ts'
 
 export interface CreateOptions {
@@ -19,10 +20,11 @@ export async function createKey(name: string, options: CreateOptions): Promise<v
   const expiresAt = options.expires === undefined ? undefined : readEnd(options.expires, systemClock.now())
   await withKeys(async (keys) => {
     const { id, key } = await keys.create({ name, scopes: granted, expiresAt }, { actor: 'cli' })
-    process.stdout.write(`${key}\n`)
-    process.stderr.write(
-      `Key ${id} was made with the scopes ${granted.join(' ')}. It is stored as a hash: this is the only time it is shown.\n`,
-    )
+    print({ id, key, scopes: granted }, `${key}\n`)
+    if (!isJson())
+      process.stderr.write(
+        `Key ${id} was made with the scopes ${granted.join(' ')}. It is stored as a hash: this is the only time it is shown.\n`,
+      )
   })
 }
 
@@ -33,21 +35,19 @@ export async function listKeys(): Promise<void> {
       key.name,
       key.scopes,
       `${key.prefix}…`,
-      day(key.created_at),
+      new Date(key.created_at),
       day(key.expires_at),
       day(key.last_used_at),
       key.revoked_at === null ? '' : 'revoked',
     ])
-    process.stdout.write(
-      table(['id', 'name', 'scopes', 'begins', 'created', 'expires', 'last used', ''], rows),
-    )
+    printTable(['id', 'name', 'scopes', 'begins', 'created', 'expires', 'last used', 'state'], rows)
   })
 }
 
 export async function revokeKey(id: string): Promise<void> {
   await withKeys(async (keys) => {
     if (!(await keys.revoke(id, { actor: 'cli' }))) throw new CommandFailure(`there is no valid key ${id}`)
-    process.stdout.write(`${id} is revoked\n`)
+    print({ id, revoked: true }, `${id} is revoked\n`)
   })
 }
 
@@ -62,11 +62,11 @@ const advice = `Give it what it needs, such as \`--scope events:write\`, or ever
 /** The scopes that the options ask for, each once. */
 function readGrant({ role, scope = [] }: CreateOptions): Scope[] {
   if (role !== undefined && role !== 'user' && role !== 'admin')
-    throw new CommandFailure(`--role takes user or admin, not ${role}`)
+    throw new UsageFailure(`--role takes user or admin, not ${role}`)
   const named = scope.flatMap((text) => text.split(/[\s,]+/)).filter((text) => text !== '')
   const granted = new Set<Scope>(role === 'admin' ? ['admin'] : [])
   for (const text of named) for (const one of readScope(text)) granted.add(one)
-  if (granted.size === 0) throw new CommandFailure(`the key would have no scope. ${advice}`)
+  if (granted.size === 0) throw new UsageFailure(`the key would have no scope. ${advice}`)
   return [...granted]
 }
 
@@ -77,7 +77,7 @@ function readScope(text: string): Scope[] {
   const several = Object.keys(scopes)
     .filter(isScope)
     .filter((one) => room !== undefined && one.startsWith(room))
-  if (several.length === 0) throw new CommandFailure(`--scope does not know ${text}. ${advice}`)
+  if (several.length === 0) throw new UsageFailure(`--scope does not know ${text}. ${advice}`)
   return several
 }
 
@@ -87,9 +87,8 @@ const units: Record<string, number> = { h: 3_600_000, d: 86_400_000, w: 604_800_
 function readEnd(text: string, now: number): number {
   const [, count, unit] = /^(\d{1,5})([hdw])$/.exec(text) ?? []
   const end = count && unit ? now + Number(count) * units[unit]! : Date.parse(text)
-  if (!(end > now)) throw new CommandFailure(`--expires takes 12h, 90d, 4w or a date to come, not ${text}`)
+  if (!(end > now)) throw new UsageFailure(`--expires takes 12h, 90d, 4w or a date to come, not ${text}`)
   return end
 }
 
-const day = (time: number | null): string =>
-  time === null ? '' : new Date(time).toISOString().slice(0, 16).replace('T', ' ')
+const day = (time: number | null): Date | null => (time === null ? null : new Date(time))

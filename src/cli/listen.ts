@@ -5,7 +5,8 @@ import type { Scheme } from '../receiving/schemes/scheme.ts'
 import { standardWebhooks } from '../receiving/schemes/standard-webhooks.ts'
 import { printable } from '../telemetry/printable.ts'
 import { call, textToShow } from './call.ts'
-import { CommandFailure } from './command-failure.ts'
+import { CommandFailure, UsageFailure } from './command-failure.ts'
+import { print } from './output.ts'
 import { causeInWords } from './describe-error.ts'
 import { readClientSettings } from './settings.ts'
 
@@ -27,9 +28,10 @@ export async function listen(options: ListenOptions): Promise<void> {
   let scheme: Scheme | undefined
   const server = createServer((request, response) => {
     answer(request, () => scheme).then(
-      ({ status, line }) => {
+      ({ status, line, value }) => {
         response.writeHead(status, status === 204 ? {} : { connection: 'close' }).end()
-        process.stdout.write(`${new Date().toISOString()}  ${line}\n`)
+        const at = new Date().toISOString()
+        print({ at, status, ...value }, `${at}  ${line}\n`)
       },
       // The connection broke.
       () => response.destroy(),
@@ -57,7 +59,7 @@ export async function listen(options: ListenOptions): Promise<void> {
 
 async function open(server: Server, text: string): Promise<string> {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN
-  if (!(port <= 65_535)) throw new CommandFailure(`--port takes a number up to 65535, not ${text}`)
+  if (!(port <= 65_535)) throw new UsageFailure(`--port takes a number up to 65535, not ${text}`)
   try {
     await new Promise<void>((resolve, reject) =>
       server.once('error', reject).listen(port, '127.0.0.1', resolve),
@@ -80,7 +82,7 @@ async function subscribe(
   const service = options.url ?? settings.service
   const key = options.key ?? settings.adminApiKey
   if (!key) throw new CommandFailure('The API key is missing: give --key, or set ADMIN_API_KEY.')
-  if (!URL.canParse(service)) throw new CommandFailure(`--url ${service} is not an address`)
+  if (!URL.canParse(service)) throw new UsageFailure(`--url ${service} is not an address`)
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
   const subscriber = {
     url: address,
@@ -110,7 +112,7 @@ function schemeOf(secret: string): Scheme {
   try {
     return standardWebhooks({ secret })
   } catch (error) {
-    throw new CommandFailure(`--secret: ${(error as Error).message}`, { cause: error })
+    throw new UsageFailure(`--secret: ${(error as Error).message}`, { cause: error })
   }
 }
 
@@ -118,6 +120,8 @@ function schemeOf(secret: string): Scheme {
 interface Told {
   status: number
   line: string
+  /** The same for `--json`. */
+  value: object
 }
 
 /** Anybody on this machine, and any page in its browsers, can send here: only what is verified is shown. */
@@ -134,11 +138,13 @@ async function answer(request: IncomingMessage, scheme: () => Scheme | undefined
   if ('rejected' in verdict) return refused(401, verdict.detail)
   const { 'webhook-id': id, 'webhook-timestamp': at } = headers
   const head = printable(`verified  ${String(id)}  signed at ${String(at)}`)
-  return { status: 204, line: `${head}\n${printable(rawBody.toString('utf8'))}` }
+  const body = rawBody.toString('utf8')
+  return { status: 204, line: `${head}\n${printable(body)}`, value: { verified: true, id, body } }
 }
 
 function refused(status: number, why: string): Told {
-  return { status, line: printable(`NOT VERIFIED, refused with ${status}: ${why}`).slice(0, 300) }
+  const line = printable(`NOT VERIFIED, refused with ${status}: ${why}`).slice(0, 300)
+  return { status, line, value: { verified: false, reason: why.slice(0, 300) } }
 }
 
 /** The body, unless it is too large. */

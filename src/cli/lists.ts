@@ -6,41 +6,43 @@ import type { ListDeclaration } from '../listing/list.ts'
 import { users } from '../listing/resources/users.ts'
 import type { Database } from '../storage/database.ts'
 import { printableLines } from '../telemetry/printable.ts'
-import { CommandFailure } from './command-failure.ts'
+import { CommandFailure, exitCodes } from './command-failure.ts'
+import { print } from './output.ts'
 import { inspectConfiguration } from './configuration.ts'
 import { readSettings } from './settings.ts'
 import { recordCommand, withDatabase } from './database.ts'
 
-type Action = (writer: CountsWriter, list: ListDeclaration) => Promise<string>
+type Action = (writer: CountsWriter) => Promise<string>
 
-const actions: Record<string, Action> = {
-  async keep(writer) {
+const actions = {
+  async keep(writer: CountsWriter) {
     await writer.create()
     return 'counts created; restart the service to use them'
   },
-  async check(writer) {
+  async check(writer: CountsWriter) {
     const { total, faults } = await writer.check()
     if (faults.length === 0) return `${total} rows, counts are correct`
-    process.exitCode = 1
+    process.exitCode = exitCodes.failed.code
     return `${faults.join('; ')}; run \`postern lists repair\``
   },
-  async repair(writer) {
+  async repair(writer: CountsWriter) {
     await writer.rebuild()
     return 'all rows counted again'
   },
-  async forget(writer) {
+  async forget(writer: CountsWriter) {
     await writer.drop()
     return 'counts removed; restart the service'
   },
-}
+} satisfies Record<string, Action>
+
+export type ListsAction = keyof typeof actions
 
 /**
  * Manages the maintained counts of lists: `keep` creates them, `check` compares them with the rows, `repair` rebuilds them,
  * `forget` drops them. The exit code is 1 when a check finds a fault.
  */
-export async function listsCommand(name: string, path: string | undefined): Promise<void> {
-  const action = Object.hasOwn(actions, name) ? actions[name] : undefined
-  if (!action) throw new CommandFailure(`lists takes ${Object.keys(actions).join(', ')}, not ${name}`)
+export async function listsCommand(name: ListsAction, path: string | undefined): Promise<void> {
+  const action = actions[name]
   const configuration = readSettings()
   const { config, faults } = await inspectConfiguration()
   if (!config && faults.length > 0) throw new ConfigurationError(faults)
@@ -59,8 +61,8 @@ export async function listsCommand(name: string, path: string | undefined): Prom
           target: `list:${list.path}`,
           detail: { command: name },
         })
-      const said = await action(new CountsWriter(database, await checked(database, list, name)), list)
-      process.stdout.write(`${printableLines(`${list.path}: ${said}`)}\n`)
+      const said = await action(new CountsWriter(database, await checked(database, list, name)))
+      print({ path: list.path, result: said }, `${printableLines(`${list.path}: ${said}`)}\n`)
     }
   })
 }

@@ -6,6 +6,7 @@ import {
   pendingProductMigrations,
   readProductMigrations,
 } from '../storage/product-migrations.ts'
+import { print } from './output.ts'
 import { readSettings } from './settings.ts'
 
 /** Brings the database to this version, and the product's own tables to the migrations beside the configuration module. */
@@ -19,7 +20,8 @@ export async function migrateCommand({ dryRun }: { dryRun?: boolean }): Promise<
       ? [...(await pendingMigrations(database)), ...(await pendingProductMigrations(database, own))]
       : [...(await migrate(database)), ...(await applyProductMigrations(database, own))]
     const done = dryRun ? 'would be applied' : 'applied'
-    process.stdout.write(
+    print(
+      dryRun ? { pending: names } : { applied: names },
       names.length === 0 ? 'the database is up to date\n' : names.map((name) => `${name} ${done}\n`).join(''),
     )
   } finally {

@@ -1,10 +1,13 @@
-import { Command } from 'commander'
+import { Argument, Command, Option } from 'commander'
 import { version } from '../http/openapi.ts'
 import { scopes } from '../http/scopes.ts'
+import { exitCodes } from './command-failure.ts'
 import type { CreateOptions } from './keys.ts'
 import type { AuditExportOptions } from './audit.ts'
 import type { InitOptions } from './init/init.ts'
+import type { ImportFormat, ImportKind } from '../listing/importing/import-file.ts'
 import type { ListenOptions } from './listen.ts'
+import type { ListsAction } from './lists.ts'
 import type { ReplayOptions } from './replay.ts'
 import type { SendOptions } from './send.ts'
 
@@ -14,13 +17,24 @@ export function commandLine(): Command {
     .description('The gate of a product: sign-in, webhooks in, webhooks out, lists.')
     .version(version)
     .option('--env-file <file>', 'read settings from this file instead of .env; the environment wins')
+    .option('--json', 'print JSON: one document, or one line for each entry of a stream')
+    .addHelpText('after', `\nExit codes:\n${describeExitCodes()}`)
+    .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : exitCodes.usage.code))
     .hook('preAction', async (command, action) => {
-      const { envFile } = command.opts<{ envFile?: string }>()
+      const { envFile, json } = command.opts<{ envFile?: string; json?: boolean }>()
+      if (json) (await import('./output.ts')).useJson()
       // Its child reads the file anew at each start.
       if (action.name() === 'dev') return
       ;(await import('./env-file.ts')).loadEnvFile(envFile)
     })
-  for (const declare of [serviceCommands, keyCommands, userCommands, webhookCommands, dataCommands])
+  for (const declare of [
+    serviceCommands,
+    configCommands,
+    keyCommands,
+    userCommands,
+    webhookCommands,
+    dataCommands,
+  ])
     declare(program)
   return program
 }
@@ -42,7 +56,9 @@ function serviceCommands(program: Command): void {
   program
     .command('serve')
     .description('run the service')
-    .option('--only <role>', 'http or workers: one role of several on one PostgreSQL')
+    .addOption(
+      new Option('--only <role>', 'one role of several on one PostgreSQL').choices(['http', 'workers']),
+    )
     .option('--no-migrate', 'leave the database as it is; see `postern migrate`')
     .action(async (options: { only?: string; migrate: boolean }) =>
       (await import('./serve.ts')).serve(options),
@@ -64,6 +80,21 @@ function serviceCommands(program: Command): void {
     .command('doctor')
     .description('check settings, database, clock and providers')
     .action(async () => (await import('./doctor.ts')).doctor())
+}
+
+/** config: check, print */
+function configCommands(program: Command): void {
+  const config = program.command('config').description('the settings and the configuration module')
+  config
+    .command('check')
+    .description('check the settings and the configuration module as `serve` does, and tell what to mend')
+    .addHelpText('after', '\nExample:\n  postern --env-file production.env config check')
+    .action(async () => (await import('./config.ts')).checkConfig())
+  config
+    .command('print')
+    .description('show each setting in force and where it comes from; of secrets only that they are set')
+    .addHelpText('after', '\nExample:\n  postern config print --json')
+    .action(async () => (await import('./config.ts')).printConfig())
 }
 
 /** keys: of the API, and those that sign and seal */
@@ -124,9 +155,11 @@ function userCommands(program: Command): void {
     .description('let a user in again')
     .action(async (user: string) => (await import('./users.ts')).setBlocked(user, false))
   users
-    .command('role <user> <role>')
+    .command('role')
+    .argument('<user>')
+    .addArgument(new Argument('<role>').choices(['user', 'admin']))
     .description('make a user an admin, or a user again; sessions and tokens end at once')
-    .action(async (user: string, role: string) => (await import('./users.ts')).setRole(user, role))
+    .action(async (user: string, role: 'user' | 'admin') => (await import('./users.ts')).setRole(user, role))
   users
     .command('sessions <user>')
     .description('where a user is signed in: browsers and apps')
@@ -177,7 +210,8 @@ function webhookCommands(program: Command): void {
     .option('--types <patterns>', 'event types, comma-separated; default all')
     .action(async (options: ListenOptions) => (await import('./listen.ts')).listen(options))
   program
-    .command('replay <what>')
+    .command('replay')
+    .addArgument(new Argument('<what>').choices(['deliveries', 'events']))
     .description('send all dead `deliveries` again, or process all failed `events` again')
     .option('--subscriber <id>', 'only deliveries to this one')
     .option('--event-type <type>', 'only of this type; of events also `order.*`')
@@ -191,7 +225,7 @@ function webhookCommands(program: Command): void {
     )
     .option('--rate <number>', 'at most so many deliveries per second to each subscriber')
     .option('--dry-run', 'only count')
-    .action(async (what: string, options: ReplayOptions) =>
+    .action(async (what: 'deliveries' | 'events', options: ReplayOptions) =>
       (await import('./replay.ts')).replay(what, options),
     )
 }
@@ -199,22 +233,26 @@ function webhookCommands(program: Command): void {
 /** lists, import, audit */
 function dataCommands(program: Command): void {
   program
-    .command('lists <action> [path]')
+    .command('lists')
+    .addArgument(new Argument('<action>').choices(['keep', 'check', 'repair', 'forget']))
+    .argument('[path]')
     .description(
       'keep, check, repair or forget the counts of a list that declares them; all of them without a path',
     )
-    .action(async (action: string, path: string | undefined) =>
+    .action(async (action: ListsAction, path: string | undefined) =>
       (await import('./lists.ts')).listsCommand(action, path),
     )
   program
-    .command('import <kind> <file>')
+    .command('import')
+    .addArgument(new Argument('<kind>').choices(['users', 'products', 'posts']))
+    .argument('<file>')
     .description('import users, products or posts from NDJSON or CSV; safe to run again')
-    .option('--format <format>', 'ndjson or csv; default by the name of the file')
+    .addOption(new Option('--format <format>', 'default by the name of the file').choices(['ndjson', 'csv']))
     .addHelpText(
       'after',
-      '\nExit code: 0 when every line was imported, 2 when bad lines were passed over and all others imported.',
+      '\nExit code: 0 when every line was imported, 3 when bad lines were passed over and all others imported.',
     )
-    .action(async (kind: string, file: string, options: { format?: string }) =>
+    .action(async (kind: ImportKind, file: string, options: { format?: ImportFormat }) =>
       (await import('./import.ts')).importCommand(kind, file, options),
     )
   program
@@ -226,6 +264,12 @@ function dataCommands(program: Command): void {
     .option('--after <seq>', 'only entries behind this one; each has its number `seq`')
     .option('--follow', 'go on with new entries until Ctrl-C')
     .action(async (options: AuditExportOptions) => (await import('./audit.ts')).exportAudit(options))
+}
+
+function describeExitCodes(): string {
+  return Object.values(exitCodes)
+    .map(({ code, meaning }) => `  ${String(code).padEnd(4)} ${meaning}`)
+    .join('\n')
 }
 
 function describeScopes(): string {

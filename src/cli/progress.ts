@@ -1,30 +1,55 @@
 import { Presets, SingleBar } from 'cli-progress'
+import { isJson } from './output.ts'
 
 export interface Progress {
   update(done: number, total?: number): void
-  /** Removes the bar and prints a line that tells how far it came. */
+  /** A line that stays. */
+  say(text: string): void
+  /** Removes the bar, and prints how far it came, if the total is what the command prints. */
   stop(): void
 }
 
-/** A bar on a terminal; in any case a line at the end that tells how far it came. */
-export function showProgress(total: number, what: string): Progress {
-  const bar = process.stderr.isTTY
-    ? new SingleBar(
-        { format: `{bar} {value}/{total} ${what}`, clearOnComplete: true, hideCursor: true },
-        Presets.shades_classic,
-      )
-    : undefined
+/** Milliseconds between two lines without a terminal. */
+const interval = 10_000
+
+/**
+ * A bar on a terminal; elsewhere a line every ten seconds. Both go to stderr.
+ * @param total 0 if it is not known yet
+ * @param final whether a line at the end tells how far it came; with `--json` it goes to stderr
+ */
+export function showProgress(total: number, what: string, final = true): Progress {
   let last = { done: 0, total }
-  bar?.start(total, 0)
+  const line = (): string => `${last.done} of ${last.total} ${what}\n`
+  const bar = process.stderr.isTTY ? startBar(total, what) : undefined
+  let next = Date.now() + interval
   return {
     update(done, total = last.total) {
       last = { done, total }
       bar?.setTotal(total)
       bar?.update(done)
+      if (bar || Date.now() < next) return
+      next = Date.now() + interval
+      process.stderr.write(line())
     },
+    // The bar is drawn anew below the line.
+    say: (text) => void process.stderr.write(`${bar ? '\r\x1b[K' : ''}${text}\n`),
     stop() {
       bar?.stop()
-      process.stdout.write(`${last.done} of ${last.total} ${what}\n`)
+      if (final) (isJson() ? process.stderr : process.stdout).write(line())
     },
   }
+}
+
+function startBar(total: number, what: string): SingleBar {
+  const bar = new SingleBar(
+    {
+      format: `{bar} {value}/{total} ${what} · {eta_formatted} left`,
+      clearOnComplete: true,
+      hideCursor: true,
+      stopOnComplete: false,
+    },
+    Presets.shades_classic,
+  )
+  bar.start(total, 0)
+  return bar
 }

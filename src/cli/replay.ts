@@ -8,7 +8,8 @@ import { readFailedFilter } from '../receiving/failed/filter.ts'
 import { Reprocessing, reprocessWorker } from '../receiving/failed/reprocess.ts'
 import type { Database } from '../storage/database.ts'
 import { createLog } from '../telemetry/log.ts'
-import { CommandFailure } from './command-failure.ts'
+import { CommandFailure, exitCodes, UsageFailure } from './command-failure.ts'
+import { print } from './output.ts'
 import { showProgress } from './progress.ts'
 import { readSettings } from './settings.ts'
 import { interruptible, withDatabase } from './database.ts'
@@ -38,17 +39,15 @@ const pause = 250
  * Sends dead deliveries again, or runs the handlers of failed or retried events now, all of them or those that the options name. A
  * running service does the work; Ctrl-C cancels what was not begun.
  */
-export async function replay(what: string, options: ReplayOptions): Promise<void> {
-  if (what !== 'deliveries' && what !== 'events')
-    throw new CommandFailure(`replay takes deliveries or events, not ${what}`)
+export async function replay(what: 'deliveries' | 'events', options: ReplayOptions): Promise<void> {
   const foreign = of[what === 'deliveries' ? 'events' : 'deliveries'].find(
     (name) => options[name] !== undefined,
   )
-  if (foreign) throw new CommandFailure(`--${foreign} does not go with ${what}`)
+  if (foreign) throw new UsageFailure(`--${foreign} does not go with ${what}`)
   await interruptible(({ signal }) =>
     withDatabase(readSettings(), async (database) => {
       await (what === 'deliveries' ? replayDeliveries : replayEvents)(database, options, signal)
-      if (signal.aborted) process.exitCode = 130
+      if (signal.aborted) process.exitCode = exitCodes.interrupted.code
     }),
   )
 }
@@ -70,7 +69,8 @@ async function replayDeliveries(
   const jobs = new Replay(database, systemClock, record)
   if (options.dryRun) {
     const counts = await Promise.all(subscribers.map(({ id }) => jobs.count(id, filter)))
-    process.stdout.write(`${counts.reduce((sum, count) => sum + count, 0)} deliveries would be sent again\n`)
+    const total = counts.reduce((sum, count) => sum + count, 0)
+    print({ total }, `${total} deliveries would be sent again\n`)
     return
   }
   const begun = []
@@ -78,7 +78,7 @@ async function replayDeliveries(
     begun.push(await jobs.begin(id, { filter, rate, caller: 'command-line' }, byCommand))
   const total = begun.reduce((sum, job) => sum + job.total, 0)
   if (total === 0) {
-    process.stdout.write(`There is no ${filter.status} delivery to send again.\n`)
+    print({ done: 0, total }, `There is no ${filter.status} delivery to send again.\n`)
     return
   }
   process.stderr.write(`${total} deliveries: a running service makes them due; Ctrl-C cancels the rest\n`)
@@ -125,12 +125,13 @@ async function replayEvents(database: Database, options: ReplayOptions, signal: 
   const filter = inWords(() => readFailedFilter({ ...options, type: options.eventType }))
   const reprocessing = new Reprocessing(database, systemClock, record)
   if (options.dryRun) {
-    process.stdout.write(`${await reprocessing.count(filter)} events would be processed again\n`)
+    const total = await reprocessing.count(filter)
+    print({ total }, `${total} events would be processed again\n`)
     return
   }
   const { id, total } = await reprocessing.begin(filter, byCommand)
   if (total === 0) {
-    process.stdout.write(`There is no ${filter.status ?? 'failed'} event to process again.\n`)
+    print({ done: 0, total }, `There is no ${filter.status ?? 'failed'} event to process again.\n`)
     return
   }
   // Done here, so that it is done without a running service too; beside one, both take turns.
@@ -155,7 +156,7 @@ async function replayEvents(database: Database, options: ReplayOptions, signal: 
 
 function readFilter({ since, until, eventType, status = 'dead' }: ReplayOptions): DeliveryFilter {
   const filter = inWords(() => readDeliveryFilter({ since, until, eventType, status }))
-  if (filter.status === 'pending') throw new CommandFailure('pending deliveries are still to be sent')
+  if (filter.status === 'pending') throw new UsageFailure('pending deliveries are still to be sent')
   return filter
 }
 
@@ -164,7 +165,7 @@ function inWords<T>(read: () => T): T {
   try {
     return read()
   } catch (error) {
-    if (error instanceof Problem) throw new CommandFailure(error.message)
+    if (error instanceof Problem) throw new UsageFailure(error.message)
     throw error
   }
 }
@@ -174,6 +175,6 @@ function readRate(text: string | undefined): number | null {
   if (text === undefined) return null
   const rate = Number(text)
   if (!(rate >= 0.01 && rate <= 10_000))
-    throw new CommandFailure('--rate takes 0.01 to 10000 deliveries a second')
+    throw new UsageFailure('--rate takes 0.01 to 10000 deliveries a second')
   return rate
 }

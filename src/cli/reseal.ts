@@ -2,7 +2,8 @@ import { systemClock } from '../runtime/clock.ts'
 import { Keyring } from '../crypto/keyring.ts'
 import { reseal, type ResealOutcome } from '../storage/reseal.ts'
 import { describeGroups } from '../storage/sealed-values.ts'
-import { CommandFailure } from './command-failure.ts'
+import { CommandFailure, exitCodes } from './command-failure.ts'
+import { print } from './output.ts'
 import { showProgress } from './progress.ts'
 import { readSettings } from './settings.ts'
 import { interruptible, recordCommand, withDatabase } from './database.ts'
@@ -28,8 +29,9 @@ export async function resealCommand(): Promise<void> {
       }).finally(() => progress.stop())
       const values = [...outcome.done.values()].reduce((sum, count) => sum + count, 0)
       await recordCommand(database, { action: 'secrets.resealed', detail: { values } })
-      process.stdout.write(describe(outcome))
-      if (needsOlder(outcome)) process.exitCode = signal.aborted ? 130 : 1
+      const olderNeeded = needsOlder(outcome)
+      print({ values, olderNeeded }, describe(outcome))
+      if (olderNeeded) process.exitCode = (signal.aborted ? exitCodes.interrupted : exitCodes.failed).code
     }),
   )
 }

@@ -1,4 +1,5 @@
 import { printableLines } from '../telemetry/printable.ts'
+import { exitCodeOf } from './command-failure.ts'
 import { describeError } from './describe-error.ts'
 import { loadEnvFile } from './env-file.ts'
 
@@ -24,6 +25,6 @@ async function run(command: () => Promise<void>): Promise<void> {
     await command()
   } catch (error) {
     process.stderr.write(`${printableLines(describeError(error))}\n`)
-    process.exitCode = 1
+    process.exitCode = exitCodeOf(error)
   }
 }

@@ -3,7 +3,8 @@ import { systemClock } from '../runtime/clock.ts'
 import { newId } from '../crypto/ids.ts'
 import { printableLines } from '../telemetry/printable.ts'
 import { call, textToShow } from './call.ts'
-import { CommandFailure } from './command-failure.ts'
+import { CommandFailure, exitCodes, UsageFailure } from './command-failure.ts'
+import { isJson, print } from './output.ts'
 import { samples } from './samples/index.ts'
 import { readClientSettings } from './settings.ts'
 
@@ -19,9 +20,9 @@ export interface SendOptions {
 export async function send(url: string, options: SendOptions): Promise<void> {
   const sign = Object.hasOwn(samples, options.source) ? samples[options.source] : undefined
   if (!sign)
-    throw new CommandFailure(`--source takes ${Object.keys(samples).join(', ')}, not ${options.source}`)
+    throw new UsageFailure(`--source takes ${Object.keys(samples).join(', ')}, not ${options.source}`)
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
-    throw new CommandFailure(`${url} is not an address such as http://127.0.0.1:3000/webhooks/provider`)
+    throw new UsageFailure(`${url} is not an address such as http://127.0.0.1:3000/webhooks/provider`)
   const data = readData(options.data)
   const now = systemClock.now()
   const { headers, body } = sign({
@@ -38,9 +39,10 @@ export async function send(url: string, options: SendOptions): Promise<void> {
     body,
     redirect: 'manual',
   })
-  process.stderr.write(`${printableLines(body)}\n`)
-  process.stdout.write(`${response.status} ${await textToShow(response)}\n`)
-  if (!response.ok) process.exitCode = 1
+  if (!isJson()) process.stderr.write(`${printableLines(body)}\n`)
+  const answer = await textToShow(response)
+  print({ url, status: response.status, answer, body }, `${response.status} ${answer}\n`)
+  if (!response.ok) process.exitCode = exitCodes.failed.code
 }
 
 function ownSecret(): string {
@@ -58,6 +60,6 @@ function readData(text = '{"sample":true}'): unknown {
   try {
     return JSON.parse(json)
   } catch (error) {
-    throw new CommandFailure(`--data is not JSON: ${(error as Error).message}`, { cause: error })
+    throw new UsageFailure(`--data is not JSON: ${(error as Error).message}`, { cause: error })
   }
 }

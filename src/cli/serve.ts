@@ -3,20 +3,18 @@ import { banner } from '../demo/banner.ts'
 import { startService } from '../service.ts'
 import { createLog, standardOutput } from '../telemetry/log.ts'
 import { readableLines } from '../telemetry/readable.ts'
+import { isJson } from './output.ts'
 import { readConfiguration, weakSecrets } from './configuration.ts'
 
 /** Runs the service until SIGTERM or SIGINT. */
 export async function serve(options: { only?: string; migrate: boolean }): Promise<void> {
-  if (options.only !== undefined && options.only !== 'http' && options.only !== 'workers') {
-    throw new ConfigurationError([`--only takes http or workers, not ${options.only}`])
-  }
   const read = await readConfiguration()
   const { configuration, config } = read
   const { production, databaseUrl } = configuration
   if (options.only !== undefined && databaseUrl.startsWith('sqlite:')) {
     throw new ConfigurationError(['--only needs PostgreSQL: one SQLite file belongs to one process'])
   }
-  const person = !production && process.stdout.isTTY
+  const person = !production && process.stdout.isTTY && !isJson()
   const output = standardOutput()
   const log = createLog(configuration.logLevel, person ? readableLines(process.stdout) : output)
   log.info({ settings: redacted(configuration) }, 'starting')
@@ -61,6 +59,6 @@ export async function serve(options: { only?: string; migrate: boolean }): Promi
 
   log.info({ address: service.baseUrl, ms: Math.round(performance.now()) }, 'ready')
   // Over the log's own way out, so that it stands behind the lines that came before it.
-  if (!production && roles.http)
+  if (!production && roles.http && !isJson())
     (person ? process.stdout : output).write(`${banner({ ...read, baseUrl: service.baseUrl })}\n`)
 }

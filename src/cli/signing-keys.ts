@@ -3,6 +3,7 @@ import { SigningKeys } from '../accounts/signing-keys.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { Keyring } from '../crypto/keyring.ts'
 import { CommandFailure } from './command-failure.ts'
+import { print } from './output.ts'
 import { readSettings } from './settings.ts'
 import { withDatabase } from './database.ts'
 import { isoTime } from '../runtime/iso-time.ts'
@@ -18,7 +19,8 @@ export async function rotateSigningKey({ now = false }: { now?: boolean }): Prom
     const record = createRecordAudit(systemClock)
     const keys = new SigningKeys({ database, keyring, clock: systemClock, rotation, record })
     const { kid, activeAt } = await keys.rotate(now ? 'now' : 'planned', { actor: 'cli' })
-    process.stdout.write(
+    print(
+      { kid, activeAt: isoTime(activeAt) },
       now
         ? `${kid} signs from now on. What older keys signed is refused; apps get new access tokens by their refresh tokens.\n`
         : `${kid} is published and signs from ${isoTime(activeAt)}. What older keys signed stays good until it has expired.\n`,

@@ -3,7 +3,7 @@ import { keysOf, urlOf, writeKey } from '../receiving/forward-target.ts'
 import { readSources } from '../receiving/sources.ts'
 import { CommandFailure } from './command-failure.ts'
 import { readConfiguration } from './configuration.ts'
-import { table } from './table.ts'
+import { printTable } from './table.ts'
 
 /**
  * Shows the sources with their addresses, and where they are forwarded; with `secrets` also what receivers of forwarded
@@ -20,8 +20,10 @@ export async function listSources({ secrets = false }: { secrets?: boolean }): P
     name,
     `/webhooks/${source}`,
     forwardTo === undefined ? '' : urlOf(forwardTo),
-    secrets && forwardTo !== undefined ? keysOf(forwardTo, source, keyring).map(writeKey).join(',') : '',
+    ...(secrets
+      ? [forwardTo === undefined ? '' : keysOf(forwardTo, source, keyring).map(writeKey).join(',')]
+      : []),
   ])
-  const head = ['source', 'scheme', 'path', 'forwarded to', secrets ? 'signed with' : '']
-  process.stdout.write(table(head, rows))
+  const head = ['source', 'scheme', 'path', 'forwarded to', ...(secrets ? ['signed with'] : [])]
+  printTable(head, rows)
 }

@@ -10,21 +10,25 @@ import type { Database } from '../storage/database.ts'
 import { createLog } from '../telemetry/log.ts'
 import { printable } from '../telemetry/printable.ts'
 import { CommandFailure } from './command-failure.ts'
+import { print } from './output.ts'
 import { readSettings } from './settings.ts'
-import { table } from './table.ts'
+import { printTable } from './table.ts'
 import { withDatabase } from './database.ts'
 
 /** Blocks a user, or lets one in again; all sessions and tokens end at once. */
 export async function setBlocked(user: string, blocked: boolean): Promise<void> {
   const { id, name } = await change(user, { blocked })
-  process.stdout.write(`${id} (${printable(name ?? 'no name')}) is ${blocked ? 'blocked' : 'let in again'}\n`)
+  print(
+    { id, name, blocked },
+    `${id} (${printable(name ?? 'no name')}) is ${blocked ? 'blocked' : 'let in again'}\n`,
+  )
 }
 
 /** Gives a user another role; all sessions and tokens end, and the next sign-in has it. */
-export async function setRole(user: string, role: string): Promise<void> {
-  if (role !== 'user' && role !== 'admin') throw new CommandFailure(`the role is user or admin, not ${role}`)
+export async function setRole(user: string, role: 'user' | 'admin'): Promise<void> {
   const account = await change(user, { role })
-  process.stdout.write(
+  print(
+    { id: account.id, name: account.name, role: account.role },
     `${account.id} (${printable(account.name ?? 'no name')}) has the role ${account.role}\n`,
   )
 }
@@ -37,11 +41,11 @@ export async function listSessions(user: string): Promise<void> {
       id,
       app ?? device,
       provider,
-      address ?? '',
-      minute(createdAt),
-      minute(lastSeenAt),
+      address,
+      new Date(createdAt),
+      new Date(lastSeenAt),
     ])
-    process.stdout.write(table(['id', 'device', 'provider', 'address', 'signed in', 'last seen'], rows))
+    printTable(['id', 'device', 'provider', 'address', 'signed in', 'last seen'], rows)
   })
 }
 
@@ -56,13 +60,13 @@ export async function endSessions(user: string, sessionId: string | undefined): 
         ended = count
         await record(tx, { ...entry, detail: { all: true, count } })
       })
-      process.stdout.write(`${ended} ${ended === 1 ? 'session' : 'sessions'} of ${userId} ended\n`)
+      print({ user: userId, ended }, `${ended} ${ended === 1 ? 'session' : 'sessions'} of ${userId} ended\n`)
       return
     }
     const one = { ...entry, target: `session:${sessionId}` }
     if (!(await devices.revoke(userId, sessionId, (tx) => record(tx, one))))
       throw new CommandFailure(`there is no session ${sessionId} of ${userId}`)
-    process.stdout.write(`${sessionId} is ended\n`)
+    print({ user: userId, session: sessionId, ended: 1 }, `${sessionId} is ended\n`)
   })
 }
 
@@ -70,11 +74,9 @@ export async function endSessions(user: string, sessionId: string | undefined): 
 export async function listIssuers(): Promise<void> {
   await withUsers(async ({ database }) => {
     const rows = await countByIssuer(database)
-    process.stdout.write(
-      table(
-        ['provider', 'issuer', 'identities'],
-        rows.map(({ provider, issuer, count }) => [provider, issuer ?? '(not known yet)', String(count)]),
-      ),
+    printTable(
+      ['provider', 'issuer', 'identities'],
+      rows.map(({ provider, issuer, count }) => [provider, issuer ?? '(not known yet)', count]),
     )
   })
 }
@@ -87,7 +89,8 @@ export async function moveIssuer(provider: string, from: string, to: string): Pr
     )
     if (moved === 0)
       throw new CommandFailure(`no identity of ${provider} is bound to ${from}: see postern users issuers`)
-    process.stdout.write(
+    print(
+      { provider, from, to, moved },
       `${moved} ${moved === 1 ? 'identity' : 'identities'} of ${provider} now bound to ${to}\n`,
     )
   })
@@ -133,5 +136,3 @@ async function withUsers<T>(work: (tools: UserTools) => Promise<T>): Promise<T> 
 function unknownUser(user: string): CommandFailure {
   return new CommandFailure(`there is no user ${user}: give an id or provider:providerId`)
 }
-
-const minute = (time: number): string => new Date(time).toISOString().slice(0, 16).replace('T', ' ')

@@ -29,6 +29,8 @@ const exceptions: Record<string, string> = {
   listen: 'a client of the service: what it calls there has its entries',
   'audit export': 'reads',
   doctor: 'reads',
+  'config check': 'reads',
+  'config print': 'reads',
 }
 
 describe('the audit log and all commands', () => {

@@ -86,7 +86,7 @@ test('postern listen prints verified webhooks escaped, and one line without the 
 
 test('an invalid secret is reported at the start', async () => {
   const { code, stderr } = await postern(tmpdir(), ['listen', '--secret', 'whsec_!', '--port', '0'])
-  assert.equal(code, 1)
+  assert.equal(code, 2)
   assert.match(stderr, /^--secret: /)
 })
 

@@ -2,7 +2,8 @@ import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { createInterface } from 'node:readline/promises'
 import { version } from '../../http/openapi.ts'
-import { CommandFailure } from '../command-failure.ts'
+import { CommandFailure, UsageFailure } from '../command-failure.ts'
+import { isJson, print } from '../output.ts'
 import { projectFiles } from './files.ts'
 
 export interface InitOptions {
@@ -23,7 +24,7 @@ export async function init(
   const target = resolve(folder)
   const name = named ?? (await ask('Name', nameOf(target), yes))
   if (!/^[a-z\d][a-z\d._-]{0,213}$/.test(name))
-    throw new CommandFailure(`${name} is no name of a package: use lower case letters, digits and dashes`)
+    throw new UsageFailure(`${name} is no name of a package: use lower case letters, digits and dashes`)
   const files = projectFiles({ name, version })
   const others = existsSync(target) ? readdirSync(target).filter((entry) => entry !== '.git') : []
   if (others.length > 0)
@@ -35,13 +36,14 @@ export async function init(
     writeFileSync(file, text, { mode: path === '.env' ? 0o600 : 0o644 })
   }
   const enter = target === process.cwd() ? '' : `  cd ${folder}\n`
-  process.stdout.write(
+  print(
+    { folder: target, files: Object.keys(files) },
     `${Object.keys(files).length} files written to ${target}\n\n${enter}  npm install\n  npm run dev\n`,
   )
 }
 
 async function ask(question: string, usual: string, yes: boolean): Promise<string> {
-  if (yes || !process.stdin.isTTY) return usual
+  if (yes || !process.stdin.isTTY || isJson()) return usual
   const lines = createInterface({ input: process.stdin, output: process.stdout })
   try {
     return (await lines.question(`${question} (${usual}): `)).trim() || usual

@@ -21,7 +21,6 @@ const targets = {
   posts: { schema: ImportedPost, target: postTarget as ImportTarget<unknown> },
 }
 export type ImportKind = keyof typeof targets
-export const importKinds = Object.keys(targets) as ImportKind[]
 
 export type ImportFormat = 'ndjson' | 'csv'
 

@@ -1,0 +1,29 @@
+import { printableLines } from '../../telemetry/printable.ts'
+import { exitCodes } from '../command-failure.ts'
+import { coloured, isJson, print } from '../output.ts'
+import type { Finding } from './finding.ts'
+
+const signs = {
+  ok: coloured('green', '✔'),
+  warning: coloured('yellow', '!'),
+  fault: coloured('red', '✖'),
+}
+
+/** Prints findings as they come, and how many are to be mended; with `--json` all of them at the end. Sets the exit code. */
+export class Report {
+  readonly #findings: Finding[] = []
+
+  tell(findings: Iterable<Finding>): void {
+    for (const finding of findings) {
+      this.#findings.push(finding)
+      const { state, about, text } = finding
+      if (!isJson()) process.stdout.write(`${signs[state]} ${printableLines(`${about}: ${text}`)}\n`)
+    }
+  }
+
+  end(): void {
+    const faults = this.#findings.filter(({ state }) => state === 'fault').length
+    print({ findings: this.#findings, faults }, faults === 0 ? 'nothing to mend\n' : `${faults} to mend\n`)
+    if (faults > 0) process.exitCode = exitCodes.failed.code
+  }
+}
