@@ -1,0 +1,54 @@
+import { Argument, type Command } from 'commander'
+import type { ListenOptions } from './listen.ts'
+import type { ReplayOptions } from './replay.ts'
+import type { SendOptions } from './send.ts'
+
+/** sources, send, listen, replay */
+export function webhookCommands(program: Command): void {
+  program
+    .command('sources')
+    .description('who may send webhooks in, where to, and where they are forwarded')
+    .option('--secrets', 'show what forwarded webhooks are signed with as well')
+    .action(async (options: { secrets?: boolean }) => (await import('./sources.ts')).listSources(options))
+  program
+    .command('send <url>')
+    .description('sign and send a sample webhook')
+    .option(
+      '--source <name>',
+      'provider, or a preset such as stripe; an unknown one lists them all',
+      'provider',
+    )
+    .option('--type <type>', 'the type of the event', 'order.paid')
+    .option('--secret <secret>', 'default WEBHOOK_SECRET, or what the service in demo mode keeps')
+    .option('--id <id>', 'the id of the event; default a new one')
+    .option('--data <json>', 'its fields, or @FILE')
+    .action(async (url: string, options: SendOptions) => (await import('./send.ts')).send(url, options))
+  program
+    .command('listen')
+    .description('receive what a subscriber gets, verify and print it')
+    .option('--port <port>', 'on 127.0.0.1', '4400')
+    .option('--secret <whsec>', 'the secret of a subscriber that is registered already')
+    .option('--url <url>', 'the Postern to register at; default BASE_URL')
+    .option('--key <key>', 'an API key with the scope subscribers:write for that; default ADMIN_API_KEY')
+    .option('--types <patterns>', 'event types, comma-separated; default all')
+    .action(async (options: ListenOptions) => (await import('./listen.ts')).listen(options))
+  program
+    .command('replay')
+    .addArgument(new Argument('<what>').choices(['deliveries', 'events']))
+    .description('send all dead `deliveries` again, or process all failed `events` again')
+    .option('--subscriber <id>', 'only deliveries to this one')
+    .option('--event-type <type>', 'only of this type; of events also `order.*`')
+    .option('--since <time>', 'only what was created, or received, at this time or later')
+    .option('--until <time>', 'only what was created, or received, before this time')
+    .option('--source <name>', 'only events of this source')
+    .option('--error <text>', 'only events whose last error holds this text')
+    .option(
+      '--status <status>',
+      'deliveries: dead (default), delivered or cancelled; events: failed (default) or retrying',
+    )
+    .option('--rate <number>', 'at most so many deliveries per second to each subscriber')
+    .option('--dry-run', 'only count')
+    .action(async (what: 'deliveries' | 'events', options: ReplayOptions) =>
+      (await import('./replay.ts')).replay(what, options),
+    )
+}
