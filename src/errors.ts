@@ -97,6 +97,11 @@ export const problems = {
   'headers-too-large': [431, 'The headers are too large', 'Send fewer or shorter headers.'],
   'too-many-requests': [429, 'Too many requests', 'Wait for the time that Retry-After tells.'],
   internal: [500, 'Internal error', 'Repeat the call later; the request id finds the cause in the log.'],
+  'body-consumed': [
+    500,
+    'The body was read before it reached Postern',
+    'Mount Postern before parsers such as `express.json()`, or exclude its paths from them; in an API route of Next.js set `export const config = { api: { bodyParser: false } }`.',
+  ],
   'provider-unavailable': [503, 'The identity provider does not answer', 'Try again in a minute.'],
   overloaded: [503, 'Too busy', 'Repeat the call after the time that Retry-After tells.'],
   'storage-unavailable': [

@@ -10,6 +10,7 @@ export {
   type ListOptions,
   type RowAccess,
 } from './listing/config.ts'
+export { createHandler, postern, type MountOptions, type RequestHandler } from './mounting/index.ts'
 export type { LoginConfig } from './login/config.ts'
 export type { Hook, HookContext } from './login/hook-context.ts'
 export type {

@@ -53,6 +53,8 @@ export interface ServiceParts {
   timeouts?: Timeouts
   /** What bodies that are being read may take. */
   bodies?: Partial<BodyLimits>
+  /** The public address. If it is given, another server passes the requests on, and the service does not listen. */
+  address?: () => string
 }
 
 export interface Service {
@@ -91,7 +93,7 @@ export async function startService(parts: ServiceParts): Promise<Service> {
     const metrics = new Metrics()
     metrics.collectProcess()
     const address = { url: configuration.baseUrl ?? localUrl(configuration.host, configuration.port) }
-    const baseUrl = (): string => address.url
+    const baseUrl = parts.address ?? (() => address.url)
     const common: Common = { configuration, database, keyring, clock, log, metrics, baseUrl }
     // A process that receives no webhooks acknowledges none.
     const spool =
@@ -119,11 +121,11 @@ export async function startService(parts: ServiceParts): Promise<Service> {
     await app.ready()
 
     if (samples) await insertSamples(database, clock.now())
-    if (roles.http) address.url = await listen(app, configuration)
+    if (roles.http && !parts.address) address.url = await listen(app, configuration)
     if (samples) await samples.ensure(baseUrl())
     if (running.newer) throw running.newer
     if (roles.workers) for (const worker of running.workers) worker.start()
-    return serviceOf(running, app, address.url, roles.http ? configuration.shutdownDelay : undefined)
+    return serviceOf(running, app, baseUrl(), roles.http ? configuration.shutdownDelay : undefined)
   } catch (error) {
     // The first error is the one to report.
     await stop(running, 1_000).catch((second: unknown) => log.warn({ err: second }, 'could not stop cleanly'))
@@ -273,7 +275,7 @@ async function addSamples(app: App, common: Common, { emitting }: Modules) {
   return subscriber
 }
 
-/** Starts the server. Returns the public origin of the service. */
+/** Starts the server. Returns the public address of the service. */
 async function listen(app: App, { host, port, baseUrl }: Configuration): Promise<string> {
   const listening = await app.listen({ host, port })
   return baseUrl ?? localUrl(host, new URL(listening).port || '80')

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { JWTPayload, JWTVerifyResult } from 'jose'
 import type { Clock } from '../runtime/clock.ts'
 import { Problem } from '../errors.ts'
+import { basePathOf } from '../http/base-path.ts'
 import type { Principal } from '../http/principal.ts'
 import type { Queryable } from '../storage/database.ts'
 import type { Family, RefreshTokens } from './refresh-tokens.ts'
@@ -99,7 +100,7 @@ export class AccessTokens {
       userId: sub,
       sessionId: sid,
       clientId: live.clientId,
-      ...(lacksSecondFactor && { stepUp: stepUpPath(live.provider) }),
+      ...(lacksSecondFactor && { stepUp: stepUpPath(basePathOf(this.#parts.baseUrl()), live.provider) }),
       ...onlyApp,
     }
   }

@@ -52,13 +52,13 @@ export function createAuthenticate({
     }
     const token = sessionCookie.read(request)
     const session = token === undefined ? undefined : await sessions.find(token)
-    return session && principalOf(session, secondFactor)
+    return session && principalOf(session, secondFactor, request.server.basePath)
   }
 }
 
-function principalOf(session: Session, secondFactor: SecondFactor): Principal {
+function principalOf(session: Session, secondFactor: SecondFactor, basePath: string): Principal {
   const { id: sessionId, userId, role, provider } = session
   if (secondFactor.isMissing(role, session))
-    return { kind: 'session', role: 'user', userId, sessionId, stepUp: stepUpPath(provider) }
+    return { kind: 'session', role: 'user', userId, sessionId, stepUp: stepUpPath(basePath, provider) }
   return { kind: 'session', role, userId, sessionId }
 }

@@ -76,7 +76,7 @@ function logoutRoute(scope: App, parts: AccountsRoutesParts): void {
   const answer = (request: FastifyRequest, reply: FastifyReply): FastifyReply => {
     // Without the cookie in the request there is none to clear, or another site made the request.
     if (sessionCookie.read(request) !== undefined) sessionCookie.clear(reply)
-    return wantsPage(request) ? reply.redirect('/login', 303) : reply.code(204).send()
+    return wantsPage(request) ? reply.redirect(`${reply.server.basePath}/login`, 303) : reply.code(204).send()
   }
   scope.post(
     '/auth/logout',

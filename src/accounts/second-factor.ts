@@ -28,8 +28,8 @@ export class SecondFactor {
 }
 
 /** The path for signing in with a second factor at the same provider. */
-export function stepUpPath(provider: string): string {
-  return `/auth/${provider}?second_factor=true`
+export function stepUpPath(basePath: string, provider: string): string {
+  return `${basePath}/auth/${provider}?second_factor=true`
 }
 
 function hasOneOf(claim: string | null, accepted: readonly string[]): boolean {

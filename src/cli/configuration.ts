@@ -13,6 +13,7 @@ import {
 } from '../config/generated-secrets.ts'
 import { loadConfigModule, migrationsFolder } from '../config/module.ts'
 import { weakSettings } from '../config/secret-strength.ts'
+import type { Environment } from '../config/readers.ts'
 import type { PosternConfig } from '../define-config.ts'
 import { readLists } from '../listing/declaration.ts'
 import type { ResolvedProvider } from '../login/providers/resolved-provider.ts'
@@ -31,10 +32,14 @@ export interface CommandConfiguration extends CompletedConfiguration {
 
 /**
  * What the service works with: the environment, completed by generated secrets in demo mode, and the module.
+ * @param given the configuration, instead of the module's
  * @throws ConfigurationError that names everything that is missing or wrong in both.
  */
-export async function readConfiguration(env = process.env): Promise<CommandConfiguration> {
-  const { config, faults } = await inspectConfiguration(env)
+export async function readConfiguration(
+  env: Environment = process.env,
+  given?: PosternConfig,
+): Promise<CommandConfiguration> {
+  const { config, faults } = await inspectConfiguration(env, given)
   if (faults.length > 0) throw new ConfigurationError(faults)
   const completed = withGeneratedSecrets(readEnvironment(env))
   return {
@@ -52,12 +57,15 @@ export interface InspectedConfiguration extends Inspection {
 }
 
 /** As much of all configuration as could be read, and everything that is wrong with it. Nothing is generated. */
-export async function inspectConfiguration(env = process.env): Promise<InspectedConfiguration> {
+export async function inspectConfiguration(
+  env: Environment = process.env,
+  given?: PosternConfig,
+): Promise<InspectedConfiguration> {
   const { configuration, faults } = inspectEnvironment(env)
-  let config: PosternConfig | undefined
+  let config = given
   let note = ''
   try {
-    config = await loadConfigModule<PosternConfig>(configuration.configFile)
+    config ??= await loadConfigModule<PosternConfig>(configuration.configFile)
   } catch (error) {
     faults.push(...faultsIn(error))
     note = ', unless the configuration module says it'

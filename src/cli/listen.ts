@@ -79,7 +79,7 @@ async function subscribe(
   onSecret: (secret: string) => void,
 ): Promise<() => Promise<void>> {
   const settings = readClientSettings()
-  const service = options.url ?? settings.service
+  const service = (options.url ?? settings.service).replace(/\/$/, '')
   const key = options.key ?? settings.adminApiKey
   if (!key) throw new CommandFailure('The API key is missing: give --key, or set ADMIN_API_KEY.')
   if (!URL.canParse(service)) throw new UsageFailure(`--url ${service} is not an address`)
@@ -89,7 +89,7 @@ async function subscribe(
     description: 'postern listen',
     eventTypes: (options.types ?? '*').split(','),
   }
-  const response = await call(new URL('/subscribers', service), {
+  const response = await call(`${service}/subscribers`, {
     method: 'POST',
     headers,
     body: JSON.stringify(subscriber),
@@ -101,7 +101,7 @@ async function subscribe(
   const { id, secret } = (await response.json()) as { id: string; secret: string }
   onSecret(secret)
   return async () => {
-    await call(new URL(`/subscribers/${id}`, service), {
+    await call(`${service}/subscribers/${id}`, {
       method: 'DELETE',
       headers: { authorization: headers.authorization },
     })

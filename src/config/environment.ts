@@ -1,3 +1,4 @@
+import { basePathOf } from '../http/base-path.ts'
 import { isLoopbackHost } from '../network/loopback.ts'
 import { describeAddress } from '../storage/postgres/servers/address.ts'
 import { readProviders, type ProviderSettings } from './providers.ts'
@@ -13,6 +14,8 @@ export interface Configuration extends Settings {
    * production, and not under a public address either.
    */
   demo: boolean
+  /** The path of BASE_URL; empty for an origin. */
+  basePath: string
   /** What the settings that are no secrets were written as, by their names in the environment. */
   written: Readonly<Record<string, string>>
 }
@@ -41,7 +44,7 @@ const settingNames: ReadonlySet<string> = new Set(Object.values(settings).map(({
 
 /** As much of the configuration as could be read, and what is wrong with the rest, as sentences for the operator. */
 export interface Inspection {
-  configuration: Partial<Settings> & Pick<Configuration, 'providers' | 'demo' | 'written'>
+  configuration: Partial<Settings> & Pick<Configuration, 'providers' | 'demo' | 'basePath' | 'written'>
   faults: string[]
 }
 
@@ -74,7 +77,8 @@ export function inspectEnvironment(given: Environment): Inspection {
   const { baseUrl } = read
   const demo =
     read.production === false && (baseUrl === undefined || isLoopbackHost(new URL(baseUrl).hostname))
-  const configuration = { ...read, providers: readProviders(env, faults), demo, written }
+  const basePath = baseUrl === undefined ? '' : basePathOf(baseUrl)
+  const configuration = { ...read, providers: readProviders(env, faults), demo, basePath, written }
   if (production) checkProduction(configuration, faults)
   if (configuration.databaseSessionUrl !== undefined && configuration.databaseUrl?.startsWith('sqlite:'))
     faults.push('DATABASE_SESSION_URL is for PostgreSQL, and DATABASE_URL names a file of SQLite')

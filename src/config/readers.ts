@@ -114,20 +114,20 @@ export function oneOf<T extends string>(...values: T[]): Reader<T> {
   }
 }
 
-/** An http or https origin, without path, query or credentials. */
-export const origin: Reader<string> = (value) => {
+/** An http or https address without query and credentials. Without a slash at its end. */
+export const publicAddress: Reader<string> = (value) => {
   const url = URL.canParse(value) ? new URL(value) : undefined
   if (
     !url ||
     !/^https?:$/.test(url.protocol) ||
-    url.pathname !== '/' ||
+    !/^(?:\/[\w.~-]+)*\/?$/.test(url.pathname) ||
     url.search ||
     url.hash ||
     url.username
   ) {
-    throw new Error('expected an address such as https://gate.example.com, without a path')
+    throw new Error('expected an address such as https://gate.example.com or https://example.com/gate')
   }
-  return url.origin
+  return url.origin + url.pathname.replace(/\/$/, '')
 }
 
 /**

@@ -48,10 +48,10 @@ export const settings = {
   }),
   baseUrl: setting({
     env: 'BASE_URL',
-    read: read.origin,
+    read: read.publicAddress,
     requiredInProduction: true,
     description:
-      'The public address, such as `https://gate.example.com`, without a path. Redirect URIs are built from it. Production takes `http` for a loopback address only, since cookies are not Secure without TLS. Demo mode takes only an address of this machine. Default: `http://HOST:PORT`.',
+      'The public address, such as `https://gate.example.com` or `https://example.com/gate`. Redirect URIs and links are built from it. A proxy passes paths on unchanged. Production takes `http` for a loopback address only, since cookies are not Secure without TLS. Demo mode takes only an address of this machine. Default: `http://HOST:PORT`.',
   }),
   databaseUrl: setting({
     env: 'DATABASE_URL',

@@ -9,9 +9,11 @@ export const pagePolicy =
   "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 /** Whom to sign in as: a button per sample person, and a field for anybody else. `admins` are ids of persons. */
-export function choicePage(action: string, admins: ReadonlySet<string>): string {
+export function choicePage(basePath: string, path: string, admins: ReadonlySet<string>): string {
+  const action = basePath + path
   const persons = people.map((person) => personForm(action, person, admins.has(person.id))).join('\n')
   return page(
+    basePath,
     'Who are you?',
     `<p class="soft">This is Postern's development identity provider. It lets you be anybody, and is there in demo mode only.</p>
 ${persons}
@@ -23,16 +25,18 @@ ${persons}
   )
 }
 
-export function overPage(): string {
+export function overPage(basePath: string): string {
   return page(
+    basePath,
     'This sign-in is over',
-    '<p>It took too long, or was finished in another tab.</p><p><a class="button wide" href="/login">Start again</a></p>',
+    `<p>It took too long, or was finished in another tab.</p><p><a class="button wide" href="${basePath}/login">Start again</a></p>`,
   )
 }
 
 /** What the provider itself refuses: a mistake of the app that asked. */
-export function refusalPage(error: string, description: string | undefined): string {
+export function refusalPage(basePath: string, error: string, description: string | undefined): string {
   return page(
+    basePath,
     'The request was refused',
     `<p class="message"><code>${escapeHtml(error)}</code> ${escapeHtml(description ?? '')}</p>`,
   )
@@ -44,6 +48,6 @@ function personForm(action: string, { id, name, email }: Person, admin: boolean)
 <button class="person"><strong>${escapeHtml(name)}</strong>${role} <span class="soft">${escapeHtml(email ?? 'no e-mail address')}</span></button></form>`
 }
 
-function page(title: string, body: string): string {
-  return narrowPage(`${title} · Development identity provider`, `<h1>${title}</h1>\n${body}`)
+function page(basePath: string, title: string, body: string): string {
+  return narrowPage(basePath, `${title} · Development identity provider`, `<h1>${title}</h1>\n${body}`)
 }

@@ -30,13 +30,13 @@ export function createDemoIdentityProvider(parts: {
   let server: Promise<OpenIdHandler> | undefined
   const load = async (): Promise<OpenIdHandler> => {
     const { createOpenIdServer } = await import('./openid-server.ts')
-    const origin = baseUrl()
+    const publicAddress = baseUrl()
     const admins = configuration.adminIdentities.filter(({ provider }) => provider === name)
     return createOpenIdServer({
       mountPath,
-      origin,
+      baseUrl: publicAddress,
       admins: new Set(admins.map(({ providerId }) => providerId)),
-      client: { ...client, redirectUri: `${origin}/auth/demo/callback` },
+      client: { ...client, redirectUri: `${publicAddress}/auth/demo/callback` },
       onError,
     })
   }

@@ -5,6 +5,7 @@ import { OIDCProviderError } from 'oidc-provider/lib/helpers/errors.js'
 import { base as basePolicy, Check } from 'oidc-provider/lib/helpers/interaction_policy/index.js'
 import { Provider } from 'oidc-provider/lib/provider.js'
 import { newToken } from '../crypto/tokens.ts'
+import { basePathOf } from '../http/base-path.ts'
 import { choicePage, overPage, pagePolicy, refusalPage } from './identity-pages.ts'
 import { findPerson, guest, type Person } from './people.ts'
 import { ShortLivedStore } from './short-lived-store.ts'
@@ -12,8 +13,8 @@ import { ShortLivedStore } from './short-lived-store.ts'
 export interface OpenIdServerParts {
   /** Where it is mounted, a path without a trailing slash. */
   mountPath: string
-  /** The public origin of the service that it is mounted in. */
-  origin: string
+  /** The public address of the service that it is mounted in. */
+  baseUrl: string
   client: { id: string; secret: string; redirectUri: string }
   /** Ids of the persons whom the service takes for admins: the page says so. */
   admins: ReadonlySet<string>
@@ -31,12 +32,13 @@ const longestForm = 4_096
  * PKCE, signed id_tokens, discovery. In place of a password one chooses a person; consent is given by itself.
  */
 export function createOpenIdServer(parts: OpenIdServerParts): OpenIdHandler {
-  const { mountPath, origin, client, admins, onError } = parts
-  const provider = new Provider(`${origin}${mountPath}`, configurationFor(mountPath, client))
+  const { mountPath, baseUrl, client, admins, onError } = parts
+  const basePath = basePathOf(baseUrl)
+  const provider = new Provider(baseUrl + mountPath, configurationFor(basePath, mountPath, client))
   // Addresses are made from the request as it would come over the public origin, whatever name it came by.
   provider.proxy = true
   provider.on('server_error', (_ctx, error) => onError(error))
-  const { host, protocol } = new URL(origin)
+  const { host, protocol } = new URL(baseUrl)
   const callback = provider.callback()
   const choices = new RegExp(`^${mountPath}/choose/[\\w-]+$`)
 
@@ -45,15 +47,22 @@ export function createOpenIdServer(parts: OpenIdServerParts): OpenIdHandler {
     request.headers['x-forwarded-host'] = host
     request.headers['x-forwarded-proto'] = protocol.slice(0, -1)
     const path = request.url?.split('?', 1)[0] ?? ''
-    if (choices.test(path)) return choose({ provider, path, admins }, request, response)
-    Object.assign(request, { originalUrl: request.url })
+    if (choices.test(path)) return choose({ provider, path, basePath, admins }, request, response)
+    request.originalUrl = `${basePath}${request.url}`
     request.url = request.url?.slice(mountPath.length)
     await callback(request, response)
   }
 }
 
+interface Choice {
+  provider: Provider
+  path: string
+  basePath: string
+  admins: ReadonlySet<string>
+}
+
 async function choose(
-  { provider, path, admins }: { provider: Provider; path: string; admins: ReadonlySet<string> },
+  { provider, path, basePath, admins }: Choice,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
@@ -71,15 +80,19 @@ async function choose(
         error_description: 'cancelled',
       })
     } else {
-      sendPage(response, 200, choicePage(path, admins))
+      sendPage(response, 200, choicePage(basePath, path, admins))
     }
   } catch (error) {
     if (!(error instanceof OIDCProviderError)) throw error
-    sendPage(response, 400, overPage())
+    sendPage(response, 400, overPage(basePath))
   }
 }
 
-function configurationFor(mountPath: string, client: OpenIdServerParts['client']): Configuration {
+function configurationFor(
+  basePath: string,
+  mountPath: string,
+  client: OpenIdServerParts['client'],
+): Configuration {
   const store = new ShortLivedStore()
   const policy = basePolicy()
   // Everybody is asked each time, so that one can sign in as one person and link another.
@@ -105,7 +118,7 @@ function configurationFor(mountPath: string, client: OpenIdServerParts['client']
     claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'] },
     pkce: { required: () => true },
     features: { devInteractions: { enabled: false } },
-    interactions: { url: (_ctx, interaction) => `${mountPath}/choose/${interaction.uid}`, policy },
+    interactions: { url: (_ctx, interaction) => `${basePath}${mountPath}/choose/${interaction.uid}`, policy },
     ttl,
     findAccount: (_ctx, id) => accountOf(findPerson(id)),
     loadExistingGrant,
@@ -115,7 +128,7 @@ function configurationFor(mountPath: string, client: OpenIdServerParts['client']
     renderError(ctx, out) {
       ctx.set('content-security-policy', pagePolicy)
       ctx.type = 'html'
-      ctx.body = refusalPage(out.error, out.error_description)
+      ctx.body = refusalPage(basePath, out.error, out.error_description)
     },
   }
 }

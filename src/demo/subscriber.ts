@@ -64,7 +64,7 @@ export function createSampleSubscriber(parts: SampleSubscriberParts): SampleSubs
     },
 
     async ensure(baseUrl) {
-      const url = new URL(path, baseUrl).href
+      const url = baseUrl + path
       const known = await subscribers.get(sampleSubscriberId, 'all').catch((error: unknown) => {
         if (error instanceof Problem && error.code === 'not-found') return undefined
         throw error

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import Fastify from 'fastify'
 import { guardRoutes, type Guard } from './access.ts'
 
-const guard = { origin: () => 'https://gate.example.com', demo: false, noteForeignCall: undefined } as Guard
+const guard = { baseUrl: () => 'https://gate.example.com', demo: false, noteForeignCall: undefined } as Guard
 
 test('a route without an access, or with an unknown one, stops the start', () => {
   for (const access of [

@@ -20,8 +20,8 @@ export interface Guard {
   /** For the routes of the portal, which know no other credential. */
   authenticatePortal: Authenticate
   limits: RateLimits
-  /** Our own origin: the only one whose pages may change something with the cookie. */
-  origin: () => string
+  /** Only pages of its origin may change something with the cookie. */
+  baseUrl: () => string
   /** Whether the routes that are `openInDemo` are open to calls on this machine. */
   demo: boolean
   noteForeignCall: NoteForeignCall | undefined
@@ -33,7 +33,7 @@ export interface Guard {
  * error that stops the start: access is never open by forgetting.
  */
 export function guardRoutes(app: FastifyInstance, guarding: Guard): void {
-  const { limits, origin, demo, noteForeignCall, noteForbidden } = guarding
+  const { limits, baseUrl, demo, noteForeignCall, noteForbidden } = guarding
   app.decorateRequest('principal', undefined)
   app.addHook('onRoute', (route) => {
     const access = route.config?.access
@@ -49,7 +49,7 @@ export function guardRoutes(app: FastifyInstance, guarding: Guard): void {
       request.principal = principal
       // Whether the call came from our own pages is asked before what it may do.
       const byCookie = principal.kind === 'session' || principal.kind === 'portal'
-      if (byCookie && isForeignWrite(request, origin())) {
+      if (byCookie && isForeignWrite(request, baseUrl())) {
         await noteForeignCall?.(request, principal)
         throw new Problem('foreign-origin')
       }
@@ -134,10 +134,11 @@ const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS'])
  * that another site made it: by Sec-Fetch-Site (https://www.w3.org/TR/fetch-metadata/), or in browsers without it by Origin,
  * or where that is missing by Referer. A client that sends none of them is no browser, and then no foreign page is behind it.
  */
-export function isForeignWrite(request: FastifyRequest, origin: string): boolean {
+export function isForeignWrite(request: FastifyRequest, baseUrl: string): boolean {
   if (safeMethods.has(request.method)) return false
   const site = request.headers['sec-fetch-site']
   if (site !== undefined && site !== 'same-origin' && site !== 'none') return true
+  const { origin } = new URL(baseUrl)
   const from = request.headers.origin
   if (from === undefined) return site !== 'same-origin' && isForeignReferer(request.headers.referer, origin)
   // Our pages send no referrer, and a browser then writes `null` as the origin of their own forms.

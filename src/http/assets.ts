@@ -30,6 +30,7 @@ export async function serveAssets(app: App, docs: Access): Promise<void> {
     },
   )
 
+  const page = docsPage(app.basePath)
   app.get('/docs', { config: { access: docs }, schema: { hide: true } }, async (_request, reply) =>
     // The reference sets styles from its script, which the strict policy of the other pages forbids.
     reply
@@ -38,17 +39,19 @@ export async function serveAssets(app: App, docs: Access): Promise<void> {
         "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; connect-src 'self'; base-uri 'none'; frame-ancestors 'none'",
       )
       .type('text/html; charset=utf-8')
-      .send(docsPage),
+      .send(page),
   )
 }
 
-const docsPage = htmlDocument({
-  title: 'Postern API',
-  // The reference brings its own.
-  head: '',
-  body: `<rapi-doc spec-url="/openapi.json" schema-style="table" load-fonts="false"
+const docsPage = (basePath: string): string =>
+  htmlDocument({
+    basePath,
+    title: 'Postern API',
+    // The reference brings its own.
+    head: '',
+    body: `<rapi-doc spec-url="${basePath}/openapi.json" schema-style="table" load-fonts="false"
   show-header="false" allow-server-selection="false" allow-spec-url-load="false" allow-spec-file-load="false"
   show-method-in-nav-bar="as-colored-text" use-path-in-nav-bar="true" regular-font="system-ui, sans-serif"
   mono-font="ui-monospace, monospace" primary-color="#2f5fd0"></rapi-doc>
-<script type="module" src="/assets/docs.js"></script>`,
-})
+<script type="module" src="${basePath}/assets/docs.js"></script>`,
+  })

@@ -8,6 +8,7 @@ import { guardRoutes, type NoteForbidden, type NoteForeignCall } from './access.
 import { compileSerializer, compileValidator } from './schema-compilers.ts'
 import { addSecurityHeaders, securityHeaders, type SecurityHeaders } from './security-headers.ts'
 import { serveAssets } from './assets.ts'
+import { removeBasePath } from './base-path.ts'
 import { bodyLimits, type BodyLimits } from './body/budget.ts'
 import { IncomingRequest } from './body/incoming-request.ts'
 import { TrustedProxies } from './limits/client-address.ts'
@@ -40,7 +41,7 @@ export interface AppParts {
   authenticatePortal?: Authenticate
   noteForeignCall?: NoteForeignCall
   noteForbidden?: NoteForbidden
-  /** The public origin. If PORT is 0, it is known once the server listens. */
+  /** The public address. If PORT is 0, it is known once the server listens. */
   baseUrl: () => string
   timeouts?: Timeouts | undefined
   bodies?: Partial<BodyLimits> | undefined
@@ -74,6 +75,7 @@ export async function createApp(parts: AppParts): Promise<App> {
   const headers = securityHeaders({ https: (configuration.baseUrl ?? '').startsWith('https:') })
   const app = createServer(parts, headers)
   const proxies = new TrustedProxies(configuration.trustedProxies)
+  removeBasePath(app, configuration.basePath)
   closeAfterUpgradeRequests(app)
   app.decorate('closing', new Closing(app))
   continueLate(app)
@@ -90,6 +92,7 @@ export async function createApp(parts: AppParts): Promise<App> {
     demo: configuration.demo,
     limited: configuration.rateLimit,
     crossOrigin: configuration.corsOrigins.length > 0,
+    basePath: configuration.basePath,
   })
   await serveAssets(app, docsAccess(configuration))
   serveDashboard(app, parts.authenticate)
@@ -122,7 +125,7 @@ function createServer(
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     routerOptions: { querystringParser: parseQueryString, maxParamLength: 512 },
-    clientErrorHandler: clientErrorAnswerer(headers.common),
+    clientErrorHandler: clientErrorAnswerer(headers.common, configuration.basePath),
     frameworkErrors: (error, _request, reply) => {
       // No hook has run for these.
       headers.protect(reply)
@@ -187,11 +190,11 @@ function addHooks(app: App, parts: AppParts, headers: SecurityHeaders, proxies: 
     authenticate: parts.authenticate,
     authenticatePortal,
     limits,
-    origin: parts.baseUrl,
+    baseUrl: parts.baseUrl,
     demo: configuration.demo,
     noteForeignCall: parts.noteForeignCall,
     noteForbidden: parts.noteForbidden,
   })
-  const { bodies } = app
-  app.decorate('raw', new RawRoutes(app, { log, limits, bodies, proxies, headers: headers.common }))
+  const { bodies, basePath } = app
+  app.decorate('raw', new RawRoutes(app, { log, limits, bodies, proxies, headers: headers.common, basePath }))
 }

@@ -6,8 +6,9 @@ import type { Authenticate } from './principal.ts'
 
 /** GET /dashboard: for signed-in browsers; everybody else is sent to /login. Its script fills it from the API. */
 export function serveDashboard(app: App, authenticate: Authenticate): void {
+  const page = dashboardPage(app.basePath)
   app.get('/', { config: { access: 'public' }, schema: { hide: true } }, async (_request, reply) =>
-    reply.redirect('/dashboard', 303),
+    reply.redirect(`${app.basePath}/dashboard`, 303),
   )
 
   app.get(
@@ -25,7 +26,7 @@ export function serveDashboard(app: App, authenticate: Authenticate): void {
     },
     async (request, reply) => {
       reply.header('cache-control', 'no-store')
-      if (!(await isSignedIn(request, authenticate))) return reply.redirect('/login', 303)
+      if (!(await isSignedIn(request, authenticate))) return reply.redirect(`${app.basePath}/login`, 303)
       return reply.type('text/html; charset=utf-8').send(page)
     },
   )
@@ -62,12 +63,14 @@ const failedList = (status: string, title: string): string => `<h3>${title}</h3>
     <p class="soft" id="${status}-empty">None.</p>
     <div class="actions"><button id="${status}-more" class="small" hidden>Older</button><span id="${status}-run"></span></div>`
 
-const page = htmlDocument({
-  title: 'Postern',
-  body: `${skipLink}
+const dashboardPage = (basePath: string): string =>
+  htmlDocument({
+    basePath,
+    title: 'Postern',
+    body: `${skipLink}
 <header class="bar">
-  <span class="brand"><img src="/assets/icon.svg" alt="">Postern</span>
-  <a href="/docs">API</a>
+  <span class="brand"><img src="${basePath}/assets/icon.svg" alt="">Postern</span>
+  <a href="${basePath}/docs">API</a>
   <span class="who" id="who"></span>
   <button id="sign-out">Sign out</button>
 </header>
@@ -151,5 +154,5 @@ const page = htmlDocument({
   </section>
 </main>
 ${drawer}
-<script type="module" src="/assets/dashboard/main.js"></script>`,
-})
+<script type="module" src="${basePath}/assets/dashboard/main.js"></script>`,
+  })

@@ -13,12 +13,12 @@ export function escapeHtml(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => entities[character]!)
 }
 
-const style = '<link rel="stylesheet" href="/assets/style.css">'
-
 export interface HtmlDocument {
   /** Not escaped, as the other parts are not. */
   title: string
   body: string
+  /** `basePath` of the application. */
+  basePath: string
   /** Of the root element. */
   attributes?: string
   /** What belongs into the head beside the title. Default: the style of all pages. */
@@ -26,24 +26,28 @@ export interface HtmlDocument {
 }
 
 /** A page, as a whole. */
-export function htmlDocument({ title, body, attributes = '', head = style }: HtmlDocument): string {
+export function htmlDocument(page: HtmlDocument): string {
+  const { title, body, basePath, attributes = '', head = style(basePath) } = page
   return `<!doctype html>
 <html lang="en"${attributes}>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${title}</title>
-<link rel="icon" href="/assets/icon.svg">
+<link rel="icon" href="${basePath}/assets/icon.svg">
 ${head}
 ${body}
 </html>
 `
 }
 
+const style = (basePath: string): string => `<link rel="stylesheet" href="${basePath}/assets/style.css">`
+
 /** A page that is a step on somebody's way, and nothing for a search engine. */
-export function narrowPage(title: string, body: string): string {
+export function narrowPage(basePath: string, title: string, body: string): string {
   return htmlDocument({
+    basePath,
     title,
-    head: `<meta name="robots" content="noindex">\n${style}`,
+    head: `<meta name="robots" content="noindex">\n${style(basePath)}`,
     body: `<main class="narrow">\n${body}\n</main>`,
   })
 }

@@ -83,6 +83,7 @@ export interface DescriptionParts {
   limited: boolean
   /** Whether pages of other origins may read answers. */
   crossOrigin: boolean
+  basePath: string
 }
 
 const info = {
@@ -134,6 +135,7 @@ export async function describeRoutes(app: App, parts: DescriptionParts): Promise
       openapi: '3.1.0',
       info,
       tags,
+      ...(parts.basePath !== '' && { servers: [{ url: parts.basePath }] }),
       components: { headers: headerComponents(), securitySchemes },
     },
     transform: ({ schema, url, route }) => ({ schema: describeRoute(schema, route.config, parts), url }),

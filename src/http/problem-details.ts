@@ -47,11 +47,11 @@ export function toProblem(error: unknown): Problem {
 }
 
 /** The body of a problem answer (RFC 9457, section 3). */
-export function problemBody(problem: Problem, requestId: string): Record<string, unknown> {
+export function problemBody(problem: Problem, requestId: string, basePath: string): Record<string, unknown> {
   const [status, title, advice] = problems[problem.code]
   const { detail, parameter, pointer } = problem.extras
   return {
-    type: `/problems/${problem.code}`,
+    type: `${basePath}/problems/${problem.code}`,
     title,
     status,
     code: problem.code,
@@ -63,7 +63,7 @@ export function problemBody(problem: Problem, requestId: string): Record<string,
 }
 
 /** The answer with a problem, without the headers of every answer. */
-export function problemAnswer(problem: Problem, requestId: string) {
+export function problemAnswer(problem: Problem, requestId: string, basePath: string) {
   const { retryAfter, challenge = problem.status === 401 ? 'Bearer' : undefined } = problem.extras
   return {
     status: problem.status,
@@ -72,12 +72,12 @@ export function problemAnswer(problem: Problem, requestId: string) {
       ...(retryAfter !== undefined && { 'retry-after': String(Math.max(1, Math.ceil(retryAfter))) }),
       ...(challenge !== undefined && { 'www-authenticate': challenge }),
     },
-    body: JSON.stringify(problemBody(problem, requestId)),
+    body: JSON.stringify(problemBody(problem, requestId, basePath)),
   }
 }
 
 export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply {
-  const { status, headers, body } = problemAnswer(problem, reply.request.id)
+  const { status, headers, body } = problemAnswer(problem, reply.request.id, reply.server.basePath)
   // A problem may be temporary, and may contain something about its caller.
   reply.code(status).headers(headers).header('cache-control', 'no-store')
   // The response schema of the route does not describe problems.

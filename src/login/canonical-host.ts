@@ -12,7 +12,7 @@ export function redirectToBaseUrl(scope: App, baseUrl: () => string): void {
     const { host } = request.headers
     const asked = URL.canParse(`http://${host}`) ? new URL(`http://${host}`).hostname : ''
     const another = asked !== base.hostname && isLoopbackHost(asked) && isLoopbackHost(base.hostname)
-    if (request.method === 'GET' && another) void reply.redirect(base.origin + request.url, 303)
+    if (request.method === 'GET' && another) void reply.redirect(baseUrl() + request.url, 303)
     else done()
   })
 }

@@ -55,5 +55,5 @@ export function failurePath(
 ): string {
   const signed = message ? refusals.sign(request.id, message) : {}
   const query = new URLSearchParams({ error: code, id: request.id, provider: provider.name, ...signed })
-  return `/login?${query.toString()}`
+  return `${request.server.basePath}/login?${query.toString()}`
 }

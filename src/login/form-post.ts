@@ -53,7 +53,7 @@ export async function formPostRoute(app: App, providers: ReadonlyMap<string, Pro
         const answer = Object.entries({ state, code, error, iss, name })
         const given = answer.filter((field): field is [string, string] => field[1] !== undefined)
         const query = new URLSearchParams(given).toString()
-        return reply.redirect(`/auth/${encodeURIComponent(provider)}/callback?${query}`, 303)
+        return reply.redirect(`${app.basePath}/auth/${encodeURIComponent(provider)}/callback?${query}`, 303)
       },
     )
   })

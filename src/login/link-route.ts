@@ -48,7 +48,7 @@ export function linkRoute(scope: App, parts: LinkRouteParts): void {
       if (problem) {
         if (!isForm) throw problem
         const query = new URLSearchParams({ error: 'reauthentication-needed', return_to: returnTo })
-        return reply.redirect(`/login?${query.toString()}`, 303)
+        return reply.redirect(`${scope.basePath}/login?${query.toString()}`, 303)
       }
       const intent = { purpose: 'link', returnTo, userId, sessionId } as const
       const url = await startFlow(parts, request, reply, { client, intent })
@@ -57,7 +57,9 @@ export function linkRoute(scope: App, parts: LinkRouteParts): void {
       // with a Refresh header starts a new navigation.
       if (!isForm) return reply.redirect(url.href, 303)
       reply.header('refresh', `0;url=${url.href}`).type('text/html; charset=utf-8')
-      return reply.serializer((html: string) => html).send(redirectPage(client.provider.label, url.href))
+      return reply
+        .serializer((html: string) => html)
+        .send(redirectPage(scope.basePath, client.provider.label, url.href))
     },
   )
 }

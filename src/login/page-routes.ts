@@ -97,7 +97,8 @@ function loginPageRoute(scope: App, parts: PageRoutesParts): void {
         supportId: id,
         failedAt: providers.get(provider)?.provider.label,
         refusal: refusals.verify(query),
-        returnTo: returnTo === defaultTarget ? undefined : returnTo,
+        returnTo: returnTo === defaultTarget(baseUrl()) ? undefined : returnTo,
+        basePath: scope.basePath,
         demo,
       })
       return reply.type('text/html; charset=utf-8').send(html)

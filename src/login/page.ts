@@ -13,6 +13,7 @@ export interface LoginPage {
   refusal: string | undefined
   /** A validated path. */
   returnTo: string | undefined
+  basePath: string
   demo: boolean
 }
 
@@ -24,7 +25,7 @@ const reauthenticating: ReadonlySet<string> = new Set<FailureCode>([
 
 /** GET /login: a button for each provider, and the message of the last failure. It has no script and no inline style. */
 export function loginPage(page: LoginPage): string {
-  const { providers, signedInAs, error, returnTo, demo } = page
+  const { providers, signedInAs, error, returnTo, basePath, demo } = page
   const parameters = new URLSearchParams({
     ...(error !== undefined && reauthenticating.has(error) && { reauthenticate: 'true' }),
     ...(returnTo !== undefined && { return_to: returnTo }),
@@ -32,21 +33,23 @@ export function loginPage(page: LoginPage): string {
   const query = parameters.size === 0 ? '' : `?${parameters.toString()}`
   const buttons = providers.map(
     ({ name, label, icon }) =>
-      `<a class="button wide" rel="nofollow" href="/auth/${encodeURIComponent(name)}${escapeHtml(query)}"><img class="icon" src="${escapeHtml(icon)}" alt=""> Continue with ${escapeHtml(label)}</a>`,
+      `<a class="button wide" rel="nofollow" href="${basePath}/auth/${encodeURIComponent(name)}${escapeHtml(query)}"><img class="icon" src="${escapeHtml(icon)}" alt=""> Continue with ${escapeHtml(label)}</a>`,
   )
   return document(
+    basePath,
     signedInAs === undefined ? 'Sign in' : 'Signed in',
     `<h1>${signedInAs === undefined ? 'Sign in' : 'Signed in'}</h1>
 ${error === undefined ? '' : failureMessage(error, page)}
-${signedInAs === undefined ? '' : signedIn(signedInAs)}
+${signedInAs === undefined ? '' : signedIn(basePath, signedInAs)}
 ${buttons.length > 0 ? `<nav aria-label="Identity providers">${buttons.join('\n')}</nav>` : '<p class="soft">No identity provider is configured. The operator sets <code>GOOGLE_CLIENT_ID</code> and <code>GOOGLE_CLIENT_SECRET</code>, or those of another provider.</p>'}
 ${demo ? '<p class="soft">Demo mode: the development provider lets you choose who you are.</p>' : ''}`,
   )
 }
 
 /** A page whose Refresh header redirects to the provider, with a link for browsers that ignore it. */
-export function redirectPage(label: string, url: string): string {
+export function redirectPage(basePath: string, label: string, url: string): string {
   return document(
+    basePath,
     'One moment',
     `<h1>One moment</h1>\n<p><a class="button wide" href="${escapeHtml(url)}">Continue to ${escapeHtml(label)}</a></p>`,
   )
@@ -74,16 +77,17 @@ function takenIdentity(failedAt: string | undefined, signedInAs: string | undefi
 `
 }
 
-function signedIn(name: string): string {
+function signedIn(basePath: string, name: string): string {
   return `<p>You are signed in as <strong>${escapeHtml(name)}</strong>.</p>
-<p><a class="button wide primary" href="/dashboard">To the dashboard</a></p>
-<form method="post" action="/auth/logout" class="center"><button class="quiet">Sign out</button></form>
+<p><a class="button wide primary" href="${basePath}/dashboard">To the dashboard</a></p>
+<form method="post" action="${basePath}/auth/logout" class="center"><button class="quiet">Sign out</button></form>
 <h2>Or continue as somebody else</h2>`
 }
 
-function document(title: string, body: string): string {
+function document(basePath: string, title: string, body: string): string {
   return narrowPage(
+    basePath,
     `${title} · Postern`,
-    `<p class="brand"><img src="/assets/icon.svg" alt="">Postern</p>\n${body}`,
+    `<p class="brand"><img src="${basePath}/assets/icon.svg" alt="">Postern</p>\n${body}`,
   )
 }

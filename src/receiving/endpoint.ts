@@ -18,7 +18,7 @@ export interface EndpointParts {
   acceptor: Acceptor
   /** Bytes. */
   bodyLimit: number
-  /** The public origin, if the setting BASE_URL gives it. */
+  /** The public address, if the setting BASE_URL gives it. */
   baseUrl: string | undefined
   count: (outcome: Outcome) => void
   noteRejected: NoteRejected
@@ -48,7 +48,7 @@ export class WebhookEndpoint {
     const { evaluate, baseUrl, count } = this.#parts
     const rawBody = await this.#readBody(call)
     const { headers, url } = call.request
-    const evaluation = await evaluate({ rawBody, headers, url: `${baseUrl ?? call.origin}${url}` })
+    const evaluation = await evaluate({ rawBody, headers, url: `${baseUrl ?? call.baseUrl}${url}` })
     if ('answer' in evaluation) {
       count('answered')
       return toAnswer(evaluation.answer)

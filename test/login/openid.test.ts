@@ -178,7 +178,7 @@ onEachEngine('OpenID Connect', (engine) => {
       const onError = (error: Error): void => void failed.push(error)
       const parts = {
         mountPath: '/op',
-        origin,
+        baseUrl: origin,
         client: { ...client, redirectUri },
         admins: new Set<string>(),
         onError,

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { createHmac, generateKeyPairSync } from 'node:crypto'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import * as postern from '../../src/index.ts'
+import * as declared from '../../src/receiving/schemes/index.ts'
 import type { Scheme, TimedOptions } from '../../src/index.ts'
 
 const now = 1_700_000_000_000
@@ -17,7 +17,7 @@ const secrets: Record<string, string> = {
   sendgrid: p256.toString('base64'),
   standardWebhooks: `whpk_${ed25519.subarray(-32).toString('base64')}`,
 }
-const { defineConfig: _, list: __, hmac, ...presets } = postern
+const { hmac, ...presets } = declared
 const schemes: [name: string, scheme: Scheme][] = [
   [
     'hmac',

@@ -4,12 +4,14 @@ import { drawer, htmlDocument, newSubscriberForm, skipLink } from '../../http/ht
  * GET /portal: one page for all owners. Its script opens the link and loads the data from the portal routes. It shares styles and
  * components with the dashboard.
  */
-export const portalPage = htmlDocument({
-  title: 'Webhooks',
-  attributes: ' data-api="/portal"',
-  body: `${skipLink}
+export const portalPage = (basePath: string): string =>
+  htmlDocument({
+    basePath,
+    title: 'Webhooks',
+    attributes: ' data-api="/portal"',
+    body: `${skipLink}
 <header class="bar">
-  <span class="brand"><img src="/assets/icon.svg" alt="">Webhooks</span>
+  <span class="brand"><img src="${basePath}/assets/icon.svg" alt="">Webhooks</span>
   <span class="who" id="who"></span>
   <button id="leave" hidden>Leave</button>
 </header>
@@ -30,5 +32,5 @@ export const portalPage = htmlDocument({
   </section>
 </main>
 ${drawer}
-<script type="module" src="/assets/portal/main.js"></script>`,
-})
+<script type="module" src="${basePath}/assets/portal/main.js"></script>`,
+  })

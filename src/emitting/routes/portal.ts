@@ -127,6 +127,7 @@ function revokeRoute(app: App, { portal }: PortalRouteParts): void {
 }
 
 function pageRoute(app: App): void {
+  const page = portalPage(app.basePath)
   app.get(
     '/portal',
     {
@@ -138,7 +139,7 @@ function pageRoute(app: App): void {
       },
     },
     async (_request, reply) =>
-      reply.header('cache-control', 'no-store').type('text/html; charset=utf-8').send(portalPage),
+      reply.header('cache-control', 'no-store').type('text/html; charset=utf-8').send(page),
   )
 }
 

@@ -10,4 +10,4 @@ const adapt = () => {
 dark.addEventListener('change', adapt)
 narrow.addEventListener('change', adapt)
 adapt()
-await import('/assets/vendor/rapidoc.js')
+await import('./vendor/rapidoc.js')

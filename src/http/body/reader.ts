@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { Problem } from '../../errors.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { BodyBudget, bodyLimits, type BodyLimits } from './budget.ts'
 import { BodyInMemory, overloaded, tooLarge, type TakeBody } from './in-memory.ts'
@@ -56,7 +57,7 @@ export class BodyReader {
   }
 
   /**
-   * Reads a body. `done` gets a Problem if that fails: `body-too-large`, `overloaded`, `request-timeout` for a slow body, or
+   * Reads a body. `done` gets a Problem if that fails: `body-consumed` if another program read it before, `body-too-large`, `overloaded`, `request-timeout` for a slow body, or
    * `bad-request` if the sender disconnected.
    */
   read(request: IncomingMessage, limit: number, done: TakeBody): void {
@@ -64,6 +65,8 @@ export class BodyReader {
     const announced = length === undefined ? 0 : Number(length)
     if (announced > limit) return done(tooLarge(limit))
     const network = (): string => this.networkOf(request)
+    if (!(request instanceof IncomingRequest) && request.readableDidRead)
+      return done(new Problem('body-consumed'))
     const body = new BodyInMemory(this.budget, { announced, limit, network, done })
     if (!this.budget.begin(body, announced)) return done(overloaded())
     if (!(request instanceof IncomingRequest && request.giveBody(body))) readStream(request, body)

@@ -8,7 +8,7 @@ import type { Sends } from '../response-headers.ts'
 export interface Answer {
   /** JSON. */
   body: string
-  /** The header Link (RFC 8288). */
+  /** The header Link (RFC 8288), with paths of this service. */
   link?: string | undefined
 }
 
@@ -29,7 +29,7 @@ export async function sendTagged(
 ): Promise<FastifyReply> {
   const tag = entityTag(body)
   reply.header('etag', tag)
-  if (link) reply.header('link', link)
+  if (link) reply.header('link', link.replaceAll('</', `<${reply.server.basePath}/`))
   if (matches(request.headers['if-none-match'], tag)) return reply.code(304).send()
   const coded = await encode(body, acceptedCoding(request.headers['accept-encoding']))
   if (coded.coding !== 'identity') reply.header('content-encoding', coded.coding)

@@ -21,6 +21,7 @@ type ServerSocket = Socket & { _httpMessage?: ServerResponse | null }
  */
 export function clientErrorAnswerer(
   headers: readonly string[],
+  basePath: string,
 ): (error: NodeJS.ErrnoException, socket: Socket) => void {
   let common = ''
   for (let at = 0; at < headers.length; at += 2) common += `${headers[at]}: ${headers[at + 1]}\r\n`
@@ -31,7 +32,7 @@ export function clientErrorAnswerer(
       return
     }
     const problem = new Problem(codes[error.code ?? ''] ?? 'bad-request')
-    const body = JSON.stringify(problemBody(problem, randomUUID()))
+    const body = JSON.stringify(problemBody(problem, randomUUID(), basePath))
     socket.end(
       `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}\r\n${common}content-type: ${problemMediaType}\r\n` +
         `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,

@@ -22,6 +22,7 @@ export interface RawParts {
   proxies: TrustedProxies
   /** Headers of every answer, as names and values in turn. */
   headers: readonly string[]
+  basePath: string
 }
 
 /** One request to a raw endpoint, and everything that is known about it. */
@@ -62,9 +63,9 @@ export class RawCall {
     return this.#parts.proxies.addressOf(this.request)
   }
 
-  /** The scheme and host that the client called. */
-  get origin(): string {
-    return this.#parts.proxies.originOf(this.request)
+  /** The public address of the service, as the client called it. */
+  get baseUrl(): string {
+    return this.#parts.proxies.originOf(this.request) + this.#parts.basePath
   }
 
   /**
@@ -113,7 +114,7 @@ export class RawCall {
   fail(error: unknown): void {
     const problem = toProblem(error)
     reportProblem(this.log, problem, error)
-    const { status, headers, body } = problemAnswer(problem, this.id)
+    const { status, headers, body } = problemAnswer(problem, this.id, this.#parts.basePath)
     this.send(rawAnswer(status, body, headers))
   }
 

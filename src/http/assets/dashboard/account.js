@@ -91,7 +91,7 @@ export async function showLinks() {
     ...data.map(({ name, label }) =>
       element(
         'form',
-        { method: 'post', action: `/auth/${encodeURIComponent(name)}/link` },
+        { method: 'post', action: `auth/${encodeURIComponent(name)}/link` },
         element('button', { class: 'small' }, `Link ${label}`),
       ),
     ),

@@ -1,16 +1,17 @@
-// The public API, called like any other client would, with the cookie of the page.
+// The public API, called like any other client would, with the cookie of the page. Addresses are relative to the page, because the
+// service may be below a path.
 
 /** What the paths begin with: the portal has calls of its own, and no sign-in. */
 const { api = '' } = document.documentElement.dataset
 export const inPortal = api !== ''
 
 async function answer(path, options) {
-  const response = await fetch(api + path, { headers: { accept: 'application/json' }, ...options })
-  if (response.status === 401 && !inPortal) location.assign('/login')
+  const response = await fetch((api + path).slice(1), { headers: { accept: 'application/json' }, ...options })
+  if (response.status === 401 && !inPortal) location.assign('login')
   if (!response.ok) {
     const problem = await response.json().catch(() => ({ title: response.statusText }))
     if (problem.code === 'reauthentication-needed')
-      location.assign('/login?error=reauthentication-needed&return_to=/dashboard')
+      location.assign(`login?error=reauthentication-needed&return_to=${location.pathname}`)
     const error = new Error([problem.title, problem.detail, problem.advice].filter(Boolean).join('. '))
     error.status = response.status
     error.code = problem.code

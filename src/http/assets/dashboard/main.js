@@ -24,13 +24,13 @@ const parts = [showSessions, showIdentities, showLinks, showActivity]
 $('who').textContent = `${me.name ?? me.email ?? me.id}${isAdmin ? ' (admin)' : ''}`
 if (stepUp !== undefined) {
   const link = document.createElement('a')
-  link.href = `${stepUp}&return_to=/dashboard`
+  link.href = `${stepUp}&return_to=${location.pathname}`
   link.textContent = 'Sign in with a second factor to use your rights as an admin'
   $('who').append(' ', link)
 }
 onClick($('sign-out'), async () => {
   await send('POST', '/auth/logout')
-  location.assign('/login')
+  location.assign('login')
 })
 onClick($('events-older'), showOlderEvents)
 takeEventFilter()

@@ -7,7 +7,7 @@ let isThere = true
 export async function showSpool() {
   if (!isThere) return
   // 503 is an answer as well, so this is no call of api.js.
-  const response = await fetch('/readyz?for=webhooks', { headers: { accept: 'application/json' } })
+  const response = await fetch('readyz?for=webhooks', { headers: { accept: 'application/json' } })
   const { status, spool } = await response.json()
   isThere = spool !== undefined
   const lines = spool?.events > 0 ? [element('div', { class: 'message' }, describe(status, spool))] : []

@@ -20,7 +20,7 @@ onClick($('leave'), async () => {
 })
 
 async function showTypes() {
-  const response = await fetch('/event-types')
+  const response = await fetch('event-types')
   const { data } = await response.json()
   const declared = data.filter(({ builtIn }) => !builtIn)
   $('types').replaceChildren(...declared.map(typeLine))

@@ -1,0 +1,42 @@
+import { once } from 'node:events'
+import { request as httpRequest, type IncomingMessage, type Server } from 'node:http'
+import { duplexPair, Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import type { ReadableStream } from 'node:stream/web'
+
+/** Headers about a connection (RFC 9110, section 7.6.1). */
+const hopByHop = new Set(['connection', 'keep-alive', 'transfer-encoding'])
+const withoutBody = new Set([204, 304])
+
+/**
+ * Answers a web standard request by a connection in memory to the server, which does not have to listen. The address of the client is
+ * not known: it counts as loopback, and TRUSTED_PROXIES=127.0.0.1 lets `X-Forwarded-For` name it.
+ */
+export async function answerFetch(server: Server, request: Request): Promise<Response> {
+  const [near, far] = duplexPair()
+  server.emit('connection', Object.defineProperty(far, 'remoteAddress', { value: '127.0.0.1' }))
+  const { host, pathname, search } = new URL(request.url)
+  const call = httpRequest({
+    createConnection: () => near,
+    method: request.method,
+    path: pathname + search,
+    headers: { host, ...Object.fromEntries(request.headers) },
+    signal: request.signal,
+  })
+  const answered = once(call, 'response') as Promise<[IncomingMessage]>
+  if (request.body) {
+    // An answer may come before the end of the body.
+    pipeline(Readable.fromWeb(request.body as ReadableStream), call).catch(() => undefined)
+  } else call.end()
+  const [answer] = await answered
+  const { statusCode: status = 0, rawHeaders } = answer
+  const headers = new Headers()
+  for (let at = 0; at < rawHeaders.length; at += 2)
+    if (!hopByHop.has(rawHeaders[at]!.toLowerCase())) headers.append(rawHeaders[at]!, rawHeaders[at + 1]!)
+  const isEmpty = request.method === 'HEAD' || withoutBody.has(status)
+  if (isEmpty) answer.resume()
+  return new Response(isEmpty ? null : (Readable.toWeb(answer) as globalThis.ReadableStream), {
+    status,
+    headers,
+  })
+}

@@ -1,0 +1,57 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { MountOptions } from './options.ts'
+
+export type { MountOptions }
+
+/** Answers requests: for Node's `createServer`, for `app.use` of Express, and for API routes of Next.js. */
+export interface RequestHandler {
+  /** Calls `next`, if it is given, for paths that are not below the prefix. */
+  (request: IncomingMessage, response: ServerResponse, next?: () => void): void
+  /** The same for web standard requests, such as those of Next.js' route files. */
+  fetch(request: Request): Promise<Response>
+  /** Ends the workers and closes the database. Close the server first: then no request is in progress. */
+  close(): Promise<void>
+}
+
+/** What the plugin uses of a Fastify application, of any version from 4 on. */
+interface FastifyScope {
+  readonly prefix: string
+  removeAllContentTypeParsers(): unknown
+  addContentTypeParser(
+    type: string,
+    parse: (request: unknown, payload: unknown, done: (error: null) => void) => void,
+  ): unknown
+  all(path: string, handle: (request: RawRequest, reply: RawReply) => void): unknown
+  addHook(name: 'preClose' | 'onClose', hook: () => Promise<void>): unknown
+}
+type RawRequest = { readonly raw: IncomingMessage }
+type RawReply = { readonly raw: ServerResponse; hijack(): unknown }
+
+/**
+ * Starts the service and gives its handler.
+ * @throws ConfigurationError that names everything that is missing or wrong
+ */
+export async function createHandler(options: MountOptions = {}): Promise<RequestHandler> {
+  const { mount } = await import('./mount.ts')
+  const { handle, fetch, close } = await mount(options)
+  return Object.assign(handle, { fetch, close })
+}
+
+/**
+ * The service as a plugin: `await app.register(postern, { ...config, prefix: '/gate' })`. It ends when the application closes.
+ * @throws ConfigurationError that names everything that is missing or wrong
+ */
+export async function postern(app: FastifyScope, options: MountOptions): Promise<void> {
+  const { mount } = await import('./mount.ts')
+  const { handle, announceStop, close } = await mount({ ...options, prefix: app.prefix })
+  app.removeAllContentTypeParsers()
+  // The service reads the bodies itself: signatures are made of the bytes.
+  app.addContentTypeParser('*', (_request, _payload, done) => done(null))
+  for (const path of ['/', '/*'])
+    app.all(path, (request, reply) => {
+      reply.hijack()
+      handle(request.raw, reply.raw)
+    })
+  app.addHook('preClose', async () => announceStop())
+  app.addHook('onClose', close)
+}

@@ -1,0 +1,76 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { readConfiguration, weakSecrets } from '../cli/configuration.ts'
+import { ConfigurationError, type Configuration } from '../config/environment.ts'
+import { isBelow } from '../http/base-path.ts'
+import { isLoopbackHost } from '../network/loopback.ts'
+import { startService } from '../service.ts'
+import { createLog } from '../telemetry/log.ts'
+import { answerFetch } from './answer-fetch.ts'
+import type { MountOptions } from './options.ts'
+
+/** A running service without a server of its own. */
+export interface Mounted {
+  handle: (request: IncomingMessage, response: ServerResponse, next?: () => void) => void
+  fetch: (request: Request) => Promise<Response>
+  /** From now on `/readyz` answers 503 and every answer has `Connection: close`. */
+  announceStop: () => void
+  close: () => Promise<void>
+}
+
+/** Starts the service for a server of somebody else, which passes it the requests. */
+export async function mount(options: MountOptions): Promise<Mounted> {
+  const { prefix, workers = true, migrations, env = process.env, ...given } = options
+  const { configuration: read, config } = await readConfiguration(env, given)
+  const configuration = below(prefix || read.basePath, read)
+  const { basePath } = configuration
+  const log = createLog(configuration.logLevel)
+  for (const text of weakSecrets(configuration, config)) log.warn(text)
+  const local = `http://127.0.0.1:${configuration.port}${basePath}`
+  let { baseUrl } = configuration
+  const { app, stop } = await startService({
+    configuration,
+    config,
+    log,
+    roles: { http: true, workers },
+    migrationsFolder: migrations,
+    address: () => baseUrl ?? local,
+  })
+  const { server } = app
+  if (baseUrl === undefined)
+    server.prependOnceListener('request', (request: IncomingMessage) => {
+      baseUrl = (localOrigin(request) ?? new URL(local).origin) + basePath
+    })
+
+  return {
+    handle(request, response, next) {
+      const { url = '' } = request
+      const target = request.originalUrl ?? url
+      if (next && !isBelow(basePath, target)) return next()
+      request.url = target
+      // What the other program does after the answer, such as logging, sees its own address.
+      response.prependOnceListener('finish', () => (request.url = url))
+      server.emit('request', request, response)
+    },
+    fetch: (request) => answerFetch(server, request),
+    announceStop: () => app.closing.begin(),
+    close: () => stop(),
+  }
+}
+
+/** @throws ConfigurationError for a prefix that is no path, or another one than the path of BASE_URL */
+function below(basePath: string, configuration: Configuration): Configuration {
+  const { baseUrl, basePath: ofBaseUrl } = configuration
+  if (!/^(?:\/[\w.~-]+)*$/.test(basePath))
+    throw new ConfigurationError([`the prefix ${basePath} is no path such as /gate`])
+  if (ofBaseUrl === basePath || baseUrl === undefined) return { ...configuration, basePath }
+  if (ofBaseUrl !== '')
+    throw new ConfigurationError([`BASE_URL has the path ${ofBaseUrl}, and the prefix is ${basePath}`])
+  return { ...configuration, basePath, baseUrl: baseUrl + basePath }
+}
+
+/** The origin that a request to this machine was sent to. Any other Host header is not trusted. */
+function localOrigin({ headers, socket }: IncomingMessage): string | undefined {
+  const url = `http://${headers.host}`
+  if (URL.canParse(url) && isLoopbackHost(new URL(url).hostname)) return url
+  return socket.localPort === undefined ? undefined : `http://127.0.0.1:${socket.localPort}`
+}
