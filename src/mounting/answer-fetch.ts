@@ -2,7 +2,6 @@ import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage, type Server } from 'node:http'
 import { duplexPair, Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import type { ReadableStream } from 'node:stream/web'
 
 /** Headers about a connection (RFC 9110, section 7.6.1). */
 const hopByHop = new Set(['connection', 'keep-alive', 'transfer-encoding'])
@@ -26,7 +25,7 @@ export async function answerFetch(server: Server, request: Request): Promise<Res
   const answered = once(call, 'response') as Promise<[IncomingMessage]>
   if (request.body) {
     // An answer may come before the end of the body.
-    pipeline(Readable.fromWeb(request.body as ReadableStream), call).catch(() => undefined)
+    pipeline(Readable.fromWeb(request.body), call).catch(() => undefined)
   } else call.end()
   const [answer] = await answered
   const { statusCode: status = 0, rawHeaders } = answer

@@ -8,9 +8,9 @@ export interface RequestHandler {
   /** Calls `next`, if it is given, for paths that are not below the prefix. */
   (request: IncomingMessage, response: ServerResponse, next?: () => void): void
   /** The same for web standard requests, such as those of Next.js' route files. */
-  fetch(request: Request): Promise<Response>
+  readonly fetch: (request: Request) => Promise<Response>
   /** Ends the workers and closes the database. Close the server first: then no request is in progress. */
-  close(): Promise<void>
+  readonly close: () => Promise<void>
 }
 
 /** What the plugin uses of a Fastify application, of any version from 4 on. */

@@ -27,7 +27,7 @@ export async function mount(options: MountOptions): Promise<Mounted> {
   for (const text of weakSecrets(configuration, config)) log.warn(text)
   const local = `http://127.0.0.1:${configuration.port}${basePath}`
   let { baseUrl } = configuration
-  const { app, stop } = await startService({
+  const service = await startService({
     configuration,
     config,
     log,
@@ -35,7 +35,7 @@ export async function mount(options: MountOptions): Promise<Mounted> {
     migrationsFolder: migrations,
     address: () => baseUrl ?? local,
   })
-  const { server } = app
+  const { server, closing } = service.app
   if (baseUrl === undefined)
     server.prependOnceListener('request', (request: IncomingMessage) => {
       baseUrl = (localOrigin(request) ?? new URL(local).origin) + basePath
@@ -52,8 +52,8 @@ export async function mount(options: MountOptions): Promise<Mounted> {
       server.emit('request', request, response)
     },
     fetch: (request) => answerFetch(server, request),
-    announceStop: () => app.closing.begin(),
-    close: () => stop(),
+    announceStop: () => closing.begin(),
+    close: () => service.stop(),
   }
 }
 

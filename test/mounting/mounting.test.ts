@@ -16,6 +16,7 @@ import {
   fastifyApp,
   inExpress,
   listen,
+  mountPath,
   nodeServer,
   routeFile,
   type Mounted,
@@ -70,6 +71,7 @@ onEachEngine('the service in another program', (engine) => {
   const ways: [name: string, way: Way, env?: Record<string, string>][] = [
     ['Fastify with a prefix', fastify],
     ["Node's http, and an API route of Next.js", nodeServer],
+    ['a mount path, as Express passes it on', mountPath],
     ['Express', inExpress],
     ['a route file of Next.js', routeFile, { BASE_URL: 'https://app.example.com' }],
   ]
@@ -220,7 +222,11 @@ onEachEngine('the service in another program', (engine) => {
         await idle.close()
       }
       const busy = await fastify({ ...config, env })
-      await receiver.waitFor(1).finally(() => busy.close())
+      try {
+        await receiver.waitFor(1)
+      } finally {
+        await busy.close()
+      }
     } finally {
       await receiver.close()
     }
@@ -228,10 +234,9 @@ onEachEngine('the service in another program', (engine) => {
 
   test('a body that a parser has read is a fault of the program, and never of the signature', async () => {
     const gate = await createHandler({ ...config, env, prefix: '/gate' })
-    const server = createServer(async (request, response) => {
-      // As express.json() does.
-      for await (const _ of request);
-      gate(request, response)
+    // As express.json() does.
+    const server = createServer((request, response) => {
+      request.on('data', () => undefined).on('end', () => gate(request, response))
     })
     const mounted = await listen(server, '/gate', gate.close)
     try {

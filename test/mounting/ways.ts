@@ -45,13 +45,23 @@ export const nodeServer: Way = async (options) => {
   )
 }
 
+/** `app.use('/gate', handler)` of Express, which shortens the address and keeps the original one. */
+export const mountPath: Way = async (options) => {
+  const gate = await createHandler({ ...options, prefix })
+  const server = createServer((request, response) => {
+    const { url = '' } = request
+    gate(Object.assign(request, { originalUrl: url, url: url.slice(prefix.length) || '/' }), response)
+  })
+  return listen(server, prefix, gate.close)
+}
+
 interface Connect {
   (request: IncomingMessage, response: ServerResponse): void
   use(...handlers: unknown[]): void
 }
 
 /** `express` if it is installed. Then all ways are tested with it. */
-export const express = await import(String('express')).then(
+export const express = await import(['express'].join()).then(
   (module: { default: (() => Connect) & { json(): unknown } }) => module.default,
   () => undefined,
 )
