@@ -41,7 +41,7 @@ test('all wrong settings are reported at once, without their values', () => {
     PORT: '80x',
     POSTERN_SECRET: 'too-short',
     EMIT_RETRY_SCHEDULE: '0,-5',
-    BASE_URL: 'https://a.example/path',
+    BASE_URL: 'https://a.example/path?query',
     GITHUB_CLIENT_ID: 'y',
     GITHUB_TOKEN_URL: 'ftp://z.example',
   })
