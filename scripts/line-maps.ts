@@ -30,8 +30,11 @@ function encode(number: number): string {
   return text
 }
 
-/** Keeps the first segment of each generated line, and those that lead to another source line than the one before. */
-export function linePositions(mappings: string): string {
+/**
+ * Keeps the first segment of each generated line, and those that lead to another source line than the one before.
+ * Code of the sources that `left` contains is marked as code without a source.
+ */
+export function linePositions(mappings: string, left: ReadonlySet<number>): string {
   // Generated column, source, line, column: each segment has the differences to the one before it.
   let read = [0, 0, 0, 0]
   let written = read
@@ -39,24 +42,38 @@ export function linePositions(mappings: string): string {
     read = [0, ...read.slice(1)]
     written = [0, ...written.slice(1)]
     const kept: string[] = []
+    let last: string | undefined
     for (const segment of line.split(',').filter(Boolean)) {
       const change = decode(segment)
       read = read.map((number, field) => number + (change[field] ?? 0))
-      if (change.length === 1 || (kept.length > 0 && read[1] === written[1] && read[2] === written[2]))
-        continue
-      kept.push(read.map((number, field) => encode(number - written[field]!)).join(''))
-      written = read
+      const place = change.length === 1 || left.has(read[1]!) ? 'none' : `${read[1]}:${read[2]}`
+      if (place === last) continue
+      last = place
+      const fields = place === 'none' ? read.slice(0, 1) : read
+      kept.push(fields.map((number, field) => encode(number - written[field]!)).join(''))
+      written = [...fields, ...written.slice(fields.length)]
     }
     return kept.join(',')
   })
   return lines.join(';')
 }
 
-/** Rewrites the source maps in `folder`. Names are left out: nothing is renamed. */
+/** Rewrites the source maps in `folder`. Libraries are left out, and names: a stack trace shows those of functions, which stay. */
 export function shortenMaps(folder: string): void {
   for (const file of globSync('**/*.js.map', { cwd: folder })) {
     const path = join(folder, file)
-    const map = JSON.parse(readFileSync(path, 'utf8')) as { mappings: string }
-    writeFileSync(path, JSON.stringify({ ...map, names: [], mappings: linePositions(map.mappings) }))
+    const map = JSON.parse(readFileSync(path, 'utf8')) as SourceMap
+    const left = new Set(
+      map.sources.flatMap((source, index) => (source.includes('node_modules') ? [index] : [])),
+    )
+    const sourcesContent = map.sourcesContent.map((content, index) => (left.has(index) ? null : content))
+    const mappings = linePositions(map.mappings, left)
+    writeFileSync(path, JSON.stringify({ ...map, names: [], sourcesContent, mappings }))
   }
+}
+
+interface SourceMap {
+  sources: string[]
+  sourcesContent: (string | null)[]
+  mappings: string
 }

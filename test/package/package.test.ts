@@ -106,6 +106,19 @@ describe('the installed package', () => {
     assert.equal(run(process.execPath, 'required.cjs').trim(), 'function')
   })
 
+  test('runs statements of the kysely that the project imports, which is not the bundled one', () => {
+    writeFileSync(
+      join(project, 'statement.mjs'),
+      `import { sql } from 'kysely'
+       import { startTestKit } from 'postern/testing'
+       const kit = await startTestKit({})
+       const { rows } = await sql\`select \${'bound'} as value\`.execute(kit.db)
+       console.log(rows[0].value)
+       await kit.close()`,
+    )
+    assert.equal(run(process.execPath, 'statement.mjs').trim(), 'bound')
+  })
+
   test('has source maps that lead a stack trace to the sources', () => {
     writeFileSync(
       join(project, 'failing.mjs'),
