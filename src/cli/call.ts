@@ -5,15 +5,19 @@ import { causeInWords } from './describe-error.ts'
 /** Milliseconds for the whole exchange. */
 const limit = 15_000
 
-/** As fetch, within 15 seconds. @throws CommandFailure that names the address and the cause when nobody answers. */
+/** Nobody answers. The call may be repeated. */
+export class Unavailable extends CommandFailure {}
+
+/** As fetch, within 15 seconds. @throws Unavailable that names the address and the cause when nobody answers. */
 export async function call(url: string, init: RequestInit): Promise<Response> {
   try {
-    return await fetch(url, { ...init, signal: AbortSignal.timeout(limit) })
+    const signals = [AbortSignal.timeout(limit), ...(init.signal ? [init.signal] : [])]
+    return await fetch(url, { ...init, signal: AbortSignal.any(signals) })
   } catch (error) {
     const { name, cause } = error as Error
     const why =
       name === 'TimeoutError' ? `nothing came within ${limit / 1000} seconds` : causeInWords(cause ?? error)
-    throw new CommandFailure(`${url} does not answer: ${why}`, { cause: error })
+    throw new Unavailable(`${url} does not answer: ${why}`, { cause: error })
   }
 }
 

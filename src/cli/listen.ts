@@ -4,11 +4,10 @@ import { systemClock } from '../runtime/clock.ts'
 import type { Scheme } from '../receiving/schemes/scheme.ts'
 import { standardWebhooks } from '../receiving/schemes/standard-webhooks.ts'
 import { printable } from '../telemetry/printable.ts'
-import { call, textToShow } from './call.ts'
 import { CommandFailure, UsageFailure } from './command-failure.ts'
 import { print } from './output.ts'
 import { causeInWords } from './describe-error.ts'
-import { readClientSettings } from './settings.ts'
+import { serviceClient } from './service-client.ts'
 
 export interface ListenOptions {
   port: string
@@ -78,33 +77,22 @@ async function subscribe(
   options: ListenOptions,
   onSecret: (secret: string) => void,
 ): Promise<() => Promise<void>> {
-  const settings = readClientSettings()
-  const service = (options.url ?? settings.service).replace(/\/$/, '')
-  const key = options.key ?? settings.adminApiKey
-  if (!key) throw new CommandFailure('The API key is missing: give --key, or set ADMIN_API_KEY.')
-  if (!URL.canParse(service)) throw new UsageFailure(`--url ${service} is not an address`)
-  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
+  const { hasKey, request } = serviceClient(options)
+  if (!hasKey) throw new CommandFailure('The API key is missing: give --key, or set ADMIN_API_KEY.')
   const subscriber = {
     url: address,
     description: 'postern listen',
     eventTypes: (options.types ?? '*').split(','),
   }
-  const response = await call(`${service}/subscribers`, {
+  const response = await request('/subscribers', {
     method: 'POST',
-    headers,
+    headers: { 'content-type': 'application/json' },
     body: JSON.stringify(subscriber),
   })
-  if (!response.ok)
-    throw new CommandFailure(
-      `${service} did not register the receiver: ${response.status} ${await textToShow(response)}`,
-    )
   const { id, secret } = (await response.json()) as { id: string; secret: string }
   onSecret(secret)
   return async () => {
-    await call(`${service}/subscribers/${id}`, {
-      method: 'DELETE',
-      headers: { authorization: headers.authorization },
-    })
+    await request(`/subscribers/${id}`, { method: 'DELETE' })
   }
 }
 

@@ -2,8 +2,9 @@ import { Argument, type Command } from 'commander'
 import type { ListenOptions } from './listen.ts'
 import type { ReplayOptions } from './replay.ts'
 import type { SendOptions } from './send.ts'
+import type { TailOptions } from './tail.ts'
 
-/** sources, send, listen, replay */
+/** sources, send, listen, tail, replay */
 export function webhookCommands(program: Command): void {
   program
     .command('sources')
@@ -32,6 +33,17 @@ export function webhookCommands(program: Command): void {
     .option('--key <key>', 'an API key with the scope subscribers:write for that; default ADMIN_API_KEY')
     .option('--types <patterns>', 'event types, comma-separated; default all')
     .action(async (options: ListenOptions) => (await import('./listen.ts')).listen(options))
+  program
+    .command('tail')
+    .description('show the events of a service as they arrive, until Ctrl-C')
+    .option('--type <type>', 'only of this type; `order.*` is all that begin with `order.`')
+    .option('--source <name>', 'only events received from this source')
+    .option('--status <status>', 'events when they get this status, such as failed or retrying')
+    .option('--since <time>', 'begin with events of this time or later: 10m, 2h, 1d or a time')
+    .option('--url <url>', 'the address of the service; default BASE_URL')
+    .option('--key <key>', 'an API key with the scope events:read; default ADMIN_API_KEY')
+    .addHelpText('after', '\nExample:\n  postern tail --status failed --since 1h --json')
+    .action(async (options: TailOptions) => (await import('./tail.ts')).tail(options))
   program
     .command('replay')
     .addArgument(new Argument('<what>').choices(['deliveries', 'events']))

@@ -107,7 +107,7 @@ test('postern send prints the beginning of the response, escaped', async () => {
     // A failure is told with the remote text, too.
     const refused = await postern(tmpdir(), ['listen', '--port', '0', '--url', url, '--key', 'pk_x'])
     assert.equal(refused.code, 1)
-    assert.match(refused.stderr, /did not register the receiver: 500 \\u001b/)
+    assert.match(refused.stderr, /answered \/subscribers with 500 \\u001b/)
     assert.doesNotMatch(refused.stderr, commands)
   } finally {
     server.closeAllConnections()

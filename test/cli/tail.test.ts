@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { after, before, describe, test } from 'node:test'
+import { once } from 'node:events'
+import { engines } from '#test/harness/engines.ts'
+import { adminKey, startTestService, type TestService } from '#test/harness/service.ts'
+import { eventually, postWebhook } from '../receiving/harness.ts'
+import { postern, startPostern } from './command.ts'
+
+describe('postern tail', () => {
+  let service: TestService
+  before(async () => {
+    service = await startTestService(engines[0]!, {
+      env: { HANDLER_RETRY_SCHEDULE: '0' },
+      config: {
+        receiving: {
+          handlers: {
+            'order.failed': () => {
+              throw new Error('no')
+            },
+          },
+        },
+      },
+    })
+  })
+  after(() => service.close())
+
+  const emit = (id: string, type: string): Promise<Response> =>
+    service.admin('/events', { method: 'POST', json: { id, type, data: 1 } })
+  function follow(url: string, ...args: string[]) {
+    const options = ['tail', '--url', url, '--key', adminKey, ...args]
+    const { child, ended } = startPostern(tmpdir(), options, { FORCE_COLOR: '0' })
+    const output = { out: '', err: '' }
+    child.stdout!.on('data', (chunk: Buffer) => (output.out += chunk.toString()))
+    child.stderr!.on('data', (chunk: Buffer) => (output.err += chunk.toString()))
+    return {
+      output,
+      async end(): Promise<void> {
+        child.kill('SIGINT')
+        assert.equal((await ended).code, 0, output.err)
+      },
+    }
+  }
+
+  test('prints events as they arrive, filtered, as NDJSON; ends with 0 on Ctrl-C', async () => {
+    await emit('old', 'order.paid')
+    const all = follow(service.baseUrl, '--since', '1h')
+    const orders = follow(service.baseUrl, '--type', 'order.*', '--since', '1h', '--json')
+    await eventually(() => all.output.out.includes('old') && orders.output.out.includes('old'))
+    await emit('one', 'order.sent')
+    await emit('two', 'user.created')
+    await emit('three', 'order.paid')
+    await eventually(() => orders.output.out.includes('three') && all.output.out.includes('three'))
+    assert.match(all.output.out, /Z {2}unsubscribed {2}user\.created {2}two {2}emitted\n/)
+    const lines = orders.output.out.trimEnd().split('\n')
+    assert.deepEqual(
+      lines.map((line) => (JSON.parse(line) as { eventId: string }).eventId),
+      ['old', 'one', 'three'],
+    )
+    await all.end()
+    await orders.end()
+  })
+
+  test('--status prints an event when it gets the status, however old it is', async () => {
+    const failed = follow(service.baseUrl, '--status', 'failed', '--json', '--since', '1h')
+    const body = JSON.stringify({ id: 'f1', type: 'order.failed' })
+    await postWebhook(service, body)
+    for (const id of ['later-1', 'later-2']) await emit(id, 'order.paid')
+    await eventually(() => failed.output.out.includes('"f1"'))
+    assert.equal(failed.output.out.trimEnd().split('\n').length, 1)
+    assert.equal((JSON.parse(failed.output.out) as { status: string }).status, 'failed')
+    await failed.end()
+  })
+
+  test('tells when the service goes away and comes back, and misses nothing', async () => {
+    let away = false
+    const proxy = createServer((request, response) => {
+      if (away) {
+        response.writeHead(503).end()
+        return
+      }
+      fetch(new URL(request.url!, service.baseUrl), {
+        headers: { authorization: request.headers.authorization! },
+      }).then(
+        async (answer) => response.writeHead(answer.status).end(await answer.text()),
+        () => response.destroy(),
+      )
+    }).listen(0, '127.0.0.1')
+    await once(proxy, 'listening')
+    const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
+    const tail = follow(url, '--json', '--since', '1h')
+    await eventually(() => tail.output.out.includes('"old"'))
+    away = true
+    await eventually(() => tail.output.err.includes('trying again until Ctrl-C'))
+    await emit('meanwhile', 'order.paid')
+    away = false
+    await eventually(() => tail.output.out.includes('meanwhile'))
+    assert.match(tail.output.err, /503 ; trying again until Ctrl-C\n[^\n]* answers again\n$/)
+    await tail.end()
+    proxy.closeAllConnections()
+    proxy.close()
+  })
+
+  test('a refused key and a wrong time end it with a reason', async () => {
+    const server = createServer((_request, response) => response.writeHead(401).end('no')).listen(0)
+    await once(server, 'listening')
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const refused = await postern(tmpdir(), ['tail', '--url', url, '--key', 'pk_wrong'])
+    server.close()
+    assert.equal(refused.code, 1)
+    assert.match(refused.stderr, /refused the API key \(401 .*give --key/)
+    const wrong = await postern(tmpdir(), ['tail', '--since', 'noon'])
+    assert.deepEqual([wrong.code, wrong.stderr], [2, '--since takes 30s, 10m, 2h, 1d or a time, not noon\n'])
+  })
+})
