@@ -15,10 +15,10 @@ export interface InstalledPackage {
   remove(): void
 }
 
-/** Runs `npm pack` in the checkout, and returns the path of the tarball in `folder`. */
-export function packPostern(folder: string): string {
+/** Runs `npm pack` in a folder of the checkout, and returns the path of the tarball in `folder`. */
+export function pack(source: string, folder: string): string {
   const output = execFileSync('npm', ['pack', '--json', '--pack-destination', folder, ...quiet], {
-    cwd: root,
+    cwd: join(root, source),
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'ignore'],
   })
@@ -30,7 +30,7 @@ export function packPostern(folder: string): string {
 /** Packs the checkout and installs the tarball with npm. Needs the package registry, or npm's cache of it. */
 export function installPostern(): InstalledPackage {
   const project = mkdtempSync(join(tmpdir(), 'postern-package-'))
-  const tarball = packPostern(project)
+  const tarball = pack('.', project)
   writeFileSync(join(project, 'package.json'), JSON.stringify({ name: 'product', private: true }))
   execFileSync('npm', ['install', '--prefer-offline', '--ignore-scripts', ...quiet, tarball], {
     cwd: project,

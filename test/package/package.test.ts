@@ -93,14 +93,6 @@ describe('the installed package', () => {
       )
     })
 
-  test('begins a project whose own test passes', () => {
-    run(join(modules, '.bin/postern'), 'init', 'begun', '--yes')
-    const begun = join(project, 'begun')
-    run(process.execPath, compiler, '-p', begun)
-    // Resolved from the folder above, where the package is installed.
-    execFileSync(process.execPath, ['--test'], { cwd: begun, env, stdio: 'pipe' })
-  })
-
   test('can be required from CommonJS', () => {
     writeFileSync(join(project, 'required.cjs'), `console.log(typeof require('postern').defineConfig)`)
     assert.equal(run(process.execPath, 'required.cjs').trim(), 'function')

@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict'
+import { execFile, spawn } from 'node:child_process'
+import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { after, describe, test } from 'node:test'
+import { parseEnv, promisify } from 'node:util'
+import { childEnvironment } from '../harness/child-environment.ts'
+import { pack } from '../harness/package.ts'
+import { eventually } from '../receiving/harness.ts'
+
+interface Invoice {
+  id: string
+  amount: number
+}
+
+// Runs with `npm test -- --package` only.
+const packed = resolve(process.env['POSTERN_PACKAGE']!, '../..')
+const compiler = join(import.meta.dirname, '../../node_modules/.bin/tsc')
+const tarball = join(packed, globSync('postern-*.tgz', { cwd: packed })[0]!)
+
+describe('npm create postern', () => {
+  const empty = mkdtempSync(join(tmpdir(), 'postern-create-'))
+  const project = join(empty, 'shop')
+  after(() => rmSync(empty, { recursive: true, force: true }))
+  const npm = async (cwd: string, ...args: string[]): Promise<string> => {
+    const command = ['--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund', ...args]
+    return (await promisify(execFile)('npm', command, { cwd, env: childEnvironment() })).stdout
+  }
+
+  test('writes a project, which installs', async () => {
+    const create = pack('packages/create-postern', empty)
+    // As `npm create postern shop -- --yes` does, with both packages from their tarballs.
+    await npm(
+      empty,
+      'exec',
+      '--yes',
+      `--package=${tarball}`,
+      `--package=${create}`,
+      '--',
+      'create-postern',
+      'shop',
+      '--yes',
+    )
+    await npm(project, 'install', tarball)
+  })
+
+  test('the project compiles, and its test passes', async () => {
+    await promisify(execFile)(process.execPath, [compiler, '-p', project])
+    assert.match(await npm(project, 'test'), /pass 1\n/)
+  })
+
+  test('the project handles a webhook', async () => {
+    const { STRIPE_WEBHOOK_SECRET: secret = '', ADMIN_API_KEY: key = '' } = readEnvironment()
+    const service = spawn(join(project, 'node_modules/.bin/postern'), [], {
+      cwd: project,
+      env: { ...childEnvironment(), PORT: '0' },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    const ended = new Promise((done) => service.once('exit', done))
+    try {
+      const url = await addressOf(service.stdout)
+      const webhook = ['--source', 'stripe', '--type', 'invoice.paid', '--secret', secret]
+      const data = ['--data', '{"id":"in_1","amount_paid":4200}']
+      await npm(project, 'exec', '--', 'postern', 'send', `${url}/webhooks/stripe`, ...webhook, ...data)
+      const invoices = async (): Promise<Invoice[]> => {
+        const answer = await fetch(`${url}/invoices`, { headers: { authorization: `Bearer ${key}` } })
+        return ((await answer.json()) as { data: Invoice[] }).data
+      }
+      const recorded = async () => (await invoices())[0]
+      const { id, amount } = await eventually(recorded, 'an invoice')
+      assert.deepEqual([id, amount], ['in_1', 4200])
+    } finally {
+      service.kill('SIGTERM')
+      await ended
+    }
+  })
+
+  function readEnvironment(): NodeJS.Dict<string> {
+    return parseEnv(readFileSync(join(project, '.env'), 'utf8'))
+  }
+})
+
+/** Waits for the line of the log that tells the service's address. */
+async function addressOf(log: NodeJS.ReadableStream): Promise<string> {
+  let text = ''
+  for await (const chunk of log) {
+    text += String(chunk)
+    const address = /"address":"([^"]+)".*"msg":"ready"/.exec(text)?.[1]
+    if (address !== undefined) return address
+  }
+  throw new Error(`the service ended: ${text}`)
+}
