@@ -59,7 +59,10 @@ describe('npm create postern', () => {
     })
     const ended = new Promise((done) => service.once('exit', done))
     try {
-      const url = await addressOf(service.stdout)
+      let log = ''
+      service.stdout.on('data', (chunk) => (log += String(chunk)))
+      const address = () => /"address":"([^"]+)".*"msg":"ready"/.exec(log)?.[1]
+      const url = await eventually(address, 'the address of the service')
       const webhook = ['--source', 'stripe', '--type', 'invoice.paid', '--secret', secret]
       const data = ['--data', '{"id":"in_1","amount_paid":4200}']
       await npm(project, 'exec', '--', 'postern', 'send', `${url}/webhooks/stripe`, ...webhook, ...data)
@@ -80,14 +83,3 @@ describe('npm create postern', () => {
     return parseEnv(readFileSync(join(project, '.env'), 'utf8'))
   }
 })
-
-/** Waits for the line of the log that tells the service's address. */
-async function addressOf(log: NodeJS.ReadableStream): Promise<string> {
-  let text = ''
-  for await (const chunk of log) {
-    text += String(chunk)
-    const address = /"address":"([^"]+)".*"msg":"ready"/.exec(text)?.[1]
-    if (address !== undefined) return address
-  }
-  throw new Error(`the service ended: ${text}`)
-}
