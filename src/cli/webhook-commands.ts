@@ -1,10 +1,10 @@
 import { Argument, type Command } from 'commander'
 import type { ListenOptions } from './listen.ts'
 import type { ReplayOptions } from './replay.ts'
-import type { SendOptions } from './send.ts'
+import type { SendOptions, TriggerOptions } from './send.ts'
 import type { TailOptions } from './tail.ts'
 
-/** sources, send, listen, tail, replay */
+/** sources, send, trigger, listen, tail, replay */
 export function webhookCommands(program: Command): void {
   program
     .command('sources')
@@ -24,6 +24,18 @@ export function webhookCommands(program: Command): void {
     .option('--id <id>', 'the id of the event; default a new one')
     .option('--data <json>', 'its fields, or @FILE')
     .action(async (url: string, options: SendOptions) => (await import('./send.ts')).send(url, options))
+  program
+    .command('trigger [source] [type]')
+    .description('sign and send a sample webhook to a source of this project, or as any preset')
+    .option('--list', 'show the sources of this project, and all presets')
+    .option('--url <url>', 'a service, or the whole address of a source; default BASE_URL')
+    .option('--secret <secret>', 'default that of the source in the configuration module')
+    .option('--id <id>', 'the id of the event; default a new one')
+    .option('--data <json>', 'its fields, or @FILE')
+    .addHelpText('after', '\nExample:\n  postern trigger stripe invoice.paid --data \'{"id":"in_1"}\'')
+    .action(async (source: string | undefined, type: string | undefined, options: TriggerOptions) =>
+      (await import('./send.ts')).trigger(source, type, options),
+    )
   program
     .command('listen')
     .description('receive what a subscriber gets, verify and print it')

@@ -3,7 +3,10 @@ import assert from 'node:assert/strict'
 import { createHash, createHmac, generateKeyPairSync } from 'node:crypto'
 import { test } from 'node:test'
 import { samples } from '../../src/cli/samples/index.ts'
+import { withStored } from '../../src/cli/samples/local-source.ts'
 import type { SignedSample } from '../../src/cli/samples/sample.ts'
+import { redactPayload } from '../../src/events/redact-payload.ts'
+import { headersToStore } from '../../src/receiving/stored-headers.ts'
 import {
   bitbucket,
   calendly,
@@ -156,6 +159,23 @@ for (const [name, { preset, type, expected = type, id, isTimed, tolerance = 300,
         assert.equal(outcome(scheme, { ...sample, headers }), 'signature', `${header}: ${value}`)
       }
     }
+  })
+
+  test(`${name}: what was stored and shown of an event is signed again`, () => {
+    const scheme = preset({ secret: verifying })
+    const old = sign(now - 86_400_000)
+    const before = verify(scheme, old, now - 86_400_000)
+    assert.ok('id' in before)
+    const contentType = old.headers['content-type'] ?? 'application/json'
+    const shown = redactPayload(Buffer.from(old.body), contentType, name).toString()
+    const stored = JSON.parse(headersToStore(old.headers, scheme.signatureHeader)) as Record<string, string>
+    const request = { type: before.type, secret: signing, id: before.id, now, data: null, url, raw: shown }
+    const { body, headers } = samples[name]!(request)
+    const verdict = verify(scheme, { body, headers: withStored(headers, stored) })
+    assert.ok('id' in verdict, JSON.stringify(verdict))
+    assert.equal(verdict.type, before.type)
+    if (id !== 'unique') assert.equal(verdict.id, before.id)
+    if (!bodyIsNotSigned.has(name) && name !== 'linear') assert.equal(body, old.body)
   })
 
   test(`${name}: during a rotation both secrets verify`, () => {

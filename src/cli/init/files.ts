@@ -174,8 +174,7 @@ function readme(name: string): string {
 
 Then, in another terminal:
 
-    npx postern send http://127.0.0.1:3000/webhooks/stripe --source stripe --type invoice.paid \\\\
-      --secret "$(grep ^STRIPE_WEBHOOK_SECRET .env | cut -d= -f2-)" --data '{"id":"in_1","amount_paid":4200}'
+    npx postern trigger stripe invoice.paid --data '{"id":"in_1","amount_paid":4200}'
     curl http://127.0.0.1:3000/invoices -H "authorization: Bearer $(grep ^ADMIN_API_KEY .env | cut -d= -f2-)"
 
 | file | what |

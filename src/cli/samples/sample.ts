@@ -18,6 +18,8 @@ export interface SampleRequest {
   data: unknown
   /** The address that is sent to: some senders sign it. */
   url?: string
+  /** The body to sign instead of a sample: that of an event that the service has shown, with its times and secrets to be renewed. */
+  raw?: string | undefined
 }
 
 export type SignSample = (request: SampleRequest) => SignedSample

@@ -139,6 +139,13 @@ interface Definition {
   ask?: (secrets: readonly string[]) => (question: Question) => Answered | Rejected
 }
 
+const secretsOf = new WeakMap<Verify, readonly KeptSecret[]>()
+
+/** The newest secret that verifies at a moment, by which commands sign samples. `undefined` for a scheme with a `verify` of its own. */
+export function secretAt({ verify }: Scheme, now: number): string | undefined {
+  return secretsOf.get(verify)?.find(({ from, until }) => from <= now && now < until)?.value
+}
+
 /** Builds a scheme: its secrets are held by the check's closure and appear on no property. */
 export function createScheme(definition: Definition): Scheme {
   const { name, options, mediaTypes, typesHaveActions, signatureHeader, check, read, ask } = definition
@@ -146,7 +153,7 @@ export function createScheme(definition: Definition): Scheme {
     const checkAt = atTime(kept, check)
     const askAt = ask && atTime(kept, ask)
     const weakness = kept[0] && weaknessOf(kept[0].value, sharedSecret, false)
-    return {
+    const scheme: Scheme = {
       name,
       hasSecret: kept.length > 0,
       ...(weakness && { weakness }),
@@ -168,6 +175,8 @@ export function createScheme(definition: Definition): Scheme {
       ...(options.forwardTo !== undefined && { forwardTo: options.forwardTo }),
       ...(options.rateLimit !== undefined && { rateLimit: options.rateLimit }),
     }
+    secretsOf.set(scheme.verify, kept)
+    return scheme
   }
   return withKept(readSecrets(options.secret))
 }

@@ -1,0 +1,79 @@
+import { withKeptSecrets } from '../../config/generated-secrets.ts'
+import { isSensitiveHeader } from '../../http/sensitive-names.ts'
+import { secretAt, type Scheme } from '../../receiving/schemes/scheme.ts'
+import { readSources } from '../../receiving/sources.ts'
+import { UsageFailure } from '../command-failure.ts'
+import { inspectConfiguration } from '../configuration.ts'
+import { samples } from './index.ts'
+import type { SampleRequest, SignedSample } from './sample.ts'
+
+/** A source of this project, or a preset by its name, for which webhooks can be signed. */
+export interface LocalSource {
+  preset: string
+  /** @throws UsageFailure if the source would not accept the webhook */
+  sign: (request: SourceRequest) => SignedSample
+}
+
+export interface SourceRequest extends Omit<SampleRequest, 'secret'> {
+  /** The stored headers of an event that is sent again. */
+  headers?: Readonly<Record<string, string>>
+}
+
+/** The sources of the configuration module and `provider`, by name. */
+export async function localSources(): Promise<ReadonlyMap<string, Scheme>> {
+  const { config, configuration } = await inspectConfiguration()
+  const { databaseUrl } = configuration
+  const { webhookSecrets } =
+    databaseUrl === undefined ? configuration : withKeptSecrets({ ...configuration, databaseUrl })
+  const given = config?.receiving?.sources
+  const sources = new Map(readSources(given, { webhookSecrets: webhookSecrets ?? ['none'] }))
+  if (!webhookSecrets && !given?.['provider']?.hasSecret) sources.delete('provider')
+  return sources
+}
+
+/**
+ * @param secret instead of that of the source; needed for a preset that is no source here, and for senders with a key pair
+ * @throws UsageFailure if there is no such source or preset, or no secret
+ */
+export function findSource(
+  sources: ReadonlyMap<string, Scheme>,
+  name: string,
+  secret: string | undefined,
+): LocalSource {
+  const scheme = sources.get(name)
+  const preset = scheme === undefined ? name : scheme.name === 'hmac' ? 'provider' : scheme.name
+  const sample = Object.hasOwn(samples, preset) ? samples[preset] : undefined
+  if (!sample)
+    throw new UsageFailure(
+      `there is no source ${name}, and no preset of this name: see \`postern trigger --list\``,
+    )
+  const sign = (request: SourceRequest): SignedSample => {
+    const used = secret ?? (scheme && secretAt(scheme, request.now))
+    if (used === undefined) throw new UsageFailure(`the secret of ${name} is not known here: give --secret`)
+    const signed = signOrRefuse(name, () => sample({ ...request, secret: used }))
+    const headers = withStored(signed.headers, request.headers)
+    const { now, url = '' } = request
+    const result = scheme?.verify({ rawBody: Buffer.from(signed.body), headers, now, url })
+    if (result && 'rejected' in result && secret === undefined)
+      throw new UsageFailure(`the source ${name} would refuse what is signed here: ${result.detail}`)
+    return { ...signed, headers }
+  }
+  return { preset, sign }
+}
+
+/** The headers of an event, with those that hold a signature or its time made anew. */
+export function withStored(
+  signed: Readonly<Record<string, string>>,
+  stored: Readonly<Record<string, string>> = {},
+): Record<string, string> {
+  const renewed = Object.entries(signed).filter(([name]) => isSensitiveHeader(name) || name.includes('time'))
+  return { 'content-type': 'application/json', ...signed, ...stored, ...Object.fromEntries(renewed) }
+}
+
+function signOrRefuse(name: string, sign: () => SignedSample): SignedSample {
+  try {
+    return sign()
+  } catch {
+    throw new UsageFailure(`${name} has a key pair: give the private key with --secret`)
+  }
+}

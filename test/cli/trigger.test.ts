@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { engines } from '#test/harness/engines.ts'
+import { startTestService, webhookSecret, type TestService } from '#test/harness/service.ts'
+import { discord, slack, stripe } from '../../src/index.ts'
+import { postern, type Ended } from './command.ts'
+
+describe('postern trigger', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'postern-trigger-'))
+  let service: TestService
+  before(async () => {
+    writeFileSync(
+      join(folder, 'postern.config.ts'),
+      `import { defineConfig, discord, slack, stripe } from 'postern'
+       const chat = slack({ secret: 'of slack, long enough' })
+       export default defineConfig({ receiving: { sources: {
+         stripe: stripe({ secret: 'old-and-unknown-of-stripe' }),
+         chat: { ...chat, rateLimit: 5 },
+         games: discord({ secret: '${'ab'.repeat(32)}' }),
+       } } })`,
+    )
+    service = await startTestService(engines[0]!, {
+      config: {
+        receiving: {
+          sources: {
+            stripe: stripe({ secret: 'old-and-unknown-of-stripe' }),
+            chat: slack({ secret: 'of slack, long enough' }),
+            games: discord({ secret: 'ab'.repeat(32) }),
+          },
+        },
+      },
+    })
+  })
+  after(async () => {
+    await service.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+  const trigger = (...args: string[]): Promise<Ended> =>
+    postern(folder, ['trigger', ...args], { BASE_URL: service.baseUrl, WEBHOOK_SECRET: webhookSecret })
+
+  test('signs with the secret of the source, whatever its name, and sends to its address', async () => {
+    for (const [source, type] of [
+      ['provider', 'order.paid'],
+      ['stripe', 'invoice.paid'],
+      ['chat', 'app_mention'],
+    ] as const) {
+      const { code, stdout, stderr } = await trigger(source, type)
+      assert.equal(code, 0, stderr + stdout)
+      assert.match(stdout, /^200 /)
+    }
+    const { data } = (await (await service.admin('/events')).json()) as { data: { type: string }[] }
+    assert.deepEqual(
+      data.map(({ type }) => type),
+      ['order.paid', 'invoice.paid', 'app_mention'],
+    )
+  })
+
+  test('--url names another service or address, and --secret another secret', async () => {
+    const { code, stdout } = await trigger(
+      'github',
+      'issues.opened',
+      '--url',
+      `${service.baseUrl}/webhooks/stripe`,
+      '--secret',
+      'wrong',
+      '--json',
+    )
+    assert.equal(code, 1)
+    const { url, status } = JSON.parse(stdout) as { url: string; status: number }
+    assert.deepEqual([url, status], [`${service.baseUrl}/webhooks/stripe`, 401])
+  })
+
+  test('--list shows the sources and all presets', async () => {
+    const { stdout } = await trigger('--list')
+    assert.match(stdout, /^chat +slack +source of this project$/m)
+    assert.match(stdout, /^github +github +give --secret$/m)
+  })
+
+  test('what cannot be signed is refused with a reason', async () => {
+    for (const [args, wanted] of [
+      [['nope', 'a'], /^there is no source nope.*trigger --list/],
+      [['github', 'push'], /^the secret of github is not known here: give --secret/],
+      [['games', 'ENTITLEMENT_CREATE'], /the private key with --secret|would refuse what is signed here/],
+      [['stripe'], /^name a source and a type/],
+    ] as const) {
+      const { code, stderr } = await trigger(...args)
+      assert.equal(code, 2, stderr)
+      assert.match(stderr, wanted)
+    }
+  })
+})
