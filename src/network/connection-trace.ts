@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 
-/** How long each step of a connection took, in milliseconds; what was not taken or not finished is missing. */
+/** The duration of each step of a connection, in milliseconds. Steps that were skipped or not finished are missing. */
 export interface ConnectionPhases {
   dns?: number
   connect?: number
@@ -9,12 +9,12 @@ export interface ConnectionPhases {
 
 export type ConnectionStep = keyof ConnectionPhases
 
-/** What the trace listens to: a socket that was just told to connect. */
+/** A socket that is about to connect. */
 type Connecting = Pick<Socket, 'prependOnceListener'>
 
 /**
- * Times one connection as its socket reports it. While it is being made, `step` is what it waits for: a name that is
- * an address needs no look-up, and only https shakes hands.
+ * Times the steps of one connection. `step` is the current step: a literal address needs no look-up, and only https has a
+ * TLS handshake.
  */
 export class ConnectionTrace {
   readonly phases: ConnectionPhases = {}
@@ -25,7 +25,7 @@ export class ConnectionTrace {
     this.step = named ? 'dns' : 'connect'
   }
 
-  /** Where a proxy makes the connection: all that it took. */
+  /** Records a connection that a proxy made, as one step. */
   connected(): void {
     this.#end('tls')
   }
@@ -35,7 +35,7 @@ export class ConnectionTrace {
   }
 
   follow(socket: Connecting, tls: boolean): void {
-    // Before undici's own listener, which begins the exchange.
+    // Before undici's own listener, which starts the exchange.
     socket.prependOnceListener('connect', () => this.#end('tls'))
     if (tls) socket.prependOnceListener('secureConnect', () => this.#end('tls'))
   }
@@ -48,14 +48,14 @@ export class ConnectionTrace {
   }
 }
 
-/** By socket, and by the error that ended it: an error that comes in several connections says only the last. */
+/** By socket, and by the error that ended it. If several connections fail with one error, it has the trace of the last. */
 const traces = new WeakMap<object, ConnectionTrace>()
 
 export function keepTrace(of: Socket | Error, trace: ConnectionTrace): void {
   traces.set(of, trace)
 }
 
-/** The trace of a connection, once: who asks again has got a connection that was there before. */
+/** Returns and removes the trace of a connection: later requests over it reuse an existing connection. */
 export function takeTrace(of: object): ConnectionTrace | undefined {
   const trace = traces.get(of)
   if (trace) traces.delete(of)

@@ -5,9 +5,8 @@ import { withoutBrackets } from './reserved-addresses.ts'
 const longest = 2048
 
 /**
- * What speaks against an address that the service is asked to call, as a sentence; `undefined` when nothing does. Tells
- * at registration what the connector would refuse later anyway; names are resolved at connect time only, since what
- * they answer now says nothing about then.
+ * Returns why the service must not call an address, as a sentence, or `undefined`. Registration thereby refuses what the
+ * connector would refuse later. Names are resolved only on connecting, because their addresses may change until then.
  */
 export function faultOfDestination(text: string, egress: Egress): string | undefined {
   if (text.length > longest) return `The address is longer than ${longest} characters.`

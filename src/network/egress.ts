@@ -2,22 +2,22 @@ import { BlockList, isIP } from 'node:net'
 import { domainToASCII } from 'node:url'
 import { isReservedAddress, withoutBrackets } from './reserved-addresses.ts'
 
-/** A port, or the first and the last of a range. */
+/** Ranges of ports, inclusive. */
 export type Ports = readonly (readonly [first: number, last: number])[]
 
-/** Where connections to addresses that somebody else chose may go. */
+/** The allowed destinations of connections to addresses that users or providers supply. */
 export interface EgressRules {
-  /** ALLOW_PRIVATE_NETWORK: lets everything through. */
+  /** ALLOW_PRIVATE_NETWORK: allows all destinations. */
   allowPrivateNetwork: boolean
-  /** Addresses and CIDR ranges that may be connected to although they are private. */
+  /** Private addresses and CIDR ranges that are allowed. */
   networks?: readonly string[]
-  /** Names that may lead to private addresses: `hooks.internal`, or `*.internal` for all below it. */
+  /** Names that may resolve to private addresses: `hooks.internal`, or `*.internal` for all names below it. */
   hosts?: readonly string[]
   /** Default: any. */
   ports?: Ports
 }
 
-/** Decides by the rules; who asks says what it does with a refusal. */
+/** Evaluates the rules. The caller reports a refusal. */
 export class Egress {
   readonly #all: boolean
   readonly #networks = new BlockList()
@@ -36,7 +36,7 @@ export class Egress {
     }
   }
 
-  /** Whether this host may lead anywhere, and over http: it was named by whoever runs the service. */
+  /** Whether the operator allows this host: it may have any address, and http. */
   trustsHost(host: string): boolean {
     if (this.#all) return true
     const bare = withoutBrackets(host)
@@ -47,7 +47,7 @@ export class Egress {
     )
   }
 
-  /** Whether an address that `host` leads to must not be connected to. */
+  /** Whether connections to `address`, to which `host` resolves, are refused. */
   refuses(host: string, address: string): boolean {
     return isReservedAddress(address) && !this.#trusts(address) && !this.trustsHost(host)
   }
@@ -64,14 +64,14 @@ export class Egress {
   }
 }
 
-/** As two spellings of a name can be compared: lower case, ASCII, without the dot of the root. */
+/** The form in which names are compared: lower case, ASCII, without a dot at the end. */
 function canonicalHost(host: string): string {
   const wildcard = host.startsWith('*.')
   const name = domainToASCII((wildcard ? host.slice(2) : host).replace(/\.$/, ''))
   return wildcard ? `*.${name}` : name
 }
 
-/** The port that a URL or a connection to it names, or that its scheme means. */
+/** Returns the port of a URL or connection, or the default one of its scheme. */
 export function portOf(port: string, protocol: string): number {
   return port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port)
 }

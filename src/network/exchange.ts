@@ -8,28 +8,28 @@ import {
   type ConnectionTrace,
 } from './connection-trace.ts'
 
-/** How long each part took, in milliseconds. What did not happen, or not to its end, is missing. */
+/** The duration of each part, in milliseconds. Parts that did not occur or did not finish are missing. */
 export interface Phases extends ConnectionPhases {
-  /** Whether it went over a connection that an earlier exchange had made. */
+  /** Whether the connection existed before. */
   reused: boolean
-  /** From the request to the head of the answer. */
+  /** From sending the request to receiving the head of the response. */
   firstByte?: number
-  /** From the beginning to the end of what was read. */
+  /** From the start to the end of reading. */
   total: number
 }
 
-/** What an exchange that has ended was waiting for. */
+/** The step in which an exchange ended. */
 export type Step = ConnectionStep | 'answer' | 'body'
 
-/** How an exchange ended. It can have failed when a status had come already. */
+/** The result of an exchange. It can have both a status and an error. */
 export interface Outcome {
   status: number | null
   headers: IncomingHttpHeaders | null
-  /** At most as much as was asked for. */
+  /** At most `responseLimit` bytes. */
   body: Buffer | null
-  /** Why it is not whole: an error of the network, or what it was cut with; `undefined` when nothing failed. */
+  /** Why the exchange failed: a network error or the reason of `cut`. `undefined` on success. */
   error: unknown
-  /** What it waited for when it ended. */
+  /** The step in which it ended. */
   step: Step
   phases: Phases
 }
@@ -40,13 +40,13 @@ export interface ExchangeRequest {
   method: 'POST'
   headers: Readonly<Record<string, string>>
   body: Uint8Array
-  /** Bytes of the answer's body that are read; then the connection is closed, which is no failure. */
+  /** Bytes of the response's body to read. Then the connection is closed, which is not a failure. */
   responseLimit: number
-  /** Asked in the very moment in which the request is written, when its connection is there. If not, nothing is sent. */
+  /** Called when the connection is ready, right before the request is written. Nothing is sent if it returns false. */
   maySend?: (() => boolean) | undefined
 }
 
-/** What an exchange fails with that was not to be sent. */
+/** The error of an exchange whose `maySend` returned false. */
 export class NotSent extends Error {
   constructor() {
     super('the request was not sent')
@@ -54,10 +54,10 @@ export class NotSent extends Error {
   }
 }
 
-/** More interim answers (1xx) than any server sends before its answer. */
+/** More interim responses (1xx) than any server sends before its response. */
 const mostInterim = 20
 
-/** The answer never comes: interim answers come without end. */
+/** The server sent interim responses without end. */
 export class EndlessInterim extends Error {
   readonly code = 'ENDLESS_INTERIM'
   constructor() {
@@ -66,24 +66,24 @@ export class EndlessInterim extends Error {
   }
 }
 
-/** The one whose request is written in this very moment, and the one that is handed to undici. */
+/** The exchange whose request is being written, and the one that is being passed to undici. */
 const current: { writing?: Exchange | undefined; beginning?: Exchange | undefined } = {}
 
-// undici tells the socket of a request nowhere else. It does so right behind onRequestStart, in the same call.
+// Only this channel tells the socket of a request. undici publishes it synchronously after onRequestStart.
 subscribe('undici:client:sendHeaders', (message) => {
   const { socket } = message as { socket: object }
   current.writing?.sent(socket)
   current.writing = undefined
 })
 
-/** For the connector: a connection is made at once for the exchange that needs it. */
+/** Called by the connector. undici connects synchronously for the exchange that needs a connection. */
 export function connecting(trace: ConnectionTrace): void {
   if (current.beginning) current.beginning.connection = trace
 }
 
 /**
- * One request and what is read of its answer, with the time of each part. It does not reject: whatever goes wrong is
- * part of the outcome. Made for many at a time: no stream, no signal.
+ * One request and the first bytes of its response, with the time of each part. It never rejects: errors are part of the
+ * outcome. It uses neither streams nor signals, because thousands run at a time.
  */
 export class Exchange implements Dispatcher.DispatchHandler {
   readonly ended: Promise<Outcome>
@@ -110,7 +110,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     })
   }
 
-  /** Hands the request to undici; what that throws ends the exchange. */
+  /** Passes the request to undici. If undici throws, the exchange fails with that error. */
   begin(
     dispatcher: Dispatcher,
     { responseLimit: _limit, maySend: _maySend, ...request }: ExchangeRequest,
@@ -126,7 +126,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     }
   }
 
-  /** Ends it now, also while the connection is still being made. What is on its way is thrown away. */
+  /** Ends the exchange now, even during connecting, and discards data that arrives later. */
   cut(reason: Error): void {
     if (this.#over) return
     this.fail(reason)
@@ -148,7 +148,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     current.writing = this
   }
 
-  /** The request goes out over this socket. */
+  /** Records that the request is sent over this socket. */
   sent(socket: object): void {
     const trace = takeTrace(socket)
     this.connection = trace

@@ -19,10 +19,10 @@ export interface ConnectorOptions extends EgressRules {
   resolve?: Resolve
 }
 
-/** The destination is an address that may not be connected to. */
+/** The destination is a private or reserved address. */
 export class ReservedAddress extends Error {
   readonly code = 'RESERVED_ADDRESS'
-  /** Whether a name led to the address. */
+  /** Whether a name resolved to the address. */
   readonly resolved: boolean
   constructor(host: string, address: string) {
     const where = host === address ? host : `${host} resolves to ${address}, which`
@@ -32,11 +32,11 @@ export class ReservedAddress extends Error {
   }
 }
 
-/** The destination is a port that may not be connected to. */
+/** The destination is a port that EMIT_PORTS does not allow. */
 export class RefusedPort extends Error {
   readonly code = 'REFUSED_PORT'
   constructor(port: number) {
-    super(`port ${port} is not one that may be called; see EMIT_PORTS`)
+    super(`port ${port} is not allowed; see EMIT_PORTS`)
     this.name = 'RefusedPort'
   }
 }
@@ -44,10 +44,9 @@ export class RefusedPort extends Error {
 const resolveAll: Resolve = (host, callback) => systemLookup(host, { all: true }, callback)
 
 /**
- * A connector for undici that vets where a connection really goes. net.connect does not look up literal addresses, so
- * they are checked first; for a name, every address that one look-up gave is checked, and the connection is made to
- * those very addresses: a name that answers otherwise a moment later (rebinding) gains nothing. One reserved address
- * among several refuses all.
+ * A connector for undici that checks the addresses that it connects to. net.connect does not look up literal addresses, so
+ * those are checked first. For a name, all addresses of one look-up are checked, and the connection is made to these
+ * addresses, which prevents DNS rebinding. One reserved address among several refuses all.
  */
 export function guardedConnector(options: ConnectorOptions): buildConnector.connector {
   const { timeout = 10_000, resolve = resolveAll } = options
@@ -59,7 +58,7 @@ export function guardedConnector(options: ConnectorOptions): buildConnector.conn
     timeout,
     autoSelectFamily: true,
     lookup: (host, lookupOptions, callback) => {
-      // It is called while `connect` runs: whose name this is, nothing else tells.
+      // This runs synchronously during `connect`, so `making` is the trace of this connection.
       const trace = making
       lookup(host, lookupOptions, (error, ...found) => {
         if (!error) trace?.lookedUp()
@@ -78,7 +77,7 @@ export function guardedConnector(options: ConnectorOptions): buildConnector.conn
     const trace = new ConnectionTrace(!literal)
     connecting(trace)
     making = trace
-    // It gives its socket back, which its type does not tell.
+    // The type does not declare that it returns its socket.
     const socket = connect(destination, (...result) => {
       keepTrace(result[0] ?? result[1], trace)
       callback(...result)
@@ -89,8 +88,8 @@ export function guardedConnector(options: ConnectorOptions): buildConnector.conn
 }
 
 /**
- * Vets a destination before a proxy is asked to connect to it. The proxy resolves the name again, and decides: what a
- * name that answers differently would gain can only be refused there. A name that only the proxy knows is its affair.
+ * Checks a destination before a proxy is asked to connect to it. The proxy resolves the name again, so only the proxy can
+ * prevent DNS rebinding. Names that do not resolve here are left to the proxy.
  */
 export function vetted(
   options: ConnectorOptions,

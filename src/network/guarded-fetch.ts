@@ -12,16 +12,16 @@ export interface GuardedFetchOptions {
   responseLimit?: number
 }
 
-/** The standard `fetch`, as far as libraries that take one of their own use it. */
+/** The part of the standard `fetch` that libraries with a replaceable fetch use. */
 export type GuardedFetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>
 
 /** Statuses whose response has no body (https://fetch.spec.whatwg.org/#null-body-status). */
 const withoutBody = new Set([101, 103, 204, 205, 304])
 
 /**
- * A `fetch` for addresses that were not chosen by us: only over the guarded agent, bounded in time and in bytes.
- * Redirects are answers like any other; they are never followed. Rejects as fetch does: TypeError when the address may
- * not be called or the connection fails, the signal's reason when that is aborted, TimeoutError after `timeout`.
+ * A `fetch` for addresses that others supply: it uses the guarded agent, limits time and bytes, and does not follow redirects.
+ * Rejects as fetch does: with a TypeError if the address is refused or the connection fails, with the signal's reason if that
+ * is aborted, with a TimeoutError after `timeout`.
  */
 export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
   const { agent, allowPrivateNetwork, timeout = 10_000, responseLimit = 1024 * 1024 } = options
@@ -31,7 +31,7 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
     const fault = faultOfDestination(request.url, egress)
     if (fault) throw new TypeError(fault)
     const url = new URL(request.url)
-    // AbortSignal.timeout would outlive the exchange, and abort for nobody.
+    // AbortSignal.timeout would keep its timer after the exchange.
     const deadline = new AbortController()
     const { signal } = deadline
     const cut = (): void => deadline.abort(request.signal.reason)

@@ -3,26 +3,25 @@ import { Exchange, type ExchangeRequest } from './exchange.ts'
 import type { ConnectorOptions } from './guarded-connector.ts'
 
 export interface AgentOptions extends ConnectorOptions {
-  /** Address of an HTTP proxy through which every connection goes (CONNECT); default: none. */
+  /** The address of an HTTP proxy for all connections (CONNECT). Default: no proxy. */
   proxy?: string | undefined
 }
 
-/** Makes requests over connections of its own. */
+/** Makes requests over its own pool of connections. */
 export interface OutboundAgent {
   request(options: Dispatcher.RequestOptions): Promise<Dispatcher.ResponseData>
-  /** One request whose answer is read into memory, bounded, and timed part by part. */
+  /** Sends one request. Its response is read into memory, limited in size, and each part is timed. */
   exchange(request: ExchangeRequest): Exchange
-  /** Closes the connections when what is under way has ended. */
+  /** Waits for the requests in flight, then closes the connections. */
   close(): Promise<void>
-  /** Cuts what is under way, and closes the connections. */
+  /** Aborts the requests in flight, and closes the connections. */
   destroy(): Promise<void>
 }
 
 /**
- * The agent for every request that the service makes to an address that somebody else chose. HTTP/1.1, connections kept
- * alive for a short while, no redirects (`request` follows none). Its own time limits are off: whoever makes a request
- * bounds the whole exchange by a signal, and the response by bytes. The caller destroys it. What it needs is loaded at its
- * first request: a tenth of the memory of a service that has not made any.
+ * Creates the agent for all requests to addresses that others supply. It uses HTTP/1.1, keeps connections alive briefly, and
+ * follows no redirects. It has no time limits: callers limit each exchange by a signal, and the response by bytes. The caller
+ * destroys it. undici is loaded at the first request, since it takes a tenth of the memory of a service that makes none.
  */
 export function createOutboundAgent({ proxy, ...options }: AgentOptions): OutboundAgent {
   let agent: Dispatcher | undefined

@@ -11,13 +11,13 @@ const limits = {
   maxHeaderSize: 32 * 1024,
 }
 
-/** Keeps the connections of an outbound agent: its own, or tunnels that a proxy makes for it. */
+/** Creates the connection pool of an outbound agent: direct connections, or tunnels through a proxy. */
 export function openPooledAgent(options: ConnectorOptions, proxy?: string): Dispatcher {
   if (proxy === undefined) return new Agent({ ...limits, connect: guardedConnector(options) })
   return new ProxyAgent({
     ...limits,
     uri: proxy,
-    // http is tunnelled, too: what is sent is nobody else's to read or change.
+    // http is tunnelled as well, so that the proxy passes the request on unchanged.
     proxyTunnel: true,
     connectTimeout: options.timeout ?? 10_000,
     requestTls: { allowH2: false },

@@ -1,7 +1,7 @@
 import { BlockList, isIP } from 'node:net'
 
 /**
- * IPv4 ranges that are no public destination: the IANA registry of special-purpose addresses
+ * IPv4 ranges that are not public: the IANA registry of special-purpose addresses
  * (https://www.iana.org/assignments/iana-ipv4-special-registry), multicast and class E.
  */
 export const reservedIpv4 = [
@@ -23,8 +23,8 @@ export const reservedIpv4 = [
 ] as const
 
 /**
- * IPv6 ranges inside 2000::/3 (global unicast) that are no public destination
- * (https://www.iana.org/assignments/iana-ipv6-special-registry). Outside 2000::/3 nothing is one.
+ * IPv6 ranges inside 2000::/3 (global unicast) that are not public
+ * (https://www.iana.org/assignments/iana-ipv6-special-registry). All addresses outside 2000::/3 are not public either.
  */
 export const reservedIpv6 = [
   '2001::/23', // protocol assignments, Teredo
@@ -33,7 +33,7 @@ export const reservedIpv6 = [
   '3fff::/20', // documentation
 ] as const
 
-/** Prefixes whose last 32 bits are an IPv4 address that is really meant: mapped (RFC 4291) and NAT64 (RFC 6052). */
+/** Prefixes whose last 32 bits are the IPv4 address of the destination: mapped (RFC 4291) and NAT64 (RFC 6052). */
 const embedding = ['::ffff:', '64:ff9b::'] as const
 
 const reserved = new BlockList()
@@ -59,7 +59,7 @@ function split(range: string): [network: string, bits: number] {
 
 /**
  * Whether an IP address (with or without brackets or a zone) is loopback, private, link-local, multicast, documentation
- * or reserved otherwise. What is no IP address counts as reserved: the caller resolves names first.
+ * or reserved otherwise. Other texts count as reserved: the caller resolves names first.
  */
 export function isReservedAddress(address: string): boolean {
   const bare = withoutBrackets(address).replace(/%.*$/, '')
@@ -73,7 +73,7 @@ export function isReservedAddress(address: string): boolean {
   return true
 }
 
-/** The host of a URL as net.isIP and net.connect want it. */
+/** The host of a URL in the form that net.isIP and net.connect expect. */
 export function withoutBrackets(host: string): string {
   return host.startsWith('[') && host.endsWith(']') ? host.slice(1, -1) : host
 }
