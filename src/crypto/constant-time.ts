@@ -1,9 +1,6 @@
 import { timingSafeEqual } from 'node:crypto'
 
-/**
- * Compares two byte strings in a time that depends on their lengths alone, so that the time of an answer tells nothing
- * about a secret.
- */
+/** Compares byte strings in time that depends only on their lengths, so that timing reveals nothing about a secret. */
 export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
   return a.length === b.length && timingSafeEqual(a, b)
 }

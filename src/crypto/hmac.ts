@@ -2,7 +2,7 @@ import { createHmac, hash } from 'node:crypto'
 
 export type HmacAlgorithm = 'sha1' | 'sha256' | 'sha384' | 'sha512'
 
-/** Bytes of a hash function's block, and of its digest (FIPS 180-4). */
+/** Bytes of a block and of a digest of each hash function (FIPS 180-4). */
 const sizes: Readonly<Record<HmacAlgorithm, readonly [block: number, digest: number]>> = {
   sha1: [64, 20],
   sha256: [64, 32],
@@ -10,20 +10,20 @@ const sizes: Readonly<Record<HmacAlgorithm, readonly [block: number, digest: num
   sha512: [128, 64],
 }
 
-/** Bytes up to which a message is copied beside the key; longer ones are read where they are. */
+/** The longest message, in bytes, that is copied behind the key. Longer messages are hashed in place. */
 const copied = 16 * 1024
 
-/** The inner pad and the message. It is filled and read in one go, so all keys share it. */
+/** A buffer for the inner pad and the message. All keys share it: it is filled and hashed synchronously. */
 const inner = Buffer.allocUnsafeSlow(128 + copied)
 
 /**
- * HMAC (RFC 2104) with a key that is prepared once. Short messages go through two plain hashes, which costs half of what
- * an object of `createHmac` does; the two are held against each other by a test.
+ * HMAC (RFC 2104) with a prepared key. Short messages use two plain hashes, which costs half as much as `createHmac`; a test
+ * compares the two.
  */
 export class HmacKey {
   readonly #algorithm: HmacAlgorithm
   readonly #key: Uint8Array
-  /** The key as it goes before the message, and before the inner digest, which has its place behind it. */
+  /** The key's pads: one before the message, one before the inner digest, which is written behind it. */
   readonly #innerPad: Uint8Array
   readonly #outer: Uint8Array
 
@@ -41,7 +41,7 @@ export class HmacKey {
     }
   }
 
-  /** The digest over the parts, one behind the other as one message. */
+  /** Returns the digest of the concatenated parts. */
   digest(...parts: readonly (string | Uint8Array)[]): Buffer {
     const block = this.#innerPad.length
     let length = 0

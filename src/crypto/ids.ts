@@ -4,15 +4,15 @@ let lastTime = 0
 let counter = 0
 
 /**
- * A UUID version 7 (RFC 9562, section 5.7): 48 bits of milliseconds, 12 bits of counter, 62 random bits. Ids made by
- * one process ascend strictly, so that a table keyed by them is appended to and lists in the order of insertion.
+ * Returns a UUID version 7 (RFC 9562, section 5.7): 48 bits of milliseconds, a counter of 12 bits, 62 random bits. The ids of
+ * one process ascend strictly, so inserts append to an index, and lists are in the order of insertion.
  */
 export function newId(now: number): string {
   if (now > lastTime) {
     lastTime = now
     counter = 0
   } else if (++counter > 0xfff) {
-    // RFC 9562, 6.2: a full counter borrows from the next millisecond.
+    // RFC 9562, 6.2: when the counter is full, the time advances by a millisecond.
     lastTime += 1
     counter = 0
   }
@@ -24,14 +24,14 @@ export function newId(now: number): string {
   return `${time.slice(0, 8)}-${time.slice(8)}-7${count}-${tail.slice(0, 4)}-${tail.slice(4)}`
 }
 
-/** A random number of 48 bits that tells two rows apart whose numbers are the same. */
+/** Returns a random number of 48 bits, which distinguishes rows with the same number. */
 export function newNonce(): number {
   return randomInt(2 ** 48 - 1)
 }
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
-/** Whether a text has the form of an id made here; asked before it is put into a query. */
+/** Whether a text has the form of a newId; for checking a parameter before a query uses it. */
 export function isId(text: string): boolean {
   return uuid.test(text)
 }

@@ -6,10 +6,10 @@ const headLength = 1 + 4 + 12
 const tagLength = 16
 
 declare const sealContext: unique symbol
-/** Names what is sealed. Only `sealedColumns` makes one, so that each sealed value has a column that is listed there. */
+/** Identifies a sealed value. Only `sealedColumns` creates contexts, so each sealed value is in a listed column. */
 export type SealContext = string & { readonly [sealContext]: true }
 
-/** A value was sealed with a master key that this keyring does not have. */
+/** The value was sealed with a master key that is not in this keyring. */
 export class UnknownMasterKey extends Error {
   constructor() {
     super('sealed with a master key that POSTERN_SECRET no longer holds: add the old key behind the new one')
@@ -17,7 +17,7 @@ export class UnknownMasterKey extends Error {
   }
 }
 
-/** The id of the master key that a sealed value was made with, as SQL of both engines; see the layout at `seal`. */
+/** SQL (of both engines) for the id of the master key that sealed a value; see the layout at `seal`. */
 export function keyIdInSql(column: string): string {
   return `substr("${column}", 2, 4)`
 }
@@ -28,13 +28,13 @@ interface MasterKey {
 }
 
 /**
- * The master key (`POSTERN_SECRET`) and what is derived from it. Several keys may be given, newest first: the newest
- * seals and signs, all of them open and verify, so that a key can be rotated without losing what it protects.
+ * The master keys (`POSTERN_SECRET`) and the keys derived from them. The newest one seals and signs; all of them open and
+ * verify, so that a key can be rotated without losing data.
  */
 export class Keyring {
   readonly #keys: readonly [MasterKey, ...MasterKey[]]
 
-  /** @param secrets newest first, each of 32 bytes or more. Throws when there is none. */
+  /** @param secrets newest first, each of 32 bytes or more. @throws Error if there are none. */
   constructor(secrets: readonly string[]) {
     const [newest, ...older] = secrets.map(masterKey)
     if (!newest) throw new Error('a keyring needs at least one secret')
@@ -48,8 +48,8 @@ export class Keyring {
   }
 
   /**
-   * Encrypts with AES-256-GCM. `context` names what is sealed ("subscriber_secrets:3"): a sealed value that was moved
-   * to another row does not open there. Layout: version, key id (4 bytes), nonce (12), ciphertext, tag (16).
+   * Encrypts with AES-256-GCM. `context` identifies the row ("subscriber_secrets:3"), so a value that was copied to another
+   * row cannot be opened. Layout: version, key id (4 bytes), nonce (12), ciphertext, tag (16).
    */
   seal(plain: string | Uint8Array, context: SealContext): Buffer {
     const [key] = this.#keys
@@ -61,8 +61,8 @@ export class Keyring {
   }
 
   /**
-   * Decrypts what `seal` made with the same context.
-   * @throws UnknownMasterKey when none of the keys made it; Error when anything was changed.
+   * Decrypts a value that `seal` encrypted with the same context.
+   * @throws UnknownMasterKey if none of the keys sealed it; Error if the value or the context was changed.
    */
   open(sealed: Uint8Array, context: SealContext): Buffer {
     const bytes = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength)
@@ -76,12 +76,12 @@ export class Keyring {
     return Buffer.concat([decipher.update(bytes.subarray(headLength, -tagLength)), decipher.final()])
   }
 
-  /** HMAC-SHA256 of `message` under the newest key; `purpose` keeps the keys of different uses apart. */
+  /** Returns the HMAC-SHA256 of `message` under the newest key; each `purpose` has its own derived key. */
   sign(message: string | Uint8Array, purpose: string): Buffer {
     return createHmac('sha256', this.#keys[0].derive(purpose)).update(message).digest()
   }
 
-  /** A key of 32 bytes for `message` from each of the master keys, newest first: for secrets that others keep as well. */
+  /** Derives a key of 32 bytes for `message` from each master key, newest first: for secrets shared with other parties. */
   derived(message: string, purpose: string): [Buffer, ...Buffer[]] {
     const from = (key: MasterKey): Buffer =>
       createHmac('sha256', key.derive(purpose)).update(message).digest()
@@ -89,7 +89,7 @@ export class Keyring {
     return [from(newest), ...older.map(from)]
   }
 
-  /** Whether `mac` (whole, or its first bytes when it was truncated to 16 or more) was made by any of the keys. */
+  /** Whether any of the keys signed `message`. `mac` is whole, or truncated to at least 16 bytes. */
   verify(message: string | Uint8Array, mac: Uint8Array, purpose: string): boolean {
     if (mac.length < 16 || mac.length > 32) return false
     let found = false

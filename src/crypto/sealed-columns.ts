@@ -1,15 +1,15 @@
 import type { Tables } from '../storage/tables.ts'
 import type { SealContext } from './keyring.ts'
 
-/** A column whose values `Keyring.seal` makes. */
+/** A column of values that `Keyring.seal` encrypted. */
 export interface SealedColumn {
   readonly table: keyof Tables
   readonly column: string
   /** The columns of the primary key. */
   readonly key: readonly string[]
-  /** Rows end by themselves within minutes, so that one which cannot be opened is no reason to refuse a start. */
+  /** The rows expire within minutes, so a value that cannot be opened does not prevent a start. */
   readonly shortLived?: true
-  /** What binds a value to its row, made of the key's columns. */
+  /** The context that binds a value to its row, derived from the primary key. */
   context(row: never): SealContext
 }
 
@@ -32,9 +32,9 @@ const providerToken = (column: 'access_token' | 'refresh_token') =>
   })
 
 /**
- * Every column that holds sealed values. What seals and opens a value takes its context from here, so that
- * `postern keys reseal`, the check at the start and `postern doctor` miss none. The contexts of released versions never
- * change: values in databases are bound to them.
+ * All columns with sealed values. Sealing and opening take their contexts from here, so that `postern keys reseal`, the
+ * check at the start and `postern doctor` cover all of them. Never change the contexts of released versions: stored values
+ * are bound to them.
  */
 export const sealedColumns = {
   subscriberSecret: sealed({

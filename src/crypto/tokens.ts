@@ -1,14 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto'
 
-/** A new bearer secret: 256 random bits as 43 characters of base64url, with an optional prefix that tells its kind. */
+/** Returns a new bearer secret: 256 random bits as 43 characters of base64url, behind a prefix that shows its kind. */
 export function newToken(prefix = ''): string {
   return prefix + randomBytes(32).toString('base64url')
 }
 
-/**
- * The hash that is stored instead of a bearer secret. A plain SHA-256 is enough: a secret with 256 bits of entropy cannot be
- * guessed, so a slow hash is not needed.
- */
+/** Returns the stored hash of a bearer secret. SHA-256 is enough: nobody can guess 256 random bits, even with a fast hash. */
 export function hashToken(token: string): Buffer {
   return createHash('sha256').update(token).digest()
 }

@@ -13,8 +13,8 @@ interface LoggedError {
 }
 
 /**
- * What a log line tells of an error: name, message, code, stack and causes. The other properties stay out: libraries hang
- * requests and responses on their errors, and with them tokens and secrets.
+ * The logged properties of an error: name, message, code, stack and causes. Other properties are left out, because libraries
+ * attach requests and responses to errors, and these contain tokens and secrets.
  */
 export function describeError(error: unknown, depth = 0): LoggedError {
   if (!(error instanceof Error)) return { type: typeof error, message: String(error) }
@@ -28,13 +28,13 @@ export function describeError(error: unknown, depth = 0): LoggedError {
   }
 }
 
-/** Bytes of lines that are written at once, and milliseconds after which fewer are: each write costs more than many lines. */
+/** Bytes of lines that one write gathers, and milliseconds until fewer are written: a write costs more than many lines. */
 const gathered = 8_192
 const longestWait = 20
 
 /**
- * Standard output, in the order of the calls and without waiting for whoever reads it. A process that is killed loses the
- * lines of its last moment; one that ends by itself, or by an error, does not.
+ * Standard output, in the order of the calls. It writes asynchronously, so a slow reader does not block the process. A killed
+ * process loses its last lines; one that exits by itself or by an error does not.
  */
 export function standardOutput(): pino.DestinationStream {
   const output = pino.destination({ dest: 1, sync: false, minLength: gathered })
@@ -54,8 +54,8 @@ export function standardOutput(): pino.DestinationStream {
 }
 
 /**
- * Structured log lines (NDJSON) on standard output, or wherever `destination` leads. What is logged is chosen where it
- * is logged; there is no net of redacted names beneath, which would cost each line and catch only what it was told of.
+ * Creates a log of structured lines (NDJSON) on standard output or `destination`. It redacts nothing: each call chooses the
+ * fields to log. Redaction by name would cost time on each line and miss the names that it does not list.
  */
 export function createLog(level: string, destination?: pino.DestinationStream): Log {
   return pino(

@@ -1,20 +1,20 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { StorageUnavailable } from '../storage/unavailable.ts'
 
-/** Milliseconds that a value may take that has to be asked for; a scrape ends after ten seconds by default. */
+/** Milliseconds to wait for a value from the database. A scrape ends after ten seconds by default. */
 const collectWithin = 3_000
 
 /**
- * Milliseconds between two samples of the event loop's delay; the lag metrics contain them. The default of prom-client, 10, wakes an
- * idle process a hundred times a second, which costs it more CPU time than all else that it does.
+ * Milliseconds between two samples of the event loop's delay, and a lower bound of the lag metrics. The default of prom-client,
+ * 10, wakes an idle process a hundred times a second, which is most of its CPU time.
  */
 const eventLoopMonitoringPrecision = 100
 
-/** One registry per service, so that two services in one process (tests, embedding) do not share numbers. */
+/** The registry of one service. Several services in one process (tests, embedding) do not share metrics. */
 export class Metrics {
   readonly registry = new Registry()
 
-  /** Counters, gauges and histograms are made where they are used; names begin with `postern_`. */
+  /** Modules create their own metrics; names begin with `postern_`. */
   counter<L extends string>(name: string, help: string, labelNames: readonly L[] = []): Counter<L> {
     return new Counter({ name, help, labelNames: [...labelNames], registers: [this.registry] })
   }
@@ -53,7 +53,7 @@ export class Metrics {
   }
 }
 
-/** Leaves out what the database does not tell now: the other metrics are wanted then most of all. */
+/** Omits a metric if the database does not answer, so that a scrape still returns the others. */
 async function collectAsFarAsKnown<L extends string>(
   gauge: Gauge<L>,
   collect: (gauge: Gauge<L>) => void | Promise<void>,

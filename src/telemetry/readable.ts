@@ -10,11 +10,11 @@ const levels: Record<number, string> = {
   60: 'FATAL',
 }
 
-/** Columns that a person's terminal has at least. */
+/** The assumed width of a terminal, in columns. */
 const width = 100
 const indent = ' '.repeat(10)
 
-/** Log lines for a person at a terminal, mostly one short line each. Machines get the NDJSON as it is. */
+/** A stream that formats log lines for a person at a terminal. Other destinations get the NDJSON. */
 export function readableLines(out: NodeJS.WritableStream): Writable {
   return new Writable({
     decodeStrings: false,
@@ -47,7 +47,7 @@ function readable(line: string): string {
   return err ? `${lines.join('\n')}\n${stackOf(err)}` : lines.join('\n')
 }
 
-/** Indented, so that a message of several lines cannot pass for lines of the log. */
+/** Indents the stack, so that a message of several lines cannot imitate lines of the log. */
 function stackOf({ stack, message }: { message?: string; stack?: string }): string {
   const text = stack ?? message ?? ''
   return text
@@ -56,7 +56,7 @@ function stackOf({ stack, message }: { message?: string; stack?: string }): stri
     .join('\n')
 }
 
-/** Many named values, such as the settings: they go below the line instead of making it endless. */
+/** Objects of more than three values, such as the settings, are printed below the line. */
 function isGroup(value: unknown): boolean {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length > 3
 }
