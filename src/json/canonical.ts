@@ -1,9 +1,8 @@
 import { isRawNumber, parseExactly } from './exact.ts'
 
 /**
- * JSON of the same content in one writing: keys sorted, numbers as digits and an exponent, so that `{"a":1,"b":10.0}` and
- * `{"b":1e1,"a":1.0}` are one text and no two numbers that differ become one, however many digits they have. For
- * comparing only; what is sent stays as it was written.
+ * Returns JSON in a canonical form: sorted keys, numbers as digits and an exponent. `{"a":1,"b":10.0}` and `{"b":1e1,"a":1.0}`
+ * become equal, and different numbers stay different regardless of their digits. Use it only for comparisons.
  * @param json JSON without repeated keys, as JSON.stringify writes it.
  */
 export function canonicalJson(json: string): string {
@@ -21,10 +20,10 @@ function write(value: unknown): string {
 
 const parts = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,12}))?$/
 
-/** `-120.50` as `-1205e-1`. */
+/** Returns `-1205e-1` for `-120.50`. */
 function canonicalNumber(text: string): string {
   const [, sign = '', whole = '', fraction = '', exponent = '0'] = parts.exec(text) ?? []
-  // An exponent beyond all reason: such numbers are the same when they are written the same.
+  // The exponent has more than 12 digits. Such numbers are equal only if their texts are.
   if (whole === '') return text
   const digits = (whole + fraction).replace(/^0+/, '')
   if (digits === '') return '0'
@@ -32,7 +31,7 @@ function canonicalNumber(text: string): string {
   return `${sign}${significant}e${Number(exponent) - fraction.length + digits.length - significant.length}`
 }
 
-/** Without the zeros at its end; a regular expression would look at every run of zeros in it once per zero. */
+/** Removes zeros at the end. A regular expression would take quadratic time. */
 function trimZeros(digits: string): string {
   let end = digits.length
   while (digits[end - 1] === '0') end -= 1

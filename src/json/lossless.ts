@@ -4,14 +4,14 @@ import { parseExactly } from './exact.ts'
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
 /**
- * A body as it is to be passed on, with every digit of its numbers.
- * @throws Problem `invalid-body` when it is not UTF-8 or not JSON. An empty text is `undefined`.
+ * Parses a body that is passed on, and preserves every digit of its numbers. Returns `undefined` for an empty body.
+ * @throws Problem `invalid-body` if it is not UTF-8 or not JSON.
  */
 export function parseLossless(bytes: Uint8Array): unknown {
   return parseBytes(bytes, parseExactly)
 }
 
-/** The same with JSON's numbers as JavaScript's, for bodies that are read and not passed on. */
+/** Like parseLossless, but with JavaScript's numbers: for bodies that are not passed on. */
 export function parsePlain(bytes: Uint8Array): unknown {
   return parseBytes(bytes, JSON.parse)
 }

@@ -1,6 +1,6 @@
 import { canonicalTime, InvalidTime, showTime } from './time.ts'
 
-/** A key value that a cursor carries. Times are texts: a Date would lose the microseconds. */
+/** A key value in a cursor. Times are texts, because a Date would lose the microseconds. */
 export type KeyValue = string | number | null
 
 export interface CursorKey {
@@ -14,7 +14,7 @@ export interface CursorKey {
   nullable?: boolean
 }
 
-/** JSON has no numbers for these. */
+/** Numbers that JSON cannot represent. */
 const notFinite = new Set<unknown>(['NaN', 'Infinity', '-Infinity'])
 /** A time in the form that showTime returns. */
 const shownTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}(?:\d{3})?Z$/
@@ -27,14 +27,14 @@ export function writeValue(value: KeyValue, { type }: CursorKey): KeyValue {
 
 /** Reads a value from the JSON of a cursor; `undefined` when it is not of the key's type. */
 export function readValue(value: unknown, key: CursorKey): KeyValue | undefined {
-  // No other value of such a key is one of these texts.
+  // Keys of type `number` and `any` have these texts only for such numbers.
   if ((key.type === 'number' || key.type === 'any') && notFinite.has(value)) return Number(value)
   if (!isOfType(value, key)) return undefined
   return key.type === 'time' && typeof value === 'string' ? readShownTime(value) : value
 }
 
 function readShownTime(text: string): string | undefined {
-  // This service wrote the cursor, so that its form is enough to know that it is valid.
+  // This service signed the cursor, so the form alone proves that the time is valid.
   if (shownTime.test(text)) return text.length === 24 ? `${text.slice(0, -1)}000Z` : text
   try {
     return canonicalTime(text)

@@ -60,7 +60,7 @@ export class Cursors {
 
   /** @param values one for each key of the scope, in their order. */
   encode(scope: CursorScope, values: readonly KeyValue[]): string {
-    // Otherwise a mistake of the caller would be signed, as a cursor that cannot be decoded.
+    // Otherwise a mistake of the caller would sign a cursor that cannot be decoded.
     if (values.length !== scope.keys.length || values.includes(undefined as never))
       throw new TypeError(`a cursor of ${scope.list} needs ${scope.keys.length} values`)
     const fields = scope.keys.map(
@@ -82,7 +82,7 @@ export class Cursors {
     return cursor
   }
 
-  /** Makes a page of at most `limit` of the rows that were found, of which one more was asked for. */
+  /** Returns a page of at most `limit` rows. `found` has one more row if there is a next page. */
   page<Row>(
     scope: CursorScope,
     found: Row[],

@@ -1,6 +1,6 @@
 import { Problem } from '../errors.ts'
 
-/** Characters. */
+/** In characters. */
 const longestText = 1_000
 
 /** Reads a parameter with a fixed set of values. @throws Problem `invalid-parameter` with the parameter's name */
@@ -21,6 +21,6 @@ export function readText(text: string, parameter: string): string {
   if (text.length <= longestText && !text.includes('\0') && text.isWellFormed()) return text
   throw new Problem('invalid-parameter', {
     parameter,
-    detail: `The parameter \`${parameter}\` is no text of up to ${longestText} characters.`,
+    detail: `The parameter \`${parameter}\` must be a text of up to ${longestText} characters.`,
   })
 }

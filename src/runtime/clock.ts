@@ -1,6 +1,4 @@
-/**
- * Time and chance, passed in wherever they matter, so that a test or a simulation can decide them.
- */
+/** Time and timers, injected so that a test or a simulation controls them. */
 export interface Clock {
   /** Milliseconds since 1970-01-01T00:00:00Z. */
   now(): number
@@ -8,15 +6,15 @@ export interface Clock {
   after(ms: number, callback: () => void): () => void
 }
 
-/** The clock and the loop of a process: what decides in which order its work goes on. */
+/** The clock and the event loop of a process, which determine the order of its work. */
 export interface Scheduler extends Clock {
-  /** Milliseconds since a moment that does not matter, never set back: the difference of two of them is a duration. */
+  /** Monotonic milliseconds since an arbitrary moment, for measuring durations. */
   elapsed(): number
-  /** Calls `callback` once, in the next turn of the loop: behind what there is to read by then. */
+  /** Calls `callback` once, in the next turn of the event loop, after the data that arrived by then. */
   soon(callback: () => void): void
 }
 
-/** A number in [0, 1), as Math.random. Only for spreading load (jitter), never for secrets. */
+/** Returns a number in [0, 1), as Math.random. Only for spreading load (jitter), never for secrets. */
 export type Random = () => number
 
 export const systemClock: Scheduler = {

@@ -1,8 +1,8 @@
 /**
- * Describes an own property of objects that are made for each event, whose value is found when it is read. One description
- * serves all of them: `get` in an object literal makes a function for each object, and V8 keeps each of these with a hidden
- * class of its own, and with it all that the function sees, until it collects the whole heap.
- * @param read finds the value; called at each look
+ * Describes a computed own property of objects that are created for each event. All objects share one descriptor: a `get` in an
+ * object literal creates a function per object, and V8 keeps each with its own hidden class, and all that it closes over, until a
+ * full garbage collection.
+ * @param read computes the value; called at each access
  */
 export function computedProperty<Owner extends object>(read: (owner: Owner) => unknown): PropertyDescriptor {
   return {

@@ -1,15 +1,14 @@
 const day = 86_400_000
-/** The last millisecond of the year 9999: from then on the text is longer. */
+/** The last millisecond of the year 9999: later years have more digits. */
 const last = 253_402_300_799_999
 
 let cachedDay = Number.NaN
 let date: number[] = []
 
 /**
- * ISO 8601 of milliseconds since 1970, letter for letter what Date's toISOString writes, at a quarter of its cost: lists, log
- * lines and answers are full of times, most of them of a few days. The text is made in one piece, since one that is put
- * together of parts is slow to write as JSON.
- * @throws RangeError for what is no time.
+ * Formats milliseconds since 1970 exactly as Date's toISOString, at a quarter of the cost. Lists, log lines and responses contain
+ * many times, most of them of a few days. One fromCharCode creates a flat string; a concatenated one is slow to write as JSON.
+ * @throws RangeError if the argument is not a valid time.
  */
 export function isoTime(milliseconds: number): string {
   if (!(milliseconds >= 0 && milliseconds <= last)) return new Date(milliseconds).toISOString()

@@ -2,9 +2,9 @@ import type { Clock } from './clock.ts'
 import type { Worker } from './worker.ts'
 
 /**
- * A worker that does the same again and again.
- * @param interval milliseconds from the end of one round to the beginning of the next, and before the first.
- * @param round never rejects.
+ * Creates a worker that repeats `round`.
+ * @param interval milliseconds before the first round, and from the end of each round to the next.
+ * @param round must not reject.
  */
 export function periodicWorker(
   name: string,

@@ -5,10 +5,10 @@ import type { Database } from '../storage/database.ts'
 import { analyzeChanged } from '../storage/postgres/statistics.ts'
 import type { Log } from '../telemetry/log.ts'
 
-/** Milliseconds between two looks. */
+/** Milliseconds between two checks. */
 const interval = 2_000
 
-/** Keeps what PostgreSQL knows of our tables from falling far behind them; SQLite plans without. */
+/** Keeps PostgreSQL's statistics of our tables up to date between runs of autovacuum. SQLite does not need them. */
 export function statisticsWorkers(database: Database, clock: Clock, log: Log): Worker[] {
   if (database.engine === 'sqlite') return []
   return [
@@ -17,8 +17,8 @@ export function statisticsWorkers(database: Database, clock: Clock, log: Log): W
         const tables = await database.maintenance(() => analyzeChanged(database.pool))
         if (tables.length > 0) log.debug({ tables }, 'tables have changed, and were analyzed')
       } catch (error) {
-        // Whoever needs the database says that it is away; the next look tries again.
-        log.debug({ err: error, worker: 'statistics' }, 'could not look how tables have changed')
+        // Other workers report that the database is unavailable; the next round tries again.
+        log.debug({ err: error, worker: 'statistics' }, 'could not check whether tables have changed')
       }
     }),
   ]

@@ -4,7 +4,7 @@ export interface Worker {
   start(): void
   /** Takes no new work, finishes current work until `deadline` is aborted, and returns the rest to the queue. */
   stop(deadline: AbortSignal): Promise<void>
-  /** When the oldest work that could be done now became due, in milliseconds since 1970; `undefined` when there is none. */
+  /** When the oldest due work became due, in milliseconds since 1970; `undefined` if no work is due. */
   oldestDue?(): Promise<number | undefined>
   /** Milliseconds since it last completed a round of its work with the database; 0 when it does not run in this process. */
   sinceRound?(): number
