@@ -157,10 +157,10 @@ test('an invalid PostgreSQL address is refused without showing it, and DATABASE_
       /percent-encode reserved characters in the user name and password$/,
     )
   }
-  assert.match(faults({ DATABASE_SESSION_URL: 'sqlite:x.db' }).join(), /does not begin with postgres:/)
+  assert.match(faults({ DATABASE_SESSION_URL: 'sqlite:x.db' }).join(), /begins with postgres:/)
   assert.match(
     faults({ DATABASE_SESSION_URL: 'postgres://h/db' }).join(),
-    /is for PostgreSQL, and DATABASE_URL names a file/,
+    /needs a DATABASE_URL of PostgreSQL/,
   )
   const shown = redacted(
     readEnvironment({

@@ -9,30 +9,27 @@ import { settings, type Settings } from './settings.ts'
 
 export interface Configuration extends Settings {
   providers: readonly ProviderSettings[]
-  /**
-   * Whether this is a service for its own machine alone, with open lists and the built-in identity provider: not in
-   * production, and not under a public address either.
-   */
+  /** Demo mode: neither production nor a public BASE_URL. Lists are open, and there is a built-in identity provider. */
   demo: boolean
   /** The path of BASE_URL; empty for an origin. */
   basePath: string
-  /** What the settings that are no secrets were written as, by their names in the environment. */
+  /** The texts of the settings that are not secret, by their names in the environment. */
   written: Readonly<Record<string, string>>
 }
 
-/** Everything that is wrong with the configuration, at once. */
+/** All faults of the configuration. */
 export class ConfigurationError extends Error {
   readonly faults: readonly string[]
   constructor(faults: readonly string[]) {
-    super(`the configuration cannot be used:\n${faults.map((fault) => `  - ${fault}`).join('\n')}`)
+    super(`the configuration is invalid:\n${faults.map((fault) => `  - ${fault}`).join('\n')}`)
     this.name = 'ConfigurationError'
     this.faults = faults
   }
 }
 
 /**
- * Reads all settings from the environment and the files that it names; an empty value counts as absent.
- * @throws ConfigurationError that names every missing and every wrong setting.
+ * Reads all settings from the environment and from the files that it names. An empty value counts as absent.
+ * @throws ConfigurationError that names every missing and every invalid setting.
  */
 export function readEnvironment(env: Environment): Configuration {
   const { configuration, faults } = inspectEnvironment(env)
@@ -42,13 +39,13 @@ export function readEnvironment(env: Environment): Configuration {
 
 const settingNames: ReadonlySet<string> = new Set(Object.values(settings).map(({ env }) => env))
 
-/** As much of the configuration as could be read, and what is wrong with the rest, as sentences for the operator. */
+/** The settings that could be read, and a sentence for each fault. */
 export interface Inspection {
   configuration: Partial<Settings> & Pick<Configuration, 'providers' | 'demo' | 'basePath' | 'written'>
   faults: string[]
 }
 
-/** As readEnvironment, for who goes on with what could be read. */
+/** Like readEnvironment, but returns the faults instead of throwing them. */
 export function inspectEnvironment(given: Environment): Inspection {
   const faults: string[] = []
   const { env, unread } = readSettingFiles(given, settingNames, faults)
@@ -81,7 +78,7 @@ export function inspectEnvironment(given: Environment): Inspection {
   const configuration = { ...read, providers: readProviders(env, faults), demo, basePath, written }
   if (production) checkProduction(configuration, faults)
   if (configuration.databaseSessionUrl !== undefined && configuration.databaseUrl?.startsWith('sqlite:'))
-    faults.push('DATABASE_SESSION_URL is for PostgreSQL, and DATABASE_URL names a file of SQLite')
+    faults.push('DATABASE_SESSION_URL needs a DATABASE_URL of PostgreSQL: SQLite has no sessions')
   if (configuration.auditExportUrl?.startsWith('http') && !configuration.auditExportSecrets)
     faults.push('AUDIT_EXPORT_SECRET is missing: the webhook of AUDIT_EXPORT_URL is signed with it')
   if (configuration.databaseReplicaUrl && configuration.databaseUrl?.startsWith('sqlite:'))
@@ -90,7 +87,7 @@ export function inspectEnvironment(given: Environment): Inspection {
   return { configuration, faults }
 }
 
-/** What only works for trying things out is refused in production. */
+/** Adds a fault for each setting that is only safe outside production. */
 function checkProduction(configuration: Partial<Settings>, faults: string[]): void {
   const { baseUrl } = configuration
   if (baseUrl?.startsWith('http:') && !isLoopbackHost(new URL(baseUrl).hostname))
@@ -100,7 +97,7 @@ function checkProduction(configuration: Partial<Settings>, faults: string[]): vo
   for (const { text, refused } of weakSettings(configuration)) if (refused) faults.push(text)
 }
 
-/** Outside production the service is for this machine alone. */
+/** Adds a fault if the service would listen on a public address outside production. */
 function checkHost({ host }: Partial<Settings>, faults: string[]): void {
   if (host !== undefined && !isLoopbackHost(host))
     faults.push(
@@ -108,7 +105,7 @@ function checkHost({ host }: Partial<Settings>, faults: string[]): void {
     )
 }
 
-/** The settings as they may be logged: secrets are told to be there and no more. */
+/** The settings for the log. Secrets are replaced by `[redacted]`. */
 export function redacted(configuration: Configuration): Record<string, unknown> {
   const shown: Record<string, unknown> = {}
   for (const [key, setting] of Object.entries(settings)) {
@@ -127,7 +124,7 @@ function describeSecret(env: string, value: unknown): string {
   return Array.isArray(value) && value.length > 1 ? `[${value.length} redacted]` : '[redacted]'
 }
 
-/** Where the database is, without user, password and most parameters. */
+/** The address of the database without user, password and most parameters. */
 export function redactedDatabaseUrl(url: string): string {
   return url.startsWith('sqlite:') ? url.replace(/\?.*$/, '') : describeAddress(url)
 }

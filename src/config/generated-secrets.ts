@@ -8,23 +8,23 @@ const secretNames = ['POSTERN_SECRET', 'WEBHOOK_SECRET', 'ADMIN_API_KEY'] as con
 export type SecretName = (typeof secretNames)[number]
 type Secrets = Readonly<Record<SecretName, string>>
 
-/** The settings that may hold secrets, and the one that tells where generated ones are kept. */
+/** The settings that may hold secrets, and those that locate the file of generated ones. */
 type Secretive = Pick<Configuration, 'databaseUrl' | 'masterSecrets' | 'webhookSecrets' | 'adminApiKey'> & {
   production?: boolean
 }
 
 export interface CompletedConfiguration {
   configuration: Configuration
-  /** The secrets that came from the file and not from the environment. */
+  /** The secrets that were read from the file, not from the environment. */
   kept: SecretName[]
-  /** Whether the file was made just now. */
+  /** Whether the file was created by this call. */
   fresh: boolean
 }
 
 /**
- * In demo mode, the secrets that the environment lacks: generated at the first start and kept in a file beside the
- * database, readable by its owner only. Production gets none.
- * @throws ConfigurationError when the file is there and cannot be used.
+ * Adds the secrets that the environment lacks, in demo mode only. The first start generates them and stores them in a file
+ * beside the database, which only its owner can read.
+ * @throws ConfigurationError if the file exists and is invalid.
  */
 export function withGeneratedSecrets(configuration: Configuration): CompletedConfiguration {
   if (!lacksSecrets(configuration)) return { configuration, kept: [], fresh: false }
@@ -33,7 +33,7 @@ export function withGeneratedSecrets(configuration: Configuration): CompletedCon
   return { ...complete(configuration, found ?? makeSecrets(file)), fresh: found === undefined }
 }
 
-/** The same without generating any: what the file lacks stays missing. */
+/** Like withGeneratedSecrets, but generates none: secrets that the file lacks stay missing. */
 export function withKeptSecrets<C extends Secretive>(configuration: C): C {
   const found = lacksSecrets(configuration) ? readSecrets(secretsFile(configuration.databaseUrl)) : undefined
   return found ? complete(configuration, found).configuration : configuration
@@ -65,7 +65,7 @@ function complete<C extends Secretive>(
   }
 }
 
-/** Beside the SQLite file; with another database, in data/. */
+/** The file is beside the SQLite database, or in data/ with PostgreSQL. */
 export function secretsFile(databaseUrl: string): string {
   const file = sqliteFileOf(databaseUrl)
   return join(file ? dirname(file) : 'data', 'demo-secrets.json')
@@ -82,7 +82,7 @@ function readSecrets(file: string): Secrets | undefined {
   const secrets = parse(text)
   if (secrets) return secrets
   throw new ConfigurationError([
-    `${file} holds the generated secrets of demo mode and cannot be read as such: mend it, or remove it together with the database, whose secrets it opens`,
+    `${file} must hold the generated secrets of demo mode, and is invalid: correct it, or remove it together with the database, which needs them`,
   ])
 }
 
@@ -91,7 +91,7 @@ function parse(text: string): Secrets | undefined {
   try {
     found = JSON.parse(text) as typeof found
   } catch {
-    // What is wrong with it does not matter: nobody writes this file by hand.
+    // Only the service writes this file, so the position of the error would not help the reader.
     return undefined
   }
   return secretNames.every((name) => typeof found?.[name] === 'string') ? (found as Secrets) : undefined

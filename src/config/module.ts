@@ -6,10 +6,10 @@ import { codeFolder, moduleExtension } from '../code-folder.ts'
 import { ConfigurationError } from './environment.ts'
 
 /**
- * Loads the configuration module: the file that POSTERN_CONFIG names, or postern.config.ts in the working directory
- * if it is there. `undefined` when there is none. It may lie anywhere: `postern` is this installation for it, also
- * where nothing of that name is installed.
- * @throws ConfigurationError when the named file is missing, fails to load or has no default export.
+ * Loads the configuration module: the file that POSTERN_CONFIG names, or postern.config.ts in the working directory.
+ * Returns `undefined` if POSTERN_CONFIG is not set and that file does not exist. The module can be in any folder: its
+ * imports of `postern` resolve to this installation, even if no package of that name is installed.
+ * @throws ConfigurationError if the named file is missing, fails to load or has no default export.
  */
 export async function loadConfigModule<T extends object>(
   named: string | undefined,
@@ -18,7 +18,7 @@ export async function loadConfigModule<T extends object>(
   const file = moduleFile(named, folder)
   if (!existsSync(file)) {
     if (named === undefined) return undefined
-    throw new ConfigurationError([`POSTERN_CONFIG names ${named}, which is not there (${file})`])
+    throw new ConfigurationError([`POSTERN_CONFIG names ${named}, which does not exist (${file})`])
   }
   answerForPostern()
   let module: { default?: unknown }
@@ -41,7 +41,7 @@ function moduleFile(named: string | undefined, folder: string): string {
   return resolve(folder, named ?? 'postern.config.ts')
 }
 
-/** The folder of the product's own migrations: `migrations` beside the configuration module. It need not exist. */
+/** The folder of the product's own migrations: `migrations` beside the configuration module. It may not exist. */
 export function migrationsFolder(named: string | undefined, folder = process.cwd()): string {
   return join(dirname(moduleFile(named, folder)), 'migrations')
 }
@@ -56,8 +56,8 @@ const entries = new Map(
 let answering = false
 
 /**
- * Stays for as long as the process, since a handler may import later. Always this installation, never another one that
- * the module's own node_modules may hold: what a module makes is used by the Postern that runs.
+ * Resolves `postern` to this installation, never to one in the module's own node_modules, because the running Postern uses
+ * the objects that the module creates. The hook stays until the process ends, since a handler may import later.
  */
 function answerForPostern(): void {
   if (answering) return

@@ -1,16 +1,16 @@
 import { flag, oneOf, type Environment } from './readers.ts'
 
-/** What is configured for one identity provider: `<NAME>_CLIENT_ID` and its companions. */
+/** The settings of one identity provider: `<NAME>_CLIENT_ID` and the other variables with its prefix. */
 export interface ProviderSettings {
-  /** The lowercase label: the path's /auth/{name} and the local user's `provider`. */
+  /** In lower case: the name in /auth/{name} and the user's `provider`. */
   name: string
-  /** Absent when only a secret is set: the configuration module may hold the id. */
+  /** Absent if only a secret is set; the configuration module may then contain the id. */
   clientId?: string
-  /** Absent for a public client: PKCE alone. */
+  /** Absent for a public client, which uses PKCE alone. */
   clientSecret?: string
-  /** The preset that it is an instance of; without it, the preset of its own name, if there is one. */
+  /** The preset of this provider. Default: the preset with its name, if there is one. */
   preset?: string
-  /** As users know it. */
+  /** The name that users see. */
   label?: string
   /** A file or a data: URI. */
   icon?: string
@@ -22,11 +22,11 @@ export interface ProviderSettings {
   scope?: string
   pkce?: boolean
   tokenAuth?: TokenAuth
-  /** Whether its id_token proves a new authentication that was asked for (`auth_time`). */
+  /** Whether its id_token proves a requested new authentication (`auth_time`). */
   provesAuthentication?: boolean
-  /** More parameters of the authorization request. */
+  /** Additional parameters of the authorization request. */
   authParams?: Readonly<Record<string, string>>
-  /** What only the preset knows, such as `TENANT`: every other variable that begins with the name. */
+  /** Settings that only the preset knows, such as `TENANT`: all other variables with the prefix. */
   own?: Readonly<Record<string, string>>
 }
 
@@ -35,84 +35,84 @@ export type TokenAuth = 'basic' | 'post'
 
 interface Companion {
   field: Exclude<keyof ProviderSettings, 'name' | 'own'>
-  /** Without one the text itself. @throws Error that says what was expected. */
+  /** Default: the text itself. @throws Error that says what was expected. */
   read?: (text: string) => unknown
   description: string
 }
 
-/** The settings that every provider has, by what follows `<NAME>_`. */
+/** The settings that every provider has, by the rest of their names after `<NAME>_`. */
 export const companions: Readonly<Record<string, Companion>> = {
   CLIENT_ID: {
     field: 'clientId',
     description:
-      'The id that the provider gave. Turns the provider NAME on; an address or a secret of NAME without it is an error.',
+      'The client id that the provider issued. It enables the provider NAME; an address or a secret of NAME without it is an error.',
   },
   CLIENT_SECRET: {
     field: 'clientSecret',
-    description: 'The secret that came with it. Without one the provider is used with PKCE alone.',
+    description: 'The client secret. Without one, the provider is used with PKCE alone.',
   },
   PRESET: {
     field: 'preset',
     description:
-      'Makes NAME another instance of a preset, beside the one of the preset’s own name: `GITHUB_WORK_PRESET=github`.',
+      'Makes NAME another instance of a preset, besides the one with the preset’s name: `GITHUB_WORK_PRESET=github`.',
   },
-  NAME: { field: 'label', description: 'What /login calls it.' },
+  NAME: { field: 'label', description: 'Its name on /login.' },
   ICON: {
     field: 'icon',
-    description: 'What /login shows beside it: an image file, or a `data:image/…` URI.',
+    description: 'Its icon on /login: an image file, or a `data:image/…` URI.',
   },
   ISSUER: {
     field: 'issuer',
     read: httpUrl,
-    description: 'OpenID Connect: everything else is discovered below this address.',
+    description: 'OpenID Connect: all other addresses are discovered from this one.',
   },
   AUTH_URL: {
     field: 'authUrl',
     read: httpUrl,
     description:
-      'With TOKEN_URL and PROFILE_URL: any plain OAuth 2.0 provider. Each alone replaces the address of a preset or of the discovery.',
+      'With TOKEN_URL and PROFILE_URL: any plain OAuth 2.0 provider. One of them alone replaces the address from a preset or from discovery.',
   },
   TOKEN_URL: { field: 'tokenUrl', read: httpUrl, description: 'See AUTH_URL.' },
   PROFILE_URL: {
     field: 'profileUrl',
     read: httpUrl,
     description:
-      'See AUTH_URL. A provider without a preset is read as `id`, `displayName`, `emails[0].value`, or as `sub`, `name`, `email`.',
+      'See AUTH_URL. The profile of a provider without a preset is read as `id`, `displayName`, `emails[0].value`, or as `sub`, `name`, `email`.',
   },
   JWKS_URL: {
     field: 'jwksUrl',
     read: httpUrl,
     description:
-      'OpenID Connect: where the keys of the id_token are. With ISSUER, AUTH_URL and TOKEN_URL nothing is discovered.',
+      'OpenID Connect: the address of the keys that sign id_tokens. With ISSUER, AUTH_URL and TOKEN_URL, there is no discovery.',
   },
-  SCOPE: { field: 'scope', description: 'The scopes to ask for, separated by spaces.' },
+  SCOPE: { field: 'scope', description: 'The scopes to request, separated by spaces.' },
   AUTH_PARAMS: {
     field: 'authParams',
     read: (text) => Object.fromEntries(new URLSearchParams(text)),
-    description: 'More parameters of the authorization request: `prompt=consent&access_type=offline`.',
+    description: 'Additional parameters of the authorization request: `prompt=consent&access_type=offline`.',
   },
   TOKEN_AUTH: {
     field: 'tokenAuth',
     read: oneOf('basic', 'post'),
-    description: 'How the secret is sent to TOKEN_URL: `basic` as a header, `post` in the body.',
+    description: 'How the secret is sent to TOKEN_URL: `basic` in a header, `post` in the body.',
   },
   PKCE: {
     field: 'pkce',
     read: flag,
-    description: '`off` for a provider that refuses PKCE. A preset knows for itself.',
+    description: '`off` for a provider that refuses PKCE. Presets set this themselves.',
   },
   PROVES_AUTHENTICATION: {
     field: 'provesAuthentication',
     read: flag,
     description:
-      'Whether the provider can be asked to authenticate a person anew (`prompt=login`, `max_age`) and proves it (`auth_time`). Default: `on` for OpenID Connect, `off` for plain OAuth 2.0; a preset knows for itself. See `RECENT_SIGN_IN_PROOF`.',
+      'Whether the provider authenticates a person again on request (`prompt=login`, `max_age`) and proves it (`auth_time`). Default: `on` for OpenID Connect, `off` for plain OAuth 2.0; presets set this themselves. See `RECENT_SIGN_IN_PROOF`.',
   },
 }
 
-/** Names under /auth that are calls of their own. */
+/** Names that other routes below /auth use. */
 const reserved = new Set(['session', 'sessions', 'logout', 'token', 'identities', 'audit', 'providers'])
 
-/** What speaks against a name, as the end of a sentence; `undefined` when nothing does. */
+/** Returns the fault of a provider's name as a message, or `undefined` if the name is valid. */
 export function faultOfProviderName(name: string): string | undefined {
   if (reserved.has(name))
     return `${name} cannot be the name of a provider, since /auth/${name} is another call`
@@ -121,15 +121,15 @@ export function faultOfProviderName(name: string): string | undefined {
   return undefined
 }
 
-/** What begins a family: whoever sets one of these means a provider, and is told what it lacks. */
+/** Variables that define a provider. One of them is enough: readProviders then reports those that are missing. */
 const familyMember = /^([A-Z][A-Z0-9_]*)_(?:CLIENT_ID|CLIENT_SECRET|ISSUER|AUTH_URL|TOKEN_URL|PROFILE_URL)$/
 
-/** The beginnings of the variables of identity providers: `GITHUB` of `GITHUB_CLIENT_ID`. */
+/** The prefixes of the variables of identity providers: `GITHUB` of `GITHUB_CLIENT_ID`. */
 export function providerPrefixes(names: Iterable<string>): Set<string> {
   return new Set(Array.from(names).flatMap((name) => familyMember.exec(name)?.[1] ?? []))
 }
 
-/** Reads every family, whole or not. Faults are added to `faults`. */
+/** Reads all providers, including incomplete ones. Appends faults to `faults`. */
 export function readProviders(env: Environment, faults: string[]): ProviderSettings[] {
   const families = new Map<string, string>()
   for (const [key, value] of Object.entries(env)) {
@@ -171,7 +171,7 @@ function readFamily(env: Environment, upper: string, faults: string[]): Provider
   }
 }
 
-/** @throws Error unless it is an http or https address. */
+/** @throws Error unless the value is an http or https address. */
 export function httpUrl(value: string): string {
   if (URL.canParse(value) && /^https?:$/.test(new URL(value).protocol)) return value
   throw new Error('expected an https address')

@@ -3,10 +3,10 @@ import { domainToASCII } from 'node:url'
 import { isLoopbackHost } from '../network/loopback.ts'
 import { parseAddress } from '../storage/postgres/servers/address.ts'
 
-/** Variables as in process.env. */
+/** Variables, as in process.env. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** Reads one setting's text. Throws an Error that says what was expected, never the value: it may be a secret. */
+/** Parses the text of a setting. @throws Error that says what was expected, without the value: it may be a secret. */
 export type Reader<T> = (text: string) => T
 
 export const text: Reader<string> = (value) => value
@@ -17,14 +17,14 @@ export const list: Reader<string[]> = (value) =>
     .map((item) => item.trim())
     .filter((item) => item !== '')
 
-/** Values without spaces, comma-separated: they are sent with spaces between them. */
+/** Comma-separated values without spaces, because a space separates them in requests. */
 export const words: Reader<string[]> = (value) =>
   list(value).map((item) => {
     if (/\s/.test(item)) throw new Error('expected values without spaces, comma-separated')
     return item
   })
 
-/** Addresses and CIDR ranges, comma-separated; no range of everybody. */
+/** Addresses and CIDR ranges, comma-separated. A range of all addresses is refused. */
 export const networks: Reader<string[]> = (value) =>
   list(value).map((item) => {
     const [address = '', length, ...rest] = item.split('/')
@@ -32,11 +32,11 @@ export const networks: Reader<string[]> = (value) =>
     const bits = length === undefined ? undefined : /^\d{1,3}$/.test(length) ? Number(length) : Number.NaN
     if (version === 0 || rest.length > 0 || (bits !== undefined && !(bits <= (version === 4 ? 32 : 128))))
       throw new Error('expected addresses or CIDR ranges such as 10.0.0.0/8, comma-separated')
-    if (bits === 0) throw new Error(`${item} is everybody: name the addresses of your proxies`)
+    if (bits === 0) throw new Error(`${item} contains all addresses: name the addresses of your proxies`)
     return item
   })
 
-/** Host names, comma-separated; `*.` at the beginning stands for all names below. */
+/** Host names, comma-separated. `*.` at the beginning matches all names below. */
 export const hosts: Reader<string[]> = (value) =>
   list(value).map((item) => {
     const name = item.replace(/^\*\./, '')
@@ -58,7 +58,7 @@ export const ports: Reader<[first: number, last: number][]> = (value) => {
   return ranges
 }
 
-/** An HTTP proxy, with its credentials if it needs some. */
+/** The address of an HTTP proxy, with its credentials if it needs them. */
 export const proxy: Reader<string> = (value) => {
   const url = URL.canParse(value) ? new URL(value) : undefined
   if (!url || !/^https?:$/.test(url.protocol) || url.pathname !== '/' || url.search !== '' || url.hash !== '')
@@ -81,7 +81,7 @@ export function integer(least: number, most: number): Reader<number> {
   }
 }
 
-/** Reads seconds, gives milliseconds. */
+/** Parses seconds. Returns milliseconds. */
 export function seconds(least: number, most: number): Reader<number> {
   return (value) => {
     const number = /^\d{1,12}(\.\d{1,3})?$/.test(value) ? Number(value) : Number.NaN
@@ -90,7 +90,7 @@ export function seconds(least: number, most: number): Reader<number> {
   }
 }
 
-/** Reads whole days, gives milliseconds; `off` and 0 are for ever: Infinity. */
+/** Parses whole days. Returns milliseconds; Infinity for `off` and 0. */
 export const days: Reader<number> = (value) => {
   if (/^off$/i.test(value)) return Infinity
   const number = /^\d{1,5}$/.test(value) ? Number(value) : Number.NaN
@@ -98,7 +98,7 @@ export const days: Reader<number> = (value) => {
   return number === 0 ? Infinity : number * 86_400_000
 }
 
-/** Reads `0,5,300` in seconds, gives milliseconds; 1 to 50 entries, each at most 30 days. */
+/** Parses seconds such as `0,5,300`. Returns milliseconds; 1 to 50 entries of at most 30 days each. */
 export const schedule: Reader<number[]> = (value) => {
   const entries = list(value)
   if (entries.length === 0 || entries.length > 50)
@@ -114,7 +114,7 @@ export function oneOf<T extends string>(...values: T[]): Reader<T> {
   }
 }
 
-/** An http or https address without query and credentials. Without a slash at its end. */
+/** An http or https address without query and credentials. A slash at its end is removed. */
 export const publicAddress: Reader<string> = (value) => {
   const url = URL.canParse(value) ? new URL(value) : undefined
   if (
@@ -131,8 +131,8 @@ export const publicAddress: Reader<string> = (value) => {
 }
 
 /**
- * Origins as browsers write them, comma-separated. Without TLS only of this machine: whoever is on the way to any other could
- * speak in its name. No pattern and no `null`, which any page can have as its origin.
+ * Origins as browsers write them, comma-separated. http is accepted for loopback only: on a network, an attacker could answer
+ * for such an origin. Patterns and `null` are refused, since any page can have the origin `null`.
  */
 export const origins: Reader<string[]> = (value) =>
   list(value).map((item) => {
@@ -140,20 +140,20 @@ export const origins: Reader<string[]> = (value) =>
     const safe = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopbackHost(url.hostname))
     if (!url || !safe || url.origin !== item || item.includes('*'))
       throw new Error(
-        'expected origins such as https://app.example.com, comma-separated, exactly as browsers send them: lower case, no path, no default port, no *; http for this machine alone',
+        'expected origins such as https://app.example.com, comma-separated, exactly as browsers send them: lower case, no path, no default port, no *; http for loopback only',
       )
     return item
   })
 
 export const databaseUrl: Reader<string> = (value) => {
   if (!/^(sqlite:.|postgres(ql)?:\/\/)/.test(value))
-    throw new Error('it begins with neither sqlite: nor postgres://')
+    throw new Error('expected an address that begins with sqlite: or postgres://')
   if (!value.startsWith('sqlite:')) parseAddress(value)
   return value
 }
 
 export const postgresUrl: Reader<string> = (value) => {
-  if (!/^postgres(ql)?:\/\//.test(value)) throw new Error('it does not begin with postgres://')
+  if (!/^postgres(ql)?:\/\//.test(value)) throw new Error('expected an address that begins with postgres://')
   parseAddress(value)
   return value
 }
@@ -183,7 +183,7 @@ export const identities: Reader<{ provider: string; providerId: string }[]> = (v
   })
 
 /**
- * Where the audit log is forwarded to. Without TLS a webhook goes to this machine alone; for syslog the operator says so by
+ * The target of the audit log. A webhook over http is accepted for loopback only; syslog without TLS needs the explicit
  * `syslog+tcp`.
  */
 export const auditExport: Reader<string> = (value) => {
@@ -193,7 +193,7 @@ export const auditExport: Reader<string> = (value) => {
   const syslog = /^syslog\+(?:tls|tcp):\/\/[^/?#@]+$/.test(value) && url !== undefined && url.hostname !== ''
   if (!webhook && !syslog)
     throw new Error(
-      'expected https://…, syslog+tls://host:port or syslog+tcp://host:port; http for this machine alone',
+      'expected https://…, syslog+tls://host:port or syslog+tcp://host:port; http for loopback only',
     )
   return value
 }
@@ -203,7 +203,7 @@ export const signingSecrets: Reader<Buffer[]> = (value) => {
   const found = list(value).map((item) => {
     const base64 = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(item)?.[1] ?? ''
     const key = Buffer.from(base64, 'base64')
-    // Encoded again, it shows what the decoder passed over.
+    // Node's decoder skips invalid characters: encoding the result again detects them.
     if (key.toString('base64') !== base64 || key.length < 24 || key.length > 64)
       throw new Error('expected whsec_ and the base64 of 24 to 64 bytes, comma-separated')
     return key

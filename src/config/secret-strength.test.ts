@@ -51,7 +51,7 @@ test('warns of one secret that is used for two purposes', () => {
   })
   assert.deepEqual(found, [
     {
-      text: 'POSTERN_SECRET and WEBHOOK_SECRET are the same secret: give each one of its own',
+      text: 'POSTERN_SECRET and WEBHOOK_SECRET are the same secret: use a different one for each',
       refused: false,
     },
   ])

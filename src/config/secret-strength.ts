@@ -1,24 +1,24 @@
 import type { Settings } from './settings.ts'
 
-/** Bounds for secrets that people choose, in bytes: what is shorter is refused in production, or warned of. */
+/** Bounds for secrets that people choose, in bytes: production refuses or warns of shorter ones. */
 export interface Strength {
   refused: number
   warned: number
 }
 
-/** For a secret that a sender of webhooks shares with this service: some senders choose it, and choose short ones. */
+/** For a secret that is shared with a sender of webhooks. Some senders choose it, and choose short ones. */
 export const sharedSecret: Strength = { refused: 6, warned: 16 }
 
-/** Distinct characters below which a text is a pattern. Of 32 random hexadecimal digits fewer than 8 differ once in 27 million times. */
+/** Fewer distinct characters are a pattern. Of 32 random hexadecimal digits fewer than 8 differ once in 27 million times. */
 const leastDistinct = { long: 8, short: 5 }
 const long = 32
 
-/** Texts that documentation has in the place of a secret. */
+/** Placeholders for secrets in documentation. */
 const placeholder = /change[-_ ]?(?:me|this)|replace[-_ ]?(?:me|this)|your[-_ ]?(?:secret|key)|placeholder/i
 
 /**
- * Why a secret is not random, in words that follow its name; `undefined` when it may be: fewer than 8 different characters
- * (5 in one shorter than 32), one piece repeated four times or more, or a placeholder such as `change-me`.
+ * Returns why a secret is not random, as words that follow its name: fewer than 8 different characters (5 if it is shorter
+ * than 32), one piece repeated four times or more, or a placeholder such as `change-me`. Otherwise returns `undefined`.
  */
 export function patternOf(secret: string): string | undefined {
   const distinct = new Set(secret).size
@@ -31,7 +31,7 @@ export function patternOf(secret: string): string | undefined {
   return placeholder.test(secret) ? 'is a placeholder' : undefined
 }
 
-/** Whether half of a secret or more is one run of neighbouring characters, such as `0123456789` or `abcdefgh`. */
+/** Whether half of a secret or more is one sequence of consecutive characters, such as `0123456789` or `abcdefgh`. */
 function isSequence(secret: string): boolean {
   let run = 1
   let longest = 1
@@ -49,8 +49,8 @@ export interface Weakness {
 }
 
 /**
- * What is weak about one secret, in words that follow its name.
- * @param patterns whether production refuses one that is not random
+ * Returns the weakness of one secret, as words that follow its name.
+ * @param patterns whether production refuses a secret that is not random
  */
 export function weaknessOf(secret: string, strength: Strength, patterns: boolean): Weakness | undefined {
   const bytes = Buffer.byteLength(secret)
@@ -65,8 +65,8 @@ export function weaknessOf(secret: string, strength: Strength, patterns: boolean
 }
 
 /**
- * What is weak about the settings' secrets, as sentences. Of several secrets only the newest is refused: a service that
- * has a weak one is to be able to rotate it.
+ * Returns the weaknesses of the settings' secrets, as sentences. Only the newest of several secrets is refused, so that a
+ * service with a weak secret can rotate it.
  */
 export function weakSettings(settings: Partial<Settings>): Weakness[] {
   const { masterSecrets = [], webhookSecrets = [], adminApiKey } = settings
@@ -80,7 +80,7 @@ export function weakSettings(settings: Partial<Settings>): Weakness[] {
       const weakness = weaknessOf(secret, strength, patterns)
       if (!weakness) return []
       const name = place === 0 ? env : `${env}: secret ${place + 1}`
-      const advice = 'take a random one, such as `openssl rand -base64 32` gives'
+      const advice = 'use a random one, such as the output of `openssl rand -base64 32`'
       return [{ text: `${name} ${weakness.text}: ${advice}`, refused: weakness.refused && place === 0 }]
     }),
   )
@@ -88,7 +88,7 @@ export function weakSettings(settings: Partial<Settings>): Weakness[] {
     for (const [other, others] of checks.slice(index + 1)) {
       if (secrets.some((secret) => others.includes(secret)))
         found.push({
-          text: `${env} and ${other} are the same secret: give each one of its own`,
+          text: `${env} and ${other} are the same secret: use a different one for each`,
           refused: false,
         })
     }

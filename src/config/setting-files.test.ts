@@ -55,7 +55,7 @@ describe('settings in files', () => {
     assert.equal(faults.length, 4, faults.join('\n'))
     assert.equal(faults[0], 'WEBHOOK_SECRET and WEBHOOK_SECRET_FILE are both set: remove one of them')
     assert.match(faults[1]!, /^POSTERN_SECRET_FILE names \/nowhere\/secret, which cannot be read: ENOENT/)
-    assert.match(faults[2]!, /^ADMIN_API_KEY_FILE names .*, which is no file$/)
+    assert.match(faults[2]!, /^ADMIN_API_KEY_FILE names .*, which is not a file$/)
     assert.match(faults[3]!, /^PORT_FILE names .*large, which is larger than 64 KiB$/)
   })
 })

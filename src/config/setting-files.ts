@@ -2,19 +2,19 @@ import { readFileSync, statSync } from 'node:fs'
 import { providerPrefixes } from './providers.ts'
 import type { Environment } from './readers.ts'
 
-/** Bytes that the file of a setting may have. */
+/** The largest file of a setting, in bytes. */
 const mostBytes = 64 * 1024
 const ending = '_FILE'
 
 export interface EnvironmentWithFiles {
   env: Environment
-  /** The names of the settings whose files could not be used. */
+  /** The settings whose files could not be read. */
   unread: ReadonlySet<string>
 }
 
 /**
- * Adds the settings that files hold: `NAME_FILE` is the path of a file with the value of NAME, as secrets of containers are given.
- * One trailing newline of the file is removed. Faults are added to `faults`.
+ * Adds the settings that files contain: `NAME_FILE` is the path of a file with the value of NAME, as container platforms mount
+ * secrets. Removes one newline at the end of the file. Appends faults to `faults`.
  * @param names the settings; variables of identity providers are found by their prefix
  */
 export function readSettingFiles(
@@ -44,12 +44,12 @@ export function readSettingFiles(
   return { env, unread }
 }
 
-/** What is wrong with the file; without a fault `take` gets its text. */
+/** Passes the text of the file to `take`. Returns why the file cannot be used, or `undefined`. */
 function faultOfFile(path: string, take: (text: string) => void): string | undefined {
   try {
     const file = statSync(path)
-    // A pipe could keep the start waiting for ever.
-    if (!file.isFile()) return 'which is no file'
+    // Reading a pipe could block the start for ever.
+    if (!file.isFile()) return 'which is not a file'
     if (file.size > mostBytes) return `which is larger than ${mostBytes / 1024} KiB`
     take(readFileSync(path, 'utf8').replace(/\r?\n$/, ''))
     return undefined

@@ -1,8 +1,8 @@
 import { resolve } from 'node:path'
 
-/** Bytes that a spool may hold unless its address says otherwise: an hour of 500 webhooks of 1 KiB a second. */
+/** The default size limit of a spool, in bytes: an hour of 500 webhooks of 1 KiB a second. */
 const mostBytes = 4 * 1024 ** 3
-/** Bytes; less could not hold a single body of the largest size. */
+/** The lowest size limit, in bytes. A smaller spool could not store one body of the largest size. */
 const leastBytes = 128 * 1024 ** 2
 
 /** A spool in an SQLite file. */
@@ -10,15 +10,15 @@ export interface FileSpoolSettings {
   readonly kind: 'file'
   /** An absolute path. */
   readonly file: string
-  /** Size of the file, in bytes, from which on nothing more is taken. */
+  /** Bytes of the file from which on the spool refuses webhooks. */
   readonly maxBytes: number
 }
 
-/** Absolute paths of PEM files, read anew for each connection. */
+/** Absolute paths of PEM files, which are read again for each connection. */
 export interface NatsTls {
-  /** The authorities that are trusted, in place of the default ones. */
+  /** The trusted certificate authorities, instead of the default ones. */
   readonly ca?: string
-  /** The certificate that is shown to the servers, and its key: both or neither. */
+  /** The client certificate and its key: both or neither. */
   readonly cert?: string
   readonly key?: string
 }
@@ -28,31 +28,31 @@ export interface NatsSpoolSettings {
   readonly kind: 'nats'
   /** `host:port`, of one cluster. */
   readonly servers: readonly string[]
-  /** Undefined unless it is asked for: then servers that ask for it get it, by the default authorities. */
+  /** Set for `tls://`. Otherwise TLS is used only if the server requires it, with the default authorities. */
   readonly tls: NatsTls | undefined
   readonly credentials:
     | { readonly user: string; readonly pass: string }
     | { readonly token: string }
     | undefined
   readonly stream: string
-  /** Servers that have each message before it counts as kept. */
+  /** Servers that must store each message before it is acknowledged. */
   readonly replicas: number
-  /** Bytes of the stream from which on nothing more is taken. */
+  /** Bytes of the stream from which on the spool refuses webhooks. */
   readonly maxBytes: number
 }
 
 export type SpoolSettings = FileSpoolSettings | NatsSpoolSettings
 
 /**
- * Reads `SPOOL_URL`.
- * @throws Error that says what was expected, and never the value: it may hold a password.
+ * Parses `SPOOL_URL`.
+ * @throws Error that says what was expected, without the value: it may contain a password.
  */
 export function readSpoolUrl(value: string): SpoolSettings {
   const [, scheme, rest = '', query = ''] = /^([a-z]+):([^?]*)(?:\?(.*))?$/i.exec(value) ?? []
   const parameters = new URLSearchParams(query)
   if (scheme === 'file') return readFileUrl(rest, parameters)
   if (scheme === 'nats' || scheme === 'tls') return readNatsUrl(scheme, rest, parameters)
-  throw new Error('it begins with neither file:, nats:// nor tls://')
+  throw new Error('expected an address that begins with file:, nats:// or tls://')
 }
 
 function readFileUrl(rest: string, parameters: URLSearchParams): FileSpoolSettings {
@@ -91,7 +91,7 @@ function readNatsUrl(scheme: string, rest: string, parameters: URLSearchParams):
   }
 }
 
-/** As a context of the `nats` command names them. */
+/** The names are those of the `nats` command's contexts. */
 const tlsFiles = ['ca', 'cert', 'key'] as const
 
 function readTls(scheme: string, parameters: URLSearchParams): NatsTls | undefined {
@@ -100,7 +100,8 @@ function readTls(scheme: string, parameters: URLSearchParams): NatsTls | undefin
     if (named.length > 0) throw new Error(`${named.join(', ')} need tls://`)
     return undefined
   }
-  if (parameters.has('cert') !== parameters.has('key')) throw new Error('cert and key need each other')
+  if (parameters.has('cert') !== parameters.has('key'))
+    throw new Error('cert and key are only valid together')
   if (named.some((name) => parameters.get(name) === ''))
     throw new Error(`expected the path of a PEM file for ${named.join(', ')}`)
   return Object.fromEntries(named.map((name) => [name, resolve(parameters.get(name)!)]))
@@ -116,7 +117,7 @@ function readCredentials(text: string): NatsSpoolSettings['credentials'] {
       pass: decodeURIComponent(text.slice(colon + 1)),
     }
   } catch {
-    // The error would repeat them.
+    // The original error contains the credentials.
     throw new Error('expected user and password percent-encoded')
   }
 }
