@@ -45,8 +45,8 @@ const caddy: ProxyKind = {
     const ports = `https_port ${port}\n auto_https disable_redirects\n default_bind 127.0.0.1\n admin off`
     const steps = [
       ['\n{\n', `\n{\n ${ports}\n`],
-      [`\n${host} {\n`, `\n${host} {\n tls ${folder}/cert.pem ${folder}/key.pem\n`],
-      ['to postern-1:3000 postern-2:3000', `to ${upstreams.join(' ')}`],
+      [`\n{$SITE:${host}} {\n`, `\n${host} {\n tls ${folder}/cert.pem ${folder}/key.pem\n`],
+      ['{$UPSTREAMS:postern-1:3000 postern-2:3000}', upstreams.join(' ')],
     ] as const
     return steps.reduce((all, [from, to]) => replaceOnce(all, from, to), file)
   },

