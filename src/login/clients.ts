@@ -86,11 +86,10 @@ export function validateClients(clients: readonly ClientConfig[]): string[] {
       faults.push(`login.clients: audience of ${id} must be a string or a list of strings`)
     for (const uri of redirectUris) {
       const url = URL.canParse(uri) ? new URL(uri) : undefined
-      if (!url || url.hash !== '' || /^(javascript|data|vbscript|file|blob|about):$/.test(url.protocol)) {
-        faults.push(
-          `login.clients: the redirect URI ${JSON.stringify(uri)} of ${id} must be an absolute URL without a fragment`,
-        )
-      }
+      const named = `login.clients: the redirect URI ${JSON.stringify(uri)} of ${id}`
+      if (!url || url.hash !== '') faults.push(`${named} must be an absolute URL without a fragment`)
+      else if (/^(javascript|data|vbscript|file|blob|about):$/.test(url.protocol))
+        faults.push(`${named} must not have the scheme ${url.protocol}`)
     }
   }
   return faults

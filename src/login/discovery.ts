@@ -12,6 +12,14 @@ export interface DiscoveryOptions {
   insecure: boolean
 }
 
+/** The discovery document cannot be read or used; the cause says why. */
+export class DiscoveryFailed extends Error {
+  override readonly name = 'DiscoveryFailed'
+  constructor(cause: unknown) {
+    super('the provider cannot be discovered', { cause })
+  }
+}
+
 /**
  * Reads the discovery document (OpenID Connect Discovery 1.0, section 4). Configured addresses replace those of the document.
  * @throws when it cannot be read or names another issuer.

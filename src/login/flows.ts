@@ -53,7 +53,7 @@ export class Flows {
   /**
    * Starts a flow and gives the address at the provider.
    * @param browser the value of the flow cookie.
-   * @throws when the provider cannot be discovered.
+   * @throws DiscoveryFailed
    */
   async start(client: ProviderClient, browser: string, intent: Intent): Promise<URL> {
     const { database, keyring, clock, baseUrl } = this.#parts

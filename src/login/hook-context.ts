@@ -10,7 +10,7 @@ export interface HookContext<DB = HookTables> {
   readonly user: Readonly<User>
   /** The identity that the provider verified, in one form for all providers. */
   readonly identity: Readonly<ProviderIdentity>
-  /** The provider's profile, unchanged. */
+  /** The provider's profile as received; with OpenID Connect, the claims merged with the userinfo response. */
   readonly profile: Readonly<Record<string, unknown>>
   /** The client id of the app; undefined for a browser. */
   readonly client: string | undefined

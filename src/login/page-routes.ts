@@ -37,8 +37,8 @@ const LoginQuery = Type.Object({
 /** GET /login, and GET /auth/providers with the same providers as JSON. */
 export async function pageRoutes(app: App, parts: PageRoutesParts): Promise<void> {
   await neverStored(app, (scope) => {
-    providersRoute(scope, parts)
     if (parts.demo) redirectToBaseUrl(scope, parts.baseUrl)
+    providersRoute(scope, parts)
     loginPageRoute(scope, parts)
   })
 }

@@ -50,6 +50,11 @@ const begin = (client: ProviderClient): Promise<URL> =>
     nonce: undefined,
   })
 
+test('a document without an authorization endpoint is a failed discovery', async () => {
+  answer = async () => Response.json({ ...document, authorization_endpoint: undefined })
+  await assert.rejects(begin(startClient(counting)), { name: 'DiscoveryFailed' })
+})
+
 test('discovery happens at the first sign-in, once for concurrent sign-ins', async () => {
   const client = startClient(counting)
   assert.equal(discoveries, 0)
@@ -86,7 +91,7 @@ test('a failed discovery is retried after five seconds', async () => {
   answer = async () => {
     throw new TypeError('fetch failed')
   }
-  for (let time = 0; time < 3; time += 1) await assert.rejects(begin(client), /fetch failed/)
+  for (let time = 0; time < 3; time += 1) await assert.rejects(begin(client), { name: 'DiscoveryFailed' })
   assert.equal(discoveries, 1)
   answer = async () => Response.json(document)
   now += 4_999

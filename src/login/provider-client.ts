@@ -13,6 +13,7 @@ import {
   toIdentity,
   type ProfileDocument,
 } from './profile.ts'
+import { DiscoveryFailed } from './discovery.ts'
 import { AccountNotAdmitted, ProfileRefused } from './provider-errors.ts'
 import { ProviderServers, type ProviderServer } from './provider-server.ts'
 import type { ProfileSource } from './providers/preset.ts'
@@ -53,11 +54,17 @@ export class ProviderClient {
     this.#servers = new ProviderServers({ ...parts, timeout })
   }
 
-  /** The URL that the browser is redirected to. @throws when discovery fails. */
+  /** The URL that the browser is redirected to. @throws DiscoveryFailed */
   async authorizationUrl(request: AuthorizationRequest): Promise<URL> {
     const { buildAuthorizationUrl } = await import('openid-client')
     const { configuration } = await this.#servers.current()
-    return buildAuthorizationUrl(configuration, authorizationParameters(this.provider, request))
+    const parameters = authorizationParameters(this.provider, request)
+    try {
+      return buildAuthorizationUrl(configuration, parameters)
+    } catch (error) {
+      // The document has no usable authorization endpoint.
+      throw new DiscoveryFailed(error)
+    }
   }
 
   /**

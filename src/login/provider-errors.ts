@@ -1,4 +1,5 @@
 import { ReauthenticationUnproven } from './authentication.ts'
+import { DiscoveryFailed } from './discovery.ts'
 import type { FailureCode } from './failures.ts'
 
 /** The authorization response is an error (RFC 6749, section 4.1.2.1). */
@@ -38,6 +39,7 @@ export function providerErrorCode(error: unknown): FailureCode {
     status?: number
     cause?: unknown
   }
+  if (error instanceof DiscoveryFailed) return providerErrorCode(cause)
   if (error instanceof ErrorResponse) return errorResponseCode(error.error)
   if (error instanceof AccountNotAdmitted) return 'account-not-admitted'
   if (error instanceof ReauthenticationUnproven) return 'reauthentication-unproven'

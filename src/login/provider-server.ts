@@ -1,7 +1,7 @@
 import type { Configuration, ExportedJWKSCache, ServerMetadata } from 'openid-client'
 import type { Clock } from '../runtime/clock.ts'
 import { clientAuthentication } from './client-authentication.ts'
-import { configuredMetadata, discover } from './discovery.ts'
+import { configuredMetadata, discover, DiscoveryFailed } from './discovery.ts'
 import { asCustomFetch, withProviderHeaders, type ProviderFetch } from './provider-fetch.ts'
 import type { OpenIdProvider, ResolvedProvider } from './providers/resolved-provider.ts'
 import { TokenResponseCache } from './token-response-cache.ts'
@@ -42,7 +42,7 @@ export class ProviderServers {
     this.#fetch = withProviderHeaders(parts.provider, parts.fetch)
   }
 
-  /** The current metadata. @throws when discovery fails; a failure is cached for a few seconds. */
+  /** The current metadata. @throws DiscoveryFailed, which is cached for a few seconds. */
   async current(): Promise<ProviderServer> {
     const { clock } = this.#parts
     const cached = this.#current
@@ -88,7 +88,11 @@ export class ProviderServers {
     const { provider, clock, timeout } = this.#parts
     const configured = configuredMetadata(provider)
     const options = { fetch: this.#fetch, timeout, insecure: this.#insecure }
-    const server = await this.#server(configured ?? (await discover(provider as OpenIdProvider, options)))
+    const discovered = async () =>
+      discover(provider as OpenIdProvider, options).catch((error: unknown) => {
+        throw new DiscoveryFailed(error)
+      })
+    const server = await this.#server(configured ?? (await discovered()))
     this.#current = server
     this.#freshUntil = configured ? Number.POSITIVE_INFINITY : clock.now() + cacheTime
     this.#failed = undefined

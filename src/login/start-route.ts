@@ -4,6 +4,7 @@ import { Problem } from '../errors.ts'
 import type { App } from '../http/app.ts'
 import { repeatedParameter } from '../http/query-string.ts'
 import type { Clients } from './clients.ts'
+import { DiscoveryFailed } from './discovery.ts'
 import { failurePath, recordFailure, type FailedSignInsParts } from './failed-sign-ins.ts'
 import { SignInFailure } from './failures.ts'
 import type { FlowCookie } from './flow-cookie.ts'
@@ -106,7 +107,7 @@ export async function startFlow(
   try {
     return await parts.flows.start(client, browser, intent)
   } catch (error) {
-    if (!isDiscoveryError(error)) throw error
+    if (!(error instanceof DiscoveryFailed)) throw error
     const failure = new SignInFailure(providerErrorCode(error), error)
     const linkingUserId = intent.purpose === 'link' ? intent.userId : undefined
     await recordFailure(parts, request, { client, failure, linkingUserId })
@@ -131,15 +132,4 @@ function parseFlag(parameter: string, value: string | undefined): boolean {
   if (value !== undefined && value !== 'true' && value !== 'false')
     throw new Problem('invalid-parameter', { parameter, detail: 'Send `true` or `false`.' })
   return value === 'true'
-}
-
-/** Whether fetch or openid-client threw it. All other errors (storage, programming mistakes) are faults of the service. */
-function isDiscoveryError(error: unknown): boolean {
-  const { name, code } = error as { name?: string; code?: string }
-  return (
-    error instanceof TypeError ||
-    name === 'TimeoutError' ||
-    name === 'ClientError' ||
-    code?.startsWith('OAUTH_') === true
-  )
 }

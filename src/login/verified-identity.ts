@@ -7,7 +7,7 @@ import type { ProfileDocument } from './profile.ts'
 export interface VerifiedIdentity {
   identity: ProviderIdentity
   authentication: Authentication
-  /** The provider's profile, unchanged. */
+  /** The provider's profile as received; with OpenID Connect, the claims merged with the userinfo response. */
   profile: ProfileDocument
   /** For the provider's API. */
   tokens: IssuedTokens

@@ -56,7 +56,7 @@ export class Admission {
 }
 
 function admit({ allowed, remaining, wait }: RateTaken, limit: number): Admitted {
-  const rate: RateStatus = { limit, remaining, wait }
+  const rate: RateStatus = { limit, remaining, resetAfter: wait }
   if (allowed) return { rate }
   const detail = `At most ${limit} events of this source per second.`
   return {

@@ -33,9 +33,9 @@ test('a caller that waits for Retry-After is allowed again, and not much sooner'
     const { limiter, pass } = at(start)
     takeAll(limiter, 'a', 20, 20)
     for (let round = 0; round < 10; round += 1) {
-      const { allowed, wait } = limiter.take('a', 20)
+      const { allowed, retryAfter } = limiter.take('a', 20)
       assert.equal(allowed, false)
-      pass(wait * 1000 - 20)
+      pass(retryAfter * 1000 - 20)
       assert.equal(limiter.take('a', 20).allowed, false, `start ${start}, round ${round}`)
       pass(40)
       assert.equal(limiter.take('a', 20).allowed, true, `start ${start}, round ${round}`)
@@ -48,6 +48,22 @@ test('keys are removed after two minutes, so that many keys do not fill the memo
   for (let key = 0; key < 1_000; key += 1) limiter.take(`k${key}`, 5)
   assert.equal(limiter.size, 100)
   pass(120_000)
-  assert.deepEqual(limiter.take('k999', 5), { allowed: true, remaining: 4, wait: 60 })
+  assert.deepEqual(limiter.take('k999', 5), { allowed: true, remaining: 4, retryAfter: 0, resetAfter: 120 })
   assert.equal(limiter.size, 1)
+})
+
+test('after the reset all calls are allowed again, and before it they are not', () => {
+  for (const start of [0, 15_000, 59_000]) {
+    for (const calls of [1, 20, 25]) {
+      const { limiter, pass } = at(start)
+      takeAll(limiter, 'a', 20, calls - 1)
+      const { resetAfter } = limiter.take('a', 20)
+      pass(resetAfter * 1000 - 1_000)
+      assert.ok(limiter.take('a', 20).remaining < 19, `start ${start}, ${calls} calls`)
+      const other = at(start)
+      takeAll(other.limiter, 'a', 20, calls)
+      other.pass(resetAfter * 1000)
+      assert.equal(takeAll(other.limiter, 'a', 20, 20), 20, `start ${start}, ${calls} calls`)
+    }
+  }
 })

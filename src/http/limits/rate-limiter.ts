@@ -7,8 +7,10 @@ export interface Taken {
   allowed: boolean
   /** Calls that are still allowed. */
   remaining: number
-  /** Seconds until another call is allowed; if one is allowed now, until all are. */
-  wait: number
+  /** Seconds until a refused call is allowed; 0 if it was allowed. */
+  retryAfter: number
+  /** Seconds until all calls are allowed again, if none is made before. */
+  resetAfter: number
 }
 
 /**
@@ -66,12 +68,17 @@ export function takenOf(
   max: number,
 ): Taken {
   const { allowed, before, calls, passed } = counted
-  if (!allowed) return { allowed, remaining: 0, wait: secondsUntilNext(before, calls, passed, max) }
-  const remaining = Math.floor(max - before * (1 - passed) - calls)
-  return { allowed, remaining, wait: ((1 - passed) * window) / 1000 }
+  // The calls of this minute count until the end of the next one.
+  const resetAfter = (((calls > 0 ? 2 : 1) - passed) * window) / 1000
+  if (!allowed)
+    return { allowed, remaining: 0, retryAfter: secondsUntilNext(before, calls, passed, max), resetAfter }
+  return { allowed, remaining: Math.floor(max - before * (1 - passed) - calls), retryAfter: 0, resetAfter }
 }
 
-/** Seconds until what was used before has faded enough for one more call. */
+/**
+ * Seconds until `before * (1 - p) + count + 1 <= max`, where `p` is the passed part of this minute. If this minute's calls alone
+ * use the limit, that is in the next minute, where they are the calls before: `count * (1 - p) + 1 <= max`.
+ */
 function secondsUntilNext(before: number, count: number, passed: number, max: number): number {
   const share =
     count + 1 <= max

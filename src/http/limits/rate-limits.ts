@@ -47,8 +47,8 @@ export interface RateLimitsParts {
   shared?: SharedCounts | undefined
 }
 
-/** What the headers of an answer say about a limit; `wait` is in seconds. */
-export type RateStatus = { readonly limit: number } & Pick<Taken, 'remaining' | 'wait'>
+/** What the headers of an answer say about a limit. */
+export type RateStatus = { readonly limit: number } & Pick<Taken, 'remaining' | 'resetAfter'>
 
 /**
  * The limits of this process, and those that all processes share. For the shared ones, each process counts alone first, and asks the
@@ -70,11 +70,7 @@ export class RateLimits {
    * @param max the limit of the route `url`; without it, the request counts toward the limit that all other routes share
    * @returns undefined if rate limits are off
    */
-  takeRaw(
-    request: IncomingMessage,
-    url: string,
-    max: number | undefined,
-  ): (RateStatus & Pick<Taken, 'allowed'>) | undefined {
+  takeRaw(request: IncomingMessage, url: string, max: number | undefined): (RateStatus & Taken) | undefined {
     if (!this.#limiter) return undefined
     const network = this.#proxies.networkOf(request)
     const key = max === undefined ? networkKey(network) : routeKey(url, network)
@@ -147,16 +143,19 @@ export class RateLimits {
 }
 
 /** @throws Problem `too-many-requests` */
-function sendTaken(reply: FastifyReply, limit: number, { allowed, remaining, wait }: Taken): void {
+function sendTaken(reply: FastifyReply, limit: number, taken: Taken): void {
   // Of several limits, the answer has the narrowest.
   const before = reply.getHeader('ratelimit-remaining')
-  if (before === undefined || remaining < Number(before))
-    reply.headers(limitHeaders({ limit, remaining, wait }))
-  if (!allowed) throw tooManyRequests({ limit, wait })
+  if (before === undefined || taken.remaining < Number(before))
+    reply.headers(limitHeaders({ limit, ...taken }))
+  if (!taken.allowed) throw tooManyRequests({ limit, ...taken })
 }
 
-export function tooManyRequests({ limit, wait }: Pick<RateStatus, 'limit' | 'wait'>): Problem {
-  return new Problem('too-many-requests', { retryAfter: wait, detail: `At most ${limit} calls per minute.` })
+export function tooManyRequests({
+  limit,
+  retryAfter,
+}: { limit: number } & Pick<Taken, 'retryAfter'>): Problem {
+  return new Problem('too-many-requests', { retryAfter, detail: `At most ${limit} calls per minute.` })
 }
 
 function networkKey(network: string): string {
@@ -168,8 +167,12 @@ function routeKey(url: string, network: string): string {
 }
 
 /** The headers of a limit (draft-ietf-httpapi-ratelimit-headers). */
-export function limitHeaders({ limit, remaining, wait }: RateStatus): Record<string, number> {
-  return { 'ratelimit-limit': limit, 'ratelimit-remaining': remaining, 'ratelimit-reset': Math.ceil(wait) }
+export function limitHeaders({ limit, remaining, resetAfter }: RateStatus): Record<string, number> {
+  return {
+    'ratelimit-limit': limit,
+    'ratelimit-remaining': remaining,
+    'ratelimit-reset': Math.ceil(resetAfter),
+  }
 }
 
 /** Counts every request by its address, before the guards: a caller above the limit is not authenticated. */

@@ -76,9 +76,13 @@ test('a refused key is queried again when it may call again', async () => {
   const first = await counts.take('key', 10)
   assert.equal(first?.allowed, false)
   clock.pass(1_000)
-  assert.deepEqual(await counts.take('key', 10), { ...first, wait: first.wait - 1 })
+  assert.deepEqual(await counts.take('key', 10), {
+    ...first,
+    retryAfter: first.retryAfter - 1,
+    resetAfter: first.resetAfter - 1,
+  })
   assert.equal(asked, 1)
-  clock.pass(first.wait * 1_000)
+  clock.pass(first.retryAfter * 1_000)
   await counts.take('key', 10)
   assert.equal(asked, 2)
 })

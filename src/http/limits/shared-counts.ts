@@ -51,8 +51,8 @@ const pause = 5_000
  */
 export class SharedCounts {
   readonly #parts: SharedCountsParts
-  /** Counted keys with the time until which they are refused, in the order of insertion. */
-  readonly #known = new Map<string, number>()
+  /** Counted keys in the order of insertion; refused ones with the times until they may call again, and make all calls. */
+  readonly #known = new Map<string, { until: number; resetAt: number } | undefined>()
   /** By key. */
   readonly #waiting = new Map<string, { max: number; answers: Answer[] }>()
   #asking = false
@@ -70,11 +70,16 @@ export class SharedCounts {
     const now = clock.now()
     // Names contain addresses and credentials, which are not stored.
     const key = hashToken(name).toString('base64url')
-    const refusedUntil = this.#known.get(key)
-    if (refusedUntil !== undefined && now < refusedUntil)
-      return { allowed: false, remaining: 0, wait: (refusedUntil - now) / 1000 }
+    const { until, resetAt } = this.#known.get(key) ?? { until: now, resetAt: now }
+    if (now < until)
+      return {
+        allowed: false,
+        remaining: 0,
+        retryAfter: (until - now) / 1000,
+        resetAfter: (resetAt - now) / 1000,
+      }
     if (now < this.#pausedUntil) return undefined
-    if (refusedUntil === undefined && !this.#admit(key, now)) return undefined
+    if (!this.#known.has(key) && !this.#admit(key, now)) return undefined
     const taken = await new Promise<Taken | undefined>((resolve) => {
       const cancel = clock.after(maxWait, () => {
         this.#pausedUntil = clock.now() + pause
@@ -89,7 +94,8 @@ export class SharedCounts {
       else this.#waiting.set(key, { max, answers: [answer] })
       if (!this.#asking) void this.#ask()
     })
-    if (taken?.allowed === false && this.#known.has(key)) this.#known.set(key, now + taken.wait * 1000)
+    if (taken?.allowed === false && this.#known.has(key))
+      this.#known.set(key, { until: now + taken.retryAfter * 1000, resetAt: now + taken.resetAfter * 1000 })
     return taken
   }
 
@@ -105,7 +111,7 @@ export class SharedCounts {
       const [oldest] = this.#known.keys()
       this.#known.delete(oldest!)
     }
-    this.#known.set(key, -Infinity)
+    this.#known.set(key, undefined)
     return true
   }
 

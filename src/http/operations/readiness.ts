@@ -42,14 +42,14 @@ interface ReadinessAnswer {
 export async function readReadiness(
   app: App,
   parts: ReadinessParts,
-  task: 'webhooks' | undefined,
+  forWebhooks: boolean,
 ): Promise<ReadinessAnswer> {
   if (app.closing.begun) return answer('stopping', 'not asked')
   if (app.refusal.problem) return answer('outdated', 'newer')
   const { spool, clock } = parts
   const report = spool && (await spoolReport(spool, clock))
   const more = report ? { spool: report } : {}
-  if (task === undefined) return readWorkers(parts, more)
+  if (!forWebhooks) return readWorkers(parts, more)
   // The database is not asked: without an answer, that takes seconds.
   if (spool && report?.status === 'ok')
     return spool.away ? answer('spooling', 'unavailable', more) : answer('ready', 'ok', more)

@@ -76,7 +76,7 @@ function readinessRoute(app: App, parts: ReadinessParts): void {
       },
     },
     async ({ query }, reply) => {
-      const { code, body } = await readReadiness(app, parts, query.for)
+      const { code, body } = await readReadiness(app, parts, query.for === 'webhooks')
       return reply.code(code).send(body)
     },
   )

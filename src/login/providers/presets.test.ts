@@ -7,7 +7,7 @@ import { presets } from './presets.ts'
 import type { ResolvedProvider } from './resolved-provider.ts'
 import { resolveProvider } from './settings.ts'
 
-test('presets without discovery declare the client authentication', () => {
+test('presets with an issuer declare tokenAuth', () => {
   for (const [name, preset] of Object.entries(presets)) {
     if (preset.addresses(() => 'x').issuer !== undefined) assert.ok(preset.tokenAuth, name)
   }

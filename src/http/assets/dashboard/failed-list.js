@@ -18,7 +18,7 @@ function readFilter() {
     fields
       .filter(([, value]) => value !== '')
       // What is picked is meant as the person's own time.
-      .map(([name, value]) => [name, /^since|until$/.test(name) ? new Date(value).toISOString() : value]),
+      .map(([name, value]) => [name, /^(since|until)$/.test(name) ? new Date(value).toISOString() : value]),
   )
 }
 
