@@ -10,6 +10,7 @@ export {
   type ListOptions,
   type RowAccess,
 } from './listing/config.ts'
+export type { StandardSchema } from './json/standard-schema.ts'
 export { createHandler, postern, type MountOptions, type RequestHandler } from './mounting/index.ts'
 export type { LoginConfig } from './login/config.ts'
 export type { Hook, HookContext } from './login/hook-context.ts'
@@ -24,3 +25,4 @@ export type {
 } from './receiving/config.ts'
 export type { ForwardTarget } from './receiving/forward-target.ts'
 export * from './receiving/schemes/index.ts'
+export type { StripeEvent } from './receiving/schemes/stripe-event.ts'

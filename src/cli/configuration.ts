@@ -100,7 +100,7 @@ function faultsOfRooms(
   const tokens = { keeps: (name: string) => kept.has(name), accessToken: async () => undefined }
   const checks = [
     () => readSources(receiving.sources, { webhookSecrets, production }),
-    () => readHandlers(receiving.handlers, handlerTimeout, tokens),
+    () => readHandlers(receiving.handlers, handlerTimeout, tokens, receiving.eventTypes),
     () => readLists(listing),
   ]
   return checks.flatMap((check) => {

@@ -1,9 +1,14 @@
+import type { StandardSchema } from '../json/standard-schema.ts'
+
 /** The declaration of an event type. */
 export interface EventTypeDeclaration {
   /** What an event of this type means, for subscribers. */
   description?: string
-  /** JSON Schema (draft 2020-12 and older ones) that the data of every event of this type must match. */
-  schema?: object
+  /**
+   * What the data of every event of this type must match: a JSON Schema (draft 2020-12 and older ones), or a schema of a library that
+   * follows Standard Schema and validates synchronously. The data is sent as it was emitted.
+   */
+  schema?: StandardSchema | object
   /** Examples of the data; they must match the schema. */
   samples?: readonly unknown[]
 }

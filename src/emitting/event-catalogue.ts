@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module'
 import type * as TypeboxSchema from 'typebox/schema'
 import { Problem } from '../errors.ts'
+import { describeIssues, isStandardSchema, type StandardSchema } from '../json/standard-schema.ts'
 import type { EventTypeDeclaration } from './config.ts'
 import { eventTypePattern } from './event.ts'
 
@@ -10,8 +11,10 @@ const validType = new RegExp(eventTypePattern)
 const mostTold = 3
 
 /** An event type as the catalogue shows it. */
-export interface CatalogueEntry extends EventTypeDeclaration {
+export interface CatalogueEntry extends Omit<EventTypeDeclaration, 'schema'> {
   type: string
+  /** JSON Schema. */
+  schema: object | undefined
   /** Whether the service itself emits it. */
   builtIn: boolean
 }
@@ -83,13 +86,28 @@ function entriesOf(
   declared: Readonly<Record<string, EventTypeDeclaration>>,
   builtIn: boolean,
 ): CatalogueEntry[] {
-  return Object.entries(declared).map(([type, declaration]) => Object.assign({ type, builtIn }, declaration))
+  return Object.entries(declared).map(([type, declaration]) => {
+    const { schema } = declaration
+    const shown = schema && isStandardSchema(schema) ? jsonSchemaOf(schema) : schema
+    return { ...declaration, type, builtIn, schema: shown }
+  })
+}
+
+/** The JSON Schema, if the library can make one. */
+function jsonSchemaOf({ '~standard': standard }: StandardSchema): object | undefined {
+  try {
+    return standard.jsonSchema?.input({ target: 'draft-2020-12' })
+  } catch {
+    // It says more than a JSON Schema can.
+    return undefined
+  }
 }
 
 let compiler: typeof TypeboxSchema | undefined
 
 /** Loaded only if a schema is declared, because loading delays the start. */
 function compile(type: string, schema: object): Check {
+  if (isStandardSchema(schema)) return standardCheck(type, schema)
   try {
     compiler ??= require('typebox/schema') as typeof TypeboxSchema
     const validator = compiler.Compile(schema)
@@ -108,5 +126,14 @@ function compile(type: string, schema: object): Check {
         cause: error,
       },
     )
+  }
+}
+
+function standardCheck(type: string, schema: StandardSchema): Check {
+  return (data) => {
+    const result = schema['~standard'].validate(data)
+    if (result instanceof Promise)
+      throw new Error(`emitting.eventTypes: the schema of ${type} does not validate synchronously`)
+    return describeIssues(result.issues ?? [])
   }
 }

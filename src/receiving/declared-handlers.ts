@@ -1,5 +1,14 @@
 import { ConfigurationError } from '../config/environment.ts'
-import type { DeclaredHandler, Handler, HandlerOptions, ProviderToken, ReceivedEvent } from './config.ts'
+import { isStandardSchema } from '../json/standard-schema.ts'
+import type {
+  DeclaredHandler,
+  Handler,
+  HandlerOptions,
+  ProviderToken,
+  ReceivedEvent,
+  ReceivingConfig,
+} from './config.ts'
+import { withSchema } from './declared-payload.ts'
 
 /** Provides users' access tokens at identity providers. */
 export interface ProviderTokenSource {
@@ -30,18 +39,22 @@ const timeouts = { least: 0.1, most: 3_600 }
 /**
  * The handlers of the configuration module. A handler gets the access tokens of those providers that it declares.
  * @param timeout milliseconds for handlers that declare none
+ * @param eventTypes schemas of payloads, by the keys of the handlers
  * @throws ConfigurationError with all invalid declarations
  */
 export function readHandlers(
   handlers: Readonly<Record<string, DeclaredHandler>> = {},
   timeout: number,
   tokens?: ProviderTokenSource,
+  eventTypes: NonNullable<ReceivingConfig['eventTypes']> = {},
 ): RegisteredHandler[] {
   const faults: string[] = []
   const read = Object.entries(handlers).map(([key, declared]): RegisteredHandler => {
     const options: HandlerOptions =
       typeof declared === 'object' && declared !== null ? declared : { handle: declared }
-    const { handle, concurrency, providerTokens } = options
+    const { concurrency, providerTokens } = options
+    const schema = eventTypes[key]?.schema
+    const handle = schema ? withSchema(key, schema, options.handle) : options.handle
     const place = `receiving.handlers[${JSON.stringify(key)}]`
     if (!keyForm.test(key))
       faults.push(`receiving.handlers: ${JSON.stringify(key)} is neither a type, nor type.*, nor *`)
@@ -58,6 +71,11 @@ export function readHandlers(
       orderBy: options.orderBy,
     }
   })
+  for (const [key, { schema }] of Object.entries(eventTypes)) {
+    const place = `receiving.eventTypes[${JSON.stringify(key)}]`
+    if (!isStandardSchema(schema)) faults.push(`${place} has no schema that follows Standard Schema`)
+    if (!Object.hasOwn(handlers, key)) faults.push(`${place} has no handler of the same key`)
+  }
   if (faults.length > 0) throw new ConfigurationError(faults)
   return read
 }

@@ -3,6 +3,7 @@ import type { Random } from '../runtime/clock.ts'
 import type { Database } from '../storage/database.ts'
 import { nextDelay } from '../network/retry.ts'
 import { advance } from './advance.ts'
+import { InvalidPayload } from './declared-payload.ts'
 import { askedToWait } from './forward.ts'
 import { orderKeysOf } from './order-keys.ts'
 import type { ClaimedEvent, Kind } from './store.ts'
@@ -21,7 +22,7 @@ export interface Failure {
 }
 
 /**
- * Records a failed attempt and schedules the next one; after the last entry of the schedule the event is `failed`. The schedule counts
+ * Records a failed attempt and schedules the next one; after the last entry of the schedule, and at once for an invalid payload, the event is `failed`. The schedule counts
  * recorded failures, not attempts begun: a process that was killed uses up no entry. `lost` if another claim holds the event: then
  * nothing is written.
  */
@@ -57,7 +58,8 @@ export async function recordFailure(
       .where('event', '=', event)
       .where('number', '>', attemptsBefore)
       .executeTakeFirstOrThrow()
-    const delay = nextDelay(schedule, failures, random, askedToWait(error))
+    const delay =
+      error instanceof InvalidPayload ? undefined : nextDelay(schedule, failures, random, askedToWait(error))
     const next = delay === undefined ? ({ status: 'failed' } as const) : { due_at: now + delay }
     await tx
       .updateTable('event_queue')

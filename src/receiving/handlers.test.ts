@@ -58,6 +58,17 @@ test('invalid patterns and handlers are refused, all at once', () => {
   )
 })
 
+test('a declared schema needs to be one, and a handler of the same key', () => {
+  const schema = {
+    '~standard': { version: 1, vendor: 'test', validate: (value: unknown) => ({ value }) },
+  } as const
+  const eventTypes = { a: { schema: {} as typeof schema }, b: { schema } }
+  assert.throws(
+    () => readHandlers({ a: () => undefined }, 1, undefined, eventTypes),
+    /eventTypes\["a"\] has no schema that follows Standard Schema[^]*eventTypes\["b"\] has no handler/,
+  )
+})
+
 test('a handler has its declared limits in milliseconds, or the defaults', () => {
   const handle = (): undefined => undefined
   const [plain, bounded] = readHandlers({ a: handle, b: { handle, concurrency: 2, timeout: 0.5 } }, 30_000)

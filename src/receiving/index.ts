@@ -109,7 +109,7 @@ function planHandling(parts: ReceivingParts) {
   const { configuration, config = {}, database, clock, keyring } = parts
   const { handlerTimeout } = configuration
   const sources = readSources(config.sources, configuration)
-  const declared = readHandlers(config.handlers, handlerTimeout, parts.providerTokens)
+  const declared = readHandlers(config.handlers, handlerTimeout, parts.providerTokens, config.eventTypes)
   const handlers = new Handlers(declared)
   // The operator chooses these addresses, and most of them are private.
   const agent = createOutboundAgent({ allowPrivateNetwork: true })

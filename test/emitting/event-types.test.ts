@@ -86,6 +86,32 @@ onEachEngine('event types', (engine) => {
     await service.close()
   })
 
+  test('a schema of another library validates, and shows its JSON Schema if it has one', async () => {
+    const standard = {
+      version: 1,
+      vendor: 'test',
+      validate: (value: unknown) =>
+        typeof value === 'string' ? { value } : { issues: [{ message: 'is no text' }] },
+    } as const
+    const jsonSchema = { input: () => ({ type: 'string' }) }
+    const eventTypes = {
+      plain: { schema: { '~standard': standard } },
+      shown: { schema: { '~standard': { ...standard, jsonSchema } } },
+    }
+    const service = await startEmitting(engine, { config: defineConfig({ emitting: { eventTypes } }) })
+    await emit(service, { type: 'plain', data: 'a' })
+    const response = await service.admin('/events', { method: 'POST', json: { type: 'plain', data: 1 } })
+    assert.equal(response.status, 400)
+    assert.match(await response.text(), /plain is declared to have: it is no text/)
+    const { data } = (await expectJson(service, 200, '/event-types')) as {
+      data: { type: string; schema: unknown }[]
+    }
+    const schemaOf = (wanted: string): unknown => data.find(({ type }) => type === wanted)!.schema
+    assert.equal(schemaOf('plain'), null)
+    assert.deepEqual(schemaOf('shown'), { type: 'string' })
+    await service.close()
+  })
+
   test('undeclared types are refused if configured, except those of the service', async () => {
     const config = defineConfig({
       emitting: { ...emitting, undeclaredTypes: 'refuse' },

@@ -72,7 +72,7 @@ export default defineConfig({
     handlers: {
       // Runs once for each event. What it writes with \`tx\` and what it emits is committed together, or not at all.
       'invoice.paid': async (event, { tx, emit }) => {
-        const { id, amount_paid: amount } = (event.payload as StripeEvent).data.object
+        const { id, amount_paid: amount } = event.payload.data.object as { id: string; amount_paid: number }
         await tx
           .withTables<Tables>()
           .insertInto('invoices')
@@ -101,10 +101,6 @@ export default defineConfig({
     clients: [{ id: 'web', redirectUris: ['http://localhost:5173/callback'] }],
   },
 })
-
-interface StripeEvent {
-  data: { object: { id: string; amount_paid: number } }
-}
 `
 
 const migration = `-- Applied once by \`postern serve\` and \`postern migrate\`, on SQLite and on PostgreSQL. Write changes in new files.

@@ -93,7 +93,7 @@ export interface TimedOptions extends SourceOptions {
 }
 
 /** How one sender's requests are verified and identified. A plain object, so that it can be spread and extended. */
-export interface Scheme {
+export interface Scheme<Payload = unknown> {
   /** The preset's name. */
   readonly name: string
   /** Whether there is a secret to verify by; without one the source cannot be used. */
@@ -113,6 +113,8 @@ export interface Scheme {
   readonly typesHaveActions?: boolean
   readonly forwardTo?: ForwardTo
   readonly rateLimit?: number
+  /** For the types only: what its events have as `payload`. */
+  readonly '~payload'?: Payload
 }
 
 /** The delivery comes from the sender, by this secret. */
@@ -147,9 +149,9 @@ export function secretAt({ verify }: Scheme, now: number): string | undefined {
 }
 
 /** Builds a scheme: its secrets are held by the check's closure and appear on no property. */
-export function createScheme(definition: Definition): Scheme {
+export function createScheme<Payload = unknown>(definition: Definition): Scheme<Payload> {
   const { name, options, mediaTypes, typesHaveActions, signatureHeader, check, read, ask } = definition
-  const withKept = (kept: readonly KeptSecret[]): Scheme => {
+  const withKept = (kept: readonly KeptSecret[]): Scheme<Payload> => {
     const checkAt = atTime(kept, check)
     const askAt = ask && atTime(kept, ask)
     const weakness = kept[0] && weaknessOf(kept[0].value, sharedSecret, false)

@@ -1,13 +1,14 @@
 import { fromObject, identify } from './body.ts'
 import { hmacCheck } from './hmac-check.ts'
 import { createScheme, type Scheme, type TimedOptions } from './scheme.ts'
+import type { StripeEvent } from './stripe-event.ts'
 
 /**
  * Stripe: `Stripe-Signature: t=<seconds>,v1=<hex>[,v1=…]`, HMAC-SHA256 over `t.body` with the endpoint's `whsec_…` secret
  * as text. While a secret is rolled, Stripe sends one v1 for each. The id is the event's own (`evt_…`).
  * https://docs.stripe.com/webhooks/signature
  */
-export function stripe(options: TimedOptions): Scheme {
+export function stripe(options: TimedOptions): Scheme<StripeEvent> {
   return createScheme({
     name: 'stripe',
     options,
