@@ -89,7 +89,7 @@ function entriesOf(
   return Object.entries(declared).map(([type, declaration]) => {
     const { schema } = declaration
     const shown = schema && isStandardSchema(schema) ? jsonSchemaOf(schema) : schema
-    return { ...declaration, type, builtIn, schema: shown }
+    return Object.assign({}, declaration, { type, builtIn, schema: shown })
   })
 }
 
