@@ -155,7 +155,7 @@ export function createScheme<Payload = unknown>(definition: Definition): Scheme<
     const checkAt = atTime(kept, check)
     const askAt = ask && atTime(kept, ask)
     const weakness = kept[0] && weaknessOf(kept[0].value, sharedSecret, false)
-    const scheme: Scheme = {
+    const scheme: Scheme<Payload> = {
       name,
       hasSecret: kept.length > 0,
       ...(weakness && { weakness }),
