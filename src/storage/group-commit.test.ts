@@ -1,16 +1,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { GroupCommit, type GroupCommitLimits } from './group-commit.ts'
+import { GroupCommit, type GroupCommitLimits, type GroupCommitScheduler } from './group-commit.ts'
 import { StorageUnavailable } from './unavailable.ts'
 
 interface Options {
   limits?: Partial<GroupCommitLimits>
   /** Called before each commit; a commit whose call rejects fails. */
   before?: (items: readonly string[]) => Promise<void> | void
+  scheduler?: GroupCommitScheduler
 }
 
 /** Records the items of each commit. The size of an item is its length; its result is in upper case. */
-function recording({ limits = {}, before }: Options = {}) {
+function recording({ limits = {}, before, scheduler }: Options = {}) {
   const commits: string[][] = []
   const errors: unknown[] = []
   const group = new GroupCommit<string, string>({
@@ -22,6 +23,7 @@ function recording({ limits = {}, before }: Options = {}) {
     sizeOf: ({ length }) => length,
     onError: (error) => errors.push(error),
     limits,
+    scheduler,
   })
   return { commits, errors, group, addAll: (...items: string[]) => items.map((item) => group.add(item)) }
 }
@@ -92,6 +94,33 @@ test('a running commit delays the next one for `maxWait`', async () => {
     for (let turn = 0; turn < 5; turn += 1) await new Promise(setImmediate)
     assert.deepEqual(commits, expected)
   }
+})
+
+test('an item that arrives during a long commit waits for `maxWait` and no longer', async () => {
+  const timers: { at: number; call: () => void }[] = []
+  let now = 0
+  const { commits, group } = recording({
+    before: () => new Promise(() => undefined),
+    limits: { concurrency: 2, maxWait: 50 },
+    scheduler: {
+      soon: (call) => void setImmediate(call),
+      elapsed: () => now,
+      after(ms, call) {
+        timers.push({ at: now + ms, call })
+        return () => undefined
+      },
+    },
+  })
+  void group.add('a')
+  while (commits.length === 0) await new Promise(setImmediate)
+  now = 10
+  void group.add('b')
+  for (let turn = 0; turn < 5; turn += 1) await new Promise(setImmediate)
+  assert.deepEqual([commits, timers.map(({ at }) => at)], [[['a']], [50]])
+  now = 50
+  timers[0]!.call()
+  while (commits.length === 1) await new Promise(setImmediate)
+  assert.deepEqual(commits, [['a'], ['b']])
 })
 
 test('items beyond the bounds are refused, and accepted again later', async () => {

@@ -32,10 +32,14 @@ const defaults: GroupCommitLimits = {
   waitingBytes: 64 * 1024 * 1024,
 }
 
+/** The event loop and its timers. */
+export type GroupCommitScheduler = Pick<Scheduler, 'soon' | 'elapsed' | 'after'>
+
 export interface GroupCommitParts<Item, Result> {
   /**
-   * Commits items together: all of them or, if it rejects, none. Returns the results in the order of the items; a result that is
-   * an Error rejects its item.
+   * Commits items together. Returns the results in the order of the items; a result that is an Error rejects its item. If it
+   * rejects with StorageUnavailable, all or none of them are durable, and the items are not tried again. If it rejects with
+   * another error, none is.
    */
   commit: (items: readonly Item[]) => Promise<readonly (Result | Error)[]>
   /** Returns the bytes that an item takes in memory. Default 0. */
@@ -46,7 +50,7 @@ export interface GroupCommitParts<Item, Result> {
   onError?: (error: unknown) => void
   limits?: Partial<GroupCommitLimits>
   /** The event loop. Default: that of the process. */
-  scheduler?: Pick<Scheduler, 'soon' | 'elapsed'> | undefined
+  scheduler?: GroupCommitScheduler | undefined
 }
 
 interface Waiting<Item, Result> {
@@ -66,13 +70,14 @@ const mostTurns = 8
 export class GroupCommit<Item, Result> {
   readonly #parts: GroupCommitParts<Item, Result>
   readonly #limits: GroupCommitLimits
-  readonly #scheduler: Pick<Scheduler, 'soon' | 'elapsed'>
+  readonly #scheduler: GroupCommitScheduler
   #queue: Waiting<Item, Result>[] = []
   #bytes = 0
   #commits = 0
   /** When the latest commit began. */
   #began = 0
   #scheduled = false
+  #isTimed = false
   #closed = false
   #idle: (() => void) | undefined
 
@@ -123,7 +128,9 @@ export class GroupCommit<Item, Result> {
   }
 
   #schedule(): void {
-    if (this.#scheduled || this.#queue.length === 0 || !this.#mayBegin()) return
+    if (this.#scheduled || this.#queue.length === 0) return
+    const wait = this.#untilNext()
+    if (wait > 0) return this.#scheduleIn(wait)
     this.#scheduled = true
     this.#gather(0, 0)
   }
@@ -140,14 +147,27 @@ export class GroupCommit<Item, Result> {
         return
       }
       this.#scheduled = false
-      if (this.#queue.length > 0 && this.#mayBegin()) void this.#run(this.#takeBatch())
+      if (this.#queue.length > 0 && this.#untilNext() === 0) void this.#run(this.#takeBatch())
+      else this.#schedule()
     })
   }
 
-  #mayBegin(): boolean {
+  /** Sets a timer, because the running commits may take long, and no other item may come until then. */
+  #scheduleIn(milliseconds: number): void {
+    if (this.#isTimed || milliseconds === Infinity) return
+    this.#isTimed = true
+    this.#scheduler.after(milliseconds, () => {
+      this.#isTimed = false
+      this.#schedule()
+    })
+  }
+
+  /** Milliseconds until the next commit may begin; infinite if only the end of another one permits it. */
+  #untilNext(): number {
     const { concurrency, maxWait } = this.#limits
-    if (this.#commits === 0) return true
-    return this.#commits < concurrency && this.#scheduler.elapsed() - this.#began >= maxWait
+    if (this.#commits === 0) return 0
+    if (this.#commits >= concurrency) return Infinity
+    return Math.max(0, this.#began + maxWait - this.#scheduler.elapsed())
   }
 
   async #run(batch: readonly Waiting<Item, Result>[]): Promise<void> {

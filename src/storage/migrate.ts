@@ -19,7 +19,7 @@ export class NewerDatabase extends Error {
   }
 }
 
-/** All databases of unreleased versions have this breaking migration. */
+/** All databases of unreleased versions have this breaking migration. No released migration 2 may have this name. */
 const unreleased = { number: 2, name: 'order-keys' }
 
 interface Applied {

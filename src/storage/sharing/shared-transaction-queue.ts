@@ -73,7 +73,12 @@ export class SharedTransactionQueue<Note>
       return new Promise((takeTurn, fail) => this.#enqueue({ scope, participant: undefined, takeTurn, fail }))
     const driver = await this.#parts.open(share, scope.abandoned)
     const transaction = newTransactionBatch<Note>(driver, true, this.scheduler.elapsed())
-    driver.savepoint()
+    try {
+      driver.savepoint()
+    } catch (error) {
+      await driver.rollback()
+      throw error
+    }
     return transaction
   }
 
@@ -134,17 +139,12 @@ export class SharedTransactionQueue<Note>
     return now - since < longestBatch && !driver.isContended()
   }
 
-  #next(transaction: TransactionBatch<Note>): void {
+  #next(transaction: TransactionBatch<Note>, isLastChance = false): void {
     const waiting = this.#queue.shift()
     if (waiting) this.#startTurn(transaction, waiting)
+    else if (isLastChance) void this.#close(transaction)
     // One turn of the event loop may bring more scopes.
-    else this.scheduler.soon(() => this.#nextOrClose(transaction))
-  }
-
-  #nextOrClose(transaction: TransactionBatch<Note>): void {
-    const waiting = this.#queue.shift()
-    if (waiting) this.#startTurn(transaction, waiting)
-    else void this.#close(transaction)
+    else this.scheduler.soon(() => this.#next(transaction, true))
   }
 
   #startTurn(transaction: TransactionBatch<Note>, waiting: Waiting<Note>): void {
@@ -201,6 +201,8 @@ export class SharedTransactionQueue<Note>
       const driver = await this.#parts.open(undefined, neverAborted)
       transaction = newTransactionBatch(driver, false, this.scheduler.elapsed())
     } catch (error) {
+      // Also while another transaction serves scopes: a database that refuses connections is likely to fail that one too, and
+      // an event that is given back early is handled early by another process.
       for (const { fail } of this.#queue.splice(0)) fail(error)
     }
     this.#opening -= 1

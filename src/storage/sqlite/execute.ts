@@ -9,7 +9,12 @@ export function execute(connection: SqliteConnection, query: CompiledQuery): Que
   return { rows: [], numAffectedRows: BigInt(changes), insertId: BigInt(lastId) }
 }
 
-/** Some errors, such as a full disk, have already ended the transaction. */
+/** Ends the transaction, unless an error such as a full disk has ended it already. Never throws. */
 export function rollBack(connection: SqliteConnection): void {
-  if (connection.inTransaction) connection.exec('rollback')
+  if (!connection.inTransaction) return
+  try {
+    connection.exec('rollback')
+  } catch {
+    // SQLite ends the transaction also when ROLLBACK reports an error. The next statement reports what is wrong with the file.
+  }
 }

@@ -40,7 +40,10 @@ test('a double release does not admit two writers', async () => {
   first()
   await gate.acquire('work')
   first()
-  assert.equal(gate.free, false)
+  let isAdmitted = false
+  void gate.acquire('request').then(() => (isAdmitted = true))
+  await new Promise(setImmediate)
+  assert.equal(isAdmitted, false)
 })
 
 test("waiting for one's own lock is an error, not a deadlock", async () => {

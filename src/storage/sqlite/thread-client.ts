@@ -24,14 +24,19 @@ interface Waiting {
   reject: (error: unknown) => void
 }
 
+interface Running {
+  readonly worker: Worker
+  /** The tasks without an answer, in the order of their answers. */
+  readonly waiting: Waiting[]
+}
+
 /**
- * A thread that writes SQLite files, so that neither the statements nor the wait for the disk block the event loop. It carries out one
- * task after the other. It starts at the first task, and again at the first task after it died.
+ * Calls a thread that writes SQLite files, so that neither the statements nor the wait for the disk block the event loop. The thread
+ * carries out one task after the other. It starts at the first task, and again at the first task after it died.
  */
 export class ThreadClient<Tasks extends { close: () => void }> {
   readonly #parts: ThreadParts
-  readonly #waiting: Waiting[] = []
-  #thread: Worker | undefined
+  #thread: Running | undefined
 
   constructor(parts: ThreadParts) {
     this.#parts = parts
@@ -47,40 +52,39 @@ export class ThreadClient<Tasks extends { close: () => void }> {
     argument: Argument<Tasks[Name]>,
     transfer: ArrayBuffer[] = [],
   ): Promise<Result<Tasks[Name]>> {
-    const thread = (this.#thread ??= this.#start())
+    const { worker, waiting } = (this.#thread ??= this.#start())
     return new Promise<unknown>((resolve, reject) => {
-      this.#waiting.push({ resolve, reject })
-      thread.postMessage({ name, argument }, transfer)
+      waiting.push({ resolve, reject })
+      worker.postMessage({ name, argument }, transfer)
     }) as Promise<Result<Tasks[Name]>>
   }
 
   /** Ends the thread after the tasks that it was given. */
   async close(): Promise<void> {
     if (!this.#thread) return
-    this.#thread.ref()
+    this.#thread.worker.ref()
     const closed = this.call('close', undefined as Argument<Tasks['close']>)
     this.#thread = undefined
     await closed
   }
 
-  #start(): Worker {
+  #start(): Running {
     const { module, name, workerData } = this.#parts
-    const thread = new Worker(module, { workerData, name, resourceLimits: { maxYoungGenerationSizeMb: 6 } })
-    thread.on('message', (answer: TaskAnswer) => {
-      const waiting = this.#waiting.shift()
-      if ('failed' in answer) waiting?.reject(toError(answer.failed))
-      else waiting?.resolve(answer.result)
+    const worker = new Worker(module, { workerData, name, resourceLimits: { maxYoungGenerationSizeMb: 6 } })
+    const waiting: Waiting[] = []
+    const died = (cause: unknown): void => {
+      if (this.#thread?.worker === worker) this.#thread = undefined
+      for (const { reject } of waiting.splice(0)) reject(new StorageUnavailable(cause))
+    }
+    worker.on('message', (answer: TaskAnswer) => {
+      const task = waiting.shift()
+      if ('failed' in answer) task?.reject(toError(answer.failed))
+      else task?.resolve(answer.result)
     })
-    thread.on('error', (error) => this.#died(thread, error))
-    thread.on('exit', (code) => this.#died(thread, new Error(`the ${name} thread ended with code ${code}`)))
-    if (this.#parts.isBackground) thread.unref()
-    return thread
-  }
-
-  #died(thread: Worker, cause: unknown): void {
-    if (this.#thread === thread) this.#thread = undefined
-    else if (this.#thread) return
-    for (const { reject } of this.#waiting.splice(0)) reject(new StorageUnavailable(cause))
+    worker.on('error', died)
+    worker.on('exit', (code) => died(new Error(`the ${name} thread ended with code ${code}`)))
+    if (this.#parts.isBackground) worker.unref()
+    return { worker, waiting }
   }
 }
 

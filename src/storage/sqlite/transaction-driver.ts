@@ -76,11 +76,8 @@ class SqliteTransactionDriver implements TransactionDriver {
   }
 
   async rollback(): Promise<void> {
-    try {
-      rollBack(this.#connection)
-    } finally {
-      this.#release()
-    }
+    rollBack(this.#connection)
+    this.#release()
   }
 
   /**

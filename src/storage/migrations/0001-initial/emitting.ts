@@ -104,7 +104,7 @@ export const emitting: SchemaPart = {
     create index subscribers_by_status on subscribers ((status || ':' || id));
 
     -- One row for each process that delivers. Its session holds an advisory lock on the id. Others delete the row when the
-    -- lock has been free for three seconds.
+    -- lock has been free for five seconds.
     create table dispatchers (id serial primary key);
     -- One row for each subscriber whose deliveries a dispatcher owns (docs/adr/0012-delivery-lanes.md).
     create table queue_owners (

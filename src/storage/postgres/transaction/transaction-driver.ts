@@ -58,6 +58,7 @@ class PostgresTransactionDriver implements TransactionDriver {
   /** Whether the connection must be closed: another one may lead to a server that is available. */
   #useless = false
   /** Statements whose answers are not needed: they are sent together with the next statement. */
+  // The handler's time limit holds instead of the server's limit for other statements; `answerWithin` enforces it.
   #unsent = ['begin; set local statement_timeout to default']
 
   constructor(client: PoolClient, leaveShare: () => void, options: StatementOptions) {
@@ -91,7 +92,7 @@ class PostgresTransactionDriver implements TransactionDriver {
     this.#sendUnsent()
     try {
       const result = toResult(
-        await this.#client.query(toStatement(query, own ? endWithin : this.#options.within)),
+        await this.#client.query(handlerStatement(query, own ? endWithin : this.#options.within)),
       )
       this.#failed = false
       return result
@@ -129,7 +130,7 @@ class PostgresTransactionDriver implements TransactionDriver {
     this.#sendUnsent()
     try {
       await commitOn(this.#client, commit, closing, () =>
-        this.#client.query(toStatement(closing!.query, this.#options.within)),
+        this.#client.query(handlerStatement(closing!.query, endWithin)),
       )
     } catch (error) {
       this.#release(true)
@@ -179,7 +180,7 @@ function placesByText(queries: readonly CompiledQuery[]): Map<string, number[]> 
 }
 
 /** Extended protocol, because a single statement cannot contain a second one that ends the transaction. */
-function toStatement({ sql: text, parameters }: CompiledQuery, within: number): BoundedQuery {
+function handlerStatement({ sql: text, parameters }: CompiledQuery, within: number): BoundedQuery {
   const name = nameOf(text, true)
   const values = parameters as unknown[]
   return { text, values, queryMode: 'extended', query_timeout: within, ...(name !== undefined && { name }) }

@@ -21,7 +21,7 @@ export class PostgresTransaction implements LazyTransaction {
   #cancelTimer: (() => void) | undefined
   /** Set if the server is unavailable: then the connection is closed, because another one may lead to an available server. */
   #unavailable: StorageUnavailable | undefined
-  #over: 'committed' | 'rolled back' | 'out of time' | undefined
+  #over: 'committing' | 'committed' | 'rolled back' | 'out of time' | undefined
 
   constructor(pool: Pool, options: TransactionOptions, clock: Clock = systemClock) {
     this.#pool = pool
@@ -51,7 +51,7 @@ export class PostgresTransaction implements LazyTransaction {
     }
     const client = await (this.#opening ??= this.#open())
     if (this.#over) throw new TransactionOver(this.#over)
-    this.#over = 'committed'
+    this.#over = 'committing'
     this.#cancelTimer?.()
     try {
       await commitOn(client, { text: 'commit' }, closing, () => {
@@ -59,6 +59,7 @@ export class PostgresTransaction implements LazyTransaction {
         client.query(`set local statement_timeout = ${this.#timeLimit}`, () => undefined)
         return client.query(toStatement(closing!.query))
       })
+      this.#over = 'committed'
       client.release()
     } catch (error) {
       client.release(true)
