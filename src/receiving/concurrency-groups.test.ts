@@ -95,3 +95,10 @@ test('the number of events claimed ahead follows the speed of the handlers, with
   assert.equal(queued, 192, 'eight have a place')
   assert.ok(groups.claimable(plan, false) <= 17, '16 MiB of payloads of one MiB')
 })
+
+test('no more is claimed ahead than the handlers can start before the leases end', () => {
+  const [slow, fast] = [planOn('postgres', 1), planOn('postgres')]
+  assert.equal(after(slow, ...Array<number>(12).fill(45)).claimable(slow, false), 89, 'four seconds of 45 ms')
+  assert.equal(after(fast, ...Array<number>(12).fill(45)).claimable(fast, false), 512)
+  assert.equal(after(slow, ...Array<number>(12).fill(1)).claimable(slow, false), 512)
+})

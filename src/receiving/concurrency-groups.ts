@@ -26,7 +26,7 @@ const [instantHandler, quickHandler] = [50, 200]
 const unknownHandler = 400
 /** Milliseconds up to which transactions may share a commit. */
 const shortTransaction = 100
-/** Milliseconds that a transaction counts as at most, unless it ran out of time; then it counts as more. */
+/** Milliseconds that a transaction counts as at most. One that ran out of time counts as more, so that it counts for longer. */
 const [longTransaction, endlessTransaction] = [1_000, 16_000]
 
 /** Updates an average that rises at once and falls by half of the difference. */
@@ -39,6 +39,8 @@ function average(before: number, now: number): number {
  * next claim returns.
  */
 const ahead = { quick: 128, instant: 512 }
+/** Milliseconds of handlers' time that may be claimed ahead: less than a lease lasts beyond the handler's time limit. */
+const mostTimeAhead = 4_000
 /** Bytes of their payloads, estimated from the average. */
 const mostBytesAhead = 16 * 1024 * 1024
 
@@ -207,7 +209,12 @@ export class ConcurrencyGroups {
   #ahead(plan: Plan): number {
     if (!this.isQuick(plan)) return 0
     const bytes = this.#groups.get(plan.group.key)?.bytes ?? 0
-    return Math.min(this.#isInstant(plan) ? ahead.instant : ahead.quick, Math.ceil(mostBytesAhead / bytes))
+    const atOnce = Math.min(this.#limitOf(plan), ...plan.bounds.map((bound) => this.#allowed(bound)))
+    return Math.min(
+      this.#isInstant(plan) ? ahead.instant : ahead.quick,
+      Math.ceil(mostBytesAhead / bytes),
+      Math.ceil((atOnce * mostTimeAhead) / this.#durationOf(plan)),
+    )
   }
 
   #of({ group }: Plan): Group {

@@ -12,7 +12,7 @@ import type { ClaimedEvent, Kind } from './store.ts'
 const longestError = 8 * 1024
 
 /** The options of the worker's own transactions. The time limit detects a silent path. */
-const ownWork = { priority: 'work', timeLimit: 5_000 } as const
+export const ownWork = { priority: 'work', timeLimit: 5_000 } as const
 
 export interface Failure {
   claimed: ClaimedEvent

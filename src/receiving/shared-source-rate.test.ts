@@ -127,6 +127,8 @@ test('without a response, or after a failure, a process applies the rate alone; 
     [true, true, false],
   )
   assert.equal((await rate.take(clock.now())).allowed, false, 'nothing is asked for a while')
+  clock.pass(6_000)
+  assert.equal('allowed' in rate.take(clock.now()), true, 'no webhook waits for a request that is late')
   answer.reject(new Error('away'))
   clock.pass(5_000)
   answer = Promise.withResolvers<Reserved>()

@@ -32,7 +32,7 @@ const reservedShare = 1 / 10
 const keptFor = 1_000
 /** Milliseconds without a request after one that was not granted in full. */
 const askEvery = 100
-/** Milliseconds that a webhook waits for an answer, and without a request after a time-out or failure. */
+/** Milliseconds that a webhook waits for an answer; and for which the process counts alone after a time-out or failure. */
 const maxWait = 1_000
 const pause = 5_000
 /** Webhooks that wait for the answer; more are counted by the process alone. */
@@ -75,6 +75,8 @@ export class SharedSourceRate {
   #owedAt = 0
   #waiting: Answer[] = []
   #asking = false
+  /** Whether the request has taken longer than `maxWait`. */
+  #isLate = false
   readonly #spent = new Stretch()
   readonly #away = new Stretch()
 
@@ -101,7 +103,8 @@ export class SharedSourceRate {
       if (short && !this.#spent.has(now) && !this.#away.has(now)) void this.#ask()
       return this.#allowed(now)
     }
-    if (this.#away.has(now) || this.#waiting.length >= mostWaiting) return this.#alone.take(now)
+    if (this.#isLate || this.#away.has(now) || this.#waiting.length >= mostWaiting)
+      return this.#alone.take(now)
     if (this.#spent.has(now)) return this.#refused(now)
     return new Promise((resolve) => {
       this.#waiting.push(resolve)
@@ -133,7 +136,10 @@ export class SharedSourceRate {
     await Promise.resolve()
     do {
       const now = clock.now()
-      const cancel = clock.after(maxWait, () => this.#giveUp())
+      const cancel = clock.after(maxWait, () => {
+        this.#isLate = true
+        this.#giveUp()
+      })
       try {
         const wanted = Math.max(this.#waiting.length, Math.min(this.#size, this.#mostReserved))
         const asked = { source: this.#source, wanted, cost: this.#cost, credit: this.#credit }
@@ -143,6 +149,7 @@ export class SharedSourceRate {
         this.#giveUp()
       } finally {
         cancel()
+        this.#isLate = false
       }
     } while (this.#waiting.length > 0)
     this.#asking = false

@@ -1,5 +1,6 @@
 import type { Database } from '../storage/database.ts'
 import { advance } from './advance.ts'
+import { ownWork } from './failures.ts'
 import { orderKeysOf } from './order-keys.ts'
 import type { Kind } from './store.ts'
 
@@ -12,30 +13,27 @@ export async function markUnhandled(
   { source, type }: Kind,
   now: number,
 ): Promise<number> {
-  return database.transaction(
-    async (tx) => {
-      const marked = await tx
-        .updateTable('event_queue')
-        .set({ status: 'processed', processed_at: now, claim: null, leased_until: null })
-        .where('event', 'in', (eb) =>
-          eb
-            .selectFrom('event_queue')
-            .select('event')
-            .where('status', '=', 'pending')
-            .where('source', '=', source)
-            .where('type', '=', type)
-            .where('due_at', '<=', now)
-            .where((of) => of.or([of('claim', 'is', null), of('leased_until', '<=', now)]))
-            .orderBy('due_at')
-            .limit(step),
-        )
-        .where('status', '=', 'pending')
-        .where((of) => of.or([of('claim', 'is', null), of('leased_until', '<=', now)]))
-        .returning('order_key as orderKey')
-        .execute()
-      await advance(database.engine, tx, orderKeysOf(marked))
-      return marked.length
-    },
-    { priority: 'work' },
-  )
+  return database.transaction(async (tx) => {
+    const marked = await tx
+      .updateTable('event_queue')
+      .set({ status: 'processed', processed_at: now, claim: null, leased_until: null })
+      .where('event', 'in', (eb) =>
+        eb
+          .selectFrom('event_queue')
+          .select('event')
+          .where('status', '=', 'pending')
+          .where('source', '=', source)
+          .where('type', '=', type)
+          .where('due_at', '<=', now)
+          .where((of) => of.or([of('claim', 'is', null), of('leased_until', '<=', now)]))
+          .orderBy('due_at')
+          .limit(step),
+      )
+      .where('status', '=', 'pending')
+      .where((of) => of.or([of('claim', 'is', null), of('leased_until', '<=', now)]))
+      .returning('order_key as orderKey')
+      .execute()
+    await advance(database.engine, tx, orderKeysOf(marked))
+    return marked.length
+  }, ownWork)
 }

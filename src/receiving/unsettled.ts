@@ -10,7 +10,7 @@ import type { Kind } from './store.ts'
  * that is silent for eight seconds, and cancels a statement after ten.
  */
 const claimLandsWithin = 30_000
-/** Milliseconds until the same claim is looked for again, at first: doubled by each look. */
+/** Milliseconds until the same claim is looked for again, or the same failure recorded, at first: doubled by each try. */
 const firstPause = 1_000
 
 /** A claim without an answer: its statement may have taken effect, or may do so later. None of its handlers was started. */
@@ -33,6 +33,8 @@ interface Unreturned {
 interface Unrecorded {
   readonly record: () => Promise<void>
   readonly leaseEnds: number
+  nextAt: number
+  pause: number
 }
 
 export interface UnsettledParts {
@@ -75,7 +77,7 @@ export class Unsettled {
 
   /** Records a failed attempt that is to be stored. */
   toRecord(record: () => Promise<void>, leaseEnds: number): void {
-    this.#unrecorded.push({ record, leaseEnds })
+    this.#unrecorded.push({ record, leaseEnds, nextAt: this.#parts.clock.now(), pause: firstPause })
   }
 
   /**
@@ -106,9 +108,14 @@ export class Unsettled {
 
   async #record(): Promise<void> {
     const { clock, log } = this.#parts
-    const all = this.#unrecorded.filter(({ leaseEnds }) => leaseEnds > clock.now())
+    const now = clock.now()
+    const all = this.#unrecorded.filter(({ leaseEnds }) => leaseEnds > now)
     this.#unrecorded = []
     for (const [index, one] of all.entries()) {
+      if (one.nextAt > now) {
+        this.#unrecorded.push(one)
+        continue
+      }
       try {
         await one.record()
       } catch (error) {
@@ -116,6 +123,8 @@ export class Unsettled {
           this.#unrecorded.push(...all.slice(index))
           throw error
         }
+        one.nextAt = now + one.pause
+        one.pause *= 2
         this.#unrecorded.push(one)
         log.error({ err: error }, 'a failed attempt could not be recorded; trying again')
       }

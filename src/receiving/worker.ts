@@ -43,7 +43,7 @@ const scarceFrom = 96
 const mostClaimed = 256
 /** Rounds in a row that start nothing, before the worker waits for the next wake-up. */
 const mostIdleRounds = 100
-/** Milliseconds that a lease lasts beyond the handler's time limit: for the commit and a slow clock. */
+/** Milliseconds that a lease lasts beyond the handler's time limit: for the wait for a slot, the commit and a slow clock. */
 const leaseMargin = 5_000
 /** Milliseconds between two looks for due work: signals may be lost. */
 const pollInterval = 1_000
@@ -57,7 +57,10 @@ const gather = 5
 /** Errors that the handler did not cause: such an attempt does not count. */
 const notItsOwn = [Stopping, StorageUnavailable, WaitedForTransaction] as const
 
-/** Attempts beyond the schedule that may end without a record, because their process ended, before the event fails. */
+/**
+ * Attempts beyond the schedule that may end without a record, because their process ended. Further attempts fail without running the
+ * handlers.
+ */
 const mostCrashes = 10
 
 /**
@@ -72,9 +75,9 @@ export class HandlerWorker implements Worker {
   readonly #slots: HandlerSlots | undefined
   /** Handlers that have not ended. */
   #running = 0
-  /** Events that are being processed, until the end of their commit. */
+  /** Work that a stop waits for: events until the end of their commit, and claims that are being given back. */
   readonly #inFlight = new InFlight()
-  /** Those events. */
+  /** Events that are being processed, until the end of their commit. */
   readonly #processing = new Set<Queued>()
   readonly #unsettled: Unsettled
   readonly #progress: Progress
@@ -189,7 +192,7 @@ export class HandlerWorker implements Worker {
   async #fill(): Promise<void> {
     try {
       await this.#attend()
-      // Even if no slot is free.
+      // The rounds do it too, but there is none while no slot is free.
       await this.#unsettled.settle()
       if (this.#setBack) await this.#releaseUnknown()
       for (let idle = 0; this.#running < mostRunning && !this.#stopped;) {
@@ -253,7 +256,7 @@ export class HandlerWorker implements Worker {
     const { true: running = [], false: others = [] } = Object.groupBy(claimed, (one) =>
       String(this.#runningSince.has(keyOf(one))),
     )
-    if (running.length > 0) void this.#giveBack(running, this.#parts.clock.now() + pauseAfterError)
+    if (running.length > 0) this.#giveBackSoon(running, this.#parts.clock.now() + pauseAfterError)
     return others
   }
 
@@ -268,7 +271,7 @@ export class HandlerWorker implements Worker {
         for (const plan of this.#groups.allWaiting()) this.#beginNext(plan)
         this.wake()
       },
-      onNone: (key) => void this.#giveBack(this.#groups.withdraw(key), clock.now()),
+      onNone: (key) => this.#giveBackSoon(this.#groups.withdraw(key), clock.now()),
       onFreed: () => database.signal('event_queue'),
       onError: (error) =>
         log.warn({ err: error }, 'the slots of handlers with a concurrency could not be shared'),
@@ -454,7 +457,7 @@ export class HandlerWorker implements Worker {
     const startedAt = clock.now()
     const { committed, emitted, took } = await attempt(claimed, plan, alone, this.#parts)
     const unbegun = this.#groups.succeeded(plan, clock.now() - startedAt, took)
-    if (unbegun.length > 0) void this.#giveBack(unbegun, clock.now())
+    this.#giveBackSoon(unbegun, clock.now())
     freeSlot()
     await committed
     if (emitted) database.signal('deliveries')
@@ -471,7 +474,7 @@ export class HandlerWorker implements Worker {
     const { event, source, type } = claimed
     const now = clock.now()
     const unbegun = this.#groups.failed(plan)
-    if (unbegun.length > 0) void this.#giveBack(unbegun, now)
+    this.#giveBackSoon(unbegun, now)
     if (error instanceof ClaimLost) return 'lost'
     if (notItsOwn.some((kind) => error instanceof kind)) {
       if (error instanceof WaitedForTransaction)
@@ -504,6 +507,10 @@ export class HandlerWorker implements Worker {
   /** Events with the same order key may be due now. */
   #goOnAfter({ orderKey }: ClaimedEvent): void {
     if (orderKey !== null) this.wake()
+  }
+
+  #giveBackSoon(claimed: readonly ClaimedEvent[], dueAt: number): void {
+    if (claimed.length > 0) void this.#inFlight.add(this.#giveBack(claimed, dueAt))
   }
 
   /** Returns claimed events; while the database does not answer, remembers them for later. */

@@ -151,6 +151,36 @@ describe('the spool of SQLite', { skip: !engine && 'TEST_ENGINE leaves SQLite ou
   })
 })
 
+test(
+  'a spooled event that the database refuses is set aside, and delays no other',
+  { skip: !engine },
+  async () => {
+    const service = await startTestService(engine!, {
+      config: { receiving: { handlers: { quick: (event, { tx }) => writeEffect(tx, event.id) } } },
+    })
+    try {
+      await createEffects(service.database)
+      const { file } = service.database as SqliteDatabase
+      const foreign = new SqliteConnection(file)
+      foreign.exec(`create trigger refuse before insert on events when new.event_id = 'refused'
+      begin select raise(abort, 'not this one'); end`)
+      foreign.exec('begin immediate')
+      for (const id of ['before', 'refused', 'behind'])
+        assert.equal((await postWebhook(service, { id, type: 'quick' })).status, 200)
+      foreign.exec('rollback')
+      foreign.close()
+      await eventually(async () => (await readEffects(service.database)).length === 2)
+      assert.equal((await postWebhook(service, { id: 'later', type: 'quick' })).status, 200)
+      await eventually(async () => (await readEffects(service.database)).includes('later'))
+      const spool = new SqliteConnection(`${file}-spool`, { readOnly: true })
+      assert.deepEqual(spool.all('select event_id, reason from set_aside').length, 1)
+      spool.close()
+    } finally {
+      await service.close()
+    }
+  },
+)
+
 test('spooled events are recovered once at the start', { skip: !engine }, async () => {
   const home = await engine!.createDatabase()
   const config = defineConfig({

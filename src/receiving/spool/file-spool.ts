@@ -106,7 +106,8 @@ export async function openAbandoned(settings: FileSpoolSettings): Promise<Spool 
 function holdsEvents(file: string): boolean {
   const connection = new SqliteConnection(file, { readOnly: true })
   try {
-    return connection.get('select 1 as found from spool limit 1') !== undefined
+    const isCreated = connection.get(`select 1 from sqlite_schema where type = 'table' and name = 'spool'`)
+    return isCreated !== undefined && connection.get('select 1 from spool limit 1') !== undefined
   } finally {
     connection.close()
   }
@@ -126,7 +127,7 @@ async function claimSpool(settings: FileSpoolSettings): Promise<Spool | undefine
     await spool.state()
     return spool
   } catch (error) {
-    release()
+    await spool.close().catch(() => undefined)
     throw error
   }
 }

@@ -46,7 +46,8 @@ export class EventInserter {
     try {
       const rows = packEvents(events)
       const task = { rows, mayWrite: release !== undefined }
-      const { stored, spooled } = await this.#thread.call('insert', task, buffersOf(rows))
+      const { stored, spooled, refusals } = await this.#thread.call('insert', task, buffersOf(rows))
+      this.#report(refusals)
       this.#moveLater(spooled)
       if (!stored) throw new Problem('overloaded', { retryAfter: 1 })
     } finally {
@@ -64,6 +65,15 @@ export class EventInserter {
     this.#stopping.abort()
     await this.#moving
     await this.#thread.close()
+  }
+
+  #report(refusals: readonly string[]): void {
+    for (const refusal of refusals)
+      this.#parts.onError(
+        new Error(
+          `the database refused a spooled event, which is now in the spool's table set_aside: ${refusal}`,
+        ),
+      )
   }
 
   #moveLater(spooled: number): void {
@@ -86,7 +96,8 @@ export class EventInserter {
     try {
       const release = await database.hold('acknowledge')
       try {
-        const { moved, spooled } = await this.#thread.call('move', undefined)
+        const { moved, spooled, refusals } = await this.#thread.call('move', undefined)
+        this.#report(refusals)
         this.#spooled = spooled
         if (!moved) return retryAfter.locked
       } finally {

@@ -4,10 +4,11 @@ import { finish, tryBegin } from '../../storage/sqlite/begin.ts'
 import { SqliteConnection } from '../../storage/sqlite/connection.ts'
 import type { PackedRows } from '../../storage/sqlite/packed-rows.ts'
 import { serveTasks } from '../../storage/sqlite/thread-server.ts'
+import { StorageUnavailable } from '../../storage/unavailable.ts'
 import { unpackEvents } from '../event-rows.ts'
 import type { IncomingEvent } from '../incoming.ts'
 import { insertEvents } from './insert-events.ts'
-import { SpoolFile } from './spool-file.ts'
+import { SpoolFile, type Spooled } from './spool-file.ts'
 
 /** Spooled events that one transaction moves: a few milliseconds of the write lock. */
 const step = 500
@@ -16,6 +17,9 @@ const { file } = workerData as { file: string }
 const connection = new SqliteConnection(file)
 const spool = new SpoolFile(`${file}-spool`)
 
+/** Why the database refused spooled events. Each reason is returned once. */
+let refusals: string[] = []
+
 /**
  * Moves the oldest spooled events into the database, before later ones. A crash before their deletion in the spool moves them again,
  * which the key of the event queue ignores. Returns false if another process holds the write lock.
@@ -23,12 +27,40 @@ const spool = new SpoolFile(`${file}-spool`)
 function moveAndInsert(later: readonly IncomingEvent[]): boolean {
   if (!tryBegin(connection)) return false
   const spooled = spool.oldest(step)
-  finish(connection, () => {
-    insertEvents(connection, spooled)
-    insertEvents(connection, later)
-  })
+  try {
+    finish(connection, () => {
+      insertEvents(connection, spooled)
+      insertEvents(connection, later)
+    })
+  } catch (error) {
+    if (spooled.length === 0 || error instanceof StorageUnavailable) throw error
+    return moveSingly(spooled) && moveAndInsert(later)
+  }
   spool.forget(spooled)
   return true
+}
+
+/** Sets spooled events aside that the database refuses: they must not hold up the others. */
+function moveSingly(spooled: readonly Spooled[]): boolean {
+  for (const event of spooled) {
+    if (!tryBegin(connection)) return false
+    try {
+      finish(connection, () => insertEvents(connection, [event]))
+    } catch (error) {
+      if (error instanceof StorageUnavailable) throw error
+      const reason = String(error)
+      spool.setAside(event.seq, reason)
+      refusals.push(`${event.source} ${event.eventId}: ${reason}`)
+    }
+    spool.forget([event])
+  }
+  return true
+}
+
+function answer<T>(result: T): T & { spooled: number; refusals: string[] } {
+  const reported = refusals
+  refusals = []
+  return { ...result, spooled: spool.count, refusals: reported }
 }
 
 const tasks = {
@@ -39,12 +71,11 @@ const tasks = {
   insert({ rows, mayWrite }: { rows: PackedRows; mayWrite: boolean }) {
     const events = unpackEvents(rows)
     const stored = (mayWrite && spool.count <= step && moveAndInsert(events)) || spool.add(events)
-    return { stored, spooled: spool.count }
+    return answer({ stored })
   },
   /** Moves the oldest spooled events. `moved` is false if another process holds the write lock. */
   move() {
-    const moved = moveAndInsert([])
-    return { moved, spooled: spool.count }
+    return answer({ moved: moveAndInsert([]) })
   },
   /** Returns the number of spooled events. */
   count: () => spool.count,
