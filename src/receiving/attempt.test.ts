@@ -70,7 +70,10 @@ async function endOf(isWaiting: boolean, waited: number): Promise<unknown> {
 
 test('an attempt that mostly waited for its transaction is distinguished from a slow one', async () => {
   assert.ok((await endOf(false, 0)) instanceof HandlerTimeout)
-  assert.ok((await endOf(false, 700)) instanceof HandlerTimeout, 'it had the greater scope of its time')
-  assert.ok((await endOf(false, 800)) instanceof WaitedForTransaction, 'it got it in the last moment')
-  assert.ok((await endOf(true, 10)) instanceof WaitedForTransaction, 'it is isWaiting still')
+  assert.ok((await endOf(false, 700)) instanceof HandlerTimeout, 'it ran for more than half of its time')
+  assert.ok(
+    (await endOf(false, 800)) instanceof WaitedForTransaction,
+    'its transaction began in the last moment',
+  )
+  assert.ok((await endOf(true, 10)) instanceof WaitedForTransaction, 'its transaction has not begun')
 })

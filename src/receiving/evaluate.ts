@@ -86,7 +86,7 @@ export function createEvaluator(source: string, scheme: Scheme, parts: Evaluator
   }
 }
 
-/** An unverified sender learns nothing but that. @param unsupported the refusal of the media type, if it is refused */
+/** For an unverified sender, 401 hides all other faults. @param unsupported the refusal of the media type, if it is refused */
 function refusalOf(rejected: Rejected, unsupported: Refused | undefined): Refused {
   const { detail } = rejected
   if (rejected.rejected === 'signature') return { refused: reasonOf(rejected), detail, problem: undefined }

@@ -7,7 +7,7 @@ import type { EventQueue } from './store.ts'
 export interface EventQueueParts {
   database: Database
   clock: Clock
-  /** Called when events could not be stored or moved immediately. */
+  /** On SQLite, called when spooled events could not be moved. */
   onError: (error: unknown) => void
   /** Called for errors of the session that holds this process's claims. */
   onClaimerError: (error: unknown) => void

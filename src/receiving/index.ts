@@ -132,7 +132,7 @@ function planHandling(parts: ReceivingParts) {
 /** The event queue, and what stores events into it. */
 function storeEvents({ database, clock, log, metrics, spool }: ReceivingParts) {
   const onError = (error: unknown): void =>
-    log.warn({ err: error }, 'received events could not be stored at once')
+    log.warn({ err: error }, 'spooled events could not be moved to the database')
   const onClaimerError = (error: unknown): void =>
     log.warn({ err: error }, 'the session that holds the claims of events has broken')
   const store = openEventQueue({ database, clock, onError, onClaimerError })

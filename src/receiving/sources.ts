@@ -41,7 +41,7 @@ export function readSources(
       )
   }
   for (const [name, { hasSecret, weakness }] of sources) {
-    // The secret of the environment is told of with the settings.
+    // The settings report a weak WEBHOOK_SECRET.
     if (production && weakness?.refused && configured?.[name]?.hasSecret)
       faults.push(`receiving.sources.${name} has a secret that ${weakness.text}`)
     if (!hasSecret)
@@ -55,7 +55,7 @@ export function readSources(
   return sources
 }
 
-/** What is weak about the secrets of sources that the module gives them, as sentences. Faults are readSources's to tell. */
+/** Describes the weak secrets that the configuration module gives to sources. `readSources` refuses those that are too weak. */
 export function weakSources(configured: ReceivingConfig['sources'], production: boolean): string[] {
   return Object.entries(configured ?? {}).flatMap(([name, scheme]) =>
     scheme?.weakness && !(production && scheme.weakness.refused)

@@ -23,30 +23,30 @@ export interface ClaimedEvent {
   readonly orderKey: string | null
 }
 
-/** The events of one source and type, which share their handlers, that are not processed yet. */
+/** A source and an event type. Their events have the same handlers. */
 export interface Kind {
   readonly source: string
   readonly type: string
 }
 
 export interface PendingKind extends Kind {
-  /** When the earliest of them that nobody has a lease on is, or was, due. */
+  /** The earliest due time of its pending events without a valid lease. */
   readonly dueAt: number
 }
 
-/** So many events of a kind, under a lease until then; later others may claim them. */
+/** A request to claim up to `count` events of a kind, leased until `until`. */
 export interface Wanted extends Kind {
   readonly count: number
   readonly until: number
 }
 
 /**
- * Events of a kind that are looked at, in the order in which they are due, for one that somebody works on: who claims takes
- * the first ones.
+ * Events of a kind, in the order of their due times, among which a leased one is looked for. Claims take the earliest events, so
+ * a leased one is among the first.
  */
 export const mostLookedAt = 500
 
-/** That a claimed event was processed at a time: what its marker says. */
+/** The marker of a processed event. `at` is in milliseconds since 1970. */
 export interface Mark {
   readonly event: number
   readonly claim: string
@@ -54,48 +54,49 @@ export interface Mark {
   readonly orderKey: string | null
 }
 
-/** The statements of the event queue that are hot or that lock, written for each engine. */
+/** The hot and the locking statements of the event queue. Each engine has its own implementation. */
 export interface EventQueue {
-  /** How many calls of `insert` are worth having under way at once. */
+  /** Calls of `insert` that should run at once. */
   readonly commits: number
   /** The slots of handlers that declare a concurrency, where several processes share them. */
   readonly slots: SlotStore | undefined
   /**
-   * Stores events durably: a row in the log and one in the event queue for each (source, event id) that is not there yet.
-   * @param within on PostgreSQL, milliseconds that a statement of it may take; then its connection is given up. Default 10,000.
+   * Stores events durably: a row in the log and one in the event queue for each (source, event id) that is not stored yet.
+   * @param within on PostgreSQL, the time limit of each statement in milliseconds, after which its connection is closed. Default 10,000.
    * @throws StorageUnavailable
    */
   insert(events: readonly IncomingEvent[], within?: number): Promise<void>
-  /** The kinds that have pending events that nobody has a lease on, in the order of source and type, behind `after`. */
+  /** The kinds after `after`, in the order of source and type, that have pending events without a valid lease. */
   pendingKinds(after: Kind, limit: number, now: number): Promise<PendingKind[]>
-  /** Which of the kinds have an event that somebody works on. */
+  /** The kinds of which an event is leased. */
   kindsAtWork(kinds: readonly Kind[], now: number): Promise<Kind[]>
   /**
-   * Called once before the first claim, and again after it has failed: gives back at once what processes that are no more had claimed,
-   * then and, on PostgreSQL, whenever another one dies.
+   * Must be called before the first claim, and again if it fails. Releases the claims of processes that have ended; on PostgreSQL
+   * also those of each process that ends later.
    */
   attend(listener: ClaimListener): Promise<void>
   /**
-   * Names a claim; whoever holds another one cannot write.
-   * @throws StorageUnavailable while other processes could take the claimer for dead.
+   * Returns the id of a new claim. Writes for an event must name the claim that holds it.
+   * @throws StorageUnavailable while other processes could consider this one dead
    */
   newClaim(): string
-  /** Takes leases on events that are due, of each kind the oldest first, none that somebody else is just taking. */
+  /** Leases due events, the earliest of each kind first. Skips events that another process is claiming. */
   claim(wanted: readonly Wanted[], claim: string, now: number): Promise<ClaimedEvent[]>
   /**
-   * Writes processed-event markers, and lets those go that waited for these events. Returns what of it is to go out with the commit.
-   * @throws ClaimLost when one of the claims is held no more, as the returned statement does.
+   * Marks events as processed, and makes the next events of their order keys pending. A returned statement must be sent with the
+   * commit.
+   * @throws ClaimLost if another claim holds one of the events; the returned statement may fail with it too
    */
   mark(tx: Tx, marks: readonly Mark[]): Promise<ClosingStatement | undefined>
   /**
-   * Gives back all that is claimed in the name of this process, but these. Not where nobody can take the database back under the
-   * process.
+   * Releases all claims of this process except `held`: a database that was restored to an earlier state may hold claims that this
+   * process has ended. Only on PostgreSQL; nothing can restore an SQLite file under a running process.
    * @throws StorageUnavailable
    */
   releaseAllBut?(held: readonly Pick<ClaimedEvent, 'event' | 'claim'>[]): Promise<void>
   /**
-   * After the last claim has ended.
-   * @param clean whether nothing is held any more; else other processes give it back, as after the end of a process
+   * Must be called after the last claim has ended.
+   * @param clean whether this process holds no event; otherwise other processes release its events, as those of a process that died
    */
   leave(clean: boolean): Promise<void>
   close(): Promise<void>

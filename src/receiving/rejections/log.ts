@@ -19,7 +19,7 @@ const interval = 1_000
 /** Bytes of a body, and of the headers as JSON, that are kept. */
 const bodyKept = 4 * 1024
 
-/** Somebody to tell of refused requests of one source. */
+/** Records a refused request of one source. */
 export type NoteRejected = (
   reason: Reason,
   detail: string,
@@ -48,14 +48,14 @@ export interface RejectedLogParts {
 }
 
 /**
- * How many requests were refused, and the last of them, for people who look why. Anybody can cause them, so that what
- * they cost is bounded: a few in memory, one small write a second, and a few rows for each source and reason.
+ * Counts refused requests and stores samples of the latest, for troubleshooting. Anyone can cause refusals, so their cost is
+ * bounded: a few samples in memory, one small write per second, and a few rows for each source and reason.
  */
 export class RejectedLog {
   readonly #parts: RejectedLogParts
   #waiting: Waiting[] = []
   readonly #refused = new RejectedCounts()
-  /** By source and reason, how many wait. */
+  /** Waiting samples by source and reason. */
   #counts = new Map<string, number>()
   #cancel: (() => void) | undefined
   #writing: Promise<void> | undefined
@@ -123,9 +123,9 @@ export class RejectedLog {
         priority: 'work',
       })
     } catch (error) {
-      // They were for people who look. The requests themselves were answered, and are counted with the next ones.
+      // The samples are lost. The counts are written with the next ones.
       for (const count of counts) this.#refused.add(count)
-      log.debug({ err: error }, 'refused webhooks could not be kept')
+      log.debug({ err: error }, 'samples of refused webhooks could not be stored')
     }
   }
 }

@@ -35,11 +35,11 @@ export interface HmacOptions extends TimedOptions {
    * not signed keeps retries apart, but whoever replays a request can change it.
    */
   id?: Place | 'digest'
-  /** Where the event's type is, or the one type that all events of the source have. Default the body's `type`. */
+  /** The place of the event's type, or a constant type for all events of the source. Default: the body's `type`. */
   type?: Place | { always: string }
   /**
-   * The media types that are taken instead of JSON's, such as `application/xml`; none at all takes everything. Such a body
-   * is kept as bytes.
+   * Accepted media types, such as `application/xml`. Default: JSON. An empty array accepts every type. Bodies of these types
+   * are stored as bytes.
    */
   mediaTypes?: readonly string[]
 }

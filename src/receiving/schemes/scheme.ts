@@ -32,7 +32,7 @@ export interface Accepted {
   readonly signedAt?: number
 }
 
-/** Why a signature does not show that a delivery comes from the sender, now. */
+/** Why a signature does not prove that the sender sent the delivery now. */
 export type SignatureFault =
   | 'signature-missing'
   | 'signature-wrong'
@@ -41,17 +41,17 @@ export type SignatureFault =
   | 'timestamp-in-future'
 
 /**
- * Why a delivery is not taken. `signature`: it is not shown to come from the sender, and the answer is 401. `malformed`:
- * it does, but is no event, and the answer is 400. The detail is for logs and for the 400.
+ * Why a delivery is refused. `signature`: nothing proves its sender; the answer is 401. `malformed`: it is not an event, and
+ * this may be said to its sender; the answer is 400. The detail is for logs and for the 400.
  */
 export interface Rejected {
   readonly rejected: 'signature' | 'malformed'
   readonly detail: string
-  /** Of a signature. Default `signature-wrong`. */
+  /** For `signature`. Default: `signature-wrong`. */
   readonly fault?: SignatureFault
 }
 
-/** The request is no event, but a question of the sender's that is answered and not stored. */
+/** The request is the sender's check of the URL. It is answered and not stored. */
 export interface Answered {
   readonly answer: Reply
 }

@@ -38,7 +38,7 @@ export class NatsMisconfigured extends Error {
   }
 }
 
-/** Whether the stream or consumer does not exist. The classes of these errors are not exported. */
+/** Whether the stream or consumer does not exist, or no stream can. The driver does not export the classes of these errors. */
 export const isMissing = (error: unknown): boolean =>
   error instanceof Error &&
   /^(StreamNotFoundError|ConsumerNotFoundError|JetStreamNotEnabled)$/.test(error.name)
