@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import type { Clock } from '../runtime/clock.ts'
 import { isId } from '../crypto/ids.ts'
 import { Problem } from '../errors.ts'
+import { adminLock } from '../storage/advisory-locks.ts'
 import type { Database, Queryable, Tx } from '../storage/database.ts'
 import type { Role } from '../storage/tables.ts'
 import type { AuditEntry, AuditOrigin, RecordAudit } from './audit.ts'
@@ -14,9 +15,6 @@ export interface AccessChange {
   blocked?: boolean | undefined
   role?: Role | undefined
 }
-
-/** The advisory lock of all changes that can remove an admin. The numbers are arbitrary. */
-const lockKeys = [7_226, 3] as const
 
 /** An account as admins see it. */
 export interface Account {
@@ -111,7 +109,7 @@ export class Administration {
    */
   async #lockAdmins(tx: Tx): Promise<void> {
     if (this.#parts.database.engine === 'postgres')
-      await sql`select pg_advisory_xact_lock(${lockKeys[0]}, ${lockKeys[1]})`.execute(tx)
+      await sql`select pg_advisory_xact_lock(${adminLock[0]}, ${adminLock[1]})`.execute(tx)
   }
 
   async #hasAdmin(tx: Tx): Promise<boolean> {

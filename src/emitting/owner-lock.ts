@@ -1,8 +1,6 @@
 import { sql } from 'kysely'
+import { lockSpaces } from '../storage/advisory-locks.ts'
 import type { Database, Tx } from '../storage/database.ts'
-
-/** The first key of the advisory locks on owners. No other lock has this first key. */
-const lockSpace = 7_232
 
 /**
  * Serializes transactions that count the objects of an owner, until they end. SQLite has one write lock and needs none. Two
@@ -10,5 +8,5 @@ const lockSpace = 7_232
  */
 export async function lockOwner(engine: Database['engine'], tx: Tx, owner: string): Promise<void> {
   if (engine === 'postgres')
-    await sql`select pg_advisory_xact_lock(${lockSpace}::integer, hashtext(${owner}))`.execute(tx)
+    await sql`select pg_advisory_xact_lock(${lockSpaces.owners}::integer, hashtext(${owner}))`.execute(tx)
 }

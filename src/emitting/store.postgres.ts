@@ -1,6 +1,7 @@
 import { CompiledQuery } from 'kysely'
 import type { QueryResultRow } from 'pg'
 import type { Clock } from '../runtime/clock.ts'
+import { lockSpaces } from '../storage/advisory-locks.ts'
 import type { PostgresDatabase } from '../storage/database.ts'
 import { encodeArrays, type Column } from '../storage/postgres/driver/array-encoder.ts'
 import { queryArrays } from '../storage/postgres/driver/queries.ts'
@@ -146,7 +147,7 @@ const oldest = `
 
 const dispatchers: ClaimerList = {
   table: 'dispatchers',
-  lockSpace: 7_228,
+  lockSpace: lockSpaces.dispatchers,
   takeOver: 'delete from queue_owners where dispatcher in (select id from dead)',
 }
 

@@ -1,5 +1,4 @@
-/** The first key of the advisory locks on order keys. No other locks use it. */
-const lockSpace = 7_229
+import { lockSpaces } from '../storage/advisory-locks.ts'
 
 /** On SQLite: makes the next event of an order key (given twice) pending if none is. */
 export const advanceOne = `
@@ -9,7 +8,7 @@ export const advanceOne = `
 
 /** On PostgreSQL: locks these keys until the end of the transaction. */
 export const lockKeys = `
-  select pg_advisory_xact_lock(${lockSpace}, hash)
+  select pg_advisory_xact_lock(${lockSpaces.orderKeys}, hash)
   from (select distinct hashtext(key) as hash from unnest($1::text[]) as key order by hash) as keys`
 
 /** On PostgreSQL: `advanceOne` for many keys. A statement of its own sees the commits before the lock. */

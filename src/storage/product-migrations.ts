@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Database } from './database.ts'
-import { bounded } from './postgres/driver/statement.ts'
-import { longestMigration, underMigrationLock } from './migrate.ts'
+import { applyMigrations, pendingNames, type MigrationLog } from './migration-log.ts'
 
 /** A file of the product's own migrations cannot be applied. The message names it and tells what to change. */
 export class ProductMigrationError extends Error {
@@ -52,9 +51,18 @@ interface Applied {
   checksum: string
 }
 
-const createTable =
-  'create table if not exists product_migrations (name text primary key, checksum text not null, applied_at bigint not null)'
-const selectApplied = 'select name, checksum from product_migrations'
+const log: MigrationLog<ProductMigration, Applied> = {
+  table: 'product_migrations',
+  columnsOf: (integer) => `name text primary key, checksum text not null, applied_at ${integer} not null`,
+  select: 'select name, checksum from product_migrations',
+  pendingAfter,
+  sqlOf: ({ sql }) => sql,
+  rowOf: ({ name, sql }, now) => [name, checksumOf(sql), now],
+  failureOf: ({ file }, error) =>
+    new ProductMigrationError(`${file}: ${error instanceof Error ? error.message : String(error)}`, {
+      cause: error,
+    }),
+}
 
 /**
  * Applies those that the database does not have yet, in one transaction under the lock of migrations, and returns their names.
@@ -65,33 +73,7 @@ export async function applyProductMigrations(
   migrations: readonly ProductMigration[],
   now = Date.now(),
 ): Promise<string[]> {
-  if (migrations.length === 0) return []
-  if (database.engine === 'sqlite')
-    return database.batch('request', (connection) => {
-      connection.exec(createTable)
-      const pending = pendingAfter(connection.all<Applied>(selectApplied), migrations)
-      for (const migration of pending) {
-        try {
-          connection.exec(migration.sql)
-        } catch (error) {
-          throw failureOf(migration, error)
-        }
-        connection.run('insert into product_migrations values (?, ?, ?)', rowOf(migration, now))
-      }
-      return pending.map(({ name }) => name)
-    })
-  return underMigrationLock(database.pool, async (client) => {
-    await client.query(createTable)
-    const { rows } = await client.query<Applied>(selectApplied)
-    const pending = pendingAfter(rows, migrations)
-    for (const migration of pending) {
-      await client.query(bounded(longestMigration, migration.sql)).catch((error: unknown) => {
-        throw failureOf(migration, error)
-      })
-      await client.query('insert into product_migrations values ($1, $2, $3)', rowOf(migration, now))
-    }
-    return pending.map(({ name }) => name)
-  })
+  return migrations.length === 0 ? [] : applyMigrations(database, log, migrations, now)
 }
 
 /** The names of those that the database does not have yet. Reads only. @throws ProductMigrationError as `applyProductMigrations` does */
@@ -99,20 +81,7 @@ export async function pendingProductMigrations(
   database: Database,
   migrations: readonly ProductMigration[],
 ): Promise<string[]> {
-  return pendingAfter(await appliedBefore(database), migrations).map(({ name }) => name)
-}
-
-async function appliedBefore(database: Database): Promise<Applied[]> {
-  if (database.engine === 'sqlite') {
-    const exists = database.readConnection.get(
-      "select 1 from sqlite_schema where type = 'table' and name = 'product_migrations'",
-    )
-    return exists ? database.readConnection.all<Applied>(selectApplied) : []
-  }
-  const { rows } = await database.pool.query<{ found: string | null }>(
-    "select to_regclass('product_migrations')::text as found",
-  )
-  return rows[0]?.found ? (await database.pool.query<Applied>(selectApplied)).rows : []
+  return pendingNames(database, log, migrations)
 }
 
 function pendingAfter(
@@ -130,17 +99,7 @@ function pendingAfter(
   return migrations.filter(({ name }) => !checksums.has(name))
 }
 
-function rowOf({ name, sql }: ProductMigration, now: number): [string, string, number] {
-  return [name, checksumOf(sql), now]
-}
-
 /** Line ends may differ between checkouts. */
 function checksumOf(sql: string): string {
   return createHash('sha256').update(sql.replaceAll('\r\n', '\n')).digest('hex')
-}
-
-function failureOf({ file }: ProductMigration, error: unknown): ProductMigrationError {
-  return new ProductMigrationError(`${file}: ${error instanceof Error ? error.message : String(error)}`, {
-    cause: error,
-  })
 }

@@ -1,6 +1,6 @@
 import type { Clock } from '../runtime/clock.ts'
 import type { Database } from './database.ts'
-import { breakingOf, foreignMigration, NewerDatabase } from './migrate.ts'
+import { breakingOf, selectUnknownBreaking, NewerDatabase } from './migrate.ts'
 import { migrations as all } from './migrations/index.ts'
 import type { Migration } from './migrations/migration.ts'
 import { bounded } from './postgres/driver/statement.ts'
@@ -82,7 +82,7 @@ export class SchemaWatch {
 
   async #check(ask: (query: ReturnType<typeof bounded>) => Promise<Foreign | undefined>): Promise<void> {
     if (this.#found || this.#stopped) return
-    const foreign = await ask(bounded(answerWithin, foreignMigration(this.#known)))
+    const foreign = await ask(bounded(answerWithin, selectUnknownBreaking(this.#known)))
     if (!foreign || this.#found) return
     this.#found = new NewerDatabase(foreign)
     this.stop()
@@ -91,7 +91,7 @@ export class SchemaWatch {
 }
 
 /** Selects the first breaking migration that this program does not know; for a condition of statements that claim work. */
-export const anyForeignMigration = foreignMigration(breakingOf(all))
+export const anyForeignMigration = selectUnknownBreaking(breakingOf(all))
 
 interface Foreign {
   number: number

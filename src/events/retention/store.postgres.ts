@@ -1,4 +1,5 @@
 import type { PoolClient, QueryResultRow } from 'pg'
+import { retentionLock } from '../../storage/advisory-locks.ts'
 import type { PostgresDatabase } from '../../storage/database.ts'
 import { translateError } from '../../storage/unavailable.ts'
 import {
@@ -14,8 +15,6 @@ import {
   type Step,
 } from './store.ts'
 
-/** The advisory lock of the one process that removes rows. */
-const lockKey = 7_226_003
 /** Rows that one step examines. */
 const rowsPerStep = 1_000
 
@@ -56,11 +55,11 @@ export function postgresRetention({ sessions, maintenance }: PostgresDatabase): 
     try {
       client = await sessions.connect()
       const { rows } = await client.query<{ held: boolean }>('select pg_try_advisory_lock($1) as held', [
-        lockKey,
+        retentionLock,
       ])
       if (rows[0]?.held) {
         await work(stepsOver(client))
-        await client.query('select pg_advisory_unlock($1)', [lockKey])
+        await client.query('select pg_advisory_unlock($1)', [retentionLock])
       }
       client.release()
       return rows[0]?.held === true

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { CompiledQuery } from 'kysely'
 import type { QueryResultRow } from 'pg'
 import type { Clock } from '../../runtime/clock.ts'
+import { lockSpaces } from '../../storage/advisory-locks.ts'
 import type { PostgresDatabase } from '../../storage/database.ts'
 import { ClosingStatement } from '../../storage/closing-statement.ts'
 import { encodeArrays, type Column } from '../../storage/postgres/driver/array-encoder.ts'
@@ -96,7 +97,7 @@ const releaseAllButStatement = `
 
 const claimers: ClaimerList = {
   table: 'event_queue_claimers',
-  lockSpace: 7_227,
+  lockSpace: lockSpaces.eventClaimers,
   takeOver: `update event_queue set claim = null, leased_until = null
     where status = 'pending' and split_part(claim, ':', 1) in (select id::text from dead)`,
 }

@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto'
 import type { Client, Pool } from 'pg'
+import { lockSpaces } from '../../advisory-locks.ts'
 import type { Connector } from './connector.ts'
 import { endClient } from '../driver/session-client.ts'
 
@@ -78,7 +79,7 @@ export async function requireTransactions(pool: Pool, sessions: Connector): Prom
   holder.on('error', () => undefined)
   try {
     await holder.connect()
-    const lock = [lockSpace, randomInt(2 ** 31 - 1)]
+    const lock = [lockSpaces.poolerCheck, randomInt(2 ** 31 - 1)]
     await holder.query('select pg_advisory_lock($1, $2)', lock)
     await inTransaction(pool, async (client) => {
       await requireLock(client, lock)
@@ -88,9 +89,6 @@ export async function requireTransactions(pool: Pool, sessions: Connector): Prom
     await endClient(holder)
   }
 }
-
-/** The first key of the advisory locks that compare the two addresses. */
-const lockSpace = 7_226_031
 
 async function inTransaction(pool: Pool, work: (client: Client) => Promise<void>): Promise<void> {
   const client = await pool.connect()

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import type { Client, Pool } from 'pg'
+import { listenerLock } from '../../advisory-locks.ts'
 import type { Revocations, Tx } from '../../database.ts'
 import { millisecondsSince, thisMoment, type Moment } from '../../moment.ts'
 import { ListenerLeases, Wait, type Listener } from './listener-leases.ts'
@@ -11,8 +12,6 @@ const channel = 'postern_revocations'
 const lease = 2_000
 /** Milliseconds after which the next use renews the proof. */
 const renewAfter = 500
-/** The session of each listener holds this advisory lock, shared, so that listeners can be counted. */
-const lockKeys = [7_226, 2] as const
 
 /** The connections that hold the lock, and when each began its last statement; null if the server does not show that. */
 const findListeners = `
@@ -107,7 +106,7 @@ export class PostgresRevocations implements Revocations {
   }
 
   async #confirmed(): Promise<void> {
-    const { rows } = await this.#pool.query<Listener>(findListeners, [...lockKeys])
+    const { rows } = await this.#pool.query<Listener>(findListeners, [...listenerLock])
     const others = rows.filter(({ connection }) => !this.#session || connection !== this.#connection)
     const leases = this.#leases.of(others, performance.now())
     if (leases.size === 0) return
@@ -145,7 +144,7 @@ export class PostgresRevocations implements Revocations {
   async #open(session: Client): Promise<void> {
     const { rows } = await session.query<{ connection: number }>(
       'select pg_backend_pid() as connection, pg_advisory_lock_shared($1, $2)',
-      [...lockKeys],
+      [...listenerLock],
     )
     this.#connection = rows[0]!.connection
     // Announcements may have been missed.

@@ -1,0 +1,117 @@
+import type { Pool, PoolClient } from 'pg'
+import { migrationLock } from './advisory-locks.ts'
+import type { Database } from './database.ts'
+import { bounded } from './postgres/driver/statement.ts'
+import type { Engine } from './query-runner.ts'
+import type { SqlValue } from './sqlite/connection.ts'
+
+/** Milliseconds for one migration, and to wait for a concurrent one. */
+const longestMigration = 24 * 3_600_000
+
+/** A table of applied migrations, and how to apply those that it lacks. */
+export interface MigrationLog<Migration extends { name: string }, Applied extends object> {
+  readonly table: string
+  /** The definitions of the table's columns. @param integer the engine's type for integers of 64 bits */
+  readonly columnsOf: (integer: string) => string
+  /** The statement that reads the applied migrations. */
+  readonly select: string
+  /** Returns the migrations to apply, in their order. @throws if the database and `migrations` do not fit together */
+  readonly pendingAfter: (
+    applied: readonly Applied[],
+    migrations: readonly Migration[],
+  ) => readonly Migration[]
+  readonly sqlOf: (migration: Migration, engine: Engine) => string
+  /** The row of an applied migration; `now` is in milliseconds since 1970. */
+  readonly rowOf: (migration: Migration, now: number) => readonly (string | number)[]
+  /** Returns the error for a migration that fails. Default: the database's error. */
+  readonly failureOf?: (migration: Migration, error: unknown) => Error
+  /** Runs in the same transaction, on PostgreSQL only. */
+  readonly afterwards?: (
+    client: PoolClient,
+    applied: readonly Applied[],
+    pending: readonly Migration[],
+  ) => Promise<void>
+}
+
+/**
+ * Applies the pending migrations in one transaction under a lock, and returns their names. Concurrent processes wait, and then have
+ * nothing to do. On SQLite it blocks the event loop until the end: the service does not serve yet.
+ */
+export async function applyMigrations<Migration extends { name: string }, Applied extends object>(
+  database: Database,
+  log: MigrationLog<Migration, Applied>,
+  migrations: readonly Migration[],
+  now: number,
+): Promise<string[]> {
+  const { table, select } = log
+  const failureOf = (migration: Migration, error: unknown): unknown =>
+    log.failureOf ? log.failureOf(migration, error) : error
+  if (database.engine === 'sqlite')
+    return database.batch('request', (connection) => {
+      connection.exec(`create table if not exists ${table} (${log.columnsOf('integer')}) strict`)
+      const pending = log.pendingAfter(connection.all<Applied>(select), migrations)
+      for (const migration of pending) {
+        try {
+          connection.exec(log.sqlOf(migration, 'sqlite'))
+        } catch (error) {
+          throw failureOf(migration, error)
+        }
+        const row: readonly SqlValue[] = log.rowOf(migration, now)
+        connection.run(`insert into ${table} values (${row.map(() => '?').join(', ')})`, row)
+      }
+      return pending.map(({ name }) => name)
+    })
+  return underMigrationLock(database.pool, async (client) => {
+    await client.query(`create table if not exists ${table} (${log.columnsOf('bigint')})`)
+    const { rows } = await client.query<Applied>(select)
+    const pending = log.pendingAfter(rows, migrations)
+    for (const migration of pending) {
+      const statement = bounded(longestMigration, log.sqlOf(migration, 'postgres'))
+      await client.query(statement).catch((error: unknown) => {
+        throw failureOf(migration, error)
+      })
+      const row = log.rowOf(migration, now)
+      const places = row.map((_, index) => `$${index + 1}`).join(', ')
+      await client.query(`insert into ${table} values (${places})`, [...row])
+    }
+    await log.afterwards?.(client, rows, pending)
+    return pending.map(({ name }) => name)
+  })
+}
+
+/** Returns the names of the pending migrations. Reads only. @throws what `pendingAfter` throws */
+export async function pendingNames<Migration extends { name: string }, Applied extends object>(
+  database: Database,
+  { table, select, pendingAfter }: MigrationLog<Migration, Applied>,
+  migrations: readonly Migration[],
+): Promise<string[]> {
+  let applied: readonly Applied[] = []
+  if (database.engine === 'sqlite') {
+    const exists = database.readConnection.get(
+      `select 1 from sqlite_schema where type = 'table' and name = '${table}'`,
+    )
+    if (exists) applied = database.readConnection.all<Applied>(select)
+  } else {
+    const { rows } = await database.pool.query<{ found: string | null }>(
+      `select to_regclass('${table}')::text as found`,
+    )
+    if (rows[0]?.found) applied = (await database.pool.query<Applied>(select)).rows
+  }
+  return pendingAfter(applied, migrations).map(({ name }) => name)
+}
+
+/** Runs `work` in a transaction that waits for concurrent migrations, without a limit for its statements. */
+async function underMigrationLock<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
+  const client = await pool.connect()
+  try {
+    await client.query('begin; set local statement_timeout = 0')
+    await client.query(bounded(longestMigration, 'select pg_advisory_xact_lock($1)', [migrationLock]))
+    const result = await work(client)
+    await client.query('commit')
+    client.release()
+    return result
+  } catch (error) {
+    client.release(true)
+    throw error
+  }
+}
