@@ -103,7 +103,7 @@ export class Dispatcher implements Worker {
     this.#prefetcher = new Prefetcher({
       ...parts,
       onFilled: (queue) => this.#queueReady(queue),
-      notifyOwner: (subscriberId) => parts.database.tell('lane', subscriberId),
+      notifyOwner: (subscriberId) => parts.database.tell('subscriber_queue', subscriberId),
       onLost: () => {
         this.#abort.abort(new Error('this process lost its subscriber queues'))
         this.#abort = new AbortBroadcast()
@@ -120,7 +120,7 @@ export class Dispatcher implements Worker {
     this.#unsubscribe = [
       database.onSignal('deliveries', () => this.wake()),
       database.onTold('subscriber', (id) => this.changed(id)),
-      database.onTold('lane', (id) => this.#prefetcher.markDueIfOwned(id)),
+      database.onTold('subscriber_queue', (id) => this.#prefetcher.markDueIfOwned(id)),
       database.onSetBack(() => this.#prefetcher.databaseRestored()),
     ]
     this.#poll()

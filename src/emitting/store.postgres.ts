@@ -5,7 +5,7 @@ import { lockSpaces } from '../storage/advisory-locks.ts'
 import type { PostgresDatabase } from '../storage/database.ts'
 import { encodeArrays, type Column } from '../storage/postgres/driver/array-encoder.ts'
 import { queryArrays } from '../storage/postgres/driver/queries.ts'
-import { claimSessions, type ClaimerList } from '../storage/postgres/session/claim-session.ts'
+import { openClaimSessions, type ClaimerList } from '../storage/postgres/session/claim-session.ts'
 import { Claimer } from '../storage/postgres/session/claimer.ts'
 import { bounded, prepare, toResult } from '../storage/postgres/driver/statement.ts'
 import { kyselyOver } from '../storage/query-runner.ts'
@@ -164,7 +164,7 @@ export function postgresDeliveryStore({
   onError,
 }: PostgresDeliveryStoreParts): DeliveryStore {
   const { pool, seeks, claiming } = database
-  const claimer = new Claimer({ open: claimSessions(dispatchers, claiming), clock, onError })
+  const claimer = new Claimer({ open: openClaimSessions(dispatchers, claiming), clock, onError })
   const reader = kyselyOver('postgres', async ({ sql, parameters }: CompiledQuery) =>
     toResult(await translated(pool.query(bounded(answerWithin, sql, [...parameters])))),
   )

@@ -55,7 +55,7 @@ export interface ScopeOptions {
   onTimeLimit: (early: boolean) => void
   /**
    * On PostgreSQL: the group with which the scope shares a limited number of connections. While few are free, a group that
-   * has a connection waits for groups that have none.
+   * has a connection waits for groups that have none. Whether a scope will have a single statement is also predicted by group.
    */
   share: string
 }
@@ -101,7 +101,7 @@ export type BeforeCommit<Note> = (tx: Tx, notes: readonly Note[]) => Promise<Clo
 export type Signal = 'event_queue' | 'deliveries' | 'jobs' | 'migrated'
 
 /** Topics of ids for other processes: subscribers that were changed, and subscribers whose queues have more to deliver. */
-export type Topic = 'subscriber' | 'lane'
+export type Topic = 'subscriber' | 'subscriber_queue'
 
 /** Lets a process cache sessions and keys, although any process may revoke them. */
 export interface Revocations {
@@ -138,7 +138,11 @@ export interface Replica {
 interface CommonDatabase {
   /** Reads only. On SQLite it has its own connection, which writers never block. */
   readonly reader: Queryable
-  /** Runs `work` in a transaction that commits when it resolves and rolls back when it throws. */
+  /**
+   * Runs `work` in a transaction that commits when it resolves and rolls back when it throws.
+   * @throws StorageUnavailable; if the database became unavailable during the commit, it is unknown whether the commit is durable.
+   * Callers make a repetition harmless by unique keys and claims.
+   */
   transaction<T>(work: (tx: Tx, last: RunLast) => Promise<T>, options?: TransactionOptions): Promise<T>
   /** Runs a single writing statement as a transaction: on PostgreSQL one round trip instead of three. */
   single<T>(statement: (db: Queryable) => Promise<T>): Promise<T>

@@ -6,7 +6,7 @@ import { lockSpaces } from '../../storage/advisory-locks.ts'
 import type { PostgresDatabase } from '../../storage/database.ts'
 import { ClosingStatement } from '../../storage/closing-statement.ts'
 import { encodeArrays, type Column } from '../../storage/postgres/driver/array-encoder.ts'
-import { claimSessions, type ClaimerList } from '../../storage/postgres/session/claim-session.ts'
+import { openClaimSessions, type ClaimerList } from '../../storage/postgres/session/claim-session.ts'
 import { Claimer } from '../../storage/postgres/session/claimer.ts'
 import { bounded, prepare } from '../../storage/postgres/driver/statement.ts'
 import { anyForeignMigration } from '../../storage/schema-watch.ts'
@@ -114,7 +114,7 @@ export interface PostgresEventQueueParts {
 /** PostgreSQL's side of the event queue. */
 export function postgresEventQueue({ database, clock, onError }: PostgresEventQueueParts): EventQueue {
   const { pool, claiming } = database
-  const claimer = new Claimer({ open: claimSessions(claimers, claiming), clock, onError })
+  const claimer = new Claimer({ open: openClaimSessions(claimers, claiming), clock, onError })
 
   const insertEvents = eventInserter(pool, clock)
 

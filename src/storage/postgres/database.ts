@@ -12,7 +12,7 @@ import { openConnections, type ConnectionOptions, type Connections } from './con
 import { liveConnections } from './pool/live-connections.ts'
 import { Semaphore } from './pool/semaphore.ts'
 import { openReplica, type ReplicaOptions } from './replica.ts'
-import { claimingSession } from './session/claim-session.ts'
+import { sharedClaimingSession } from './session/claim-session.ts'
 import { ListeningSession } from './session/listening-session.ts'
 import { Notifications } from './session/notifications.ts'
 import { PostgresRevocations } from './session/revocations.ts'
@@ -65,7 +65,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
     pool,
     seeks: connections.seeks,
     sessions: connections.sessions,
-    claiming: claimingSession(sessionConnector),
+    claiming: sharedClaimingSession(sessionConnector),
     addCheck: connections.addCheck,
     checkPooling: connections.checkPoolers,
     replica,

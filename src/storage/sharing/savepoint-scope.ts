@@ -45,7 +45,7 @@ export class SharedSavepointScope<Note> implements SavepointScope<Note>, Partici
   readonly tx: Tx
   readonly options: ScopeOptions
   readonly #host: ScopeHost<Note>
-  /** Held while the scope is open, so that waiting for the write lock within it fails instead of deadlocking. */
+  /** For SQLite: held while the scope has the turn, so that waiting for the write lock within it fails instead of deadlocking. */
   readonly #lock = { held: false }
   #state: State = 'new'
   #ending: Ending | undefined

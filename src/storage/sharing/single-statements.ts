@@ -11,8 +11,8 @@ export class SingleStatements {
   readonly #inARow = new Map<string | undefined, number>()
 
   /**
-   * Whether a scope that begins with this statement is likely to end with it. Only statements that return a row count: if one
-   * is run again within another order of statements, the counts can be compared; returned rows could differ unnoticed.
+   * Whether a scope that begins with this statement is likely to have no other. Only for statements that return no rows: a
+   * statement that must run again is compared by its row count. Returned rows could differ unnoticed.
    */
   expected(share: string | undefined, { sql }: CompiledQuery): boolean {
     return (this.#inARow.get(share) ?? 0) >= expectedFrom && returnsNoRows(sql)

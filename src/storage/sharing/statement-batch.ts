@@ -27,10 +27,10 @@ const transitions: Readonly<Record<State, readonly State[]>> = {
 }
 
 /**
- * Scopes of one statement each, whose statements are sent together under one savepoint. If a scope turns out to have more
- * than one statement, or fails, the savepoint is rolled back, and every scope runs again in a savepoint of its own, one after
- * the other, from its first statement. A scope that received a row count and continued from there does not notice; if the
- * statement changes another number of rows the second time, the whole transaction fails.
+ * Scopes that are expected to have one statement each: their statements are sent together under one savepoint. If a scope sends a
+ * second statement or fails, the savepoint is rolled back, and the scopes run again one after the other, each in a savepoint of its
+ * own. Example: A and B each send an UPDATE, and each is told that it changed one row. B sends a second statement. Both UPDATEs are
+ * rolled back and run again. Each must change one row again, because A and B know that number; otherwise the transaction fails.
  */
 export class StatementBatch<Note> implements BatchTurn<Note> {
   readonly #host: StatementBatchHost<Note>

@@ -33,7 +33,7 @@ const busyLimit = 10_000
 const longestHold = 5_000
 
 /**
- * The connections to one file: one reads, one runs the service's synchronous batches, and one runs asynchronous transactions. Batches and
+ * The connections of the main thread to one file: one reads, one runs the service's synchronous batches, and one runs asynchronous transactions. Batches and
  * transactions do not share a connection, because a statement on the connection of an open transaction would join it. The gate
  * lets one of them write at a time.
  */
@@ -160,7 +160,7 @@ function sharing({ transactions, gate }: Connections): SqliteDatabase['share'] {
     })
 }
 
-/** There are no other processes. */
+/** Signals reach this process only. Other processes with the same file find work by polling. */
 function signalsWithinProcess(): Pick<
   SqliteDatabase,
   'signal' | 'signalHere' | 'signalOthers' | 'onSignal' | 'tell' | 'onTold'

@@ -76,7 +76,7 @@ export class Connector {
     const wanted = attributes ?? (hosts.length === 1 ? 'any' : ofSeveral)
     const ask = (place: Place, signal: AbortSignal) => this.#ask(place, signal)
     this.#locator = new Locator(this.#address, wanted, ask, this.#address.connectWithin ?? oneConnectsWithin)
-    // Reads the files of certificates.
+    // Throws now, and not at the first connection, if a certificate's file cannot be read.
     void new SessionClient(this.#config({ answerWithin: connectWithin }))
   }
 

@@ -42,13 +42,13 @@ const settings = `set tcp_keepalives_idle = 4; set tcp_keepalives_interval = 2; 
   set tcp_user_timeout = 8000`
 
 /** The session that holds the locks of all claimers of a process. */
-export function claimingSession(connector: Connector): SharedSession {
+export function sharedClaimingSession(connector: Connector): SharedSession {
   return new SharedSession(() =>
     connector.newClient({ connectWithin, answerWithin, firstStatements: settings, name: 'postern-claims' }),
   )
 }
 
-export function claimSessions(
+export function openClaimSessions(
   { table, lockSpace, takeOver }: ClaimerList,
   shared: SharedSession,
 ): OpenClaimSession {

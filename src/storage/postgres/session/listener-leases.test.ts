@@ -7,33 +7,33 @@ const end = (now: number): number => now + lease + 100
 
 test('a listener that has begun a statement since the last query has a whole lease', () => {
   const leases = new ListenerLeases(lease)
-  assert.deepEqual(leases.of([{ connection: 7, statement: 'a' }], 1_000), new Map([[7, end(1_000)]]))
-  assert.deepEqual(leases.of([{ connection: 7, statement: 'b' }], 2_000), new Map([[7, end(2_000)]]))
+  assert.deepEqual(leases.of([{ pid: 7, lastStatement: 'a' }], 1_000), new Map([[7, end(1_000)]]))
+  assert.deepEqual(leases.of([{ pid: 7, lastStatement: 'b' }], 2_000), new Map([[7, end(2_000)]]))
 })
 
 test('a listener without a new statement is waited for until its lease expires, once', () => {
   const leases = new ListenerLeases(lease)
-  const listener = { connection: 7, statement: 'a' }
+  const listener = { pid: 7, lastStatement: 'a' }
   leases.of([listener], 1_000)
   assert.deepEqual(leases.of([listener], 2_500), new Map([[7, end(1_000)]]))
   assert.deepEqual(leases.of([listener], end(1_000)), new Map())
   assert.deepEqual(leases.of([listener], 60_000), new Map())
-  assert.deepEqual(leases.of([{ ...listener, statement: 'b' }], 70_000), new Map([[7, end(70_000)]]))
+  assert.deepEqual(leases.of([{ ...listener, lastStatement: 'b' }], 70_000), new Map([[7, end(70_000)]]))
 })
 
 test('the result of an older query does not shorten the wait', () => {
   const leases = new ListenerLeases(lease)
-  leases.of([{ connection: 7, statement: 'a' }], 1_000)
-  leases.of([{ connection: 7, statement: 'b' }], 2_000)
+  leases.of([{ pid: 7, lastStatement: 'a' }], 1_000)
+  leases.of([{ pid: 7, lastStatement: 'b' }], 2_000)
   // This answer was delayed.
-  assert.deepEqual(leases.of([{ connection: 7, statement: 'a' }], 4_000), new Map([[7, end(4_000)]]))
-  assert.deepEqual(leases.of([{ connection: 7, statement: 'b' }], 5_000), new Map([[7, end(5_000)]]))
+  assert.deepEqual(leases.of([{ pid: 7, lastStatement: 'a' }], 4_000), new Map([[7, end(4_000)]]))
+  assert.deepEqual(leases.of([{ pid: 7, lastStatement: 'b' }], 5_000), new Map([[7, end(5_000)]]))
 })
 
 test('a listener whose statements are invisible is waited for each time', () => {
   const leases = new ListenerLeases(lease)
   for (const now of [1_000, 60_000])
-    assert.deepEqual(leases.of([{ connection: 7, statement: null }], now), new Map([[7, end(now)]]))
+    assert.deepEqual(leases.of([{ pid: 7, lastStatement: null }], now), new Map([[7, end(now)]]))
 })
 
 test('a wait ends when each has confirmed, or its lease has ended', async () => {

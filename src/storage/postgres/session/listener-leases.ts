@@ -1,22 +1,23 @@
 /** A session on which a process hears revocations. */
 export interface Listener {
   /** The process id of its server process. */
-  connection: number
+  pid: number
   /** Identifies the last statement that it began; null if unknown. */
-  statement: string | null
+  lastStatement: string | null
 }
 
 /** Milliseconds of tolerance for timers and clocks of different machines. */
 const tolerance = 100
 
 /**
- * Until when each process may use its cache without having heard an announcement. A process uses it for one lease from the moment
- * at which it began a statement that was answered. So, while the server shows no new statement, no use outlasts one lease from the
- * first time that this was seen; and a new statement is answered after the announcement was delivered.
+ * Computes until when each process may use its cache without having heard an announcement. A process renews its lease by a statement:
+ * the lease lasts from the begin of the last statement that was answered. The server delivers an announcement before the answer to
+ * any later statement. So a process that the server shows with the same last statement stops using its cache one lease after this
+ * was first seen.
  */
 export class ListenerLeases {
   readonly #lease: number
-  #seen = new Map<number, { statement: string | null; endsAt: number }>()
+  #seen = new Map<number, { lastStatement: string | null; endsAt: number }>()
 
   /** @param lease milliseconds */
   constructor(lease: number) {
@@ -32,12 +33,12 @@ export class ListenerLeases {
     const before = this.#seen
     this.#seen = new Map()
     const running = new Map<number, number>()
-    for (const { connection, statement } of listeners) {
-      const known = before.get(connection)
-      const same = statement !== null && known?.statement === statement
+    for (const { pid, lastStatement } of listeners) {
+      const known = before.get(pid)
+      const same = lastStatement !== null && known?.lastStatement === lastStatement
       const endsAt = same ? known.endsAt : now + this.#lease + tolerance
-      this.#seen.set(connection, { statement, endsAt })
-      if (endsAt > now) running.set(connection, endsAt)
+      this.#seen.set(pid, { lastStatement, endsAt })
+      if (endsAt > now) running.set(pid, endsAt)
     }
     return running
   }
@@ -51,7 +52,7 @@ export class Wait {
   readonly #resolve: () => void
   #timer: NodeJS.Timeout | undefined
 
-  /** @param ends by connection, in milliseconds of `performance.now()` */
+  /** @param ends by `pid`, in milliseconds of `performance.now()` */
   constructor(ends: ReadonlyMap<number, number>) {
     this.#ends = new Map(ends)
     const { promise, resolve } = Promise.withResolvers<void>()

@@ -92,7 +92,7 @@ export class Notifications {
 
   #schedule(name: string, payload: () => string): void {
     if (this.#isClosed || this.#scheduled.has(name)) return
-    const between = name === 'lane' ? queuePause : pause
+    const between = name === 'subscriber_queue' ? queuePause : pause
     const rest = (this.#sentAt.get(name) ?? Number.NEGATIVE_INFINITY) + between - performance.now()
     if (rest <= 0) return this.#notify(name, payload)
     const timer = setTimeout(() => {

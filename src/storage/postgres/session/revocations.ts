@@ -15,7 +15,7 @@ const renewAfter = 500
 
 /** The connections that hold the lock, and when each began its last statement; null if the server does not show that. */
 const findListeners = `
-  select pid as connection, (backend_start, query_start)::text as statement
+  select pid, (backend_start, query_start)::text as "lastStatement"
   from pg_locks left join lateral (
     select backend_start, query_start from pg_stat_activity a where a.pid = pg_locks.pid and query_start is not null
   ) activity on true
@@ -42,12 +42,12 @@ export class PostgresRevocations implements Revocations {
   readonly #listeners: ((subject: string | undefined) => void)[] = []
   readonly #announced = new WeakMap<Tx, string[]>()
   /** By question: called with the connections that confirm. */
-  readonly #awaiting = new Map<string, (connection: number) => void>()
+  readonly #awaiting = new Map<string, (pid: number) => void>()
   readonly #leases = new ListenerLeases(lease)
   /** Set while it listens and is counted. */
   #session: Client | undefined
   /** The process id of the session's server process. */
-  #connection: number | undefined
+  #pid: number | undefined
   #started = false
   #proving = false
   #provenAt: Moment | undefined
@@ -107,12 +107,12 @@ export class PostgresRevocations implements Revocations {
 
   async #confirmed(): Promise<void> {
     const { rows } = await this.#pool.query<Listener>(findListeners, [...listenerLock])
-    const others = rows.filter(({ connection }) => !this.#session || connection !== this.#connection)
+    const others = rows.filter(({ pid }) => !this.#session || pid !== this.#pid)
     const leases = this.#leases.of(others, performance.now())
     if (leases.size === 0) return
     const question = randomUUID()
     const wait = new Wait(leases)
-    this.#awaiting.set(question, (connection) => wait.confirmed(connection))
+    this.#awaiting.set(question, (pid) => wait.confirmed(pid))
     try {
       const asked = this.#pool.query('select pg_notify($1, $2)', [channel, `?${question}`])
       await Promise.race([wait.over, asked.then(() => wait.over)])
@@ -142,11 +142,11 @@ export class PostgresRevocations implements Revocations {
 
   /** It listens already, because listeners that are counted must confirm. */
   async #open(session: Client): Promise<void> {
-    const { rows } = await session.query<{ connection: number }>(
-      'select pg_backend_pid() as connection, pg_advisory_lock_shared($1, $2)',
+    const { rows } = await session.query<{ pid: number }>(
+      'select pg_backend_pid() as pid, pg_advisory_lock_shared($1, $2)',
       [...listenerLock],
     )
-    this.#connection = rows[0]!.connection
+    this.#pid = rows[0]!.pid
     // Announcements may have been missed.
     this.#notifyListeners(undefined)
     this.#session = session
