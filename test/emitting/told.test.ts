@@ -22,14 +22,14 @@ test(
       const { id } = await subscribe(owner, { url: before.url, eventTypes: ['a'] })
       await emit(owner, { type: 'a', data: {} })
       await before.waitFor(1)
-      // It has the lane: it was alone.
+      // It owns the queue, because it was alone.
       const other = await startEmitting(engine!, { databaseUrl: owner.databaseUrl })
       try {
         await expectJson(other, 200, `/subscribers/${id}`, { method: 'PATCH', json: { url: behind.url } })
         await until(async () => {
           await emit(owner, { type: 'a', data: {} })
           return behind.calls.length > 0
-        }, 'the owner of the lane sends to the new address')
+        }, 'the owner of the queue sends to the new address')
         assert.ok(before.calls.length >= 1)
       } finally {
         await other.close()
