@@ -24,10 +24,14 @@ export interface ReplayOptions {
   status?: string
   rate?: string
   dryRun?: boolean
+  to?: string
+  from?: string
+  key?: string
+  secret?: string
 }
 
 /** Options that go with one of the two only. */
-const of = { deliveries: ['subscriber', 'rate'], events: ['source', 'error'] } as const
+const of = { deliveries: ['subscriber', 'rate'], events: ['source', 'error', 'to'] } as const
 
 const byCommand: AuditOrigin = { actor: 'cli' }
 const record = createRecordAudit(systemClock)
@@ -39,11 +43,17 @@ const pause = 250
  * Sends dead deliveries again, or runs the handlers of failed or retried events now, all of them or those that the options name. A
  * running service does the work; Ctrl-C cancels what was not begun.
  */
-export async function replay(what: 'deliveries' | 'events', options: ReplayOptions): Promise<void> {
+export async function replay(
+  what: 'deliveries' | 'events' | undefined,
+  options: ReplayOptions,
+): Promise<void> {
+  const { to } = options
+  if (what === undefined && to === undefined) throw new UsageFailure('replay takes deliveries or events')
   const foreign = of[what === 'deliveries' ? 'events' : 'deliveries'].find(
     (name) => options[name] !== undefined,
   )
   if (foreign) throw new UsageFailure(`--${foreign} does not go with ${what}`)
+  if (to !== undefined) return (await import('./replay-to.ts')).replayTo({ ...options, to })
   await interruptible(({ signal }) =>
     withDatabase(readSettings(), async (database) => {
       await (what === 'deliveries' ? replayDeliveries : replayEvents)(database, options, signal)

@@ -58,7 +58,7 @@ export function webhookCommands(program: Command): void {
     .action(async (options: TailOptions) => (await import('./tail.ts')).tail(options))
   program
     .command('replay')
-    .addArgument(new Argument('<what>').choices(['deliveries', 'events']))
+    .addArgument(new Argument('[what]').choices(['deliveries', 'events']))
     .description('send all dead `deliveries` again, or process all failed `events` again')
     .option('--subscriber <id>', 'only deliveries to this one')
     .option('--event-type <type>', 'only of this type; of events also `order.*`')
@@ -72,7 +72,15 @@ export function webhookCommands(program: Command): void {
     )
     .option('--rate <number>', 'at most so many deliveries per second to each subscriber')
     .option('--dry-run', 'only count')
-    .action(async (what: 'deliveries' | 'events', options: ReplayOptions) =>
+    .option('--to <url>', 'bring the failed events of another service to this one')
+    .option('--from <url>', 'with --to: the service that has the failed events')
+    .option('--key <key>', 'with --to: an API key of that service, with the scope events:read')
+    .option('--secret <secret>', 'with --to: instead of the secret of the source in the configuration module')
+    .addHelpText(
+      'after',
+      '\nExample:\n  postern replay events --to http://localhost:3000 --from https://gate.example.com --key pk_… --since 2026-11-01\n\nWith --to each event is signed again with the secret of the local source of the same name. An event that the local service\nhas already is not processed a second time.',
+    )
+    .action(async (what: 'deliveries' | 'events' | undefined, options: ReplayOptions) =>
       (await import('./replay.ts')).replay(what, options),
     )
 }

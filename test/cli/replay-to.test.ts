@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { engines } from '#test/harness/engines.ts'
+import { adminKey, startTestService, webhookSecret, type TestService } from '#test/harness/service.ts'
+import { samples } from '../../src/cli/samples/index.ts'
+import { github, stripe, type ReceivedEvent } from '../../src/index.ts'
+import { eventually } from '../receiving/harness.ts'
+import { postern, startPostern } from './command.ts'
+
+describe('postern replay --to', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'postern-replay-to-'))
+  const received: ReceivedEvent[] = []
+  let remote: TestService
+  let local: TestService
+  before(async () => {
+    remote = await startTestService(engines[0]!, {
+      env: { HANDLER_RETRY_SCHEDULE: '0' },
+      config: {
+        receiving: {
+          sources: { shop: stripe({ secret: 'of the remote' }), code: github({ secret: 'of the remote' }) },
+          handlers: {
+            '*': () => {
+              throw new Error('broken')
+            },
+          },
+        },
+      },
+    })
+    local = await startTestService(engines[0]!, {
+      config: {
+        receiving: {
+          sources: { shop: stripe({ secret: 'of this machine' }) },
+          handlers: { '*': (event) => void received.push(event) },
+        },
+      },
+    })
+    writeFileSync(
+      join(folder, 'postern.config.ts'),
+      `import { defineConfig, stripe } from 'postern'
+       export default defineConfig({ receiving: { sources: { shop: stripe({ secret: 'of this machine' }) } } })`,
+    )
+    const send = async (source: string, preset: string, secret: string, id: string, data: unknown) => {
+      const { headers, body } = samples[preset]!({ type: 'order.paid', secret, id, now: Date.now(), data })
+      const all = { 'content-type': 'application/json', 'x-sent-by': 'shop "payload":', ...headers }
+      const response = await remote.fetch(`/webhooks/${source}`, { method: 'POST', headers: all, body })
+      assert.equal(response.status, 200)
+    }
+    await send('shop', 'stripe', 'of the remote', 'a1', { n: '","payload":{', client_secret: 'hidden' })
+    await send('provider', 'provider', webhookSecret, 'b2', { order: 1 })
+    await send('code', 'github', 'of the remote', 'c3', {})
+    await eventually(async () => {
+      const { data } = (await (await remote.admin('/events/failed')).json()) as { data: unknown[] }
+      return data.length === 3
+    })
+  })
+  after(async () => {
+    await remote.close()
+    await local.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+  const command = (to: string, ...more: string[]): string[] => {
+    const given = ['--to', to, '--from', remote.baseUrl, '--key', adminKey]
+    return ['replay', ...given, ...more]
+  }
+  const env = { WEBHOOK_SECRET: webhookSecret }
+
+  test('brings failed events with body, headers and a new signature; tells what it could not bring', async () => {
+    const counted = await postern(folder, command(local.baseUrl, '--dry-run'), env)
+    assert.equal(counted.stderr, '')
+    assert.match(counted.stdout, /^3 events would be sent to http/)
+    const { code, stdout, stderr } = await postern(folder, command(local.baseUrl), env)
+    assert.equal(code, 3, stderr)
+    assert.equal(stdout, '2 of 3 events sent\n1 events could not be sent\n')
+    assert.match(stderr, /^event \d+ of code: there is no source code/)
+    await eventually(() => received.length === 2)
+    const [shop, provider] = received.toSorted((a, b) => (a.source < b.source ? 1 : -1))
+    assert.deepEqual([shop!.id, shop!.type, shop!.source], ['evt_a1', 'order.paid', 'shop'])
+    assert.match(shop!.raw.toString(), /"n":"\\",\\"payload\\":\{","client_secret":"\[redacted\]"/)
+    assert.equal(shop!.headers['x-sent-by'], 'shop "payload":')
+    assert.equal(provider!.raw.toString(), '{"id":"b2","type":"order.paid","data":{"order":1}}')
+  })
+
+  test('filters choose, --json tells the numbers, and a body keeps its digits', async () => {
+    const body = '{"id":"big","type":"order.paid","data":12345678901234567890.10}'
+    const { createHmac } = await import('node:crypto')
+    const signature = createHmac('sha256', webhookSecret).update(body).digest('hex')
+    const headers = { 'content-type': 'application/json', 'x-signature': signature }
+    await remote.fetch('/webhooks/provider', { method: 'POST', headers, body })
+    await eventually(async () => {
+      const { data } = (await (await remote.admin('/events/failed')).json()) as { data: unknown[] }
+      return data.length === 4
+    })
+    const given = command(local.baseUrl, '--source', 'provider', '--json')
+    const { code, stdout } = await postern(folder, given, env)
+    assert.equal(code, 0)
+    assert.deepEqual(JSON.parse(stdout), { total: 2, sent: 2, failed: 0 })
+    await eventually(() => received.some(({ raw }) => raw.toString() === body))
+    assert.equal(received.filter(({ id }) => id === 'b2').length, 1, 'a second time it is a duplicate')
+  })
+
+  test('Ctrl-C stops it, also while an event is under way', async () => {
+    let calls = 0
+    const slow = createServer((request, response) => {
+      calls += 1
+      request.resume()
+      if (calls === 1) response.writeHead(200).end()
+    }).listen(0, '127.0.0.1')
+    await once(slow, 'listening')
+    const to = `http://127.0.0.1:${(slow.address() as AddressInfo).port}`
+    const { child, ended } = startPostern(folder, command(to, '--event-type', 'order.*'), env)
+    await eventually(() => calls === 2)
+    child.kill('SIGINT')
+    const { code, stdout } = await ended.finally(() => {
+      slow.closeAllConnections()
+      slow.close()
+    })
+    assert.equal(code, 130)
+    assert.match(stdout, /^1 of \d events sent\n$/)
+    assert.equal(calls, 2)
+  })
+
+  test('an address that does not answer, and missing options, end it at once', async () => {
+    const away = await postern(folder, command('http://127.0.0.1:9', '--source', 'provider'), env)
+    assert.equal(away.code, 1)
+    assert.match(away.stderr, /http:\/\/127\.0\.0\.1:9\/webhooks\/provider does not answer/)
+    const without = await postern(folder, ['replay', '--to', local.baseUrl], env)
+    assert.deepEqual([without.code, without.stderr.slice(0, 16)], [2, '--to needs --fro'])
+    assert.equal((await postern(folder, ['replay'], env)).code, 2)
+    assert.equal((await postern(folder, ['replay', 'deliveries', '--to', local.baseUrl], env)).code, 2)
+  })
+})
