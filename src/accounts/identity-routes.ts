@@ -8,7 +8,7 @@ import type { Devices } from './devices.ts'
 import type { HostCookie } from './host-cookie.ts'
 import type { RecentSignIn } from './recent-sign-in.ts'
 import type { IdentityChange, RoleChanges } from './role-changes.ts'
-import { signedIn } from './routes.ts'
+import { sessionOf, signedIn } from './routes.ts'
 import type { Users } from './users.ts'
 import { DateTime, NullableText, optionalText } from '../http/schemas.ts'
 import { isoTime } from '../runtime/iso-time.ts'
@@ -80,8 +80,7 @@ function unlinkRoute(scope: App, parts: IdentityRoutesParts): void {
     },
     async (request, reply) => {
       const { database, roleChanges, recentSignIn, sessionCookie } = parts
-      const { userId, sessionId } = signedIn(request)
-      if (sessionId === undefined) throw new Problem('not-signed-in')
+      const { userId, sessionId } = sessionOf(request)
       const { provider } = request.params
       const { providerId } = request.query
       const problem = await recentSignIn.check(request, 'identity.unlink_failed', provider)

@@ -37,7 +37,7 @@ import {
 } from './refusals.ts'
 import { RefreshTokens } from './refresh-tokens.ts'
 import { RoleChanges } from './role-changes.ts'
-import { accountsRoutes, neverStored } from './routes.ts'
+import { accountsRoutes } from './routes.ts'
 import { SecondFactor, type SecondFactorPolicy } from './second-factor.ts'
 import { sessionLimits, Sessions } from './sessions.ts'
 import { SigningKeys } from './signing-keys.ts'
@@ -99,13 +99,11 @@ export function createAccounts(parts: AccountsParts): Accounts {
       const shared = { ...services, database, baseUrl: parts.baseUrl }
       await accountsRoutes(app, shared)
       jwksRoutes(app, signingKeys)
-      await neverStored(app, (scope) => {
-        ownDeviceRoutes(scope, shared)
-        userRoutes(scope, services.administration)
-        userDeviceRoutes(scope, shared)
-        identityRoutes(scope, shared)
-        auditRoutes(scope, new AuditLog(database, new Cursors(keyring)), new AuditReader(database))
-      })
+      ownDeviceRoutes(app, shared)
+      userRoutes(app, services.administration)
+      userDeviceRoutes(app, shared)
+      identityRoutes(app, shared)
+      auditRoutes(app, new AuditLog(database, new Cursors(keyring)), new AuditReader(database))
     },
     workers: [sweeper, ...createAuditForwarding(parts)],
   }

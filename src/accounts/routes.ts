@@ -10,6 +10,7 @@ import type { HostCookie } from './host-cookie.ts'
 import type { RefreshTokens } from './refresh-tokens.ts'
 import type { Sessions } from './sessions.ts'
 import type { Users } from './users.ts'
+import { readOAuthParameters } from '../http/query-string.ts'
 import { NullableText, optionalText } from '../http/schemas.ts'
 
 export interface AccountsRoutesParts {
@@ -42,7 +43,7 @@ const CurrentSession = Type.Object({
 
 /** GET /auth/session and POST /auth/logout. */
 export async function accountsRoutes(app: App, parts: AccountsRoutesParts): Promise<void> {
-  await neverStored(app, (scope) => {
+  await app.register(async (scope: App) => {
     acceptForms(scope)
     sessionRoute(scope, parts)
     logoutRoute(scope, parts)
@@ -106,36 +107,26 @@ function logoutRoute(scope: App, parts: AccountsRoutesParts): void {
   )
 }
 
-/** Declares routes whose answers are personal: each has `Cache-Control: no-store`. */
-export async function neverStored(app: App, declare: (scope: App) => void): Promise<void> {
-  await app.register(async (scope: App) => {
-    scope.addHook('onRoute', (route) => {
-      const { always = [], ...others } = route.config?.sends ?? {}
-      route.config = { ...route.config, sends: { ...others, always: ['Cache-Control', ...always] } }
-    })
-    scope.addHook('onRequest', async (_request, reply) => {
-      reply.header('cache-control', 'no-store')
-    })
-    declare(scope)
-  })
-}
-
 /** Parses forms into strings. A repeated field is ambiguous, so the form is refused. */
 export function acceptForms(scope: App, bodyLimit?: number): void {
   scope.bodies.parse(
     scope,
     ['application/x-www-form-urlencoded'],
     (_request, bytes, done) => {
-      const fields = Object.create(null) as Record<string, string>
-      for (const [name, value] of new URLSearchParams(bytes.toString())) {
-        if (name in fields)
-          return done(new Problem('bad-request', { detail: `The field ${name} came twice.` }))
-        fields[name] = value
-      }
-      done(null, fields)
+      const { values, repeated } = readOAuthParameters(bytes.toString())
+      const [name] = repeated
+      if (name === undefined) done(null, values)
+      else done(new Problem('bad-request', { detail: `The field ${name} came twice.` }))
     },
     bodyLimit,
   )
+}
+
+/** The user and session of a call. @throws Problem `not-signed-in` */
+export function sessionOf(request: Pick<FastifyRequest, 'principal'>): { userId: string; sessionId: string } {
+  const { userId, sessionId } = signedIn(request)
+  if (sessionId === undefined) throw new Problem('not-signed-in')
+  return { userId, sessionId }
 }
 
 /** The principal of a user. @throws Problem `not-signed-in` */

@@ -125,6 +125,12 @@ export class Users {
     return owner?.userId === userId ? 'known' : 'taken'
   }
 
+  /** Whether a user may not sign in: blocked, or deleted. */
+  async isBlocked(tx: Tx, userId: string): Promise<boolean> {
+    const user = await tx.selectFrom('users').select('blocked_at').where('id', '=', userId).executeTakeFirst()
+    return !user || user.blocked_at !== null
+  }
+
   /**
    * Unlinks a user's identities at one provider, or the one with `providerId`. The last identity stays: of two concurrent
    * calls, the second one waits for the first and sees its result.

@@ -14,7 +14,7 @@ export function serveDashboard(app: App, authenticate: Authenticate): void {
   app.get(
     '/dashboard',
     {
-      config: { access: 'public', sends: { always: ['Cache-Control'] } },
+      config: { access: 'public' },
       schema: {
         tags: ['pages'],
         summary: 'The dashboard; without a session a redirect to /login',
@@ -25,7 +25,6 @@ export function serveDashboard(app: App, authenticate: Authenticate): void {
       },
     },
     async (request, reply) => {
-      reply.header('cache-control', 'no-store')
       if (!(await isSignedIn(request, authenticate))) return reply.redirect(`${app.basePath}/login`, 303)
       return reply.type('text/html; charset=utf-8').send(page)
     },

@@ -156,14 +156,9 @@ function describeRoute(
   config: FastifyContextConfig = {},
   { demo, limited, crossOrigin }: DescriptionParts,
 ): FastifySchema {
-  const {
-    access = { scope: 'admin' },
-    openInDemo,
-    optionalBody,
-    sends = {},
-    ownOrigins,
-    forMachines,
-  } = config
+  const { openInDemo, optionalBody, sends = {}, ownOrigins, forMachines } = config
+  // A route without it stops the start (access.ts).
+  const access = config.access!
   const described = { ...schema } as Record<string, unknown>
   const isOpen = demo && access !== 'public' && openInDemo === true
   const requirements = requirementsOf(access)

@@ -7,9 +7,8 @@ const mostParameters = 100
  */
 export function parseQueryString(text: string): Record<string, string> {
   const parameters = Object.create(null) as Record<string, string>
-  let count = 0
   for (const part of text.split('&', mostParameters)) {
-    if (part === '' || ++count > mostParameters) continue
+    if (part === '') continue
     const equals = part.indexOf('=')
     const name = decode(equals < 0 ? part : part.slice(0, equals))
     if (!(name in parameters)) parameters[name] = equals < 0 ? '' : decode(part.slice(equals + 1))
@@ -17,20 +16,31 @@ export function parseQueryString(text: string): Record<string, string> {
   return parameters
 }
 
+/** The query string of a request as it was sent, without the question mark. */
+export function rawQuery(url: string): string {
+  return url.split('?').slice(1).join('?')
+}
+
 /**
- * The name of a parameter that a query string has more than once; `undefined` when there is none. For endpoints of OAuth,
- * whose parameters must not be repeated (RFC 6749, section 3.1): two readers of one request could take different ones.
+ * Reads parameters of OAuth, which must not be repeated (RFC 6749, section 3.1): two readers of one request could take different
+ * ones.
+ * @param text a query string or a form
+ * @param names the parameters that are read; without it, all
+ * @returns the first value of each, and the names that came more than once
  */
-export function repeatedParameter(text: string): string | undefined {
-  const names = new Set<string>()
-  for (const part of text.split('&')) {
-    if (part === '') continue
-    const [name = ''] = part.split('=', 1)
-    const decoded = decode(name)
-    if (names.has(decoded)) return decoded
-    names.add(decoded)
+export function readOAuthParameters<Name extends string = string>(
+  text: string,
+  names?: readonly Name[],
+): { values: Partial<Record<Name, string>>; repeated: Name[] } {
+  const values = Object.create(null) as Partial<Record<Name, string>>
+  const repeated: Name[] = []
+  for (const [given, value] of new URLSearchParams(text)) {
+    const name = given as Name
+    if (names && !names.includes(name)) continue
+    if (name in values) repeated.push(name)
+    else values[name] = value
   }
-  return undefined
+  return { values, repeated }
 }
 
 function decode(text: string): string {

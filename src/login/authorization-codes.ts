@@ -1,10 +1,11 @@
-import { createHash } from 'node:crypto'
 import type { AuditOrigin } from '../accounts/audit.ts'
 import type { Family, InvalidGrant, RefreshTokens } from '../accounts/refresh-tokens.ts'
 import type { Authentication } from '../accounts/authentication.ts'
+import type { Users } from '../accounts/users.ts'
 import { storableUserAgent } from '../accounts/user-agent.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { equalBytes } from '../crypto/constant-time.ts'
+import { codeChallenge } from '../crypto/pkce.ts'
 import { hashToken, newToken } from '../crypto/tokens.ts'
 import type { Database, Tx } from '../storage/database.ts'
 import type { AuthorizationCodesTable } from '../storage/tables.ts'
@@ -37,6 +38,7 @@ export interface AuthorizationCodesParts {
   database: Database
   clock: Clock
   refreshTokens: RefreshTokens
+  users: Users
 }
 
 /** One-time codes that apps exchange for tokens (RFC 6749, section 4.1; RFC 7636). */
@@ -76,7 +78,7 @@ export class AuthorizationCodes {
    * one shows that two callers have the code, so the family of the first one is revoked (RFC 6749, section 4.1.2).
    */
   async exchange(request: CodeExchange): Promise<{ family: Family; refreshToken: string } | InvalidGrant> {
-    const { database, clock, refreshTokens } = this.#parts
+    const { database, clock, refreshTokens, users } = this.#parts
     const now = clock.now()
     const hash = hashToken(request.code)
     const familyId = refreshTokens.newFamilyId()
@@ -90,7 +92,8 @@ export class AuthorizationCodes {
         .executeTakeFirst()
       if (!row) return { invalidGrant: true, userId: await this.#revokeFamilyOf(tx, hash, request.origin) }
       const { user_id: userId, client_id: clientId, provider, address, user_agent: userAgent, acr, amr } = row
-      if (!isValid(row, request, now) || (await isBlocked(tx, userId))) return { invalidGrant: true, userId }
+      if (!isValid(row, request, now) || (await users.isBlocked(tx, userId)))
+        return { invalidGrant: true, userId }
       const authentication = { at: row.authenticated_at, acr, amr }
       const family = { familyId, userId, clientId, provider, address, userAgent, authentication }
       const refreshToken = await refreshTokens.createFamily(tx, family)
@@ -130,14 +133,4 @@ function isValid(
   const verifierMatches = equalBytes(Buffer.from(codeChallenge(verifier)), Buffer.from(row.challenge))
   const sameRequest = row.client_id === clientId && row.redirect_uri === redirectUri
   return row.expires_at > now && sameRequest && verifierMatches
-}
-
-async function isBlocked(tx: Tx, userId: string): Promise<boolean> {
-  const user = await tx.selectFrom('users').select('blocked_at').where('id', '=', userId).executeTakeFirst()
-  return !user || user.blocked_at !== null
-}
-
-/** RFC 7636, section 4.6. */
-export function codeChallenge(verifier: string): string {
-  return createHash('sha256').update(verifier).digest('base64url')
 }

@@ -4,10 +4,11 @@ import { auditOrigin } from '../accounts/audit.ts'
 import type { HostCookie } from '../accounts/host-cookie.ts'
 import type { App } from '../http/app.ts'
 import { clientIp } from '../http/limits/client-address.ts'
+import { rawQuery, readOAuthParameters } from '../http/query-string.ts'
 import { finishSignIn } from './callback.ts'
 import { failurePath, recordFailure } from './failed-sign-ins.ts'
 import type { SignIn } from './sign-in.ts'
-import { findProvider, perAddress, ProviderParams, rawQuery, type StartParts } from './start-route.ts'
+import { findProvider, perAddress, ProviderParams, type StartParts } from './start-route.ts'
 
 export interface CallbackRouteParts extends StartParts {
   signIn: SignIn
@@ -15,12 +16,12 @@ export interface CallbackRouteParts extends StartParts {
 }
 
 /**
- * Callbacks with one state in a minute. A sign-in comes back once; many callbacks with one state are guesses. The state is
+ * Callbacks with one state in a minute. A sign-in comes back once; many callbacks with one state are guesses of the flow cookie. The state is
  * read as finishSignIn reads it: the common query parser ignores parameters beyond its bound.
  */
 const perState = {
   max: 30,
-  value: ({ url }: FastifyRequest) => new URLSearchParams(rawQuery(url)).get('state') ?? undefined,
+  value: ({ url }: FastifyRequest) => readOAuthParameters(rawQuery(url), ['state']).values.state,
 }
 
 /** GET /auth/{provider}/callback: finishes a sign-in. The checks are in callback.ts. */
@@ -58,7 +59,7 @@ export function callbackRoute(scope: App, parts: CallbackRouteParts): void {
       })
       if (!outcome.ok) {
         const { failure, flow, redirect } = outcome
-        const linkingUserId = flow?.purpose === 'link' ? (flow.user_id ?? '') : undefined
+        const linkingUserId = flow?.user_id ?? undefined
         await recordFailure(parts, request, { client, failure, linkingUserId })
         return reply.redirect(redirect ?? failurePath(parts, request, client, failure), 303)
       }

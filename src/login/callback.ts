@@ -1,8 +1,9 @@
+import { readOAuthParameters } from '../http/query-string.ts'
 import type { FlowsTable } from '../storage/tables.ts'
 import { SignInFailure, type FailureCode } from './failures.ts'
 import type { ConsumedFlow, Flows } from './flows.ts'
 import type { ProviderClient } from './provider-client.ts'
-import { ErrorResponse, providerErrorCode } from './provider-errors.ts'
+import { providerErrorCode, ProviderReturnedError } from './provider-errors.ts'
 import { appRedirect, type Browser, type SignedIn, type SignIn } from './sign-in.ts'
 import type { VerifiedIdentity } from './verified-identity.ts'
 
@@ -29,140 +30,67 @@ export type CallbackOutcome =
 /** The parameters that are read of the authorization response. Only form-post.ts sends `name`. */
 const parameterNames = ['state', 'code', 'iss', 'error', 'name'] as const
 
-interface AuthorizationResponse extends Partial<Record<(typeof parameterNames)[number], string>> {
-  /** Whether one of the parameters came more than once. */
-  repeated: boolean
-}
-
-/** A callback while it is checked. */
-interface Attempt {
-  readonly flows: Flows
-  readonly callback: Callback
-  readonly response: AuthorizationResponse
-  /** Set by `consumeState`. */
-  flow?: ConsumedFlow
-  /** Set by `exchangeCode`. */
-  verified?: VerifiedIdentity
-}
-
-/** Why a check failed; `undefined` when it passed. */
-type CheckResult = { reason: unknown } | undefined
-
-interface Check {
-  /** An error that it throws is a fault of the service: `unavailable`. */
-  check: (attempt: Attempt) => CheckResult | Promise<CheckResult>
-  /** The failure code, or how it follows from the reason. */
-  code: FailureCode | ((reason: unknown) => FailureCode)
-}
+type CallbackParameters = ReturnType<typeof readOAuthParameters<(typeof parameterNames)[number]>>
 
 /**
- * The checks of a callback, in their order. The state is consumed before the response is read, so that each state gets
- * one attempt. The code is sent to the token endpoint only after all other checks.
+ * Finishes a sign-in. The state is consumed before the response is read, so that each state gets one attempt. It does not throw:
+ * every failure is an outcome that the browser or the app is told about.
  */
-const checks: readonly Check[] = [
-  { check: requireStateAndCookie, code: 'sign-in-expired' },
-  { check: consumeState, code: 'sign-in-expired' },
-  { check: refuseRepeatedParameters, code: 'provider-answer-invalid' },
-  { check: checkIssuer, code: providerErrorCode },
-  { check: refuseErrorResponse, code: providerErrorCode },
-  { check: requireCode, code: 'provider-answer-invalid' },
-  { check: exchangeCode, code: providerErrorCode },
-]
-
-/** Finishes a sign-in. It does not throw: every failure is an outcome that the browser or the app is told about. */
 export async function finishSignIn(
   { flows, signIn, baseUrl }: { flows: Flows; signIn: SignIn; baseUrl: () => string },
   callback: Callback,
 ): Promise<CallbackOutcome> {
-  const attempt: Attempt = { flows, callback, response: parseResponse(callback.query) }
+  const { client, browserToken, browser } = callback
+  let flow: FlowsTable | undefined
   try {
-    for (const { check, code } of checks) {
-      const failed = await check(attempt)
-      if (failed)
-        throw new SignInFailure(typeof code === 'function' ? code(failed.reason) : code, failed.reason)
-    }
-    const signedIn = await signIn.complete(attempt.flow!.row, attempt.verified!, callback.browser)
-    return { ok: true, signedIn }
+    const response = readOAuthParameters(callback.query, parameterNames)
+    // A repeated state is ambiguous: none of its values is consumed.
+    const state = response.repeated.includes('state') ? undefined : response.values.state
+    if (state === undefined) throw expired('there is no state, or more than one')
+    if (browserToken === undefined) throw expired('there is no flow cookie')
+    const consumed = await flows.consume(client.provider.name, browserToken, state)
+    if (!consumed) throw expired('the state is unknown, used, expired, or of another browser or provider')
+    flow = consumed.row
+    const verified = await identify(client, consumed, state, response).catch((error: unknown) => {
+      throw new SignInFailure(providerErrorCode(error), error)
+    })
+    return { ok: true, signedIn: await signIn.complete(flow, verified, browser) }
   } catch (error) {
+    // Any other error is a fault of the service.
     const failure = error instanceof SignInFailure ? error : new SignInFailure('unavailable', error)
-    const flow = attempt.flow?.row
-    const redirect = flow && appRedirect(flow, baseUrl(), appError(failure, callback))
+    const redirectUri = flow?.client_redirect_uri ?? undefined
+    const answer = appError(failure, callback)
+    const redirect = redirectUri && appRedirect(redirectUri, flow!.client_state, baseUrl(), answer)
     return { ok: false, failure, flow, redirect }
   }
 }
 
-function parseResponse(query: string): AuthorizationResponse {
-  const parameters = new URLSearchParams(query)
-  const response: AuthorizationResponse = { repeated: false }
-  for (const name of parameterNames) {
-    const [value, ...others] = parameters.getAll(name)
-    if (others.length > 0) response.repeated = true
-    // A repeated state is ambiguous: none of its values is consumed.
-    if (value !== undefined && (name !== 'state' || others.length === 0)) response[name] = value
-  }
-  return response
-}
-
-function requireStateAndCookie({ response, callback }: Attempt): CheckResult {
-  if (response.state === undefined) return failed('there is no state, or more than one')
-  return callback.browserToken === undefined ? failed('there is no flow cookie') : undefined
-}
-
-async function consumeState(attempt: Attempt): Promise<CheckResult> {
-  const { client, browserToken } = attempt.callback
-  const flow = await attempt.flows.consume(client.provider.name, browserToken!, attempt.response.state!)
-  if (!flow) return failed('the state is unknown, used, expired, or of another browser or provider')
-  attempt.flow = flow
-  return undefined
-}
-
-function refuseRepeatedParameters({ response }: Attempt): CheckResult {
-  return response.repeated ? failed('a parameter came more than once') : undefined
-}
-
-function checkIssuer({ callback, response }: Attempt): Promise<CheckResult> {
-  const origin = { issuer: response.iss, isError: response.error !== undefined }
-  return failureOf(() => callback.client.checkIssuer(origin))
-}
-
-function refuseErrorResponse({ response: { error } }: Attempt): CheckResult {
-  return error === undefined ? undefined : { reason: new ErrorResponse(error) }
-}
-
-function requireCode({ response }: Attempt): CheckResult {
-  return response.code ? undefined : failed('there is no code')
-}
-
-function exchangeCode(attempt: Attempt): Promise<CheckResult> {
-  const { callback, response } = attempt
-  const { row, verifier } = attempt.flow!
-  const state = response.state!
+/** Checks the response, and sends its code to the token endpoint after all other checks. */
+async function identify(
+  client: ProviderClient,
+  { row, verifier }: ConsumedFlow,
+  state: string,
+  { values: { code, iss: issuer, error, name: givenName }, repeated }: CallbackParameters,
+): Promise<VerifiedIdentity> {
+  if (repeated.length > 0) throw new Error('a parameter came more than once')
+  await client.checkIssuer({ issuer, isError: error !== undefined })
+  if (error !== undefined) throw new ProviderReturnedError(error)
+  if (!code) throw new Error('there is no code')
   // The redirect URI must be the one of the authorization request, so it comes from the row and not from this request.
   const url = new URL(row.callback_url)
-  url.search = new URLSearchParams({ code: response.code!, state }).toString()
-  return failureOf(async () => {
-    attempt.verified = await callback.client.identity({
-      url,
-      state,
-      verifier,
-      nonce: row.nonce ?? undefined,
-      reauthenticationAskedAt: row.reauthentication_asked_at ?? undefined,
-      givenName: response.name,
-    })
+  url.search = new URLSearchParams({ code, state }).toString()
+  return client.identity({
+    url,
+    state,
+    verifier,
+    nonce: row.nonce ?? undefined,
+    reauthenticationAskedAt: row.reauthentication_asked_at ?? undefined,
+    givenName,
   })
 }
 
-function failed(reason: string): CheckResult {
-  return { reason: new Error(reason) }
-}
-
-async function failureOf(call: () => Promise<void>): Promise<CheckResult> {
-  try {
-    await call()
-    return undefined
-  } catch (reason) {
-    return { reason }
-  }
+function expired(reason: string): SignInFailure {
+  return new SignInFailure('sign-in-expired', new Error(reason))
 }
 
 /** The error codes for apps (RFC 6749, section 4.1.2.1); `server_error` for all others. */

@@ -15,7 +15,7 @@ export interface FailedSignInsParts {
 export interface FailedSignIn {
   client: ProviderClient
   failure: SignInFailure
-  /** The user who was linking an identity; empty when unknown, `undefined` for a sign-in. */
+  /** The user who was linking an identity; `undefined` for a sign-in. */
   linkingUserId: string | undefined
 }
 
@@ -38,8 +38,8 @@ export async function recordFailure(
   await audit.note({
     ...auditOrigin(request),
     action: linkingUserId === undefined ? 'sign_in.failed' : 'identity.link_failed',
-    actor: linkingUserId && `user:${linkingUserId}`,
-    userId: linkingUserId || details.userId,
+    actor: linkingUserId === undefined ? undefined : `user:${linkingUserId}`,
+    userId: linkingUserId ?? details.userId,
     provider,
     providerId: details.providerId,
     code,

@@ -1,10 +1,10 @@
 import type { Clock } from '../runtime/clock.ts'
 import { UnknownMasterKey, type Keyring } from '../crypto/keyring.ts'
 import { sealedColumns } from '../crypto/sealed-columns.ts'
+import { codeChallenge } from '../crypto/pkce.ts'
 import { hashToken, newToken } from '../crypto/tokens.ts'
 import type { Database } from '../storage/database.ts'
 import type { FlowsTable } from '../storage/tables.ts'
-import { codeChallenge } from './authorization-codes.ts'
 import type { AppRequest } from './clients.ts'
 import type { AuthenticationDemands } from './authorization-request.ts'
 import type { ProviderClient } from './provider-client.ts'
@@ -85,7 +85,6 @@ export class Flows {
       client_redirect_uri: app?.redirectUri ?? null,
       client_state: app?.state ?? null,
       client_challenge: app?.challenge ?? null,
-      client_scope: null,
       expires_at: now + lifetime,
       reauthentication_asked_at: demands?.reauthenticate === true ? now : null,
     })

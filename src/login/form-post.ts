@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { acceptForms, neverStored } from '../accounts/routes.ts'
+import { acceptForms } from '../accounts/routes.ts'
 import { Problem } from '../errors.ts'
 import type { App } from '../http/app.ts'
 import { isObject } from './profile.ts'
@@ -19,7 +19,7 @@ const Field = (description: string) => Type.Optional(Type.String({ maxLength: lo
  * form of the parameters and redirects to the same path as a GET, which carries the cookie.
  */
 export async function formPostRoute(app: App, providers: ReadonlyMap<string, ProviderClient>): Promise<void> {
-  await neverStored(app, (scope) => {
+  await app.register(async (scope: App) => {
     acceptForms(scope, bodyLimit)
     scope.post(
       '/auth/:provider/callback',

@@ -27,7 +27,7 @@ import type { ResolvedProvider } from './providers/resolved-provider.ts'
 import { RefusalMessages } from './refusal-messages.ts'
 import { resolveProviders } from './resolve-providers.ts'
 import { SignIn } from './sign-in.ts'
-import { providersWithStoredTokens } from './token-storage.ts'
+import type { StoredTokenScopes } from './token-storage.ts'
 import { tokenRoutes } from './token-routes.ts'
 
 /** The provider of demo mode, which runs in this process. Its issuer is known once the service listens. */
@@ -69,12 +69,11 @@ export interface Login extends Room {
 export function createLogin(parts: LoginParts): Login {
   const { configuration, config, database, keyring, clock, log, metrics, baseUrl, accounts } = parts
   const calls = outgoingCalls(configuration.allowPrivateNetwork)
-  const providers = createProviders(parts, calls)
+  const { providers, stored } = createProviders(parts, calls)
   const clients = new Clients(config.clients ?? [])
-  const { refreshTokens } = accounts
-  const codes = new AuthorizationCodes({ database, clock, refreshTokens })
+  const { refreshTokens, users } = accounts
+  const codes = new AuthorizationCodes({ database, clock, refreshTokens, users })
   const flows = new Flows({ database, keyring, clock, baseUrl })
-  const stored = providersWithStoredTokens(config)
   const providerTokens = new ProviderTokens({ database, keyring, clock, log, clients: providers, stored })
   const hooks = new Hooks({ config, emit: parts.emit, clock })
   const provisioning = new Provisioning({ ...accounts, hooks, tokens: providerTokens })
@@ -94,6 +93,7 @@ export function createLogin(parts: LoginParts): Login {
   return {
     providerTokens,
     async routes(app) {
+      app.addHook('onClose', () => calls.close())
       await loginRoutes(app, {
         ...shared,
         flows,
@@ -106,10 +106,7 @@ export function createLogin(parts: LoginParts): Login {
       await tokenRoutes(app, { ...accounts, clients, codes })
       await pageRoutes(app, { ...shared, reader: database.reader })
     },
-    workers: [
-      createSweeper('sign-ins', clock, log, [(now) => flows.sweep(now), (now) => codes.sweep(now)]),
-      { name: 'provider-calls', start: () => undefined, stop: () => calls.close() },
-    ],
+    workers: [createSweeper('sign-ins', clock, log, [(now) => flows.sweep(now), (now) => codes.sweep(now)])],
   }
 }
 
@@ -131,9 +128,9 @@ type OutgoingCalls = ReturnType<typeof outgoingCalls>
 function createProviders(
   { configuration, config, clock, builtIn }: LoginParts,
   calls: OutgoingCalls,
-): Map<string, ProviderClient> {
+): { providers: Map<string, ProviderClient>; stored: StoredTokenScopes } {
   const { allowPrivateNetwork } = configuration
-  const { providers, faults } = resolveProviders(config, configuration.providers, builtIn?.name)
+  const { providers, stored, faults } = resolveProviders(config, configuration.providers, builtIn?.name)
   if (faults.length > 0) throw new ConfigurationError(faults)
   const common = { fetch: calls.outside, allowPrivateNetwork, clock }
   const clients = new Map(
@@ -146,7 +143,7 @@ function createProviders(
       new ProviderClient({ provider, fetch: calls.inside, allowPrivateNetwork: true, clock }),
     )
   }
-  return clients
+  return { providers: clients, stored }
 }
 
 function resolveBuiltIn({ issuer, ...given }: BuiltInProvider): ResolvedProvider {

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import type { RecentSignIn } from '../accounts/recent-sign-in.ts'
-import { Problem } from '../errors.ts'
+import { sessionOf } from '../accounts/routes.ts'
 import type { App } from '../http/app.ts'
 import { redirectPage } from './page.ts'
 import { safeReturnTo } from './return-to.ts'
@@ -40,8 +40,7 @@ export function linkRoute(scope: App, parts: LinkRouteParts): void {
     },
     async (request, reply) => {
       const client = findProvider(parts.providers, request.params.provider)
-      const { userId, sessionId } = request.principal ?? {}
-      if (userId === undefined || sessionId === undefined) throw new Problem('not-signed-in')
+      const { userId, sessionId } = sessionOf(request)
       const returnTo = safeReturnTo(request.query.return_to, parts.baseUrl())
       const isForm = request.headers['sec-fetch-dest'] === 'document'
       const problem = await parts.recentSignIn.check(request, 'identity.link_failed', client.provider.name)

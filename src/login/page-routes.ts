@@ -1,6 +1,5 @@
 import { Type } from 'typebox'
 import type { HostCookie } from '../accounts/host-cookie.ts'
-import { neverStored } from '../accounts/routes.ts'
 import type { Sessions } from '../accounts/sessions.ts'
 import type { Users } from '../accounts/users.ts'
 import type { App } from '../http/app.ts'
@@ -36,7 +35,7 @@ const LoginQuery = Type.Object({
 
 /** GET /login, and GET /auth/providers with the same providers as JSON. */
 export async function pageRoutes(app: App, parts: PageRoutesParts): Promise<void> {
-  await neverStored(app, (scope) => {
+  await app.register(async (scope: App) => {
     if (parts.demo) redirectToBaseUrl(scope, parts.baseUrl)
     providersRoute(scope, parts)
     loginPageRoute(scope, parts)

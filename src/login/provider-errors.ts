@@ -3,11 +3,11 @@ import { DiscoveryFailed } from './discovery.ts'
 import type { FailureCode } from './failures.ts'
 
 /** The authorization response is an error (RFC 6749, section 4.1.2.1). */
-export class ErrorResponse extends Error {
+export class ProviderReturnedError extends Error {
   readonly error: string
   constructor(error: string) {
     super(`the provider answered ${JSON.stringify(error.slice(0, 100))}`)
-    this.name = 'ErrorResponse'
+    this.name = 'ProviderReturnedError'
     this.error = error
   }
 }
@@ -40,7 +40,7 @@ export function providerErrorCode(error: unknown): FailureCode {
     cause?: unknown
   }
   if (error instanceof DiscoveryFailed) return providerErrorCode(cause)
-  if (error instanceof ErrorResponse) return errorResponseCode(error.error)
+  if (error instanceof ProviderReturnedError) return returnedErrorCode(error.error)
   if (error instanceof AccountNotAdmitted) return 'account-not-admitted'
   if (error instanceof ReauthenticationUnproven) return 'reauthentication-unproven'
   const answered = status ?? (cause instanceof Response ? cause.status : 0)
@@ -54,7 +54,7 @@ export function providerErrorCode(error: unknown): FailureCode {
   return 'provider-answer-invalid'
 }
 
-function errorResponseCode(error: string): FailureCode {
+function returnedErrorCode(error: string): FailureCode {
   // `user_cancelled_…` are Apple's and LinkedIn's own codes for access_denied.
   if (/^(access_denied|user_cancelled_\w{1,30})$/.test(error)) return 'access-denied'
   if (error === 'temporarily_unavailable' || error === 'server_error') return 'provider-unavailable'

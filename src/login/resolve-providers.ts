@@ -5,7 +5,12 @@ import { validateHooks } from './hooks.ts'
 import { mergeProviders } from './providers/configured-providers.ts'
 import type { ResolvedProvider } from './providers/resolved-provider.ts'
 import { resolveProvider } from './providers/settings.ts'
-import { validateTokenStorage, providersWithStoredTokens, withStoredTokenScopes } from './token-storage.ts'
+import {
+  validateTokenStorage,
+  providersWithStoredTokens,
+  withStoredTokenScopes,
+  type StoredTokenScopes,
+} from './token-storage.ts'
 
 /**
  * The providers of the environment and of the configuration module, without the built-in one, and the errors in them and in
@@ -15,7 +20,7 @@ export function resolveProviders(
   config: LoginConfig,
   environment: readonly ProviderSettings[],
   builtIn?: string,
-): { providers: ResolvedProvider[]; faults: string[] } {
+): { providers: ResolvedProvider[]; stored: StoredTokenScopes; faults: string[] } {
   const faults = [...validateClients(config.clients ?? []), ...validateHooks(config)]
   const stored = providersWithStoredTokens(config)
   const providers: ResolvedProvider[] = []
@@ -26,5 +31,5 @@ export function resolveProviders(
     if ('faults' in provider) faults.push(...provider.faults)
     else providers.push(withStoredTokenScopes(provider, stored))
   }
-  return { providers, faults: [...faults, ...validateTokenStorage(stored, names)] }
+  return { providers, stored, faults: [...faults, ...validateTokenStorage(stored, names)] }
 }

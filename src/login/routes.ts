@@ -1,4 +1,4 @@
-import { acceptForms, neverStored } from '../accounts/routes.ts'
+import { acceptForms } from '../accounts/routes.ts'
 import type { App } from '../http/app.ts'
 import { callbackRoute, type CallbackRouteParts } from './callback-route.ts'
 import { redirectToBaseUrl } from './canonical-host.ts'
@@ -11,7 +11,7 @@ export interface LoginRoutesParts extends StartRouteParts, CallbackRouteParts, L
 
 /** The routes of a browser's sign-in: start, callback, link. */
 export async function loginRoutes(app: App, parts: LoginRoutesParts): Promise<void> {
-  await neverStored(app, (scope) => {
+  await app.register(async (scope: App) => {
     acceptForms(scope)
     if (parts.demo) redirectToBaseUrl(scope, parts.baseUrl)
     startRoute(scope, parts)

@@ -73,7 +73,7 @@ export class SignIn {
       const context = { origin, client: app.clientId, target: `app:${app.clientId}` }
       return { emitted: await provisioning.onSignIn(tx, user, verified, context), result: code }
     })
-    return { kind: 'app', redirect: appRedirect(flow, baseUrl(), { code }) ?? flow.return_to }
+    return { kind: 'app', redirect: appRedirect(app.redirectUri, flow.client_state, baseUrl(), { code }) }
   }
 
   /** The session that started the link must still be the session of this browser. */
@@ -118,17 +118,17 @@ function ownerOf(
 
 /**
  * The app's redirect URI with the answer (RFC 6749, section 4.1.2), the app's state and this service as the issuer (RFC
- * 9207). `undefined` when no app started the flow.
+ * 9207).
  */
 export function appRedirect(
-  flow: FlowsTable,
+  redirectUri: string,
+  state: string | null,
   issuer: string,
   answer: Readonly<Partial<Record<'code' | 'error' | 'error_description', string>>>,
-): string | undefined {
-  if (flow.client_redirect_uri === null) return undefined
-  const url = new URL(flow.client_redirect_uri)
+): string {
+  const url = new URL(redirectUri)
   for (const [name, value] of Object.entries(answer)) url.searchParams.set(name, value)
-  if (flow.client_state !== null) url.searchParams.set('state', flow.client_state)
+  if (state !== null) url.searchParams.set('state', state)
   url.searchParams.set('iss', issuer)
   return url.href
 }

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { Problem } from '../errors.ts'
 import type { App } from '../http/app.ts'
-import { repeatedParameter } from '../http/query-string.ts'
+import { rawQuery, readOAuthParameters } from '../http/query-string.ts'
 import type { Clients } from './clients.ts'
 import { DiscoveryFailed } from './discovery.ts'
 import { failurePath, recordFailure, type FailedSignInsParts } from './failed-sign-ins.ts'
@@ -63,7 +63,7 @@ export function startRoute(scope: App, parts: StartRouteParts): void {
     },
     async (request, reply) => {
       const client = findProvider(parts.providers, request.params.provider)
-      const repeated = repeatedParameter(rawQuery(request.url))
+      const [repeated] = readOAuthParameters(rawQuery(request.url)).repeated
       if (repeated !== undefined)
         throw new Problem('invalid-parameter', {
           parameter: repeated,
@@ -78,11 +78,6 @@ export function startRoute(scope: App, parts: StartRouteParts): void {
       return url === undefined ? reply : reply.redirect(url.href, 303)
     },
   )
-}
-
-/** The query string as it was sent, without the question mark. */
-export function rawQuery(url: string): string {
-  return url.split('?').slice(1).join('?')
 }
 
 /** @throws Problem `unknown-provider` */

@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import type { AccessTokens } from '../accounts/access-tokens.ts'
 import { auditOrigin, type Audit, type AuditOrigin } from '../accounts/audit.ts'
 import type { Family, InvalidGrant, RefreshTokens } from '../accounts/refresh-tokens.ts'
-import { acceptForms, neverStored } from '../accounts/routes.ts'
+import { acceptForms } from '../accounts/routes.ts'
 import { hashToken } from '../crypto/tokens.ts'
 import type { App } from '../http/app.ts'
 import { toProblem } from '../http/problem-details.ts'
@@ -52,7 +52,7 @@ class TokenError extends Error {
 
 /** POST /auth/token: apps exchange codes and refresh tokens, without a client secret, from their own origins. */
 export async function tokenRoutes(app: App, parts: TokenRoutesParts): Promise<void> {
-  await neverStored(app, (scope) => {
+  await app.register(async (scope: App) => {
     acceptForms(scope)
     acceptJsonWithoutRepetition(scope)
     scope.addHook('onRequest', async (request, reply) => allowOrigin(parts.clients, request, reply))

@@ -74,6 +74,7 @@ export class BodyReader {
   }
 }
 
+/** Needed when pieces arrived while the guard waited. */
 function readStream(request: IncomingMessage, body: BodyInMemory): void {
   // A destroyed stream emits no more events.
   if (request.destroyed) return body.cut()

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { STATUS_CODES, type ServerResponse } from 'node:http'
+import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { Problem, type ProblemCode } from '../../errors.ts'
+import type { ServerSocket } from './closing.ts'
 import { problemBody, problemMediaType } from '../problem-details.ts'
 
 const codes: Record<string, ProblemCode> = {
@@ -11,9 +12,6 @@ const codes: Record<string, ProblemCode> = {
 
 /** Milliseconds for the client to read its last answer. If the connection were closed at once with unread input, the answer could be lost. */
 const lastWords = 2_000
-
-/** With Node's answer in progress on the connection. */
-type ServerSocket = Socket & { _httpMessage?: ServerResponse | null }
 
 /**
  * Creates the handler for input that never became a request: invalid HTTP, headers that are too large or too slow.

@@ -12,7 +12,7 @@ declare module 'fastify' {
 const lookEvery = 100
 
 /** With Node's answer in progress on the connection. */
-type ServerSocket = Socket & { _httpMessage?: ServerResponse | null }
+export type ServerSocket = Socket & { _httpMessage?: ServerResponse | null }
 
 /**
  * Ends the server's connections. Closing a connection without notice may lose a request that is on its way (RFC 9112, section 9.6).

@@ -58,8 +58,6 @@ export function mergeProviders(
 function fromModule(name: string, config: ProviderConfig, faults: string[]): Partial<ProviderSettings> {
   const settings: Record<string, unknown> = {}
   for (const [key, value] of Object.entries(config)) {
-    // See token-storage.ts.
-    if (key === 'keepTokens') continue
     if (!Object.hasOwn(fields, key)) {
       faults.push(`login.providers.${name}: unknown field ${key}; use ${Object.keys(fields).join(', ')}`)
     } else if (value !== undefined && value !== '') {

@@ -20,7 +20,6 @@ export interface FlowsTable {
   client_redirect_uri: string | null
   client_state: string | null
   client_challenge: string | null
-  client_scope: string | null
   expires_at: number
   /** When the provider was asked for a new authentication; null if it was not. */
   reauthentication_asked_at: number | null

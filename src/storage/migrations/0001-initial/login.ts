@@ -9,7 +9,7 @@ export const login: SchemaPart = {
       state_hash ${bytes} primary key, browser_hash ${bytes} not null, provider text not null, callback_url text not null,
       purpose text not null, user_id text, session_id text, return_to text not null,
       nonce text, verifier ${bytes}, reauthentication_asked_at ${time},
-      client_id text, client_redirect_uri text, client_state text, client_challenge text, client_scope text,
+      client_id text, client_redirect_uri text, client_state text, client_challenge text,
       expires_at ${time} not null
     ) ${strict};
     -- For the sweeper.
