@@ -17,8 +17,8 @@ import type { Environment } from '../config/readers.ts'
 import type { PosternConfig } from '../define-config.ts'
 import { readLists } from '../listing/declaration.ts'
 import type { ResolvedProvider } from '../login/providers/resolved-provider.ts'
-import { resolveProviders } from '../login/resolve-providers.ts'
-import { providersWithStoredTokens } from '../login/token-storage.ts'
+import { resolveLoginConfig } from '../login/resolve-login-config.ts'
+import { providersWithStoredTokens } from '../login/keep-tokens-config.ts'
 import { readHandlers } from '../receiving/declared-handlers.ts'
 import { readSources, weakSources } from '../receiving/sources.ts'
 
@@ -72,7 +72,7 @@ export async function inspectConfiguration(
   }
   const login = config?.login ?? {}
   const builtIn = configuration.demo ? 'demo' : undefined
-  const { providers, faults: faultsOfLogin } = resolveProviders(login, configuration.providers, builtIn)
+  const { providers, faults: faultsOfLogin } = resolveLoginConfig(login, configuration.providers, builtIn)
   faults.push(...faultsOfLogin.map((fault) => fault + note), ...validateAccountEvents(login.events ?? false))
   faults.push(...faultsOfRooms(config, configuration))
   return { configuration, config, providers, faults }

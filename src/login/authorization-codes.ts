@@ -9,7 +9,7 @@ import { codeChallenge } from '../crypto/pkce.ts'
 import { hashToken, newToken } from '../crypto/tokens.ts'
 import type { Database, Tx } from '../storage/database.ts'
 import type { AuthorizationCodesTable } from '../storage/tables.ts'
-import type { AppRequest } from './clients.ts'
+import type { AppRequest } from './apps.ts'
 
 /** Milliseconds from the issue of a code to its exchange at most. */
 const lifetime = 60_000
@@ -17,7 +17,7 @@ const lifetime = 60_000
 const retention = 24 * 3_600_000
 
 /** The user of a code, and the browser of the sign-in. */
-export interface CodeOwner {
+export interface SignedInUser {
   userId: string
   provider: string
   address: string
@@ -25,7 +25,7 @@ export interface CodeOwner {
   authentication: Authentication
 }
 
-export interface CodeExchange {
+export interface AppCodeExchange {
   code: string
   clientId: string
   redirectUri: string
@@ -49,7 +49,7 @@ export class AuthorizationCodes {
     this.#parts = parts
   }
 
-  async issue(tx: Tx, app: Omit<AppRequest, 'state'>, user: CodeOwner): Promise<string> {
+  async issue(tx: Tx, app: Omit<AppRequest, 'state'>, user: SignedInUser): Promise<string> {
     const code = newToken()
     await tx
       .insertInto('authorization_codes')
@@ -77,7 +77,7 @@ export class AuthorizationCodes {
    * Exchanges a code for a refresh token of a new family. The first exchange uses the code, even when it fails. A second
    * one shows that two callers have the code, so the family of the first one is revoked (RFC 6749, section 4.1.2).
    */
-  async exchange(request: CodeExchange): Promise<{ family: Family; refreshToken: string } | InvalidGrant> {
+  async exchange(request: AppCodeExchange): Promise<{ family: Family; refreshToken: string } | InvalidGrant> {
     const { database, clock, refreshTokens, users } = this.#parts
     const now = clock.now()
     const hash = hashToken(request.code)
@@ -127,7 +127,7 @@ export class AuthorizationCodes {
 
 function isValid(
   row: AuthorizationCodesTable,
-  { clientId, redirectUri, verifier }: CodeExchange,
+  { clientId, redirectUri, verifier }: AppCodeExchange,
   now: number,
 ): boolean {
   const verifierMatches = equalBytes(Buffer.from(codeChallenge(verifier)), Buffer.from(row.challenge))

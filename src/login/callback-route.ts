@@ -8,7 +8,7 @@ import { rawQuery, readOAuthParameters } from '../http/query-string.ts'
 import { finishSignIn } from './callback.ts'
 import { failurePath, recordFailure } from './failed-sign-ins.ts'
 import type { SignIn } from './sign-in.ts'
-import { findProvider, perAddress, ProviderParams, type StartParts } from './start-route.ts'
+import { findProvider, limitPerIp, ProviderParams, type StartParts } from './route-shared.ts'
 
 export interface CallbackRouteParts extends StartParts {
   signIn: SignIn
@@ -25,13 +25,13 @@ const perState = {
 }
 
 /** GET /auth/{provider}/callback: finishes a sign-in. The checks are in callback.ts. */
-export function callbackRoute(scope: App, parts: CallbackRouteParts): void {
-  scope.get(
+export function callbackRoute(routes: App, parts: CallbackRouteParts): void {
+  routes.get(
     '/auth/:provider/callback',
     {
       config: {
         access: 'public',
-        rateLimit: { ...perAddress, per: perState },
+        rateLimit: { ...limitPerIp, per: perState },
         sends: { sometimes: ['Set-Cookie'] },
       },
       schema: {
@@ -49,10 +49,10 @@ export function callbackRoute(scope: App, parts: CallbackRouteParts): void {
     },
     async (request, reply) => {
       const { sessionCookie } = parts
-      const client = findProvider(parts.providers, request.params.provider)
+      const providerClient = findProvider(parts.providers, request.params.provider)
       const origin = { ...auditOrigin(request), address: clientIp(request) }
       const outcome = await finishSignIn(parts, {
-        client,
+        providerClient,
         query: rawQuery(request.url),
         browserToken: parts.flowCookie.read(request),
         browser: { origin, sessionToken: sessionCookie.read(request) },
@@ -60,11 +60,11 @@ export function callbackRoute(scope: App, parts: CallbackRouteParts): void {
       if (!outcome.ok) {
         const { failure, flow, redirect } = outcome
         const linkingUserId = flow?.user_id ?? undefined
-        await recordFailure(parts, request, { client, failure, linkingUserId })
-        return reply.redirect(redirect ?? failurePath(parts, request, client, failure), 303)
+        await recordFailure(parts, request, { providerClient, failure, linkingUserId })
+        return reply.redirect(redirect ?? failurePath(parts, request, providerClient, failure), 303)
       }
       const { signedIn } = outcome
-      parts.count(client.provider.name, 'ok')
+      parts.count(providerClient.provider.name, 'ok')
       if (signedIn.kind === 'session') sessionCookie.set(reply, signedIn.token, signedIn.maxAge)
       return reply.redirect(signedIn.redirect, 303)
     },

@@ -8,7 +8,7 @@ import { appRedirect, type Browser, type SignedIn, type SignIn } from './sign-in
 import type { VerifiedIdentity } from './verified-identity.ts'
 
 export interface Callback {
-  client: ProviderClient
+  providerClient: ProviderClient
   /** The request's query string, without the question mark. */
   query: string
   /** The value of the flow cookie. */
@@ -40,7 +40,7 @@ export async function finishSignIn(
   { flows, signIn, baseUrl }: { flows: Flows; signIn: SignIn; baseUrl: () => string },
   callback: Callback,
 ): Promise<CallbackOutcome> {
-  const { client, browserToken, browser } = callback
+  const { providerClient, browserToken, browser } = callback
   let flow: FlowsTable | undefined
   try {
     const response = readOAuthParameters(callback.query, parameterNames)
@@ -48,10 +48,10 @@ export async function finishSignIn(
     const state = response.repeated.includes('state') ? undefined : response.values.state
     if (state === undefined) throw expired('there is no state, or more than one')
     if (browserToken === undefined) throw expired('there is no flow cookie')
-    const consumed = await flows.consume(client.provider.name, browserToken, state)
+    const consumed = await flows.consume(providerClient.provider.name, browserToken, state)
     if (!consumed) throw expired('the state is unknown, used, expired, or of another browser or provider')
     flow = consumed.row
-    const verified = await identify(client, consumed, state, response).catch((error: unknown) => {
+    const verified = await identify(providerClient, consumed, state, response).catch((error: unknown) => {
       throw new SignInFailure(providerErrorCode(error), error)
     })
     return { ok: true, signedIn: await signIn.complete(flow, verified, browser) }
@@ -67,19 +67,19 @@ export async function finishSignIn(
 
 /** Checks the response, and sends its code to the token endpoint after all other checks. */
 async function identify(
-  client: ProviderClient,
+  providerClient: ProviderClient,
   { row, verifier }: ConsumedFlow,
   state: string,
   { values: { code, iss: issuer, error, name: givenName }, repeated }: CallbackParameters,
 ): Promise<VerifiedIdentity> {
   if (repeated.length > 0) throw new Error('a parameter came more than once')
-  await client.checkIssuer({ issuer, isError: error !== undefined })
+  await providerClient.checkIssuer({ issuer, isError: error !== undefined })
   if (error !== undefined) throw new ProviderReturnedError(error)
   if (!code) throw new Error('there is no code')
   // The redirect URI must be the one of the authorization request, so it comes from the row and not from this request.
   const url = new URL(row.callback_url)
   url.search = new URLSearchParams({ code, state }).toString()
-  return client.identity({
+  return providerClient.identity({
     url,
     state,
     verifier,

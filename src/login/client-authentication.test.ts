@@ -4,7 +4,7 @@ import type { ServerMetadata } from 'openid-client'
 import { systemClock } from '../runtime/clock.ts'
 import type { TokenAuth } from '../config/providers.ts'
 import { clientAuthentication } from './client-authentication.ts'
-import { resolveProvider } from './providers/settings.ts'
+import { resolveProvider } from './providers/resolve-provider.ts'
 
 const issuer = 'https://id.example'
 

@@ -15,12 +15,12 @@ export async function clientAuthentication(
   discovered: boolean,
 ): Promise<ClientAuth> {
   const { ClientSecretPost, None } = await import('openid-client')
-  const { clientSecret, clientId, own, tokenAuth, quirks } = provider
+  const { clientSecret, clientId, presetSetting, tokenAuth, quirks } = provider
   const { signedSecret } = quirks
   if (clientSecret === undefined && signedSecret !== undefined) {
     return (_server, _client, body) => {
       body.set('client_id', clientId)
-      body.set('client_secret', signedSecret.sign(own, clientId, clock.now()))
+      body.set('client_secret', signedSecret.sign(presetSetting, clientId, clock.now()))
     }
   }
   if (clientSecret === undefined) return None()

@@ -5,7 +5,7 @@ import type {
   TokenEndpointResponseHelpers,
 } from 'openid-client'
 import type { ProfileDocument } from './profile.ts'
-import type { ProviderServer, ProviderServers } from './provider-server.ts'
+import type { ProviderServer, ProviderServerCache } from './provider-server.ts'
 import { TokenResponseCache } from './token-response-cache.ts'
 
 export interface ExchangedCode {
@@ -14,24 +14,24 @@ export interface ExchangedCode {
   configuration: Configuration
 }
 
-export interface CodeExchange {
+export interface ProviderCodeExchange {
   server: ProviderServer
   /** The redirect URI with the code and state of the response. */
   url: URL
   checks: AuthorizationCodeGrantChecks
   /** The issuer that an id_token with these claims must have, if it depends on the claims. */
-  issuerOf: ((claims: ProfileDocument, issuer: string) => string) | undefined
+  expectedTokenIssuer: ((claims: ProfileDocument, issuer: string) => string) | undefined
 }
 
 /**
  * Exchanges a code and verifies the id_token. A code can be sent only once, so the response is cached and verified again in
  * two cases: the token's tenant has its own issuer, or the provider has new keys (openid-client fetches keys once a minute at
- * most).
+ * most). With Microsoft's `common` the first verification always fails, because each tenant has its own issuer.
  * @throws when the exchange or the verification fails.
  */
 export async function exchangeForIdToken(
-  servers: ProviderServers,
-  { server, url, checks, issuerOf }: CodeExchange,
+  servers: ProviderServerCache,
+  { server, url, checks, expectedTokenIssuer }: ProviderCodeExchange,
 ): Promise<ExchangedCode> {
   const { authorizationCodeGrant } = await import('openid-client')
   const cache = new TokenResponseCache()
@@ -41,7 +41,7 @@ export async function exchangeForIdToken(
   }
   const verifyWithNewKeys = async (stale: ProviderServer, error: unknown): Promise<ExchangedCode> => {
     if (!mayNeedNewKeys(error)) throw error
-    const renewed = await servers.withoutKeys(stale)
+    const renewed = await servers.refetchKeys(stale)
     const exchanged = await verify(renewed)
     await servers.shareKeysOf(renewed)
     return exchanged
@@ -51,7 +51,7 @@ export async function exchangeForIdToken(
   } catch (error) {
     const claims = cache.unverifiedClaims()
     const { issuer } = server.metadata
-    const expected = claims && issuerOf ? issuerOf(claims, issuer) : issuer
+    const expected = claims && expectedTokenIssuer ? expectedTokenIssuer(claims, issuer) : issuer
     if (expected === issuer) return verifyWithNewKeys(server, error)
     const tenant = await servers.withIssuer(server, expected)
     try {

@@ -59,7 +59,7 @@ export async function discover(
 export function configuredMetadata(provider: ResolvedProvider): ServerMetadata | undefined {
   const { authUrl, tokenUrl } = provider
   if (provider.kind === 'oauth') {
-    const issuer = provider.responseIssuer ?? new URL(provider.authUrl).origin
+    const issuer = provider.expectedResponseIssuer ?? new URL(provider.authUrl).origin
     return { issuer, authorization_endpoint: provider.authUrl, token_endpoint: provider.tokenUrl }
   }
   const { issuer, jwksUrl, profileUrl } = provider

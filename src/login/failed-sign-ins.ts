@@ -13,7 +13,7 @@ export interface FailedSignInsParts {
 }
 
 export interface FailedSignIn {
-  client: ProviderClient
+  providerClient: ProviderClient
   failure: SignInFailure
   /** The user who was linking an identity; `undefined` for a sign-in. */
   linkingUserId: string | undefined
@@ -23,9 +23,9 @@ export interface FailedSignIn {
 export async function recordFailure(
   { count, audit }: FailedSignInsParts,
   request: FastifyRequest,
-  { client, failure, linkingUserId }: FailedSignIn,
+  { providerClient, failure, linkingUserId }: FailedSignIn,
 ): Promise<void> {
-  const provider = client.provider.name
+  const provider = providerClient.provider.name
   const { code, details, cause } = failure
   count(provider, code)
   const line = { provider, failure: code, causes: describeCause(cause) }

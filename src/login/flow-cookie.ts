@@ -21,7 +21,7 @@ export class FlowCookie {
   }
 
   /** The browser's value, or a new one. It is sent with the response, which extends its lifetime. */
-  renew(request: FastifyRequest, reply: FastifyReply): string {
+  ensure(request: FastifyRequest, reply: FastifyReply): string {
     const value = this.#cookie.read(request) ?? newToken()
     this.#cookie.set(reply, value, maxAge)
     return value

@@ -5,10 +5,10 @@ import { codeChallenge } from '../crypto/pkce.ts'
 import { hashToken, newToken } from '../crypto/tokens.ts'
 import type { Database } from '../storage/database.ts'
 import type { FlowsTable } from '../storage/tables.ts'
-import type { AppRequest } from './clients.ts'
+import type { AppRequest } from './apps.ts'
 import type { AuthenticationDemands } from './authorization-request.ts'
 import type { ProviderClient } from './provider-client.ts'
-import { consumeFlow, deleteExpiredFlows, insertFlow } from './state-store.ts'
+import { consumeFlow, deleteExpiredFlows, insertFlow } from './flow-store.ts'
 
 const contextOf = sealedColumns.flowVerifier.context
 
@@ -55,9 +55,9 @@ export class Flows {
    * @param browser the value of the flow cookie.
    * @throws DiscoveryFailed
    */
-  async start(client: ProviderClient, browser: string, intent: Intent): Promise<URL> {
+  async start(providerClient: ProviderClient, browser: string, intent: Intent): Promise<URL> {
     const { database, keyring, clock, baseUrl } = this.#parts
-    const { name, kind, pkce, nonce: sendsNonce } = client.provider
+    const { name, kind, pkce, nonce: sendsNonce } = providerClient.provider
     const now = clock.now()
     const state = newToken()
     const stateHash = hashToken(state)
@@ -69,7 +69,7 @@ export class Flows {
     const login = intent.purpose === 'login' ? intent : undefined
     const linking = intent.purpose === 'link' ? intent : undefined
     const { app, demands } = login ?? {}
-    const url = await client.authorizationUrl({ redirectUri, state, challenge, nonce, demands })
+    const url = await providerClient.authorizationUrl({ redirectUri, state, challenge, nonce, demands })
     await insertFlow(database, {
       state_hash: stateHash,
       browser_hash: hashToken(browser),

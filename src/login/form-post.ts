@@ -3,15 +3,15 @@ import { acceptForms } from '../accounts/routes.ts'
 import { Problem } from '../errors.ts'
 import type { App } from '../http/app.ts'
 import { isObject } from './profile.ts'
-import { findProvider, perAddress, ProviderParams } from './start-route.ts'
+import { findProvider, limitPerIp, ProviderParams } from './route-shared.ts'
 import type { ProviderClient } from './provider-client.ts'
 
 const bodyLimit = 16 * 1024
 /** Characters. Codes and states are far shorter. */
-const longest = 4096
+const maxCharacters = 4096
 const longestName = 200
 
-const Field = (description: string) => Type.Optional(Type.String({ maxLength: longest, description }))
+const Field = (description: string) => Type.Optional(Type.String({ maxLength: maxCharacters, description }))
 
 /**
  * POST /auth/{provider}/callback, for providers that answer with a form (Apple; OAuth 2.0 Form Post Response Mode). The
@@ -19,12 +19,12 @@ const Field = (description: string) => Type.Optional(Type.String({ maxLength: lo
  * form of the parameters and redirects to the same path as a GET, which carries the cookie.
  */
 export async function formPostRoute(app: App, providers: ReadonlyMap<string, ProviderClient>): Promise<void> {
-  await app.register(async (scope: App) => {
-    acceptForms(scope, bodyLimit)
-    scope.post(
+  await app.register(async (routes: App) => {
+    acceptForms(routes, bodyLimit)
+    routes.post(
       '/auth/:provider/callback',
       {
-        config: { access: 'public', rateLimit: perAddress },
+        config: { access: 'public', rateLimit: limitPerIp },
         schema: {
           tags: ['sign-in'],
           summary: 'The response of a provider that posts a form: redirects to the same path as a GET',
@@ -43,8 +43,8 @@ export async function formPostRoute(app: App, providers: ReadonlyMap<string, Pro
         },
       },
       async ({ params: { provider }, body }, reply) => {
-        const client = findProvider(providers, provider)
-        if (client.provider.quirks.formPost !== true)
+        const providerClient = findProvider(providers, provider)
+        if (providerClient.provider.quirks.formPost !== true)
           throw new Problem('not-found', {
             detail: 'This provider responds with a redirect, not with a form.',
           })

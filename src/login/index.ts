@@ -11,7 +11,7 @@ import type { Database } from '../storage/database.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { AuthorizationCodes } from './authorization-codes.ts'
-import { Clients } from './clients.ts'
+import { Apps } from './apps.ts'
 import type { LoginConfig } from './config.ts'
 import { FlowCookie } from './flow-cookie.ts'
 import { Flows } from './flows.ts'
@@ -25,9 +25,9 @@ import { Provisioning } from './provisioning.ts'
 import { letterIcon } from './providers/icon.ts'
 import type { ResolvedProvider } from './providers/resolved-provider.ts'
 import { RefusalMessages } from './refusal-messages.ts'
-import { resolveProviders } from './resolve-providers.ts'
+import { resolveLoginConfig } from './resolve-login-config.ts'
 import { SignIn } from './sign-in.ts'
-import type { StoredTokenScopes } from './token-storage.ts'
+import type { StoredTokenScopes } from './keep-tokens-config.ts'
 import { tokenRoutes } from './token-routes.ts'
 
 /** The provider of demo mode, which runs in this process. Its issuer is known once the service listens. */
@@ -70,11 +70,11 @@ export function createLogin(parts: LoginParts): Login {
   const { configuration, config, database, keyring, clock, log, metrics, baseUrl, accounts } = parts
   const calls = outgoingCalls(configuration.allowPrivateNetwork)
   const { providers, stored } = createProviders(parts, calls)
-  const clients = new Clients(config.clients ?? [])
+  const apps = new Apps(config.clients ?? [])
   const { refreshTokens, users } = accounts
   const codes = new AuthorizationCodes({ database, clock, refreshTokens, users })
   const flows = new Flows({ database, keyring, clock, baseUrl })
-  const providerTokens = new ProviderTokens({ database, keyring, clock, log, clients: providers, stored })
+  const providerTokens = new ProviderTokens({ database, keyring, clock, log, providers, stored })
   const hooks = new Hooks({ config, emit: parts.emit, clock })
   const provisioning = new Provisioning({ ...accounts, hooks, tokens: providerTokens })
   const signIn = new SignIn({ ...accounts, database, provisioning, codes, baseUrl })
@@ -98,12 +98,12 @@ export function createLogin(parts: LoginParts): Login {
         ...shared,
         flows,
         signIn,
-        clients,
+        apps,
         acrValues: configuration.adminAcrValues,
         count: (provider, outcome) => counter.inc({ provider, outcome }),
       })
       await formPostRoute(app, providers)
-      await tokenRoutes(app, { ...accounts, clients, codes })
+      await tokenRoutes(app, { ...accounts, apps, codes })
       await pageRoutes(app, { ...shared, reader: database.reader })
     },
     workers: [createSweeper('sign-ins', clock, log, [(now) => flows.sweep(now), (now) => codes.sweep(now)])],
@@ -130,20 +130,20 @@ function createProviders(
   calls: OutgoingCalls,
 ): { providers: Map<string, ProviderClient>; stored: StoredTokenScopes } {
   const { allowPrivateNetwork } = configuration
-  const { providers, stored, faults } = resolveProviders(config, configuration.providers, builtIn?.name)
+  const { providers, stored, faults } = resolveLoginConfig(config, configuration.providers, builtIn?.name)
   if (faults.length > 0) throw new ConfigurationError(faults)
   const common = { fetch: calls.outside, allowPrivateNetwork, clock }
-  const clients = new Map(
+  const providerClients = new Map(
     providers.map((provider) => [provider.name, new ProviderClient({ ...common, provider })]),
   )
-  if (builtIn && !clients.has(builtIn.name)) {
+  if (builtIn && !providerClients.has(builtIn.name)) {
     const provider = resolveBuiltIn(builtIn)
-    clients.set(
+    providerClients.set(
       builtIn.name,
       new ProviderClient({ provider, fetch: calls.inside, allowPrivateNetwork: true, clock }),
     )
   }
-  return { providers: clients, stored }
+  return { providers: providerClients, stored }
 }
 
 function resolveBuiltIn({ issuer, ...given }: BuiltInProvider): ResolvedProvider {
@@ -156,7 +156,7 @@ function resolveBuiltIn({ issuer, ...given }: BuiltInProvider): ResolvedProvider
     provesAuthentication: true,
     authParams: {},
     quirks: {},
-    own: () => '',
+    presetSetting: () => '',
     kind: 'openid',
     get issuer() {
       return issuer()
@@ -165,6 +165,6 @@ function resolveBuiltIn({ issuer, ...given }: BuiltInProvider): ResolvedProvider
     tokenUrl: undefined,
     profileUrl: undefined,
     jwksUrl: undefined,
-    issuerName: `built-in:${given.name}`,
+    identityNamespace: `built-in:${given.name}`,
   }
 }

@@ -12,9 +12,8 @@ export interface IssuedTokens {
   scope: string | undefined
 }
 
-/** Seconds. */
-const longest = 10 * 365 * 86_400
-const longestScope = 2_000
+const maxSeconds = 10 * 365 * 86_400
+const maxScopeCharacters = 2_000
 
 /**
  * Reads a token response and bounds its values. The provider may have replaced the refresh token already, so a value
@@ -27,11 +26,11 @@ export function issuedTokens(
   return {
     accessToken: response.access_token,
     refreshToken: response.refresh_token || undefined,
-    expiresIn: seconds === undefined ? undefined : Math.floor(Math.min(Math.max(seconds, 0), longest)),
+    expiresIn: seconds === undefined ? undefined : Math.floor(Math.min(Math.max(seconds, 0), maxSeconds)),
     scope: response.scope === undefined ? undefined : scopeOf(response.scope),
   }
 }
 
 function scopeOf(scope: string): string | undefined {
-  return storableText(scope, longestScope) || undefined
+  return storableText(scope, maxScopeCharacters) || undefined
 }

@@ -6,25 +6,25 @@ import { redirectPage } from './page.ts'
 import { safeReturnTo } from './return-to.ts'
 import {
   findProvider,
-  perAddress,
+  limitPerIp,
   ProviderParams,
   ReturnTo,
   startFlow,
   type StartParts,
-} from './start-route.ts'
+} from './route-shared.ts'
 
 export interface LinkRouteParts extends StartParts {
   recentSignIn: RecentSignIn
 }
 
 /** POST /auth/{provider}/link: starts the linking of another identity, shortly after a sign-in only. */
-export function linkRoute(scope: App, parts: LinkRouteParts): void {
-  scope.post(
+export function linkRoute(routes: App, parts: LinkRouteParts): void {
+  routes.post(
     '/auth/:provider/link',
     {
       config: {
         access: 'session',
-        rateLimit: { ...perAddress, perAccount: 30 },
+        rateLimit: { ...limitPerIp, perAccount: 30 },
         sends: { sometimes: ['Set-Cookie', 'Refresh'] },
       },
       schema: {
@@ -39,18 +39,22 @@ export function linkRoute(scope: App, parts: LinkRouteParts): void {
       },
     },
     async (request, reply) => {
-      const client = findProvider(parts.providers, request.params.provider)
+      const providerClient = findProvider(parts.providers, request.params.provider)
       const { userId, sessionId } = sessionOf(request)
       const returnTo = safeReturnTo(request.query.return_to, parts.baseUrl())
       const isForm = request.headers['sec-fetch-dest'] === 'document'
-      const problem = await parts.recentSignIn.check(request, 'identity.link_failed', client.provider.name)
+      const problem = await parts.recentSignIn.check(
+        request,
+        'identity.link_failed',
+        providerClient.provider.name,
+      )
       if (problem) {
         if (!isForm) throw problem
         const query = new URLSearchParams({ error: 'reauthentication-needed', return_to: returnTo })
-        return reply.redirect(`${scope.basePath}/login?${query.toString()}`, 303)
+        return reply.redirect(`${routes.basePath}/login?${query.toString()}`, 303)
       }
       const intent = { purpose: 'link', returnTo, userId, sessionId } as const
-      const url = await startFlow(parts, request, reply, { client, intent })
+      const url = await startFlow(parts, request, reply, { providerClient, intent })
       if (url === undefined) return reply
       // Browsers apply the page's form-action policy to redirects after a form, and it does not list the provider. A page
       // with a Refresh header starts a new navigation.
@@ -58,7 +62,7 @@ export function linkRoute(scope: App, parts: LinkRouteParts): void {
       reply.header('refresh', `0;url=${url.href}`).type('text/html; charset=utf-8')
       return reply
         .serializer((html: string) => html)
-        .send(redirectPage(scope.basePath, client.provider.label, url.href))
+        .send(redirectPage(routes.basePath, providerClient.provider.label, url.href))
     },
   )
 }

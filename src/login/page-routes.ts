@@ -4,7 +4,7 @@ import type { Sessions } from '../accounts/sessions.ts'
 import type { Users } from '../accounts/users.ts'
 import type { App } from '../http/app.ts'
 import type { Queryable } from '../storage/database.ts'
-import { redirectToBaseUrl } from './canonical-host.ts'
+import { redirectToBaseUrl } from './demo-host-redirect.ts'
 import type { FlowCookie } from './flow-cookie.ts'
 import { loginPage } from './page.ts'
 import type { ProviderClient } from './provider-client.ts'
@@ -35,16 +35,16 @@ const LoginQuery = Type.Object({
 
 /** GET /login, and GET /auth/providers with the same providers as JSON. */
 export async function pageRoutes(app: App, parts: PageRoutesParts): Promise<void> {
-  await app.register(async (scope: App) => {
-    if (parts.demo) redirectToBaseUrl(scope, parts.baseUrl)
-    providersRoute(scope, parts)
-    loginPageRoute(scope, parts)
+  await app.register(async (routes: App) => {
+    if (parts.demo) redirectToBaseUrl(routes, parts.baseUrl)
+    providersRoute(routes, parts)
+    loginPageRoute(routes, parts)
   })
 }
 
-function providersRoute(scope: App, { providers }: PageRoutesParts): void {
+function providersRoute(routes: App, { providers }: PageRoutesParts): void {
   const data = [...providers.values()].map(({ provider: { name, label } }) => ({ name, label }))
-  scope.get(
+  routes.get(
     '/auth/providers',
     {
       config: { access: 'public' },
@@ -62,14 +62,14 @@ function providersRoute(scope: App, { providers }: PageRoutesParts): void {
   )
 }
 
-function loginPageRoute(scope: App, parts: PageRoutesParts): void {
+function loginPageRoute(routes: App, parts: PageRoutesParts): void {
   const { providers, reader, users, sessions, sessionCookie, flowCookie, refusals, baseUrl, demo } = parts
   const buttons = [...providers.values()].map(({ provider: { name, label, icon } }) => ({
     name,
     label,
     icon,
   }))
-  scope.get(
+  routes.get(
     '/login',
     {
       config: { access: 'public', sends: { always: ['Set-Cookie'] } },
@@ -84,7 +84,7 @@ function loginPageRoute(scope: App, parts: PageRoutesParts): void {
     async (request, reply) => {
       const query = request.query as Record<string, string | undefined>
       const { error, id, provider = '', return_to: wanted } = query
-      flowCookie.renew(request, reply)
+      flowCookie.ensure(request, reply)
       const returnTo = safeReturnTo(wanted, baseUrl())
       const token = sessionCookie.read(request)
       const session = token === undefined ? undefined : await sessions.find(token)
@@ -94,10 +94,10 @@ function loginPageRoute(scope: App, parts: PageRoutesParts): void {
         signedInAs: user && (user.name ?? user.email ?? user.id),
         error,
         supportId: id,
-        failedAt: providers.get(provider)?.provider.label,
+        failedProviderLabel: providers.get(provider)?.provider.label,
         refusal: refusals.verify(query),
         returnTo: returnTo === defaultTarget(baseUrl()) ? undefined : returnTo,
-        basePath: scope.basePath,
+        basePath: routes.basePath,
         demo,
       })
       return reply.type('text/html; charset=utf-8').send(html)

@@ -8,7 +8,7 @@ export interface LoginPage {
   error: string | undefined
   supportId: string | undefined
   /** The label of the provider of the failed sign-in. */
-  failedAt: string | undefined
+  failedProviderLabel: string | undefined
   /** The message of a hook that refused the sign-in. Not escaped. */
   refusal: string | undefined
   /** A validated path. */
@@ -55,7 +55,10 @@ export function redirectPage(basePath: string, label: string, url: string): stri
   )
 }
 
-function failureMessage(code: string, { supportId, failedAt, refusal, signedInAs }: LoginPage): string {
+function failureMessage(
+  code: string,
+  { supportId, failedProviderLabel, refusal, signedInAs }: LoginPage,
+): string {
   const known = Object.hasOwn(failures, code)
     ? failures[code as FailureCode]
     : 'The sign-in failed. Please try again.'
@@ -64,12 +67,12 @@ function failureMessage(code: string, { supportId, failedAt, refusal, signedInAs
   const support =
     id === undefined ? '' : `<br><span class="soft">Number for support: <code>${id}</code></span>`
   const message = `<p class="message" role="alert">${escapeHtml(words)}${support}</p>`
-  return code === 'identity-taken' ? message + takenIdentity(failedAt, signedInAs) : message
+  return code === 'identity-taken' ? message + takenIdentity(failedProviderLabel, signedInAs) : message
 }
 
 /** Accounts are never merged automatically: this tells the person how to move the identity. */
-function takenIdentity(failedAt: string | undefined, signedInAs: string | undefined): string {
-  const label = escapeHtml(failedAt ?? 'that provider')
+function takenIdentity(failedProviderLabel: string | undefined, signedInAs: string | undefined): string {
+  const label = escapeHtml(failedProviderLabel ?? 'that provider')
   const here = signedInAs === undefined ? 'this account' : `<strong>${escapeHtml(signedInAs)}</strong>`
   return `<div class="card"><p>You have two accounts: ${here}, and the one that ${label} signs in to.</p>
 <ul><li>To use the other one, sign out and continue with ${label}.</li>

@@ -15,7 +15,7 @@ export type ProfileDocument = Record<string, unknown>
 export class UnusableProfile extends Error {}
 
 /** An e-mail address and whether the same document calls it verified. */
-type Address = Pick<RawProfile, 'email' | 'emailVerified'>
+type Email = Pick<RawProfile, 'email' | 'emailVerified'>
 
 /**
  * The profile of a provider without a preset: `id`, `displayName`, `emails[0].value`, or the OpenID claims `sub`,
@@ -25,7 +25,7 @@ export function readStandardProfile(document: ProfileDocument): RawProfile {
   return {
     id: document['id'] ?? document['sub'],
     name: document['displayName'] ?? document['name'],
-    ...addressIn(document),
+    ...emailIn(document),
   }
 }
 
@@ -34,18 +34,18 @@ export function readStandardProfile(document: ProfileDocument): RawProfile {
  * from the document that the address comes from, since the addresses may differ.
  */
 export function mergeProfiles(claims: ProfileDocument, userinfo: ProfileDocument): ProfileDocument {
-  const address = typeof userinfo['email'] === 'string' ? userinfo : claims
+  const emailSource = typeof userinfo['email'] === 'string' ? userinfo : claims
   const { email: _email, email_verified: _verified, ...joined } = { ...claims, ...userinfo }
-  for (const name of ['email', 'email_verified']) if (name in address) joined[name] = address[name]
+  for (const name of ['email', 'email_verified']) if (name in emailSource) joined[name] = emailSource[name]
   return joined
 }
 
-function addressIn({ emails, email, email_verified: emailVerified }: ProfileDocument): Address {
+function emailIn({ emails, email, email_verified: emailVerified }: ProfileDocument): Email {
   const first: unknown = Array.isArray(emails) ? emails[0] : undefined
   const listed = isObject(first) ? first['value'] : first
   if (listed === undefined || listed === null) return { email, emailVerified }
-  const own = isObject(first) ? first['verified'] : undefined
-  return { email: listed, emailVerified: own ?? (listed === email ? emailVerified : undefined) }
+  const verified = isObject(first) ? first['verified'] : undefined
+  return { email: listed, emailVerified: verified ?? (listed === email ? emailVerified : undefined) }
 }
 
 /** @throws UnusableProfile when the id is neither a text of 1 to 255 characters nor a number. */
@@ -80,7 +80,7 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-function text(value: unknown, longest: number): string | null {
+function text(value: unknown, maxCharacters: number): string | null {
   if (typeof value !== 'string') return null
-  return storableText(storableText(value).trim(), longest) || null
+  return storableText(storableText(value).trim(), maxCharacters) || null
 }

@@ -4,7 +4,7 @@ import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { systemClock } from '../runtime/clock.ts'
 import { providerErrorCode } from './provider-errors.ts'
 import { ProviderClient } from './provider-client.ts'
-import { resolveProvider } from './providers/settings.ts'
+import { resolveProvider } from './providers/resolve-provider.ts'
 import type { ProviderFetch } from './provider-fetch.ts'
 
 let now = 0

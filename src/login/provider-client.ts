@@ -1,7 +1,7 @@
 import type { AuthorizationCodeGrantChecks, Configuration } from 'openid-client'
 import type { Authentication } from '../accounts/authentication.ts'
 import type { Clock } from '../runtime/clock.ts'
-import { parseAuthentication } from './authentication.ts'
+import { parseAuthentication } from './authentication-claims.ts'
 import { authorizationParameters, type AuthorizationRequest } from './authorization-request.ts'
 import { checkDiscoveredIssuer, checkKnownIssuer, type ResponseOrigin } from './response-issuer.ts'
 import { issuedTokens, type IssuedTokens } from './issued-tokens.ts'
@@ -15,13 +15,13 @@ import {
 } from './profile.ts'
 import { DiscoveryFailed } from './discovery.ts'
 import { AccountNotAdmitted, ProfileRefused } from './provider-errors.ts'
-import { ProviderServers, type ProviderServer } from './provider-server.ts'
+import { ProviderServerCache, type ProviderServer } from './provider-server.ts'
 import type { ProfileSource } from './providers/preset.ts'
 import type { OAuthProvider, OpenIdProvider, ResolvedProvider } from './providers/resolved-provider.ts'
 import { exchangeForIdToken } from './code-exchange.ts'
 import type { ProviderFetch } from './provider-fetch.ts'
 
-export interface AuthorizationResponse {
+export interface CodeToExchange {
   /** The redirect URI of the request, with the code and state of the response. */
   url: URL
   state: string
@@ -45,13 +45,13 @@ export interface ProviderClientParts {
 /** The client of one identity provider. It loads openid-client at the first sign-in. */
 export class ProviderClient {
   readonly provider: ResolvedProvider
-  readonly #servers: ProviderServers
+  readonly #servers: ProviderServerCache
   readonly #clock: Clock
 
   constructor({ timeout = 5, ...parts }: ProviderClientParts) {
     this.provider = parts.provider
     this.#clock = parts.clock
-    this.#servers = new ProviderServers({ ...parts, timeout })
+    this.#servers = new ProviderServerCache({ ...parts, timeout })
   }
 
   /** The URL that the browser is redirected to. @throws DiscoveryFailed */
@@ -81,7 +81,7 @@ export class ProviderClient {
    * Exchanges the code of a response whose issuer was checked, verifies the tokens and reads the profile.
    * @throws when a check fails; `providerErrorCode` gives the failure code of the error.
    */
-  async identity(response: AuthorizationResponse): Promise<VerifiedIdentity> {
+  async identity(response: CodeToExchange): Promise<VerifiedIdentity> {
     const server = await this.#servers.current()
     return this.provider.kind === 'openid'
       ? this.#openIdIdentity(this.provider, server, response)
@@ -98,19 +98,20 @@ export class ProviderClient {
   async #openIdIdentity(
     provider: OpenIdProvider,
     server: ProviderServer,
-    response: AuthorizationResponse,
+    response: CodeToExchange,
   ): Promise<VerifiedIdentity> {
     const { fetchUserInfo } = await import('openid-client')
-    const { quirks, own } = provider
+    const { quirks, presetSetting } = provider
     const { tokens, configuration } = await exchangeForIdToken(this.#servers, {
       server,
       url: response.url,
       checks: { ...checksOf(response), idTokenExpected: true },
-      issuerOf: quirks.tokenIssuer,
+      expectedTokenIssuer: quirks.expectedTokenIssuer,
     })
     const claims = tokens.claims()
     if (!claims) throw new Error('the token response has no id_token')
-    if (quirks.admits?.(claims, own, server.metadata.issuer) === false) throw new AccountNotAdmitted()
+    if (quirks.admits?.(claims, presetSetting, server.metadata.issuer) === false)
+      throw new AccountNotAdmitted()
     const discovered = quirks.userinfo === false ? undefined : server.metadata.userinfo_endpoint
     const profileUrl = provider.profileUrl ?? discovered
     const userinfo =
@@ -131,7 +132,7 @@ export class ProviderClient {
   async #oauthIdentity(
     provider: OAuthProvider,
     { configuration }: ProviderServer,
-    response: AuthorizationResponse,
+    response: CodeToExchange,
   ): Promise<VerifiedIdentity> {
     const { authorizationCodeGrant } = await import('openid-client')
     const tokens = await authorizationCodeGrant(configuration, new URL(response.url), checksOf(response))
@@ -149,10 +150,7 @@ export class ProviderClient {
     return { identity, authentication, profile: document, tokens: issuedTokens(tokens) }
   }
 
-  #authentication(
-    claims: ProfileDocument,
-    { reauthenticationAskedAt }: AuthorizationResponse,
-  ): Authentication {
+  #authentication(claims: ProfileDocument, { reauthenticationAskedAt }: CodeToExchange): Authentication {
     const { provesAuthentication: provable } = this.provider
     const now = this.#clock.now()
     return parseAuthentication(claims, { now, provable, askedAt: reauthenticationAskedAt })
@@ -161,16 +159,16 @@ export class ProviderClient {
   async #readIdentity(
     source: Pick<ProfileSource, 'claims' | 'document' | 'profileUrl'>,
     configuration: Configuration,
-    { token, response }: { token: string; response: AuthorizationResponse },
+    { token, response }: { token: string; response: CodeToExchange },
   ) {
-    const { name, quirks, own } = this.provider
+    const { name, quirks, presetSetting } = this.provider
     const raw = await quirks.readProfile?.({
       ...source,
-      own,
+      presetSetting,
       givenName: response.givenName,
       readMore: (url) => this.#readMore(configuration, token, url),
     })
-    const issuer = this.#issuerOf(source.claims)
+    const issuer = this.#identityNamespace(source.claims)
     if (raw) return { ...toIdentity(name, raw), issuer }
     const standard = readStandardProfile(source.document)
     // With an id_token, its verified subject is the id. The profile may contain another id.
@@ -179,12 +177,12 @@ export class ProviderClient {
   }
 
   /** The issuer that the identity is bound to: `iss` of the verified id_token, unless the provider has a fixed one. */
-  #issuerOf({ iss }: ProfileDocument): string {
+  #identityNamespace({ iss }: ProfileDocument): string {
     const { provider } = this
-    if (provider.kind === 'oauth') return provider.identityIssuer
-    const { issuerName, quirks } = provider
+    if (provider.kind === 'oauth') return provider.identityNamespace
+    const { identityNamespace, quirks } = provider
     const named = String(iss)
-    return issuerName ?? quirks.identityIssuer?.(named) ?? named
+    return identityNamespace ?? quirks.identityNamespace?.(named) ?? named
   }
 
   async #readMore(configuration: Configuration, token: string, url: string): Promise<unknown> {
@@ -205,7 +203,7 @@ export class ProviderClient {
   }
 }
 
-function checksOf({ state, nonce, verifier }: AuthorizationResponse): AuthorizationCodeGrantChecks {
+function checksOf({ state, nonce, verifier }: CodeToExchange): AuthorizationCodeGrantChecks {
   return {
     expectedState: state,
     ...(nonce !== undefined && { expectedNonce: nonce }),

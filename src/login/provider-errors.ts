@@ -1,4 +1,4 @@
-import { ReauthenticationUnproven } from './authentication.ts'
+import { ReauthenticationUnproven } from './authentication-claims.ts'
 import { DiscoveryFailed } from './discovery.ts'
 import type { FailureCode } from './failures.ts'
 

@@ -5,8 +5,11 @@ import type { ResolvedProvider } from './providers/resolved-provider.ts'
 export type ProviderFetch = (url: string, init: RequestInit) => Promise<Response>
 
 /** Adds a User-Agent, which some providers require, and the headers of the preset to every request. */
-export function withProviderHeaders({ quirks, own }: ResolvedProvider, fetch: ProviderFetch): ProviderFetch {
-  const added = Object.entries({ 'user-agent': 'postern', ...quirks.headers?.(own) })
+export function withProviderHeaders(
+  { quirks, presetSetting }: ResolvedProvider,
+  fetch: ProviderFetch,
+): ProviderFetch {
+  const added = Object.entries({ 'user-agent': 'postern', ...quirks.headers?.(presetSetting) })
   return (url, init) => {
     const headers = new Headers(init.headers)
     for (const [name, value] of added) headers.set(name, value)

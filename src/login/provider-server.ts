@@ -29,7 +29,7 @@ export interface ProviderServerParts {
 }
 
 /** Discovers the endpoints and keys of a provider at the first sign-in, and caches them. */
-export class ProviderServers {
+export class ProviderServerCache {
   readonly #parts: ProviderServerParts
   readonly #fetch: ProviderFetch
   #current: ProviderServer | undefined
@@ -71,7 +71,7 @@ export class ProviderServers {
   }
 
   /** The same server without cached keys, so that they are fetched again. Discards the shared ones, too. */
-  async withoutKeys({ metadata }: ProviderServer): Promise<ProviderServer> {
+  async refetchKeys({ metadata }: ProviderServer): Promise<ProviderServer> {
     const renewed = await this.#server(metadata)
     const shared = this.#current
     if (shared) this.#current = await this.#server(shared.metadata)

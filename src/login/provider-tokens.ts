@@ -10,12 +10,12 @@ import { describeCause } from './failures.ts'
 import type { IssuedTokens } from './issued-tokens.ts'
 import type { VerifiedIdentity } from './verified-identity.ts'
 import type { ProviderClient } from './provider-client.ts'
-import type { StoredTokenScopes } from './token-storage.ts'
+import type { StoredTokenScopes } from './keep-tokens-config.ts'
 
 /** Milliseconds before its expiry at which an access token is refreshed, so that the handler can still use it. */
 const margin = 60_000
 /** Milliseconds of the lease for one refresh: longer than the timeout of a request to the provider. */
-const claimTime = 20_000
+const leaseTime = 20_000
 /** Milliseconds between two reads of a row that another process is refreshing. */
 const pollInterval = 100
 
@@ -35,7 +35,7 @@ export interface ProviderTokensParts {
   keyring: Keyring
   clock: Clock
   log: Log
-  clients: ReadonlyMap<string, ProviderClient>
+  providers: ReadonlyMap<string, ProviderClient>
   stored: StoredTokenScopes
 }
 
@@ -91,28 +91,28 @@ export class ProviderTokens {
   }
 
   async #refresh(row: ProviderTokensTable): Promise<string | undefined> {
-    const { clients, database } = this.#parts
-    const client = clients.get(row.provider)
-    if (row.refresh_token === null || !client) return undefined
-    const claim = randomUUID()
-    if (!(await this.#claim(row, claim))) return this.#awaitOtherProcess(row)
+    const { providers, database } = this.#parts
+    const provider = providers.get(row.provider)
+    if (row.refresh_token === null || !provider) return undefined
+    const lease = randomUUID()
+    if (!(await this.#lease(row, lease))) return this.#awaitOtherProcess(row)
     let tokens: IssuedTokens
     try {
-      tokens = await client.refresh(this.#open(row, 'refresh_token'))
+      tokens = await provider.refresh(this.#open(row, 'refresh_token'))
     } catch (error) {
-      if (isInvalidGrant(error)) return this.#delete(row, claim, error)
-      await database.transaction((tx) => update(tx, row, claim, { claim: null, claimed_until: null }))
+      if (isInvalidGrant(error)) return this.#delete(row, lease, error)
+      await database.transaction((tx) => update(tx, row, lease, { claim: null, claimed_until: null }))
       throw new ProviderTokenUnavailable(row.provider, error)
     }
     const { refresh_token: newer, ...sealed } = this.#seal(keyOf(row), tokens)
     // Most providers omit the refresh token when it stays the same.
     const changed = newer === null ? sealed : { ...sealed, refresh_token: newer }
-    await database.transaction((tx) => update(tx, row, claim, changed))
+    await database.transaction((tx) => update(tx, row, lease, changed))
     return tokens.accessToken
   }
 
   /** Deletes tokens whose refresh token the provider rejected. */
-  async #delete({ provider, provider_id: id }: ProviderTokensTable, claim: string, error: unknown) {
+  async #delete({ provider, provider_id: id }: ProviderTokensTable, lease: string, error: unknown) {
     const { log, database } = this.#parts
     log.warn({ provider, causes: describeCause(error) }, 'the provider rejected a stored refresh token')
     await database.transaction((tx) =>
@@ -120,7 +120,7 @@ export class ProviderTokens {
         .deleteFrom('provider_tokens')
         .where('provider', '=', provider)
         .where('provider_id', '=', id)
-        .where('claim', '=', claim)
+        .where('claim', '=', lease)
         .execute(),
     )
     return undefined
@@ -129,7 +129,7 @@ export class ProviderTokens {
   /** Waits for the refresh of another process and gives its access token. */
   async #awaitOtherProcess(row: ProviderTokensTable): Promise<string | undefined> {
     const { clock } = this.#parts
-    for (const end = clock.now() + claimTime; clock.now() < end; await sleep(clock, pollInterval)) {
+    for (const end = clock.now() + leaseTime; clock.now() < end; await sleep(clock, pollInterval)) {
       const now = await this.#findByKey(keyOf(row))
       if (!now) return undefined
       const changed = now.updated_at !== row.updated_at
@@ -139,13 +139,13 @@ export class ProviderTokens {
     throw new ProviderTokenUnavailable(row.provider, new Error('another process could not refresh it either'))
   }
 
-  async #claim(row: ProviderTokensTable, claim: string): Promise<boolean> {
+  async #lease(row: ProviderTokensTable, lease: string): Promise<boolean> {
     const { clock, database } = this.#parts
     const now = clock.now()
     const result = await database.transaction((tx) =>
       tx
         .updateTable('provider_tokens')
-        .set({ claim, claimed_until: now + claimTime })
+        .set({ claim: lease, claimed_until: now + leaseTime })
         .where('provider', '=', row.provider)
         .where('provider_id', '=', row.provider_id)
         // A refresh that ended since the row was read has used the refresh token. The sealed bytes cannot show that, since
@@ -225,7 +225,7 @@ function contextOf(row: Pick<ProviderTokensTable, 'provider' | 'provider_id'>, c
 async function update(
   tx: Tx,
   row: ProviderTokensTable,
-  claim: string,
+  lease: string,
   changed: Partial<ProviderTokensTable>,
 ): Promise<void> {
   await tx
@@ -233,7 +233,7 @@ async function update(
     .set(changed)
     .where('provider', '=', row.provider)
     .where('provider_id', '=', row.provider_id)
-    .where('claim', '=', claim)
+    .where('claim', '=', lease)
     .execute()
 }
 

@@ -33,12 +33,12 @@ export function checkDiscoveredIssuer(
  * sign-in. With a configured address (a proxy, a self-hosted server) `iss` may be missing or be the origin of that address.
  */
 export function checkKnownIssuer(provider: OAuthProvider, { issuer: named, isError }: ResponseOrigin): void {
-  const { responseIssuer, hasConfiguredAuthUrl, authUrl } = provider
+  const { expectedResponseIssuer, hasConfiguredAuthUrl, authUrl } = provider
   if (named === undefined) {
-    if (responseIssuer === undefined || hasConfiguredAuthUrl || isError) return
+    if (expectedResponseIssuer === undefined || hasConfiguredAuthUrl || isError) return
     throw missingIssuer()
   }
-  if (named === responseIssuer) return
+  if (named === expectedResponseIssuer) return
   if (hasConfiguredAuthUrl && URL.canParse(named) && new URL(named).origin === new URL(authUrl).origin) return
   throw wrongIssuer()
 }

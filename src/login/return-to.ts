@@ -1,6 +1,6 @@
 import { basePathOf } from '../http/base-path.ts'
 
-const longest = 2048
+const maxCharacters = 2048
 
 /** The path of the dashboard. */
 export function defaultTarget(baseUrl: string): string {
@@ -13,7 +13,7 @@ export function defaultTarget(baseUrl: string): string {
  */
 export function safeReturnTo(wanted: string | undefined, baseUrl: string): string {
   // oxlint-disable-next-line no-control-regex -- it matches control characters
-  if (!wanted || wanted.length > longest || !/^\/(?!\/)[^\\\u0000-\u0020\u007f]*$/.test(wanted))
+  if (!wanted || wanted.length > maxCharacters || !/^\/(?!\/)[^\\\u0000-\u0020\u007f]*$/.test(wanted))
     return defaultTarget(baseUrl)
   if (!URL.canParse(wanted, baseUrl)) return defaultTarget(baseUrl)
   const url = new URL(wanted, baseUrl)

@@ -1,7 +1,7 @@
 import { acceptForms } from '../accounts/routes.ts'
 import type { App } from '../http/app.ts'
 import { callbackRoute, type CallbackRouteParts } from './callback-route.ts'
-import { redirectToBaseUrl } from './canonical-host.ts'
+import { redirectToBaseUrl } from './demo-host-redirect.ts'
 import { linkRoute, type LinkRouteParts } from './link-route.ts'
 import { startRoute, type StartRouteParts } from './start-route.ts'
 
@@ -11,11 +11,11 @@ export interface LoginRoutesParts extends StartRouteParts, CallbackRouteParts, L
 
 /** The routes of a browser's sign-in: start, callback, link. */
 export async function loginRoutes(app: App, parts: LoginRoutesParts): Promise<void> {
-  await app.register(async (scope: App) => {
-    acceptForms(scope)
-    if (parts.demo) redirectToBaseUrl(scope, parts.baseUrl)
-    startRoute(scope, parts)
-    callbackRoute(scope, parts)
-    linkRoute(scope, parts)
+  await app.register(async (routes: App) => {
+    acceptForms(routes)
+    if (parts.demo) redirectToBaseUrl(routes, parts.baseUrl)
+    startRoute(routes, parts)
+    callbackRoute(routes, parts)
+    linkRoute(routes, parts)
   })
 }

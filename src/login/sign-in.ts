@@ -52,7 +52,7 @@ export class SignIn {
     const session = await this.#transaction(async (tx) => {
       const user = await provisioning.findOrCreateUser(tx, verified.identity)
       if (sessionToken !== undefined) await sessions.revokeToken(tx, sessionToken)
-      const created = await sessions.create(tx, ownerOf(user.userId, verified, origin))
+      const created = await sessions.create(tx, signedInUser(user.userId, verified, origin))
       const context = { origin, client: undefined, target: `session:${created.id}` }
       return { emitted: await provisioning.onSignIn(tx, user, verified, context), result: created }
     })
@@ -69,7 +69,7 @@ export class SignIn {
     const { provisioning, codes, baseUrl } = this.#parts
     const code = await this.#transaction(async (tx) => {
       const user = await provisioning.findOrCreateUser(tx, verified.identity)
-      const code = await codes.issue(tx, app, ownerOf(user.userId, verified, origin))
+      const code = await codes.issue(tx, app, signedInUser(user.userId, verified, origin))
       const context = { origin, client: app.clientId, target: `app:${app.clientId}` }
       return { emitted: await provisioning.onSignIn(tx, user, verified, context), result: code }
     })
@@ -108,7 +108,7 @@ export class SignIn {
   }
 }
 
-function ownerOf(
+function signedInUser(
   userId: string,
   { identity: { provider }, authentication }: VerifiedIdentity,
   { address, userAgent }: Browser['origin'],

@@ -8,12 +8,12 @@ import { hashToken } from '../crypto/tokens.ts'
 import type { App } from '../http/app.ts'
 import { toProblem } from '../http/problem-details.ts'
 import type { AuthorizationCodes } from './authorization-codes.ts'
-import type { Clients } from './clients.ts'
-import { acceptJsonWithoutRepetition } from './token-body.ts'
+import type { Apps } from './apps.ts'
+import { acceptJsonWithoutDuplicates } from './json-without-duplicates.ts'
 import { optionalText } from '../http/schemas.ts'
 
 export interface TokenRoutesParts {
-  clients: Clients
+  apps: Apps
   codes: AuthorizationCodes
   refreshTokens: RefreshTokens
   accessTokens: AccessTokens
@@ -34,7 +34,7 @@ const Tokens = Type.Object({
   expires_in: Type.Integer({ description: 'Seconds' }),
   refresh_token: Type.String(),
 })
-const Refusal = Type.Object({ error: Type.String(), error_description: Type.String() })
+const OAuthError = Type.Object({ error: Type.String(), error_description: Type.String() })
 
 /** Exchanges of one code or refresh token in a minute: parallel tabs cause a few. */
 const perCredential = 20
@@ -52,17 +52,17 @@ class TokenError extends Error {
 
 /** POST /auth/token: apps exchange codes and refresh tokens, without a client secret, from their own origins. */
 export async function tokenRoutes(app: App, parts: TokenRoutesParts): Promise<void> {
-  await app.register(async (scope: App) => {
-    acceptForms(scope)
-    acceptJsonWithoutRepetition(scope)
-    scope.addHook('onRequest', async (request, reply) => allowOrigin(parts.clients, request, reply))
-    preflightRoute(scope)
-    tokenRoute(scope, parts)
+  await app.register(async (routes: App) => {
+    acceptForms(routes)
+    acceptJsonWithoutDuplicates(routes)
+    routes.addHook('onRequest', async (request, reply) => allowOrigin(parts.apps, request, reply))
+    preflightRoute(routes)
+    tokenRoute(routes, parts)
   })
 }
 
-function preflightRoute(scope: App): void {
-  scope.options(
+function preflightRoute(routes: App): void {
+  routes.options(
     '/auth/token',
     { config: { access: 'public', ownOrigins: true }, schema: { hide: true } },
     async (_request, reply) =>
@@ -77,8 +77,8 @@ function preflightRoute(scope: App): void {
   )
 }
 
-function tokenRoute(scope: App, parts: TokenRoutesParts): void {
-  scope.post(
+function tokenRoute(routes: App, parts: TokenRoutesParts): void {
+  routes.post(
     '/auth/token',
     {
       config: {
@@ -91,7 +91,7 @@ function tokenRoute(scope: App, parts: TokenRoutesParts): void {
         tags: ['sign-in'],
         summary: 'Exchange a code or a refresh token (RFC 6749; JSON or form)',
         body: Body,
-        response: { 200: Tokens, 400: Refusal, 401: Refusal },
+        response: { 200: Tokens, 400: OAuthError, 401: OAuthError },
       },
       errorHandler: (error, _request, reply) => {
         void reply.code(statusOf(error)).send(refusalOf(error))
@@ -103,10 +103,10 @@ function tokenRoute(scope: App, parts: TokenRoutesParts): void {
       // Only the credential of the grant is counted: otherwise an unused field would start a new count for it.
       const credential = grant === 'refresh_token' ? body.refresh_token : body.code
       if (credential)
-        await scope.limits.takeTogether(reply, `credential ${hashOf(credential)}`, perCredential)
+        await routes.limits.takeTogether(reply, `credential ${hashOf(credential)}`, perCredential)
       if (grant === undefined) throw new TokenError('invalid_request', 'grant_type is missing')
       if (clientId === undefined) throw new TokenError('invalid_request', 'client_id is missing')
-      if (!parts.clients.has(clientId))
+      if (!parts.apps.has(clientId))
         throw new TokenError('invalid_client', 'no app of this id is registered', 401)
       if (grant !== 'authorization_code' && grant !== 'refresh_token')
         throw new TokenError('unsupported_grant_type', 'use authorization_code or refresh_token')
@@ -167,11 +167,10 @@ async function tokenResponse({ accessTokens }: TokenRoutesParts, { family, refre
   }
 }
 
-function allowOrigin(clients: Clients, request: FastifyRequest, reply: FastifyReply): void {
+function allowOrigin(apps: Apps, request: FastifyRequest, reply: FastifyReply): void {
   reply.header('vary', 'Origin')
   const { origin } = request.headers
-  if (origin !== undefined && clients.allowsOrigin(origin))
-    reply.header('access-control-allow-origin', origin)
+  if (origin !== undefined && apps.allowsOrigin(origin)) reply.header('access-control-allow-origin', origin)
 }
 
 function hashOf(credential: string): string {

@@ -277,7 +277,7 @@ onEachEngine('stored provider tokens', (engine) => {
       clock: { ...systemClock, now: () => Date.now() + shift },
       log: createLog('silent'),
       // Nothing is asked of the provider: another process has the claim.
-      clients: new Map([['acme', {} as ProviderClient]]),
+      providers: new Map([['acme', {} as ProviderClient]]),
       stored: new Map([['acme', []]]),
     })
     let answered = false

@@ -31,7 +31,7 @@ async function checkProvider(provider: ResolvedProvider, guarded: GuardedFetch):
   const about = `provider ${provider.name}`
   const clocks: number[] = []
   const call = async (url: string, method: 'GET' | 'HEAD'): Promise<Response> => {
-    const headers = { 'user-agent': 'postern', ...provider.quirks.headers?.(provider.own) }
+    const headers = { 'user-agent': 'postern', ...provider.quirks.headers?.(provider.presetSetting) }
     const response = await guarded(url, { method, headers })
     clocks.push(Math.abs(Date.parse(response.headers.get('date') ?? '') - systemClock.now()))
     return response

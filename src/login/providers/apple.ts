@@ -1,5 +1,5 @@
 import { createPrivateKey, sign, type KeyObject } from 'node:crypto'
-import type { Own, Preset } from './preset.ts'
+import type { ReadPresetSetting, Preset } from './preset.ts'
 
 const issuer = 'https://appleid.apple.com'
 /** Seconds that a client secret is valid. Apple allows six months; it is used at once. */
@@ -42,15 +42,15 @@ export const apple: Preset = {
   formPost: true,
   signedSecret: {
     needs: ['TEAM_ID', 'KEY_ID', 'PRIVATE_KEY'],
-    fault: (own) =>
-      isP256(own)
+    fault: (presetSetting) =>
+      isP256(presetSetting)
         ? undefined
         : 'PRIVATE_KEY is not the PEM text of a P-256 private key: the .p8 file that Apple gave',
-    sign: (own, clientId, now) => {
+    sign: (presetSetting, clientId, now) => {
       const issued = Math.floor(now / 1000)
-      const header = { alg: 'ES256', kid: own('KEY_ID') }
+      const header = { alg: 'ES256', kid: presetSetting('KEY_ID') }
       const claims = {
-        iss: own('TEAM_ID'),
+        iss: presetSetting('TEAM_ID'),
         sub: clientId,
         aud: issuer,
         iat: issued,
@@ -58,7 +58,7 @@ export const apple: Preset = {
       }
       const content = [header, claims].map(encoded).join('.')
       // JWS concatenates the two numbers of the signature (RFC 7518, section 3.4).
-      const key = { key: keyOf(own), dsaEncoding: 'ieee-p1363' } as const
+      const key = { key: keyOf(presetSetting), dsaEncoding: 'ieee-p1363' } as const
       return `${content}.${sign('sha256', Buffer.from(content), key).toString('base64url')}`
     },
   },
@@ -74,13 +74,13 @@ function encoded(part: object): string {
   return Buffer.from(JSON.stringify(part)).toString('base64url')
 }
 
-function keyOf(own: Own): KeyObject {
-  return createPrivateKey(own('PRIVATE_KEY').replaceAll('\\n', '\n'))
+function keyOf(presetSetting: ReadPresetSetting): KeyObject {
+  return createPrivateKey(presetSetting('PRIVATE_KEY').replaceAll('\\n', '\n'))
 }
 
-function isP256(own: Own): boolean {
+function isP256(presetSetting: ReadPresetSetting): boolean {
   try {
-    return keyOf(own).asymmetricKeyDetails?.namedCurve === 'prime256v1'
+    return keyOf(presetSetting).asymmetricKeyDetails?.namedCurve === 'prime256v1'
   } catch {
     // Not a key. The error message could contain a part of it.
     return false

@@ -14,9 +14,9 @@ export const cognito: Preset = {
   settings: {
     USER_POOL_ID: { description: 'The id of the user pool: `eu-west-1_AbCdEfGhI`.', form: 'word' },
   },
-  addresses: (own) => {
-    const [region = ''] = own('USER_POOL_ID').split('_')
-    return { issuer: `https://cognito-idp.${region}.amazonaws.com/${own('USER_POOL_ID')}` }
+  addresses: (presetSetting) => {
+    const [region = ''] = presetSetting('USER_POOL_ID').split('_')
+    return { issuer: `https://cognito-idp.${region}.amazonaws.com/${presetSetting('USER_POOL_ID')}` }
   },
   scope: 'openid profile email',
   tokenAuth: 'basic',

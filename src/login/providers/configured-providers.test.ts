@@ -7,7 +7,7 @@ import { readEnvironment } from '../../config/environment.ts'
 import type { LoginConfig } from '../config.ts'
 import { mergeProviders } from './configured-providers.ts'
 import { letterIcon, readIcon } from './icon.ts'
-import { resolveProvider } from './settings.ts'
+import { resolveProvider } from './resolve-provider.ts'
 
 function merge(env: Record<string, string>, module: NonNullable<LoginConfig['providers']>) {
   const faults: string[] = []

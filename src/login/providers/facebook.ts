@@ -16,10 +16,10 @@ export const facebook: Preset = {
   settings: {
     GRAPH_VERSION: { description: 'The version of the Graph API.', default: 'v24.0', form: 'word' },
   },
-  addresses: (own) => ({
-    authUrl: `https://www.facebook.com/${own('GRAPH_VERSION')}/dialog/oauth`,
-    tokenUrl: `https://graph.facebook.com/${own('GRAPH_VERSION')}/oauth/access_token`,
-    profileUrl: `https://graph.facebook.com/${own('GRAPH_VERSION')}/me?fields=id,name,email`,
+  addresses: (presetSetting) => ({
+    authUrl: `https://www.facebook.com/${presetSetting('GRAPH_VERSION')}/dialog/oauth`,
+    tokenUrl: `https://graph.facebook.com/${presetSetting('GRAPH_VERSION')}/oauth/access_token`,
+    profileUrl: `https://graph.facebook.com/${presetSetting('GRAPH_VERSION')}/me?fields=id,name,email`,
   }),
   scope: 'email public_profile',
   tokenAuth: 'post',

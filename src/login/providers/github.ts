@@ -19,14 +19,14 @@ export const github: Preset = {
   settings: {
     BASE_URL: { description: 'The address of a GitHub Enterprise Server.', default: site, form: 'url' },
   },
-  addresses: (own) => {
-    const base = own('BASE_URL')
+  addresses: (presetSetting) => {
+    const base = presetSetting('BASE_URL')
     return {
       authUrl: `${base}/login/oauth/authorize`,
       tokenUrl: `${base}/login/oauth/access_token`,
       profileUrl: base === site ? 'https://api.github.com/user' : `${base}/api/v3/user`,
       // Older GitHub Enterprise Servers do not send it.
-      ...(base === site && { responseIssuer: `${site}/login/oauth` }),
+      ...(base === site && { expectedResponseIssuer: `${site}/login/oauth` }),
     }
   },
   scope: 'read:user user:email',

@@ -12,10 +12,10 @@ export const gitlab: Preset = {
       form: 'url',
     },
   },
-  addresses: (own) => ({
-    authUrl: `${own('BASE_URL')}/oauth/authorize`,
-    tokenUrl: `${own('BASE_URL')}/oauth/token`,
-    profileUrl: `${own('BASE_URL')}/api/v4/user`,
+  addresses: (presetSetting) => ({
+    authUrl: `${presetSetting('BASE_URL')}/oauth/authorize`,
+    tokenUrl: `${presetSetting('BASE_URL')}/oauth/token`,
+    profileUrl: `${presetSetting('BASE_URL')}/api/v4/user`,
   }),
   scope: 'read_user',
   readProfile: ({ document }) => ({

@@ -24,17 +24,18 @@ export const google: Preset = {
   tokenAuth: 'post',
   // Google sends a refresh token only after a consent.
   storedTokens: { authParams: { access_type: 'offline', prompt: 'consent' } },
-  authParams: (own) => (own('HOSTED_DOMAIN') === '' ? {} : { hd: own('HOSTED_DOMAIN') }),
-  tokenIssuer: ({ iss }, issuer) =>
+  authParams: (presetSetting) =>
+    presetSetting('HOSTED_DOMAIN') === '' ? {} : { hd: presetSetting('HOSTED_DOMAIN') },
+  expectedTokenIssuer: ({ iss }, issuer) =>
     iss === bareIssuer && issuer === `https://${bareIssuer}` ? bareIssuer : issuer,
-  identityIssuer: (named) => (named === bareIssuer ? `https://${bareIssuer}` : named),
+  identityNamespace: (named) => (named === bareIssuer ? `https://${bareIssuer}` : named),
   // It does not support `prompt=login`. Only verified applications get `auth_time` and `amr`:
   // https://developers.google.com/identity/siwg/security-bundle
   provesAuthentication: false,
   demandParams: ({ secondFactor }) =>
     secondFactor ? { claims: JSON.stringify({ id_token: { amr: { essential: true } } }) } : {},
-  admits: ({ hd }, own) => {
-    const domain = own('HOSTED_DOMAIN').toLowerCase()
+  admits: ({ hd }, presetSetting) => {
+    const domain = presetSetting('HOSTED_DOMAIN').toLowerCase()
     if (domain === '') return true
     if (typeof hd !== 'string' || hd === '') return false
     return domain === '*' || hd.toLowerCase() === domain

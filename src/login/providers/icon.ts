@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 
-/** Bytes. Every /login page contains all icons. */
-const largest = 64 * 1024
+/** Every /login page contains all icons. */
+const maxBytes = 64 * 1024
 const types: Readonly<Record<string, string>> = {
   svg: 'image/svg+xml',
   png: 'image/png',
@@ -24,7 +24,7 @@ export function letterIcon(label: string, colour: string): string {
 export function readIcon(configured: string): string {
   if (configured.startsWith('data:')) {
     if (!/^data:image\/[\w.+-]+[;,]/.test(configured)) throw new Error('expected data:image/…')
-    if (configured.length > largest * 1.4) throw new Error(`expected at most ${largest} bytes`)
+    if (configured.length > maxBytes * 1.4) throw new Error(`expected at most ${maxBytes} bytes`)
     return configured
   }
   const type = types[/\.(\w+)$/.exec(configured)?.[1]?.toLowerCase() ?? '']
@@ -36,6 +36,6 @@ export function readIcon(configured: string): string {
   } catch (error) {
     throw new Error(`the file cannot be read (${(error as { code?: string }).code})`, { cause: error })
   }
-  if (bytes.length > largest) throw new Error(`expected at most ${largest} bytes`)
+  if (bytes.length > maxBytes) throw new Error(`expected at most ${maxBytes} bytes`)
   return `data:${type};base64,${bytes.toString('base64')}`
 }

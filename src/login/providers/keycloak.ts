@@ -9,7 +9,9 @@ export const keycloak: Preset = {
     BASE_URL: { description: 'The address of the server: `https://sso.example.com`.', form: 'url' },
     REALM: { description: 'The name of the realm.', form: 'word' },
   },
-  addresses: (own) => ({ issuer: `${own('BASE_URL')}/realms/${encodeURIComponent(own('REALM'))}` }),
+  addresses: (presetSetting) => ({
+    issuer: `${presetSetting('BASE_URL')}/realms/${encodeURIComponent(presetSetting('REALM'))}`,
+  }),
   scope: 'openid profile email',
   tokenAuth: 'post',
 }

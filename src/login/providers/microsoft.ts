@@ -32,7 +32,9 @@ export const microsoft: Preset = {
       form: 'word',
     },
   },
-  addresses: (own) => ({ issuer: `https://login.microsoftonline.com/${own('TENANT')}/v2.0` }),
+  addresses: (presetSetting) => ({
+    issuer: `https://login.microsoftonline.com/${presetSetting('TENANT')}/v2.0`,
+  }),
   scope: 'openid profile email',
   tokenAuth: 'post',
   storedTokens: { scope: 'offline_access' },
@@ -53,17 +55,17 @@ export const microsoft: Preset = {
     const [named, wanted] = [pattern.exec(found), pattern.exec(requested)]
     return named !== null && wanted !== null && named[1] === wanted[1]
   },
-  tokenIssuer: ({ tid }, issuer) =>
+  expectedTokenIssuer: ({ tid }, issuer) =>
     typeof tid === 'string' && guid.test(tid) ? issuer.replace(placeholder, tid) : issuer,
   acceptsResponseIssuer: (named, issuer) => {
     const [before = '', after] = issuer.split(placeholder)
     if (after === undefined || !named.startsWith(before) || !named.endsWith(after)) return false
     return guid.test(named.slice(before.length, named.length - after.length))
   },
-  admits: (claims, own, issuer) => {
+  admits: (claims, presetSetting, issuer) => {
     const { tid, oid } = claims
     if (typeof tid !== 'string' || !guid.test(tid) || typeof oid !== 'string') return false
-    const tenant = own('TENANT').toLowerCase()
+    const tenant = presetSetting('TENANT').toLowerCase()
     if (tenant === 'organizations') return tid !== personal
     if (tenant === 'consumers') return tid === personal
     if (guid.test(tenant)) return tid === tenant
@@ -71,11 +73,11 @@ export const microsoft: Preset = {
     // would be unknown, so nobody is admitted.
     return tenant === 'common' || (tid !== personal && issuer.includes(`/${tid}/`))
   },
-  readProfile: ({ claims, own }) => ({
+  readProfile: ({ claims, presetSetting }) => ({
     id: `${String(claims['tid'])}:${String(claims['oid'])}`,
     name: claims['name'],
     email: claims['email'],
-    emailVerified: !multiTenant.has(own('TENANT').toLowerCase()) || ownsDomain(claims),
+    emailVerified: !multiTenant.has(presetSetting('TENANT').toLowerCase()) || ownsDomain(claims),
   }),
 }
 

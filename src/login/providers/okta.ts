@@ -17,9 +17,12 @@ export const okta: Preset = {
       form: 'word',
     },
   },
-  addresses: (own) => {
-    const organization = `https://${own('DOMAIN')}`
-    return { issuer: own('SERVER') === '' ? organization : `${organization}/oauth2/${own('SERVER')}` }
+  addresses: (presetSetting) => {
+    const organization = `https://${presetSetting('DOMAIN')}`
+    return {
+      issuer:
+        presetSetting('SERVER') === '' ? organization : `${organization}/oauth2/${presetSetting('SERVER')}`,
+    }
   },
   scope: 'openid profile email',
   tokenAuth: 'basic',

@@ -5,10 +5,10 @@ import type { ProfileDocument, RawProfile } from '../profile.ts'
 export type ReadMore = (url: string) => Promise<unknown>
 
 /** The value of one of the preset's own settings; empty when it is not set and has no default. */
-export type Own = (setting: string) => string
+export type ReadPresetSetting = (setting: string) => string
 
 /** A setting that only this preset has: `<NAME>_` and its key. */
-export interface OwnSetting {
+export interface PresetSetting {
   description: string
   default?: string
   /** The addresses do not need it. */
@@ -24,7 +24,7 @@ export interface Addresses {
   profileUrl?: string
   jwksUrl?: string
   /** Plain OAuth 2.0: the `iss` that the provider is known to send with every response (RFC 9207). */
-  responseIssuer?: string
+  expectedResponseIssuer?: string
 }
 
 export interface ProfileSource {
@@ -34,7 +34,7 @@ export interface ProfileSource {
   document: ProfileDocument
   profileUrl: string
   readMore: ReadMore
-  own: Own
+  presetSetting: ReadPresetSetting
   /** The name in the authorization response: Apple's only. */
   givenName: string | undefined
 }
@@ -54,7 +54,7 @@ export interface Quirks {
   /** How the client secret is sent. Default: as in the discovery document, or in the body without discovery. */
   tokenAuth?: TokenAuth
   /** Additional parameters of the authorization request. */
-  authParams?: (own: Own) => Record<string, string>
+  authParams?: (presetSetting: ReadPresetSetting) => Record<string, string>
   /** Requested only with `keepTokens`: what the provider requires for a refresh token. */
   storedTokens?: { scope?: string; authParams?: Readonly<Record<string, string>> }
   /**
@@ -71,7 +71,7 @@ export interface Quirks {
   /** The authorization response is a POST from the provider's page (`response_mode=form_post`). */
   formPost?: true
   /** Sent with every request to the provider. */
-  headers?: (own: Own) => Record<string, string>
+  headers?: (presetSetting: ReadPresetSetting) => Record<string, string>
   /** The id_token has the whole profile: the userinfo endpoint is used only if its address is configured. */
   userinfo?: false
   profileRequest?: (token: string, clientSecret: string | undefined) => ProfileRequest
@@ -80,13 +80,13 @@ export interface Quirks {
   /** Whether the discovery document of `requested` may have the other issuer `found`. */
   acceptsDiscoveredIssuer?: (found: string, requested: string) => boolean
   /** The issuer that an id_token with these unverified claims must have. Default: the discovered one. */
-  tokenIssuer?: (claims: ProfileDocument, issuer: string) => string
+  expectedTokenIssuer?: (claims: ProfileDocument, issuer: string) => string
   /** The canonical name of an issuer with several names, which identities are bound to. */
-  identityIssuer?: (named: string) => string
+  identityNamespace?: (named: string) => string
   /** Whether responses may have the `iss` `named` although the discovery document has `issuer` (RFC 9207). */
   acceptsResponseIssuer?: (named: string, issuer: string) => boolean
   /** Whether an account with these verified claims may sign in; `issuer` is that of the discovery document. */
-  admits?: (claims: ProfileDocument, own: Own, issuer: string) => boolean
+  admits?: (claims: ProfileDocument, presetSetting: ReadPresetSetting, issuer: string) => boolean
   /** Reads a profile of a non-standard form. With OpenID Connect the id must come from the claims. */
   readProfile?: (source: ProfileSource) => RawProfile | Promise<RawProfile>
 }
@@ -95,9 +95,9 @@ export interface SignedSecret {
   /** The required settings. */
   needs: readonly string[]
   /** The error in their values, as a sentence that starts with the key of the setting. */
-  fault: (own: Own) => string | undefined
+  fault: (presetSetting: ReadPresetSetting) => string | undefined
   /** Creates the secret. @param now milliseconds. */
-  sign: (own: Own, clientId: string, now: number) => string
+  sign: (presetSetting: ReadPresetSetting, clientId: string, now: number) => string
 }
 
 /** The built-in knowledge about one provider. The configuration can override every address. */
@@ -109,8 +109,8 @@ export interface Preset extends Quirks {
   /** The provider's pages that this preset is based on. The first one tells how to register an application. */
   documentation: readonly [string, ...string[]]
   /** `<NAME>_<KEY>` for each key. */
-  settings?: Readonly<Record<string, OwnSetting>>
-  addresses: (own: Own) => Addresses
+  settings?: Readonly<Record<string, PresetSetting>>
+  addresses: (presetSetting: ReadPresetSetting) => Addresses
   /** Space-separated: the minimum for a sign-in. */
   scope: string
 }

@@ -5,7 +5,7 @@ import type { ProviderSettings } from '../../config/providers.ts'
 import { google } from './google.ts'
 import { presets } from './presets.ts'
 import type { ResolvedProvider } from './resolved-provider.ts'
-import { resolveProvider } from './settings.ts'
+import { resolveProvider } from './resolve-provider.ts'
 
 test('presets with an issuer declare tokenAuth', () => {
   for (const [name, preset] of Object.entries(presets)) {
@@ -183,9 +183,15 @@ test('Apple: without a secret, the settings that create one are required and val
 
 test('Google: both forms of its issuer are accepted in a token, and no other', () => {
   const issuer = 'https://accounts.google.com'
-  assert.equal(google.tokenIssuer!({ iss: 'accounts.google.com' }, issuer), 'accounts.google.com')
-  assert.equal(google.tokenIssuer!({ iss: 'https://accounts.google.com.evil.example' }, issuer), issuer)
-  assert.equal(google.tokenIssuer!({ iss: 'accounts.google.com' }, 'https://p.example'), 'https://p.example')
+  assert.equal(google.expectedTokenIssuer!({ iss: 'accounts.google.com' }, issuer), 'accounts.google.com')
+  assert.equal(
+    google.expectedTokenIssuer!({ iss: 'https://accounts.google.com.evil.example' }, issuer),
+    issuer,
+  )
+  assert.equal(
+    google.expectedTokenIssuer!({ iss: 'accounts.google.com' }, 'https://p.example'),
+    'https://p.example',
+  )
 })
 
 test('a missing or wrong setting of a preset is a fault that names it', () => {

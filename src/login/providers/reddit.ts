@@ -27,7 +27,7 @@ export const reddit: Preset = {
   scope: 'identity',
   tokenAuth: 'basic',
   storedTokens: { authParams: { duration: 'permanent' } },
-  headers: (own) => ({ 'user-agent': own('USER_AGENT') }),
+  headers: (presetSetting) => ({ 'user-agent': presetSetting('USER_AGENT') }),
   readProfile: ({ document }) => ({
     id: document['id'],
     name: document['name'],

@@ -1,7 +1,8 @@
 import type { TokenAuth } from '../../config/providers.ts'
-import type { Own, Quirks } from './preset.ts'
+import type { ReadPresetSetting, Quirks } from './preset.ts'
 
-interface Common {
+/** The fields of both protocols. */
+export interface ProviderBasics {
   name: string
   label: string
   /** A data: URI. */
@@ -20,11 +21,11 @@ interface Common {
   /** Additional parameters of the authorization request. */
   authParams: Readonly<Record<string, string>>
   quirks: Quirks
-  own: Own
+  presetSetting: ReadPresetSetting
 }
 
 /** OpenID Connect. Missing addresses are discovered; configured ones replace discovered ones. */
-export interface OpenIdProvider extends Common {
+export interface OpenIdProvider extends ProviderBasics {
   kind: 'openid'
   issuer: string
   authUrl: string | undefined
@@ -32,26 +33,23 @@ export interface OpenIdProvider extends Common {
   profileUrl: string | undefined
   jwksUrl: string | undefined
   /** For the built-in provider, whose issuer changes with BASE_URL: the name that identities are bound to instead. */
-  issuerName?: string
+  identityNamespace?: string
   /** Resolves when the built-in provider is loaded: its discovery is bounded by the time of one request. */
   loaded?: () => Promise<unknown>
 }
 
 /** Plain OAuth 2.0. */
-export interface OAuthProvider extends Common {
+export interface OAuthProvider extends ProviderBasics {
   kind: 'oauth'
   authUrl: string
   tokenUrl: string
   profileUrl: string
   /** What identities are bound to: the preset's issuer, or the origins of the configured addresses. */
-  identityIssuer: string
+  identityNamespace: string
   /** The `iss` of every response, if the preset knows it. */
-  responseIssuer: string | undefined
+  expectedResponseIssuer: string | undefined
   /** Whether `authUrl` is configured: `iss` may then be missing, or be the origin of `authUrl`. */
   hasConfiguredAuthUrl: boolean
 }
 
 export type ResolvedProvider = OpenIdProvider | OAuthProvider
-
-/** The fields of both protocols. */
-export type ProviderBasics = Common

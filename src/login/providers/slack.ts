@@ -28,8 +28,8 @@ export const slack: Preset = {
   tokenAuth: 'post',
   // It does not reauthenticate people who have a session.
   provesAuthentication: false,
-  authParams: (own) => (own('TEAM') === '' ? {} : { team: own('TEAM') }),
-  admits: (claims, own) => own('TEAM') === '' || claims[teamId] === own('TEAM'),
+  authParams: (presetSetting) => (presetSetting('TEAM') === '' ? {} : { team: presetSetting('TEAM') }),
+  admits: (claims, presetSetting) => presetSetting('TEAM') === '' || claims[teamId] === presetSetting('TEAM'),
   readProfile: ({ claims, document }) => ({
     id: isId(claims[teamId]) && isId(claims['sub']) ? `${claims[teamId]}:${claims['sub']}` : undefined,
     name: document['name'],

@@ -5,7 +5,7 @@ import type { ProfileDocument } from './profile.ts'
 /** Milliseconds for differences between the clocks of the provider and this machine, and for rounding to seconds. */
 const tolerance = 60_000
 /** Characters of the stored `acr` and `amr` at most. */
-const longest = 500
+const maxCharacters = 500
 
 export interface AuthenticationContext {
   now: number
@@ -24,6 +24,14 @@ export class ReauthenticationUnproven extends Error {
  * How and when the person was authenticated, according to the claims of the verified id_token (OpenID Connect Core, section
  * 2: `auth_time`, `acr`, `amr`). When the provider was asked to reauthenticate (`max_age`, section 3.1.2.1), `auth_time` must
  * not be earlier than the request (section 3.1.3.7, point 13).
+ *
+ *     auth_time   provable            not provable
+ *     usable      verified            verified
+ *     invalid     unproven            asserted
+ *     missing     asserted            asserted
+ *
+ * After a request to reauthenticate, a provable and invalid or too early `auth_time` is refused. A missing one is only `asserted`;
+ * accounts/recent-sign-in.ts decides whether that is enough.
  * @throws ReauthenticationUnproven
  */
 export function parseAuthentication(
@@ -32,7 +40,7 @@ export function parseAuthentication(
 ): Authentication {
   const time = authTimeIn(claims, now)
   const methods = { acr: acrIn(claims), amr: valuesOf(claims['amr']) }
-  // Some providers omit it against the standard; they are treated as providers that cannot prove it.
+  // Some providers omit it against the standard.
   if (!provable || claims['auth_time'] === undefined)
     return { at: time ?? now, proof: time === undefined ? 'asserted' : 'verified', ...methods }
   if (askedAt !== undefined) {
@@ -62,5 +70,5 @@ function valuesOf(list: unknown): string | null {
   const values = list.filter((value): value is string => typeof value === 'string' && /^\S+$/.test(value))
   const text = values.map((value) => storableText(value)).join(' ')
   // A truncated value could equal another value.
-  return text === '' || text.length > longest ? null : text
+  return text === '' || text.length > maxCharacters ? null : text
 }

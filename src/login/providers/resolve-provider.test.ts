@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { resolveProvider } from './settings.ts'
+import { resolveProvider } from './resolve-provider.ts'
 
 const base = { clientId: 'id', clientSecret: 'secret' }
 

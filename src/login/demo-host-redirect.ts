@@ -6,8 +6,8 @@ import { isLoopbackHost } from '../network/loopback.ts'
  * for 127.0.0.1). Cookies belong to one host name, and the provider redirects to the one of BASE_URL. Only loopback names
  * are redirected, so a forged Host header has no effect.
  */
-export function redirectToBaseUrl(scope: App, baseUrl: () => string): void {
-  scope.addHook('onRequest', (request, reply, done) => {
+export function redirectToBaseUrl(routes: App, baseUrl: () => string): void {
+  routes.addHook('onRequest', (request, reply, done) => {
     const base = new URL(baseUrl())
     const { host } = request.headers
     const asked = URL.canParse(`http://${host}`) ? new URL(`http://${host}`).hostname : ''

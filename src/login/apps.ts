@@ -13,12 +13,12 @@ export interface AppRequest {
 const longestState = 1024
 
 /** The registered apps (`login.clients` of the configuration module). */
-export class Clients {
-  readonly #clients: ReadonlyMap<string, ClientConfig>
+export class Apps {
+  readonly #apps: ReadonlyMap<string, ClientConfig>
   readonly #origins: ReadonlySet<string>
 
   constructor(clients: readonly ClientConfig[]) {
-    this.#clients = new Map(clients.map((client) => [client.id, client]))
+    this.#apps = new Map(clients.map((client) => [client.id, client]))
     const uris = clients.flatMap(({ redirectUris }) => redirectUris).map((uri) => new URL(uri))
     this.#origins = new Set(
       uris.filter(({ protocol }) => /^https?:$/.test(protocol)).map(({ origin }) => origin),
@@ -26,7 +26,7 @@ export class Clients {
   }
 
   has(id: string): boolean {
-    return this.#clients.has(id)
+    return this.#apps.has(id)
   }
 
   /** Whether pages of this origin may call the token endpoint. */
@@ -42,7 +42,7 @@ export class Clients {
     const { client_id: clientId, redirect_uri: redirectUri, code_challenge: challenge, state } = query
     if (clientId === undefined && challenge === undefined && query['code_challenge_method'] === undefined)
       return undefined
-    const client = this.#clients.get(clientId ?? '')
+    const client = this.#apps.get(clientId ?? '')
     if (!client) throw invalid('client_id', 'No app of this id is registered.')
     // RFC 9700, section 2.1: exact string comparison.
     if (redirectUri === undefined || !client.redirectUris.includes(redirectUri)) {
@@ -68,7 +68,7 @@ export class Clients {
 }
 
 /** The errors in `login.clients`, as messages for the operator. */
-export function validateClients(clients: readonly ClientConfig[]): string[] {
+export function validateApps(clients: readonly ClientConfig[]): string[] {
   const faults: string[] = []
   const seen = new Set<string>()
   for (const { id, redirectUris, admin, managesSessions, audience } of clients) {

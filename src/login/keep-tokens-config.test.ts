@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { resolveProviders } from './resolve-providers.ts'
+import { resolveLoginConfig } from './resolve-login-config.ts'
 
 const credentials = { clientId: 'id', clientSecret: 'secret' }
 
 function requestOf(name: string, keepTokens: boolean | { scope: string }, authParams = {}) {
   const config = { providers: { [name]: { ...credentials, authParams, keepTokens } } }
-  const { providers, faults } = resolveProviders(config, [])
+  const { providers, faults } = resolveLoginConfig(config, [])
   assert.deepEqual(faults, [])
   const [provider] = providers
   return { scope: provider!.scope.split(' '), authParams: provider!.authParams }

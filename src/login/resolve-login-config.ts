@@ -1,27 +1,27 @@
 import type { ProviderSettings } from '../config/providers.ts'
-import { validateClients } from './clients.ts'
+import { validateApps } from './apps.ts'
 import type { LoginConfig } from './config.ts'
 import { validateHooks } from './hooks.ts'
 import { mergeProviders } from './providers/configured-providers.ts'
 import type { ResolvedProvider } from './providers/resolved-provider.ts'
-import { resolveProvider } from './providers/settings.ts'
+import { resolveProvider } from './providers/resolve-provider.ts'
 import {
   validateTokenStorage,
   providersWithStoredTokens,
   withStoredTokenScopes,
   type StoredTokenScopes,
-} from './token-storage.ts'
+} from './keep-tokens-config.ts'
 
 /**
  * The providers of the environment and of the configuration module, without the built-in one, and the errors in them and in
  * the apps and hooks of the module, as messages for the operator.
  */
-export function resolveProviders(
+export function resolveLoginConfig(
   config: LoginConfig,
   environment: readonly ProviderSettings[],
   builtIn?: string,
 ): { providers: ResolvedProvider[]; stored: StoredTokenScopes; faults: string[] } {
-  const faults = [...validateClients(config.clients ?? []), ...validateHooks(config)]
+  const faults = [...validateApps(config.clients ?? []), ...validateHooks(config)]
   const stored = providersWithStoredTokens(config)
   const providers: ResolvedProvider[] = []
   const names = builtIn === undefined ? [] : [builtIn]

@@ -8,10 +8,10 @@ const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?|[{}[\]]/g
  * Parses JSON and refuses repeated names (RFC 6749, section 3.2: parameters must not be included more than once). Parsers
  * keep the last value, so a proxy that keeps the first one would see another request.
  */
-export function acceptJsonWithoutRepetition(scope: App): void {
-  scope.removeContentTypeParser('application/json')
-  const parse = scope.getDefaultJsonParser('error', 'error')
-  scope.bodies.parse(scope, ['application/json'], (request, bytes, done) => {
+export function acceptJsonWithoutDuplicates(routes: App): void {
+  routes.removeContentTypeParser('application/json')
+  const parse = routes.getDefaultJsonParser('error', 'error')
+  routes.bodies.parse(routes, ['application/json'], (request, bytes, done) => {
     const text = bytes.toString()
     void parse(request, text, (error, body) => {
       const repeated = error ? undefined : repeatedName(text)

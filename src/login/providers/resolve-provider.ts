@@ -1,7 +1,7 @@
 import type { ProviderSettings } from '../../config/providers.ts'
 import { protectedParametersIn } from './authorization-parameters.ts'
 import { letterIcon, readIcon } from './icon.ts'
-import { readOwn, type OwnValues } from './own-settings.ts'
+import { readPresetSettings, type PresetSettingValues } from './preset-settings.ts'
 import type { Addresses, Preset, Quirks } from './preset.ts'
 import { presets } from './presets.ts'
 import type { ProviderBasics, ResolvedProvider } from './resolved-provider.ts'
@@ -20,12 +20,12 @@ export function resolveProvider(settings: ProviderSettings): ResolvedProvider | 
       faults: [`${prefix}PRESET: there is no preset ${JSON.stringify(presetName)}; use one of ${known}`],
     }
   }
-  const values = readOwn(preset, settings.own ?? {}, prefix)
+  const values = readPresetSettings(preset, settings.own ?? {}, prefix)
   const known = preset ? knownAddresses(preset, values) : {}
   const issuer = issuerOf(settings, known)
   const kind = issuer === undefined ? 'oauth' : 'openid'
   const { faults } = values
-  const resolving = { settings, preset, values, prefix, faults, isOwnWrong: faults.length > 0 }
+  const resolving = { settings, preset, values, prefix, faults, isPresetSettingWrong: faults.length > 0 }
   const basics = resolveBasics(resolving, preset && kindOf(preset) === kind ? preset : {}, kind === 'openid')
   const provider =
     issuer === undefined
@@ -37,12 +37,12 @@ export function resolveProvider(settings: ProviderSettings): ResolvedProvider | 
 interface Resolving {
   settings: ProviderSettings
   preset: Preset | undefined
-  values: OwnValues
+  values: PresetSettingValues
   /** The prefix of the variables: `<NAME>_`. */
   prefix: string
   faults: string[]
   /** Whether one of the preset's own settings is invalid. */
-  isOwnWrong: boolean
+  isPresetSettingWrong: boolean
 }
 
 /** The prefix of a provider's variables. */
@@ -63,8 +63,8 @@ function issuerOf(
 }
 
 /** The preset's addresses; empty if a setting that they need is missing. */
-function knownAddresses(preset: Preset, { own, missing }: OwnValues): Addresses {
-  const addresses = preset.addresses(own)
+function knownAddresses(preset: Preset, { presetSetting, missing }: PresetSettingValues): Addresses {
+  const addresses = preset.addresses(presetSetting)
   return neededOf(preset, missing).length === 0 ? addresses : {}
 }
 
@@ -79,24 +79,24 @@ function withIssuer(
   issuer: string,
 ): ResolvedProvider {
   // The preset's addresses belong to the preset's issuer.
-  const own = settings.issuer === undefined ? known : {}
+  const presetAddresses = settings.issuer === undefined ? known : {}
   const scope = settings.scope ?? preset?.scope ?? 'openid email profile'
   const { authUrl, tokenUrl, profileUrl, jwksUrl } = settings
   return {
     ...basics,
     kind: 'openid',
     issuer,
-    authUrl: authUrl ?? own.authUrl,
-    tokenUrl: tokenUrl ?? own.tokenUrl,
-    profileUrl: profileUrl ?? own.profileUrl,
-    jwksUrl: jwksUrl ?? own.jwksUrl,
+    authUrl: authUrl ?? presetAddresses.authUrl,
+    tokenUrl: tokenUrl ?? presetAddresses.tokenUrl,
+    profileUrl: profileUrl ?? presetAddresses.profileUrl,
+    jwksUrl: jwksUrl ?? presetAddresses.jwksUrl,
     // A preset without `openid` in its scope gets an id_token without it.
     scope: preset !== undefined && !/\bopenid\b/.test(preset.scope) ? scope : withOpenId(scope),
   }
 }
 
 function withAddresses(
-  { settings, preset, values, prefix, faults, isOwnWrong }: Resolving,
+  { settings, preset, values, prefix, faults, isPresetSettingWrong }: Resolving,
   basics: ProviderBasics,
   known: Addresses,
 ): ResolvedProvider | undefined {
@@ -105,7 +105,7 @@ function withAddresses(
   const profileUrl = settings.profileUrl ?? known.profileUrl
   if (authUrl === undefined || tokenUrl === undefined || profileUrl === undefined) {
     // The fault of the preset's setting is already in the list.
-    if (isOwnWrong) return undefined
+    if (isPresetSettingWrong) return undefined
     const lacking = Object.entries({ AUTH_URL: authUrl, TOKEN_URL: tokenUrl, PROFILE_URL: profileUrl })
       .filter(([, address]) => address === undefined)
       .map(([key]) => prefix + key)
@@ -131,9 +131,9 @@ function withAddresses(
     authUrl,
     tokenUrl,
     profileUrl,
-    responseIssuer: known.responseIssuer,
-    identityIssuer: identityIssuerOf(settings, known, { authUrl, tokenUrl, profileUrl }),
-    hasConfiguredAuthUrl: settings.authUrl !== undefined || known.responseIssuer === undefined,
+    expectedResponseIssuer: known.expectedResponseIssuer,
+    identityNamespace: identityNamespaceOf(settings, known, { authUrl, tokenUrl, profileUrl }),
+    hasConfiguredAuthUrl: settings.authUrl !== undefined || known.expectedResponseIssuer === undefined,
     scope: settings.scope ?? preset?.scope ?? 'email profile',
   }
 }
@@ -142,13 +142,13 @@ function withAddresses(
  * Plain OAuth 2.0 has no verified issuer. A preset has a known one; with configured addresses, the origins of the token and
  * profile endpoints take its place.
  */
-function identityIssuerOf(
+function identityNamespaceOf(
   settings: ProviderSettings,
   known: Addresses,
   used: { authUrl: string; tokenUrl: string; profileUrl: string },
 ): string {
   if (settings.tokenUrl === undefined && settings.profileUrl === undefined)
-    return known.responseIssuer ?? new URL(known.authUrl ?? used.authUrl).origin
+    return known.expectedResponseIssuer ?? new URL(known.authUrl ?? used.authUrl).origin
   return [...new Set([used.tokenUrl, used.profileUrl].map((address) => new URL(address).origin))].join(' ')
 }
 
@@ -183,21 +183,21 @@ function resolveBasics(resolving: Resolving, quirks: Quirks, openid: boolean): P
     nonce: quirks.nonce !== false,
     tokenAuth: settings.tokenAuth ?? quirks.tokenAuth,
     provesAuthentication: openid && (settings.provesAuthentication ?? quirks.provesAuthentication ?? true),
-    authParams: { ...quirks.authParams?.(values.own), ...settings.authParams },
+    authParams: { ...quirks.authParams?.(values.presetSetting), ...settings.authParams },
     quirks,
-    own: values.own,
+    presetSetting: values.presetSetting,
   }
 }
 
 function validateSignedSecret(
   { needs, fault }: NonNullable<Quirks['signedSecret']>,
-  { own }: OwnValues,
+  { presetSetting }: PresetSettingValues,
   prefix: string,
 ): string[] {
-  const missing = needs.filter((key) => own(key) === '').map((key) => prefix + key)
+  const missing = needs.filter((key) => presetSetting(key) === '').map((key) => prefix + key)
   if (missing.length > 0)
     return [`${prefix}CLIENT_SECRET is missing; set it, or set ${missing.join(', ')} to create it`]
-  const wrong = fault(own)
+  const wrong = fault(presetSetting)
   return wrong === undefined ? [] : [prefix + wrong]
 }
 

@@ -1,20 +1,20 @@
 import { httpUrl } from '../../config/providers.ts'
-import type { Own, OwnSetting, Preset } from './preset.ts'
+import type { ReadPresetSetting, PresetSetting, Preset } from './preset.ts'
 
 /** The values of a preset's own settings, and their errors. */
-export interface OwnValues {
-  own: Own
+export interface PresetSettingValues {
+  presetSetting: ReadPresetSetting
   /** Settings that `own` was called for and that have no value. `own` adds to it. */
   missing: ReadonlySet<string>
   faults: string[]
 }
 
 /** Reads a preset's own settings. @param prefix of the variables: `<NAME>_`. */
-export function readOwn(
+export function readPresetSettings(
   preset: Preset | undefined,
   given: Readonly<Record<string, string>>,
   prefix: string,
-): OwnValues {
+): PresetSettingValues {
   const declared = preset?.settings ?? {}
   const faults: string[] = []
   const values = new Map<string, string>()
@@ -27,12 +27,12 @@ export function readOwn(
     if (fault === undefined) values.set(key, setting.form === 'url' ? value.replace(/\/+$/, '') : value)
     else faults.push(`${prefix}${key} is wrong: expected ${fault}. ${setting.description}`)
   }
-  const own: Own = (key) => {
+  const presetSetting: ReadPresetSetting = (key) => {
     const value = values.get(key)
     if (value === undefined) missing.add(key)
     return value ?? ''
   }
-  return { own, missing, faults }
+  return { presetSetting, missing, faults }
 }
 
 const forms = {
@@ -40,7 +40,7 @@ const forms = {
   word: [/^[\w.-]{1,200}$/, 'letters, digits, dots, - and _'],
 } as const
 
-function faultOf({ form }: OwnSetting, value: string): string | undefined {
+function faultOf({ form }: PresetSetting, value: string): string | undefined {
   if (form === 'text') return undefined
   if (form === 'url') {
     try {

@@ -1,22 +1,22 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { startFlow, type StartParts } from './start-route.ts'
+import { startFlow, type StartParts } from './route-shared.ts'
 
 test('a fault of the service during a start is not reported as a failed discovery', async () => {
   const fault = new TypeError('baseUrl is not a function')
   const outcomes: string[] = []
   const parts = {
-    flowCookie: { renew: () => 'browser' },
+    flowCookie: { ensure: () => 'browser' },
     flows: { start: () => Promise.reject(fault) },
     audit: { note: async () => undefined },
     count: (_provider: string, outcome: string) => outcomes.push(outcome),
   } as unknown as StartParts
   const log = { warn: () => undefined }
   const request = { headers: {}, log, ip: '', socket: {}, id: '' } as unknown as FastifyRequest
-  const client = { provider: { name: 'acme' } } as never
+  const providerClient = { provider: { name: 'acme' } } as never
   const started = startFlow(parts, request, {} as FastifyReply, {
-    client,
+    providerClient,
     intent: { purpose: 'login', returnTo: '/dashboard' },
   })
   await assert.rejects(started, fault)
