@@ -63,6 +63,22 @@ test('the manifests are refused without secrets, and complete with them', () => 
   assertSecretsMissing(env, 'deploy/kubernetes')
 })
 
+test('what ends a process by force waits for the delay and for running work', () => {
+  const limits: [file: string, limit: RegExp][] = [
+    ['deploy/compose/sqlite.yaml', /stop_grace_period: (\d+)s/],
+    ['deploy/compose/postgres.yaml', /stop_grace_period: (\d+)s/],
+    ['deploy/systemd/postern.service', /TimeoutStopSec=(\d+)/],
+    ['deploy/fly.toml', /kill_timeout = '(\d+)s'/],
+    ['deploy/kubernetes/postern.yaml', /terminationGracePeriodSeconds: (\d+)/],
+  ]
+  for (const [file, limit] of limits) {
+    const around = file.includes('kubernetes') ? read('deploy/kubernetes/settings.yaml') : read(file)
+    const delay = /^\s*SHUTDOWN_DELAY(?::| =) '(\d+)'/m.exec(around)?.[1] ?? settings.shutdownDelay.default
+    const seconds = Number(limit.exec(read(file))?.[1])
+    assert.ok(seconds > Number(delay) + 10, `${file}: ${seconds} s for a delay of ${delay} s`)
+  }
+})
+
 test('no file generates a secret where it would be new at each start, or literal text', () => {
   const pages = ['README.md', ...globSync('docs/guides/*.md', { cwd: root }), ...files]
   for (const file of pages) assert.doesNotMatch(read(file), /^\s*[\w-]+[=:]\s*["']?\$\(openssl/m, file)
