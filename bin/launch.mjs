@@ -58,6 +58,21 @@ export function die(signal) {
   process.kill(process.pid, signal)
 }
 
+/**
+ * npm runs a script through a shell, and passes SIGTERM to the shell alone: `kill` on `npm start`, or on `npx
+ * postern`, would end the shell and leave the service running. So the death of the shell counts as SIGTERM.
+ */
+export function stopWithParent() {
+  if (!process.env.npm_lifecycle_event || process.platform === 'win32') return
+  const parent = process.ppid
+  const watch = setInterval(() => {
+    if (process.ppid === parent) return
+    clearInterval(watch)
+    process.kill(process.pid, 'SIGTERM')
+  }, 250)
+  watch.unref()
+}
+
 /** The package's modules have source maps; Node.js reads the sources of a checkout as they are. */
 const isCompiled = (target) => target.endsWith('.js')
 

@@ -8,7 +8,7 @@ import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { die, run, say, waitFor } from '../bin/launch.mjs'
+import { die, run, say, stopWithParent, waitFor } from '../bin/launch.mjs'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const modules = join(root, 'node_modules')
@@ -150,21 +150,6 @@ async function install(needsDev) {
 }
 
 // ── Start ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-/**
- * npm runs a script through a shell, and passes SIGTERM to the shell alone: `kill` on `npm start` would end the shell and
- * leave the service running. So the death of the shell counts as SIGTERM.
- */
-function stopWithParent() {
-  if (!process.env.npm_lifecycle_event || process.platform === 'win32') return
-  const parent = process.ppid
-  const watch = setInterval(() => {
-    if (process.ppid === parent) return
-    clearInterval(watch)
-    process.kill(process.pid, 'SIGTERM')
-  }, 250)
-  watch.unref()
-}
 
 const isScript = process.argv[2] === '--script'
 const target = isScript ? process.argv[3] : 'src/main.ts'
