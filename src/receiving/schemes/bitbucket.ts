@@ -4,9 +4,9 @@ import { createScheme, type Scheme, type SourceOptions } from './scheme.ts'
 import { idBy, type UnsignedIdOptions } from './unsigned-id.ts'
 
 /**
- * Bitbucket, Cloud and Data Center: `X-Hub-Signature: sha256=<hex>`, HMAC-SHA256 over the body. The type is `X-Event-Key`,
- * as Bitbucket writes it: `repo:push`. The id is `X-Request-UUID` (Cloud) or `X-Request-Id` (Data Center); neither it nor
- * a time is signed, and that a retry repeats it is not documented; `id: 'digest'` goes by the body instead.
+ * Bitbucket, Cloud and Data Center: `X-Hub-Signature: sha256=<hex>`, HMAC-SHA256 over the body. The type is `X-Event-Key`, such
+ * as `repo:push`. The id is `X-Request-UUID` (Cloud) or `X-Request-Id` (Data Center). The id and the time are not signed, and
+ * Bitbucket does not document whether retries repeat the id; `id: 'digest'` uses the body instead.
  * https://support.atlassian.com/bitbucket-cloud/docs/manage-webhooks/
  * https://confluence.atlassian.com/bitbucketserver/event-payload-938025882.html
  */

@@ -11,12 +11,12 @@ import {
   type Verify,
 } from './scheme.ts'
 
-/** Most characters (UTF-16 units) of an event's id and of its type. */
+/** The most UTF-16 units of an event's id and of its type. */
 const longest = 256
 
 export type JsonObject = Record<string, unknown>
 
-/** The body as a JSON value, or why it is none. The bytes are checked strictly: broken UTF-8 is not replaced. */
+/** Parses the body as JSON, or returns a rejection. Invalid UTF-8 is refused, not replaced. */
 export function readJson(rawBody: Uint8Array): { readonly value: unknown } | Rejected {
   if (!isUtf8(rawBody)) return malformed('The body is not valid UTF-8.')
   try {
@@ -24,19 +24,19 @@ export function readJson(rawBody: Uint8Array): { readonly value: unknown } | Rej
       value: JSON.parse(Buffer.from(rawBody.buffer, rawBody.byteOffset, rawBody.byteLength).toString('utf8')),
     }
   } catch {
-    // The parser's message quotes the body, which is nobody's but the sender's.
+    // The parser's message quotes the body, which may contain personal data.
     return malformed('The body is not valid JSON.')
   }
 }
 
-/** The body as a JSON object, or why it is none. */
+/** Parses the body as a JSON object, or returns a rejection. */
 export function readObject(rawBody: Uint8Array): { readonly object: JsonObject } | Rejected {
   const read = readJson(rawBody)
   if ('rejected' in read) return read
   return isObject(read.value) ? { object: read.value } : malformed('The body is not a JSON object.')
 }
 
-/** Reads an event from a JSON object; another body is refused. */
+/** Makes a `verify` that reads events from JSON objects and refuses other bodies. */
 export function fromObject(read: (body: JsonObject, delivery: Delivery) => VerificationResult): Verify {
   return (delivery) => {
     const body = readObject(delivery.rawBody)
@@ -48,7 +48,7 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** The value at a path such as `data.items.0.id`; only what the JSON itself has, never what its prototype has. */
+/** Returns the value at a path such as `data.items.0.id`. Only own properties count, not those of prototypes. */
 export function valueAt(value: unknown, path: string): unknown {
   let found = value
   for (const name of path.split('.')) {
@@ -58,12 +58,12 @@ export function valueAt(value: unknown, path: string): unknown {
   return found
 }
 
-/** The fields of a form body; a name that comes several times has several entries. */
+/** The fields of a form body. A repeated name has several entries. */
 export function readForm(rawBody: Buffer): URLSearchParams {
   return new URLSearchParams(rawBody.toString('utf8'))
 }
 
-/** Whether the media type is `type`, whatever its parameters. */
+/** Whether the media type is `type`, regardless of its parameters. */
 export function hasMediaType(headers: IncomingHttpHeaders, type: string): boolean {
   return headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase() === type
 }
@@ -71,23 +71,23 @@ export function hasMediaType(headers: IncomingHttpHeaders, type: string): boolea
 export const form = 'application/x-www-form-urlencoded'
 export const json = 'application/json'
 
-/** A header's value when it is there once and is not empty. */
+/** Returns a header's value if it occurs once and is not empty. */
 export function headerOf(headers: IncomingHttpHeaders, name: string): string | undefined {
   const value = headers[name]
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 
-/** The id of an event that its sender gives none: the same bytes are the same event. */
+/** The id of an event whose sender provides none: equal bodies are the same event. */
 export function bodyDigest(rawBody: Uint8Array | string): string {
   return `sha256:${createHash('sha256').update(rawBody).digest('hex')}`
 }
 
-/** A text for an id or a type: a string as it is, and an integer that JSON's reader did not change. */
+/** Returns an integer that JSON.parse preserved as a string, and other values unchanged. */
 export function textOf(value: unknown): unknown {
   return Number.isSafeInteger(value) ? String(value) : value
 }
 
-/** `kind`, followed by `.action` where there is one. */
+/** Returns `kind.action`, or `kind` if there is no action. */
 export function kindAndAction(kind: unknown, action: unknown): unknown {
   return typeof kind === 'string' && kind !== '' && typeof action === 'string' && action !== ''
     ? `${kind}.${action}`
@@ -95,8 +95,8 @@ export function kindAndAction(kind: unknown, action: unknown): unknown {
 }
 
 /**
- * Checks an id and a type. They become keys and are matched by handlers, so they must be texts that every engine can
- * store: neither NUL (PostgreSQL) nor half a surrogate pair (UTF-8 has no form for it).
+ * Validates an id and a type. They are keys in the database, so they must be texts that both engines can store: without NUL
+ * (PostgreSQL) and without lone surrogates (UTF-8 cannot encode them).
  */
 export function identify(id: unknown, type: unknown, reply?: Reply): Accepted | Rejected {
   const fault = faultOf('id', id) ?? faultOf('type', type)

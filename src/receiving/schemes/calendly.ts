@@ -4,8 +4,8 @@ import { createScheme, type Scheme, type TimedOptions } from './scheme.ts'
 
 /**
  * Calendly: `Calendly-Webhook-Signature: t=<seconds>,v1=<hex>`, HMAC-SHA256 over `t.body` with the subscription's signing
- * key. The type is `event`, such as `invitee.created`. Calendly sends no id, and the body's digest, with its `created_at`,
- * stands for it.
+ * key. The type is `event`, such as `invitee.created`. Calendly sends no id, so the id is the digest of the body, which
+ * contains `created_at`.
  * https://developer.calendly.com/api-docs/4c305798a61d3-webhook-signatures
  */
 export function calendly(options: TimedOptions): Scheme {

@@ -21,7 +21,7 @@ const reply = (type: number): Reply => ({
   contentType: 'application/json',
 })
 
-/** The kinds of interactions, each with the answer that shows nothing yet: the handler follows up by the API. */
+/** The kinds of interactions, each with the deferred response: the handler responds later through the API. */
 const interactions: Readonly<Record<number, { name: string; reply: Reply }>> = {
   2: { name: 'application_command', reply: reply(5) },
   3: { name: 'message_component', reply: reply(6) },
@@ -31,10 +31,10 @@ const interactions: Readonly<Record<number, { name: string; reply: Reply }>> = {
 
 /**
  * Discord, with the application's public key (hex) as the secret: `X-Signature-Ed25519` over `X-Signature-Timestamp` and the
- * body. Its two kinds share the address's form and not the address. Webhook events: type `event.type`, such as
- * `APPLICATION_AUTHORIZED`; no id is sent, and the body's digest, with the event's time, stands for it; answered with 204.
- * Interactions: id `id`, type `application_command`, `message_component`, `autocomplete`, `modal_submit`; answered as
- * deferred, since handlers run later. The PING of either is answered.
+ * body. Webhook events and interactions need separate sources. Webhook events: type `event.type`, such as
+ * `APPLICATION_AUTHORIZED`; the id is the digest of the body, which contains the event's time; the response is 204.
+ * Interactions: id `id`, type `application_command`, `message_component`, `autocomplete`, `modal_submit`; the response is
+ * deferred, since handlers run later. Both send a PING, which is answered.
  * https://docs.discord.com/developers/events/webhook-events
  * https://docs.discord.com/developers/interactions/receiving-and-responding
  */

@@ -4,9 +4,9 @@ import { answerText, createScheme, malformed, type Scheme, type SourceOptions } 
 
 /**
  * Dropbox: `X-Dropbox-Signature`, hex HMAC-SHA256 over the body with the app secret. Its GET with `challenge` is answered.
- * The type is the body's first field, `list_folder`. A notification says only whose files have changed, so that two changes
- * have the same bytes, and there is neither an id nor a time: every request is an event of its own, a retry too, and the
- * handler asks Dropbox from its cursor.
+ * The type is the body's first field, `list_folder`. A notification only says whose files have changed, without an id or a
+ * time, so two changes can have equal bodies. Therefore each request, also a retry, is a new event; the handler asks Dropbox
+ * for the changes since its cursor.
  * https://www.dropbox.com/developers/reference/webhooks
  */
 export function dropbox(options: SourceOptions): Scheme {
@@ -27,5 +27,5 @@ export function dropbox(options: SourceOptions): Scheme {
   })
 }
 
-/** Keeps apart what comes in one millisecond. */
+/** Distinguishes requests of the same millisecond. */
 let received = 0

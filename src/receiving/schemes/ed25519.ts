@@ -1,18 +1,15 @@
 import { createPublicKey, verify, type KeyObject } from 'node:crypto'
 
-/** What stands before the 32 bytes of an ed25519 public key in DER (RFC 8410, section 4). */
+/** The DER prefix of an ed25519 public key (RFC 8410, section 4). */
 const derPrefix = Buffer.from('302a300506032b6570032100', 'hex')
 
-/**
- * An ed25519 public key from its 32 bytes.
- * @throws TypeError for any other length.
- */
+/** Makes an ed25519 public key from its 32 bytes. @throws TypeError for any other length. */
 export function ed25519Key(bytes: Uint8Array): KeyObject {
   if (bytes.length !== 32) throw new TypeError('an ed25519 public key has 32 bytes')
   return createPublicKey({ key: Buffer.concat([derPrefix, bytes]), format: 'der', type: 'spki' })
 }
 
-/** Whether one of the signatures over the message was made with the key's private half (RFC 8032). */
+/** Whether the key's private half made one of the signatures over the message (RFC 8032). */
 export function isSignedBy(
   key: KeyObject,
   message: Uint8Array,

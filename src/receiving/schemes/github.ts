@@ -4,9 +4,9 @@ import { createScheme, type Scheme, type SourceOptions } from './scheme.ts'
 import { idBy, type UnsignedIdOptions } from './unsigned-id.ts'
 
 /**
- * GitHub: `X-Hub-Signature-256: sha256=<hex>`, HMAC-SHA256 over the body. The id is `X-GitHub-Delivery`, which a
- * redelivery repeats; GitHub signs neither it nor a time: `id: 'digest'` goes by the body instead. The type is the event header, followed by `.action` where the
- * body has one: `push`, `issues.opened`. Of the webhook's two content types, that of forms has the JSON in `payload`.
+ * GitHub: `X-Hub-Signature-256: sha256=<hex>`, HMAC-SHA256 over the body. The id is `X-GitHub-Delivery`, which redeliveries
+ * repeat. GitHub signs neither the id nor a time; `id: 'digest'` uses the body instead. The type is the event header, with
+ * `.action` if the body has one: `push`, `issues.opened`. In webhooks of content type form, `payload` has the JSON.
  * https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries
  * https://docs.github.com/en/webhooks/webhook-events-and-payloads#delivery-headers
  */

@@ -5,11 +5,10 @@ import { standardCheck } from './standard-webhooks.ts'
 import { idBy, type UnsignedIdOptions } from './unsigned-id.ts'
 
 /**
- * GitLab, in both of its ways. A secret that begins with `whsec_` is a signing token, and what it signs is verified as
- * Standard Webhooks do; any other is the secret token, which GitLab sends as it is in `X-Gitlab-Token`, without signing
- * anything. The id is `webhook-id`, or `Idempotency-Key` (GitLab 17.4), or `X-Gitlab-Event-UUID`; older ones send none, and
- * the body's digest stands for it, as with `id: 'digest'`. The type is `object_kind`, or the `event_name` of system hooks, followed by the action:
- * `push`, `merge_request.open`.
+ * GitLab, with a signing token or a secret token. A secret that begins with `whsec_` is a signing token, which signs as Standard
+ * Webhooks do. Any other is a secret token, which GitLab sends in `X-Gitlab-Token` without signing anything. The id is
+ * `webhook-id`, `Idempotency-Key` (GitLab 17.4) or `X-Gitlab-Event-UUID`; without them, or with `id: 'digest'`, the digest of
+ * the body. The type is `object_kind`, or `event_name` of system hooks, with the action: `push`, `merge_request.open`.
  * https://docs.gitlab.com/user/project/integrations/webhooks/
  */
 export function gitlab(options: TimedOptions & UnsignedIdOptions): Scheme {

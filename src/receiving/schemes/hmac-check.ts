@@ -5,42 +5,40 @@ import { decodeDigest, findEqual, type Encoding } from './digest.ts'
 import { refuse, type Check, type Delivery, type Rejected } from './scheme.ts'
 import { defaultTolerance, checkTime, shownAt, type TimeUnit } from './timestamp.ts'
 
-/** A signature's header that holds pairs, such as `t=1700000000,v1=…,v1=…`. */
+/** The names in a signature header of pairs, such as `t=1700000000,v1=…,v1=…`. */
 export interface Pairs {
-  /** Between two pairs. Default a comma. */
+  /** The separator of pairs. Default: a comma. */
   separator?: ',' | ';' | ' '
-  /** The name before a digest; each of several counts. */
+  /** The name of a digest. It may occur several times. */
   signature: string
-  /** The name before the signed time. */
+  /** The name of the signed time. */
   timestamp?: string
 }
 
-/** How a sender computes an HMAC and where it puts it. */
+/** How a sender computes and sends an HMAC. */
 export interface Signed {
-  /** The header that holds the digest, in lower case. */
+  /** The header of the digest, in lower case. */
   header: string
   /** Default sha256. */
   algorithm?: HmacAlgorithm | undefined
   /** Default hex, of either case. */
   encoding?: Encoding | undefined
-  /** What stands before the digest, such as `sha256=`. */
+  /** The text before the digest, such as `sha256=`. */
   prefix?: string | undefined
   pairs?: Pairs | undefined
-  /** The header that holds the signed time, in lower case. */
+  /** The header of the signed time, in lower case. */
   timestampHeader?: string | undefined
   /** Default seconds. */
   timestampUnit?: TimeUnit | undefined
-  /** Seconds that the signed time may differ from ours. Default 300. */
+  /** Seconds by which the signed time may differ from ours. Default 300. */
   tolerance?: number | undefined
-  /**
-   * What is signed: text with `{timestamp}`, `{body}`, `{url}` and `{header:NAME}`. Default `{body}`.
-   */
+  /** The signed text, with `{timestamp}`, `{body}`, `{url}` and `{header:NAME}`. Default `{body}`. */
   template?: string | undefined
-  /** The address as the sender knows it, where that is another than ours. */
+  /** The address as the sender knows it, if it differs from ours. */
   url?: string | undefined
 }
 
-/** Makes the check of an HMAC; a time that is signed with it is checked as well. */
+/** Makes the check of an HMAC, and of the signed time if there is one. */
 export function hmacCheck(signed: Signed): (secrets: readonly string[]) => Check {
   const { header, algorithm = 'sha256', timestampUnit, tolerance = defaultTolerance } = signed
   const content = compileTemplate(signed.template ?? '{body}', signed.url)
@@ -119,9 +117,9 @@ type Content = (
 
 const placeholder = /\{(timestamp|body|url|header:[^{}]+)\}/
 
-/** Splits a template once, so that a delivery only fills it in. */
+/** Parses a template once for all deliveries. */
 function compileTemplate(template: string, url: string | undefined): Content {
-  // Every other piece is what stands between the braces.
+  // The pieces alternate: text, name of a placeholder, text.
   const pieces = template.split(placeholder)
   return (delivery, timestamp) => {
     const parts: (string | Uint8Array)[] = []

@@ -5,34 +5,34 @@ import type { Encoding } from './digest.ts'
 import { createScheme, malformed, type Delivery, type Scheme, type TimedOptions } from './scheme.ts'
 import type { TimeUnit } from './timestamp.ts'
 
-/** Where a text is found: in a header, or in the JSON body by a path such as `data.id`. */
+/** The place of a text: a header, or a path in the JSON body such as `data.id`. */
 export type Place = { header: string } | { body: string }
 
 export interface HmacOptions extends TimedOptions {
-  /** The header that holds the digest; its case does not matter. */
+  /** The header of the digest, in upper or lower case. */
   header: string
   /** Default sha256. */
   algorithm?: HmacAlgorithm
   /** Default hex, of either case. */
   encoding?: Encoding
-  /** What stands before the digest, such as `sha256=`. */
+  /** The text before the digest, such as `sha256=`. */
   prefix?: string
-  /** When the header holds pairs such as `t=…,v1=…`: their names. */
+  /** For a header of pairs such as `t=…,v1=…`: their names. */
   pairs?: Pairs
-  /** The header that holds the time. The template must have `{timestamp}`: a time that is not signed proves nothing. */
+  /** The header of the time. `signed` must then contain `{timestamp}`: a time that is not signed proves nothing. */
   timestampHeader?: string
   /** Default seconds. */
   timestampUnit?: TimeUnit
   /**
-   * What is signed: a text with `{body}`, and where the sender adds them `{timestamp}`, `{url}` (the public address, with its
-   * query) and `{header:NAME}`. Default `{body}`.
+   * The signed text, with `{body}` and, if the sender signs them, `{timestamp}`, `{url}` (the public address with its query)
+   * and `{header:NAME}`. Default `{body}`.
    */
   signed?: string
-  /** The address that `{url}` stands for, where the sender knows another than BASE_URL's. */
+  /** The address for `{url}`, if the sender knows another one than BASE_URL. */
   url?: string
   /**
-   * Where the event's id is; `digest` takes the SHA-256 of the body. Default the body's `id`. An id from a header that is
-   * not signed keeps retries apart, but whoever replays a request can change it.
+   * The place of the event's id; `digest` uses the SHA-256 of the body. Default: `id` in the body. An id in a header that is
+   * not signed detects retries, but an attacker who replays a request can change it.
    */
   id?: Place | 'digest'
   /** The place of the event's type, or a constant type for all events of the source. Default: the body's `type`. */
@@ -45,15 +45,15 @@ export interface HmacOptions extends TimedOptions {
 }
 
 /**
- * An HMAC in a header, with what senders do differently as options.
- * @throws TypeError when the options cannot hold together.
+ * Any sender that sends an HMAC in a header; the options describe the differences.
+ * @throws TypeError if the options contradict each other.
  */
 export function hmac(options: HmacOptions): Scheme {
   const { id = specifiedId, type = specifiedType, mediaTypes, signed = '{body}' } = options
-  if (!signed.includes('{body}')) throw new TypeError('hmac: what is signed must have {body}')
+  if (!signed.includes('{body}')) throw new TypeError('hmac: `signed` must contain {body}')
   const isTimed = options.timestampHeader !== undefined || options.pairs?.timestamp !== undefined
   if (isTimed !== signed.includes('{timestamp}'))
-    throw new TypeError('hmac: a time and {timestamp} in what is signed belong together')
+    throw new TypeError('hmac: a time needs {timestamp} in `signed`, and {timestamp} needs a time')
   const readsBody = (id !== 'digest' && 'body' in id) || 'body' in type || mediaTypes === undefined
   return createScheme({
     name: 'hmac',
@@ -84,6 +84,6 @@ const specifiedType: Place = { body: 'type' }
 function find(place: Place, { headers }: Delivery, body: unknown): unknown {
   if ('header' in place) return headerOf(headers, place.header.toLowerCase())
   const value = valueAt(body, place.body)
-  // The specified fields are strings; where other places are named, whole numbers are taken as well.
+  // The default fields must be strings. Integers are accepted at other places.
   return place === specifiedId || place === specifiedType ? value : textOf(value)
 }

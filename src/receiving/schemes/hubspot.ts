@@ -12,9 +12,9 @@ export interface HubspotOptions extends TimedOptions {
 
 /**
  * HubSpot, version 3, with the app's client secret: `X-HubSpot-Signature-v3`, HMAC-SHA256 in base64 over the method, the
- * address, the body and `X-HubSpot-Request-Timestamp` (milliseconds). A request is a batch, an array of events: it is one
- * event of type `batch`, whose handler goes through it. The id is a digest of the events without their `attemptNumber`,
- * which alone changes in a retry.
+ * address, the body and `X-HubSpot-Request-Timestamp` (milliseconds). A request is an array of events. It is stored as one
+ * event of type `batch`, and the handler iterates over it. The id is a digest of the events without their `attemptNumber`,
+ * the only field that retries change.
  * https://developers.hubspot.com/docs/apps/developer-platform/build-apps/authentication/request-validation
  */
 export function hubspot(options: HubspotOptions): Scheme {
@@ -51,7 +51,7 @@ function hubspotCheck(
   }
 }
 
-/** HubSpot signs the address with these characters decoded, and all others as they were sent. */
+/** HubSpot signs the address with these characters decoded, and all others unchanged. */
 function decodeSome(address: string): string {
   return address.replace(/%(?:3A|2F|3F|40|21|24|27|28|29|2A|2C|3B)/gi, decodeURIComponent)
 }

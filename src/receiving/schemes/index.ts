@@ -1,4 +1,4 @@
-// Every preset, by the name that the configuration module imports.
+// All presets, by the names under which the configuration module imports them.
 export { bitbucket } from './bitbucket.ts'
 export { calendly } from './calendly.ts'
 export { discord } from './discord.ts'

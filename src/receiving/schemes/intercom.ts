@@ -3,9 +3,8 @@ import { hmacCheck } from './hmac-check.ts'
 import { answerEmpty, createScheme, type Scheme, type SourceOptions } from './scheme.ts'
 
 /**
- * Intercom: `X-Hub-Signature: sha1=<hex>`, HMAC-SHA1 over the body with the app's client secret. The id is the
- * notification's (`notif_…`), the type its `topic`. The HEAD by which Intercom tries an address is answered. Intercom signs
- * no time.
+ * Intercom: `X-Hub-Signature: sha1=<hex>`, HMAC-SHA1 over the body with the app's client secret. The id is that of the
+ * notification (`notif_…`), the type its `topic`. Intercom tests an address with HEAD, which is answered. It signs no time.
  * https://developers.intercom.com/docs/webhooks/setting-up-webhooks
  */
 export function intercom(options: SourceOptions): Scheme {

@@ -4,9 +4,9 @@ import { createScheme, type Scheme, type TimedOptions } from './scheme.ts'
 import { defaultTolerance, checkTime } from './timestamp.ts'
 
 /**
- * Linear: `Linear-Signature`, hex HMAC-SHA256 over the body, in which the signed time is `webhookTimestamp`, in
- * milliseconds (Linear advises to allow 60 s). The id is `Linear-Delivery`, which is not signed. The type is the body's,
- * followed by the action: `Issue.create`.
+ * Linear: `Linear-Signature`, hex HMAC-SHA256 over the body, which contains the time as `webhookTimestamp` in milliseconds
+ * (Linear recommends a tolerance of 60 s). The id is `Linear-Delivery`, which is not signed. The type is that of the body,
+ * with the action: `Issue.create`.
  * https://linear.app/developers/webhooks
  */
 export function linear(options: TimedOptions): Scheme {

@@ -5,19 +5,19 @@ import { createScheme, refuse, type Check, type Delivery, type Scheme, type Time
 import { checkTime, shownAt } from './timestamp.ts'
 
 /**
- * Seconds. Mailgun tries again for eight hours, and is seen to send the same signature then: with less, every retry would
- * be refused. That the id is the token keeps replays out for as long as processed events are remembered.
+ * Seconds. Mailgun retries for eight hours with the same signature, so a shorter tolerance would refuse retries. The token is
+ * the id, so a replay is a duplicate for as long as ids of processed events are stored.
  * https://documentation.mailgun.com/docs/mailgun/user-manual/webhooks/webhook-retries
  */
 const retryTolerance = 9 * 3600
 
 /**
- * Mailgun, with the HTTP webhook signing key: hex HMAC-SHA256 over a timestamp and a token that stand in the body itself,
- * as `signature` in JSON (or `parent-signature` for the account above a subaccount), as fields in a route's form. The body
- * is not signed: whoever has seen one signature, which https prevents, can put it on a body of their own until the real one
- * has come. The id is the token, so that one signature is one event; Mailgun's own ids are `event-data.id`. The type is
+ * Mailgun, with the HTTP webhook signing key: hex HMAC-SHA256 over a timestamp and a token in the body: in `signature` of JSON
+ * (or `parent-signature` for the account above a subaccount), or in the fields of a route's form. The body itself is not
+ * signed: an attacker who sees a signature, which https prevents, can send it with another body before the real one arrives.
+ * The id is the token, so that one signature is one event; `event-data.id` has Mailgun's own id. The type is
  * `event-data.event`, such as `delivered`, or `route` for mail that a route forwards as a form without attachments. The
- * signed time may differ by nine hours unless `tolerance` says otherwise.
+ * default `tolerance` is nine hours.
  * https://documentation.mailgun.com/docs/mailgun/user-manual/webhooks/securing-webhooks
  */
 export function mailgun(options: TimedOptions): Scheme {

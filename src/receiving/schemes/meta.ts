@@ -4,15 +4,15 @@ import { hmacCheck } from './hmac-check.ts'
 import { answerText, createScheme, refuse, type Scheme, type SourceOptions } from './scheme.ts'
 
 export interface MetaOptions extends SourceOptions {
-  /** The verify token that was entered with the address; without it Meta's GET is refused. */
+  /** The verify token that was registered with the address. Without it, Meta's GET is refused. */
   verifyToken?: string | undefined
 }
 
 /**
  * Meta, for Facebook, Instagram, Messenger and WhatsApp: `X-Hub-Signature-256: sha256=<hex>`, HMAC-SHA256 over the body with
- * the app secret. Its GET with `hub.challenge` is answered when `hub.verify_token` is yours. The type is `object`, followed
- * by the field when all changes are of one: `whatsapp_business_account.messages`. Meta sends no id, and the body's digest,
- * with the entries' times, stands for it. No time is signed.
+ * the app secret. Its GET with `hub.challenge` is answered if `hub.verify_token` matches. The type is `object`, with the
+ * field if all changes have the same one: `whatsapp_business_account.messages`. Meta sends no id, so the id is the digest of
+ * the body, which contains the times of the entries. No time is signed.
  * https://developers.facebook.com/docs/graph-api/webhooks/getting-started
  */
 export function meta(options: MetaOptions): Scheme {

@@ -3,11 +3,11 @@ import { bodyDigest, fromObject, identify, isObject, readObject } from './body.t
 import { answerText, createScheme, refuse, type Check, type Scheme, type SourceOptions } from './scheme.ts'
 
 /**
- * Microsoft Graph's change notifications, with the subscription's `clientState` as the secret: Graph signs nothing, and
- * repeats the secret in every notification. Its `validationToken` is answered, which it sends before there is a
- * subscription, unsigned. A request is a batch: it is one event of type `notifications`, or `lifecycle` when it tells of the
- * subscription itself, whose handler goes through `value`. Graph sends no id, and the body's digest stands for it. The tokens
- * in `validationTokens`, which come with resource data, are not checked.
+ * Change notifications of Microsoft Graph, with the subscription's `clientState` as the secret. Graph signs nothing; it
+ * repeats the secret in every notification. Its `validationToken`, which it sends unsigned before a subscription exists, is
+ * answered. A request is a batch: it is stored as one event of type `notifications`, or `lifecycle` if it is about the
+ * subscription, and the handler iterates over `value`. Graph sends no id, so the id is the digest of the body. The tokens in
+ * `validationTokens`, which come with resource data, are not checked.
  * https://learn.microsoft.com/graph/change-notifications-delivery-webhooks
  */
 export function microsoftGraph(options: SourceOptions): Scheme {

@@ -4,8 +4,8 @@ import { createScheme, type Scheme, type TimedOptions } from './scheme.ts'
 
 /**
  * Paddle Billing: `Paddle-Signature: ts=<seconds>;h1=<hex>[;h1=…]`, HMAC-SHA256 over `ts:body` with the destination's
- * secret key. Several h1 come while the key is rotated. The id is `event_id`, the type `event_type`. Paddle's own libraries
- * allow 5 s.
+ * secret key. During a rotation of the key, there are several h1. The id is `event_id`, the type `event_type`. Paddle's own
+ * libraries have a tolerance of 5 s.
  * https://developer.paddle.com/webhooks/signature-verification
  */
 export function paddle(options: TimedOptions): Scheme {

@@ -3,30 +3,30 @@ import { sharedSecret, weaknessOf, type Weakness } from '../../config/secret-str
 import type { ForwardTo } from '../forward-target.ts'
 import { readSecrets, type KeptSecret, type Secret } from './secrets.ts'
 
-/** One request as it came. `now` is milliseconds since 1970. */
+/** A request. `now` is milliseconds since 1970. */
 export interface Delivery {
   readonly rawBody: Buffer
   readonly headers: IncomingHttpHeaders
   readonly now: number
-  /** The public address that was called, with its query: some senders sign it. */
+  /** The public address of the request, with its query: some senders sign it. */
   readonly url?: string
 }
 
-/** What the sender is answered instead of `{"received":true}`. */
+/** A response to the sender instead of `{"received":true}`. */
 export interface Reply {
   readonly status: number
   readonly body: string
-  /** Left out where there is no body. */
+  /** Absent if there is no body. */
   readonly contentType?: string
 }
 
-/** The sender's own id of the event, stable over its retries, and the type that handlers are chosen by. */
+/** The sender's id of the event, which its retries repeat, and the type, by which handlers are selected. */
 export interface Accepted {
   readonly id: string
   readonly type: string
-  /** For senders that read the answer. */
+  /** For senders that evaluate the response. */
   readonly reply?: Reply
-  /** The place among the source's secrets of the one that verified, from 1. */
+  /** The position of the secret that verified, among those of the source, from 1. */
   readonly secret?: number
   /** The time that the sender signed, in milliseconds since 1970. */
   readonly signedAt?: number
@@ -60,56 +60,56 @@ export type VerificationResult = Accepted | Rejected | Answered
 
 export type Verify = (delivery: Delivery) => VerificationResult
 
-/** A GET or HEAD by which a sender makes sure of an address before it sends to it. */
+/** A GET or HEAD by which a sender verifies the address. */
 export interface Question {
   readonly query: URLSearchParams
   readonly headers: IncomingHttpHeaders
   readonly now: number
 }
 
-/** What every preset takes. */
+/** The options of all presets. */
 export interface SourceOptions {
   /**
-   * The shared secret. A string may hold several, separated by commas, and so may an array: each of them verifies, so
-   * that a secret can be rotated without losing an event. An array's entries may have a beginning and an end.
+   * The shared secret. A string may contain several, separated by commas; an array is an alternative. Each of them verifies,
+   * so that a secret can be rotated without losing events. The entries of an array may be limited in time.
    */
   secret: Secret
   /**
-   * Instead of handlers: the address that every event of the source is posted to, with the body's bytes as they came,
-   * signed by Standard Webhooks. The event counts as processed when a 2xx comes back.
+   * Replaces handlers: the address to which each event of the source is posted, with its original body, signed by Standard
+   * Webhooks. A 2xx response means that the event is processed.
    */
   forwardTo?: ForwardTo
   /**
-   * Events a second that are taken from this sender, by all processes of the service together, above 0 and at most 1,000,000;
-   * as many may come at once. What is more is answered with 429 and Retry-After. Counted are events whose signature is right. Default: any number.
+   * The most verified events per second from this sender, for all processes of the service together: above 0, at most
+   * 1,000,000. As many may arrive at once. Others get 429 with Retry-After. Default: no limit.
    */
   rateLimit?: number
 }
 
 /** For senders that sign a time. */
 export interface TimedOptions extends SourceOptions {
-  /** Seconds that the signed time may differ from ours, in either direction. Default 300. */
+  /** Seconds by which the signed time may differ from ours, in either direction. Default 300. */
   tolerance?: number
 }
 
-/** How one sender's requests are verified and identified. A plain object, so that it can be spread and extended. */
+/** Verifies and identifies one sender's requests. It is a plain object, so that users can spread and extend it. */
 export interface Scheme<Payload = unknown> {
   /** The preset's name. */
   readonly name: string
-  /** Whether there is a secret to verify by; without one the source cannot be used. */
+  /** Whether there is a secret; a source without one cannot be used. */
   readonly hasSecret: boolean
-  /** What is weak about the newest secret, if anything is. */
+  /** The weakness of the newest secret, if it has one. */
   readonly weakness?: Weakness
   readonly verify: Verify
-  /** Answers the sender's GET. Without it GET is not allowed. */
+  /** Answers the sender's GET. Without it, GET is not allowed. */
   readonly ask?: (question: Question) => Answered | Rejected
-  /** The header that holds the signature, in lower case, where its name does not tell. */
+  /** The header of the signature, in lower case, if redaction by name would miss it. */
   readonly signatureHeader?: string
   /** The same scheme with other secrets. */
   readonly withSecrets: (secrets: readonly string[]) => Scheme
-  /** Media types that are taken, without parameters; without it, all of JSON's. An empty list takes everything. */
+  /** Accepted media types, without parameters. Default: those of JSON. An empty list accepts all. */
   readonly mediaTypes?: readonly string[]
-  /** Types are `kind.action`, and a handler for `kind` alone is meant for all of its actions. */
+  /** Types are `kind.action`, and a handler for `kind` gets all of its actions. */
   readonly typesHaveActions?: boolean
   readonly forwardTo?: ForwardTo
   readonly rateLimit?: number
@@ -117,15 +117,15 @@ export interface Scheme<Payload = unknown> {
   readonly '~payload'?: Payload
 }
 
-/** The delivery comes from the sender, by this secret. */
+/** The delivery is verified by this secret. */
 export interface Shown {
   readonly secret: string
   readonly signedAt?: number
-  /** What the signature covers, where the reader cannot tell it by itself. */
+  /** The signed text, if the reader cannot derive it. */
   readonly signed?: string
 }
 
-/** Whether a delivery comes from the sender. */
+/** Verifies that a delivery comes from the sender. */
 export type Check = (delivery: Delivery) => Shown | Rejected | Answered
 
 interface Definition {
@@ -134,21 +134,21 @@ interface Definition {
   mediaTypes?: readonly string[] | undefined
   typesHaveActions?: boolean
   signatureHeader?: string
-  /** Makes the check for the given secrets; there is at least one. */
+  /** Makes the check for the given secrets, at least one. */
   check: (secrets: readonly string[]) => Check
-  /** Reads a delivery whose origin is shown. */
+  /** Reads a verified delivery. */
   read: (delivery: Delivery, shown: Shown) => VerificationResult
   ask?: (secrets: readonly string[]) => (question: Question) => Answered | Rejected
 }
 
 const secretsOf = new WeakMap<Verify, readonly KeptSecret[]>()
 
-/** The newest secret that verifies at a moment, by which commands sign samples. `undefined` for a scheme with a `verify` of its own. */
+/** Returns the first secret that is valid at a moment, for signing samples; `undefined` if the user replaced `verify`. */
 export function secretAt({ verify }: Scheme, now: number): string | undefined {
   return secretsOf.get(verify)?.find(({ from, until }) => from <= now && now < until)?.value
 }
 
-/** Builds a scheme: its secrets are held by the check's closure and appear on no property. */
+/** Creates a scheme. Only closures hold its secrets; no property does. */
 export function createScheme<Payload = unknown>(definition: Definition): Scheme<Payload> {
   const { name, options, mediaTypes, typesHaveActions, signatureHeader, check, read, ask } = definition
   const withKept = (kept: readonly KeptSecret[]): Scheme<Payload> => {
@@ -183,12 +183,12 @@ export function createScheme<Payload = unknown>(definition: Definition): Scheme<
   return withKept(readSecrets(options.secret))
 }
 
-/** What `make` makes of the secrets that verify at a moment; made anew only when others do. */
+/** Caches the result of `make` for the secrets that are valid at a moment, until others are. */
 function atTime<T>(
   kept: readonly KeptSecret[],
   make: (secrets: readonly string[]) => T,
 ): (now: number) => T | undefined {
-  // A secret that cannot be used is to be told of at the start, and not when its time comes.
+  // Calls `make` for all secrets, so that an invalid one fails at the start and not when it becomes valid.
   const whole = kept.length > 0 ? make(kept.map(({ value }) => value)) : undefined
   if (kept.every(({ from, until }) => from === -Infinity && until === Infinity)) return () => whole
   let made: { secrets: readonly string[]; of: T } | undefined
@@ -210,17 +210,17 @@ export function malformed(detail: string): Rejected {
   return { rejected: 'malformed', detail }
 }
 
-/** The longest text of a question that is repeated in an answer, in UTF-16 units. */
+/** The longest challenge that is echoed, in UTF-16 units. */
 const longestEcho = 1_024
 
 /**
- * What the challenges of senders are made of: printable ASCII without what HTML is made of. Some are not signed, so that
- * anybody can have a text repeated under our name.
+ * The characters of challenges: printable ASCII without those of HTML. Some challenges are not signed, so anybody could
+ * otherwise make this origin return markup.
  */
 const plausibleChallenge = /^[\x20-\x7e]+$/
 const markup = /[<>"'&`\\]/
 
-/** Answers a question with plain text, usually the sender's own. */
+/** Answers a challenge with plain text, usually the challenge itself. */
 export function answerText(text: string): Answered | Rejected {
   if (text.length > longestEcho) return malformed('The challenge is too long.')
   if (!plausibleChallenge.test(text) || markup.test(text))

@@ -1,16 +1,16 @@
-/** A secret that verifies only for a time. Dates, or texts that name one in ISO 8601. */
+/** A secret that is valid for a limited time. Times are dates, or ISO 8601 texts. */
 export interface TimedSecret {
   secret: string
-  /** The first moment at which it verifies. */
+  /** The first moment at which it is valid. */
   from?: Date | string
-  /** The moment from which it does not verify any more. */
+  /** The first moment at which it is no longer valid. */
   until?: Date | string
 }
 
-/** `undefined` stands for an environment variable that is not set. */
+/** `undefined` is the value of an environment variable that is not set. */
 export type Secret = string | readonly (string | TimedSecret)[] | undefined
 
-/** One secret with the time in which it verifies, in milliseconds since 1970. */
+/** One secret and the time for which it is valid, in milliseconds since 1970. */
 export interface KeptSecret {
   readonly value: string
   readonly from: number
@@ -18,8 +18,8 @@ export interface KeptSecret {
 }
 
 /**
- * The single secrets: a string is split at its commas, an array's entries are taken as they are. Empty ones are left out.
- * @throws TypeError when the beginning or end of a secret's time is no date.
+ * Returns the single secrets: a string is split at commas, entries of an array are not. Empty ones are left out.
+ * @throws TypeError if `from` or `until` is not a date.
  */
 export function readSecrets(secret: Secret): KeptSecret[] {
   const given = typeof secret === 'string' ? secret.split(',').map((part) => part.trim()) : (secret ?? [])

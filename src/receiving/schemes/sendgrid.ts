@@ -5,11 +5,11 @@ import { createScheme, malformed, refuse, type Check, type Scheme, type TimedOpt
 import { defaultTolerance, checkTime, shownAt } from './timestamp.ts'
 
 /**
- * SendGrid's Event Webhook, with its verification key (base64) as the secret: ECDSA on P-256 with SHA-256 over the
- * timestamp and the body, in `X-Twilio-Email-Event-Webhook-Signature` and `-Timestamp`. A request is a batch, an array of
- * events of several kinds: it is one event of type `batch`, whose handler goes through it. The id is the body's digest; a
- * retried event may come in another batch, and is known by its `sg_event_id`. That retries are signed anew, with a new
- * time, is not documented: raise `tolerance` when they are refused.
+ * SendGrid's Event Webhook, with its verification key (base64) as the secret: ECDSA on P-256 with SHA-256 over the timestamp
+ * and the body, in `X-Twilio-Email-Event-Webhook-Signature` and `-Timestamp`. A request is an array of events. It is stored as
+ * one event of type `batch`, and the handler iterates over it. The id is the digest of the body. A retried event can be in
+ * another batch; its `sg_event_id` identifies it. SendGrid does not document whether retries have a new time and signature:
+ * raise `tolerance` if they are refused.
  * https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/getting-started-event-webhook-security-features
  */
 export function sendgrid(options: TimedOptions): Scheme {

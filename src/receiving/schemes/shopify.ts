@@ -4,18 +4,18 @@ import { hmacCheck } from './hmac-check.ts'
 import { createScheme, type Scheme, type SourceOptions } from './scheme.ts'
 import { idBy, type UnsignedIdOptions } from './unsigned-id.ts'
 
-/** By its presence a delivery is known for one of Shopify's Events. */
+/** Only Shopify's Events have this header. */
 const eventsHeader = 'shopify-hmac-sha256'
 
 /**
  * Shopify: `X-Shopify-Hmac-SHA256`, HMAC-SHA256 over the body in base64, with the app's client secret. The type is
- * `X-Shopify-Topic`, as Shopify writes it: `orders/create`. The id is `X-Shopify-Event-Id`, by which Shopify says to know
- * duplicates, with the topic, since one action may be told under several; where it is missing, `X-Shopify-Webhook-Id`.
+ * `X-Shopify-Topic`, such as `orders/create`. The id is `X-Shopify-Event-Id`, by which Shopify recommends to detect
+ * duplicates, with the topic, since one action can have several topics; without that header, `X-Shopify-Webhook-Id`.
  *
- * Its newer Events come with `Shopify-Hmac-Sha256`, signed in the same way. Their type is `Shopify-Topic` with
- * `Shopify-Action`, such as `Product/update`; their id is `Shopify-Webhook-Id`, by which those are told from duplicates.
+ * Shopify's newer Events have `Shopify-Hmac-Sha256`, computed in the same way. Their type is `Shopify-Topic` with
+ * `Shopify-Action`, such as `Product/update`; their id is `Shopify-Webhook-Id`.
  *
- * Shopify signs no time and none of these headers: `id: 'digest'` goes by the body instead, whatever the topic.
+ * Shopify signs neither a time nor these headers: `id: 'digest'` uses the body instead, regardless of the topic.
  * https://shopify.dev/docs/apps/build/webhooks/subscribe/https
  * https://shopify.dev/docs/apps/build/webhooks/ignore-duplicates
  * https://shopify.dev/docs/apps/build/events/verify-deliveries

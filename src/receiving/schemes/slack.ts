@@ -10,15 +10,15 @@ import {
   type VerificationResult,
 } from './scheme.ts'
 
-/** Slack shows people what it is answered, and takes a body that it does not know for a failure. */
+/** Slack shows the response's body to users, and treats unknown bodies as failures. */
 const nothing: Reply = { status: 200, body: '' }
 
 /**
  * Slack: `X-Slack-Signature: v0=<hex>`, HMAC-SHA256 over `v0:<X-Slack-Request-Timestamp>:<body>` with the app's signing
- * secret. Three kinds come to it: the Events API (JSON; id `event_id`, type the inner event's, such as `app_mention`), whose
- * `url_verification` is answered; slash commands (a form; type `slash_command.deploy`) and interactions (a form with JSON in
- * `payload`; type `block_actions`, `view_submission`). Forms have no id of their own: the body's digest stands for it, and
- * the `trigger_id` in it makes it one of a kind. They are answered with an empty 200.
+ * secret. There are three kinds of requests. Events API: JSON; id `event_id`, type of the inner event, such as `app_mention`;
+ * `url_verification` is answered. Slash commands: a form; type `slash_command.deploy`. Interactions: a form with JSON in
+ * `payload`; type `block_actions`, `view_submission`. The id of a form is the digest of the body, which is unique because it
+ * contains the `trigger_id`. Forms are answered with an empty 200.
  * https://docs.slack.dev/authentication/verifying-requests-from-slack
  * https://docs.slack.dev/apis/events-api/
  * https://docs.slack.dev/interactivity/implementing-slash-commands

@@ -9,7 +9,7 @@ export interface AddressedOptions extends SourceOptions {
 
 /**
  * Square: `x-square-hmacsha256-signature`, HMAC-SHA256 in base64 over the notification URL and the body, with the
- * subscription's signature key. The URL is the one of the subscription, letter by letter. The id is `event_id`, the type
+ * subscription's signature key. The URL must equal that of the subscription exactly. The id is `event_id`, the type
  * `type`. Square signs no time.
  * https://developer.squareup.com/docs/webhooks/step3validate
  */

@@ -8,10 +8,9 @@ import { createScheme, refuse, type Check, type Scheme, type TimedOptions } from
 import { defaultTolerance, checkTime, shownAt } from './timestamp.ts'
 
 /**
- * Standard Webhooks, in the headers `webhook-*` or `svix-*`, with several signatures separated by spaces, over
- * `id.timestamp.body`. `v1` is HMAC-SHA256 in base64; its secret is base64 with or without `whsec_` before it and with or
- * without padding. `v1a` is ed25519; its secret here is the sender's public key, `whpk_` and base64. The id is the signed
- * header's; the type is the body's `type`.
+ * Standard Webhooks: headers `webhook-*` or `svix-*`, with signatures over `id.timestamp.body`, separated by spaces. `v1` is
+ * HMAC-SHA256 in base64; its secret is base64, with or without `whsec_` and padding. `v1a` is ed25519; its secret is the
+ * sender's public key, `whpk_` and base64. The id is that of the signed header, the type `type` in the body.
  * https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
  * https://docs.svix.com/receiving/verifying-payloads/how-manual
  */
@@ -24,9 +23,9 @@ export function standardWebhooks(options: TimedOptions): Scheme {
   })
 }
 
-/** The check by itself, for senders that sign this way and name their events otherwise. */
+/** The check alone, for senders that sign in this way and identify their events differently. */
 export function standardCheck(secrets: readonly string[], tolerance = defaultTolerance): Check {
-  // `v1,whsec_…` is how some dashboards show a secret: a comma-separated list of secrets is split there as well.
+  // Some dashboards show a secret as `v1,whsec_…`, which splitting at commas separates.
   const keys = secrets.filter((secret) => !/^v1a?$/.test(secret)).map(readKey)
   const symmetric = keys.filter((key) => 'mac' in key)
   const publicKeys = keys.filter((key) => 'key' in key)
@@ -68,7 +67,7 @@ function readKey(secret: string): Key {
   return { secret, mac: new HmacKey('sha256', bytes) }
 }
 
-/** One family of headers is read, never a mixture of both. */
+/** Reads the headers of one family, never a mixture. */
 export function readHeaders(headers: IncomingHttpHeaders) {
   const family =
     headers['webhook-signature'] === undefined && headers['svix-signature'] !== undefined ? 'svix' : 'webhook'

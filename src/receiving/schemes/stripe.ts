@@ -5,7 +5,7 @@ import type { StripeEvent } from './stripe-event.ts'
 
 /**
  * Stripe: `Stripe-Signature: t=<seconds>,v1=<hex>[,v1=…]`, HMAC-SHA256 over `t.body` with the endpoint's `whsec_…` secret
- * as text. While a secret is rolled, Stripe sends one v1 for each. The id is the event's own (`evt_…`).
+ * as text. During a rotation, there is one v1 for each secret. The id is that of the event (`evt_…`).
  * https://docs.stripe.com/webhooks/signature
  */
 export function stripe(options: TimedOptions): Scheme<StripeEvent> {

@@ -1,17 +1,17 @@
 import { refuse, type Rejected, type Shown } from './scheme.ts'
 
-/** Seconds that a signed time may differ from ours, in either direction, unless a source says otherwise. */
+/** Seconds by which a signed time may differ from ours, in either direction, by default. */
 export const defaultTolerance = 300
 
-/** How a sender writes the time: since 1970 in decimal digits, or as ISO 8601 with its offset. */
+/** The format of the time: decimal digits since 1970, or ISO 8601 with an offset. */
 export type TimeUnit = 'seconds' | 'milliseconds' | 'iso'
 
 const digits = /^\d{1,15}$/
 const iso = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d)$/
 
 /**
- * Reads a signed time, in milliseconds since 1970, if it is within `tolerance` seconds of `now` (milliseconds).
- * Times ahead of ours are refused as well: they would be replayable for as long as they lie ahead.
+ * Returns a signed time, in milliseconds since 1970, if it is within `tolerance` seconds of `now` (milliseconds). Future times
+ * are refused as well, because such a request could be replayed for longer.
  */
 export function checkTime(
   timestamp: string,
@@ -20,7 +20,7 @@ export function checkTime(
   unit: TimeUnit = 'seconds',
 ): { signedAt: number } | Rejected {
   const signedAt = readTime(timestamp, unit)
-  if (Number.isNaN(signedAt)) return refuse('the signed time is no time')
+  if (Number.isNaN(signedAt)) return refuse('the signed time is not a valid time')
   const behind = now - signedAt
   if (Math.abs(behind) <= tolerance * 1000) return { signedAt }
   const seconds = Math.round(Math.abs(behind) / 1000)
@@ -29,12 +29,12 @@ export function checkTime(
     : refuse(`the signed time is ${seconds} s ahead of ours`, 'timestamp-in-future')
 }
 
-/** What is shown by a secret, if the time that was signed with it holds. */
+/** Returns the verifying secret with its signed time, or the rejection of the time. */
 export function shownAt(secret: string, time: { signedAt: number } | Rejected): Shown | Rejected {
   return 'rejected' in time ? time : { secret, signedAt: time.signedAt }
 }
 
-/** Milliseconds since 1970; NaN when the text is no such time. */
+/** Returns milliseconds since 1970, or NaN if the text is not such a time. */
 function readTime(text: string, unit: TimeUnit): number {
   if (unit === 'iso') return iso.test(text) ? Date.parse(text) : Number.NaN
   return digits.test(text) ? Number(text) * (unit === 'seconds' ? 1000 : 1) : Number.NaN

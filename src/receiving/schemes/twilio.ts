@@ -22,12 +22,11 @@ const noInstructions: Reply = {
 }
 
 /**
- * Twilio: `X-Twilio-Signature`, HMAC-SHA1 in base64 with the account's auth token over the URL and, for forms, each field's
- * name and value, sorted by name; for JSON the URL has the body's SHA-256 in `bodySHA256`. The id is the digest of what is
- * signed, so that one signature is one event: a form can be written in several ways, and names and values be parted in others,
- * under the same signature. `I-Twilio-Idempotency-Token` is not signed, and not looked at. Forms have no type of one name: it is `EventType`
- * where there is one, or else the kind and the status: `message.delivered`, `call.completed`, `message.received`. Twilio
- * signs no time. The answer to a form is TwiML without instructions.
+ * Twilio: `X-Twilio-Signature`, HMAC-SHA1 in base64 with the account's auth token. It signs the URL and, for forms, the names and
+ * values of the fields, sorted by name; for JSON, the URL contains the body's SHA-256 as `bodySHA256`. The id is the digest of the
+ * signed text, so that one signature is one event, although several forms have the same signed text. The header
+ * `I-Twilio-Idempotency-Token` is not signed and is ignored. The type of a form is `EventType`, or else the kind and the status:
+ * `message.delivered`, `call.completed`, `message.received`. Twilio signs no time. Forms are answered with empty TwiML.
  * https://www.twilio.com/docs/usage/security#validating-requests
  */
 export function twilio(options: AddressedOptions): Scheme {
@@ -66,7 +65,7 @@ function twilioCheck(secrets: readonly string[], configured: string | undefined)
   }
 }
 
-/** The configured address with the query that came, unless it has one of its own. */
+/** Returns the configured address, with the query of the request unless it has its own. */
 function addQuery(configured: string | undefined, url: string): string {
   if (configured === undefined || configured.includes('?')) return configured ?? url
   const at = url.indexOf('?')
@@ -86,7 +85,7 @@ function isDigestOf(hex: string, rawBody: Buffer): boolean {
   return sent !== undefined && equalBytes(sent, createHash('sha256').update(rawBody).digest())
 }
 
-/** Names in the order of their code units; a name's values are sorted too, and equal ones count once. */
+/** Sorts names by code units. The values of a name are sorted too, and equal ones count once. */
 function sortedFields(rawBody: Buffer): string {
   const fields = readForm(rawBody)
   return [...new Set(fields.keys())]

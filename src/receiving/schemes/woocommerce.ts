@@ -3,13 +3,13 @@ import { hmacCheck } from './hmac-check.ts'
 import { answerEmpty, createScheme, type Scheme, type SourceOptions } from './scheme.ts'
 import { idBy, type UnsignedIdOptions } from './unsigned-id.ts'
 
-/** What WooCommerce sends to a new address, unsigned; anything but 200 disables the webhook. */
+/** The ping of a new webhook, unsigned. A response other than 200 disables the webhook. */
 const ping = /^webhook_id=\d{1,20}$/
 
 /**
  * WooCommerce: `X-WC-Webhook-Signature`, HMAC-SHA256 over the body in base64. The type is `X-WC-Webhook-Topic`, such as
- * `order.updated`, and the id `X-WC-Webhook-Delivery-ID`; neither they nor a time are signed: `id: 'digest'` goes by the body instead. The ping that a new webhook
- * begins with is answered; it is not signed, and nothing is stored of it.
+ * `order.updated`, and the id `X-WC-Webhook-Delivery-ID`. Neither they nor a time are signed; `id: 'digest'` uses the body
+ * instead. The unsigned ping of a new webhook is answered and not stored.
  * https://developer.woocommerce.com/docs/apis/rest-api/v3/webhooks/
  * https://github.com/woocommerce/woocommerce/blob/trunk/plugins/woocommerce/includes/class-wc-webhook.php
  */

@@ -4,16 +4,16 @@ import { hmacCheck } from './hmac-check.ts'
 import { answerJson, createScheme, malformed, type Scheme, type SourceOptions } from './scheme.ts'
 
 /**
- * What a token is made of. Anybody may ask for its HMAC, by the same secret that signs events: were a token a JSON object,
- * its answer would be the signature of a forged event.
+ * The characters of a token. Anybody can request its HMAC, under the secret that also signs events: if a token could be a JSON
+ * object, the response would be the signature of a forged event.
  */
 const tokenForm = /^[\w.~+/=-]{1,512}$/
 
 /**
  * X (Twitter), with the app's consumer secret: `x-twitter-webhooks-signature: sha256=<base64>`, HMAC-SHA256 over the body.
- * The challenge-response check, a GET with `crc_token`, is answered with the token's HMAC, by the first secret. The type is
- * `data.event_type` (X Activity) or the field that holds the events, such as `tweet_create_events` (Account Activity). X
- * sends no id, and the body's digest stands for it. X signs no time.
+ * The challenge-response check, a GET with `crc_token`, is answered with the token's HMAC under the first secret. The type is
+ * `data.event_type` (X Activity) or the field with the events, such as `tweet_create_events` (Account Activity). X sends no
+ * id, so the id is the digest of the body. X signs no time.
  * https://docs.x.com/x-api/webhooks/quickstart
  */
 export function x(options: SourceOptions): Scheme {
@@ -25,7 +25,8 @@ export function x(options: SourceOptions): Scheme {
       ([secret = '']) =>
       ({ query }) => {
         const token = query.get('crc_token') ?? ''
-        if (!tokenForm.test(token)) return malformed('There is no crc_token, or none that X would send.')
+        if (!tokenForm.test(token))
+          return malformed('The crc_token is missing, or contains characters that X does not use.')
         return answerJson({
           response_token: `sha256=${new HmacKey('sha256', secret).digest(token).toString('base64')}`,
         })

@@ -4,10 +4,10 @@ import { createScheme, type Scheme, type TimedOptions } from './scheme.ts'
 
 /**
  * Zendesk: `X-Zendesk-Webhook-Signature`, HMAC-SHA256 in base64 over `X-Zendesk-Webhook-Signature-Timestamp` (ISO 8601) and
- * the body. Events have `id` and `type` in their JSON, such as `zen:event-type:ticket.created`. What a trigger or an
- * automation sends is written by its author, in JSON, XML or a form: its type is `trigger` unless the JSON has one, and its
- * id `X-Zendesk-Webhook-Invocation-Id`. That retries are signed anew, with a new time, is not documented: raise `tolerance`
- * when they are refused.
+ * the body. Events have `id` and `type` in their JSON, such as `zen:event-type:ticket.created`. The author of a trigger or an
+ * automation defines its body (JSON, XML or a form): its type is `trigger` unless the JSON has one, and its id is
+ * `X-Zendesk-Webhook-Invocation-Id`. Zendesk does not document whether retries have a new time and signature: raise
+ * `tolerance` if they are refused.
  * https://developer.zendesk.com/documentation/webhooks/verifying/
  */
 export function zendesk(options: TimedOptions): Scheme {

@@ -5,9 +5,9 @@ import { answerJson, createScheme, type Scheme, type TimedOptions } from './sche
 
 /**
  * Zoom: `x-zm-signature: v0=<hex>`, HMAC-SHA256 over `v0:<x-zm-request-timestamp>:<body>` with the app's secret token.
- * `endpoint.url_validation` is signed as well, and answered with its token and the token's HMAC. The type is `event`; Zoom
- * sends no id, and the body's digest, with its `event_ts`, stands for it. That retries are signed anew, with a new time, is
- * not documented: raise `tolerance` when they are refused.
+ * `endpoint.url_validation`, which is signed as well, is answered with its token and the token's HMAC. The type is `event`.
+ * Zoom sends no id, so the id is the digest of the body, which contains `event_ts`. Zoom does not document whether retries
+ * have a new time and signature: raise `tolerance` if they are refused.
  * https://developers.zoom.us/docs/api/webhooks/#verify-webhook-events
  */
 export function zoom(options: TimedOptions): Scheme {
