@@ -3,14 +3,14 @@ import type { CompletedConfiguration } from '../config/generated-secrets.ts'
 
 export interface BannerParts extends CompletedConfiguration {
   baseUrl: string
-  /** The file of the generated secrets, absolute. */
+  /** The absolute path of the file of the generated secrets. */
   secretsFile: string
 }
 
-/** What demo mode prints when it is ready: what to click, and three commands that work when pasted. */
+/** The text that demo mode prints when it is ready: links, and three commands that work when pasted. */
 export function banner({ configuration, kept, fresh, baseUrl, secretsFile }: BannerParts): string {
   const { webhookSecrets = [], adminApiKey = '' } = configuration
-  // An id of its own at every start: pasted twice it is a duplicate, which is processed once.
+  // Each start has its own id. A command that is pasted twice sends a duplicate, which is processed once.
   const number = Date.now().toString(36)
   const body = `{"id":"evt_${number}","type":"order.paid","data":{"order":"${number}","amount":4200}}`
   const signature = createHmac('sha256', webhookSecrets[0] ?? '')
@@ -19,7 +19,7 @@ export function banner({ configuration, kept, fresh, baseUrl, secretsFile }: Ban
   const lines = [
     '',
     '  Postern is running in demo mode: loopback only, lists open, a built-in identity provider, sample data.',
-    '  For production set NODE_ENV=production; what is missing will be named.',
+    '  For production set NODE_ENV=production; the start then names the missing settings.',
     '',
     `  Sign in      ${baseUrl}/login`,
     `  Dashboard    ${baseUrl}/dashboard`,
@@ -40,14 +40,14 @@ export function banner({ configuration, kept, fresh, baseUrl, secretsFile }: Ban
     '',
   ]
   if (fresh) {
-    lines.push(`  Secrets were generated, are kept in ${secretsFile}, and are shown this once:`, '')
+    lines.push(`  Secrets were generated and stored in ${secretsFile}. They are shown only once:`, '')
     if (kept.includes('WEBHOOK_SECRET')) lines.push(`    WEBHOOK_SECRET=${webhookSecrets[0]}`)
     if (kept.includes('ADMIN_API_KEY')) lines.push(`    ADMIN_API_KEY=${adminApiKey}`)
     lines.push('')
   }
   return lines.join('\n')
 
-  /** Shown once; at later starts the command reads it from where it is kept, or from the reader's own environment. */
+  /** The key at the first start; at later ones, a command that reads it from its file or the environment. */
   function keyInShell(): string {
     if (!kept.includes('ADMIN_API_KEY')) return '$ADMIN_API_KEY'
     return fresh ? adminApiKey : `$(sed -n 's/.*"ADMIN_API_KEY": "\\(.*\\)".*/\\1/p' '${secretsFile}')`

@@ -2,20 +2,20 @@ import { escapeHtml, narrowPage } from '../http/html.ts'
 import { people, type Person } from './people.ts'
 
 /**
- * The development provider's policy for its pages. No form-action: browsers apply it to the redirects that follow a
- * form, and those lead to wherever the app that asked is.
+ * The Content-Security-Policy of the development provider's pages. It has no form-action: browsers apply that to redirects
+ * after a form, which go to the address of the app.
  */
 export const pagePolicy =
   "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-/** Whom to sign in as: a button per sample person, and a field for anybody else. `admins` are ids of persons. */
+/** The page that asks for a person: a button per sample person, and a field for another name. `admins` are ids of persons. */
 export function choicePage(basePath: string, path: string, admins: ReadonlySet<string>): string {
   const action = basePath + path
   const persons = people.map((person) => personForm(action, person, admins.has(person.id))).join('\n')
   return page(
     basePath,
     'Who are you?',
-    `<p class="soft">This is Postern's development identity provider. It lets you be anybody, and is there in demo mode only.</p>
+    `<p class="soft">This is Postern's development identity provider. You can sign in as anybody. It exists in demo mode only.</p>
 ${persons}
 <form method="post" action="${escapeHtml(action)}" class="card fields">
 <label for="name">Somebody else <input type="text" id="name" name="name" required maxlength="60" autocomplete="off" placeholder="Any name"></label>
@@ -33,7 +33,7 @@ export function overPage(basePath: string): string {
   )
 }
 
-/** What the provider itself refuses: a mistake of the app that asked. */
+/** The page for an invalid request of an app. */
 export function refusalPage(basePath: string, error: string, description: string | undefined): string {
   return page(
     basePath,

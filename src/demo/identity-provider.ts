@@ -9,14 +9,14 @@ const name = 'demo'
 const mountPath = '/demo-idp'
 
 export interface DemoIdentityProvider {
-  /** How the login room reaches it. */
+  /** The provider for the login room. */
   provider: BuiltInProvider
   routes(app: App): Promise<void>
 }
 
 /**
- * The identity provider of demo mode: an OpenID provider below /demo-idp of the service itself, so that sign-in works
- * without a registration. It is loaded at the first sign-in.
+ * The identity provider of demo mode: an OpenID provider below /demo-idp of the service, so that sign-in works without a
+ * registration. It is loaded at the first sign-in.
  */
 export function createDemoIdentityProvider(parts: {
   configuration: Configuration
@@ -57,7 +57,7 @@ export function createDemoIdentityProvider(parts: {
   }
 }
 
-/** Passes requests below /demo-idp to the provider, which reads the bodies and writes the answers itself. */
+/** Passes requests below /demo-idp to the provider, which reads bodies and writes responses itself. */
 function mountProvider(
   scope: App,
   loaded: () => Promise<OpenIdHandler>,

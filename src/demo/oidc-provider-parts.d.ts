@@ -1,5 +1,5 @@
-// The library's entry warns on the console about every Node release that is not LTS yet, so its parts are imported
-// from where the entry takes them. The version is pinned.
+// The library's entry point warns about Node releases that are not LTS yet, so its parts are imported directly. The version
+// is pinned.
 declare module 'oidc-provider/lib/provider.js' {
   export { Provider } from 'oidc-provider'
 }

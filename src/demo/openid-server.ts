@@ -11,14 +11,14 @@ import { findPerson, guest, type Person } from './people.ts'
 import { ShortLivedStore } from './short-lived-store.ts'
 
 export interface OpenIdServerParts {
-  /** Where it is mounted, a path without a trailing slash. */
+  /** The path of the provider, without a trailing slash. */
   mountPath: string
-  /** The public address of the service that it is mounted in. */
+  /** The public address of the service. */
   baseUrl: string
   client: { id: string; secret: string; redirectUri: string }
-  /** Ids of the persons whom the service takes for admins: the page says so. */
+  /** Ids of the persons with the admin role, which the page shows. */
   admins: ReadonlySet<string>
-  /** Told about faults of the provider itself. */
+  /** Called for errors of the provider itself. */
   onError: (error: Error) => void
 }
 
@@ -28,14 +28,14 @@ const minutes = 60
 const longestForm = 4_096
 
 /**
- * A whole OpenID provider (https://github.com/panva/node-oidc-provider) for development: authorization code flow with
- * PKCE, signed id_tokens, discovery. In place of a password one chooses a person; consent is given by itself.
+ * An OpenID provider (https://github.com/panva/node-oidc-provider) for development: authorization code flow with PKCE, signed
+ * id_tokens, discovery. The user chooses a person instead of entering a password; consent is granted automatically.
  */
 export function createOpenIdServer(parts: OpenIdServerParts): OpenIdHandler {
   const { mountPath, baseUrl, client, admins, onError } = parts
   const basePath = basePathOf(baseUrl)
   const provider = new Provider(baseUrl + mountPath, configurationFor(basePath, mountPath, client))
-  // Addresses are made from the request as it would come over the public origin, whatever name it came by.
+  // Addresses are made from the forwarded headers, which are set to the public origin below.
   provider.proxy = true
   provider.on('server_error', (_ctx, error) => onError(error))
   const { host, protocol } = new URL(baseUrl)
@@ -95,7 +95,7 @@ function configurationFor(
 ): Configuration {
   const store = new ShortLivedStore()
   const policy = basePolicy()
-  // Everybody is asked each time, so that one can sign in as one person and link another.
+  // Asks at each sign-in, so that a user can sign in as one person and link another.
   policy.get('login')?.checks.add(new Check('choice', 'choose a person', (ctx) => !ctx.oidc.result?.login))
   return {
     adapter: (kind: string) => store.adapter(kind),
@@ -122,7 +122,7 @@ function configurationFor(
     ttl,
     findAccount: (_ctx, id) => accountOf(findPerson(id)),
     loadExistingGrant,
-    // The store keeps no sessions, so nothing may ask for one.
+    // The store has no sessions that tokens could expire with.
     expiresWithSession: () => false,
     clientBasedCORS: () => false,
     renderError(ctx, out) {
@@ -159,7 +159,7 @@ const loadExistingGrant: Configuration['loadExistingGrant'] = async (ctx) => {
   return grant
 }
 
-/** The library takes keys by their secret half; a new one each time is right, since the client reads it from here. */
+/** A new key at each start is enough: the client reads it from the discovery. */
 function signingKey(): JWK {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   return { ...privateKey.export({ format: 'jwk' }), alg: 'ES256', use: 'sig', kid: newToken().slice(0, 8) }

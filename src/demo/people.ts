@@ -1,11 +1,11 @@
-/** Somebody whom the development provider vouches for. */
+/** A person of the development provider. */
 export interface Person {
   id: string
   name: string
   email: string | undefined
 }
 
-/** Sample people; the last one has no e-mail address, since many real providers give none. */
+/** Sample people. The last one has no e-mail address, since many real providers return none. */
 export const people: readonly Person[] = [
   { id: 'ada', name: 'Ada Lovelace', email: 'ada@demo.example' },
   { id: 'grace', name: 'Grace Hopper', email: 'grace@demo.example' },
@@ -16,7 +16,7 @@ export const people: readonly Person[] = [
 const guestPrefix = 'guest.'
 const longestName = 60
 
-/** Somebody of any name. The id carries the name, so that the same name is the same person after a restart. */
+/** A person with any name. The id contains the name, so the same name is the same person after a restart. */
 export function guest(name: string): Person | undefined {
   const trimmed = name.trim().replaceAll(/\s+/g, ' ').slice(0, longestName).toWellFormed()
   if (trimmed === '') return undefined

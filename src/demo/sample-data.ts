@@ -88,13 +88,13 @@ const articles: readonly (readonly [string, string])[] = [
   ['Looking ahead', 'What we plan for the coming year, in no order and without promises.'],
 ]
 
-/** The sample products and posts, the newest a little before `now` (milliseconds since 1970). */
+/** Returns the sample products and posts. The newest are slightly older than `now` (milliseconds since 1970). */
 export function sampleData(now: number): { products: ProductsTable[]; posts: PostsTable[] } {
-  // Whole days, so that a start a minute later makes the same data.
+  // Whole days, so that two starts on one day create the same data.
   const today = Math.floor(now / day) * day
   const products = Object.entries(catalogue).flatMap(([category, samples], shelf) =>
     samples.map(([name, price, stock], place): ProductsTable => {
-      // Spread over two months, out of the order of names. Shelves were filled together, so times tie.
+      // Times are spread over two months, not in the order of names, and some are equal.
       const created_at = timeOf(
         today - (((place * 5) % 7) * 9 + (shelf % 2) * 3 + 1) * day + (place % 3) * 3_600_000,
       )
@@ -115,14 +115,14 @@ export function sampleData(now: number): { products: ProductsTable[]; posts: Pos
   return { products, posts }
 }
 
-/** Fills empty tables of products and posts. Does nothing, and returns false, when there is a row in either. */
+/** Fills empty tables of products and posts. Returns false, without an effect, if one of them has a row. */
 export async function insertSamples(database: Database, now: number): Promise<boolean> {
   return database.transaction(async (tx) => {
     for (const table of ['products', 'posts'] as const) {
       if (await tx.selectFrom(table).select('id').limit(1).executeTakeFirst()) return false
     }
     const { products, posts } = sampleData(now)
-    // Two processes may start at once: what the other has inserted is the same.
+    // Another process may start at the same time and insert the same rows.
     await tx
       .insertInto('products')
       .values(products)

@@ -6,17 +6,17 @@ interface Entry {
   expiresAt: number
 }
 
-/** Entries at most; the oldest go first. A developer's sign-ins are few, and nothing here is worth keeping. */
+/** The most entries. The oldest are removed first, which is harmless for a developer's few sign-ins. */
 const most = 2_000
 
 /**
- * Where the development provider keeps its codes and the like: in memory, for as long as they are good. It keeps no
- * sessions: it remembers nobody, so that everybody can be somebody else the next time.
+ * Stores the development provider's codes and tokens in memory until they expire. It stores no sessions, so that each sign-in
+ * asks for a person.
  */
 export class ShortLivedStore {
   readonly #entries = new Map<string, Entry>()
 
-  /** One kind of thing (Session, AuthorizationCode, …), as oidc-provider asks for it. */
+  /** The adapter of oidc-provider for one kind of object (Session, AuthorizationCode, …). */
   adapter(kind: string): Adapter {
     const entries = this.#entries
     const keyOf = (id: string): string => `${kind}:${id}`

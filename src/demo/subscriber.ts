@@ -7,12 +7,12 @@ import type { App } from '../http/app.ts'
 import type { Log } from '../telemetry/log.ts'
 import { standardWebhooks } from '../receiving/schemes/standard-webhooks.ts'
 
-/** Fixed, so that a restart finds the one that is there. */
+/** A fixed id, by which a restart finds the subscriber. */
 export const sampleSubscriberId = '00000000-0000-7000-8000-000000000d30'
 const path = '/demo/subscriber'
-/** What precedes the data, the last member of the payload. */
+/** The text before the data, which is the last member of the payload. */
 const dataKey = ',"data":'
-/** Characters of the data that the log line shows. It is the original text: parsing would round large numbers. */
+/** Characters of the data in the log line. The text is not parsed, because that would round large numbers. */
 const shown = 200
 
 export interface SampleSubscriberParts {
@@ -23,16 +23,16 @@ export interface SampleSubscriberParts {
 }
 
 export interface SampleSubscriber {
-  /** POST /demo/subscriber: verifies what comes and tells of it on the log. */
+  /** Declares POST /demo/subscriber, which verifies webhooks and logs them. */
   routes(app: App): Promise<void>
-  /** Registers it, or moves it to where the service listens now. What a person changed of it stays. */
+  /** Registers the subscriber, or updates its address. Other settings, which a user may have changed, stay. */
   ensure(baseUrl: string): Promise<void>
 }
 
-/** A subscriber inside the service, so that demo mode shows what emitting does. Not for production. */
+/** A subscriber inside the service that shows emitted events in demo mode. Not for production. */
 export function createSampleSubscriber(parts: SampleSubscriberParts): SampleSubscriber {
   const { subscribers, keyring, clock, log } = parts
-  // Derived, not stored: the receiving side needs it as well.
+  // Derived, not stored, because the receiving side needs it as well.
   const secret = keyring.sign('secret of the sample subscriber', 'demo').toString('base64')
   const scheme = standardWebhooks({ secret })
 
@@ -48,14 +48,14 @@ export function createSampleSubscriber(parts: SampleSubscriberParts): SampleSubs
             const rawBody = body instanceof Buffer ? body : Buffer.alloc(0)
             const event = scheme.verify({ rawBody, headers, now: clock.now() })
             if (!('type' in event)) {
-              log.warn('the sample subscriber refused a webhook: its signature does not verify')
+              log.warn('the sample subscriber refused a webhook with an invalid signature')
               return reply.code(401).send()
             }
             const text = rawBody.toString()
             const start = text.indexOf(dataKey) + dataKey.length
             log.info(
               { eventId: event.id },
-              `the sample subscriber got ${event.type}, signature verified: ${text.slice(start, -1).slice(0, shown)}`,
+              `the sample subscriber received ${event.type} with a valid signature: ${text.slice(start, -1).slice(0, shown)}`,
             )
             return reply.code(204).send()
           },
@@ -70,7 +70,7 @@ export function createSampleSubscriber(parts: SampleSubscriberParts): SampleSubs
         throw error
       })
       if (!known) {
-        const description = 'Sample subscriber of demo mode, prints what it gets'
+        const description = 'Sample subscriber of demo mode; logs the events that it receives'
         await subscribers.create({ id: sampleSubscriberId, url, secret, description }, 'all', byService)
       } else if (known.url !== url) {
         await subscribers.change(sampleSubscriberId, { url }, 'all', byService)

@@ -16,39 +16,39 @@ import { outcomeOf, type TestResult } from './outcome.ts'
 export type { TestResult }
 
 export interface TestKitOptions {
-  /** Makes the tables that the handlers write to. */
+  /** Creates the tables that the handlers write to. */
   setUp?: (db: Kysely<AnyTables>) => Promise<unknown>
   /** The folder with the migrations of the product's own tables, such as `migrations`. */
   migrations?: string
-  /** Settings beside those of the kit, by their names in the environment. */
+  /** Additional settings, by their names in the environment. */
   env?: Readonly<Record<string, string>>
 }
 
-/** A webhook to receive: one that the kit signs as its sender would, or one that is signed already. */
+/** A webhook: the kit signs it as its sender would, or it is signed already. */
 export type TestWebhook =
   | { type: string; data?: unknown; id?: string }
   | { headers: Readonly<Record<string, string>>; body: string | Uint8Array<ArrayBuffer> }
 
-/** Runs the handlers of a configuration, without a network, a configured secret or a database that stays. */
+/** Runs the handlers of a configuration without a network, configured secrets or a permanent database. */
 export interface TestKit {
-  /** To look at what the handlers wrote. */
+  /** For reading what the handlers wrote. */
   readonly db: Kysely<AnyTables>
   /**
-   * Sends a webhook through its source's own verification, and resolves when its handlers have ended. The same `id`
-   * again is a duplicate: it is acknowledged, and nothing runs.
-   * @throws Error when the source is not configured, or there is no sample of its sender.
+   * Sends a webhook through the verification of its source. Resolves when its handlers have ended. A repeated `id` is a
+   * duplicate, which is acknowledged without running handlers.
+   * @throws Error if the source is not configured, or the kit cannot sign for its sender.
    */
   receive(source: string, webhook: TestWebhook): Promise<TestResult>
-  /** Ends it, and removes its database. */
+  /** Stops the service, and deletes its database. */
   close(): Promise<void>
 }
 
-/** Each handler runs once: a test wants to see its first failure. */
+/** Each handler runs once, so that a test sees its first failure. */
 const once = { HANDLER_RETRY_SCHEDULE: '0', RATE_LIMIT: 'off', LOG_LEVEL: 'fatal' }
 
 /**
- * Starts the service on an SQLite database in a temporary folder, with secrets of its own for every source.
- * @throws ConfigurationError when the configuration cannot be used.
+ * Starts the service on an SQLite database in a temporary folder, with a generated secret for all sources.
+ * @throws ConfigurationError if the configuration is invalid.
  */
 export async function startTestKit(config: PosternConfig, options: TestKitOptions = {}): Promise<TestKit> {
   const folder = mkdtempSync(join(tmpdir(), 'postern-test-kit-'))
@@ -82,9 +82,9 @@ export async function startTestKit(config: PosternConfig, options: TestKitOption
 
   function signed(source: string, { type, data = {}, id }: { type: string; data?: unknown; id?: string }) {
     const scheme = source === 'provider' ? (names.get(source) ?? 'hmac') : names.get(source)
-    if (scheme === undefined) throw new Error(`there is no source ${source} in the configuration`)
+    if (scheme === undefined) throw new Error(`the configuration has no source ${source}`)
     const sign = canSign(scheme) ? samples[sampleOf(scheme)] : undefined
-    if (!sign) throw new Error(`there is no sample of ${scheme}: give headers and body, signed`)
+    if (!sign) throw new Error(`the test kit cannot sign for ${scheme}: pass signed headers and body`)
     const now = Date.now()
     const url = `${service.baseUrl}/webhooks/${source}`
     const { headers, body } = sign({ type, secret, id: id ?? newId(now), now, data, url })
@@ -112,20 +112,20 @@ export async function startTestKit(config: PosternConfig, options: TestKitOption
   }
 }
 
-/** Nothing is forwarded: who gets it is somewhere on the network. */
+/** Removes `forwardTo`, which would use the network. */
 function keptHere(scheme: Scheme): Scheme {
   const { forwardTo, ...kept } = scheme
   return forwardTo === undefined ? scheme : kept
 }
 
-/** Verified with a public key: their webhooks come signed, and the configuration's key stays. */
+/** Schemes with key pairs: the kit cannot sign for them, so the configuration's public key is used. */
 const withKeyPairs = new Set(['discord', 'sendgrid'])
 
 function canSign(scheme: string): boolean {
   return Object.hasOwn(samples, sampleOf(scheme)) && !withKeyPairs.has(scheme)
 }
 
-/** The standing source is plain HMAC, which the sample of `provider` signs. */
+/** The built-in source is plain HMAC, which the sample of `provider` signs. */
 function sampleOf(scheme: string): string {
   return scheme === 'hmac' ? 'provider' : scheme
 }

@@ -1,19 +1,19 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Queryable } from '../storage/database.ts'
 
-/** What became of a webhook. */
+/** The result of a webhook. */
 export interface TestResult {
-  /** Of the answer to the sender: 200, or what refused it. */
+  /** The status of the response to the sender. */
   readonly httpStatus: number
-  /** `refused` when it was not taken. */
+  /** `refused` if the webhook was not accepted. */
   readonly status: 'processed' | 'failed' | 'refused'
-  /** What the handlers threw, with its stack. */
+  /** The error that a handler threw, with its stack. */
   readonly error: string | undefined
-  /** What the handlers emitted; nothing when they failed. */
+  /** The events that the handlers emitted; none if they failed. */
   readonly emitted: readonly { id: string; type: string; data: unknown }[]
 }
 
-/** What became of the source's newest event after number `before`; of a duplicate there is none. */
+/** Waits for the outcome of the source's newest event after number `before`. A duplicate has no such event. */
 export async function outcomeOf(
   reader: Queryable,
   source: string,

@@ -66,7 +66,7 @@ describe('postern serve', () => {
     const first = run(['serve'])
     await first.shows('demo mode')
     await first.shows('/products')
-    assert.match(first.output(), /shown this once/)
+    assert.match(first.output(), /shown only once/)
     const response = await fetch(`${address(first.output())}/readyz`)
     assert.equal(response.status, 200)
     first.process.kill('SIGTERM')

@@ -70,7 +70,7 @@ onEachEngine('sample subscriber', (engine) => {
     const printed = once(lines, 'line')
     database.signal('deliveries')
     const [line] = (await printed) as [{ msg: string }]
-    assert.equal(line.msg, 'the sample subscriber got order.shipped, signature verified: {"order":1}')
+    assert.equal(line.msg, 'the sample subscriber received order.shipped with a valid signature: {"order":1}')
     await close()
   })
 

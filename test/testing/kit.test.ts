@@ -78,7 +78,7 @@ test('a duplicate runs no handler; every source verifies its own sample, and ref
       { status: refused.status, httpStatus: refused.httpStatus },
       { status: 'refused', httpStatus: 401 },
     )
-    await assert.rejects(kit.receive('nobody', { type: 'a' }), /there is no source nobody/)
+    await assert.rejects(kit.receive('nobody', { type: 'a' }), /the configuration has no source nobody/)
   } finally {
     await kit.close()
   }
