@@ -8,7 +8,7 @@ export interface AdmissionParts {
   backlog: Backlog
   /** Milliseconds that the oldest event of a source may have been waiting; 0 for any time. */
   maxAge: number
-  /** Where several processes share the rate. */
+  /** Set if several processes share the rate. */
   shared: SharedSourceRateParts | undefined
 }
 
@@ -25,7 +25,7 @@ export interface Admitted {
 /** Seconds until a sender may try again while there is a backlog. */
 const whileBacklogged = 60
 
-/** Decides whether a source may deliver another event now. Only verified events count, so that nobody else can use up the rate. */
+/** Decides whether a source may deliver another event now. Only verified events count, so that others cannot use up the rate. */
 export class Admission {
   readonly #source: string
   readonly #rate: SourceRate | SharedSourceRate | undefined
@@ -44,7 +44,7 @@ export class Admission {
   take(now: number): Admitted | Promise<Admitted> {
     const { backlog, maxAge } = this.#parts
     if (maxAge > 0 && backlog.ageOf(this.#source, now) > maxAge) {
-      const detail = 'Earlier events of this source have waited too long for being processed.'
+      const detail = 'Earlier events of this source have waited too long for their processing.'
       const problem = new Problem('overloaded', { retryAfter: whileBacklogged, detail })
       return { held: { reason: 'backlogged', problem } }
     }

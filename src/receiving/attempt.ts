@@ -114,7 +114,7 @@ export async function runHandlers(
     const waitedBefore = scope.waited
     const cancel = clock.after(timeout, () => {
       const waited = scope.waited - waitedBefore
-      // A transaction that came in the last moment helps as little as none, so waiting for half of the time counts as the cause.
+      // A transaction that arrived shortly before the limit did not help either: waiting for half of the time counts as the cause.
       const heldUp = scope.isWaiting || waited > timeout / 2
       end(heldUp ? new WaitedForTransaction(waited, timeout) : new HandlerTimeout(timeout))
     })

@@ -97,10 +97,10 @@ function* validate({ handle, concurrency, timeout, orderBy }: HandlerOptions): G
     concurrency !== undefined &&
     !(Number.isInteger(concurrency) && concurrency >= 1 && concurrency <= mostAtOnce)
   )
-    yield `has a concurrency that is no whole number from 1 to ${mostAtOnce}`
+    yield `has a concurrency that is not a whole number from 1 to ${mostAtOnce}`
   if (timeout !== undefined && !(timeout >= timeouts.least && timeout <= timeouts.most))
-    yield `has a timeout that is no number of seconds from ${timeouts.least} to ${timeouts.most}`
-  if (orderBy !== undefined && typeof orderBy !== 'function') yield 'has an orderBy that is no function'
+    yield `has a timeout that is not a number of seconds from ${timeouts.least} to ${timeouts.most}`
+  if (orderBy !== undefined && typeof orderBy !== 'function') yield 'has an orderBy that is not a function'
 }
 
 function withTokens(handle: Handler, declared: readonly string[], tokens: ProviderTokenSource): Handler {
@@ -112,7 +112,7 @@ function withTokens(handle: Handler, declared: readonly string[], tokens: Provid
   return (event, context) => handle(event, { ...context, providerToken })
 }
 
-/** The `providerToken` of handlers without a declaration. */
+/** The `providerToken` of handlers that declare no providers. */
 export const noProviderToken: ProviderToken = async (provider) => {
   throw new Error(
     `declare the need first: { providerTokens: [${JSON.stringify(provider)}], handle: async (event, context) => … }`,

@@ -1,13 +1,13 @@
 import type { EventQueue, Kind, PendingKind } from './store.ts'
 import type { PlanOf } from './plan.ts'
 
-/** Kinds of one query: senders choose the types, so there may be any number of them. */
+/** The most kinds of one query. Senders choose the types, so their number is unbounded. */
 export const perRound = 100
-/** Queries for one look at all kinds. */
+/** The most queries for reading all kinds. */
 const mostPages = 100
 const beforeAll: Kind = { source: '', type: '' }
 
-/** Gives kinds their turn: each round begins behind the last kind of the round before. */
+/** Takes kinds in turns: each round begins behind the last kind of the round before. */
 export class KindRotation {
   readonly #store: Pick<EventQueue, 'pendingKinds'>
   #after = beforeAll
@@ -18,14 +18,14 @@ export class KindRotation {
     this.#store = store
   }
 
-  /** At most `perRound`, each of them once. Mostly there are few kinds, and one query returns all of them. */
+  /** Returns at most `perRound` kinds, each once. There are usually few kinds, and one query returns all of them. */
   async next(now: number): Promise<PendingKind[]> {
     const kinds = await this.#next(now)
     this.#many = kinds.length >= perRound
     return kinds
   }
 
-  /** The next round begins behind this kind, or with the first of all. */
+  /** Makes the next round begin behind this kind, or at the first one. */
   goOnBehind(kind: Kind | undefined): void {
     this.#after = kind ? { source: kind.source, type: kind.type } : beforeAll
   }
@@ -40,7 +40,7 @@ export class KindRotation {
     }
     const all = await this.#store.pendingKinds(beforeAll, perRound, now)
     if (all.length === 0) return all
-    // The order is that of the database's collation, so a query finds the place of a kind that is gone.
+    // The order is that of the database's collation, so only a query can find the position of a kind that is gone.
     const place = all.findIndex((kind) => keyOf(kind) === keyOf(after))
     if (all.length < perRound && place >= 0) return [...all.slice(place + 1), ...all.slice(0, place + 1)]
     return joined(await this.#store.pendingKinds(after, perRound, now), all)
@@ -79,7 +79,7 @@ export async function oldestByGroup(
   return oldest
 }
 
-/** All pending kinds, in pages of which there are at most so many. */
+/** Yields all pending kinds in pages, at most `most` of them. */
 export async function* pagesOfKinds(
   store: Pick<EventQueue, 'pendingKinds'>,
   now: number,

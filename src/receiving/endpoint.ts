@@ -7,7 +7,7 @@ import type { NoteRejected } from './rejections/log.ts'
 import { reasonOf, type Reason } from './rejections/reasons.ts'
 import type { Reply, Scheme } from './schemes/scheme.ts'
 
-/** Requests that one address may make in a minute: senders deliver in bursts, and each is verified anyway. */
+/** The most requests of one address in a minute. It is high, because senders deliver in bursts, and all are verified. */
 const requestsPerMinute = 60_000
 
 export type Outcome = 'accepted' | 'answered' | Reason

@@ -15,7 +15,7 @@ export interface EventQueueParts {
 
 /**
  * Opens the event queue on the database's engine. An insert wakes the worker of its own process, which wakes the others if it cannot
- * handle everything; a process without a worker wakes the others. If all were woken, all but one would look in vain.
+ * process everything; a process without a worker wakes the others. Waking all would make all but one of them poll in vain.
  */
 export function openEventQueue({ database, clock, onError, onClaimerError }: EventQueueParts): EventQueue {
   const wake = (): void => {

@@ -31,7 +31,7 @@ export function fromRow(row: readonly SqlValue[]): IncomingEvent {
   return { source, eventId, type, contentType, payload, headers, receivedAt, status, dueAt, orderKey }
 }
 
-/** Events as they go to another thread. */
+/** Packs events for another thread. */
 export function packEvents(events: readonly IncomingEvent[]): PackedRows {
   return packRows(events.map(toRow))
 }
@@ -40,7 +40,7 @@ export function unpackEvents(packed: PackedRows): IncomingEvent[] {
   return unpackRows(packed).map(fromRow)
 }
 
-/** The format of `encodeEvents`; another one gets another number. */
+/** The version of the format of `encodeEvents`. */
 const format = 1
 
 /**
@@ -55,6 +55,6 @@ export function encodeEvents(events: readonly IncomingEvent[]): Uint8Array {
 export function decodeEvents(bytes: Uint8Array): IncomingEvent[] {
   const decoded: unknown = deserialize(bytes)
   if (!Array.isArray(decoded) || decoded[0] !== format)
-    throw new Error('these are no events in a format that this version knows')
+    throw new Error('the bytes are not events in a format that this version knows')
   return (decoded[1] as SqlValue[][]).map(fromRow)
 }

@@ -3,48 +3,48 @@ import { faultOfDestination } from '../network/destination.ts'
 import { Egress } from '../network/egress.ts'
 import { decodeDigest } from './schemes/digest.ts'
 
-/** Where the events of a source are posted to, with a secret of one's own. */
+/** An address for the events of a source, with your own secret. */
 export interface ForwardTarget {
   url: string
   /**
-   * What Postern signs with, by Standard Webhooks: `whsec_` and the base64 of 24 to 64 bytes. Several, in an array or
-   * separated by commas, all sign, so that the receiver can change from one to the next at any time.
+   * Signs the requests by Standard Webhooks: `whsec_` and the base64 of 24 to 64 bytes. Several secrets, in an array or separated by
+   * commas, all sign, so that the receiver can change from one to the next at any time.
    */
   secret: string | readonly string[]
 }
 
-/** The address by itself is signed for with a secret that comes of POSTERN_SECRET; `postern sources` shows it. */
+/** For an address alone, the secret is derived from POSTERN_SECRET; `postern sources` prints it. */
 export type ForwardTo = string | ForwardTarget
 
 const prefix = 'whsec_'
 /** Standard Webhooks: between 192 and 512 bits. */
 const bounds = { least: 24, most: 64 }
 const purpose = 'forwarded-webhooks'
-/** The addresses are the operator's own. */
+/** The operator chooses the addresses, so all are allowed. */
 const anywhere = new Egress({ allowPrivateNetwork: true })
 
 export function urlOf(target: ForwardTo): string {
   return typeof target === 'string' ? target : target.url
 }
 
-/** What is wrong with it, in words that follow the source's name; the secret is not among them. */
+/** Returns the fault of a target as words that follow the source's name, without the secret; `undefined` if it is valid. */
 export function faultOfTarget(given: unknown): string | undefined {
   const { url, secret } = (typeof given === 'string' ? { url: given } : (given ?? {})) as Partial<
     Record<'url' | 'secret', unknown>
   >
-  if (typeof url !== 'string') return 'has a forwardTo that is no http address'
+  if (typeof url !== 'string') return 'has a forwardTo that is not an http address'
   const fault = faultOfDestination(url, anywhere)
   if (fault) return `has a forwardTo that cannot be used: ${fault}`
   if (typeof given === 'string') return undefined
   const secrets = typeof secret === 'string' || Array.isArray(secret) ? split(secret) : []
   if (secrets.length === 0)
-    return 'has a forwardTo without a secret: is its environment variable set? Given as a text alone, the address is signed for with a secret of Postern’s'
+    return 'has a forwardTo without a secret: is its environment variable set? For an address alone, Postern derives a secret'
   if (!secrets.every((one) => typeof one === 'string' && readKey(one)))
     return `has a forwardTo whose secret is not ${prefix} and the base64 of ${bounds.least} to ${bounds.most} bytes`
   return undefined
 }
 
-/** The keys that sign what is forwarded, at least one. While POSTERN_SECRET is rotated, both of its keys give one. */
+/** Returns the signing keys, at least one. During a rotation of POSTERN_SECRET, each master key derives one. */
 export function keysOf(
   target: ForwardTo,
   source: string,
@@ -56,7 +56,7 @@ export function keysOf(
   return [first, ...others]
 }
 
-/** As the receiver's library takes it. */
+/** Returns a key in the format of the receiver's library. */
 export function writeKey(key: Uint8Array): string {
   return prefix + Buffer.from(key).toString('base64')
 }

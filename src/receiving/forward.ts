@@ -13,16 +13,16 @@ export interface ForwardRequest {
 
 export interface ForwardAnswer {
   status: number
-  /** Milliseconds that the receiver asks to wait for. */
+  /** Milliseconds to wait, from the receiver's Retry-After. */
   retryAfter: number | undefined
-  /** The beginning of an answer that is no 2xx. */
+  /** The beginning of a response other than 2xx. */
   text: string
 }
 
-/** Posts a request without following redirects. */
+/** Sends a request without following redirects. */
 export type Send = (request: ForwardRequest) => Promise<ForwardAnswer>
 
-/** The receiver did not take an event. */
+/** The receiver did not accept an event. */
 class NotTaken extends Error {
   readonly retryAfter: number | undefined
 
@@ -33,22 +33,22 @@ class NotTaken extends Error {
   }
 }
 
-/** Milliseconds that the receiver wants to be left alone, when the error comes from one that said so. */
+/** Returns the milliseconds to wait that the receiver asked for, if it caused the error. */
 export function askedToWait(error: unknown): number | undefined {
   return error instanceof NotTaken ? error.retryAfter : undefined
 }
 
 /**
- * A handler that posts the bytes that came to another service, signed by Standard Webhooks with each of the keys; anything
- * but 2xx is a failure.
+ * Makes a handler that posts the original bytes to another service, signed by Standard Webhooks with each of the keys. Any response
+ * other than 2xx is a failure.
  * https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
  */
 export function forwardTo(url: string, keys: readonly Uint8Array[], send: Send, clock: Clock): Handler {
   const macs = keys.map((key) => new HmacKey('sha256', key))
   return async (event, { signal }) => {
-    // The same at every attempt: by it the receiver recognises a repetition. A dot would end it in what is signed.
+    // The same for all attempts, so that the receiver detects duplicates. A dot would end the id in the signed text.
     const id = encodeURIComponent(event.id).replaceAll('.', '%2E')
-    // The time of this attempt: the receiver takes it for a replay when it is old.
+    // The time of this attempt: receivers refuse old times as replays.
     const timestamp = String(Math.floor(clock.now() / 1000))
     const signed = `${id}.${timestamp}.`
     const signatures = macs.map((mac) => `v1,${mac.digest(signed, event.raw).toString('base64')}`)
@@ -70,22 +70,22 @@ export function forwardTo(url: string, keys: readonly Uint8Array[], send: Send, 
   }
 }
 
-/** What proxies before Postern said about the sender: behind it a receiver would believe that of Postern. */
+/** Headers of proxies about the sender. A receiver would read them as if they were about Postern. */
 const ofProxies = /^(?:forwarded|via|x-forwarded-.*|x-real-ip|proxy-.*)$/
 
 function sendersHeaders({ headers }: ReceivedEvent): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !ofProxies.test(name)))
 }
 
-/** Bytes of an answer that are read, and milliseconds that reading them may take; only its status matters. */
+/** The most bytes of a response that are read, and the milliseconds for it. Only the status matters. */
 const answerLimit = 64 * 1024
 const answerTime = 5_000
-/** Characters of a refusal that are shown with the event. */
+/** The most characters of a refusal that are stored with the event. */
 const textLimit = 500
 
 /**
- * Sends over the network until `signal` is aborted. Redirects are answers like any other: their status is no 2xx. The
- * agent may allow private addresses, since the operator wrote them into the configuration.
+ * Sends over the network until `signal` is aborted. Redirects are not followed, so they are failures. The agent may allow private
+ * addresses, since the operator configures the targets.
  */
 export function sendOver(agent: OutboundAgent, clock: Clock): Send {
   return async ({ url, headers, body, signal }) => {
@@ -95,13 +95,13 @@ export function sendOver(agent: OutboundAgent, clock: Clock): Send {
     const { statusCode: status } = answer
     const retryAfter = readRetryAfter([answer.headers['retry-after']].flat()[0], clock.now())
     if (status > 299) return { status, retryAfter, text: await readStart(answer.body, clock) }
-    // Read so that the connection can be used again. Its end is not waited for: a body that trickles changes nothing.
+    // Reads the body so that the connection can be reused, without waiting for a slow one.
     answer.body.dump({ limit: answerLimit, signal: AbortSignal.timeout(answerTime) }).catch(() => undefined)
     return { status, retryAfter, text: '' }
   }
 }
 
-/** What a refusal says, as far as it comes within a moment. */
+/** Returns the beginning of a refusal, as far as it arrives in time. */
 async function readStart(
   body: AsyncIterable<Uint8Array> & { destroy(): void },
   clock: Clock,
@@ -116,7 +116,7 @@ async function readStart(
       if (size >= textLimit * 4) break
     }
   } catch {
-    // Cut off: the status and what there is of the text say enough.
+    // The response was cut off. The status and the received text are enough.
   } finally {
     cancel()
   }

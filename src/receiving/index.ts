@@ -48,20 +48,20 @@ export interface ReceivingParts {
   metrics: Metrics
   /** Emits events in a handler's transaction. */
   emitWithin: EmitWithin
-  /** For handlers that declare the need. */
+  /** For handlers that declare `providerTokens`. */
   providerTokens?: ProviderTokenSource
-  /** Where events are kept while the database is away; the caller's to close, after the room has stopped. */
+  /** Stores events while the database is unavailable. The caller closes it after this room has stopped. */
   spool?: OpenSpool | undefined
 }
 
 export interface Receiving extends Room {
-  /** Whether webhooks go to the spool now, and what lies in it; undefined when there is none. */
+  /** Whether webhooks go to the spool now, and its size; undefined without a spool. */
   readonly spool: SpoolStatus | undefined
 }
 
 /**
  * Webhooks in: verified, stored durably, acknowledged, processed once.
- * @throws ConfigurationError when the configuration module's sources or handlers cannot be used.
+ * @throws ConfigurationError if the sources or handlers of the configuration module are invalid.
  */
 export function createReceiving(parts: ReceivingParts): Receiving {
   const { configuration, database, clock, log } = parts

@@ -20,7 +20,7 @@ export class WaitedForTransaction extends Error {
 export class TransactionTimeout extends Error {
   constructor(timeout: number) {
     super(
-      `the handler's transaction was open for more than ${timeout} ms, while nobody else could write, and was rolled back: do slow work (calls, waiting) before the first use of tx, or raise HANDLER_TRANSACTION_TIMEOUT`,
+      `the handler's transaction was open for more than ${timeout} ms, while no other transaction could write, and was rolled back: do slow work (calls, waiting) before the first use of tx, or raise HANDLER_TRANSACTION_TIMEOUT`,
     )
     this.name = 'TransactionTimeout'
   }
@@ -44,10 +44,10 @@ export class EmittedTooLate extends Error {
   }
 }
 
-/** Another claim holds the event: the work of this one is rolled back. */
+/** Another claim holds the event, so the transaction is rolled back. */
 export class ClaimLost extends Error {
   constructor() {
-    super('the claim is held by somebody else')
+    super('another worker holds the claim')
     this.name = 'ClaimLost'
   }
 }

@@ -1,8 +1,8 @@
-/** A signal that is made when somebody asks for it: most handlers never do, and it costs as much as their whole attempt. */
+/** Creates its AbortSignal on demand: most handlers do not use one, and it costs as much as the rest of an attempt. */
 export class LazySignal {
   #controller: AbortController | undefined
   #reason: Error | undefined
-  /** Called at the abort, before whoever listens. */
+  /** Called on abort, before the listeners of the signal. */
   onAbort: (() => void) | undefined
 
   get signal(): AbortSignal {

@@ -2,7 +2,7 @@ import type { Scheme } from './schemes/scheme.ts'
 
 const json = /^application\/(?:json|[\w.!#$&^-]+\+json)\s*(?:;|$)/i
 
-/** Whether bodies of this type are the scheme's: JSON's own types, those that it names, or all when it names none. */
+/** Whether the scheme accepts bodies of this type: its own types, those of JSON by default, all for an empty list. */
 export function takesMediaType({ mediaTypes }: Pick<Scheme, 'mediaTypes'>, contentType: string): boolean {
   if (mediaTypes === undefined || mediaTypes.includes('application/json'))
     if (json.test(contentType)) return true

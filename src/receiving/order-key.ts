@@ -7,8 +7,8 @@ import { receivedEvent, type Received } from './received-event.ts'
 const longest = 200
 
 /**
- * The order key of an event, with the handler's name as its prefix; `null` if the event waits for no other. Events whose `orderBy` fails
- * share a key.
+ * Returns the order key of an event, prefixed by the handler's name, or `null` for an event without one. Events whose `orderBy`
+ * throws share a key.
  */
 export function orderKeyOf({ order }: Plan, event: Received, log: FastifyBaseLogger): string | null {
   if (!order) return null
@@ -21,7 +21,7 @@ export function orderKeyOf({ order }: Plan, event: Received, log: FastifyBaseLog
   } catch (error) {
     log.error(
       { err: error, handler: order.handler, eventId: event.eventId },
-      'orderBy failed: the event is handled after all others whose key could not be told',
+      'orderBy failed: the event is processed after the other events whose orderBy failed',
     )
     return `${order.handler}\n`
   }

@@ -34,7 +34,7 @@ const perGroup = 8
  */
 const perInstantGroup: Readonly<Record<Engine, number>> = { sqlite: perGroup, postgres: 64 }
 
-/** @param handlersOf returns the same array for the same handlers: plans are cached by it. */
+/** @param handlersOf must return the same array for the same handlers, because plans are cached by it. */
 export function plansOver(
   engine: Engine,
   handlersOf: (source: string, type: string) => readonly RegisteredHandler[],

@@ -3,13 +3,13 @@ import { readStoredHeaders } from '../events/verification.ts'
 import type { ReceivedEvent } from './config.ts'
 import type { ClaimedEvent } from './store.ts'
 
-/** The columns that a handler's event is made of. */
+/** The columns that `receivedEvent` needs. */
 export type Received = Pick<
   ClaimedEvent,
   'source' | 'eventId' | 'type' | 'payload' | 'headers' | 'receivedAt' | 'attempts'
 >
 
-/** The event for a handler. The body is parsed at the first use of `payload`. */
+/** Creates the event for a handler. The body is parsed at the first access to `payload`. */
 export function receivedEvent(claimed: Received): ReceivedEvent {
   return new EventOfHandler(claimed)
 }
@@ -41,7 +41,7 @@ class EventOfHandler implements ReceivedEvent {
   }
 }
 
-/** The value of JSON, or the fields of a form, with an array for a repeated field. Undefined for other bodies, such as XML. */
+/** Returns the value of JSON, or the fields of a form with arrays for repeated ones; undefined for other bodies, such as XML. */
 function parse(raw: Buffer, contentType = ''): unknown {
   if (!/^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(contentType)) return parseJson(raw)
   const fields = new URLSearchParams(raw.toString('utf8'))

@@ -12,9 +12,9 @@ export interface RehearseParts extends AttemptParts {
 }
 
 /**
- * Runs the handlers of an event as an attempt does, in a transaction of its own, and emits what they emit; then rolls
- * everything back. What a handler does outside of its transaction is done. Returns what they emitted.
- * @throws what a handler threw, or what kept its work or its events from being stored; HandlerTimeout,
+ * Runs the handlers of an event in a transaction, emits their events, and rolls everything back. Effects outside of the transaction
+ * remain. Returns the events that the handlers emitted.
+ * @throws the error of a handler, or why its writes or events could not be stored; HandlerTimeout,
  * WaitedForTransaction, TransactionTimeout, the reason of a stop, StorageUnavailable.
  */
 export function rehearse(claimed: ClaimedEvent, plan: Plan, parts: RehearseParts): Promise<EmittedEvent[]> {

@@ -26,22 +26,22 @@ export interface WebhookParts {
   log: Log
   metrics: Metrics
   rejected: RejectedLog
-  /** Where several processes share the rates of sources. */
+  /** Set if several processes share the rates of sources. */
   sharedRates: SharedSourceRateParts | undefined
 }
 
 const Received = Type.Object(
   { received: Type.Literal(true) },
-  { description: 'The event is stored durably; it is processed once, however often it comes.' },
+  { description: 'The event is stored durably; duplicates are not processed again.' },
 )
 
 const Unauthorized = {
-  description: 'The signature is missing or wrong; nothing is stored.',
+  description: 'The signature is missing or wrong; the event is not stored.',
   content: { 'text/plain': { schema: Type.Literal('invalid signature') } },
 }
 
 const Answer = {
-  description: 'What the sender wants to be answered.',
+  description: 'The response that the sender expects.',
   content: { 'text/plain': { schema: Type.String() }, 'application/json': { schema: Type.Unknown() } },
 }
 
@@ -95,8 +95,8 @@ function declareChallenge(app: App, source: string, scheme: Scheme, answer: RawR
     path: `/webhooks/${source}`,
     schema: {
       tags: ['receiving'],
-      summary: `Answer a question of the source ${source} (${scheme.name})`,
-      description: 'The sender makes sure of the address before it sends to it.',
+      summary: `Answer a challenge of the source ${source} (${scheme.name})`,
+      description: 'The sender verifies the address before it sends webhooks to it.',
       response: { 200: Answer, 401: Unauthorized },
     },
     answer,

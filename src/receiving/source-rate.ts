@@ -8,8 +8,8 @@ export interface RateTaken {
 }
 
 /**
- * What one event costs in milliseconds, and how many milliseconds may be owed: a second's worth.
- * @param perSecond above 0; below 1, one at a time.
+ * Returns the cost of one event and the largest debt, in milliseconds. The debt allows a burst of one second's events.
+ * @param perSecond above 0; below 1, the burst is one event.
  */
 export function chargeOf(perSecond: number): { cost: number; credit: number } {
   const cost = 1000 / perSecond
@@ -17,18 +17,18 @@ export function chargeOf(perSecond: number): { cost: number; credit: number } {
 }
 
 /**
- * The bound that a source declares for itself: so many events a second, and up to a second's worth at once. Kept as the
- * time that it takes to pay for everything that was taken (the generic cell rate algorithm, ITU-T I.371).
+ * The declared rate of a source: events per second, and a burst of one second's events. It is stored as the time that the accepted
+ * events cost (the generic cell rate algorithm, ITU-T I.371).
  */
 export class SourceRate {
   readonly limit: number
-  /** Milliseconds that one event costs, and that may be owed. */
+  /** Milliseconds that one event costs, and that can be owed. */
   readonly #cost: number
   readonly #credit: number
   #at = 0
   #owed = 0
 
-  /** @param perSecond above 0; below 1, one at a time. */
+  /** @param perSecond above 0; below 1, the burst is one event. */
   constructor(perSecond: number) {
     this.limit = perSecond
     const { cost, credit } = chargeOf(perSecond)
@@ -38,7 +38,7 @@ export class SourceRate {
 
   /** Takes one event at `now`, in milliseconds. A refused event costs nothing. */
   take(now: number): RateTaken {
-    // A clock that was set back must not lock the source out.
+    // The clock may have been set back, which must not block the source.
     const owed = Math.min(Math.max(0, this.#owed - (now - this.#at)), this.#credit)
     const over = owed + this.#cost - this.#credit
     // Tolerates the rounding of fractions.

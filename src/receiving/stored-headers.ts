@@ -10,7 +10,7 @@ const connection =
 const known = new Map<string, boolean>()
 
 /**
- * The headers to store with an event, as JSON: those without credentials.
+ * Returns the headers to store with an event, as JSON without credentials.
  * @param signatureHeader another header with a signature
  * @param verified stored under a name that no header can have, see events/verification.ts
  */

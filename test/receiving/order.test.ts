@@ -200,6 +200,6 @@ test('an orderBy that is not a function stops the start', async () => {
     startTestService(engines[0]!, {
       config: { receiving: { handlers: { a: { handle: () => undefined, orderBy: 'id' as never } } } },
     }),
-    /orderBy that is no function/,
+    /orderBy that is not a function/,
   )
 })

@@ -13,31 +13,31 @@ import { findReceived } from './store.ts'
 export interface DryRunParts extends RehearseParts {
   database: Database
   planOf: PlanOf
-  /** Where the events of a source are forwarded to, for those that are. */
+  /** Returns the address to which the events of a source are forwarded, if there is one. */
   targetOf: (source: string) => string | undefined
 }
 
-/** What processing an event would do now. */
+/** The result of processing an event now. */
 export interface DryRunResult {
-  /** `forwarded`: it would be posted to `forwardTo`. That was not done: what is answered there is not known. */
+  /** `forwarded`: the event would be posted to `forwardTo`. It was not, so the response is unknown. */
   outcome: 'processed' | 'failed' | 'forwarded'
-  /** What a handler threw, with its stack. */
+  /** The error that a handler threw, with its stack. */
   error: string | null
-  /** What the handlers would emit: the first hundred. */
+  /** The first hundred events that the handlers would emit. */
   emitted: EmittedEvent[]
   emittedTotal: number
-  /** Origin and path of where it would be posted to. */
+  /** Origin and path of the address. */
   forwardTo: string | null
   durationMs: number
 }
 
-/** Dry runs at once in one process: each holds a connection, or on SQLite the right to write, while its handler uses it. */
+/** The most concurrent dry runs of a process: each holds a connection, or on SQLite the write lock, while its handler uses `tx`. */
 const mostAtOnce = 4
 const mostShown = 100
-/** Milliseconds that the lease outlives the handlers' time: emitting, and undoing it all. */
+/** Milliseconds by which the lease exceeds the handlers' time limit, for emitting and rolling back. */
 const leaseMargin = 10_000
 
-/** Shows what processing an event would do, and keeps nothing of it. */
+/** Processes events in transactions that are rolled back. */
 export class DryRuns {
   readonly #parts: DryRunParts
   #running = 0
@@ -47,13 +47,13 @@ export class DryRuns {
   }
 
   /**
-   * Runs the handlers of an event that is not processed yet. Meanwhile nobody else runs them: it holds a claim on the event.
-   * @throws Problem `not-found`; `conflict` when the event was emitted, is processed, or is being handled now;
+   * Runs the handlers of an event that is not processed yet. A claim on the event prevents other runs meanwhile.
+   * @throws Problem `not-found`; `conflict` if the event was emitted, is processed, or is being handled now;
    * `no-longer-kept`; `overloaded`, `stopping`. StorageUnavailable.
    */
   async one(event: number): Promise<DryRunResult> {
     if (this.#running >= mostAtOnce)
-      throw new Problem('overloaded', { retryAfter: 1, detail: 'Other dry runs are under way.' })
+      throw new Problem('overloaded', { retryAfter: 1, detail: 'Too many dry runs are running.' })
     this.#running += 1
     try {
       return await this.#run(event)
@@ -87,7 +87,7 @@ export class DryRuns {
 
   async #claim(event: number): Promise<{ claimed: ClaimedEvent; plan: Plan; forwardTo?: string }> {
     const { database, clock, planOf, targetOf } = this.#parts
-    // No claim of a worker begins so: it ends with its lease if this process does.
+    // Workers' claims have another prefix. If this process dies, the lease ends the claim.
     const claim = `dry-run:${randomUUID()}`
     return database.transaction(async (tx) => {
       const now = clock.now()
@@ -105,7 +105,7 @@ export class DryRuns {
       const forwardTo = targetOf(row.source)
       if (forwardTo !== undefined) return { claimed, plan, forwardTo }
       if (found.claim !== null && (found.leasedUntil ?? 0) > now)
-        throw new Problem('conflict', { detail: 'The event is being handled at this moment.' })
+        throw new Problem('conflict', { detail: 'The event is being handled now.' })
       await tx
         .updateTable('event_queue')
         .set({ claim, leased_until: now + plan.timeout + leaseMargin })
@@ -126,11 +126,11 @@ export class DryRuns {
           .where('claim', '=', claim)
           .execute(),
       )
-      // It may have become due meanwhile.
+      // The event may have become due meanwhile.
       database.signal('event_queue')
     } catch (error) {
-      // The lease ends by itself.
-      log.warn({ err: error, event }, 'the claim of a dry run could not be given back')
+      // The lease expires.
+      log.warn({ err: error, event }, 'the claim of a dry run could not be released')
     }
   }
 }
@@ -139,7 +139,7 @@ function result(told: Pick<DryRunResult, 'outcome'> & Partial<DryRunResult>): Dr
   return { error: null, emitted: [], emittedTotal: 0, forwardTo: null, durationMs: 0, ...told }
 }
 
-/** @throws what kept a handler from ending and is not its fault. */
+/** @throws errors that are not the handler's fault */
 function throwIfNotItsOwn(error: unknown): void {
   if (error instanceof StorageUnavailable) throw error
   if (error instanceof Stopping) throw new Problem('stopping', { retryAfter: 1 })
@@ -147,7 +147,7 @@ function throwIfNotItsOwn(error: unknown): void {
     throw new Problem('overloaded', { retryAfter: 1, detail: error.message })
 }
 
-/** An address without what may hold a secret: user, password and query. */
+/** Removes user, password and query, which may be secrets. */
 function withoutCredentials(address: string): string {
   const { origin, pathname } = new URL(address)
   return origin + pathname

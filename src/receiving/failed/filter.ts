@@ -3,28 +3,28 @@ import { Problem } from '../../errors.ts'
 import { readChoice, readText } from '../../paging/filter-parameters.ts'
 import { readTimeParameter } from '../../paging/time-parameter.ts'
 
-/** The events that a declared handler gets. */
+/** The events of a declared handler. */
 export interface HandlerFilter {
-  /** What it was declared for: a type, `prefix.*` or `*`. */
+  /** The declared type, `prefix.*` or `*`. */
   key: string
-  /** The sources whose types have actions, such as `issues.opened`: there a handler for `issues` gets those too. */
+  /** The sources whose types have actions, such as `issues.opened`. A handler for `issues` gets those events as well. */
   withActions: readonly string[]
 }
 
-/** Tells which events the handler gets that was declared for `key`; `undefined` when there is no such handler. */
+/** Returns the events of the handler that was declared for `key`; `undefined` if there is no such handler. */
 export type FindHandler = (key: string) => HandlerFilter | undefined
 
 const statuses = ['failed', 'retrying'] as const
 
-/** Which failed events are meant; all that it names must hold. */
+/** Selects failed events. All given conditions must hold. */
 export interface FailedFilter {
-  /** `retrying`: those that have failed and wait for another attempt. Default: those that have failed for good. */
+  /** `retrying`: events that failed and wait for another attempt. Default: events that failed after their last attempt. */
   status?: (typeof statuses)[number]
   handler?: HandlerFilter
   /** A type, or `prefix.*`. */
   type?: string
   source?: string
-  /** A part of the text of its last failure. */
+  /** A substring of its last error. */
   error?: string
   /** Received at this time or later, in milliseconds since 1970. */
   since?: number
@@ -36,21 +36,21 @@ export const filterSchema = {
   status: Type.Optional(
     Type.String({
       description:
-        '`failed` (the default): after their last attempt. `retrying`: failed at least once, and tried again by the schedule',
+        '`failed` (the default): events that failed after their last attempt. `retrying`: events that failed and wait for their next attempt',
     }),
   ),
   handler: Type.Optional(
     Type.String({
       description:
-        'Of the handler that the configuration declares for this type or pattern, such as `order.*`',
+        'Events of the handler that the configuration declares for this type or pattern, such as `order.*`',
     }),
   ),
   type: Type.Optional(
-    Type.String({ description: 'Of this type; `order.*` is all that begin with `order.`' }),
+    Type.String({ description: 'Events of this type; `order.*` matches all types that begin with `order.`' }),
   ),
-  source: Type.Optional(Type.String({ description: 'Of this source' })),
+  source: Type.Optional(Type.String({ description: 'Events of this source' })),
   error: Type.Optional(
-    Type.String({ description: 'Whose last error holds this text; upper and lower case differ' }),
+    Type.String({ description: 'Events whose last error contains this text; case-sensitive' }),
   ),
   since: Type.Optional(Type.String({ description: 'Received at this time or later, ISO 8601' })),
   until: Type.Optional(Type.String({ description: 'Received before this time, ISO 8601' })),
@@ -59,7 +59,7 @@ export const filterSchema = {
 export type FilterTexts = Partial<Record<keyof typeof filterSchema, string | undefined>>
 
 /**
- * Reads the filters of a query string and ignores empty ones.
+ * Parses the filters of a query string. Empty ones are ignored.
  * @param findHandler where handlers are known
  * @throws Problem `invalid-parameter` with the parameter's name
  */
@@ -71,7 +71,7 @@ export function readFailedFilter(texts: FilterTexts, findHandler?: FindHandler):
     if (!handler)
       throw new Problem('invalid-parameter', {
         parameter: 'handler',
-        detail: 'The parameter `handler` names no handler of the configuration.',
+        detail: 'The parameter `handler` does not name a handler of the configuration.',
       })
     filter.handler = handler
   }

@@ -12,13 +12,13 @@ import type { FailedFilter } from './filter.ts'
 import { makeDueNow } from './run-now.ts'
 import { failedEvents, findReceived } from './store.ts'
 
-/** What a job works on: events that had failed, or were retried, when it began. */
+/** The filter of a job: events that had failed, or were being retried, when it began. */
 interface ReprocessFilter extends FailedFilter {
-  /** The newest event that belongs to it. */
+  /** The newest event of the job. */
   upTo: number
 }
 
-/** Gives failed received events all of their attempts again, and makes those due that wait for their next attempt. */
+/** Resets the attempts of failed events, and makes events due that wait for their next attempt. */
 export class Reprocessing {
   readonly #database: Database
   readonly #clock: Clock
@@ -31,9 +31,9 @@ export class Reprocessing {
   }
 
   /**
-   * One event: a failed one gets all of its attempts again; one that waits for its next attempt is due at once. `blocked` while
-   * another one of its order key is not processed yet.
-   * @throws Problem `not-found`; `conflict` when the event was emitted, or is processed; `no-longer-kept`.
+   * Reprocesses one event. A failed one gets all of its attempts again; one that waits for its next attempt becomes due now. Its
+   * status is `blocked` while another event of its order key is not processed yet.
+   * @throws Problem `not-found`; `conflict` if the event was emitted or is processed; `no-longer-kept`.
    */
   async one(event: number, origin: AuditOrigin): Promise<{ eventId: string; status: EventStatus }> {
     const found = await this.#database.transaction(async (tx) => {
@@ -45,12 +45,12 @@ export class Reprocessing {
     return found
   }
 
-  /** How many events would be processed again. */
+  /** The number of events that a job would reprocess. */
   async count(filter: FailedFilter): Promise<number> {
     return (await measure(this.#database.reader, this.#database.engine, filter)).total
   }
 
-  /** Begins a job that a worker carries out in steps. */
+  /** Creates a job. A worker carries it out in steps. */
   async begin(filter: FailedFilter, origin: AuditOrigin): Promise<JobsTable> {
     const job = await this.#database.transaction(async (tx) => {
       const { total, upTo } = await measure(tx, this.#database.engine, filter)
@@ -69,7 +69,7 @@ export class Reprocessing {
   }
 }
 
-/** Carries out what `Reprocessing.begin` began. */
+/** The worker that carries out jobs of `Reprocessing.begin`. */
 export function reprocessWorker(
   parts: Pick<JobWorkerParts, 'database' | 'clock' | 'log' | 'perStep'>,
 ): JobWorker {
@@ -138,7 +138,7 @@ async function reprocessOne(
   return { eventId, status: isRetried ? 'retrying' : after.status }
 }
 
-/** Gives failed events all of their attempts again. */
+/** Resets the attempts of failed events. */
 async function giveAllAttempts(
   engine: Engine,
   tx: Tx,
@@ -148,21 +148,21 @@ async function giveAllAttempts(
   const again = await tx
     .updateTable('event_queue')
     .set((eb) => ({
-      // Those that have an order wait for whichever of it is on its way, if any is.
+      // An event with an order key waits for the pending one of its key; `advance` below starts it if there is none.
       status: eb
         .case()
         .when('order_key', 'is', null)
         .then<EventQueueStatus>('pending')
         .else<EventQueueStatus>('blocked')
         .end(),
-      // A claim of a failed event is that of a dry run: it is respected until it is given back, or its lease ends.
+      // A failed event is only claimed by a dry run. The claim stays until the dry run ends or its lease expires.
       due_at: now,
       failed_at: null,
       attempts_before: eb.ref('attempts'),
     }))
     .where('event', 'in', events)
     .where('status', '=', 'failed')
-    // Once more, now that they are locked: whoever removes an event has its lock until the event is gone.
+    // Checked again under the lock: the body may have been deleted before the lock was granted.
     .where((eb) => eb.exists(eb.selectFrom('events').select('id').whereRef('id', '=', 'event_queue.event')))
     .returning(['event', 'order_key as orderKey'])
     .execute()

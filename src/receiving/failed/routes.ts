@@ -23,7 +23,7 @@ export interface FailedRouteParts {
 
 const tags = ['events']
 const limits = { default: 20, max: 100 }
-/** Characters of an error in a list. */
+/** The most characters of an error in a list. */
 const longestError = 300
 const Time = Type.String({ format: 'date-time' })
 const Nullable = (schema: typeof Time) => Type.Union([schema, Type.Null()])
@@ -33,7 +33,7 @@ const Reprocessed = Type.Object({
   eventId: Type.String(),
   status: Type.String({
     description:
-      '`pending`; `retrying` when it has failed and its retry schedule goes on; `blocked` while another event of its order key is not processed yet.',
+      '`pending`; `retrying` if it has failed and its retry schedule continues; `blocked` while another event of its order key is not processed yet.',
   }),
 })
 
@@ -41,7 +41,9 @@ const DryRun = Type.Object({
   outcome: Type.Enum(['processed', 'failed', 'forwarded'], {
     description: 'The outcome. `forwarded`: it would be posted to `forwardTo`; it was not.',
   }),
-  error: Type.Union([Type.String(), Type.Null()], { description: 'What a handler threw, with its stack.' }),
+  error: Type.Union([Type.String(), Type.Null()], {
+    description: 'The error that a handler threw, with its stack.',
+  }),
   emitted: Type.Array(
     Type.Object({
       id: Type.Optional(Type.String()),
@@ -75,7 +77,7 @@ const Failed = Type.Object({
   ),
 })
 
-/** Lists failed events, and processes them again, singly or in bulk. */
+/** Lists failed events, and reprocesses one or many of them. */
 export function failedRoutes(app: App, parts: FailedRouteParts): void {
   listRoute(app, parts)
   reprocessRoute(app, parts)
@@ -124,14 +126,14 @@ function reprocessRoute(app: App, { reprocessing, dryRuns }: FailedRouteParts): 
         tags,
         summary: 'Run the handlers of a received event now',
         description:
-          'A failed event gets all of its attempts again; for one that waits for its next attempt the retry schedule goes on. An event whose handler is running is not run a second time. A processed event is refused with 409.',
+          'A failed event gets all of its attempts again; for one that waits for its next attempt, the retry schedule continues. A running handler is not started a second time. A processed event is refused with 409.',
         params: Type.Object({ id: Type.String() }),
         body: Type.Object(
           {
             dryRun: Type.Optional(
               Type.Boolean({
                 description:
-                  'Run the handlers in a transaction that is rolled back, and report what they would have done. Effects outside of the transaction remain.',
+                  'Run the handlers in a transaction that is rolled back, and report the result. Effects outside of the transaction remain.',
               }),
             ),
           },
@@ -156,9 +158,9 @@ function bulkReprocessRoute(app: App, { reprocessing, findHandler }: FailedRoute
       config: { access: { scope: 'webhooks:write' }, optionalBody: true },
       schema: {
         tags,
-        summary: 'Run the handlers of many failed or retried events now. Answers with a job',
+        summary: 'Run the handlers of many failed or retried events now. Returns a job',
         description:
-          'The events that match the filters of the body: failed ones, or with `status: retrying` those that wait for their next attempt. The job makes them due in small steps; `GET /jobs/{id}` shows its progress, `DELETE /jobs/{id}` cancels it.',
+          'The events that match the filters of the body: failed events, or with `status: retrying` events that wait for their next attempt. The job makes them due in small steps; `GET /jobs/{id}` shows its progress, `DELETE /jobs/{id}` cancels it.',
         body: Type.Object(
           {
             ...filterSchema,

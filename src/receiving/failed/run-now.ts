@@ -1,8 +1,8 @@
 import type { Tx } from '../../storage/database.ts'
 
 /**
- * Makes events due that wait for their time. The retry schedule goes on from their failures so far. An event whose handler
- * is running is due already: its claim keeps others away, so that it is not run twice side by side.
+ * Makes waiting events due. The retry schedule continues after their failures so far. An event whose handler is running is due
+ * already, and its claim prevents a second run.
  */
 export async function makeDueNow(tx: Tx, events: readonly number[], now: number): Promise<void> {
   await tx

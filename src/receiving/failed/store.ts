@@ -5,7 +5,7 @@ import type { Engine } from '../../storage/query-runner.ts'
 import type { EventQueueStatus } from '../../storage/tables.ts'
 import type { FailedFilter, HandlerFilter } from './filter.ts'
 
-/** A received event that is not processed yet, as it is while its row is locked. */
+/** A received event that is not processed yet. Its row is locked. */
 export interface FoundEvent {
   eventId: string
   status: Exclude<EventQueueStatus, 'processed'>
@@ -14,11 +14,11 @@ export interface FoundEvent {
 }
 
 /**
- * Finds one that may be run, and locks its row: whoever claims, records or removes it waits.
- * @throws Problem `not-found`; `conflict` when the event was emitted, or is processed; `no-longer-kept`.
+ * Finds an event that may be processed, and locks its row against claiming, recording and deleting.
+ * @throws Problem `not-found`; `conflict` if the event was emitted or is processed; `no-longer-kept`.
  */
 export async function findReceived(engine: Engine, tx: Tx, event: number): Promise<FoundEvent> {
-  // Locked before it is looked whether the event is still there: it is removed under the same lock.
+  // Locked before the event is read, because it is deleted under the same lock.
   const entry = await tx
     .selectFrom('event_queue')
     .select(['status', 'event_id', 'claim', 'leased_until'])
@@ -33,14 +33,14 @@ export async function findReceived(engine: Engine, tx: Tx, event: number): Promi
   if (!entry) throw new Problem('not-found')
   const { status } = entry
   if (status === 'processed')
-    throw new Problem('conflict', { detail: 'The event is processed: it cannot be processed again.' })
+    throw new Problem('conflict', { detail: 'The event is processed already and cannot be processed again.' })
   if (!kept) throw new Problem('no-longer-kept', { detail: `The event is ${status} and its body is gone.` })
   return { eventId: entry.event_id, status, claim: entry.claim, leasedUntil: entry.leased_until }
 }
 
 /**
- * Failed events, or those that wait for another attempt, that the filter means, with their last failure. Those whose body is no longer kept are left out: nobody
- * can process them again.
+ * Selects failed events, or those that wait for another attempt, with their last failure. Events whose body was deleted are left
+ * out, since they cannot be processed again.
  */
 export function failedEvents(db: Queryable, engine: Engine, filter: FailedFilter) {
   const { status, type, handler, source, error, since, until } = filter
@@ -69,7 +69,7 @@ export function failedEvents(db: Queryable, engine: Engine, filter: FailedFilter
   return query
 }
 
-/** Failed events with their last failure, newest first, below the number `before`. */
+/** Returns failed events with their last failure, newest first. @param before only events below this number */
 export function listFailed(
   { reader, engine }: Pick<Database, 'reader' | 'engine'>,
   filter: FailedFilter,
@@ -96,7 +96,7 @@ export function listFailed(
     .execute()
 }
 
-/** Whether the handler that was declared for `key` is among those of an event, by its type. */
+/** Whether the handler that was declared for `key` gets events of the row's type. */
 function isHandledBy({ key, withActions }: HandlerFilter): Expression<SqlBool> {
   if (key.endsWith('*')) return beginsWith(key.slice(0, -1))
   const exact = sql<SqlBool>`event_queue.type = ${key}`
@@ -104,7 +104,7 @@ function isHandledBy({ key, withActions }: HandlerFilter): Expression<SqlBool> {
   return sql<SqlBool>`(${exact} or (event_queue.source in (${sql.join(withActions)}) and ${beginsWith(`${key}.`)}))`
 }
 
-/** Unlike `like`, the same on both engines: case counts, and nothing stands for anything else. */
+/** Unlike `like`, it is case-sensitive on both engines and has no wildcards. */
 function beginsWith(prefix: string): Expression<SqlBool> {
   return sql<SqlBool>`substr(event_queue.type, 1, ${sql.lit(Array.from(prefix).length)}) = ${prefix}`
 }

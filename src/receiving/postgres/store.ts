@@ -25,7 +25,7 @@ import {
 import { eventInserter } from './insert-events.ts'
 import { postgresSlots } from './slots.ts'
 
-/** Each step is one seek in the index, whatever lies between two kinds. */
+/** Each step is one index seek, regardless of the number of rows between two kinds. */
 const pendingKindsStatement = `
   with recursive kind as (
     (select source, type, due_at from event_queue

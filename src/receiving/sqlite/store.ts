@@ -47,7 +47,7 @@ export function sqliteEventQueue(parts: EventInserterParts): EventQueue {
   const { readConnection } = database
   const inserter = new EventInserter(parts)
   return {
-    // There is one right to write, so one commit runs at a time.
+    // SQLite has one write lock.
     commits: 1,
     slots: undefined,
     insert: (events) => inserter.insert(events),
@@ -70,7 +70,7 @@ export function sqliteEventQueue(parts: EventInserterParts): EventQueue {
   }
 }
 
-/** Each step is one seek, whatever lies between two kinds. */
+/** Each step is one index seek, regardless of the number of rows between two kinds. */
 function pendingKinds(reader: SqliteConnection, after: Kind, limit: number, now: number): PendingKind[] {
   const kinds: PendingKind[] = []
   for (let last: Kind | undefined = after; last && kinds.length < limit;) {
