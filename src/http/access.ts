@@ -5,17 +5,17 @@ import type { Access, Authenticate, Principal } from './principal.ts'
 import type { RateLimits } from './limits/rate-limits.ts'
 import { holdsScope, isScope, scopesOf, type ScopeChoice } from './scopes.ts'
 
-/** Told, before it is refused, of a call that a page of another site made with the cookie of somebody. */
+/** Called before a cross-site write with a user's cookie is refused. */
 export type NoteForeignCall = (request: FastifyRequest, principal: Principal) => Promise<void>
 
-/** Told of a call that is refused since the principal may not make it. Does not reject. */
+/** Called when a caller lacks permission. Does not reject. */
 export type NoteForbidden = (
   request: FastifyRequest,
   principal: Principal,
   code: ProblemCode,
 ) => Promise<void>
 
-export interface Guard {
+export interface GuardParts {
   authenticate: Authenticate
   /** For the routes of the portal, which know no other credential. */
   authenticatePortal: Authenticate
@@ -32,7 +32,7 @@ export interface Guard {
  * Puts the guard that a route's `config.access` asks for in front of it. A route that declares none is a programming
  * error that stops the start: access is never open by forgetting.
  */
-export function guardRoutes(app: FastifyInstance, guarding: Guard): void {
+export function guardRoutes(app: FastifyInstance, guarding: GuardParts): void {
   const { limits, baseUrl, demo, noteForeignCall, noteForbidden } = guarding
   app.decorateRequest('principal', undefined)
   app.addHook('onRoute', (route) => {
@@ -45,17 +45,17 @@ export function guardRoutes(app: FastifyInstance, guarding: Guard): void {
       if (open && isAddressedToThisMachine(request)) return
       const principal = await authenticate(request)
       if (!principal) throw new Problem('not-signed-in', open ? { detail: openToThisMachine } : {})
-      // Set for those who are refused, too: who that was is noted.
+      // Also for refused callers, because their names are recorded.
       request.principal = principal
-      // Whether the call came from our own pages is asked before what it may do.
+      // Origin before permission.
       const byCookie = principal.kind === 'session' || principal.kind === 'portal'
       if (byCookie && isForeignWrite(request, baseUrl())) {
         await noteForeignCall?.(request, principal)
         throw new Problem('foreign-origin')
       }
-      const asked = limits.account(request, reply, principal)
-      if (asked) await asked
-      allow(access, principal)
+      const pending = limits.countByCaller(request, reply, principal)
+      if (pending) await pending
+      requireAccess(access, principal)
     }
     const others = route.onRequest ? [route.onRequest].flat() : []
     route.onRequest = [guard, ...others] as NonNullable<typeof route.onRequest>
@@ -70,14 +70,14 @@ export function guardRoutes(app: FastifyInstance, guarding: Guard): void {
   })
 }
 
-/** Refusals of somebody who is known, for what they may not do. */
+/** Refusals of a known caller for a lack of permission. */
 const notedProblems: ReadonlySet<string> = new Set([
   'forbidden',
   'insufficient-scope',
   'second-factor-needed',
 ])
 
-/** Routes may come from code that nobody type-checked: what is not known is not declared. */
+/** Untyped code can declare routes too. */
 function isAccess(access: Access | undefined): access is Access {
   if (typeof access === 'string') return ['public', 'user', 'session', 'portal'].includes(access)
   if (typeof access !== 'object' || access === null) return false
@@ -87,10 +87,10 @@ function isAccess(access: Access | undefined): access is Access {
 
 /**
  * Refuses a caller that is neither an administrator nor an API key with one of the scopes of `choice`.
- * @throws Problem `insufficient-scope` for an API key, `second-factor-needed` for an admin who has to show one, `forbidden` for others, each with the challenge of RFC 6750, section 3.1,
- * when the credential is a bearer token.
+ * @throws Problem `insufficient-scope` for an API key, `second-factor-needed` for an admin who has to show one, `forbidden` for
+ * others, each with the challenge of RFC 6750, section 3.1, if the credential is a bearer token
  */
-function needScope(principal: Principal, choice: ScopeChoice): void {
+function requireScopeOf(principal: Principal, choice: ScopeChoice): void {
   if (principal.kind === 'key') {
     if (holdsScope(principal.scopes ?? [], choice)) return
     const named = scopesOf(choice)
@@ -112,15 +112,18 @@ function needScope(principal: Principal, choice: ScopeChoice): void {
   })
 }
 
-/** As `needScope`, for handlers that know only later what is asked for. @throws Problem `not-signed-in` without a principal, and as `needScope`. */
+/**
+ * For handlers that know the needed scope only after they read the call.
+ * @throws Problem `not-signed-in` without a principal, and as `requireScopeOf`
+ */
 export function requireScope({ principal }: Pick<FastifyRequest, 'principal'>, choice: ScopeChoice): void {
   if (!principal) throw new Problem('not-signed-in')
-  needScope(principal, choice)
+  requireScopeOf(principal, choice)
 }
 
-function allow(access: Access, principal: Principal): void {
+function requireAccess(access: Access, principal: Principal): void {
   if ((access === 'portal') !== (principal.kind === 'portal')) throw new Problem('forbidden')
-  if (typeof access === 'object') needScope(principal, access.scope)
+  if (typeof access === 'object') requireScopeOf(principal, access.scope)
   if (access === 'user' && !principal.userId)
     throw new Problem('forbidden', { detail: 'This call needs a signed-in user; an API key has none.' })
   if (access === 'session' && principal.kind !== 'session')
@@ -146,7 +149,7 @@ export function isForeignWrite(request: FastifyRequest, baseUrl: string): boolea
   return from !== origin && !ownForm
 }
 
-/** What is no address may come from any page. */
+/** An unparsable Referer counts as foreign. */
 function isForeignReferer(referer: string | undefined, origin: string): boolean {
   return referer !== undefined && (!URL.canParse(referer) || new URL(referer).origin !== origin)
 }

@@ -25,7 +25,6 @@ export interface HtmlDocument {
   head?: string
 }
 
-/** A page, as a whole. */
 export function htmlDocument(page: HtmlDocument): string {
   const { title, body, basePath, attributes = '', head = style(basePath) } = page
   return `<!doctype html>
@@ -42,7 +41,7 @@ ${body}
 
 const style = (basePath: string): string => `<link rel="stylesheet" href="${basePath}/assets/style.css">`
 
-/** A page that is a step on somebody's way, and nothing for a search engine. */
+/** A narrow page, not indexed. */
 export function narrowPage(basePath: string, title: string, body: string): string {
   return htmlDocument({
     basePath,

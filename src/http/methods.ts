@@ -7,7 +7,7 @@ interface Known {
   forMachines: boolean
 }
 
-/** Which methods an address knows, so that a wrong one is answered with 405 and Allow, and not with 404. */
+/** The methods of each path, for 405 with Allow instead of 404. */
 export class RouteMethods {
   readonly #routes: Known[] = []
 
@@ -30,14 +30,14 @@ export class RouteMethods {
   }
 
   /**
-   * The methods of the routes that match a request's path, sorted; none when nothing does. An address that is written out
-   * in a route is that route's alone: `/auth/logout` is not the provider `logout`.
+   * The methods of the routes that match a request's path, sorted. A literal path takes precedence over parameters:
+   * `/auth/logout` is not the provider `logout`.
    */
   allowedFor(url: string): string[] {
     return namesOf(this.#matching(url))
   }
 
-  /** Those of them that pages may call. */
+  /** The same, without routes for machines. */
   forPages(url: string): string[] {
     return namesOf(this.#matching(url).filter(({ forMachines }) => !forMachines))
   }

@@ -17,7 +17,7 @@ const fastifyErrors: Record<string, ProblemCode> = {
   FST_ERR_MAX_PARAM_LENGTH: 'uri-too-long',
 }
 
-/** What TypeBox says of a property that there is no schema for. */
+/** TypeBox's message for an undeclared property. */
 const undeclared = 'schema is false'
 
 /** Every error as a problem: known ones as they are, all others as a bare `internal`. */
@@ -84,8 +84,8 @@ export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply
   return reply.serializer((text: string) => text).send(body)
 }
 
-/** Of what is sent: its form, its length, its type. */
-const ofTheBody = new Set([400, 413, 415])
+/** Statuses that concern the body. */
+const bodyStatuses = new Set([400, 413, 415])
 
 /**
  * The one place where errors become answers.
@@ -96,8 +96,8 @@ export function answerProblems(
   allowedMethods: (url: string) => string[],
   protect: (reply: FastifyReply) => void,
 ): void {
-  // A route of this method that called itself not found is not a wrong method, unless the address is written out in
-  // another route, as `GET /auth/logout` is, which reached the one with a parameter.
+  // 405 only if another method exists for the path. Exception: a literal path matched through a parameter route, as
+  // `GET /auth/logout` through `/auth/:provider`.
   const sendNotFound = (request: FastifyRequest, reply: FastifyReply, problem: Problem): FastifyReply => {
     const allowed = allowedMethods(request.url)
     if (allowed.length === 0 || allowed.includes(request.method)) return sendProblem(reply, problem)
@@ -105,14 +105,14 @@ export function answerProblems(
   }
   app.setErrorHandler((error, request, reply) => {
     if ((error as FastifyError).code === 'FST_ERR_NOT_FOUND') {
-      // A method that no router knows, as PRI, which HTTP/2 begins with: no hook has run.
+      // The router does not know the method, such as PRI of HTTP/2: no hook has run.
       protect(reply)
       return sendNotFound(request, reply.header('connection', 'close'), new Problem('not-found'))
     }
     const problem = toProblem(error)
     reportProblem(request.log, problem, error)
-    // What is wrong with a body does not matter where nothing reads it.
-    if (request.is404 && ofTheBody.has(problem.status))
+    // On an unknown path the body does not matter: 404.
+    if (request.is404 && bodyStatuses.has(problem.status))
       return sendNotFound(request, reply, new Problem('not-found'))
     return problem.status === 404 ? sendNotFound(request, reply, problem) : sendProblem(reply, problem)
   })

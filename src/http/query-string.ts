@@ -3,7 +3,7 @@ const mostParameters = 100
 
 /**
  * Parses a query string. A repeated parameter counts once, with its first value, so that every value is a string; a
- * broken percent sequence stays as it was written. Nothing here is an error: what a value means is the reader's matter.
+ * broken percent sequence stays as it was written. Nothing is an error here: handlers interpret values.
  */
 export function parseQueryString(text: string): Record<string, string> {
   const parameters = Object.create(null) as Record<string, string>

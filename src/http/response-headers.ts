@@ -36,12 +36,12 @@ export interface Sends {
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** What successes of this route have beside the headers that follow from its status, its limits and its access. */
+    /** Headers of this route's successes, besides those that follow from its status, limits and access. */
     sends?: Sends
   }
 }
 
-/** What decides about the headers of one route's answers. */
+/** What determines the headers of one route's answers. */
 export interface Sender {
   sends: Sends
   /** Whether calls are counted, as they are unless the settings say otherwise. */
@@ -52,9 +52,9 @@ export interface Sender {
 
 type References = Record<string, { $ref: string }>
 
-/** What tells of a limit. */
+/** Headers of rate limits. */
 export const ofLimits = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'] as const
-/** Behind the names of headers that an answer may lack: OpenAPI says it of the header and not of the answer. */
+/** Suffix of components whose header is optional. */
 const optional = '-sometimes'
 
 const ofCrossOrigin = [
@@ -63,7 +63,7 @@ const ofCrossOrigin = [
   'Access-Control-Expose-Headers',
 ] as const
 
-/** Of an answer that a route declares itself, as references into the components. */
+/** The headers of an answer that a route declares, as references into the components. */
 export function headersOfDeclared(status: string, sender: Sender): References {
   const { always = [], sometimes = [] } = sender.sends
   const common = commonOf(sender)
@@ -72,12 +72,12 @@ export function headersOfDeclared(status: string, sender: Sender): References {
   return references([...led, ...always, ...common.always], [...sometimes, ...common.sometimes])
 }
 
-/** Of the problems that any call may be answered with (problem-details.ts), by their status; `default` stands for all others. */
+/** The headers of the problem with this status, which any call may get; `default` stands for all others. */
 export function headersOfProblem(status: '401' | '429' | '503' | 'default', sender: Sender): References {
   const { always = [], sometimes = [] } = sender.sends
   const common = commonOf(sender)
   const perhaps = [...always, ...sometimes, ...common.sometimes]
-  // Among them are those of requests that never got as far as the routes.
+  // They include answers to requests that reached no route.
   if (status === 'default')
     return references(['Cache-Control'], [...ofProblems, ...common.always, ...perhaps])
   const certain = status === '401' ? 'WWW-Authenticate' : 'Retry-After'
@@ -86,7 +86,6 @@ export function headersOfProblem(status: '401' | '429' | '503' | 'default', send
 
 const ofProblems = ['Retry-After', 'WWW-Authenticate', 'Allow'] as const
 
-/** Those of every answer. */
 function commonOf({ limited, crossOrigin }: Sender): Required<Sends> {
   return {
     always: ['Cache-Control', ...(limited ? ofLimits : []), ...(crossOrigin ? (['Vary'] as const) : [])],

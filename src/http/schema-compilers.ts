@@ -11,7 +11,7 @@ let compile: Compile | undefined
 
 /**
  * Bodies and path parameters are checked as they are, without coercion. Query strings never fail a schema: their rules
- * are to coerce, clamp or name the parameter, which is done by whoever reads them (docs/adr/0005).
+ * are to coerce, clamp or name the parameter, which the handler does (docs/adr/0005).
  *
  * A check is compiled when a route is first called, and so is the compiler loaded: together with the serializers below
  * that is half of the time that a start would take.

@@ -17,16 +17,16 @@ const contentSecurityPolicy = [
 const nothing = "default-src 'none';frame-ancestors 'none'"
 
 /**
- * The headers that answers have (OWASP's list for services with few pages). They are the same for all, so they are
- * made once: building them for each request cost more than reading a page of a list.
+ * The headers of every answer (OWASP's list for services with few pages). They are constant, so they are created once: building
+ * them for each request cost more than reading a page of a list.
  */
 export interface SecurityHeaders {
   /**
-   * Of every answer, those past the framework too, as names and values in turn. A handler whose answers may be kept sets
-   * `Cache-Control` by itself.
+   * The headers of every answer, including raw routes, as a flat list of names and values. A handler whose answers may be stored
+   * sets `Cache-Control` itself.
    */
   readonly common: readonly string[]
-  /** Puts the common headers on an answer, and those that speak to browsers unless it is for machines. */
+  /** Adds the common headers to an answer, and those for browsers unless it is for machines. */
   readonly protect: (reply: FastifyReply, forMachines?: boolean) => void
 }
 
@@ -53,7 +53,7 @@ export function securityHeaders({ https }: { https: boolean }): SecurityHeaders 
   }
 }
 
-/** Puts them on every answer: before any other hook, since that may answer itself. */
+/** Adds them to every answer, before any other hook, because hooks may answer. */
 export function addSecurityHeaders(app: FastifyInstance, headers: SecurityHeaders): void {
   app.decorate('securityHeaders', headers)
   app.addHook('onRequest', (request, reply, done) => {
@@ -64,7 +64,7 @@ export function addSecurityHeaders(app: FastifyInstance, headers: SecurityHeader
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Called by programs only, and often: answered without the headers that speak to browsers. */
+    /** Called by programs only, and often: answered without the headers for browsers. */
     forMachines?: boolean
   }
   interface FastifyInstance {

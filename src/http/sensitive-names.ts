@@ -1,7 +1,7 @@
-/** Parts of names that tell of a credential or a signature, of headers and of fields. */
+/** Parts of the names of headers and fields that contain a credential or a signature. */
 const sensitive =
   /auth|token|key|secret|cookie|signature|hmac|passw|pwd|credential|session|jwt|(?:^|-)sig(?:$|-)/i
-/** Names that look like one and are none. */
+/** Names that match but are not secret. */
 const harmless = new Set(['idempotency-key', 'x-idempotency-key', 'x-event-key'])
 
 /** What stands for a value that is not shown. */

@@ -1,5 +1,5 @@
 import type { App } from '../http/app.ts'
-import { isLoopbackHost } from '../network/loopback.ts'
+import { hostnameOf, isLoopbackHost } from '../network/loopback.ts'
 
 /**
  * For demo mode: redirects a GET request to the host of BASE_URL, when it came by another name of this machine (localhost
@@ -9,8 +9,7 @@ import { isLoopbackHost } from '../network/loopback.ts'
 export function redirectToBaseUrl(routes: App, baseUrl: () => string): void {
   routes.addHook('onRequest', (request, reply, done) => {
     const base = new URL(baseUrl())
-    const { host } = request.headers
-    const asked = URL.canParse(`http://${host}`) ? new URL(`http://${host}`).hostname : ''
+    const asked = hostnameOf(request.headers.host ?? '')
     const another = asked !== base.hostname && isLoopbackHost(asked) && isLoopbackHost(base.hostname)
     if (request.method === 'GET' && another) void reply.redirect(baseUrl() + request.url, 303)
     else done()

@@ -20,7 +20,7 @@ export interface StartParts extends FailedSignInsParts {
 export const ProviderParams = Type.Object({ provider: Type.String() })
 export const ReturnTo = optionalText('A path of this service to go to afterwards; default /dashboard')
 /** Calls of one IP address to one of these routes in a minute. */
-export const limitPerIp = { max: 300, together: true } as const
+export const limitPerIp = { max: 300, sharedByProcesses: true } as const
 
 /** @throws Problem `unknown-provider` */
 export function findProvider(providers: ReadonlyMap<string, ProviderClient>, name: string): ProviderClient {

@@ -84,7 +84,7 @@ function tokenRoute(routes: App, parts: TokenRoutesParts): void {
       config: {
         access: 'public',
         ownOrigins: true,
-        rateLimit: { max: 300, together: true },
+        rateLimit: { max: 300, sharedByProcesses: true },
         sends: { always: ['Vary'], sometimes: ['Access-Control-Allow-Origin'] },
       },
       schema: {
@@ -94,7 +94,10 @@ function tokenRoute(routes: App, parts: TokenRoutesParts): void {
         response: { 200: Tokens, 400: OAuthError, 401: OAuthError },
       },
       errorHandler: (error, _request, reply) => {
-        void reply.code(statusOf(error)).send(refusalOf(error))
+        const status = error instanceof TokenError ? error.status : toProblem(error).status
+        // RFC 6749 has no error code for faults of the service, rate limits and slow bodies: the common error handler answers.
+        if (status >= 500 || status === 429 || status === 408) throw error
+        void reply.code(status === 401 ? 401 : 400).send(errorBody(error))
       },
     },
     async (request, reply) => {
@@ -102,8 +105,7 @@ function tokenRoute(routes: App, parts: TokenRoutesParts): void {
       const { grant_type: grant, client_id: clientId } = body
       // Only the credential of the grant is counted: otherwise an unused field would start a new count for it.
       const credential = grant === 'refresh_token' ? body.refresh_token : body.code
-      if (credential)
-        await routes.limits.takeTogether(reply, `credential ${hashOf(credential)}`, perCredential)
+      if (credential) await routes.limits.takeShared(reply, `credential ${hashOf(credential)}`, perCredential)
       if (grant === undefined) throw new TokenError('invalid_request', 'grant_type is missing')
       if (clientId === undefined) throw new TokenError('invalid_request', 'client_id is missing')
       if (!parts.apps.has(clientId))
@@ -177,14 +179,7 @@ function hashOf(credential: string): string {
   return hashToken(credential).toString('base64url')
 }
 
-function statusOf(error: unknown): 400 | 401 {
-  const status = error instanceof TokenError ? error.status : toProblem(error).status
-  // RFC 6749 has no error code for faults of the service, rate limits and slow bodies: the common error handler answers.
-  if (status >= 500 || status === 429 || status === 408) throw error
-  return status === 401 ? 401 : 400
-}
-
-function refusalOf(error: unknown): { error: string; error_description: string } {
+function errorBody(error: unknown): { error: string; error_description: string } {
   if (error instanceof TokenError) return { error: error.error, error_description: error.message }
   return { error: 'invalid_request', error_description: toProblem(error).message }
 }

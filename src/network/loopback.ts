@@ -5,3 +5,8 @@
 export function isLoopbackHost(host: string): boolean {
   return /^(?:localhost|127(?:\.\d{1,3}){3}|::1|\[::1\])$/i.test(host)
 }
+
+/** The host name of a Host header. */
+export function hostnameOf(host: string): string {
+  return host.replace(/:\d+$/, '')
+}

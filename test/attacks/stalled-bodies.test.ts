@@ -142,7 +142,7 @@ for (const { name, env, from } of ways) {
 describe('slow bodies, with room for all', () => {
   let service: TestService
   before(async () => {
-    const pace = { interval: 20, intervals: 5, least: 1_000, pressed: 8 * 1024 }
+    const pace = { interval: 20, intervals: 5, minRate: 1_000, minRateUnderPressure: 8 * 1024 }
     service = await startTestService(engines[0]!, { parts: { bodies: { pace } } })
   })
   after(() => service.close())

@@ -149,7 +149,7 @@ function openSessionRoute(app: App, { portal, portalCookie, baseUrl, noteRefusal
     {
       config: {
         access: 'public',
-        rateLimit: { max: 60, together: true },
+        rateLimit: { max: 60, sharedByProcesses: true },
         sends: { always: ['Set-Cookie', 'Cache-Control'] },
       },
       // Another site must not be able to sign a browser in to the portal of another owner.

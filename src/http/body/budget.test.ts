@@ -151,7 +151,7 @@ describe('the budget of bodies', () => {
   })
 
   test('a body below the minimum rate is dropped after the grace period', () => {
-    const least = (bodyPace.least * bodyPace.interval * bodyPace.intervals) / 1_000
+    const least = (bodyPace.minRate * bodyPace.interval * bodyPace.intervals) / 1_000
     const [still, trickling, steady, burst] = [
       begin('a', 1),
       begin('a', 1),

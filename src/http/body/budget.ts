@@ -49,7 +49,7 @@ interface Shortage {
  * of the body's own network, and of networks that hold more. Only then the body is refused. One network may use all memory, because
  * behind a proxy that TRUSTED_PROXIES does not name, all clients are one network. Networks are determined only if memory is short.
  *
- * Bodies below the least rate are always dropped.
+ * Bodies below the minimum rate are always dropped.
  */
 export class BodyBudget {
   readonly #limits: BodyLimits

@@ -4,19 +4,24 @@ import type { Problem } from '../../errors.ts'
 export interface BodyPace {
   /** Milliseconds between two checks of the bodies that are being read. */
   interval: number
-  /** Intervals over which the least rate is measured. The first such period is the grace period of a new body. */
+  /** Intervals over which the minimum rate is measured. The first such period is the grace period of a new body. */
   intervals: number
   /** Bytes per second that every body must reach. */
-  least: number
+  minRate: number
   /** Bytes per second below which a body may be dropped if memory is short. */
-  pressed: number
+  minRateUnderPressure: number
 }
 
 /**
- * The least rate and its grace are those of ASP.NET's Kestrel
+ * The minimum rate and its grace are those of ASP.NET's Kestrel
  * (https://learn.microsoft.com/aspnet/core/fundamentals/servers/kestrel/options, MinRequestBodyDataRate).
  */
-export const bodyPace: BodyPace = { interval: 1_000, intervals: 5, least: 240, pressed: 8 * 1024 }
+export const bodyPace: BodyPace = {
+  interval: 1_000,
+  intervals: 5,
+  minRate: 240,
+  minRateUnderPressure: 8 * 1024,
+}
 
 /**
  * A body that is being read, as the budget counts it. Rates are measured in intervals instead of by the clock: if the process
@@ -42,8 +47,8 @@ export abstract class CountedBody {
   /** Ends the body with a problem. The budget has released its bytes before. */
   abstract drop(problem: Problem): void
 
-  /** Ends an interval. @returns whether a period ends with it in which the body was below the least rate */
-  endInterval({ interval, intervals, least }: BodyPace): boolean {
+  /** Ends an interval. @returns whether a period ends with it in which the body was below the minimum rate */
+  endInterval({ interval, intervals, minRate }: BodyPace): boolean {
     const { received } = this
     const before = this.#before
     this.#before = received
@@ -57,12 +62,12 @@ export abstract class CountedBody {
     const came = received - this.#beforePeriod
     this.#intervals = 0
     this.#beforePeriod = received
-    return came < (least * interval * intervals) / 1_000
+    return came < (minRate * interval * intervals) / 1_000
   }
 
   /** Whether the body was slow in the last whole interval and since then. */
-  isSlow({ interval, pressed }: BodyPace): boolean {
-    const enough = (pressed * interval) / 1_000
+  isSlow({ interval, minRateUnderPressure }: BodyPace): boolean {
+    const enough = (minRateUnderPressure * interval) / 1_000
     return this.#gain < enough && this.received - (this.#before ?? 0) < enough
   }
 }

@@ -29,8 +29,8 @@ export class IncomingRequest extends IncomingMessage {
   #whole = false
 
   static {
-    // TypeScript does not let an accessor override a declared property. By it, Node determines whether the body still has a
-    // reader: then the parser keeps the request, and a closed one counts as interrupted.
+    // TypeScript does not let an accessor override a declared property. Node reads readableEnded to decide whether to keep the
+    // parser attached and whether a close is an abort.
     Object.defineProperty(this.prototype, 'readableEnded', {
       configurable: true,
       get(this: IncomingRequest): boolean {

@@ -7,8 +7,8 @@ import type { Principal } from '../principal.ts'
 import { RateLimiter, type Taken } from './rate-limiter.ts'
 import type { SharedCounts } from './shared-counts.ts'
 
-/** Calls of one address in a minute, unless a route declares its own limit. */
-const perAddress = 3_000
+/** Calls of one IP address in a minute, unless a route declares its own limit. */
+const perIp = 3_000
 /** Calls of one user from all addresses, and of one API key, which a whole back end may share. */
 const perUser = 3_000
 const perKey = 30_000
@@ -27,7 +27,7 @@ export interface RouteLimit {
    * Whether all processes of the service share these limits. Only for rarely called routes: each call that this process allows
    * costs a statement. Without it, each process has its own limits.
    */
-  together?: true
+  sharedByProcesses?: true
 }
 
 declare module 'fastify' {
@@ -74,7 +74,7 @@ export class RateLimits {
     if (!this.#limiter) return undefined
     const network = this.#proxies.networkOf(request)
     const key = max === undefined ? networkKey(network) : routeKey(url, network)
-    const limit = max ?? perAddress
+    const limit = max ?? perIp
     return { limit, ...this.#limiter.take(key.slice(0, longestKey), limit) }
   }
 
@@ -82,25 +82,25 @@ export class RateLimits {
    * Counts a request for its client network, also if it has no route.
    * @returns a promise for a limit that all processes share
    */
-  address(request: FastifyRequest, reply: FastifyReply): Promise<void> | undefined {
+  countByIp(request: FastifyRequest, reply: FastifyReply): Promise<void> | undefined {
     if (!this.#limiter) return undefined
     const { url, config } = request.routeOptions
-    const own = config.rateLimit
+    const limit = config.rateLimit
     const network = clientNetwork(request)
     // The key has the route instead of the requested path, which can be written in many ways.
-    if (!own) {
-      this.take(reply, networkKey(network), perAddress)
+    if (!limit) {
+      this.take(reply, networkKey(network), perIp)
       return undefined
     }
-    const calls = [{ key: routeKey(url ?? '', network), max: own.max }]
-    const value = own.per?.value(request)
-    if (own.per && value !== undefined) calls.push({ key: `value ${url} ${value}`, max: own.per.max })
+    const calls = [{ key: routeKey(url ?? '', network), max: limit.max }]
+    const value = limit.per?.value(request)
+    if (limit.per && value !== undefined) calls.push({ key: `value ${url} ${value}`, max: limit.per.max })
     for (const { key, max } of calls) this.take(reply, key, max)
-    return own.together ? this.#takeTogether(reply, calls) : undefined
+    return limit.sharedByProcesses ? this.#takeShared(reply, calls) : undefined
   }
 
   /** Counts a call for its authenticated caller. */
-  account(
+  countByCaller(
     request: FastifyRequest,
     reply: FastifyReply,
     { userId, keyId, owner }: Principal,
@@ -110,17 +110,17 @@ export class RateLimits {
     const key = keyId === undefined ? undefined : `key ${keyId}`
     const who = key ?? (userId === undefined ? `owner ${owner}` : `user ${userId}`)
     this.take(reply, who, key === undefined ? perUser : perKey)
-    const { perAccount: max, together } = config.rateLimit ?? {}
+    const { perAccount: max, sharedByProcesses } = config.rateLimit ?? {}
     if (max === undefined) return undefined
     const call = { key: `${who} ${url}`, max }
     this.take(reply, call.key, max)
-    return together ? this.#takeTogether(reply, [call]) : undefined
+    return sharedByProcesses ? this.#takeShared(reply, [call]) : undefined
   }
 
   /** As `take`, with a limit that all processes share. */
-  async takeTogether(reply: FastifyReply, key: string, max: number): Promise<void> {
+  async takeShared(reply: FastifyReply, key: string, max: number): Promise<void> {
     this.take(reply, key, max)
-    await this.#takeTogether(reply, [{ key, max }])
+    await this.#takeShared(reply, [{ key, max }])
   }
 
   /** Counts one call of a key, which may make `max` calls in a minute. */
@@ -129,7 +129,7 @@ export class RateLimits {
     sendTaken(reply, max, this.#limiter.take(key.slice(0, longestKey), max))
   }
 
-  async #takeTogether(
+  async #takeShared(
     reply: FastifyReply,
     calls: readonly { readonly key: string; readonly max: number }[],
   ): Promise<void> {
@@ -181,8 +181,8 @@ export function limitRequests(app: FastifyInstance, parts: RateLimitsParts): Rat
   app.decorate('limits', limits)
   if (parts.clock) {
     app.addHook('onRequest', (request, reply, done) => {
-      const asked = limits.address(request, reply)
-      if (asked) void callBack(asked, done)
+      const pending = limits.countByIp(request, reply)
+      if (pending) void finish(pending, done)
       else done()
     })
   }
@@ -190,9 +190,9 @@ export function limitRequests(app: FastifyInstance, parts: RateLimitsParts): Rat
 }
 
 /** The hook takes a callback, because most requests are counted synchronously. */
-async function callBack(asked: Promise<void>, done: (error?: Error) => void): Promise<void> {
+async function finish(pending: Promise<void>, done: (error?: Error) => void): Promise<void> {
   try {
-    await asked
+    await pending
   } catch (error) {
     done(error as Error)
     return

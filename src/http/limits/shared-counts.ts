@@ -55,7 +55,7 @@ export class SharedCounts {
   readonly #known = new Map<string, { until: number; resetAt: number } | undefined>()
   /** By key. */
   readonly #waiting = new Map<string, { max: number; answers: Answer[] }>()
-  #asking = false
+  #counting = false
   #pausedUntil = -Infinity
   #second = 0
   #newKeys = 0
@@ -92,7 +92,7 @@ export class SharedCounts {
       const waiting = this.#waiting.get(key)
       if (waiting) waiting.answers.push(answer)
       else this.#waiting.set(key, { max, answers: [answer] })
-      if (!this.#asking) void this.#ask()
+      if (!this.#counting) void this.#countWaiting()
     })
     if (taken?.allowed === false && this.#known.has(key))
       this.#known.set(key, { until: now + taken.retryAfter * 1000, resetAt: now + taken.resetAfter * 1000 })
@@ -115,32 +115,37 @@ export class SharedCounts {
     return true
   }
 
-  async #ask(): Promise<void> {
+  async #countWaiting(): Promise<void> {
     const { count, clock, onError } = this.#parts
-    this.#asking = true
+    this.#counting = true
     // One request may count calls of several keys.
     await Promise.resolve()
     while (this.#waiting.size > 0) {
-      const asked = [...this.#waiting].slice(0, mostAtOnce)
-      for (const [key] of asked) this.#waiting.delete(key)
+      const pending = [...this.#waiting].slice(0, mostAtOnce)
+      for (const [key] of pending) this.#waiting.delete(key)
       try {
-        const calls = asked.map(([key, { max, answers }]) => ({ key, max, wanted: answers.length }))
+        const calls = pending.map(([key, { max, answers }]) => ({ key, max, wanted: answers.length }))
         const counted = await count(calls, clock.now())
-        for (const [index, [, { max, answers }]] of asked.entries()) tell(answers, counted[index]!, max)
+        for (const [index, [, { max, answers }]] of pending.entries())
+          answerAll(answers, counted[index]!, max)
       } catch (error) {
         this.#pausedUntil = clock.now() + pause
         onError(error)
-        const unanswered = [...asked, ...this.#waiting]
+        const unanswered = [...pending, ...this.#waiting]
         this.#waiting.clear()
         for (const [, { answers }] of unanswered) for (const answer of answers) answer(undefined)
       }
     }
-    this.#asking = false
+    this.#counting = false
   }
 }
 
 /** The first calls are granted. */
-function tell(answers: readonly Answer[], { granted, calls, before, passed }: Counted, max: number): void {
+function answerAll(
+  answers: readonly Answer[],
+  { granted, calls, before, passed }: Counted,
+  max: number,
+): void {
   for (const [index, answer] of answers.entries()) {
     const allowed = index < granted
     const callsThen = allowed ? calls - granted + index + 1 : calls

@@ -3,7 +3,7 @@ import type { Clock } from '../../runtime/clock.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import type { SpoolStatus } from '../room.ts'
 
-/** What is told of a spool. */
+/** The state of a spool in the answer of /readyz. */
 export const SpoolReport = Type.Object(
   {
     status: Type.Union([Type.Literal('ok'), Type.Literal('full'), Type.Literal('unavailable')]),
@@ -16,7 +16,7 @@ export const SpoolReport = Type.Object(
 /** Milliseconds; a load balancer waits for some seconds for the answer, and the spool is one part of it. */
 const answerWithin = 1_000
 
-/** What a spool says of itself within a second. */
+/** The state of a spool; `unavailable` if it does not answer within a second. */
 export async function spoolReport(spool: SpoolStatus, clock: Clock): Promise<Static<typeof SpoolReport>> {
   const late = Promise.withResolvers<never>()
   const cancel = clock.after(answerWithin, () =>

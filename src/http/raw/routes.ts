@@ -27,6 +27,9 @@ type Listener = (request: IncomingMessage, response: ServerResponse) => void
  * Routes that are called so often that the framework's cost for each request matters. Such a route answers all requests for
  * its method and path on Node's request and response, errors included. The framework has only its description. All other
  * requests go to the framework, also those for the path with another method.
+ *
+ * Keep in step with the hooks of the framework: connections/refusal.ts, connections/framing.ts, limits/rate-limits.ts (`takeRaw`),
+ * security-headers.ts (`common`), problem-details.ts (error handler) and request-log.ts.
  */
 export class RawRoutes {
   readonly #app: App
@@ -37,7 +40,7 @@ export class RawRoutes {
     this.#app = app
     this.#parts = parts
     const { server } = app
-    // All other listeners are prepended.
+    // Fastify's listener is last because all ours are prepended.
     const framework = server.listeners('request').at(-1) as RequestListener
     server.removeListener('request', framework)
     server.on('request', (request: IncomingMessage, response: ServerResponse) => {

@@ -44,7 +44,7 @@ export const link = (href, text) => element('a', { href }, text)
 
 export const code = (text, title) => (text ? element('code', { title }, text) : undefined)
 
-/** The end of an id tells it apart; the whole of it is shown to whoever points at it. */
+/** The end of an id; the tooltip shows the full value. */
 export const shortId = (id) => (id ? code(id.length > 20 ? `…${id.slice(-8)}` : id, id) : undefined)
 
 const good = new Set(['processed', 'delivered', 'active', 'admin'])
@@ -62,7 +62,7 @@ const ofThisYear = new Intl.DateTimeFormat(undefined, {
 })
 const ofOtherYears = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
 
-/** A time as short as it can be; the whole of it is shown to whoever points at it. */
+/** A short time; the tooltip shows the full value. */
 export function time(text) {
   if (!text) return undefined
   const [at, now] = [new Date(text), new Date()]
@@ -97,7 +97,7 @@ export const headerBlock = (headers) =>
       .join('\n'),
   )
 
-/** What is only shown when asked for. */
+/** Content that is shown on a click. */
 export const fold = (summary, content) =>
   element('details', { 'data-key': summary }, element('summary', {}, summary), content)
 
