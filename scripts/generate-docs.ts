@@ -38,9 +38,9 @@ function settingsPage(): string {
 
 function providersPage(): string {
   const rows = Object.entries(presets).map(([name, preset]) => {
-    const { label, settings = {}, addresses, scope, documentation } = preset
+    const { label, settings = {}, endpoints, scope, documentation } = preset
     // With the defaults, and with the examples that the descriptions give.
-    const { issuer, authUrl = '' } = addresses((key) => {
+    const { issuer, authUrl = '' } = endpoints((key) => {
       const { default: fallback, optional, description } = settings[key]!
       return fallback ?? (optional ? '' : (/`([^`]+)`/.exec(description)?.[1] ?? key))
     })

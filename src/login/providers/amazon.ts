@@ -8,7 +8,7 @@ export const amazon: Preset = {
     'https://developer.amazon.com/docs/login-with-amazon/authorization-code-grant.html',
     'https://developer.amazon.com/docs/login-with-amazon/obtain-customer-profile.html',
   ],
-  addresses: () => ({
+  endpoints: () => ({
     authUrl: 'https://www.amazon.com/ap/oa',
     tokenUrl: 'https://api.amazon.com/auth/o2/token',
     profileUrl: 'https://api.amazon.com/user/profile',

@@ -28,7 +28,7 @@ export const apple: Preset = {
       form: 'text',
     },
   },
-  addresses: () => ({
+  endpoints: () => ({
     issuer,
     authUrl: `${issuer}/auth/authorize`,
     tokenUrl: `${issuer}/auth/token`,

@@ -15,7 +15,7 @@ export const auth0: Preset = {
       form: 'host',
     },
   },
-  addresses: (presetSetting) => ({ issuer: `https://${presetSetting('DOMAIN')}/` }),
+  endpoints: (presetSetting) => ({ issuer: `https://${presetSetting('DOMAIN')}/` }),
   scope: 'openid profile email',
   tokenAuth: 'post',
   storedTokens: { scope: 'offline_access' },

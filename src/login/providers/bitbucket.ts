@@ -12,7 +12,7 @@ export const bitbucket: Preset = {
     'https://developer.atlassian.com/cloud/bitbucket/oauth-2/',
     'https://developer.atlassian.com/cloud/bitbucket/rest/api-group-users/',
   ],
-  addresses: () => ({
+  endpoints: () => ({
     authUrl: 'https://bitbucket.org/site/oauth2/authorize',
     tokenUrl: 'https://bitbucket.org/site/oauth2/access_token',
     profileUrl: 'https://api.bitbucket.org/2.0/user',

@@ -14,7 +14,7 @@ export const cognito: Preset = {
   settings: {
     USER_POOL_ID: { description: 'The id of the user pool: `eu-west-1_AbCdEfGhI`.', form: 'word' },
   },
-  addresses: (presetSetting) => {
+  endpoints: (presetSetting) => {
     const [region = ''] = presetSetting('USER_POOL_ID').split('_')
     return { issuer: `https://cognito-idp.${region}.amazonaws.com/${presetSetting('USER_POOL_ID')}` }
   },

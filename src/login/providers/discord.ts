@@ -8,7 +8,7 @@ export const discord: Preset = {
     'https://discord.com/developers/docs/topics/oauth2',
     'https://discord.com/developers/docs/resources/user#user-object',
   ],
-  addresses: () => ({
+  endpoints: () => ({
     authUrl: 'https://discord.com/oauth2/authorize',
     tokenUrl: 'https://discord.com/api/oauth2/token',
     profileUrl: 'https://discord.com/api/users/@me',

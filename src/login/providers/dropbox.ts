@@ -9,7 +9,7 @@ export const dropbox: Preset = {
     'https://developers.dropbox.com/oauth-guide',
     'https://www.dropbox.com/developers/documentation/http/documentation#users-get_current_account',
   ],
-  addresses: () => ({
+  endpoints: () => ({
     authUrl: 'https://www.dropbox.com/oauth2/authorize',
     tokenUrl: 'https://api.dropboxapi.com/oauth2/token',
     profileUrl: 'https://api.dropboxapi.com/2/users/get_current_account',

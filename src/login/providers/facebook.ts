@@ -16,7 +16,7 @@ export const facebook: Preset = {
   settings: {
     GRAPH_VERSION: { description: 'The version of the Graph API.', default: 'v24.0', form: 'word' },
   },
-  addresses: (presetSetting) => ({
+  endpoints: (presetSetting) => ({
     authUrl: `https://www.facebook.com/${presetSetting('GRAPH_VERSION')}/dialog/oauth`,
     tokenUrl: `https://graph.facebook.com/${presetSetting('GRAPH_VERSION')}/oauth/access_token`,
     profileUrl: `https://graph.facebook.com/${presetSetting('GRAPH_VERSION')}/me?fields=id,name,email`,

@@ -19,7 +19,7 @@ export const github: Preset = {
   settings: {
     BASE_URL: { description: 'The address of a GitHub Enterprise Server.', default: site, form: 'url' },
   },
-  addresses: (presetSetting) => {
+  endpoints: (presetSetting) => {
     const base = presetSetting('BASE_URL')
     return {
       authUrl: `${base}/login/oauth/authorize`,

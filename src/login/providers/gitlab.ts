@@ -12,7 +12,7 @@ export const gitlab: Preset = {
       form: 'url',
     },
   },
-  addresses: (presetSetting) => ({
+  endpoints: (presetSetting) => ({
     authUrl: `${presetSetting('BASE_URL')}/oauth/authorize`,
     tokenUrl: `${presetSetting('BASE_URL')}/oauth/token`,
     profileUrl: `${presetSetting('BASE_URL')}/api/v4/user`,

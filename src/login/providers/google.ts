@@ -19,7 +19,7 @@ export const google: Preset = {
       form: 'text',
     },
   },
-  addresses: () => ({ issuer: `https://${bareIssuer}` }),
+  endpoints: () => ({ issuer: `https://${bareIssuer}` }),
   scope: 'openid email profile',
   tokenAuth: 'post',
   // Google sends a refresh token only after a consent.

@@ -9,7 +9,7 @@ export const keycloak: Preset = {
     BASE_URL: { description: 'The address of the server: `https://sso.example.com`.', form: 'url' },
     REALM: { description: 'The name of the realm.', form: 'word' },
   },
-  addresses: (presetSetting) => ({
+  endpoints: (presetSetting) => ({
     issuer: `${presetSetting('BASE_URL')}/realms/${encodeURIComponent(presetSetting('REALM'))}`,
   }),
   scope: 'openid profile email',

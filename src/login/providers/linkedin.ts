@@ -11,7 +11,7 @@ export const linkedin: Preset = {
     'https://learn.microsoft.com/en-us/linkedin/consumer/integrations/self-serve/sign-in-with-linkedin-v2',
     'https://learn.microsoft.com/en-us/linkedin/shared/authentication/authorization-code-flow',
   ],
-  addresses: () => ({ issuer: 'https://www.linkedin.com/oauth' }),
+  endpoints: () => ({ issuer: 'https://www.linkedin.com/oauth' }),
   scope: 'openid profile email',
   tokenAuth: 'post',
   // It does not reauthenticate people who have a session.

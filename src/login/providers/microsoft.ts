@@ -32,7 +32,7 @@ export const microsoft: Preset = {
       form: 'word',
     },
   },
-  addresses: (presetSetting) => ({
+  endpoints: (presetSetting) => ({
     issuer: `https://login.microsoftonline.com/${presetSetting('TENANT')}/v2.0`,
   }),
   scope: 'openid profile email',

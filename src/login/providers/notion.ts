@@ -15,7 +15,7 @@ export const notion: Preset = {
     'https://developers.notion.com/reference/get-self',
     'https://developers.notion.com/reference/versioning',
   ],
-  addresses: () => ({
+  endpoints: () => ({
     authUrl: 'https://api.notion.com/v1/oauth/authorize',
     tokenUrl: 'https://api.notion.com/v1/oauth/token',
     profileUrl: 'https://api.notion.com/v1/users/me',

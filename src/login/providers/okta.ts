@@ -17,7 +17,7 @@ export const okta: Preset = {
       form: 'word',
     },
   },
-  addresses: (presetSetting) => {
+  endpoints: (presetSetting) => {
     const organization = `https://${presetSetting('DOMAIN')}`
     return {
       issuer:

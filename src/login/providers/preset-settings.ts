@@ -23,7 +23,7 @@ export function readPresetSettings(
     const value = given[key]?.trim() || setting.default
     if (value === undefined) continue
     const fault = faultOf(setting, value)
-    // Without its trailing slash: the addresses append paths.
+    // Without its trailing slash: the endpoints append paths.
     if (fault === undefined) values.set(key, setting.form === 'url' ? value.replace(/\/+$/, '') : value)
     else faults.push(`${prefix}${key} is wrong: expected ${fault}. ${setting.description}`)
   }

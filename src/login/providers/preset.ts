@@ -11,13 +11,13 @@ export type ReadPresetSetting = (setting: string) => string
 export interface PresetSetting {
   description: string
   default?: string
-  /** The addresses do not need it. */
+  /** The endpoints do not need it. */
   optional?: true
   form: 'host' | 'url' | 'word' | 'text'
 }
 
-export interface Addresses {
-  /** OpenID Connect: the other addresses are discovered, unless all of them are given here. */
+export interface Endpoints {
+  /** OpenID Connect: the other endpoints are discovered, unless all of them are given here. */
   issuer?: string
   authUrl?: string
   tokenUrl?: string
@@ -100,7 +100,7 @@ export interface SignedSecret {
   sign: (presetSetting: ReadPresetSetting, clientId: string, now: number) => string
 }
 
-/** The built-in knowledge about one provider. The configuration can override every address. */
+/** The built-in knowledge about one provider. The configuration can override every endpoint. */
 export interface Preset extends Quirks {
   /** The name that users know. */
   label: string
@@ -110,7 +110,7 @@ export interface Preset extends Quirks {
   documentation: readonly [string, ...string[]]
   /** `<NAME>_<KEY>` for each key. */
   settings?: Readonly<Record<string, PresetSetting>>
-  addresses: (presetSetting: ReadPresetSetting) => Addresses
+  endpoints: (presetSetting: ReadPresetSetting) => Endpoints
   /** Space-separated: the minimum for a sign-in. */
   scope: string
 }

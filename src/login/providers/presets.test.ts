@@ -9,7 +9,7 @@ import { resolveProvider } from './resolve-provider.ts'
 
 test('presets with an issuer declare tokenAuth', () => {
   for (const [name, preset] of Object.entries(presets)) {
-    if (preset.addresses(() => 'x').issuer !== undefined) assert.ok(preset.tokenAuth, name)
+    if (preset.endpoints(() => 'x').issuer !== undefined) assert.ok(preset.tokenAuth, name)
   }
 })
 

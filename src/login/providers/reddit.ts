@@ -19,7 +19,7 @@ export const reddit: Preset = {
       form: 'text',
     },
   },
-  addresses: () => ({
+  endpoints: () => ({
     authUrl: 'https://www.reddit.com/api/v1/authorize',
     tokenUrl: 'https://www.reddit.com/api/v1/access_token',
     profileUrl: 'https://oauth.reddit.com/api/v1/me',

@@ -2,12 +2,12 @@ import type { ProviderSettings } from '../../config/providers.ts'
 import { protectedParametersIn } from './authorization-parameters.ts'
 import { letterIcon, readIcon } from './icon.ts'
 import { readPresetSettings, type PresetSettingValues } from './preset-settings.ts'
-import type { Addresses, Preset, Quirks } from './preset.ts'
+import type { Endpoints, Preset, Quirks } from './preset.ts'
 import { presets } from './presets.ts'
 import type { ProviderBasics, ResolvedProvider } from './resolved-provider.ts'
 
 /**
- * Merges settings with their preset. An issuer means OpenID Connect; three addresses without an issuer mean plain OAuth 2.0,
+ * Merges settings with their preset. An issuer means OpenID Connect; three endpoints without an issuer mean plain OAuth 2.0,
  * also with a preset. The quirks of a preset apply only with its own protocol. Faults are messages for the operator.
  */
 export function resolveProvider(settings: ProviderSettings): ResolvedProvider | { faults: string[] } {
@@ -21,7 +21,7 @@ export function resolveProvider(settings: ProviderSettings): ResolvedProvider | 
     }
   }
   const values = readPresetSettings(preset, settings.own ?? {}, prefix)
-  const known = preset ? knownAddresses(preset, values) : {}
+  const known = preset ? knownEndpoints(preset, values) : {}
   const issuer = issuerOf(settings, known)
   const kind = issuer === undefined ? 'oauth' : 'openid'
   const { faults } = values
@@ -29,7 +29,7 @@ export function resolveProvider(settings: ProviderSettings): ResolvedProvider | 
   const basics = resolveBasics(resolving, preset && kindOf(preset) === kind ? preset : {}, kind === 'openid')
   const provider =
     issuer === undefined
-      ? withAddresses(resolving, basics, known)
+      ? withEndpoints(resolving, basics, known)
       : withIssuer(resolving, basics, known, issuer)
   return provider === undefined || values.faults.length > 0 ? { faults: values.faults } : provider
 }
@@ -51,21 +51,21 @@ export function prefixOf(name: string): string {
 }
 
 function kindOf(preset: Preset): 'oauth' | 'openid' {
-  return preset.addresses((setting) => setting).issuer === undefined ? 'oauth' : 'openid'
+  return preset.endpoints((setting) => setting).issuer === undefined ? 'oauth' : 'openid'
 }
 
 function issuerOf(
   { issuer, authUrl, tokenUrl, profileUrl, jwksUrl }: ProviderSettings,
-  known: Addresses,
+  known: Endpoints,
 ): string | undefined {
   const plain = authUrl !== undefined && tokenUrl !== undefined && profileUrl !== undefined
   return issuer ?? (plain && jwksUrl === undefined ? undefined : known.issuer)
 }
 
-/** The preset's addresses; empty if a setting that they need is missing. */
-function knownAddresses(preset: Preset, { presetSetting, missing }: PresetSettingValues): Addresses {
-  const addresses = preset.addresses(presetSetting)
-  return neededOf(preset, missing).length === 0 ? addresses : {}
+/** The preset's endpoints; empty if a setting that they need is missing. */
+function knownEndpoints(preset: Preset, { presetSetting, missing }: PresetSettingValues): Endpoints {
+  const endpoints = preset.endpoints(presetSetting)
+  return neededOf(preset, missing).length === 0 ? endpoints : {}
 }
 
 function neededOf(preset: Preset, missing: ReadonlySet<string>): string[] {
@@ -75,30 +75,30 @@ function neededOf(preset: Preset, missing: ReadonlySet<string>): string[] {
 function withIssuer(
   { settings, preset }: Resolving,
   basics: ProviderBasics,
-  known: Addresses,
+  known: Endpoints,
   issuer: string,
 ): ResolvedProvider {
-  // The preset's addresses belong to the preset's issuer.
-  const presetAddresses = settings.issuer === undefined ? known : {}
+  // The preset's endpoints belong to the preset's issuer.
+  const presetEndpoints = settings.issuer === undefined ? known : {}
   const scope = settings.scope ?? preset?.scope ?? 'openid email profile'
   const { authUrl, tokenUrl, profileUrl, jwksUrl } = settings
   return {
     ...basics,
     kind: 'openid',
     issuer,
-    authUrl: authUrl ?? presetAddresses.authUrl,
-    tokenUrl: tokenUrl ?? presetAddresses.tokenUrl,
-    profileUrl: profileUrl ?? presetAddresses.profileUrl,
-    jwksUrl: jwksUrl ?? presetAddresses.jwksUrl,
+    authUrl: authUrl ?? presetEndpoints.authUrl,
+    tokenUrl: tokenUrl ?? presetEndpoints.tokenUrl,
+    profileUrl: profileUrl ?? presetEndpoints.profileUrl,
+    jwksUrl: jwksUrl ?? presetEndpoints.jwksUrl,
     // A preset without `openid` in its scope gets an id_token without it.
     scope: preset !== undefined && !/\bopenid\b/.test(preset.scope) ? scope : withOpenId(scope),
   }
 }
 
-function withAddresses(
+function withEndpoints(
   { settings, preset, values, prefix, faults, isPresetSettingWrong }: Resolving,
   basics: ProviderBasics,
-  known: Addresses,
+  known: Endpoints,
 ): ResolvedProvider | undefined {
   const authUrl = settings.authUrl ?? known.authUrl
   const tokenUrl = settings.tokenUrl ?? known.tokenUrl
@@ -139,12 +139,12 @@ function withAddresses(
 }
 
 /**
- * Plain OAuth 2.0 has no verified issuer. A preset has a known one; with configured addresses, the origins of the token and
+ * Plain OAuth 2.0 has no verified issuer. A preset has a known one; with configured endpoints, the origins of the token and
  * profile endpoints take its place.
  */
 function identityNamespaceOf(
   settings: ProviderSettings,
-  known: Addresses,
+  known: Endpoints,
   used: { authUrl: string; tokenUrl: string; profileUrl: string },
 ): string {
   if (settings.tokenUrl === undefined && settings.profileUrl === undefined)

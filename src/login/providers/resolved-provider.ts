@@ -24,7 +24,7 @@ export interface ProviderBasics {
   presetSetting: ReadPresetSetting
 }
 
-/** OpenID Connect. Missing addresses are discovered; configured ones replace discovered ones. */
+/** OpenID Connect. Missing endpoints are discovered; configured ones replace discovered ones. */
 export interface OpenIdProvider extends ProviderBasics {
   kind: 'openid'
   issuer: string
@@ -44,7 +44,7 @@ export interface OAuthProvider extends ProviderBasics {
   authUrl: string
   tokenUrl: string
   profileUrl: string
-  /** What identities are bound to: the preset's issuer, or the origins of the configured addresses. */
+  /** What identities are bound to: the preset's issuer, or the origins of the configured endpoints. */
   identityNamespace: string
   /** The `iss` of every response, if the preset knows it. */
   expectedResponseIssuer: string | undefined

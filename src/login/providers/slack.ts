@@ -23,7 +23,7 @@ export const slack: Preset = {
       form: 'word',
     },
   },
-  addresses: () => ({ issuer: 'https://slack.com' }),
+  endpoints: () => ({ issuer: 'https://slack.com' }),
   scope: 'openid profile email',
   tokenAuth: 'post',
   // It does not reauthenticate people who have a session.

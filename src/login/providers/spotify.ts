@@ -8,7 +8,7 @@ export const spotify: Preset = {
     'https://developer.spotify.com/documentation/web-api/tutorials/code-flow',
     'https://developer.spotify.com/documentation/web-api/reference/get-current-users-profile',
   ],
-  addresses: () => ({
+  endpoints: () => ({
     authUrl: 'https://accounts.spotify.com/authorize',
     tokenUrl: 'https://accounts.spotify.com/api/token',
     profileUrl: 'https://api.spotify.com/v1/me',

@@ -11,7 +11,7 @@ export const twitch: Preset = {
   label: 'Twitch',
   colour: '#9146ff',
   documentation: ['https://dev.twitch.tv/docs/authentication/getting-tokens-oidc/'],
-  addresses: () => ({ issuer: 'https://id.twitch.tv/oauth2' }),
+  endpoints: () => ({ issuer: 'https://id.twitch.tv/oauth2' }),
   scope: 'openid user:read:email',
   tokenAuth: 'post',
   // `force_verify` requests the consent, not the password, and its id_token has no `auth_time`.

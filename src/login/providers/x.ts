@@ -12,7 +12,7 @@ export const x: Preset = {
     'https://docs.x.com/fundamentals/authentication/oauth-2-0/authorization-code',
     'https://docs.x.com/x-api/users/get-my-user',
   ],
-  addresses: () => ({
+  endpoints: () => ({
     // On twitter.com, users would have to sign in again.
     authUrl: 'https://x.com/i/oauth2/authorize',
     tokenUrl: 'https://api.x.com/2/oauth2/token',
