@@ -167,8 +167,9 @@ for (const kind of proxyKinds) {
       server.close()
     })
 
-    test('a request that is not idempotent is sent once, however it ends', async () => {
+    test('a request that is not idempotent is sent once, however it ends', async (t) => {
       const proxy = await startProxy(kind, [address, address])
+      t.after(() => proxy.close())
       seen.length = 0
       for (const path of ['/webhooks/provider', '/events', '/auth/token']) {
         const { status } = await ask(proxy, path, { method: 'POST', body: '{}' })
@@ -176,17 +177,16 @@ for (const kind of proxyKinds) {
         // A repetition would come before the answer; one that came late would be seen with the next path.
         assert.deepEqual(seen.splice(0), [`POST ${path}`])
       }
-      await proxy.close()
     })
 
-    test('a request that could not be sent goes to the other process, whole', async () => {
+    test('a request that could not be sent goes to the other process, whole', async (t) => {
       const proxy = await startProxy(kind, [`127.0.0.1:${await freePort()}`, address])
+      t.after(() => proxy.close())
       bodies.length = 0
       const sent = Array.from({ length: 8 }, (_, number) => `${number}`.repeat(100_000))
       for (const body of sent)
         assert.equal((await ask(proxy, '/sound', { method: 'POST', body })).status, 200)
       assert.deepEqual(bodies, sent)
-      await proxy.close()
     })
   })
 }

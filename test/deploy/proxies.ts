@@ -14,7 +14,7 @@ import { eventually } from '../receiving/harness.ts'
 
 export const host = 'gate.example.com'
 
-/** Where the addresses of the two processes are in a file, and what replaces the rest. */
+/** A proxy of deploy/, and how its file is changed for a test. */
 interface ProxyKind {
   name: 'caddy' | 'nginx'
   file: string
@@ -99,7 +99,7 @@ export async function startProxy(kind: ProxyKind, upstreams: ProxyParts['upstrea
   for (const [name, content] of Object.entries({ 'cert.pem': cert, 'key.pem': key, config }))
     writeFileSync(join(folder, name), content)
   const [program, ...args] = kind.command(join(folder, 'config'))
-  // Caddy writes to its home; nginx is in a folder that only root has in its path.
+  // Caddy stores its state below its home.
   const env = { ...childEnvironment(), HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder }
   const child = spawn(program, args, { env, stdio: ['ignore', 'ignore', 'pipe'] })
   const ended = once(child, 'exit')
