@@ -14,11 +14,13 @@ const ignored = new Set(['node_modules', 'data', '.git', 'dist'])
  * Runs `postern serve` in the working directory, and runs it again when a file of the project changes. The data stays. Ends with
  * SIGINT or SIGTERM.
  * @param envFile the file of `--env-file`, if given
+ * @param forward the address for handlers in another language, if given
  */
-export async function dev(envFile?: string): Promise<void> {
+export async function dev(envFile?: string, forward?: string): Promise<void> {
   const options = [...(envFile === undefined ? [] : ['--env-file', envFile]), ...(isJson() ? ['--json'] : [])]
+  const serve = ['serve', ...(forward === undefined ? [] : ['--forward', forward])]
   const start = (): ChildProcess =>
-    spawn(process.execPath, [...process.execArgv, process.argv[1]!, ...options, 'serve'], {
+    spawn(process.execPath, [...process.execArgv, process.argv[1]!, ...options, ...serve], {
       stdio: 'inherit',
     })
   let child = start()

@@ -7,6 +7,7 @@ import type { AuditExportOptions } from './audit.ts'
 import type { InitOptions } from './init/init.ts'
 import type { ImportFormat, ImportKind } from '../listing/importing/import-file.ts'
 import type { ListsAction } from './lists.ts'
+import type { ServeOptions } from './serve.ts'
 import type { Shell } from './completion.ts'
 import { webhookCommands } from './webhook-commands.ts'
 
@@ -38,7 +39,7 @@ export function commandLine(): Command {
   return program
 }
 
-/** init, dev, serve, migrate, backup, restore, doctor, completion */
+/** init, dev, serve, migrate, upgrade, backup, restore, doctor, completion */
 function serviceCommands(program: Command): void {
   program
     .command('init [folder]')
@@ -51,7 +52,14 @@ function serviceCommands(program: Command): void {
   program
     .command('dev')
     .description('run the service, and start it again when a file of the project changes')
-    .action(async () => (await import('./dev.ts')).dev(program.opts<{ envFile?: string }>().envFile))
+    .option(
+      '--forward <url>',
+      'post all events there, for handlers in another language; see `serve --forward`',
+    )
+    .addHelpText('after', '\nExample:\n  postern dev --forward http://localhost:8000/events')
+    .action(async ({ forward }: { forward?: string }) =>
+      (await import('./dev.ts')).dev(program.opts<{ envFile?: string }>().envFile, forward),
+    )
   program
     .command('serve')
     .description('run the service')
@@ -59,14 +67,25 @@ function serviceCommands(program: Command): void {
       new Option('--only <role>', 'one role of several on one PostgreSQL').choices(['http', 'workers']),
     )
     .option('--no-migrate', 'leave the database as it is; see `postern migrate`')
-    .action(async (options: { only?: string; migrate: boolean }) =>
-      (await import('./serve.ts')).serve(options),
+    .option(
+      '--forward <url>',
+      'in development: post all events there, signed by Standard Webhooks; not 2xx is a failure',
     )
+    .action(async (options: ServeOptions) => (await import('./serve.ts')).serve(options))
   program
     .command('migrate')
     .description('bring the database to this version')
     .option('--dry-run', 'only say what would be done')
     .action(async (options: { dryRun?: boolean }) => (await import('./migrate.ts')).migrateCommand(options))
+  program
+    .command('upgrade')
+    .description('tell which migrations this version would apply, and whether a rolling upgrade is safe')
+    .requiredOption('--check', 'change nothing; `serve` and `migrate` apply them')
+    .addHelpText(
+      'after',
+      '\nExample:\n  npx postern@latest upgrade --check || echo "stop the old processes first"',
+    )
+    .action(async () => (await import('./upgrade.ts')).checkUpgrade())
   program
     .command('backup <file>')
     .description('copy the database to a new file, while the service runs')

@@ -3,17 +3,28 @@ import { banner } from '../demo/banner.ts'
 import { startService } from '../service.ts'
 import { createLog, standardOutput } from '../telemetry/log.ts'
 import { readableLines } from '../telemetry/readable.ts'
+import { withForwarding } from './forward.ts'
 import { isJson } from './output.ts'
 import { readConfiguration, weakSecrets } from './configuration.ts'
 
+export interface ServeOptions {
+  only?: string
+  migrate: boolean
+  /** Where all events are posted to, instead of the handlers. */
+  forward?: string
+}
+
 /** Runs the service until SIGTERM or SIGINT. */
-export async function serve(options: { only?: string; migrate: boolean }): Promise<void> {
+export async function serve(options: ServeOptions): Promise<void> {
   const read = await readConfiguration()
-  const { configuration, config } = read
+  const { configuration } = read
   const { production, databaseUrl } = configuration
   if (options.only !== undefined && databaseUrl.startsWith('sqlite:')) {
     throw new ConfigurationError(['--only needs PostgreSQL: one SQLite file belongs to one process'])
   }
+  const forwarding =
+    options.forward === undefined ? undefined : withForwarding(read.config, configuration, options.forward)
+  const config = forwarding?.config ?? read.config
   const person = !production && process.stdout.isTTY && !isJson()
   const output = standardOutput()
   const log = createLog(configuration.logLevel, person ? readableLines(process.stdout) : output)
@@ -58,6 +69,8 @@ export async function serve(options: { only?: string; migrate: boolean }): Promi
   )
 
   log.info({ address: service.baseUrl, ms: Math.round(performance.now()) }, 'ready')
+  if (forwarding)
+    process.stderr.write(`events are forwarded to ${options.forward}, signed with ${forwarding.secret}\n`)
   // Over the log's own way out, so that it stands behind the lines that came before it.
   if (!production && roles.http && !isJson())
     (person ? process.stdout : output).write(`${banner({ ...read, baseUrl: service.baseUrl })}\n`)
