@@ -53,8 +53,8 @@ export interface AttemptResult extends AttemptRecord {
 }
 
 /**
- * Makes one attempt. Never rejects for what the subscriber does; rejects with the reason of the cut when that comes, and with
- * NotSent when it may not be sent.
+ * Makes one attempt. Rejects with the reason of `cut` if that aborts it, and with NotSent if `maySend` returns false; any behaviour
+ * of the subscriber is a result.
  */
 export type Attempt = (request: AttemptRequest, cut: AbortBroadcast) => Promise<AttemptResult>
 

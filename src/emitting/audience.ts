@@ -29,7 +29,7 @@ export const isForItsOwner = sql<SqlBool>`(
   select s.owner is null or k.audience in (s.owner, ${sql.lit(everybody)})
   from subscribers s left join idempotency_keys k on k.event = deliveries.event where s.id = deliveries.subscriber_id)`
 
-/** The subscribers that a caller may see and change: all of them (admins), or those of one owner. */
+/** The subscribers that a caller can see and change: all of them (admins), or those of one owner. */
 export type Reach = 'all' | { readonly owner: string }
 
 export function reaches(reach: Reach, owner: string | null): boolean {

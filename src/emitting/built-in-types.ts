@@ -40,11 +40,11 @@ const delivery = {
   error: 'answered 503',
 }
 
-/** What the service sends by itself, as the catalogue tells it. All but the test events go to operational subscribers. */
+/** The types of events that the service emits itself. All but the test events go to operational subscribers. */
 export const builtInTypes = {
   [testEventType]: {
     description:
-      'Sent on request to one subscriber, to show that it is reached and that its signatures verify.',
+      'Sent on request to one subscriber, to test that it is reachable and verifies the signature.',
     schema: exactly({ message: text, subscriberId: text }),
     samples: [
       {
@@ -55,12 +55,12 @@ export const builtInTypes = {
   },
   'subscriber.disabled': {
     description:
-      'A subscriber was disabled: by a call, by its owner, because it asked for it (410 Gone or `webhook-delivery: disable`), or because everything failed for a week (EMIT_DISABLE_AFTER_DAYS).',
+      'A subscriber was disabled: by a call, by its owner, by its response (410 Gone or `webhook-delivery: disable`), or because all attempts failed for a week (EMIT_DISABLE_AFTER_DAYS).',
     schema: exactly({ subscriber: subscriberSchema, reason: text }),
     samples: [{ subscriber, reason: 'The subscriber answered 410 Gone.' }],
   },
   'subscriber.disabling': {
-    description: 'A subscriber will be disabled, unless a delivery arrives before.',
+    description: 'A subscriber will be disabled, unless a delivery succeeds before.',
     schema: exactly({
       subscriber: subscriberSchema,
       delivery: deliverySchema,
@@ -78,17 +78,18 @@ export const builtInTypes = {
   },
   'delivery.failing': {
     description:
-      'A delivery failed for the third time. Told once for a subscriber, until a delivery to it arrives again.',
+      'A delivery failed for the third time. Emitted once for a subscriber, until a delivery to it succeeds again.',
     schema: aboutDelivery,
     samples: [{ subscriber, delivery }],
   },
   'delivery.recovered': {
-    description: 'A delivery arrived at a subscriber that had failed (`delivery.failing`, `delivery.dead`).',
+    description:
+      'A delivery succeeded to a subscriber that had failed (`delivery.failing`, `delivery.dead`).',
     schema: aboutDelivery,
     samples: [{ subscriber, delivery: { ...delivery, attempts: 4, status: 204, error: null } }],
   },
   'delivery.dead': {
-    description: 'A delivery was given up after its last attempt. It is kept, and can be replayed.',
+    description: 'A delivery was dead-lettered after its last attempt. It is stored and can be replayed.',
     schema: aboutDelivery,
     samples: [{ subscriber, delivery: { ...delivery, attempts: 10 } }],
   },

@@ -1,6 +1,6 @@
 import type { Random } from '../runtime/clock.ts'
 
-/** The breaker opens after so many failures in a row, over at least so many milliseconds. */
+/** The breaker opens after this many failures in a row, over at least this many milliseconds. */
 const failureThreshold = 10
 const failingThreshold = 30_000
 /** Milliseconds between probes: the first pause, doubled by every failed probe up to the longest. */
@@ -50,7 +50,7 @@ export class CircuitBreaker {
     this.#probing = this.open
   }
 
-  /** The subscriber responded, and not that it is down: a refusal such as 400 counts as well. */
+  /** Records a response that shows that the subscriber is up; refusals such as 400 count as well. */
   succeeded(): void {
     this.#failures = 0
     this.#pause = 0
@@ -61,14 +61,14 @@ export class CircuitBreaker {
     if (this.#failures === 0) this.#failingSince = now
     this.#failures += 1
     if (this.open) {
-      // An attempt that started before the breaker opened is no probe.
+      // An attempt that started before the breaker opened is not a probe.
       if (this.#probing) this.#holdFor(Math.min(longestPause, this.#pause * 2), now)
     } else if (this.#failures >= failureThreshold && now - this.#failingSince >= failingThreshold) {
       this.#holdFor(firstPause, now)
     }
   }
 
-  /** This process aborted the attempt: it says nothing about the subscriber. */
+  /** Records an attempt that this process aborted, which tells nothing about the subscriber. */
   aborted(): void {
     this.#probing = false
   }

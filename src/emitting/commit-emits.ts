@@ -11,7 +11,7 @@ export interface CommitEmitsParts {
 }
 
 /**
- * Emits events in one transaction, each for itself, and passes them to the dispatcher after the commit.
+ * Emits events in one transaction, each with its own result, and passes them to the dispatcher after the commit.
  * @throws StorageUnavailable
  */
 export async function commitEmits(

@@ -97,7 +97,7 @@ export class Completions {
     try {
       await this.#withEffects.add({ completion, effects })
     } catch (error) {
-      // The attempt was made and must be recorded, whatever is wrong with its side effects.
+      // The attempt was made and must be recorded even if its side effects fail.
       const deliveryId = completion.delivery.id
       this.#parts.log.error({ err: error, deliveryId }, 'the side effects of an attempt failed')
       await this.#plain.add(completion)
@@ -139,7 +139,7 @@ export class Completions {
 
   /**
    * Repeats a commit until it succeeds, or until `abandon`. Returns whether it succeeded.
-   * @throws errors that are not worth a repetition
+   * @throws errors that a repetition cannot fix
    */
   async #repeat(
     deliveries: number,

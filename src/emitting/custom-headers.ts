@@ -29,7 +29,7 @@ const ours = new Set([
 const ourPrefixes = ['content-', 'webhook-', 'proxy-', 'sec-', ':']
 
 /**
- * Checks the custom headers of a subscriber and converts names to lowercase. The value `[redacted]` means the stored value in
+ * Validates the custom headers of a subscriber and converts names to lowercase. The value `[redacted]` selects the stored value in
  * `before`, so that a client can send back what it read. Without a stored value it is refused.
  * @throws Problem `invalid-body`
  */
@@ -38,7 +38,7 @@ export function readCustomHeaders(
   before: Readonly<Record<string, string>> = {},
 ): Record<string, string> {
   const entries = Object.entries(given)
-  if (entries.length > most) throw invalid(`At most ${most} headers can be sent along.`)
+  if (entries.length > most) throw invalid(`A subscriber can have at most ${most} headers.`)
   const headers: Record<string, string> = {}
   for (const [given, text] of entries) {
     const header = given.toLowerCase()
@@ -51,7 +51,7 @@ export function readCustomHeaders(
     const kept = text === redactedValue ? stored : text
     if (kept === undefined)
       throw invalid(
-        `The value of the header ${header} must be sent: ${redactedValue} stands for one that is kept, and none is kept for this address.`,
+        `The value of the header ${header} must be sent: ${redactedValue} selects the stored value, and there is none for this address.`,
       )
     if (!value.test(kept) || kept.length > longestValue)
       throw invalid(
@@ -62,7 +62,7 @@ export function readCustomHeaders(
   return headers
 }
 
-/** The headers as they are shown: values are redacted if the name suggests a credential. */
+/** Returns the headers for responses: values are redacted if the name suggests a credential. */
 export function showCustomHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(headers).map(([header, text]) => [

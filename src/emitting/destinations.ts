@@ -7,12 +7,12 @@ import type { LiveKey, SubscriberSecrets } from './secrets.ts'
 import { schemesOf } from './secrets.ts'
 import type { SigningKey } from './signature.ts'
 
-/** What the dispatcher needs to know about a subscriber, with decrypted secrets and headers. */
+/** The settings of a subscriber that the dispatcher needs, with decrypted secrets and headers. */
 export interface Destination {
   id: string
   url: string
   timeout: number
-  /** Attempts in flight at most. */
+  /** The most attempts in flight. */
   concurrency: number
   /** Attempts per second; `undefined` for no limit. */
   rate: number | undefined
@@ -25,10 +25,10 @@ export interface Destination {
   owner: string | null
   /** Whether it gets operational events. Its own deliveries cause none. */
   operational: boolean
-  /** Since when its deliveries fail, and when the warning was published; milliseconds since 1970. */
+  /** Since when its deliveries fail, and when the warning was emitted; milliseconds since 1970. */
   failingSince: number | null
   warnedAt: number | null
-  /** The keys that sign at a time, in milliseconds since 1970. */
+  /** Returns the keys that sign at a time, in milliseconds since 1970. */
   keysAt(now: number): SigningKey[]
 }
 

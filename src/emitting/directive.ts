@@ -1,4 +1,4 @@
-/** What a subscriber can request in its response. */
+/** A request of the subscriber in its response. */
 export type Directive = 'disable' | 'abort-message'
 
 /**

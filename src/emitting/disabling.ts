@@ -24,7 +24,7 @@ export function disablesAt({ failingSince, warnedAt }: Failing, policy: Disablin
   return warnedAt === null ? at : Math.max(at, warnedAt + notice(policy))
 }
 
-/** The consequence of an attempt that fails at `now`. Only attempts have consequences: time alone disables nobody. */
+/** Returns the consequence of an attempt that fails at `now`. Subscribers are only disabled by failures, never by time alone. */
 export function consequenceOf(
   failing: Failing,
   policy: DisablingPolicy,

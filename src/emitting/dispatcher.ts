@@ -23,13 +23,13 @@ import {
   type SubscriberQueue,
 } from './subscriber-queue.ts'
 
-/** Attempts in flight in one process. */
+/** The most attempts in flight in one process. */
 const maxInFlight = 500
-/** Attempts in flight or not recorded yet. After a crash they are made once more. */
+/** The most attempts that are in flight or not recorded yet. After a crash they are made once more. */
 export const maxUnrecorded = 1_000
 /** With so many attempts in flight, a subscriber gets another one only if none of its own is in flight. */
 const scarceFrom = 250
-/** Attempts in flight to all subscribers together that did not respond lately. */
+/** The most attempts in flight to subscribers that did not respond lately, for all of them together. */
 const maxUnresponsive = 200
 /** Attempts that one queue starts before the next queue has its turn. */
 const attemptsPerTurn = 4
@@ -142,7 +142,7 @@ export class Dispatcher implements Worker {
     if (!this.#stopped) this.#prefetcher.scan()
   }
 
-  /** A subscriber was changed, here or by another process: starts none of its deliveries before it is read again. */
+  /** Called when a subscriber was changed by any process: starts none of its deliveries before it is read again. */
   changed(subscriberId: string): void {
     if (!this.#stopped) this.#prefetcher.changed(subscriberId)
   }
@@ -240,7 +240,7 @@ export class Dispatcher implements Worker {
     return started
   }
 
-  /** Whether the queue waits for a place. Else the end of one of its attempts, or a timer, makes it ready again. */
+  /** Whether the queue waits for a place. If not, the end of one of its attempts, or a timer, makes it ready again. */
   #staysReady(queue: SubscriberQueue, now: number): boolean {
     if (queue.capacity(now) > 0) return true
     const wait = queue.waitTime(now)
@@ -285,7 +285,10 @@ export class Dispatcher implements Worker {
     } catch (error) {
       if (error instanceof NotSent) sent = false
       else
-        this.#parts.log.error({ err: error, deliveryId: id }, 'the attempt of a delivery failed internally')
+        this.#parts.log.error(
+          { err: error, deliveryId: id },
+          'an attempt failed because of an internal error',
+        )
     }
     release('aborted')
     this.#prefetcher.forget(id)

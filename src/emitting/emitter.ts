@@ -66,14 +66,14 @@ export class Emitter {
     return this.#emitAll(tx, events, (event, now) => this.#prepare(event, now), causedBy)
   }
 
-  /** The same for events of the service itself: their types need no declaration. */
+  /** Like emit, but for events of the service itself, whose types are not declared. */
   emitBuiltIn(tx: Tx, events: readonly NewEvent[], causedBy?: number): Promise<Emitted[]> {
     return this.#emitAll(tx, events, prepareEvent, causedBy)
   }
 
   /**
-   * Emits each event for itself: a problem with one does not prevent the others.
-   * @param last sends the last statement together with the commit: its result comes with the result of the commit
+   * Emits each event with its own result: a problem with one does not prevent the others.
+   * @param last sends the last statement together with the commit; its result arrives with that of the commit
    */
   async emitEach(tx: Tx, last: RunLast, events: readonly NewEvent[]): Promise<PendingResults> {
     const now = this.#parts.clock.now()
@@ -90,7 +90,7 @@ export class Emitter {
   }
 
   /**
-   * Emits an event to these subscribers, whatever event types they asked for. Returns the ids of the deliveries; none if the event
+   * Emits an event to these subscribers, regardless of their event types. Returns the ids of the deliveries; none if the event
    * was emitted before.
    */
   async emitTo(
@@ -117,7 +117,7 @@ export class Emitter {
     return { id, eventId, committed, deliveryIds: inserted.map((delivery) => delivery.id) }
   }
 
-  /** The same for many events without ids of the caller. The number of statements does not depend on how many they are. */
+  /** Like emitTo, but for many events without ids of the caller. The number of statements does not depend on their number. */
   async emitEachTo(tx: Tx, addressed: readonly Addressed[]): Promise<void> {
     if (addressed.length === 0) return
     const { engine, clock, fanOut } = this.#parts
@@ -224,7 +224,7 @@ function orProblem<T>(work: () => T): T | Problem {
   }
 }
 
-/** Lets a problem name the event that caused it, if the call has several. */
+/** Adds the position of the event to a problem, if the call has several events. */
 function pointingAt<T>(index: number, events: readonly NewEvent[], work: () => T): T {
   try {
     return work()

@@ -6,20 +6,20 @@ export const NewEventBody = Type.Object(
   {
     type: Type.String({
       pattern: eventTypePattern,
-      description: 'What the event is, such as `order.paid`; subscribers choose by it',
+      description: 'The type, such as `order.paid`, by which subscribers select events',
     }),
-    data: Type.Unknown({ description: 'Any JSON value; sent as it is' }),
+    data: Type.Unknown({ description: 'Any JSON value; sent unchanged' }),
     id: Type.Optional(
       Type.String({
         pattern: eventIdPattern,
         description:
-          'Makes the same call twice the same event: 1 to 256 visible ASCII characters without a full stop. Default: a new one.',
+          'The stable id, which makes the call idempotent: 1 to 256 visible ASCII characters without a full stop. Default: a new id.',
       }),
     ),
     audience: Type.Optional(
       Type.Union([Type.String({ pattern: ownerPattern }), Type.Literal(everybody)], {
         description:
-          'The owner whose subscribers get it, or `*` for everybody’s. Default: subscribers without an owner.',
+          'The owner whose subscribers get it, or `*` for all subscribers. Default: subscribers without an owner.',
       }),
     ),
   },
@@ -37,14 +37,14 @@ export const NewEventsBody = Type.Array(NewEventBody, {
 
 export const EmittedView = Type.Object(
   {
-    id: Type.Integer({ description: 'Its place in the log: GET /events/{id}' }),
+    id: Type.Integer({ description: 'The number in the event log: GET /events/{id}' }),
     eventId: Type.String({ description: 'The stable id that subscribers get' }),
     type: Type.String(),
   },
   { additionalProperties: false },
 )
 
-/** The answer to a line of NDJSON, as to a call with that line alone. */
+/** The response to a line of NDJSON: that of a call with this line alone. */
 export type LineAnswer = { line: number } & (
   | ({ status: 202 } & Static<typeof EmittedView>)
   | { status: number; code: string; detail?: string | undefined; pointer?: string | undefined }

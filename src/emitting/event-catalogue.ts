@@ -7,10 +7,10 @@ import { eventTypePattern } from './event.ts'
 
 const require = createRequire(import.meta.url)
 const validType = new RegExp(eventTypePattern)
-/** Errors that one refusal lists. */
+/** The most errors in one refusal. */
 const mostTold = 3
 
-/** An event type as the catalogue shows it. */
+/** An event type in the catalogue. */
 export interface CatalogueEntry extends Omit<EventTypeDeclaration, 'schema'> {
   type: string
   /** JSON Schema. */
@@ -42,10 +42,10 @@ export class EventCatalogue {
     this.#known = new Set(Object.keys(declared))
     for (const [type, declaration] of Object.entries(declared)) {
       if (typeof declaration !== 'object')
-        throw new Error(`emitting.eventTypes: that of ${type} is no object`)
+        throw new Error(`emitting.eventTypes: the declaration of ${type} is not an object`)
       const { schema, samples } = declaration
       if (!validType.test(type))
-        throw new Error(`emitting.eventTypes: ${JSON.stringify(type)} is no type of events`)
+        throw new Error(`emitting.eventTypes: ${JSON.stringify(type)} is not a valid event type`)
       if (Object.hasOwn(builtIn, type))
         throw new Error(`emitting.eventTypes: ${type} is emitted by the service itself`)
       if (schema === undefined) continue
@@ -55,7 +55,7 @@ export class EventCatalogue {
         const [fault] = check(sample)
         if (fault)
           throw new Error(
-            `emitting.eventTypes: sample ${index + 1} of ${type} is not of its schema: ${fault}`,
+            `emitting.eventTypes: sample ${index + 1} of ${type} does not match its schema: ${fault}`,
           )
       }
     }
@@ -68,14 +68,14 @@ export class EventCatalogue {
   check(type: string, data: string): void {
     if (this.#refuseOthers && !this.#known.has(type)) {
       throw new Problem('invalid-body', {
-        detail: `The type ${type} is not declared; GET /event-types shows those that are.`,
+        detail: `The type ${type} is not declared; GET /event-types lists the declared ones.`,
         pointer: '/type',
       })
     }
     const faults = this.#checks.get(type)?.(JSON.parse(data)) ?? []
     if (faults.length > 0) {
       throw new Problem('invalid-body', {
-        detail: `The data is not what ${type} is declared to have: ${faults.slice(0, mostTold).join('; ')}.`,
+        detail: `The data does not match the schema of ${type}: ${faults.slice(0, mostTold).join('; ')}.`,
         pointer: '/data',
       })
     }
@@ -120,12 +120,9 @@ function compile(type: string, schema: object): Check {
         : errors.map(({ instancePath, message }) => `${instancePath || 'it'} ${message}`)
     }
   } catch (error) {
-    throw new Error(
-      `emitting.eventTypes: the schema of ${type} cannot be used: ${(error as Error).message}`,
-      {
-        cause: error,
-      },
-    )
+    throw new Error(`emitting.eventTypes: the schema of ${type} is invalid: ${(error as Error).message}`, {
+      cause: error,
+    })
   }
 }
 

@@ -44,8 +44,8 @@ export interface PreparedEvent {
 }
 
 /**
- * Checks an event and writes its payload: `{"id","type","timestamp","data"}`.
- * @throws Problem `invalid-body` when the type, the id, the audience or the data is not of the documented form.
+ * Validates an event and writes its payload: `{"id","type","timestamp","data"}`.
+ * @throws Problem `invalid-body` if the type, the id, the audience or the data does not have the documented form.
  */
 export function prepareEvent(event: NewEvent, now: number): PreparedEvent {
   if (!type.test(event.type)) throw invalid('type', 'must be 1 to 256 letters, digits or . _ - : /')

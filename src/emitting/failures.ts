@@ -1,6 +1,6 @@
 import type { Outcome, Step } from '../network/exchange.ts'
 
-/** Why an attempt failed: a stable kind and a message. For what to do about it see troubleshooting-hints.ts. */
+/** Why an attempt failed: a stable kind and a message. troubleshooting-hints.ts has the remedies. */
 export interface Failure {
   kind: FailureKind
   message: string
@@ -15,7 +15,7 @@ const byCode = {
   EHOSTUNREACH: ['unreachable', 'the host cannot be reached'],
   ENETUNREACH: ['unreachable', 'the network cannot be reached'],
   ENOTFOUND: ['name-not-found', 'the host name does not resolve'],
-  EAI_AGAIN: ['name-unavailable', 'the host name could not be resolved just now'],
+  EAI_AGAIN: ['name-unavailable', 'the host name could not be resolved at the moment'],
   UND_ERR_HEADERS_OVERFLOW: ['headers-too-large', "the answer's headers are too large"],
   UND_ERR_RES_CONTENT_LENGTH_MISMATCH: [
     'wrong-length',
@@ -27,8 +27,11 @@ const byCode = {
   CERT_HAS_EXPIRED: ['tls-expired', 'the TLS certificate has expired'],
   CERT_NOT_YET_VALID: ['tls-expired', 'the TLS certificate is not valid yet'],
   DEPTH_ZERO_SELF_SIGNED_CERT: ['tls-untrusted', 'the TLS certificate is self-signed'],
-  SELF_SIGNED_CERT_IN_CHAIN: ['tls-untrusted', 'the TLS certificate chain holds a self-signed certificate'],
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: ['tls-untrusted', 'the TLS certificate is of an unknown issuer'],
+  SELF_SIGNED_CERT_IN_CHAIN: [
+    'tls-untrusted',
+    'the TLS certificate chain contains a self-signed certificate',
+  ],
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: ['tls-untrusted', 'the TLS certificate has an unknown issuer'],
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: [
     'tls-incomplete',
     'the TLS certificate cannot be verified: an intermediate certificate is missing',
@@ -116,7 +119,7 @@ export function failureOfError({ error, step, phases }: Outcome): Failure {
 }
 
 /**
- * Hides from an owner whether a name is unknown or resolves to a private address. Else the delivery log would reveal the names
+ * Hides from an owner whether a name is unknown or resolves to a private address. Otherwise the delivery log would reveal the names
  * of the private network.
  */
 export function withoutResolution(failure: Failure, { error }: Outcome): Failure {
@@ -125,7 +128,7 @@ export function withoutResolution(failure: Failure, { error }: Outcome): Failure
   return { kind: 'name-not-found', message: 'the host name does not resolve to a public address' }
 }
 
-/** net.connect tries several addresses and reports an AggregateError without a message of its own. */
+/** net.connect tries several addresses and reports an AggregateError, which has no message. */
 function innermost(error: unknown): Error {
   if (error instanceof AggregateError && error.errors[0] instanceof Error) return error.errors[0]
   return error instanceof Error ? error : new Error(String(error))

@@ -29,7 +29,7 @@ export interface LoggedEvent {
   event: PreparedEvent
 }
 
-/** A subscriber that an event may be for. */
+/** A subscriber that may match an event. */
 export interface Candidate {
   id: string
   event_types: string
@@ -39,7 +39,7 @@ export interface Candidate {
 }
 
 export interface FanOutTargets {
-  /** The subscribers that any of the events may be for. */
+  /** The subscribers that may match any of the events. */
   candidates: readonly Candidate[]
   now: number
   /** Sends the last statement. Default: at once. */
@@ -88,7 +88,7 @@ export class FanOut {
       await tx.executeQuery(this.#insert(rows.slice(from, from + rowsPerInsert)))
   }
 
-  /** Subscribers that any of the events may be for, in the order of their ids. */
+  /** Returns the subscribers that may match any of the events, in the order of their ids. */
   async candidates(tx: Tx, events: readonly PreparedEvent[]): Promise<Candidate[]> {
     if (events.length === 0) return []
     const audiences = new Set(events.map(({ audience }) => audience))
@@ -194,7 +194,7 @@ const deliveryColumns: readonly Column<NewDelivery>[] = [
 function insertUnlessRemoved(rows: readonly NewDelivery[]): CompiledQuery {
   const [{ created_at }] = rows as [NewDelivery]
   const values = [...encodeArrays(rows, deliveryColumns), created_at]
-  // PostgreSQL joins many rows in another way than few, so such a statement is planned each time.
+  // PostgreSQL joins many rows differently than few, so such a statement is planned each time.
   if (rows.length > maxReturned) return CompiledQuery.raw(insertJoined, values)
   return prepare(CompiledQuery.raw(`${insertJoined} ${returning}`, values))
 }

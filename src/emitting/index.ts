@@ -56,9 +56,9 @@ export interface EmittingParts {
 }
 
 export interface Emitting extends Room {
-  /** For handlers of received events: emits in their transaction. */
+  /** Emits in the transaction of a handler of received events. */
   emitWithin: EmitWithin
-  /** For events of the service itself: their types are not declared by the user. */
+  /** Emits events of the service itself, whose types users do not declare. */
   emitBuiltIn: EmitWithin
   subscribers: Subscribers
   authenticatePortal: Authenticate
@@ -155,7 +155,7 @@ function createDispatcher(
 ): { dispatcher: Dispatcher; health: Health } {
   const { emitRetrySchedule: schedule, emitTimeout: timeout } = configuration
   const onError = (error: unknown): void =>
-    log.error({ err: error }, 'the session that owns the subscriber queues had an error')
+    log.error({ err: error }, 'the session that owns the subscriber queues failed')
   const health = new Health({ database, clock, log, kept: configuration.payloadRetention })
   const dispatcher = new Dispatcher({
     database,

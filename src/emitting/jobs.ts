@@ -56,7 +56,7 @@ export class Jobs {
   }
 }
 
-/** Cancels those of the jobs that run, and records them in the audit log. */
+/** Cancels those of the jobs that are running, and records them in the audit log. */
 export async function cancelJobs(
   tx: Tx,
   ids: readonly string[],

@@ -11,10 +11,10 @@ import type { NewEvent } from './event.ts'
 import { NdjsonSplitter, type Line } from './ndjson-splitter.ts'
 import { parseLossless } from '../json/lossless.ts'
 
-/** Lines of one transaction at most. */
+/** The most lines of one transaction. */
 const mostLines = 500
 /**
- * Milliseconds for one call: less than the server's request time-out, so that the client gets an answer instead of a broken
+ * The most milliseconds of one call: less than the server's request time-out, so that the client gets a response instead of a broken
  * connection.
  */
 const longestCall = 25_000
@@ -59,8 +59,8 @@ class OpenLine extends CountedBody {
 }
 
 /**
- * Emits the events of an NDJSON body as they arrive and yields the answers, one or more lines at a time. The answer to a line
- * comes after the commit of its event. With back pressure: while the client reads no answers, its body is not read.
+ * Emits the events of an NDJSON body as they arrive and yields the responses, one or more lines at a time. The response to a line
+ * follows the commit of its event. With back pressure: while the client reads no responses, its body is not read.
  */
 export async function* emitNdjson(body: Readable, parts: NdjsonEventsParts): AsyncGenerator<string> {
   const { budget, lineLimit, clock } = parts
@@ -84,7 +84,7 @@ export async function* emitNdjson(body: Readable, parts: NdjsonEventsParts): Asy
         if (over) return
       }
       if (clock.now() >= until) {
-        const detail = `Lines are taken for ${longestCall / 1000} s: send those from this one on in another call.`
+        const detail = `A call may take ${longestCall / 1000} s: send this line and those behind it in another call.`
         yield write(refusal(lines.number + 1, 'request-timeout', detail))
         return
       }
@@ -98,7 +98,7 @@ export async function* emitNdjson(body: Readable, parts: NdjsonEventsParts): Asy
   }
 }
 
-/** @returns `over` if the database is unavailable: the remaining lines are not tried */
+/** @returns `over` if the database is unavailable; the remaining lines are then not processed */
 async function emitLines(
   lines: readonly Line[],
   parts: NdjsonEventsParts,
@@ -132,7 +132,7 @@ let check: Check | undefined
 
 function readLine(bytes: Buffer | undefined, limit: number): NewEvent | Problem {
   if (bytes === undefined)
-    return new Problem('body-too-large', { detail: `At most ${limit} bytes are taken as a line.` })
+    return new Problem('body-too-large', { detail: `A line may have at most ${limit} bytes.` })
   try {
     const event = parseLossless(bytes)
     check ??= compileValidator({

@@ -101,7 +101,7 @@ export class Portal {
     })
   }
 
-  /** `undefined` for an unknown or expired session. */
+  /** Returns `undefined` for an unknown or expired session. */
   async find(token: string): Promise<PortalSession | undefined> {
     return this.#database.reader
       .selectFrom('portal_sessions')

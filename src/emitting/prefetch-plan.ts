@@ -1,7 +1,7 @@
 import { startPosition, type ReadRequest } from './store.ts'
 import type { SubscriberQueue } from './subscriber-queue.ts'
 
-/** Deliveries that wait in memory at most, in all queues and in one. */
+/** The most deliveries that wait in memory, in all queues and in one. */
 const maxWaiting = 4_000
 const maxPerQueue = 256
 /** A queue holds up to this multiple of its concurrency: enough to work on while more is read. */
@@ -14,7 +14,7 @@ const joinBelow = 0.8
 /** Milliseconds until reading starts from the beginning again, to find deliveries that were committed late. */
 const rescanInterval = 5_000
 
-/** How many deliveries of each kind, first attempts or retries, a queue may have waiting when there are so many queues. */
+/** The most waiting deliveries of each kind, first attempts or retries, for a queue, given the number of queues. */
 export function prefetchLimit({ destination }: SubscriberQueue, queues: number): number {
   const concurrency = destination?.concurrency ?? 1
   const fairShare = Math.max(minPerQueue, Math.floor(maxWaiting / Math.max(1, queues)))

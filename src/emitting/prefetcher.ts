@@ -130,12 +130,12 @@ export class Prefetcher {
     return isLow(queue, this.#limit(queue))
   }
 
-  /** The delivery is recorded, or this process gave it up: from now on the table alone tells its state. */
+  /** Called when the delivery is recorded, or this process gave it up: from now on only the table has its state. */
   forget(id: number): void {
     this.#reader.forget(id)
   }
 
-  /** To be called every second. Finds changes and deliveries of which no notification arrived. */
+  /** Called every second. Finds changes and deliveries whose notifications were lost. */
   refresh(): void {
     const now = this.#parts.clock.now()
     for (const queue of this.#queues.values())
@@ -153,7 +153,7 @@ export class Prefetcher {
     this.#discardAll()
   }
 
-  /** Whether the delivery may be enqueued without a read: it must be due, in no order, and behind everything that was read. */
+  /** Whether the delivery may be enqueued without a read: it must be due, unordered, and behind all that was read. */
   #accepts(queue: SubscriberQueue, { delivery, generation }: CommittedDelivery, now: number): boolean {
     return (
       queue.generation <= generation &&

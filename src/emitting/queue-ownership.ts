@@ -3,9 +3,9 @@ import type { Log } from '../telemetry/log.ts'
 import type { DeliveryStore } from './store.ts'
 import { SubscriberQueue } from './subscriber-queue.ts'
 
-/** Queues that one process owns at most. Beyond that, queues are released in turn. */
+/** The most queues that one process owns. Beyond that, queues are released in turn. */
 const maxQueues = 512
-/** Pages of subscribers that one scan reads at most. */
+/** The most pages of subscribers that one scan reads. */
 const pagesPerScan = 25
 /** Milliseconds without work after which a queue is released. */
 const idleTimeout = 60_000
@@ -93,7 +93,7 @@ export class QueueOwnership {
     this.#scanning = this.#runScan().finally(() => {
       this.#scanning = undefined
       if (!this.#scanAgain) return
-      // A busy process is asked to scan all the time: the pause bounds how often it does.
+      // A busy process is asked to scan all the time; the pause limits the scans.
       if (this.#parts.hasWork()) this.#parts.clock.after(scanPause, () => this.#startScan())
       else this.#startScan()
     })
@@ -174,7 +174,7 @@ export class QueueOwnership {
     this.#notifyOwners(subscriberIds)
   }
 
-  /** Goes once around all due subscribers, from where the last scan ended. */
+  /** Visits all due subscribers once, starting where the last scan ended. */
   async #claimDue(): Promise<void> {
     const { store, clock, queues, onProgress } = this.#parts
     const start = this.#cursor

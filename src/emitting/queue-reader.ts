@@ -77,7 +77,7 @@ export class QueueReader {
     if (deliveries.length > 0) queue.lastUsedAt = this.#parts.clock.now()
   }
 
-  /** The delivery is recorded, or this process gave it up: from now on the table alone tells its state. */
+  /** Called when the delivery is recorded, or this process gave it up: from now on only the table has its state. */
   forget(id: number): void {
     if (this.#reading) this.#endedDuringRead.push(id)
     else this.#forgetNow(id)
@@ -152,7 +152,10 @@ export class QueueReader {
       return await this.#parts.destinations.open(row)
     } catch (error) {
       // One secret that cannot be decrypted, for example after the loss of a master key, must not stop the other subscribers.
-      this.#parts.log.error({ err: error, subscriberId: row.id }, 'the subscriber cannot be opened')
+      this.#parts.log.error(
+        { err: error, subscriberId: row.id },
+        'the secrets of a subscriber could not be decrypted',
+      )
       return undefined
     }
   }

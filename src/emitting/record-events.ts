@@ -23,7 +23,7 @@ interface Known {
 
 /**
  * Records events whose ids are new. The number of statements does not depend on the number of events. A known id with the same
- * content gives the first result again, also within one call.
+ * content returns the first result again, also within one call.
  * @returns for each event its number, or the Problem `id-conflict`
  */
 export async function recordEvents(
@@ -162,7 +162,7 @@ async function insertTogether(
   const known = taken.length === 0 ? new Map<string, Known>() : await findKnown(tx, taken)
   const missing = taken.find((eventId) => !known.has(eventId))
   if (missing !== undefined)
-    throw new Error(`The insert skipped the event id ${missing}, which idempotency_keys does not hold`)
+    throw new Error(`The insert skipped the event id ${missing}, which is not in idempotency_keys`)
   return { ids, known }
 }
 

@@ -11,10 +11,10 @@ import { isFor, isForItsOwner, reaches, type Reach } from './audience.ts'
 import type { DeliveryFilter } from './delivery-filter.ts'
 import { lockOwner } from './owner-lock.ts'
 
-/** Bulk replays that may run at a time: for all subscribers of an owner, or for one without an owner. */
+/** The most bulk replays that run at a time: for all subscribers of an owner, or for one without an owner. */
 const mostRunning = 5
 
-/** The deliveries of a replay job. Those that are created later do not belong to it. */
+/** The deliveries of a replay job. It does not include those that are created later. */
 interface ReplayFilter extends DeliveryFilter {
   /** The highest id of a delivery that belongs to it. */
   upTo: number
@@ -28,7 +28,7 @@ export interface BulkReplay {
   caller: Reach | 'command-line'
 }
 
-/** Sends deliveries again that were finished: the same delivery with the same event id. */
+/** Sends finished deliveries again: the same delivery with the same event id. */
 export class Replay {
   readonly #database: Database
   readonly #clock: Clock
@@ -135,7 +135,7 @@ export class Replay {
     return job
   }
 
-  /** The running jobs of the subscriber and of all others of its owner. Locks, so that two calls cannot both start a job. */
+  /** Returns the running jobs of the subscriber and of the others of its owner. Locks, so that two calls cannot both start a job. */
   async #running(tx: Tx, subscriberId: string): Promise<JobsTable[]> {
     const { engine } = this.#database
     const ownerOf = tx.selectFrom('subscribers').select('owner').where('id', '=', subscriberId)

@@ -23,7 +23,7 @@ export interface EmittingRouteParts
   catalogue: EventCatalogue
 }
 
-/** All routes of emitting. Emitted events keep the notation of their numbers; other bodies are parsed as usual. */
+/** All routes of emitting. Numbers of emitted events are preserved as text; other bodies are parsed as usual. */
 export async function emittingRoutes(app: App, parts: EmittingRouteParts): Promise<void> {
   eventTypeRoutes(app, parts.catalogue)
   await app.register(async (scope: App) => {

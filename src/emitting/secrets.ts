@@ -18,7 +18,7 @@ import {
 type Scheme = SubscriberSecretsTable['scheme']
 const contextOf = sealedColumns.subscriberSecret.context
 
-/** Keys of one scheme that may sign at the same time. A further rotation removes the oldest. */
+/** The most keys of one scheme that sign at the same time. A further rotation removes the oldest. */
 const mostKeys = 10
 
 export interface LiveKey {

@@ -99,8 +99,8 @@ export interface DeliveryStore {
   /** The same within a transaction. Returns the ids of the deliveries to which an outcome was applied. */
   completeWithin(tx: Tx, completions: readonly Completion[]): Promise<ReadonlySet<number>>
   /**
-   * Whether this process still owns the queues that it claimed, at this very moment. False if that is unknown: then it is found
-   * out, and the listener of `acquireSession` gets `regained` or `lost`.
+   * Whether this process certainly still owns the queues that it claimed. If that is unknown, returns false and checks it; then the
+   * listener of `acquireSession` gets `regained` or `lost`.
    */
   leaseValid(): boolean
   /** Releases all queues and ends the session. */
@@ -116,7 +116,7 @@ export interface DeliveryStore {
 /** Subscribers with pending deliveries that one call of `subscribersDue` looks at. */
 export const subscribersPerScan = 200
 
-/** A pending delivery as it is read. */
+/** A pending delivery, as read from the table. */
 export interface DeliveryRow {
   id: number
   event: number
@@ -182,7 +182,7 @@ export interface CommittedDelivery {
   generation: number
 }
 
-/** The same on both engines. */
+/** The SQL that both engines share. */
 export function activeSubscribersIn(db: Queryable): DeliveryStore['activeSubscribers'] {
   return (ids) =>
     db

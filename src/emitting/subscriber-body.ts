@@ -41,25 +41,25 @@ const ConditionBody = Type.Object(
 
 /** Settings that owners may change: none lets a subscriber use more resources than others. */
 const ownSettings = {
-  description: orDefault(Description, 'A note for people'),
+  description: orDefault(Description, 'A note'),
   eventTypes: Type.Optional(
     Type.Array(Type.String({ pattern: eventTypesPattern }), {
       minItems: 1,
       maxItems: 100,
-      description: 'Event types; `*` matches all, `order.*` those that begin with `order.`. Default: all.',
+      description: 'Event types; `*` matches all, `order.*` all that begin with `order.`. Default: all.',
     }),
   ),
   conditions: orDefault(
     Type.Array(ConditionBody, { maxItems: mostConditions }),
-    'What must hold of an event’s data, all of it, for the event to be sent',
+    'Conditions on an event’s data; all must hold for the event to be sent',
   ),
   headers: orDefault(
     Type.Record(Type.String({ maxLength: 128 }), Type.String({ maxLength: 4096 })),
-    'Headers to send along. `[redacted]` keeps the value that is there.',
+    'Additional headers. `[redacted]` keeps the stored value.',
   ),
   ordered: Type.Optional(
     Type.Boolean({
-      description: 'One at a time, in the order of emitting; one that fails holds the others up',
+      description: 'Send one delivery at a time, in the order of emission; a failed one delays the others',
     }),
   ),
   signing: Type.Optional(
@@ -81,17 +81,17 @@ const settings = {
   ),
   timeout: orDefault(
     Type.Number({ minimum: 0.1, maximum: 300 }),
-    'Seconds for the whole exchange of one attempt',
+    'Seconds for one attempt, including the body of the response',
   ),
   concurrency: orDefault(Type.Integer({ minimum: 1, maximum: 100 }), 'Attempts at the same time'),
   owner: orDefault(
     Type.String({ pattern: ownerPattern }),
-    'The tenant or user whose subscriber it is: it gets the events for that audience, and no others',
+    'The tenant or user who owns the subscriber: it only gets events for this audience',
   ),
   operational: Type.Optional(
     Type.Boolean({
       description:
-        'It gets the events about deliveries and subscribers (`delivery.dead`, `subscriber.disabled`, …), and no others',
+        'Whether it only gets the events about deliveries and subscribers (`delivery.dead`, `subscriber.disabled`, …)',
     }),
   ),
 }
@@ -104,18 +104,19 @@ const Url = Type.String({
 export const Secret = Type.Optional(
   Type.String({
     maxLength: 256,
-    description: 'A secret of your own: whsec_ and the base64 of 16 to 64 bytes. Default: a new one.',
+    description: 'Your own secret: whsec_ and the base64 of 16 to 64 bytes. Default: a new secret.',
   }),
 )
 
 const sendTest = Type.Optional(
   Type.Boolean({
-    description: 'Send it a signed test event at once; `testDeliveryId` then tells how it goes',
+    description: 'Send a signed test event at once; `testDeliveryId` identifies its delivery',
   }),
 )
 const status = Type.Optional(
   Type.Union([Type.Literal('active'), Type.Literal('paused'), Type.Literal('disabled')], {
-    description: 'What is emitted while paused waits; what is emitted while disabled is not delivered',
+    description:
+      'Events that are emitted while it is paused wait; events that are emitted while it is disabled are not delivered',
   }),
 )
 const closed = { additionalProperties: false }
@@ -123,7 +124,7 @@ const closed = { additionalProperties: false }
 export const NewSubscriberBody = Type.Object({ url: Url, secret: Secret, sendTest, ...settings }, closed)
 export const SubscriberChangeBody = Type.Object({ url: Type.Optional(Url), status, ...settings }, closed)
 
-/** The same for owners in the portal. */
+/** The body for owners in the portal. */
 export const OwnNewSubscriberBody = Type.Object(
   { url: Url, secret: Secret, sendTest, ...ownSettings },
   closed,

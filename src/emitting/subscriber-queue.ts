@@ -21,7 +21,7 @@ const maxWindow = 1024
 /** First attempts that start before a retry, while both wait. */
 const firstAttemptsPerRetry = 3
 
-/** What the end of an exchange says about the availability of a subscriber. */
+/** What an exchange shows about the availability of a subscriber. */
 export type ResponseClass =
   /** It responded, perhaps with a refusal. */
   | 'answered'
@@ -36,7 +36,7 @@ export function classifyResponse({ status }: Pick<AttemptRecord, 'status'>): Res
   return status === 408 || status === 429 || status >= 500 ? 'unavailable' : 'answered'
 }
 
-/** Deliveries of one kind, first attempts or retries, that were read ahead. */
+/** Prefetched deliveries of one kind, first attempts or retries. */
 class PrefetchBuffer {
   readonly waiting: QueuedDelivery[] = []
   /** The next read continues behind this position. */
@@ -70,7 +70,7 @@ export class SubscriberQueue {
   destination: Destination | undefined
   /** Whether the destination must be read again before an attempt starts. */
   stale = true
-  /** How often this process was told of a change of the subscriber. */
+  /** The number of changes of the subscriber that this process was notified of. */
   changeCount = 0
   /** When the destination was last read; times in milliseconds since 1970. */
   destinationReadAt = 0
@@ -88,7 +88,7 @@ export class SubscriberQueue {
   timerPending = false
   /** Whether the queue accepts no more deliveries, so that another subscriber gets its place. */
   draining = false
-  /** How many attempts may be in flight by the last responses: halved by each missing response, doubled by each other. */
+  /** How many attempts may be in flight: halved by each missing response, doubled by each received one. */
   #window = maxWindow
   #firstAttemptsInARow = 0
   /** Of the token bucket for the rate limit. */

@@ -19,7 +19,7 @@ export interface TestEventsParts {
   record: RecordAudit
 }
 
-/** Sends signed test events, on the same way as all other events. */
+/** Sends signed test events in the same way as all other events. */
 export class TestEvents {
   readonly #parts: TestEventsParts
 

@@ -23,13 +23,13 @@ export const SubscriberView = Type.Object(
     status: Type.Union([Type.Literal('active'), Type.Literal('paused'), Type.Literal('disabled')]),
     disabledReason: Nullable(Type.String()),
     retrySchedule: Nullable(
-      Type.Array(Type.Number(), { description: 'Seconds before each attempt; null: the service’s own' }),
+      Type.Array(Type.Number(), { description: 'Seconds before each attempt; null: the service’s default' }),
     ),
-    timeout: Nullable(Type.Number({ description: 'Seconds for one attempt; null: the service’s own' })),
+    timeout: Nullable(Type.Number({ description: 'Seconds for one attempt; null: the service’s default' })),
     rateLimit: Nullable(Type.Number({ description: 'Attempts per second; null: no limit' })),
     concurrency: Nullable(Type.Integer({ description: 'Attempts at the same time; null: 10' })),
     headers: Type.Record(Type.String(), Type.String(), {
-      description: `Headers that are sent along; credentials are shown as ${redactedValue}`,
+      description: `Additional headers; credentials are shown as ${redactedValue}`,
     }),
     ordered: Type.Boolean(),
     signing: Type.Union([Type.Literal('v1'), Type.Literal('v1a'), Type.Literal('both')]),
@@ -46,13 +46,13 @@ export const SubscriberView = Type.Object(
     failingSince: Nullable(
       Type.String({
         format: 'date-time',
-        description: 'Since when deliveries fail again and again; null while they arrive',
+        description: 'Since when deliveries fail; null while they succeed',
       }),
     ),
     disablesAt: Nullable(
       Type.String({
         format: 'date-time',
-        description: 'When it will be disabled by a failure, if nothing arrives until then',
+        description: 'When the next failure disables it, unless a delivery succeeds before',
       }),
     ),
     createdAt: Time,
@@ -63,17 +63,19 @@ export const SubscriberView = Type.Object(
 
 /** New keys, which are shown once. */
 export const NewKeysView = {
-  secret: Type.Optional(Type.String({ description: 'whsec_…: verifies `v1` signatures. Shown this once.' })),
+  secret: Type.Optional(Type.String({ description: 'whsec_…: verifies `v1` signatures. Shown only once.' })),
   publicKey: Type.Optional(Type.String({ description: 'whpk_…: verifies `v1a` signatures.' })),
 }
 
 /** The public facts about a signing key. */
 export const KeyView = Type.Object(
   {
-    id: Type.String({ description: 'As `keyid` in HTTP message signatures and `kid` in the published keys' }),
+    id: Type.String({
+      description: 'The id: `keyid` in HTTP message signatures, `kid` in the published keys',
+    }),
     scheme: Type.Union([Type.Literal('v1'), Type.Literal('v1a')]),
     createdAt: Time,
-    expiresAt: Nullable(Type.String({ format: 'date-time', description: 'Null for the newest' })),
+    expiresAt: Nullable(Type.String({ format: 'date-time', description: 'Null for the newest key' })),
     publicKey: Nullable(Type.String({ description: 'whpk_…, of `v1a`' })),
   },
   { additionalProperties: false },
@@ -133,11 +135,11 @@ export function viewSubscriber(
 export const DeliveryView = Type.Object(
   {
     id: Type.Integer(),
-    event: Type.Integer({ description: 'The event’s place in the log: GET /events/{id}' }),
+    event: Type.Integer({ description: 'The event’s number in the log: GET /events/{id}' }),
     eventId: Type.String({ description: 'The stable id, sent as webhook-id' }),
     eventType: Type.String(),
     subscriberId: Type.String(),
-    status: Type.Enum(deliveryStatuses, { description: 'dead: given up after the last attempt' }),
+    status: Type.Enum(deliveryStatuses, { description: 'dead: no further attempt follows' }),
     attemptCount: Type.Integer(),
     lastStatus: Nullable(Type.Integer({ description: 'HTTP status of the newest attempt' })),
     lastError: Nullable(Type.String()),
@@ -171,17 +173,17 @@ const Milliseconds = (description: string) => Nullable(Type.Number({ description
 export const PhasesView = Type.Object(
   {
     reused: Type.Boolean({
-      description: 'Whether it went over a connection that was there: then only the answer is waited for',
+      description: 'Whether an existing connection was reused',
     }),
     dns: Milliseconds('Resolving the host name'),
-    connect: Milliseconds('Making the connection'),
+    connect: Milliseconds('Connecting'),
     tls: Milliseconds('The TLS handshake'),
-    firstByte: Milliseconds('From the request to the head of the answer'),
-    total: Type.Number({ description: 'The whole exchange' }),
+    firstByte: Milliseconds('From sending the request to the head of the response'),
+    total: Type.Number({ description: 'The whole attempt' }),
   },
   {
     additionalProperties: false,
-    description: 'Milliseconds of each part; null for what did not happen, or not to its end',
+    description: 'Milliseconds of each part; null for parts that did not occur or finish',
   },
 )
 
@@ -192,9 +194,9 @@ export const AttemptView = Type.Object(
     status: Nullable(Type.Integer()),
     durationMs: Type.Integer(),
     phases: Nullable(PhasesView),
-    error: Nullable(Type.String({ description: 'What went wrong, in words' })),
+    error: Nullable(Type.String({ description: 'The error message' })),
     failure: Nullable(Type.String({ description: 'The kind of failure, a stable word such as `refused`' })),
-    advice: Nullable(Type.String({ description: 'What can be done about it' })),
+    advice: Nullable(Type.String({ description: 'A troubleshooting hint' })),
     requestHeaders: Headers,
     responseHeaders: Nullable(Headers),
     responseBody: Nullable(

@@ -102,7 +102,7 @@ onEachEngine('event types', (engine) => {
     await emit(service, { type: 'plain', data: 'a' })
     const response = await service.admin('/events', { method: 'POST', json: { type: 'plain', data: 1 } })
     assert.equal(response.status, 400)
-    assert.match(await response.text(), /plain is declared to have: it is no text/)
+    assert.match(await response.text(), /schema of plain: it is no text/)
     const { data } = (await expectJson(service, 200, '/event-types')) as {
       data: { type: string; schema: unknown }[]
     }

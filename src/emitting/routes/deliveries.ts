@@ -43,15 +43,15 @@ const ReplayBody = Type.Object(
     ...filters,
     status: Type.Optional(
       Type.Enum(deliveryStatuses, {
-        description: 'Default dead. Pending: those that wait for a later attempt, which they get now.',
+        description: 'Default: dead. Pending: deliveries that wait for a later attempt, which is made now.',
       }),
     ),
-    dryRun: Type.Optional(Type.Boolean({ description: 'Only tell how many' })),
+    dryRun: Type.Optional(Type.Boolean({ description: 'Only count the deliveries' })),
     rate: Type.Optional(
       Type.Number({
         minimum: 0.01,
         maximum: 10_000,
-        description: 'Deliveries per second at most; default: as fast as the subscriber takes them',
+        description: 'The most deliveries per second; default: as fast as the subscriber accepts them',
       }),
     ),
   },
@@ -128,7 +128,8 @@ function replayRoute(
       config: { access: access.write },
       schema: {
         tags,
-        summary: 'Send again, with the same event id; one that waits for its next attempt gets it now',
+        summary:
+          'Send a delivery again, with the same event id; one that waits for its next attempt is attempted now',
         params,
         response: { 202: DeliveryView },
       },
@@ -152,9 +153,8 @@ function bulkReplayRoute(
       config: { access: access.write, optionalBody: true },
       schema: {
         tags,
-        summary: 'Send many again; without a status the dead ones. Answers with a job',
-        description:
-          'Asked again for the same while that is running, it answers with the job that runs and begins none.',
+        summary: 'Send many deliveries again; without a status, the dead ones. Returns a job',
+        description: 'A repeated call with the same filter returns the running job and starts no other.',
         params,
         body: ReplayBody,
         response: { 200: TotalView, 202: JobView },

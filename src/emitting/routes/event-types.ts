@@ -8,7 +8,7 @@ const EventTypeView = Type.Object(
     description: Type.Union([Type.String(), Type.Null()]),
     schema: Type.Union([Type.Unknown(), Type.Null()], { description: 'JSON Schema of the data' }),
     samples: Type.Array(Type.Unknown(), { description: 'Examples of the data' }),
-    builtIn: Type.Boolean({ description: 'Whether the service emits it by itself' }),
+    builtIn: Type.Boolean({ description: 'Whether the service itself emits it' }),
   },
   { additionalProperties: false },
 )
@@ -64,7 +64,7 @@ function describe({ type, description, schema, samples = [] }: CatalogueEntry): 
             type: 'object',
             required: ['id', 'type', 'timestamp', 'data'],
             properties: {
-              id: { type: 'string', description: 'Stable: the same in every attempt and replay' },
+              id: { type: 'string', description: 'The stable id, the same in every attempt and replay' },
               type: { const: type },
               timestamp: { type: 'string', format: 'date-time' },
               data: embeddable(schema),
@@ -74,7 +74,7 @@ function describe({ type, description, schema, samples = [] }: CatalogueEntry): 
         },
       },
     },
-    responses: { '2XX': { description: 'Delivered; anything else is tried again' } },
+    responses: { '2XX': { description: 'Delivered; other responses are retried' } },
   }
 }
 

@@ -31,7 +31,7 @@ export function eventRoutes(app: App, { emitter, database, clock, announce }: Ev
     done(null, payload)
   })
 
-  const text = Type.String({ description: 'One event a line, of any number' })
+  const text = Type.String({ description: 'One event per line, without a limit' })
   app.post(
     '/events',
     {
@@ -39,9 +39,9 @@ export function eventRoutes(app: App, { emitter, database, clock, announce }: Ev
       validatorCompiler: oneOrMany,
       schema: {
         tags: ['emitting'],
-        summary: 'Emit events to all subscribers that they are for',
+        summary: 'Emit events to all subscribers that match them',
         description:
-          'One event, or an array of up to a thousand, which are emitted together or not at all. Lines of NDJSON are emitted as they come, each for itself: the answer is 200 with one line for each, in their order: `{"line", "status": 202, "id", "eventId", "type"}`, or `{"line", "status", "code", "detail"}` as the problem that the same event alone would have been.',
+          'One event, or an array of up to a thousand, which are emitted together or not at all. Lines of NDJSON are emitted as they arrive, each with its own result: the response is 200 with one line for each, in their order: `{"line", "status": 202, "id", "eventId", "type"}`, or `{"line", "status", "code", "detail"}` with the problem that the same event alone would have caused.',
         body: {
           content: {
             'application/json': { schema: Type.Union([NewEventBody, NewEventsBody]) },
@@ -49,7 +49,10 @@ export function eventRoutes(app: App, { emitter, database, clock, announce }: Ev
           },
         },
         response: {
-          200: { description: 'Answers to lines', content: { [ndjson]: { schema: Type.String() } } },
+          200: {
+            description: 'The responses to the lines',
+            content: { [ndjson]: { schema: Type.String() } },
+          },
           202: Type.Union([EmittedView, Type.Array(EmittedView)]),
         },
       },
@@ -61,7 +64,7 @@ export function eventRoutes(app: App, { emitter, database, clock, announce }: Ev
         | Readable
         | undefined
       // With a schema for each media type, a request without a type and a body is not validated.
-      if (body === undefined) throw new Problem('invalid-body', { detail: 'There is no body.' })
+      if (body === undefined) throw new Problem('invalid-body', { detail: 'The request has no body.' })
       if (body instanceof Readable) {
         const { budget } = app.bodies
         const network = (): string => app.bodies.networkOf(request.raw)

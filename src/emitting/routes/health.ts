@@ -21,8 +21,8 @@ const [usual, longest] = [7 * day, 31 * day]
 const Nullable = (description: string) => Type.Union([Type.Number({ description }), Type.Null()])
 const summary = {
   delivered: Type.Integer({ description: 'Attempts that succeeded' }),
-  failed: Type.Integer({ description: 'Attempts that did not' }),
-  successRate: Nullable('0 to 1; null without an attempt'),
+  failed: Type.Integer({ description: 'Attempts that failed' }),
+  successRate: Nullable('0 to 1; null without attempts'),
   p50: Nullable('Milliseconds within which half of the attempts ended, rounded up to a class'),
   p99: Nullable('Milliseconds within which 99 of 100 ended, rounded up to a class'),
 }
@@ -37,7 +37,7 @@ const HealthView = Type.Object(
         { hour: Type.String({ format: 'date-time' }), ...summary },
         { additionalProperties: false },
       ),
-      { description: 'Those with attempts, by when they begin, the oldest first' },
+      { description: 'The hours with attempts, oldest first' },
     ),
   },
   { additionalProperties: false },
@@ -54,16 +54,16 @@ export function healthRoutes(
       config: { access: access.read },
       schema: {
         tags: ['subscribers'],
-        summary: 'How many attempts succeeded, and how long they took, by the hour',
+        summary: 'Successful and failed attempts, and their durations, by the hour',
         params: Type.Object({ id: Type.String() }),
         querystring: Type.Object({
           since: Type.Optional(
             Type.String({
-              description: 'From the hour of this time on, ISO 8601; default seven days before `until`',
+              description: 'The first hour, as a time in ISO 8601; default: seven days before `until`',
             }),
           ),
           until: Type.Optional(
-            Type.String({ description: 'ISO 8601; default now. At most 31 days are shown' }),
+            Type.String({ description: 'ISO 8601; default: now. The period is at most 31 days' }),
           ),
         }),
         response: { 200: HealthView },

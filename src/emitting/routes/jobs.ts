@@ -23,7 +23,7 @@ const params = Type.Object({ id: Type.String() })
 
 const ListView = Type.Object({ data: Type.Array(JobView) }, { additionalProperties: false })
 
-/** The scope's name for what a job works on. */
+/** The name of a job's subject in scopes. */
 const workedOn = { replay: 'subscribers', reprocess: 'webhooks' } as const satisfies Record<
   JobsTable['kind'],
   string
@@ -62,7 +62,7 @@ function statusRoute(app: App, { jobs }: JobRouteParts, area: Area): void {
       config: { access: accessFor(area, 'read') },
       schema: {
         tags,
-        summary: 'How far a bulk replay, or the reprocessing of many events, is',
+        summary: 'The progress of a bulk replay, or of the reprocessing of many events',
         params,
         response: { 200: JobView },
       },
@@ -78,7 +78,7 @@ function cancelRoute(app: App, { jobs }: JobRouteParts, area: Area): void {
       config: { access: accessFor(area, 'write') },
       schema: {
         tags,
-        summary: 'Cancel a job; what it did stays done',
+        summary: 'Cancel a job; its completed steps are not undone',
         params,
         response: { 200: JobView },
       },
@@ -90,7 +90,7 @@ function cancelRoute(app: App, { jobs }: JobRouteParts, area: Area): void {
   )
 }
 
-/** The kind of a job is known once it is read: a key needs one of these scopes to ask, and then the scope for the kind. */
+/** The kind of a job is known only after reading it: a key needs one of these scopes to call, and then the scope for the kind. */
 function accessFor({ access, reachesAll }: Area, verb: Verb): Access {
   return reachesAll ? { scope: [`subscribers:${verb}`, `webhooks:${verb}`] } : access[verb]
 }

@@ -21,7 +21,7 @@ export const portalPage = (basePath: string): string =>
   <section id="subscribers-section" hidden aria-labelledby="subscribers-title">
     <div class="head"><h2 id="subscribers-title">Your endpoints</h2><span class="note">where events are sent to</span></div>
     <table><thead><tr><th>address<th>event types<th>status</tr></thead><tbody id="subscribers"></tbody></table>
-    <p class="soft" id="subscribers-empty" hidden>None yet. Add the address that is to get events.</p>
+    <p class="soft" id="subscribers-empty" hidden>None yet. Add an address that receives events.</p>
     <details class="actions" id="add"><summary>Add an endpoint</summary>
       ${newSubscriberForm}
     </details>

@@ -20,7 +20,7 @@ export interface PortalRouteParts {
   noteRefusal: NoteRefusal
 }
 
-/** Owners have access to their own subscribers, with the cookie that they got when they opened a link. */
+/** Owners have access to their own subscribers, with the cookie that a link sets. */
 export const portalArea: Area = {
   prefix: '/portal',
   access: { read: 'portal', write: 'portal' },
@@ -44,19 +44,22 @@ const [sessionLasts, longestSession] = [3_600, 86_400]
 
 const LinkBody = Type.Object(
   {
-    owner: Type.String({ pattern: ownerPattern, description: 'Whose subscribers the pages show' }),
+    owner: Type.String({
+      pattern: ownerPattern,
+      description: 'The owner of the subscribers that the pages show',
+    }),
     expiresIn: Type.Optional(
       Type.Integer({
         minimum: 10,
         maximum: longestLink,
-        description: `Seconds in which it can be opened, once; default ${linkLasts}`,
+        description: `Seconds for which the link can be opened, once; default ${linkLasts}`,
       }),
     ),
     sessionSeconds: Type.Optional(
       Type.Integer({
         minimum: 60,
         maximum: longestSession,
-        description: `How long the pages then work; default ${sessionLasts}`,
+        description: `Seconds for which the session is valid; default ${sessionLasts}`,
       }),
     ),
   },
@@ -68,7 +71,7 @@ const SessionView = Type.Object(
   closed,
 )
 
-/** Links to the portal, its page and its session. Its other calls are those of `portalArea`. */
+/** Links to the portal, its page and its session. `portalArea` has its other calls. */
 export function portalRoutes(app: App, parts: PortalRouteParts): void {
   createLinkRoute(app, parts)
   revokeRoute(app, parts)
@@ -85,7 +88,7 @@ function createLinkRoute(app: App, { portal, baseUrl }: PortalRouteParts): void 
       config: { access: { scope: 'subscribers:write' }, sends: { always: ['Cache-Control'] } },
       schema: {
         tags,
-        summary: 'Make a link to the pages where an owner manages their own subscribers',
+        summary: 'Create a link to the pages on which an owner manages their subscribers',
         description:
           'The token is in the fragment of the URL, which browsers do not send: no log contains it, and link previews do not use it up.',
         body: LinkBody,
@@ -134,7 +137,7 @@ function pageRoute(app: App): void {
       config: { access: 'public', sends: { always: ['Cache-Control'] } },
       schema: {
         tags: ['pages'],
-        summary: 'The pages of the portal; a link opens them',
+        summary: 'The page of the portal; a link opens it',
         response: { 200: { description: 'The page', content: { 'text/html': { schema: Type.String() } } } },
       },
     },
@@ -158,14 +161,14 @@ function openSessionRoute(app: App, { portal, portalCookie, baseUrl, noteRefusal
       },
       schema: {
         tags,
-        summary: 'Open a link: spends it, and sets the cookie of the portal',
+        summary: 'Open a link: uses it up, and sets the cookie of the portal',
         description:
-          'The session that the cookie had is ended. If it is of another owner, the call is refused with `other-portal-session` and the link stays valid, unless `replace` is true.',
+          'The session of the current cookie ends. If it belongs to another owner, the call is refused with `other-portal-session` and the link stays valid, unless `replace` is true.',
         body: Type.Object(
           {
             token: Type.String({ pattern: '^[A-Za-z0-9_-]{43}$' }),
             replace: Type.Optional(
-              Type.Boolean({ description: 'End a session of another owner; ask the person first' }),
+              Type.Boolean({ description: 'Whether to end a session of another owner; ask the user first' }),
             ),
           },
           closed,
@@ -194,7 +197,7 @@ function showSessionRoute(app: App, { portal, portalCookie }: PortalRouteParts):
     '/portal/session',
     {
       config: { access: 'portal' },
-      schema: { tags, summary: 'Whose pages these are, and until when', response: { 200: SessionView } },
+      schema: { tags, summary: 'The owner and the end of the session', response: { 200: SessionView } },
     },
     async (request, reply) => reply.send(viewSession(await sessionOf(request, portal, portalCookie))),
   )
@@ -205,7 +208,7 @@ function endSessionRoute(app: App, { portal, portalCookie }: PortalRouteParts): 
     '/portal/session',
     {
       config: { access: 'portal', sends: { always: ['Set-Cookie'] } },
-      schema: { tags, summary: 'Leave the portal', response: { 204: Type.Null() } },
+      schema: { tags, summary: 'Sign out of the portal', response: { 204: Type.Null() } },
     },
     async (request, reply) => {
       await portal.end(await sessionOf(request, portal, portalCookie), auditOrigin(request))

@@ -28,7 +28,7 @@ export interface SubscriberRouteParts {
 
 const tags = ['subscribers']
 const params = Type.Object({ id: Type.String() })
-/** Seconds that an old secret goes on signing after a rotation. */
+/** Seconds for which an old secret signs after a rotation. */
 const defaultOverlap = 86_400
 const longestOverlap = 30 * 86_400
 
@@ -41,7 +41,9 @@ const Registered = Type.Object(
   {
     ...WithKeys.properties,
     testDeliveryId: Type.Optional(
-      Type.Integer({ description: 'Of the test event, if one was asked for: GET /deliveries/{id}' }),
+      Type.Integer({
+        description: 'The delivery of the test event, if it was requested: GET /deliveries/{id}',
+      }),
     ),
   },
   { additionalProperties: false },
@@ -50,7 +52,7 @@ const WithPublicKeys = Type.Object(
   {
     ...SubscriberView.properties,
     publicKeys: Type.Array(Type.String({ description: 'whpk_…, newest first' })),
-    keys: Type.Array(KeyView, { description: 'Those that sign now, newest first' }),
+    keys: Type.Array(KeyView, { description: 'The keys that sign now, newest first' }),
   },
   { additionalProperties: false },
 )
@@ -77,7 +79,7 @@ function registerRoute(
       config: { access: access.write },
       schema: {
         tags,
-        summary: 'Register a subscriber; the answer shows its secret, and no later one does',
+        summary: 'Register a subscriber; only this response contains its secret',
         body: newSubscriber,
         response: { 201: Registered },
       },
@@ -106,7 +108,7 @@ function listRoute(app: App, parts: SubscriberRouteParts, { prefix, access, reac
     cursor: Type.Optional(Type.String({ minLength: 1 })),
     ...(reachesAll && {
       owner: Type.Optional(
-        Type.String({ description: 'Only those of this owner; empty: those without one' }),
+        Type.String({ description: 'Only subscribers of this owner; empty: those without an owner' }),
       ),
     }),
   })
@@ -162,7 +164,7 @@ function changeRoute(
       config: { access: access.write },
       schema: {
         tags,
-        summary: 'Change, pause, resume, disable; null takes the default',
+        summary: 'Change, pause, resume or disable a subscriber; null selects the default',
         params,
         body: subscriberChange,
         response: { 200: WithKeys },
@@ -212,7 +214,7 @@ function rotateSecretRoute(
         Type.Number({
           minimum: 0,
           maximum: longestOverlap,
-          description: 'How long the old secret signs as well; default 24 hours',
+          description: 'Seconds for which the old secret signs as well; default 24 hours',
         }),
       ),
       secret: Secret,
@@ -225,7 +227,7 @@ function rotateSecretRoute(
       config: { access: access.write, optionalBody: true },
       schema: {
         tags,
-        summary: 'Make a new secret, shown this once; both sign until the overlap ends',
+        summary: 'Create a new secret, shown only once; both sign until the overlap ends',
         params,
         body: RotateBody,
         response: { 200: KeysView },
@@ -246,7 +248,7 @@ function testRoute(app: App, { testEvents }: SubscriberRouteParts, { prefix, acc
     {
       id: Type.Integer(),
       eventId: Type.String(),
-      deliveryId: Type.Integer({ description: 'GET /deliveries/{id} tells how it went' }),
+      deliveryId: Type.Integer({ description: 'GET /deliveries/{id} shows its outcome' }),
     },
     { additionalProperties: false },
   )
@@ -274,7 +276,7 @@ function view(row: SubscribersTable, { keyring, disabling }: SubscriberRoutePart
   return viewSubscriber(row, openHeaders(keyring, row), disabling)
 }
 
-/** Whose subscribers a list shows: see Subscribers.list. */
+/** Returns the owner whose subscribers are listed; see Subscribers.list. */
 function ownerAsked(reach: Reach, owner: string | undefined): string | null | undefined {
   if (reach !== 'all') return reach.owner
   // PostgreSQL refuses a NUL in a parameter. No owner contains one, so another character finds the same.
