@@ -15,14 +15,12 @@ export interface CallbackRouteParts extends StartParts {
   sessionCookie: HostCookie
 }
 
-/**
- * Callbacks with one state in a minute. A sign-in comes back once; many callbacks with one state are guesses of the flow cookie. The state is
- * read as finishSignIn reads it: the common query parser ignores parameters beyond its bound.
- */
-const perState = {
-  max: 30,
-  value: ({ url }: FastifyRequest) => readOAuthParameters(rawQuery(url), ['state']).values.state,
-}
+/** Reads the state as finishSignIn does: the common query parser ignores parameters beyond its bound. */
+const stateOf = ({ url }: FastifyRequest): string | undefined =>
+  readOAuthParameters(rawQuery(url), ['state']).values.state
+
+/** Callbacks with one state in a minute. A sign-in comes back once; many callbacks with one state are guesses of the flow cookie. */
+const perState = { max: 30, value: stateOf }
 
 /** GET /auth/{provider}/callback: finishes a sign-in. The checks are in callback.ts. */
 export function callbackRoute(routes: App, parts: CallbackRouteParts): void {
@@ -48,15 +46,17 @@ export function callbackRoute(routes: App, parts: CallbackRouteParts): void {
       },
     },
     async (request, reply) => {
-      const { sessionCookie } = parts
+      const { sessionCookie, flowCookie } = parts
+      const state = stateOf(request) ?? ''
       const providerClient = findProvider(parts.providers, request.params.provider)
       const origin = { ...auditOrigin(request), address: clientIp(request) }
       const outcome = await finishSignIn(parts, {
         providerClient,
         query: rawQuery(request.url),
-        browserToken: parts.flowCookie.read(request),
+        browserToken: flowCookie.read(request, state),
         browser: { origin, sessionToken: sessionCookie.read(request) },
       })
+      flowCookie.unbind(request, reply, state)
       if (!outcome.ok) {
         const { failure, flow, redirect } = outcome
         const linkingUserId = flow?.user_id ?? undefined

@@ -13,7 +13,7 @@ import { consumeFlow, deleteExpiredFlows, insertFlow } from './flow-store.ts'
 const contextOf = sealedColumns.flowVerifier.context
 
 /** Milliseconds from the start to the callback at most. */
-const lifetime = 10 * 60_000
+export const lifetime = 10 * 60_000
 
 /** What a flow is started for. */
 export type Intent =
@@ -51,11 +51,15 @@ export class Flows {
   }
 
   /**
-   * Starts a flow and gives the address at the provider.
+   * Starts a flow. Returns its address at the provider and its state.
    * @param browser the value of the flow cookie.
    * @throws DiscoveryFailed
    */
-  async start(providerClient: ProviderClient, browser: string, intent: Intent): Promise<URL> {
+  async start(
+    providerClient: ProviderClient,
+    browser: string,
+    intent: Intent,
+  ): Promise<{ url: URL; state: string }> {
     const { database, keyring, clock, baseUrl } = this.#parts
     const { name, kind, pkce, nonce: sendsNonce } = providerClient.provider
     const now = clock.now()
@@ -88,7 +92,7 @@ export class Flows {
       expires_at: now + lifetime,
       reauthentication_asked_at: demands?.reauthenticate === true ? now : null,
     })
-    return url
+    return { url, state }
   }
 
   /** Uses a state. `undefined` when it is unknown, used or expired, or was started by another browser or for another provider. */

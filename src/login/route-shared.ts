@@ -42,7 +42,9 @@ export async function startFlow(
 ): Promise<URL | undefined> {
   const browser = parts.flowCookie.ensure(request, reply)
   try {
-    return await parts.flows.start(providerClient, browser, intent)
+    const { url, state } = await parts.flows.start(providerClient, browser, intent)
+    parts.flowCookie.bind(request, reply, state, browser)
+    return url
   } catch (error) {
     if (!(error instanceof DiscoveryFailed)) throw error
     const failure = new SignInFailure(providerErrorCode(error), error)

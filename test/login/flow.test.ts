@@ -76,6 +76,25 @@ onEachEngine('the sign-in flow', (engine) => {
     }
   })
 
+  test('tabs that start at once on a first visit all sign in, and leave no cookies of their flows', async () => {
+    const browser = new Browser()
+    const address = (path: string) => new URL(path, service.baseUrl)
+    const starts = await Promise.all(
+      ['/auth/acme', '/auth/other', '/auth/acme'].map((path) => browser.go(address(path))),
+    )
+    const shared = starts.map((start) => start.headers.getSetCookie()[0]!.split(';')[0])
+    assert.equal(new Set(shared).size, 3, 'the browser stores only one of these')
+    assert.match(starts[0]!.headers.getSetCookie()[1]!, /^flow-[\w-]{16}=[\w-]{43}; Max-Age=600; .*HttpOnly/)
+    const stranger = new Browser()
+    for (const start of starts) {
+      const callback = (await browser.go(start.headers.get('location')!)).headers.get('location')!
+      const stolen = await stranger.go(callback)
+      assert.match(stolen.headers.get('location')!, /error=sign-in-expired/)
+      assert.equal((await browser.go(callback)).headers.get('location'), '/dashboard')
+    }
+    assert.deepEqual([...browser.cookies(service.baseUrl).keys()].toSorted(), ['flow', 'postern_session'])
+  })
+
   test('the flow cookie is set even if discovery fails', async () => {
     const down = await startTestService(engine, {
       env: { DOWN_CLIENT_ID: 'x', DOWN_ISSUER: 'http://127.0.0.1:9' },
