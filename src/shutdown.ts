@@ -61,7 +61,7 @@ export function endOutdated(running: Running, error: NewerDatabase): void {
   running.newer = error
   // Without a server, the start fails and reports it.
   if (app) log.error({ err: error }, 'this process has ended its work and answers calls with 503')
-  app?.refusal.begin(toProblem(error))
+  app?.outage.begin(toProblem(error))
   if (database.engine === 'postgres') database.abandon(error)
   running.workers = []
   const now = AbortSignal.abort(error)

@@ -20,7 +20,7 @@ import { refuseFramingFaults } from './connections/framing.ts'
 import { allowOrigins, answerPreflights } from './cross-origin.ts'
 import { RouteMethods } from './methods.ts'
 import { serveDashboard } from './dashboard.ts'
-import { Refusal } from './connections/refusal.ts'
+import { ServiceOutage } from './connections/refusal.ts'
 import { describeRoutes, docsAccess } from './openapi.ts'
 import type { Authenticate } from './principal.ts'
 import { answerProblems, sendProblem, toProblem } from './problem-details.ts'
@@ -167,7 +167,7 @@ function bodyLimitsFor(bodyLimit: number, limits: Partial<BodyLimits> = {}): Par
 function addHooks(app: App, parts: AppParts, headers: SecurityHeaders, proxies: TrustedProxies): void {
   const { configuration, log, clock, authenticatePortal = async () => undefined, countCalls } = parts
   addSecurityHeaders(app, headers)
-  app.decorate('refusal', new Refusal(app))
+  app.decorate('outage', new ServiceOutage(app))
   refuseFramingFaults(app)
   const crossOrigin = {
     origins: configuration.corsOrigins,

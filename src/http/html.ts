@@ -1,4 +1,4 @@
-// What the pages have in common. They come without inline script and style: the policy of every answer forbids both.
+// Common parts of the pages. The Content-Security-Policy forbids inline scripts and styles.
 
 const entities: Record<string, string> = {
   '&': '&amp;',
@@ -8,20 +8,20 @@ const entities: Record<string, string> = {
   "'": '&#39;',
 }
 
-/** A text as it may stand in an element and in a quoted attribute. */
+/** Escapes a text for elements and quoted attributes. */
 export function escapeHtml(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => entities[character]!)
 }
 
 export interface HtmlDocument {
-  /** Not escaped, as the other parts are not. */
+  /** Not escaped, like all parts. */
   title: string
   body: string
   /** `basePath` of the application. */
   basePath: string
-  /** Of the root element. */
+  /** Attributes of the root element. */
   attributes?: string
-  /** What belongs into the head beside the title. Default: the style of all pages. */
+  /** Elements of the head besides the title. Default: the style of all pages. */
   head?: string
 }
 
@@ -51,10 +51,10 @@ export function narrowPage(basePath: string, title: string, body: string): strin
   })
 }
 
-/** The first link of a page: by keyboard it leads past the navigation. */
+/** The first link of a page, which skips the navigation for keyboard users. */
 export const skipLink = '<a class="skip" href="#content">Skip to content</a>'
 
-/** Fields of a new subscriber, and the drawer in which details are shown: the scripts of both pages look for them. */
+/** The form of a new subscriber and the drawer for details, which the scripts of both pages use. */
 export const newSubscriberForm = `<form id="new-subscriber" class="fields">
         <label>Address <input type="url" name="url" required maxlength="2000" placeholder="https://shop.example.com/hooks"></label>
         <label>Event types, all when empty <input type="text" name="eventTypes" placeholder="order.*"></label>

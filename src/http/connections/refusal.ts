@@ -3,7 +3,7 @@ import type { Problem } from '../../errors.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
-    refusal: Refusal
+    outage: ServiceOutage
   }
 }
 
@@ -11,7 +11,7 @@ declare module 'fastify' {
 const answered = new Set(['/healthz', '/readyz'])
 
 /** Answers all calls with the same problem, from `begin` on. */
-export class Refusal {
+export class ServiceOutage {
   #problem: Problem | undefined
 
   constructor(app: FastifyInstance) {

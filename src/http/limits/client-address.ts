@@ -49,7 +49,6 @@ export class TrustedProxies {
   }
 }
 
-/** The last entry of a list header. */
 function lastOf(header: string | string[] | undefined): string | undefined {
   return header ? [header].flat().join(',').split(',').at(-1)!.trim() : undefined
 }

@@ -45,7 +45,7 @@ export async function readReadiness(
   forWebhooks: boolean,
 ): Promise<ReadinessAnswer> {
   if (app.closing.begun) return answer('stopping', 'not asked')
-  if (app.refusal.problem) return answer('outdated', 'newer')
+  if (app.outage.problem) return answer('outdated', 'newer')
   const { spool, clock } = parts
   const report = spool && (await spoolReport(spool, clock))
   const more = report ? { spool: report } : {}

@@ -77,7 +77,7 @@ export class RawRoutes {
 
   async #answer(call: RawCall, answer: RawRoute['answer']): Promise<void> {
     try {
-      const refused = this.#app.refusal.problem
+      const refused = this.#app.outage.problem
       if (refused) throw refused
       const fault = framingFault(call.request)
       if (fault !== undefined) {
