@@ -11,7 +11,6 @@ import { startReceiver, type Receiver } from '#test/harness/receiver.ts'
 import { startTestService } from '#test/harness/service.ts'
 import { createHandler, defineConfig, hmac } from '../../src/index.ts'
 import {
-  express,
   fastify,
   fastifyApp,
   inExpress,
@@ -76,7 +75,7 @@ onEachEngine('the service in another program', (engine) => {
     ['a route file of Next.js', routeFile, { BASE_URL: 'https://app.example.com' }],
   ]
   for (const [name, way, more] of ways)
-    describe(name, { skip: way === inExpress && !express && 'express is not installed' }, () => {
+    describe(name, () => {
       let mounted: Mounted
       let receiver: Receiver
       before(async () => {

@@ -1,7 +1,8 @@
 // The ways to mount the service, each as a program that has routes of its own.
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import express from 'express'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { createHandler, postern, type MountOptions } from '../../src/index.ts'
 
@@ -55,22 +56,11 @@ export const mountPath: Way = async (options) => {
   return listen(server, prefix, gate.close)
 }
 
-interface Connect {
-  (request: IncomingMessage, response: ServerResponse): void
-  use(...handlers: unknown[]): void
-}
-
-/** `express` if it is installed. Then all ways are tested with it. */
-export const express = await import(['express'].join()).then(
-  (module: { default: (() => Connect) & { json(): unknown } }) => module.default,
-  () => undefined,
-)
-
 export const inExpress: Way = async (options) => {
-  const app = express!()
+  const app = express()
   const gate = await createHandler({ ...options, prefix })
   app.use(prefix, gate)
-  app.use(express!.json())
+  app.use(express.json())
   return listen(createServer(app), prefix, gate.close)
 }
 
