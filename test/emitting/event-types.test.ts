@@ -80,7 +80,7 @@ onEachEngine('event types', (engine) => {
     const failed = data.find(({ eventId }) => eventId === 'r-1')!
     assert.match(
       JSON.stringify(await expectJson(service, 200, `/events/${failed.id}`)),
-      /order\.paid is declared/,
+      /schema of order\.paid/,
     )
     assert.equal((await deliveries(service, id)).length, before + 1)
     await service.close()
