@@ -53,6 +53,8 @@ export async function replay(
     (name) => options[name] !== undefined,
   )
   if (foreign) throw new UsageFailure(`--${foreign} does not go with ${what}`)
+  const withoutTo = (['from', 'key', 'secret'] as const).find((name) => options[name] !== undefined)
+  if (to === undefined && withoutTo) throw new UsageFailure(`--${withoutTo} goes with --to only`)
   if (to !== undefined) return (await import('./replay-to.ts')).replayTo({ ...options, to })
   await interruptible(({ signal }) =>
     withDatabase(readSettings(), async (database) => {

@@ -132,6 +132,7 @@ describe('postern replay --to', () => {
     const without = await postern(folder, ['replay', '--to', local.baseUrl], env)
     assert.deepEqual([without.code, without.stderr.slice(0, 16)], [2, '--to needs --fro'])
     assert.equal((await postern(folder, ['replay'], env)).code, 2)
+    assert.equal((await postern(folder, ['replay', 'events', '--key', 'x'], env)).code, 2)
     assert.equal((await postern(folder, ['replay', 'deliveries', '--to', local.baseUrl], env)).code, 2)
   })
 })
