@@ -24,7 +24,8 @@ describe('npm create postern', () => {
   const project = join(empty, 'shop')
   after(() => rmSync(empty, { recursive: true, force: true }))
   const npm = async (cwd: string, ...args: string[]): Promise<string> => {
-    const command = ['--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund', ...args]
+    // Without retries: npm asks for `postern` in vain until the version is published, and then takes the tarball.
+    const command = ['--prefer-offline', '--ignore-scripts', '--fetch-retries=0', ...args]
     return (await promisify(execFile)('npm', command, { cwd, env: childEnvironment() })).stdout
   }
 
