@@ -10,7 +10,7 @@ import { checkStandby } from './checks/standby.ts'
 import { inspectConfiguration } from './configuration.ts'
 
 /**
- * Checks settings, database, clock and reachability of providers, as far as the settings can be read; says what to mend.
+ * Checks settings, database, clock and reachability of providers, as far as the settings can be read, and reports the faults.
  * Changes nothing. Exit code 1 when anything is at fault.
  */
 export async function doctor(): Promise<void> {

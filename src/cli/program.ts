@@ -75,11 +75,13 @@ function serviceCommands(program: Command): void {
   program
     .command('migrate')
     .description('bring the database to this version')
-    .option('--dry-run', 'only say what would be done')
+    .option('--dry-run', 'list the migrations without applying them')
     .action(async (options: { dryRun?: boolean }) => (await import('./migrate.ts')).migrateCommand(options))
   program
     .command('upgrade')
-    .description('tell which migrations this version would apply, and whether a rolling upgrade is safe')
+    .description(
+      'list the migrations that this version would apply, and say whether a rolling upgrade is safe',
+    )
     .requiredOption('--check', 'change nothing; `serve` and `migrate` apply them')
     .addHelpText(
       'after',
@@ -111,7 +113,7 @@ function configCommands(program: Command): void {
   const config = program.command('config').description('the settings and the configuration module')
   config
     .command('check')
-    .description('check the settings and the configuration module as `serve` does, and tell what to mend')
+    .description('check the settings and the configuration module as `serve` does, and report the faults')
     .addHelpText('after', '\nExample:\n  postern --env-file production.env config check')
     .action(async () => (await import('./config.ts')).checkConfig())
   config
@@ -128,10 +130,10 @@ function keyCommands(program: Command): void {
     .description('API keys: shown once, stored as hashes; the keys that sign and seal')
   keys
     .command('create <name>')
-    .description('make a key and show it, this once')
+    .description('create a key and show it once')
     .option(
       '--scope <scope>',
-      'what it may do, such as events:write or subscribers:*; several comma-separated or repeated',
+      'what the key permits, such as events:write or subscribers:*; several comma-separated or repeated',
       (scope: string, before: string[] | undefined) => [...(before ?? []), scope],
     )
     .option('--role <role>', 'admin: everything, as --scope admin; user: only the scopes')
@@ -146,22 +148,24 @@ function keyCommands(program: Command): void {
     .action(async () => (await import('./keys.ts')).listKeys())
   keys
     .command('revoke <id>')
-    .description('end a key at once')
+    .description('revoke a key; it is invalid immediately')
     .action(async (id: string) => (await import('./keys.ts')).revokeKey(id))
   keys
     .command('reseal')
-    .description('seal everything anew under the newest POSTERN_SECRET, so that older ones can be taken away')
+    .description(
+      'seal all stored secrets again with the newest POSTERN_SECRET, so that older ones can be removed',
+    )
     .addHelpText(
       'after',
-      '\nSafe while the service runs, and safe to stop and run again. Exit code: 0 when nothing needs an older secret any more.',
+      '\nSafe while the service runs, and safe to stop and run again. Exit code: 0 when nothing needs an older secret.',
     )
     .action(async () => (await import('./reseal.ts')).resealCommand())
   keys
     .command('rotate-signing')
     .description(
-      'make the next key that signs access tokens; older ones stay good until their tokens have expired',
+      'create the next key that signs access tokens; older keys are valid until their tokens have expired',
     )
-    .option('--now', 'withdraw the older keys at once, since one has leaked')
+    .option('--now', 'withdraw the older keys immediately, for example if one has leaked')
     .action(async (options: { now?: boolean }) =>
       (await import('./signing-keys.ts')).rotateSigningKey(options),
     )
@@ -172,33 +176,33 @@ function userCommands(program: Command): void {
   const users = program.command('users').description('users, by id or provider:providerId')
   users
     .command('block <user>')
-    .description('keep a user out; sessions and tokens end at once')
+    .description('block a user; sessions and tokens end immediately')
     .action(async (user: string) => (await import('./users.ts')).setBlocked(user, true))
   users
     .command('unblock <user>')
-    .description('let a user in again')
+    .description('allow a blocked user to sign in again')
     .action(async (user: string) => (await import('./users.ts')).setBlocked(user, false))
   users
     .command('role')
     .argument('<user>')
     .addArgument(new Argument('<role>').choices(['user', 'admin']))
-    .description('make a user an admin, or a user again; sessions and tokens end at once')
+    .description('change the role of a user; sessions and tokens end immediately')
     .action(async (user: string, role: 'user' | 'admin') => (await import('./users.ts')).setRole(user, role))
   users
     .command('sessions <user>')
-    .description('where a user is signed in: browsers and apps')
+    .description('list the sessions of a user, in browsers and apps')
     .action(async (user: string) => (await import('./users.ts')).listSessions(user))
   users
     .command('end-sessions <user> [session]')
-    .description('end all sessions of a user, those of apps included, or one of them')
+    .description('end all sessions of a user, or one of them')
     .action(async (user: string, session?: string) => (await import('./users.ts')).endSessions(user, session))
   users
     .command('issuers')
-    .description('which issuers the identities of each provider are bound to')
+    .description('list the issuers to which the identities of each provider are bound')
     .action(async () => (await import('./users.ts')).listIssuers())
   users
     .command('move-issuer <provider> <from> <to>')
-    .description('bind the identities of a provider to another issuer, when its server really moved')
+    .description('bind the identities of a provider to another issuer, after its server has moved')
     .action(async (provider: string, from: string, to: string) =>
       (await import('./users.ts')).moveIssuer(provider, from, to),
     )
@@ -211,7 +215,7 @@ function dataCommands(program: Command): void {
     .addArgument(new Argument('<action>').choices(['keep', 'check', 'repair', 'forget']))
     .argument('[path]')
     .description(
-      'keep, check, repair or forget the counts of a list that declares them; all of them without a path',
+      'maintain the counts of a list by triggers, check or repair them, or stop (`forget`); without a path, of all lists that declare counts',
     )
     .action(async (action: ListsAction, path: string | undefined) =>
       (await import('./lists.ts')).listsCommand(action, path),
@@ -224,7 +228,7 @@ function dataCommands(program: Command): void {
     .addOption(new Option('--format <format>', 'default by the name of the file').choices(['ndjson', 'csv']))
     .addHelpText(
       'after',
-      '\nExit code: 0 when every line was imported, 3 when bad lines were passed over and all others imported.',
+      '\nExit code: 0 when every line was imported, 3 when invalid lines were skipped and all others imported.',
     )
     .action(async (kind: ImportKind, file: string, options: { format?: ImportFormat }) =>
       (await import('./import.ts')).importCommand(kind, file, options),
@@ -235,8 +239,8 @@ function dataCommands(program: Command): void {
     .command('export')
     .description('write the audit log to standard output, one JSON object per line, oldest first')
     .option('--since <time>', 'only entries of this time or later')
-    .option('--after <seq>', 'only entries behind this one; each has its number `seq`')
-    .option('--follow', 'go on with new entries until Ctrl-C')
+    .option('--after <seq>', 'only entries after this `seq`')
+    .option('--follow', 'continue with new entries until Ctrl-C')
     .action(async (options: AuditExportOptions) => (await import('./audit.ts')).exportAudit(options))
 }
 

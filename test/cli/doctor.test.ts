@@ -47,7 +47,7 @@ describe('postern doctor', () => {
       /^✔ database: .*data\/postern\.db will be made/m,
       /^✔ clock: /m,
       /^✔ provider demo: built in/m,
-      /^nothing to mend$/m,
+      /^no faults$/m,
     ])
       assert.match(stdout, line)
     assert.ok(!existsSync(join(home, 'data')))
@@ -79,7 +79,7 @@ describe('postern doctor', () => {
     for (const line of [/^✖ settings: BASE_URL/m, /^✖ settings: PORT/m, /^✖ settings: FOO_CLIENT_ID/m])
       assert.match(stdout, line)
     assert.match(stdout, /^✔ database: /m)
-    assert.match(stdout, /^3 to mend$/m)
+    assert.match(stdout, /^3 faults$/m)
   })
 
   test('reaches OAuth providers and presets; any response counts', async () => {
@@ -224,7 +224,7 @@ onEachEngine('postern doctor with a database', (engine) => {
     await early.drop()
     assert.equal(checked.code, 1)
     assert.match(checked.stdout, /^✖ migrations: .* set DATABASE_URL to a new, empty database$/m)
-    assert.match(checked.stdout, /^1 to mend$/m)
+    assert.match(checked.stdout, /^1 fault$/m)
     assert.equal(checked.stderr, '')
     assert.equal(migrated.code, 1)
     assert.match(migrated.stderr, /set DATABASE_URL to a new, empty database\n$/)

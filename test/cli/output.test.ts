@@ -136,7 +136,7 @@ describe('postern config', () => {
     assert.equal(code, 1)
     for (const part of ['PORT is wrong', 'receiving.sources.shop is no scheme', 'POSTERN_SECRET_FILE names'])
       assert.ok(stdout.includes(part), `${part} in\n${stdout}`)
-    assert.match(stdout, /3 to mend\n$/)
+    assert.match(stdout, /3 faults\n$/)
     const printed = await postern(folder, ['config', 'print'], env)
     assert.equal(printed.code, 1)
     assert.match(printed.stdout, /^HOST +127/m)

@@ -23,7 +23,10 @@ export class Report {
 
   end(): void {
     const faults = this.#findings.filter(({ state }) => state === 'fault').length
-    print({ findings: this.#findings, faults }, faults === 0 ? 'nothing to mend\n' : `${faults} to mend\n`)
+    print(
+      { findings: this.#findings, faults },
+      faults === 0 ? 'no faults\n' : `${faults} ${faults === 1 ? 'fault' : 'faults'}\n`,
+    )
     if (faults > 0) process.exitCode = exitCodes.failed.code
   }
 }
