@@ -3,7 +3,7 @@ import type { Reason } from './reasons.ts'
 
 const dayLength = 86_400_000
 
-/** Refusals of one source for one reason. */
+/** The refusals of one source for one reason. */
 export interface RejectedCount {
   readonly source: string
   readonly reason: Reason
@@ -12,7 +12,7 @@ export interface RejectedCount {
   lastAt: number
 }
 
-/** What is counted in memory until it is written. It has one entry for each source and reason, however many are refused. */
+/** Counts in memory until they are written. It has at most one entry for each source and reason. */
 export class RejectedCounts {
   #counts = new Map<string, RejectedCount>()
 
@@ -30,7 +30,7 @@ export class RejectedCounts {
     }
   }
 
-  /** All that was counted, in an order that is the same in every process: they lock rows in it. */
+  /** Returns and resets the counts. Their order is the same in all processes, which lock rows in it. */
   take(): RejectedCount[] {
     const taken = [...this.#counts].toSorted(([one], [other]) => (one < other ? -1 : 1))
     this.#counts = new Map()
@@ -40,7 +40,7 @@ export class RejectedCounts {
 
 export const dayOf = (time: number): number => time - (time % dayLength)
 
-/** Adds to the counts of the days, and forgets days that ended before `until`. */
+/** Adds to the counts of the days, and deletes days that ended before `until`. */
 export async function writeCounts(tx: Tx, counts: readonly RejectedCount[], until: number): Promise<void> {
   for (const { source, reason, count, lastAt } of counts) {
     await tx

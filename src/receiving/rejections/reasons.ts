@@ -1,7 +1,7 @@
 import type { Held } from '../admission.ts'
 import type { Rejected, SignatureFault } from '../schemes/scheme.ts'
 
-/** Why a webhook was refused: the label of the metric, with what it means and what to do, for people. */
+/** Why a webhook was refused: a label of the metric. */
 export type Reason =
   | SignatureFault
   | Held
@@ -19,59 +19,60 @@ interface Explanation {
 
 export const reasons: Readonly<Record<Reason, Explanation>> = {
   'signature-missing': {
-    meaning: 'The header with the signature, or with a part of what is signed, is not there.',
+    meaning: 'The header with the signature, or with a part of the signed text, is missing.',
     advice:
-      'If the sender is yours: give it the secret, and look whether the source has the preset of this sender. Else somebody is trying the address, and nothing is to be done.',
+      'If you know the sender: configure its secret, and check that the source uses the preset of this sender. Otherwise somebody is probing the address, and you need not do anything.',
   },
   'signature-wrong': {
-    meaning: 'The signature does not belong to this body and any of the secrets of the source.',
+    meaning: 'The signature does not match this body under any of the source’s secrets.',
     advice:
-      'Compare the secret with the one that the sender shows. If it is right, something between the sender and Postern changes the body or the address: a proxy that re-writes JSON, a BASE_URL that is not the address that the sender calls.',
+      'Compare the secret with that of the sender. If they are equal, the body or the address changes on the way: a proxy may rewrite JSON, or BASE_URL may not be the address that the sender calls.',
   },
   'no-valid-secret': {
     meaning: 'The source has no secret that verifies at this time.',
-    advice: 'Look at `from` and `until` of its secrets.',
+    advice: 'Check `from` and `until` of its secrets.',
   },
   'timestamp-too-old': {
-    meaning: 'It is signed rightly, for a time that is too long ago.',
+    meaning: 'The signature is valid, but its time is too old.',
     advice:
-      'Compare the clocks (`postern doctor`). A sender that repeats with its first signature needs a greater `tolerance`; otherwise it may be a replay.',
+      'Compare the clocks (`postern doctor`). A sender that retries with its first signature needs a greater `tolerance`; otherwise it may be a replay.',
   },
   'timestamp-in-future': {
-    meaning: 'It is signed rightly, for a time that is still to come.',
+    meaning: 'The signature is valid, but its time is in the future.',
     advice: 'Compare the clocks (`postern doctor`): one of the two is wrong.',
   },
   malformed: {
-    meaning: 'It comes from the sender and is no event: its id or type is not where it is looked for.',
-    advice: 'See the detail; tell the source where to find id and type (`hmac({ id, type })`).',
+    meaning: 'The sender is verified, but the request is not an event: its id or type is missing or invalid.',
+    advice: 'See the detail; configure where the source finds id and type (`hmac({ id, type })`).',
   },
   'media-type': {
-    meaning: 'It comes from the sender, with a media type that the source does not take.',
-    advice: 'Have the sender send JSON, or name its type in `mediaTypes`.',
+    meaning: 'The sender is verified, but the source does not accept the media type.',
+    advice: 'Configure the sender to send JSON, or add the type to `mediaTypes`.',
   },
   'too-large': {
-    meaning: 'The body is larger than the limit; its signature was not looked at.',
-    advice: 'Raise WEBHOOK_BODY_LIMIT if bodies of this size are to be taken.',
+    meaning: 'The body is larger than the limit; its signature was not checked.',
+    advice: 'Raise WEBHOOK_BODY_LIMIT to accept bodies of this size.',
   },
   'too-slow': {
-    meaning: 'The body came too slowly; its signature was not looked at.',
-    advice: 'Nothing, if it is rare. Else look at the network of the sender, or at the proxy in front.',
+    meaning: 'The body arrived too slowly; its signature was not checked.',
+    advice:
+      'None if it is rare. Otherwise check the network of the sender and the proxy in front of Postern.',
   },
   overloaded: {
-    meaning: 'More arrived than could be stored; the sender was asked to come again.',
-    advice: 'Nothing, if it was a burst. Else look at the disk, the database and the number of processes.',
+    meaning: 'More webhooks arrived than could be stored; the sender was asked to retry.',
+    advice: 'None if it was a burst. Otherwise check the disk, the database and the number of processes.',
   },
   limited: {
-    meaning: 'More arrived than the rate limit of the source, or of one address, allows.',
-    advice: 'Raise `rateLimit` of the source if it is to be more.',
+    meaning: 'More webhooks arrived than the rate limit of the source, or of one address, allows.',
+    advice: 'Raise `rateLimit` of the source to accept more.',
   },
   backlogged: {
     meaning: 'Earlier events of the source have waited too long for their handlers.',
-    advice: 'Look at `postern_handler_lag_seconds` and at the handlers, or raise INBOX_MAX_AGE.',
+    advice: 'Check `postern_handler_lag_seconds` and the handlers, or raise INBOX_MAX_AGE.',
   },
   unavailable: {
-    meaning: 'The database did not answer; the sender was asked to come again.',
-    advice: 'Look at the log and at `GET /readyz`.',
+    meaning: 'The database did not answer; the sender was asked to retry.',
+    advice: 'Check the log and `GET /readyz`.',
   },
 }
 

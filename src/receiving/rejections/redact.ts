@@ -4,16 +4,16 @@ import { redactForm, redactJson } from '../../events/redact-payload.ts'
 import { isSensitiveHeader } from '../../http/sensitive-names.ts'
 import { isAboutConnection } from '../stored-headers.ts'
 
-/** Names of fields that hold credentials, signatures or addresses that answer to anybody. */
+/** Names of fields with credentials, signatures, or URLs that need no further authentication. */
 const credential =
   /token|secret|signature|passw|client_?state|(?:api|access|private|order|functions|subscription)_?-?key|authorization|credential|response_?url/i
 
 const removed = '[removed]'
 
-/** The first bytes of a body, without what its field names tell to be credentials or signatures. */
+/** Returns the first bytes of a body, without the values of fields that are credentials or signatures by their names. */
 export function redactBody(body: Uint8Array, most: number): Buffer {
   const bytes = Buffer.from(body.buffer, body.byteOffset, Math.min(body.byteLength, most))
-  // One character per byte: nothing else is changed by going to and fro.
+  // latin1 has one character per byte, so decoding and encoding it preserves all bytes.
   const text = bytes.toString('latin1')
   const isSecret = (name: string): boolean => credential.test(name)
   const inJson = redactJson(text, isSecret, removed)
@@ -21,7 +21,7 @@ export function redactBody(body: Uint8Array, most: number): Buffer {
   return Buffer.from(shown, 'latin1').subarray(0, most)
 }
 
-/** The headers as JSON; of those with credentials or signatures only that they were there, and how long they were. */
+/** Returns the headers as JSON. The values of credentials and signatures are replaced by their lengths. */
 export function redactHeaders(headers: IncomingHttpHeaders, signatureHeader?: string): string {
   const shown: Record<string, string> = {}
   for (const [name, value] of Object.entries(headers)) {
@@ -33,7 +33,7 @@ export function redactHeaders(headers: IncomingHttpHeaders, signatureHeader?: st
   return JSON.stringify(shown)
 }
 
-/** What can be read of the bytes, and whether it is text. */
+/** Returns the body as text if it is UTF-8, otherwise as base64. */
 export function presentBody(body: Uint8Array): { body: string } | { bodyBase64: string } {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
   return isUtf8(bytes) ? { body: bytes.toString('utf8') } : { bodyBase64: bytes.toString('base64') }

@@ -98,7 +98,7 @@ function listRoute(app: App, { database, cursors }: RejectedRouteParts): void {
       if (source) query = query.where('source', '=', source)
       if (reason) query = query.where('reason', '=', reason)
       if (cursor !== undefined) query = query.where('id', '<', cursors.decode(scope, cursor)[0] as number)
-      // PostgreSQL would refuse such a text as a value.
+      // PostgreSQL refuses such texts as parameters.
       const isStorable = [source, reason].every((text) => text === undefined || isStorableText(text))
       const ordered = query.orderBy('id', 'desc').limit(size + 1)
       const rows = isStorable ? await ordered.execute() : []
@@ -128,7 +128,7 @@ function detailRoute(app: App, { database }: RejectedRouteParts): void {
         .selectAll()
         .where('id', '=', readEventNumber(params.id))
         .executeTakeFirst()
-      if (!row) throw new Problem('not-found', { detail: 'There is no such webhook, or no longer.' })
+      if (!row) throw new Problem('not-found', { detail: 'There is no such webhook, or it was deleted.' })
       return present(row)
     },
   )
