@@ -45,7 +45,7 @@ export interface FieldOptions {
   type: FieldType
   /** The column. Default: the field's name. */
   column?: string
-  /** Whether the column may be null. By default the table tells; the columns of a view may be null. */
+  /** Whether the column may be null. Default: as in the table; the columns of a view may be null. */
   nullable?: boolean
   /** For filters, `where` and `expand` only: the field is never shown and cannot be sorted by. */
   hidden?: boolean

@@ -13,7 +13,7 @@ export const exportFormats = {
 export type ExportFormat = keyof typeof exportFormats
 
 /**
- * Yields all rows of a query as text, batch by batch. Each batch is read when the client has taken the one before, by a seek after
+ * Yields all rows of a query as text, batch by batch. Each batch is read after the client has received the one before, by a seek after
  * its last row, so that a slow client holds neither a transaction nor a database cursor open. Rows that change meanwhile may be
  * exported in their old or their new state.
  * @param signal aborted when the client disconnects.
@@ -42,7 +42,7 @@ export async function* exportRows(
   }
 }
 
-/** A text that a spreadsheet takes for a formula (OWASP, CSV Injection). */
+/** A text that a spreadsheet interprets as a formula (OWASP, CSV Injection). */
 const formula = /^[=+\-@\t\r\n＝＋－＠]/
 const number = /^[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 

@@ -71,7 +71,7 @@ export function createListing(parts: ListingParts): Room {
   }
 }
 
-/** Completes the lists with what their tables tell. Missing indexes and counts are logged; the service starts without them. */
+/** Completes the lists with facts about their tables. Missing indexes and counts are logged; the service starts without them. */
 async function checkDeclared(
   database: Database,
   declared: readonly ListDeclaration[],

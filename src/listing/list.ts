@@ -25,12 +25,12 @@ export interface Expansion extends Omit<ExpandOptions, 'many'> {
   key: string
   fields: Readonly<Record<string, Field>>
   many?: Required<ExpandOptions>['many'] & { limit: number }
-  /** Whether the column takes different texts for equal: `2.0` and `2.00`, `ada` and `Ada`. */
+  /** Whether the column compares different texts as equal: `2.0` and `2.00`, `ada` and `Ada`. */
   loose?: boolean
   description: string
 }
 
-/** The complete declaration of a list: the options with all defaults, and what only the lists of the service set. */
+/** The complete declaration of a list: the options with all defaults, and settings that only the lists of the service have. */
 export interface ListDeclaration extends Required<
   Omit<ListOptions, 'filters' | 'expand' | 'keep' | 'where'>
 > {

@@ -16,7 +16,7 @@ export function readRowAccess(list: ListDeclaration, caller: Caller | undefined)
   if (!list.where) return all
   const conditions = list.where(caller)
   if (conditions === false) return none
-  // A promise has no properties: taken for conditions, it would let every row pass.
+  // A promise has no properties: used as conditions, it would let every row pass.
   if (!areConditions(conditions))
     throw new TypeError(
       `the function \`where\` of the list ${list.name} returned neither conditions nor false`,
@@ -32,7 +32,7 @@ export function readRowAccess(list: ListDeclaration, caller: Caller | undefined)
   return { applied, empty: false, fingerprint }
 }
 
-/** Whether `where` returned a plain object. Its declaration may be JavaScript, which no type checker has seen. */
+/** Whether `where` returned a plain object. Its declaration may be JavaScript, which is not type-checked. */
 export function areConditions(result: unknown): result is Readonly<Record<string, ConditionValue>> {
   if (typeof result !== 'object' || result === null) return false
   const prototype: unknown = Object.getPrototypeOf(result)

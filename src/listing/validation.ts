@@ -18,7 +18,7 @@ const mostExpanded = 100
 /** Filters that only work on text fields. */
 const textFilters = new Set<Filter['kind']>(['prefix', 'search'])
 
-/** Checks what the types of a declaration cannot. Returns what is wrong, one sentence for each fault. */
+/** Validates what the types of a declaration cannot express. Returns one sentence for each fault. */
 export function validateList(options: List): string[] {
   const { path, table, fields } = options
   const faults = [

@@ -93,7 +93,7 @@ onEachEngine('lists against their tables', (engine) => {
     ])
     // An object without fields lets every row pass: a promise is one.
     for (const answer of [Promise.resolve({ owner: 'ada' }), [], new Map([['owner', 'ada']]), undefined])
-      assert.match((await faults(() => answer))[0] ?? '', /^the function `where` returns neither/)
+      assert.match((await faults(() => answer))[0] ?? '', /^the function `where` must return/)
     for (const answer of [{}, false, Object.assign(Object.create(null) as object, { owner: 'ada' })])
       assert.deepEqual(await faults(() => answer), [])
     // It may know its callers, of whom this one is none.

@@ -13,13 +13,13 @@ import { withTimeForms } from './time-forms.ts'
 
 /** A declared list, checked against the database. */
 export interface CheckedList {
-  /** The declaration, completed with what only the table tells, such as which columns may be null. */
+  /** The declaration, completed with facts about the table, such as which columns may be null. */
   list: ListDeclaration
   /** Why the list cannot be read. */
   faults: readonly string[]
   /** Indexes for queries that would read and sort all rows. */
   missing: readonly MissingIndex[]
-  /** Indexes for pairs of a filter and a sort that would sort all rows that the filter lets pass. */
+  /** Indexes for pairs of a filter and a sort that would sort all rows that pass the filter. */
   missingForPairs: readonly MissingIndex[]
   /** The command that creates the counts, when the list declares `keep` and has none. Until then, deep pages are slow. */
   createCounts?: string

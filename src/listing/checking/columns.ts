@@ -24,7 +24,7 @@ const fits: Record<FieldType, Record<Engine, readonly string[]>> = {
   json: { postgres: ['json', 'jsonb'], sqlite: ['text', 'numeric', 'blob'] },
 }
 
-/** Completes fields with what the table tells. A view tells no nullability: unless declared, its columns may be null. */
+/** Completes fields with facts about the table. A view has no nullability: unless declared, its columns may be null. */
 export function knownFields(
   fields: Readonly<Record<string, Field>>,
   table: Table,
@@ -50,7 +50,7 @@ export function validateColumns(
   })
 }
 
-/** What follows the table's name in the message; `undefined` without a fault. */
+/** Returns a fault as the text after the table's name in the message, or `undefined`. */
 function columnFault(
   { columns, kind }: Table,
   name: string,

@@ -6,7 +6,7 @@ import { missingIndex, type MissingIndex } from './index-advice.ts'
 import { inspectTable } from './inspect.ts'
 import type { Table } from './table.ts'
 
-/** The expansions of a list, checked against their tables and completed with what these tell. */
+/** The expansions of a list, checked against their tables and completed with facts about these. */
 export interface CheckedExpansions {
   expand: Expansion[]
   faults: string[]

@@ -1,7 +1,7 @@
 import type { ListDeclaration } from '../list.ts'
 import { areConditions } from '../row-access.ts'
 
-/** What `where` returns for a made-up caller; `false` without `where`, and when it throws because it knows its callers. */
+/** Returns the result of `where` for a sample caller; `false` without `where`, and if it throws for unknown callers. */
 function sampleConditions({ where, access }: ListDeclaration): unknown {
   if (!where) return false
   const role = access === 'admin' ? 'admin' : 'user'
@@ -16,7 +16,7 @@ export function validateRowAccess(list: ListDeclaration): string[] {
   const conditions = sampleConditions(list)
   if (conditions === false) return []
   if (!areConditions(conditions))
-    return ['the function `where` returns neither conditions nor false; it must, and without a promise']
+    return ['the function `where` must return conditions or false, and not a promise']
   return Object.keys(conditions)
     .filter((name) => !Object.hasOwn(list.fields, name))
     .map((name) => `there is no field ${name}, which \`where\` uses`)

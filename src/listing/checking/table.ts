@@ -4,7 +4,7 @@ export interface TableColumn {
   nullable: boolean
   /** All values of an enum type. */
   values?: readonly string[] | undefined
-  /** Whether the column takes different texts for equal. */
+  /** Whether the column compares different texts as equal. */
   loose?: boolean
   /** On SQLite: the expression of the default value. */
   byDefault?: string | undefined

@@ -34,7 +34,7 @@ export function sqliteCounts(list: ListDeclaration, database: SqliteDatabase): M
     const version = database.dataVersion()
     if (cached?.version === version) return cached
     const { buckets, total } = readBuckets(connection, statements)
-    // Before the first bucket is made, all rows are recorded changes.
+    // Before the first bucket is created, all rows are recorded changes.
     return (cached = { version, buckets, total: buckets.length > 0 ? total : readTotal() })
   }
 

@@ -6,7 +6,7 @@ import type { ListReader, Row } from '../reader.ts'
 import { keyOf, type CursorPage } from './page.ts'
 import type { PagePlans } from './page-plans.ts'
 
-/** The statement that a cursor asks for. */
+/** The statement that a cursor selects. */
 interface CursorRead {
   plan: Plan
   values: readonly KeyValue[]
@@ -19,7 +19,7 @@ export class CursorPager {
   readonly #reader: ListReader
   readonly #plans: PagePlans
   readonly #cursors: Cursors
-  /** Equal requests share their query (queries.ts), and with it what its cursor asks for. */
+  /** Equal requests share their query (queries.ts), and with it the statement of its cursor. */
   readonly #reads = new WeakMap<Query, CursorRead>()
 
   constructor(reader: ListReader, plans: PagePlans, cursors: Cursors) {
@@ -35,7 +35,7 @@ export class CursorPager {
     const page = { style: 'cursor', query, limit } as const
     if (query.empty) return { ...page, rows: [], nextCursor: null, previousCursor: null }
     const found = await this.#reader.read(plan, values)
-    // The statement reads one row more than a page has, which tells whether another page follows.
+    // The statement reads one row more than a page has, which shows whether another page follows.
     const hasMore = found.length > limit
     const rows = hasMore ? found.slice(0, limit) : [...found]
     if (direction === 'backward') rows.reverse()

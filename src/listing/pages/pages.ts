@@ -61,7 +61,7 @@ function styleOf({ list: { pages }, parameters }: Query): PageStyle {
   if (hasPage && hasCursor)
     throw new Problem('invalid-parameter', {
       parameter: 'page',
-      detail: 'The parameters `page` and `cursor` are two ways to say where: send one of them.',
+      detail: 'The parameters `page` and `cursor` both select a page: send only one of them.',
     })
   if (hasPage) return 'offset'
   return hasCursor ? pages.find((style) => style !== 'offset')! : pages[0]!

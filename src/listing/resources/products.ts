@@ -11,7 +11,7 @@ export const products: ListDeclaration = {
       id: { type: 'text', description: 'Unique id' },
       category: { type: 'text', description: 'Category' },
       price: { type: 'number', description: 'Price' },
-      stock: { type: 'number', description: 'How much is in stock' },
+      stock: { type: 'number', description: 'The number of items in stock' },
       name: { type: 'text', description: 'Name' },
       createdAt: { column: 'created_at', type: 'time', description: 'Creation, in UTC, to the microsecond' },
     },

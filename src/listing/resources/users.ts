@@ -15,7 +15,7 @@ export const users: ListDeclaration = {
       providerId: { column: 'provider_id', type: 'text', description: "The provider's id of the user" },
       role: {
         type: 'text',
-        description: 'user or admin; admin too when an identity of theirs is in ADMIN_IDENTITIES',
+        description: 'user or admin; also admin if one of the user’s identities is in ADMIN_IDENTITIES',
       },
       createdAt: { column: 'created_at', type: 'milliseconds', description: 'First sign-in' },
     },

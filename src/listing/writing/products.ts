@@ -5,7 +5,7 @@ import { boundedText, idField, timeField } from './fields.ts'
 const fields = {
   category: boundedText(0, 200, 'Category'),
   price: Type.Number({ description: 'Price' }),
-  stock: Type.Number({ description: 'How much is in stock' }),
+  stock: Type.Number({ description: 'The number of items in stock' }),
   name: boundedText(0, 300, 'Name'),
 }
 
