@@ -10,7 +10,7 @@ import type { Devices } from './devices.ts'
 import { isAdminIdentity, roleExpression, type IdentityKey } from './roles.ts'
 import { lockUser } from './users.ts'
 
-/** What an admin may change about an account. */
+/** Changes that an admin can make to an account. */
 export interface AccessChange {
   blocked?: boolean | undefined
   role?: Role | undefined
@@ -59,7 +59,7 @@ export class Administration {
       .executeTakeFirst()
   }
 
-  /** Finds an account by its id or by `provider:providerId`; gives its id. */
+  /** Finds an account by its id or by `provider:providerId`. Returns its id. */
   async resolve(text: string): Promise<string | undefined> {
     const { reader } = this.#parts.database
     if (isId(text)) return (await this.find(reader, text))?.id
@@ -74,7 +74,7 @@ export class Administration {
   }
 
   /**
-   * Applies the given fields that differ. Gives the changed account; `undefined` when there is no such account.
+   * Applies the given fields that differ. Returns the changed account; `undefined` if it does not exist.
    * @throws Problem `conflict` when an identity in ADMIN_IDENTITIES makes the account an admin, which only that setting can
    * change; `last-admin` when no unblocked admin would remain.
    */

@@ -26,7 +26,7 @@ export function auditExportRoute(app: App, reader: AuditReader): void {
         tags: ['sign-in'],
         summary: 'The audit log as one JSON object per line, oldest first',
         description:
-          'Each line is an entry of `GET /audit` with its number `seq`. To follow the log, repeat the call with the last `seq` as `after`: it gives each entry once.',
+          'Each line is an entry of `GET /audit` with its number `seq`. To follow the log, repeat the call with the last `seq` as `after`: it returns each entry once.',
         querystring: Type.Object({
           after: optionalText('Only entries with a greater `seq`'),
           since: optionalText('At this time or later, ISO 8601'),

@@ -1,7 +1,7 @@
 import type { Queryable, Tx } from '../storage/database.ts'
 import type { TokenFamiliesTable } from '../storage/tables.ts'
 
-/** What a user is signed in with: sessions of browsers, and token families of apps. */
+/** The credentials of signed-in users: sessions of browsers, and token families of apps. */
 type CredentialTable = 'sessions' | 'token_families'
 
 /** Rows that one statement revokes at most: more than a user has. */
@@ -54,7 +54,7 @@ export function selectLiveCredentials(
     .limit(limit)
 }
 
-/** Revokes those of a user's credentials that are not revoked yet; gives how many. */
+/** Revokes those of a user's credentials that are not revoked yet. Returns their number. */
 export async function revokeCredentials(
   tx: Tx,
   table: CredentialTable,
@@ -73,7 +73,7 @@ export async function revokeCredentials(
   return Number((await rows.executeTakeFirst()).numUpdatedRows)
 }
 
-/** Revokes a user's least recently used credentials, so that `limit` of them remain; gives how many. */
+/** Revokes a user's least recently used credentials, so that `limit` of them remain. Returns their number. */
 export async function revokeBeyondLimit(
   tx: Tx,
   table: CredentialTable,

@@ -81,7 +81,7 @@ export class Devices {
     })
   }
 
-  /** Revokes all of a user's devices but one, or those that signed in with one provider; gives how many. */
+  /** Revokes all of a user's devices but one, or those that signed in with one provider. Returns their number. */
   async revokeAll(tx: Tx, userId: string, exceptId?: string, provider?: string): Promise<number> {
     const sessions = await this.#sessions.revokeAll(tx, userId, { exceptId, provider })
     return sessions + (await this.#refreshTokens.revokeAll(tx, userId, { exceptId, provider }))

@@ -16,8 +16,8 @@ export async function countByIssuer(
 }
 
 /**
- * Rebinds all identities of a provider from one issuer to another one, and runs `record` in the same transaction. Gives how
- * many there were.
+ * Rebinds all identities of a provider from one issuer to another one, and runs `record` in the same transaction. Returns
+ * their number.
  */
 export async function rebindIssuer(
   database: Database,

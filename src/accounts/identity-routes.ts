@@ -96,7 +96,7 @@ function unlinkRoute(scope: App, parts: IdentityRoutesParts): void {
   )
 }
 
-/** Unlinks, audits and emits events; gives whether events were emitted. @throws Problem `not-found`, `last-identity` */
+/** Unlinks, audits and emits events. Returns whether events were emitted. @throws Problem `not-found`, `last-identity` */
 async function unlink(
   { users, devices, audit, events }: IdentityRoutesParts,
   tx: Tx,
@@ -106,7 +106,7 @@ async function unlink(
   const result = await users.unlink(tx, userId, provider, providerId)
   if (result === 'unknown') throw new Problem('not-found')
   if (result === 'last') throw new Problem('last-identity')
-  // Somebody who took over the account at the provider may have signed in with it: those sessions end.
+  // An attacker who took over the account at the provider may have signed in with it, so those sessions end.
   await devices.revokeAll(tx, userId, sessionId, provider)
   const user = await users.find(tx, userId)
   let emitted = false

@@ -21,7 +21,7 @@ export interface RecentSignInParts {
   /** Milliseconds since the authentication at most. */
   within: number
   /**
-   * `when-supported`: the time of the sign-in counts when the provider cannot tell when it authenticated the person.
+   * `when-supported`: the time of the sign-in counts if the provider does not report when it authenticated the person.
    * `required`: only an `auth_time` of the provider counts.
    */
   proof: RecentSignInProof
@@ -42,7 +42,7 @@ export class RecentSignIn {
   }
 
   /**
-   * `undefined` when the sign-in is recent; otherwise the problem to answer with, which names where to sign in again.
+   * Returns `undefined` if the sign-in is recent, otherwise a problem with the path for signing in again.
    * @param action the action of the audit entry about a refusal.
    */
   async check(

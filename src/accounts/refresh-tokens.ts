@@ -61,7 +61,7 @@ export interface RefreshTokensParts {
 }
 
 /**
- * Rotating refresh tokens: each use gives a successor. A later reuse shows that the token was copied, and the service cannot
+ * Rotating refresh tokens: each use issues a successor. A later reuse shows that the token was copied, and the service cannot
  * know which caller is the thief, so the whole family is revoked (RFC 9700, section 4.14.2). Parallel tabs that use a
  * token within the grace get one successor each, and only one of the successors can be used. So a copy that is used
  * within the grace is detected at the next refresh.
@@ -184,7 +184,7 @@ export class RefreshTokens {
     })
   }
 
-  /** Revokes a user's families that match the filter, and codes that were not exchanged; gives how many families. */
+  /** Revokes a user's families that match the filter, and codes that were not exchanged. Returns the number of families. */
   async revokeAll(tx: Tx, userId: string, filter: CredentialFilter = {}): Promise<number> {
     const { provider, clientId } = filter
     let codes = tx

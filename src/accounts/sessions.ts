@@ -158,7 +158,7 @@ export class Sessions {
     })
   }
 
-  /** Revokes a user's sessions that match the filter; gives how many. */
+  /** Revokes a user's sessions that match the filter. Returns their number. */
   async revokeAll(tx: Tx, userId: string, filter: CredentialFilter = {}): Promise<number> {
     const { database, clock } = this.#parts
     const count = await revokeCredentials(tx, 'sessions', { userId, now: clock.now(), filter })

@@ -46,7 +46,7 @@ export interface SigningKeysParts {
   database: Database
   keyring: Keyring
   clock: Clock
-  /** Milliseconds that a key signs before its successor takes over. */
+  /** Milliseconds that a key signs before its successor replaces it. */
   rotation: number
   record: RecordAudit
 }
@@ -101,7 +101,7 @@ export class SigningKeys {
   }
 
   /**
-   * Creates a key; gives its id and when it starts to sign. `planned`: it is published now and signs in an hour; tokens of
+   * Creates a key. Returns its id and when it starts to sign. `planned`: it is published now and signs in an hour; tokens of
    * older keys stay valid until they expire. `now`: it signs at once, and all tokens of older keys are refused.
    */
   async rotate(how: 'planned' | 'now', origin: AuditOrigin): Promise<{ kid: string; activeAt: number }> {

@@ -72,7 +72,7 @@ export class Users {
   }
 
   /**
-   * The user that the identity links to; a new one if there is none. Two concurrent calls for a new identity give
+   * The user that the identity links to; a new one if there is none. Two concurrent calls for a new identity return
    * one user: the unique key lets one insert through, and the other call looks again and finds it.
    * @throws IssuerMismatch
    */
@@ -263,7 +263,7 @@ export class Users {
   }
 }
 
-/** Locks a user's row for the transaction and gives it. On PostgreSQL an update without effect takes the row lock. */
+/** Locks a user's row for the transaction and returns it. On PostgreSQL an update without effect takes the row lock. */
 export async function lockUser(
   tx: Tx,
   userId: string,

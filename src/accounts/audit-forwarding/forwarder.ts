@@ -59,7 +59,7 @@ export class AuditForwarder implements Worker {
     this.#position = new ExportPosition(database, url)
     metrics.gauge(
       'postern_audit_export_behind_seconds',
-      'Age of the oldest entry of the audit log that AUDIT_EXPORT_URL has not taken',
+      'Age of the oldest entry of the audit log that AUDIT_EXPORT_URL has not accepted',
       [],
       async (gauge) => {
         const oldest = await this.#position.oldestWaiting()

@@ -45,7 +45,7 @@ export class ExportPosition {
     return row?.created_at
   }
 
-  /** Claims the destination or renews the claim. Gives the position; `undefined` while another process has the claim. */
+  /** Claims the destination or renews the claim. Returns the position; `undefined` while another process has the claim. */
   async claim(claim: string, now: number): Promise<number | undefined> {
     return this.#database.transaction(
       async (tx) => {
