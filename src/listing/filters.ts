@@ -130,7 +130,7 @@ export function oneOf(values: readonly KeyValue[]): { values: readonly KeyValue[
   return { values: filled, variant: String(size) }
 }
 
-/** The smallest text, by its bytes, after all texts with this prefix; `undefined` when there is none. */
+/** The smallest text, by its bytes, after all texts with this prefix; `undefined` if no text is greater. */
 function endOfPrefix(prefix: string): string | undefined {
   const points = Array.from(prefix, (character) => character.codePointAt(0)!)
   while (points.length > 0) {

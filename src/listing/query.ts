@@ -87,7 +87,7 @@ function neededColumns(
   return [...new Set([...shown, ...order.map(({ name }) => name), ...expand.map(({ from }) => from)])]
 }
 
-/** The requested fields that the list shows; all fields when there is none. */
+/** The requested fields that the list shows; all fields if the request names none of them. */
 function readShown(list: ListDeclaration, text: string | undefined): readonly string[] {
   const all = shownFields(list.fields)
   const requested = list.choices ? readNames(text, all, (name) => name) : []

@@ -15,7 +15,7 @@ export interface TimeForm {
 const form = /^\d{4}-\d\d-\d\d([ T])\d\d:\d\d:\d\d(?:\.(\d{3}|\d{6}))?(Z|\+00:00)?$/
 
 /**
- * The form that all of these values have, so that the texts sort as the times do; `undefined` when there is none. Fractions of
+ * The form that all of these values have, so that the texts sort as the times do; `undefined` if they differ. Fractions of
  * different lengths only sort correctly at the end of the text, without a zone after them.
  */
 export function timeFormOf(values: readonly unknown[]): TimeForm | undefined {

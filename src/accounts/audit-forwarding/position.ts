@@ -38,7 +38,7 @@ export class ExportPosition {
     return row ?? { position: 0, failing_since: null, last_error: null }
   }
 
-  /** The time of the oldest entry that is not forwarded yet, in milliseconds since 1970; `undefined` when there is none. */
+  /** The time of the oldest entry that is not forwarded yet, in milliseconds since 1970; `undefined` if all are forwarded. */
   async oldestWaiting(): Promise<number | undefined> {
     const { position } = await this.state()
     const [row] = await this.#reader.page({ after: position }, 1)

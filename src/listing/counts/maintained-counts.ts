@@ -5,7 +5,7 @@ export interface MaintainedCounts {
   total(): Promise<number>
   /** SQL of the total, where reading it within the statement of a page costs less than a statement of its own. */
   readonly totalSql?: string
-  /** Finds the row at `offset`; `undefined` when there is none. */
+  /** Finds the row at `offset`; `undefined` if the list is shorter. */
   locate(offset: number): Promise<RowLocation | undefined>
 }
 
