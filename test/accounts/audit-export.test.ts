@@ -167,7 +167,7 @@ onEachEngine('the export of the audit log', (engine) => {
       ['--after', 'x'],
     ] as const) {
       const refused = await command(option, value)
-      assert.equal(refused.code, 1)
+      assert.equal(refused.code, 2)
       assert.match(refused.stderr, new RegExp(`${option} takes`))
     }
   })
