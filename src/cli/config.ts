@@ -52,7 +52,9 @@ export function printConfig(env = process.env): void {
   const rows = shown.map(({ name, value, origin }) => [name, String(value), origin])
   printTable(['name', 'value', 'origin'], rows)
   if (faults.length > 0)
-    throw new CommandFailure(`${faults.length} settings cannot be used: see \`postern config check\``)
+    throw new CommandFailure(
+      `${faults.length} ${faults.length === 1 ? 'setting' : 'settings'} cannot be used: see \`postern config check\``,
+    )
 }
 
 const kept = (databaseUrl = ''): string => secretsFile(databaseUrl)

@@ -71,7 +71,7 @@ export function describeUpgrade({ pending, own, rolling }: UpgradePlan, engine: 
   )
   for (const name of own)
     lines.push(`${name} of migrations/ would be applied: make sure that running processes bear it`)
-  if (lines.length === 0) lines.push('the database is up to date')
+  if (lines.length === 0) return 'the database is up to date: any upgrade of the processes is safe\n'
   if (engine === 'sqlite')
     lines.push('SQLite has one process: back up, stop it, and start this version, which applies them.')
   else if (rolling)
