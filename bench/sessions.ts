@@ -7,7 +7,7 @@ import { Sessions } from '../src/accounts/sessions.ts'
 import { systemClock } from '../src/runtime/clock.ts'
 import { newId } from '../src/crypto/ids.ts'
 import { hashToken } from '../src/crypto/tokens.ts'
-import type { Authenticate } from '../src/http/principal.ts'
+import type { Authenticate } from '../src/http/access/principal.ts'
 import type { Database } from '../src/storage/database.ts'
 import { migrate } from '../src/storage/migrate.ts'
 import { openDatabase } from '../src/storage/open.ts'
@@ -123,7 +123,7 @@ function createCheck(database: Database): Authenticate {
 /** As many cookies as a browser brings on an ordinary day. */
 function asking(token: string): Asking {
   const cookie = `theme=dark; __Host-flow=${token}; __Host-postern_session=${token}`
-  return { headers: { cookie } } as Asking
+  return { headers: { cookie }, server: { basePath: '' } } as Asking
 }
 
 function createBare(database: Database): (token: string) => Promise<unknown> {

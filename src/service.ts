@@ -15,9 +15,9 @@ import type { App } from './http/app.ts'
 import { createApp, type Timeouts } from './http/create-app.ts'
 import { postgresCallCounts } from './http/limits/call-counts.ts'
 import type { BodyLimits } from './http/body/budget.ts'
-import { refuseOtherHosts } from './http/loopback-only.ts'
+import { refuseOtherHosts } from './http/access/loopback-only.ts'
 import { operations } from './http/operations/routes.ts'
-import type { Room } from './http/room.ts'
+import type { ServiceModule } from './http/service-module.ts'
 import { createListing } from './listing/index.ts'
 import { createLogin } from './login/index.ts'
 import { createEvents } from './events/index.ts'
@@ -236,7 +236,7 @@ function createModules(common: Common, config: PosternConfig, spool: OpenSpool |
   })
   const listedAdmins = () => accounts.users.listedAdmins(database.reader)
   const listing = createListing({ ...common, config: config.listing, listedAdmins })
-  const rooms: Room[] = [accounts, login, receiving, emitting, createEvents(common), listing]
+  const rooms: ServiceModule[] = [accounts, login, receiving, emitting, createEvents(common), listing]
   return { rooms, accounts, emitting, receiving, demoProvider }
 }
 

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import type { App } from './http/app.ts'
-import { toProblem } from './http/problem-details.ts'
+import { toProblem } from './http/responses/problem-details.ts'
 import type { Worker } from './runtime/worker.ts'
 import type { Database } from './storage/database.ts'
 import type { NewerDatabase } from './storage/migrate.ts'

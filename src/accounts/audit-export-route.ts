@@ -6,7 +6,7 @@ import { acceptedCoding, encodeStream } from '../http/caching/content-coding.ts'
 import { readTimeParameter } from '../paging/time-parameter.ts'
 import { entryLine } from './audit-entry.ts'
 import type { AuditReader, AuditStart } from './audit-reader.ts'
-import { optionalText } from '../http/schemas.ts'
+import { optionalText } from '../http/schemas/schemas.ts'
 
 const mediaType = 'application/x-ndjson'
 /** Exports of one address in a minute: enough to follow the log by polling every few seconds. */

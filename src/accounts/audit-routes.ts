@@ -10,7 +10,7 @@ import { auditExportRoute } from './audit-export-route.ts'
 import { parseAuditFilter, type AuditLog, type AuditRow } from './audit-log.ts'
 import type { AuditReader } from './audit-reader.ts'
 import { signedIn } from './routes.ts'
-import { DateTime, nullable, optionalText } from '../http/schemas.ts'
+import { DateTime, nullable, optionalText } from '../http/schemas/schemas.ts'
 
 const limits = { default: 20, max: 100 }
 

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { Problem } from '../errors.ts'
-import type { Authenticate, Principal } from '../http/principal.ts'
+import type { Authenticate, Principal } from '../http/access/principal.ts'
 import type { AccessTokens } from './access-tokens.ts'
 import { RefusedKey, type ApiKeys } from './api-keys.ts'
 import type { HostCookie } from './host-cookie.ts'

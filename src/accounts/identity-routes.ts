@@ -10,7 +10,7 @@ import type { RecentSignIn } from './recent-sign-in.ts'
 import type { IdentityChange, RoleChanges } from './role-changes.ts'
 import { sessionOf, signedIn } from './routes.ts'
 import type { Users } from './users.ts'
-import { DateTime, NullableText, optionalText } from '../http/schemas.ts'
+import { DateTime, NullableText, optionalText } from '../http/schemas/schemas.ts'
 import { isoTime } from '../runtime/iso-time.ts'
 
 export interface IdentityRoutesParts {

@@ -1,9 +1,9 @@
 import type { Clock } from '../runtime/clock.ts'
 import { ConfigurationError, type Configuration } from '../config/environment.ts'
 import type { Keyring } from '../crypto/keyring.ts'
-import type { NoteForbidden, NoteForeignCall } from '../http/access.ts'
-import type { Authenticate } from '../http/principal.ts'
-import type { Room } from '../http/room.ts'
+import type { NoteForbidden, NoteForeignCall } from '../http/access/access.ts'
+import type { Authenticate } from '../http/access/principal.ts'
+import type { ServiceModule } from '../http/service-module.ts'
 import { Cursors } from '../paging/cursor.ts'
 import type { Database } from '../storage/database.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -60,7 +60,7 @@ export interface AccountsParts {
   apps: readonly AppRights[]
 }
 
-export interface Accounts extends Room {
+export interface Accounts extends ServiceModule {
   authenticate: Authenticate
   noteForeignCall: NoteForeignCall
   noteForbidden: NoteForbidden

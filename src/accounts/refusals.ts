@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify'
 import type { Clock } from '../runtime/clock.ts'
-import type { NoteForeignCall, NoteForbidden } from '../http/access.ts'
+import type { NoteForeignCall, NoteForbidden } from '../http/access/access.ts'
 import { clientNetwork } from '../http/limits/client-address.ts'
-import type { Principal } from '../http/principal.ts'
+import type { Principal } from '../http/access/principal.ts'
 import { RateLimiter } from '../http/limits/rate-limiter.ts'
 import { auditOriginOf, type Audit, type AuditEntry } from './audit.ts'
 

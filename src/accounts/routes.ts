@@ -1,17 +1,17 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { Problem } from '../errors.ts'
-import { isForeignWrite } from '../http/access.ts'
+import { isForeignWrite } from '../http/access/access.ts'
 import type { App } from '../http/app.ts'
-import type { Principal } from '../http/principal.ts'
+import type { Principal } from '../http/access/principal.ts'
 import type { Database, Tx } from '../storage/database.ts'
 import { auditOrigin, type Audit } from './audit.ts'
 import type { HostCookie } from './host-cookie.ts'
 import type { RefreshTokens } from './refresh-tokens.ts'
 import type { Sessions } from './sessions.ts'
 import type { Users } from './users.ts'
-import { readOAuthParameters } from '../http/query-string.ts'
-import { NullableText, optionalText } from '../http/schemas.ts'
+import { readOAuthParameters } from '../http/requests/query-string.ts'
+import { NullableText, optionalText } from '../http/schemas/schemas.ts'
 
 export interface AccountsRoutesParts {
   database: Database

@@ -4,7 +4,7 @@ import { Problem } from '../errors.ts'
 import type { App } from '../http/app.ts'
 import type { Administration } from './administration.ts'
 import { auditOrigin } from './audit.ts'
-import { DateTime, nullable, NullableText } from '../http/schemas.ts'
+import { DateTime, nullable, NullableText } from '../http/schemas/schemas.ts'
 import { isoTime } from '../runtime/iso-time.ts'
 
 const Body = Type.Object(

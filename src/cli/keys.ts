@@ -1,7 +1,7 @@
 import { ApiKeys } from '../accounts/api-keys.ts'
 import { createRecordAudit } from '../accounts/audit.ts'
 import { systemClock } from '../runtime/clock.ts'
-import { isScope, scopes, type Scope } from '../http/scopes.ts'
+import { isScope, scopes, type Scope } from '../http/access/scopes.ts'
 import { CommandFailure, UsageFailure } from './command-failure.ts'
 import { isJson, print } from './output.ts'
 import { readSettings } from './settings.ts'

@@ -1,6 +1,6 @@
 import { Argument, Command, Option } from 'commander'
-import { version } from '../http/openapi.ts'
-import { scopes } from '../http/scopes.ts'
+import { version } from '../http/schemas/openapi.ts'
+import { scopes } from '../http/access/scopes.ts'
 import { exitCodes } from './command-failure.ts'
 import type { CreateOptions } from './keys.ts'
 import type { AuditExportOptions } from './audit.ts'

@@ -1,4 +1,4 @@
-import { basePathOf } from '../http/base-path.ts'
+import { basePathOf } from '../http/requests/base-path.ts'
 import { isLoopbackHost } from '../network/loopback.ts'
 import { describeAddress } from '../storage/postgres/servers/address.ts'
 import { readProviders, type ProviderSettings } from './providers.ts'

@@ -1,4 +1,4 @@
-import { escapeHtml, narrowPage } from '../http/html.ts'
+import { escapeHtml, narrowPage } from '../http/pages/html.ts'
 import { people, type Person } from './people.ts'
 
 /**

@@ -1,5 +1,5 @@
 import { Problem } from '../errors.ts'
-import { isSensitiveHeader, redactedValue } from '../http/sensitive-names.ts'
+import { isSensitiveHeader, redactedValue } from '../telemetry/redaction.ts'
 
 const most = 20
 const longestValue = 4096

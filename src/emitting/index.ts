@@ -4,8 +4,8 @@ import type { NoteRefusal } from '../accounts/refusals.ts'
 import type { Clock, Random } from '../runtime/clock.ts'
 import { ConfigurationError, type Configuration } from '../config/environment.ts'
 import type { Keyring } from '../crypto/keyring.ts'
-import type { Authenticate } from '../http/principal.ts'
-import type { Room } from '../http/room.ts'
+import type { Authenticate } from '../http/access/principal.ts'
+import type { ServiceModule } from '../http/service-module.ts'
 import { Cursors } from '../paging/cursor.ts'
 import { JobWorker } from '../events/jobs/worker.ts'
 import type { Database } from '../storage/database.ts'
@@ -55,7 +55,7 @@ export interface EmittingParts {
   random?: Random
 }
 
-export interface Emitting extends Room {
+export interface Emitting extends ServiceModule {
   /** Emits in the transaction of a handler of received events. */
   emitWithin: EmitWithin
   /** Emits events of the service itself, whose types users do not declare. */

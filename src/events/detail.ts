@@ -4,7 +4,7 @@ import { Problem } from '../errors.ts'
 import type { Database, Queryable } from '../storage/database.ts'
 import { presentEvent } from './present.ts'
 import { redactPayload } from './redact-payload.ts'
-import { isSensitiveHeader } from '../http/sensitive-names.ts'
+import { isSensitiveHeader } from '../telemetry/redaction.ts'
 import { readStoredHeaders, type Verification } from './verification.ts'
 import { statusExpression, type EventStatus } from './store.ts'
 

@@ -1,7 +1,7 @@
 import { readChoice, readText } from '../paging/filter-parameters.ts'
 import { readTimeParameter } from '../paging/time-parameter.ts'
 import type { EventStatus } from './store.ts'
-import { optionalText } from '../http/schemas.ts'
+import { optionalText } from '../http/schemas/schemas.ts'
 
 /** Selects events of the log. All given conditions must hold. */
 export interface EventFilter {

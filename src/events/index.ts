@@ -1,6 +1,6 @@
 import type { Clock } from '../runtime/clock.ts'
 import type { Configuration } from '../config/environment.ts'
-import type { Room } from '../http/room.ts'
+import type { ServiceModule } from '../http/service-module.ts'
 import type { Database } from '../storage/database.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
@@ -17,7 +17,7 @@ export interface EventsParts {
 }
 
 /** The event log, to which receiving and emitting append and which `GET /events` reads, and its retention. */
-export function createEvents({ configuration, database, clock, log, metrics }: EventsParts): Room {
+export function createEvents({ configuration, database, clock, log, metrics }: EventsParts): ServiceModule {
   const events = openEventLog(database)
   const retention = new RetentionWorker({
     store: openRetentionStore(database),

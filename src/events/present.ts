@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { isoTime } from '../runtime/iso-time.ts'
 import type { EventRow } from './store.ts'
-import { nullable } from '../http/schemas.ts'
+import { nullable } from '../http/schemas/schemas.ts'
 
 /** An event as lists show it. */
 export const EventItem = Type.Object({

@@ -1,4 +1,4 @@
-import { redactedValue } from '../http/sensitive-names.ts'
+import { redactedValue } from '../telemetry/redaction.ts'
 
 /**
  * Fields that hold a sender's credentials or signatures, by the scheme that verified the event:

@@ -11,7 +11,7 @@ import { filterSchema, readEventFilter } from './filter.ts'
 import type { EventLog, EventPage } from './log.ts'
 import { EventItem, presentEvent } from './present.ts'
 import { searchEvents, type FoundPage } from './search.ts'
-import { DateTime, nullable, optionalText } from '../http/schemas.ts'
+import { DateTime, nullable, optionalText } from '../http/schemas/schemas.ts'
 
 export interface EventRouteParts {
   database: Database

@@ -1,5 +1,5 @@
 import type { FieldType } from './field-types.ts'
-import type { Principal } from '../http/principal.ts'
+import type { Principal } from '../http/access/principal.ts'
 
 export type FilterKind =
   | 'equals'

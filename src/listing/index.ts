@@ -1,7 +1,7 @@
 import type { Clock } from '../runtime/clock.ts'
 import { ConfigurationError, type Configuration } from '../config/environment.ts'
 import type { Keyring } from '../crypto/keyring.ts'
-import type { Room } from '../http/room.ts'
+import type { ServiceModule } from '../http/service-module.ts'
 import { Cursors } from '../paging/cursor.ts'
 import type { Database } from '../storage/database.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -38,7 +38,7 @@ export interface ListingParts {
  * @throws ConfigurationError for invalid declarations. `routes`, which must run after those of all other rooms, throws it for
  * declarations that do not fit the database, and for paths that are taken.
  */
-export function createListing(parts: ListingParts): Room {
+export function createListing(parts: ListingParts): ServiceModule {
   const { config, configuration, database, keyring, clock, log, listedAdmins } = parts
   const declared = readLists(config)
   const standby = database.engine === 'postgres' ? openStandbyReader(database) : undefined

@@ -1,4 +1,4 @@
-import type { Scope } from '../http/scopes.ts'
+import type { Scope } from '../http/access/scopes.ts'
 import type { TimeForm } from './stored-times.ts'
 import type { ExpandOptions, FieldOptions, FilterOptions, ListOptions, RowAccess } from './config.ts'
 

@@ -1,4 +1,4 @@
-import { readOAuthParameters } from '../http/query-string.ts'
+import { readOAuthParameters } from '../http/requests/query-string.ts'
 import type { FlowsTable } from '../storage/tables.ts'
 import { SignInFailure, type FailureCode } from './failures.ts'
 import type { ConsumedFlow, Flows } from './flows.ts'

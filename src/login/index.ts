@@ -4,7 +4,7 @@ import { createSweeper } from '../accounts/sweeper.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { ConfigurationError, type Configuration } from '../config/environment.ts'
 import type { Keyring } from '../crypto/keyring.ts'
-import type { Room } from '../http/room.ts'
+import type { ServiceModule } from '../http/service-module.ts'
 import { createGuardedFetch } from '../network/guarded-fetch.ts'
 import { createOutboundAgent } from '../network/outbound-agent.ts'
 import type { Database } from '../storage/database.ts'
@@ -57,7 +57,7 @@ export interface LoginParts {
   emit: EmitEvents
 }
 
-export interface Login extends Room {
+export interface Login extends ServiceModule {
   /** For handlers: access tokens of users at providers with `keepTokens`. */
   providerTokens: ProviderTokens
 }

@@ -10,7 +10,7 @@ import { loginPage } from './page.ts'
 import type { ProviderClient } from './provider-client.ts'
 import type { RefusalMessages } from './refusal-messages.ts'
 import { defaultTarget, safeReturnTo } from './return-to.ts'
-import { optionalText } from '../http/schemas.ts'
+import { optionalText } from '../http/schemas/schemas.ts'
 
 export interface PageRoutesParts {
   providers: ReadonlyMap<string, ProviderClient>

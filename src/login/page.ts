@@ -1,4 +1,4 @@
-import { escapeHtml, narrowPage } from '../http/html.ts'
+import { escapeHtml, narrowPage } from '../http/pages/html.ts'
 import { failures, type FailureCode } from './failures.ts'
 
 export interface LoginPage {

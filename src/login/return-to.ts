@@ -1,4 +1,4 @@
-import { basePathOf } from '../http/base-path.ts'
+import { basePathOf } from '../http/requests/base-path.ts'
 
 const maxCharacters = 2048
 

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { Problem } from '../errors.ts'
-import { optionalText } from '../http/schemas.ts'
+import { optionalText } from '../http/schemas/schemas.ts'
 import { DiscoveryFailed } from './discovery.ts'
 import { failurePath, recordFailure, type FailedSignInsParts } from './failed-sign-ins.ts'
 import { SignInFailure } from './failures.ts'

@@ -6,11 +6,11 @@ import type { Family, InvalidGrant, RefreshTokens } from '../accounts/refresh-to
 import { acceptForms } from '../accounts/routes.ts'
 import { hashToken } from '../crypto/tokens.ts'
 import type { App } from '../http/app.ts'
-import { toProblem } from '../http/problem-details.ts'
+import { toProblem } from '../http/responses/problem-details.ts'
 import type { AuthorizationCodes } from './authorization-codes.ts'
 import type { Apps } from './apps.ts'
 import { acceptJsonWithoutDuplicates } from './json-without-duplicates.ts'
-import { optionalText } from '../http/schemas.ts'
+import { optionalText } from '../http/schemas/schemas.ts'
 
 export interface TokenRoutesParts {
   apps: Apps

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { readConfiguration, weakSecrets } from '../cli/configuration.ts'
 import { ConfigurationError, type Configuration } from '../config/environment.ts'
-import { isBelow } from '../http/base-path.ts'
+import { isBelow } from '../http/requests/base-path.ts'
 import { isLoopbackHost } from '../network/loopback.ts'
 import { startService } from '../service.ts'
 import { createLog } from '../telemetry/log.ts'

@@ -1,5 +1,5 @@
 import { Type, type TSchema } from 'typebox'
-import { NullableText } from '../http/schemas.ts'
+import { NullableText } from '../http/schemas/schemas.ts'
 
 /** Rows of a page, and the cursor of the next one; null on the last page. */
 export interface PageOfRows<Row> {

@@ -1,5 +1,5 @@
 import { Problem, type ProblemCode } from '../errors.ts'
-import { toProblem } from '../http/problem-details.ts'
+import { toProblem } from '../http/responses/problem-details.ts'
 import { rawAnswer, type RawAnswer, type RawCall } from '../http/raw/call.ts'
 import type { Acceptor } from './acceptor.ts'
 import type { Evaluate } from './evaluate.ts'

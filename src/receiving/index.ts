@@ -4,7 +4,7 @@ import type { Clock, Random } from '../runtime/clock.ts'
 import type { Configuration } from '../config/environment.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import type { App } from '../http/app.ts'
-import type { Room, SpoolStatus } from '../http/room.ts'
+import type { ServiceModule, SpoolStatus } from '../http/service-module.ts'
 import type { Worker } from '../runtime/worker.ts'
 import { createOutboundAgent } from '../network/outbound-agent.ts'
 import { Cursors } from '../paging/cursor.ts'
@@ -54,7 +54,7 @@ export interface ReceivingParts {
   spool?: OpenSpool | undefined
 }
 
-export interface Receiving extends Room {
+export interface Receiving extends ServiceModule {
   /** Whether webhooks go to the spool now, and its size; undefined without a spool. */
   readonly spool: SpoolStatus | undefined
 }

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { verifiedName, type Verification } from '../events/verification.ts'
-import { isSensitiveHeader } from '../http/sensitive-names.ts'
+import { isSensitiveHeader } from '../telemetry/redaction.ts'
 
 /** Names of headers about the connection. */
 const connection =

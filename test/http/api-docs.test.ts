@@ -4,7 +4,7 @@ import { after, before, describe, test } from 'node:test'
 import { ApiKeys } from '../../src/accounts/api-keys.ts'
 import { createRecordAudit } from '../../src/accounts/audit.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
-import type { Scope } from '../../src/http/scopes.ts'
+import type { Scope } from '../../src/http/access/scopes.ts'
 import { engines } from '../harness/engines.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
 // A script for browsers, which has no types.
-const script = new URL('../../src/http/assets/dashboard/json-text.js', import.meta.url).href
+const script = new URL('../../src/http/pages/assets/dashboard/json-text.js', import.meta.url).href
 const { indented } = (await import(script)) as { indented: (text: string) => string }
 
 test('members and items are on separate lines, and numbers keep their digits', () => {

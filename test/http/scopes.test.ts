@@ -6,7 +6,7 @@ import { list } from '../../src/index.ts'
 import { ApiKeys } from '../../src/accounts/api-keys.ts'
 import { createRecordAudit } from '../../src/accounts/audit.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
-import { scopes, type Scope } from '../../src/http/scopes.ts'
+import { scopes, type Scope } from '../../src/http/access/scopes.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
 

@@ -1,5 +1,5 @@
 import { withKeptSecrets } from '../../config/generated-secrets.ts'
-import { isSensitiveHeader } from '../../http/sensitive-names.ts'
+import { isSensitiveHeader } from '../../telemetry/redaction.ts'
 import { secretAt, type Scheme } from '../../receiving/schemes/scheme.ts'
 import { readSources } from '../../receiving/sources.ts'
 import { UsageFailure } from '../command-failure.ts'

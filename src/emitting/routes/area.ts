@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import type { Access } from '../../http/principal.ts'
+import type { Access } from '../../http/access/principal.ts'
 import type { Reach } from '../audience.ts'
 import {
   NewSubscriberBody,

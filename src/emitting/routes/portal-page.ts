@@ -1,4 +1,4 @@
-import { drawer, htmlDocument, newSubscriberForm, skipLink } from '../../http/html.ts'
+import { drawer, htmlDocument, newSubscriberForm, skipLink } from '../../http/pages/html.ts'
 
 /**
  * GET /portal: one page for all owners. Its script opens the link and loads the data from the portal routes. It shares styles and

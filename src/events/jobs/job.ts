@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import { newId } from '../../crypto/ids.ts'
 import type { Tx } from '../../storage/database.ts'
 import type { JobsTable } from '../../storage/tables.ts'
-import { DateTime, nullable } from '../../http/schemas.ts'
+import { DateTime, nullable } from '../../http/schemas/schemas.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 
 /** A background job, which works on many rows in steps. */

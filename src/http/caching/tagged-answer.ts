@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { acceptedCoding, encode } from './content-coding.ts'
-import { varyBy } from '../cross-origin.ts'
+import { varyBy } from '../responses/cross-origin.ts'
 import { entityTag, matches } from './entity-tag.ts'
-import type { Sends } from '../response-headers.ts'
+import type { Sends } from '../responses/response-headers.ts'
 
 /** A page of a list as it is sent. */
 export interface Answer {

@@ -3,7 +3,7 @@ import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { Problem, type ProblemCode } from '../../errors.ts'
 import type { ServerSocket } from './closing.ts'
-import { problemBody, problemMediaType } from '../problem-details.ts'
+import { problemBody, problemMediaType } from '../responses/problem-details.ts'
 
 const codes: Record<string, ProblemCode> = {
   HPE_HEADER_OVERFLOW: 'headers-too-large',

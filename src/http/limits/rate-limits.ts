@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Clock } from '../../runtime/clock.ts'
 import { Problem } from '../../errors.ts'
 import { clientNetwork, type TrustedProxies } from './client-address.ts'
-import type { Principal } from '../principal.ts'
+import type { Principal } from '../access/principal.ts'
 import { RateLimiter, type Taken } from './rate-limiter.ts'
 import type { SharedCounts } from './shared-counts.ts'
 

@@ -3,7 +3,7 @@ import type { Clock } from '../../runtime/clock.ts'
 import type { Worker } from '../../runtime/worker.ts'
 import type { Database } from '../../storage/database.ts'
 import type { App } from '../app.ts'
-import type { SpoolStatus } from '../room.ts'
+import type { SpoolStatus } from '../service-module.ts'
 import { SpoolReport, spoolReport } from './spool-report.ts'
 
 export interface ReadinessParts {

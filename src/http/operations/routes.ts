@@ -3,7 +3,7 @@ import type { Configuration } from '../../config/environment.ts'
 import { Problem, problems, type ProblemCode } from '../../errors.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { App } from '../app.ts'
-import { docsAccess } from '../openapi.ts'
+import { docsAccess } from '../schemas/openapi.ts'
 import { oldestDue, Readiness, readReadiness, type ReadinessParts } from './readiness.ts'
 
 export interface OperationsParts extends ReadinessParts {

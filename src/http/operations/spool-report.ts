@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox'
 import type { Clock } from '../../runtime/clock.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
-import type { SpoolStatus } from '../room.ts'
+import type { SpoolStatus } from '../service-module.ts'
 
 /** The state of a spool in the answer of /readyz. */
 export const SpoolReport = Type.Object(

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyBaseLogger } from 'fastify'
 import type { BodyReader } from '../body/reader.ts'
 import type { TrustedProxies } from '../limits/client-address.ts'
-import { problemAnswer, reportProblem, toProblem } from '../problem-details.ts'
+import { problemAnswer, reportProblem, toProblem } from '../responses/problem-details.ts'
 import { limitHeaders, tooManyRequests, type RateLimits, type RateStatus } from '../limits/rate-limits.ts'
 import type { Log } from '../../telemetry/log.ts'
 

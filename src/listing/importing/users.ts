@@ -4,7 +4,7 @@ import { newId } from '../../crypto/ids.ts'
 import type { Tx } from '../../storage/database.ts'
 import { boundedText } from '../writing/fields.ts'
 import { createCheck, type ImportTarget } from './target.ts'
-import { nullable } from '../../http/schemas.ts'
+import { nullable } from '../../http/schemas/schemas.ts'
 
 const optionalOrNull = (description: string) => Type.Optional(nullable(boundedText(0, 320, description)))
 

@@ -1,6 +1,6 @@
 import { sleep, type Clock } from '../../runtime/clock.ts'
 import { Problem } from '../../errors.ts'
-import type { SpoolStatus } from '../../http/room.ts'
+import type { SpoolStatus } from '../../http/service-module.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { InsertEvents } from '../acceptor.ts'

@@ -1,5 +1,5 @@
 import type { Clock } from '../../runtime/clock.ts'
-import type { SpoolStatus } from '../../http/room.ts'
+import type { SpoolStatus } from '../../http/service-module.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'

@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
-import { Problem, type ProblemCode } from '../errors.ts'
+import { Problem, type ProblemCode } from '../../errors.ts'
 import { isAddressedToThisMachine, openToThisMachine } from './loopback-only.ts'
 import type { Access, Authenticate, Principal } from './principal.ts'
-import type { RateLimits } from './limits/rate-limits.ts'
+import type { RateLimits } from '../limits/rate-limits.ts'
 import { holdsScope, isScope, scopesOf, type ScopeChoice } from './scopes.ts'
 
 /** Called before a cross-site write with a user's cookie is refused. */

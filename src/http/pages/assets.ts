@@ -1,15 +1,15 @@
 import send from '@fastify/send'
 import { readdirSync } from 'node:fs'
 import { join, sep } from 'node:path'
-import { codeFolder } from '../code-folder.ts'
-import type { App } from './app.ts'
+import { codeFolder } from '../../code-folder.ts'
+import type { App } from '../app.ts'
 import { htmlDocument } from './html.ts'
-import type { Access } from './principal.ts'
+import type { Access } from '../access/principal.ts'
 
 // RFC 9239, section 6: application/javascript is obsolete.
 send.mime.define({ 'text/javascript': ['js'] }, true)
 
-const assets = join(codeFolder, 'http/assets')
+const assets = join(codeFolder, 'http/pages/assets')
 const names = new Set(
   readdirSync(assets, { recursive: true, encoding: 'utf8' }).map((name) => name.replaceAll(sep, '/')),
 )

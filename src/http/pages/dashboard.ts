@@ -1,8 +1,8 @@
 import { Type } from 'typebox'
-import type { App } from './app.ts'
-import { Problem } from '../errors.ts'
+import type { App } from '../app.ts'
+import { Problem } from '../../errors.ts'
 import { drawer, htmlDocument, newSubscriberForm, skipLink } from './html.ts'
-import type { Authenticate } from './principal.ts'
+import type { Authenticate } from '../access/principal.ts'
 
 /** GET /dashboard: for signed-in browsers; everybody else is sent to /login. Its script fills it from the API. */
 export function serveDashboard(app: App, authenticate: Authenticate): void {

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { Problem } from '../errors.ts'
-import { hostnameOf, isLoopbackHost } from '../network/loopback.ts'
+import { Problem } from '../../errors.ts'
+import { hostnameOf, isLoopbackHost } from '../../network/loopback.ts'
 
 /** The headers that proxies add (RFC 7239; RFC 9110, section 7.6.3; and the names in use before them). */
 const proxyHeaders = [

@@ -2,7 +2,7 @@ import type { Worker } from '../runtime/worker.ts'
 import type { App } from './app.ts'
 
 /** What each module provides to service.ts. */
-export interface Room {
+export interface ServiceModule {
   routes(app: App): void | Promise<void>
   readonly workers: readonly Worker[]
 }

@@ -1,12 +1,17 @@
 import swagger from '@fastify/swagger'
 import type { FastifyContextConfig, FastifySchema } from 'fastify'
 import { readFileSync } from 'node:fs'
-import { packageFile } from '../code-folder.ts'
-import type { Configuration } from '../config/environment.ts'
-import type { App } from './app.ts'
-import type { Access } from './principal.ts'
-import { scopes, scopesOf } from './scopes.ts'
-import { headerComponents, headersOfDeclared, headersOfProblem, type Sender } from './response-headers.ts'
+import { packageFile } from '../../code-folder.ts'
+import type { Configuration } from '../../config/environment.ts'
+import type { App } from '../app.ts'
+import type { Access } from '../access/principal.ts'
+import { scopes, scopesOf } from '../access/scopes.ts'
+import {
+  headerComponents,
+  headersOfDeclared,
+  headersOfProblem,
+  type Sender,
+} from '../responses/response-headers.ts'
 
 const { version } = JSON.parse(readFileSync(packageFile, 'utf8')) as {
   version: string

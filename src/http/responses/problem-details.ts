@@ -1,8 +1,8 @@
 import type { FastifyBaseLogger, FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { Problem, problems, type ProblemCode } from '../errors.ts'
-import { NewerDatabase } from '../storage/migrate.ts'
-import { TransactionOver } from '../storage/transaction-over.ts'
-import { isWithoutRoom, StorageUnavailable } from '../storage/unavailable.ts'
+import { Problem, problems, type ProblemCode } from '../../errors.ts'
+import { NewerDatabase } from '../../storage/migrate.ts'
+import { TransactionOver } from '../../storage/transaction-over.ts'
+import { isWithoutRoom, StorageUnavailable } from '../../storage/unavailable.ts'
 
 export const problemMediaType = 'application/problem+json; charset=utf-8'
 

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import type { Role } from '../storage/tables.ts'
+import type { Role } from '../../storage/tables.ts'
 import type { Scope, ScopeChoice } from './scopes.ts'
 
 /** Who makes a request, as far as its credential tells. */

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
-import type { App } from './app.ts'
-import { clientIp } from './limits/client-address.ts'
+import type { App } from '../app.ts'
+import { clientIp } from '../limits/client-address.ts'
 
 /**
  * One line per answered request. It names the route and not the address: query strings and paths may hold codes and
