@@ -29,7 +29,8 @@ export async function sendTagged(
 ): Promise<FastifyReply> {
   const tag = entityTag(body)
   reply.header('etag', tag)
-  if (link) reply.header('link', link.replaceAll('</', `<${reply.server.basePath}/`))
+  const { basePath } = reply.server
+  if (link) reply.header('link', basePath === '' ? link : link.replaceAll('</', `<${basePath}/`))
   if (matches(request.headers['if-none-match'], tag)) return reply.code(304).send()
   const coded = await encode(body, acceptedCoding(request.headers['accept-encoding']))
   if (coded.coding !== 'identity') reply.header('content-encoding', coded.coding)
