@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import * as postern from '../../src/index.ts'
-import { ConfigurationError } from '../../src/config/environment.ts'
 import { loadConfigModule } from '../../src/config/module.ts'
+import { isConfigurationError } from '../harness/configuration-error.ts'
 
 let folder: string
 before(async () => {
@@ -52,7 +52,7 @@ test('no module is fine; a missing or broken module, or one without a default ex
     ['empty.ts', /empty\.ts has no default export/],
   ] as const)
     await assert.rejects(loadConfigModule(name, folder), (error) => {
-      assert.ok(error instanceof ConfigurationError)
+      assert.ok(isConfigurationError(error))
       assert.match(error.message, why)
       return true
     })

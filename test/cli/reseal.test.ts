@@ -6,12 +6,12 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
 import { bodySigners } from '../../src/cli/samples/body-signers.ts'
-import { ConfigurationError } from '../../src/config/environment.ts'
 import { Keyring } from '../../src/crypto/keyring.ts'
 import { sealedColumns } from '../../src/crypto/sealed-columns.ts'
 import { defineConfig } from '../../src/index.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { emit, subscribe } from '../emitting/harness.ts'
+import { isConfigurationError } from '../harness/configuration-error.ts'
 import { Browser } from '../harness/browser.ts'
 import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
 import { freePort } from '../harness/free-port.ts'
@@ -108,7 +108,7 @@ onEachEngine('a rotation of POSTERN_SECRET', (engine) => {
     await first.close()
 
     await assert.rejects(start(b), (error: Error) => {
-      assert.ok(error instanceof ConfigurationError)
+      assert.ok(isConfigurationError(error))
       for (const named of [
         '2 in subscriber_secrets.secret',
         '1 in subscribers.headers',

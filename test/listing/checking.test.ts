@@ -6,7 +6,6 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { sql } from 'kysely'
 import { list, type ListOptions, type RowAccess } from '../../src/index.ts'
-import { ConfigurationError } from '../../src/config/environment.ts'
 import { checkList, type CheckedList } from '../../src/listing/checking/check.ts'
 import { declaredQueries, maxQueries } from '../../src/listing/checking/declared-queries.ts'
 import { explainList } from '../../src/listing/checking/explain.ts'
@@ -15,6 +14,7 @@ import type { Database } from '../../src/storage/database.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { postern } from '../cli/command.ts'
+import { isConfigurationError } from '../harness/configuration-error.ts'
 import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
 import { startTestService } from '../harness/service.ts'
 
@@ -307,7 +307,7 @@ onEachEngine('lists against their tables', (engine) => {
     await assert.rejects(
       startTestService(engine, { databaseUrl: home.url, config: { listing: { lists } } }),
       (error) => {
-        assert.ok(error instanceof ConfigurationError)
+        assert.ok(isConfigurationError(error))
         assert.match(error.message, /\/a: there is no table or view nowhere/)
         assert.match(error.message, /\/b: orders has no column x/)
         for (const path of ['/products', '/users', '/healthz'])

@@ -6,9 +6,9 @@ import { onEachEngine } from '#test/harness/engines.ts'
 import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
 import { startTestService, type TestService } from '#test/harness/service.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
-import { ConfigurationError } from '../../src/config/environment.ts'
 import type { ClientConfig } from '../../src/login/config.ts'
 import { appCode, exchange, newPkce } from './harness.ts'
+import { isConfigurationError } from '../harness/configuration-error.ts'
 
 const redirectUri = 'https://app.example.com/callback'
 const api = 'https://api.example.com'
@@ -141,7 +141,7 @@ onEachEngine('rights of apps', (engine) => {
     await assert.rejects(
       startTestService(engine, { config: { login: { clients } } }),
       (error) =>
-        error instanceof ConfigurationError &&
+        isConfigurationError(error) &&
         ['admin of a', 'audience of b', 'audience of c'].every((what) => error.message.includes(what)),
     )
   })

@@ -4,10 +4,10 @@ import { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
 import { client, startShapedProvider, type ShapedProvider } from '#test/harness/shaped-provider.ts'
 import { startTestService, type TestService } from '#test/harness/service.ts'
-import { ConfigurationError } from '../../src/config/environment.ts'
 import { assertFails, counts, whoAmI } from './harness.ts'
 import { providerCases } from './provider-shapes.ts'
 import { signInShaped, toAnswer } from './shaped-sign-in.ts'
+import { isConfigurationError } from '../harness/configuration-error.ts'
 
 onEachEngine('several instances of one preset', (engine) => {
   let provider: ShapedProvider
@@ -89,7 +89,7 @@ onEachEngine('several instances of one preset', (engine) => {
       config: { login: { providers: { apple: { clientId: 'x' }, sessions: { clientId: 'x' } } } },
     })
     await assert.rejects(wrong, (error: unknown) => {
-      assert.ok(error instanceof ConfigurationError)
+      assert.ok(isConfigurationError(error))
       const text = error.faults.join('\n')
       for (const part of ['OKTA_DOMAIN', 'LINKEDIN_CLIENT_SECRET', 'APPLE_PRIVATE_KEY', 'sessions cannot be'])
         assert.ok(text.includes(part), part)

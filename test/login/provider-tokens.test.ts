@@ -7,7 +7,6 @@ import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-prov
 import { startTestService, webhookSecret, type TestService } from '#test/harness/service.ts'
 import { bodySigners } from '../../src/cli/samples/body-signers.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
-import { ConfigurationError } from '../../src/config/environment.ts'
 import { Keyring } from '../../src/crypto/keyring.ts'
 import { sealedColumns } from '../../src/crypto/sealed-columns.ts'
 import type { PosternConfig } from '../../src/define-config.ts'
@@ -16,6 +15,7 @@ import { ProviderTokens } from '../../src/login/provider-tokens.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import type { HandlerContext } from '../../src/receiving/config.ts'
 import { signIn, whoAmI } from './harness.ts'
+import { isConfigurationError } from '../harness/configuration-error.ts'
 
 type Owner = Parameters<HandlerContext['providerToken']>[1]
 
@@ -254,7 +254,7 @@ onEachEngine('stored provider tokens', (engine) => {
     for (const [config, message] of wrong) {
       await assert.rejects(
         startTestService(engine, { env: provider.env('OTHER'), config }),
-        (error) => error instanceof ConfigurationError && message.test(error.message),
+        (error) => isConfigurationError(error) && message.test(error.message),
       )
     }
   })
