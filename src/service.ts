@@ -237,7 +237,7 @@ function createModules(common: Common, config: PosternConfig, spool: OpenSpool |
   const listedAdmins = () => accounts.users.listedAdmins(database.reader)
   const listing = createListing({ ...common, config: config.listing, listedAdmins })
   const rooms: ServiceModule[] = [accounts, login, receiving, emitting, createEvents(common), listing]
-  return { rooms, accounts, emitting, receiving, demoProvider }
+  return { rooms, accounts, login, emitting, receiving, demoProvider }
 }
 
 function createServiceApp(
@@ -260,8 +260,9 @@ function createServiceApp(
   })
 }
 
-async function declareRoutes(app: App, { rooms, demoProvider }: Modules): Promise<void> {
+async function declareRoutes(app: App, { rooms, login, demoProvider }: Modules): Promise<void> {
   for (const room of rooms) await room.routes(app)
+  login.checkProviderNames(app.routeMethods.all())
   if (!demoProvider) return
   await app.register(async (scope) => {
     refuseOtherHosts(scope)

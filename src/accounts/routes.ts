@@ -26,14 +26,22 @@ export interface AccountsRoutesParts {
 
 const tags = ['sign-in']
 
+const subject = Type.String({ description: 'The user id, under its name in OpenID Connect' })
+
 const User = Type.Object({
   id: Type.String(),
+  sub: subject,
   email: NullableText,
+  email_verified: Type.Boolean({
+    description: 'Whether a provider of this user asserts that this e-mail address belongs to the person',
+  }),
   name: NullableText,
+  picture: NullableText,
   role: Type.Enum(['user', 'admin']),
 })
 
 const CurrentSession = Type.Object({
+  sub: subject,
   user: User,
   session: Type.Object({ id: Type.String(), kind: Type.Enum(['session', 'token']) }),
   stepUp: optionalText(
@@ -59,12 +67,14 @@ function sessionRoute(scope: App, { users, database }: AccountsRoutesParts): voi
     },
     async ({ principal }) => {
       const { kind, userId, sessionId, role, stepUp } = signedIn({ principal })
-      const user = await users.find(database.reader, userId)
-      if (!user || kind === 'key' || kind === 'portal' || sessionId === undefined)
+      const profile = await users.profile(database.reader, userId)
+      if (!profile || kind === 'key' || kind === 'portal' || sessionId === undefined)
         throw new Problem('not-signed-in')
       // The role is the credential's: an app may have fewer rights than its user.
+      const { id, email, emailVerified, name, picture } = profile
       return {
-        user: { ...user, role },
+        sub: id,
+        user: { id, sub: id, email, email_verified: emailVerified, name, picture, role },
         session: { id: sessionId, kind },
         ...(stepUp !== undefined && { stepUp }),
       }

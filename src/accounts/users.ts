@@ -1,7 +1,9 @@
+import { sql } from 'kysely'
 import type { Clock } from '../runtime/clock.ts'
 import { newId } from '../crypto/ids.ts'
 import type { Queryable, Revocations, Tx } from '../storage/database.ts'
 import type { Role } from '../storage/tables.ts'
+import { readUserProfile, storedGroups, type UserProfile } from './user-profile.ts'
 import { isAdminIdentity, roleExpression, type IdentityKey } from './roles.ts'
 
 /** An identity as a provider asserts it. Only its key decides which account it is; the rest is for display and contact. */
@@ -14,6 +16,10 @@ export interface ProviderIdentity extends IdentityKey {
   email: string | null
   emailVerified: boolean
   name: string | null
+  /** An https or http address. */
+  picture: string | null
+  /** The person's groups at the provider, as `groupsClaim` of the provider names them; at most 200 of 255 characters. */
+  groups: readonly string[]
 }
 
 /** An identity is bound to another issuer than the current one: the provider's name is configured for another server now. */
@@ -58,6 +64,11 @@ export class Users {
       .select(['users.id', 'users.email', 'users.name', roleExpression(this.#admins).as('role')])
       .where('users.id', '=', id)
       .executeTakeFirst()
+  }
+
+  /** What the service knows about a user, for tokens, headers and pages; `undefined` when there is no such user. */
+  profile(db: Queryable, userId: string): Promise<UserProfile | undefined> {
+    return readUserProfile(db, userId, this.#admins)
   }
 
   /** The users that are admins by ADMIN_IDENTITIES. */
@@ -189,6 +200,8 @@ export class Users {
       emailVerified: row.email_verified === 1,
       issuer: row.issuer,
       name: row.name,
+      picture: row.picture,
+      groups: storedGroups(row.groups),
       createdAt: row.created_at,
       lastUsedAt: row.last_used_at,
     }))
@@ -216,15 +229,17 @@ export class Users {
 
   /** `undefined` when there is no such identity, or it is bound to another issuer. */
   async #updateIdentity(tx: Tx, identity: ProviderIdentity): Promise<FoundUser | undefined> {
+    const now = this.#clock.now()
+    const { name, ...asserted } = assertedColumns(identity)
+    // Apple sends the name only at the first sign-in.
+    const values = name === null ? asserted : { ...asserted, name }
     const row = await tx
       .updateTable('identities')
       .set({
-        last_used_at: this.#clock.now(),
+        ...values,
+        last_used_at: now,
         issuer: identity.issuer,
-        email: identity.email,
-        email_verified: identity.emailVerified ? 1 : 0,
-        // Apple sends the name only at the first sign-in.
-        ...(identity.name !== null && { name: identity.name }),
+        updated_at: changedAt(values, now),
       })
       .where('provider', '=', identity.provider)
       .where('provider_id', '=', identity.providerId)
@@ -250,9 +265,7 @@ export class Users {
         provider_id: identity.providerId,
         user_id: userId,
         issuer: identity.issuer,
-        email: identity.email,
-        email_verified: identity.emailVerified ? 1 : 0,
-        name: identity.name,
+        ...assertedColumns(identity),
         created_at: now,
         last_used_at: now,
       })
@@ -261,6 +274,25 @@ export class Users {
       .executeTakeFirst()
     return inserted !== undefined
   }
+}
+
+/** The columns of `identities` that the provider asserts anew at each sign-in. */
+function assertedColumns({ email, emailVerified, name, picture, groups }: ProviderIdentity) {
+  return {
+    email,
+    email_verified: emailVerified ? 1 : 0,
+    name,
+    picture,
+    groups: groups.length > 0 ? JSON.stringify(groups) : null,
+  }
+}
+
+/** `updated_at` of an identity: now when one of the columns gets another value. */
+function changedAt(values: Readonly<Record<string, string | number | null>>, now: number) {
+  const differences = Object.entries(values).map(
+    ([column, value]) => sql`${sql.ref(column)} is distinct from ${value}`,
+  )
+  return sql<number | null>`case when ${sql.join(differences, sql` or `)} then ${now} else updated_at end`
 }
 
 /** Locks a user's row for the transaction and returns it. On PostgreSQL an update without effect takes the row lock. */

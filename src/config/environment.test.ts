@@ -114,7 +114,7 @@ test('variables with the same prefix configure one provider', () => {
     },
     { name: 'later', clientSecret: 'the id may be in the configuration module' },
   ])
-  assert.match(faults({ SESSIONS_CLIENT_ID: 'x' }).join(), /cannot be the name/)
+  assert.match(faults({ [`A${'B'.repeat(63)}_CLIENT_ID`]: 'x' }).join(), /cannot be the name/)
 })
 
 test('the log line at the start shows no secret', () => {

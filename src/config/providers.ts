@@ -109,13 +109,11 @@ export const companions: Readonly<Record<string, Companion>> = {
   },
 }
 
-/** Names that other routes below /auth use. */
-const reserved = new Set(['session', 'sessions', 'logout', 'token', 'identities', 'audit', 'providers'])
-
-/** Returns the fault of a provider's name as a message, or `undefined` if the name is valid. */
+/**
+ * Returns the fault of a provider's name as a message, or `undefined` if the name is valid. Whether it is the name of another
+ * route below /auth is checked when the routes are declared (login/reserved-names.ts).
+ */
 export function faultOfProviderName(name: string): string | undefined {
-  if (reserved.has(name))
-    return `${name} cannot be the name of a provider, since /auth/${name} is another call`
   if (!/^[a-z][a-z0-9_-]{0,62}$/.test(name))
     return `${JSON.stringify(name)} cannot be the name of a provider: use lowercase letters, digits, - and _`
   return undefined

@@ -24,6 +24,7 @@ import { ProviderTokens } from './provider-tokens.ts'
 import { Provisioning } from './provisioning.ts'
 import { letterIcon } from './providers/icon.ts'
 import type { ResolvedProvider } from './providers/resolved-provider.ts'
+import { refuseReservedNames } from './reserved-names.ts'
 import { RefusalMessages } from './refusal-messages.ts'
 import { resolveLoginConfig } from './resolve-login-config.ts'
 import { SignIn } from './sign-in.ts'
@@ -60,6 +61,8 @@ export interface LoginParts {
 export interface Login extends ServiceModule {
   /** For handlers: access tokens of users at providers with `keepTokens`. */
   providerTokens: ProviderTokens
+  /** Call it after all modules have declared their routes. @throws ConfigurationError */
+  checkProviderNames: (routes: readonly string[]) => void
 }
 
 /**
@@ -92,6 +95,7 @@ export function createLogin(parts: LoginParts): Login {
   }
   return {
     providerTokens,
+    checkProviderNames: (routes) => refuseReservedNames(providers.keys(), routes),
     async routes(app) {
       app.addHook('onClose', () => calls.close())
       await loginRoutes(app, {

@@ -7,7 +7,12 @@ export interface RawProfile {
   name: unknown
   email: unknown
   emailVerified: unknown
+  /** Default: `pictureIn` of the profile. */
+  picture?: unknown
+  groups?: readonly string[]
 }
+
+const maxPictureCharacters = 2_000
 
 export type ProfileDocument = Record<string, unknown>
 
@@ -62,7 +67,25 @@ export function toIdentity(provider: string, raw: RawProfile): Omit<ProviderIden
     // Some providers send a string. Every other value means not verified.
     emailVerified: email !== null && (raw.emailVerified === true || raw.emailVerified === 'true'),
     name: text(raw.name, 200),
+    picture: pictureAddress(raw.picture),
+    groups: raw.groups ?? [],
   }
+}
+
+/**
+ * The picture in a profile: the OpenID claim `picture`, `avatar_url` of GitHub, GitLab and others, or `picture.data.url` of
+ * Facebook.
+ */
+export function pictureIn({ picture, avatar_url: avatar }: ProfileDocument): unknown {
+  if (!isObject(picture)) return picture ?? avatar
+  return isObject(picture['data']) ? picture['data']['url'] : undefined
+}
+
+/** Other schemes (`javascript:`, `data:`) are dropped, since applications show the picture. */
+function pictureAddress(value: unknown): string | null {
+  if (typeof value !== 'string' || value.length > maxPictureCharacters || !URL.canParse(value)) return null
+  const { protocol, href } = new URL(value)
+  return /^https?:$/.test(protocol) && href.length <= maxPictureCharacters ? href : null
 }
 
 /** Parses JSON. An integer beyond the safe range becomes a string of its digits, so that different ids stay different. */

@@ -9,6 +9,7 @@ import type { VerifiedIdentity } from './verified-identity.ts'
 import {
   mergeProfiles,
   parseProfile,
+  pictureIn,
   readStandardProfile,
   toIdentity,
   type ProfileDocument,
@@ -169,8 +170,9 @@ export class ProviderClient {
       readMore: (url) => this.#readMore(configuration, token, url),
     })
     const issuer = this.#identityNamespace(source.claims)
-    if (raw) return { ...toIdentity(name, raw), issuer }
-    const standard = readStandardProfile(source.document)
+    const picture = pictureIn(source.document)
+    if (raw) return { ...toIdentity(name, { picture, ...raw }), issuer }
+    const standard = { ...readStandardProfile(source.document), picture }
     // With an id_token, its verified subject is the id. The profile may contain another id.
     const { sub } = source.claims
     return { ...toIdentity(name, sub === undefined ? standard : { ...standard, id: sub }), issuer }

@@ -44,6 +44,8 @@ onEachEngine('concurrent first sign-ins', (engine) => {
     email: 'ada@example.com',
     emailVerified: true,
     name: 'Ada',
+    picture: null,
+    groups: [],
   })
   const signIn = (one: ProviderIdentity) => database.transaction((tx) => users.findOrCreate(tx, one))
   const usersWith = ({ provider, providerId }: ProviderIdentity) =>

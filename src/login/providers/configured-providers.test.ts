@@ -76,7 +76,6 @@ test('a secret without an id, and an id without a provider, are faults', () => {
 
 test('errors in the module are reported', () => {
   const wrong: [string, object, RegExp][] = [
-    ['sessions', {}, /cannot be the name/],
     ['Git Hub', {}, /cannot be the name/],
     ['a/../b', {}, /cannot be the name/],
     ['acme', { clientID: 'x' }, /unknown field clientID; use .*clientId/],

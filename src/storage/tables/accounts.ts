@@ -20,8 +20,14 @@ export interface IdentitiesTable {
   email: string | null
   email_verified: number
   name: string | null
+  /** An https or http address. */
+  picture: string | null
+  /** The groups of the last sign-in as a JSON array; null for none. */
+  groups: string | null
   created_at: number
   last_used_at: number
+  /** When a sign-in last changed the e-mail address, name, picture or groups; null: not since `created_at`. */
+  updated_at: number | null
   /** The issuer of its id_token; null until a sign-in has recorded it. */
   issuer: string | null
 }

@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, test } from 'node:test'
+import { readUserProfile } from '../../src/accounts/user-profile.ts'
+import { Browser } from '../harness/browser.ts'
+import { isConfigurationError } from '../harness/configuration-error.ts'
+import { engines, onEachEngine } from '../harness/engines.ts'
+import { forgedClient, startOpenIdForger, type OpenIdForger } from '../harness/openid-forger.ts'
+import { startTestService, type TestService } from '../harness/service.ts'
+import { signIn } from '../login/harness.ts'
+
+interface Session {
+  sub: string
+  user: Record<string, unknown>
+}
+
+onEachEngine('the profile of a user', (engine) => {
+  let forger: OpenIdForger
+  let service: TestService
+  before(async () => {
+    forger = await startOpenIdForger()
+    const provider = (name: string) => ({
+      [`${name}_CLIENT_ID`]: forgedClient.id,
+      [`${name}_CLIENT_SECRET`]: forgedClient.secret,
+      [`${name}_ISSUER`]: forger.issuer,
+    })
+    service = await startTestService(engine, { env: { ...provider('ACME'), ...provider('OTHER') } })
+  })
+  beforeEach(() => become('ada', {}))
+  after(async () => {
+    await service.close()
+    await forger.close()
+  })
+
+  /** Whom the provider signs in from now on, and what it says about the person. */
+  function become(sub: string, more: Record<string, unknown>): void {
+    forger.claims = (claims) => ({ ...claims, sub })
+    forger.userinfo = { sub, name: 'Ada', email: 'ada@example.com', email_verified: true, ...more }
+  }
+
+  async function session(browser: Browser): Promise<Session> {
+    const answer = await browser.go(new URL('/auth/session', service.baseUrl))
+    assert.equal(answer.status, 200)
+    return (await answer.json()) as Session
+  }
+
+  async function signedIn(browser = new Browser()): Promise<Session> {
+    await signIn(service, browser)
+    return session(browser)
+  }
+
+  test('GET /auth/session has the standard claims', async () => {
+    become('claims', { picture: 'https://img.example/ada.png' })
+    const { sub, user } = await signedIn()
+    assert.deepEqual(user, {
+      id: sub,
+      sub,
+      email: 'ada@example.com',
+      email_verified: true,
+      name: 'Ada',
+      picture: 'https://img.example/ada.png',
+      role: 'user',
+    })
+  })
+
+  test('an address is verified only while a provider says so of this very address', async () => {
+    const unverified = { email_verified: false }
+    const cases: [object, boolean, object, boolean][] = [
+      [unverified, false, {}, true],
+      [{}, true, { email_verified: undefined }, false],
+      [{ email_verified: undefined }, false, { email: 'ada@evil.example' }, false],
+      [{}, true, { email: 'ADA@example.com' }, false],
+      [{ email: null }, false, {}, false],
+    ]
+    for (const [index, [first, expectedFirst, then, expectedThen]] of cases.entries()) {
+      for (const [claims, expected] of [[first, expectedFirst] as const, [then, expectedThen] as const]) {
+        become(`verified-${index}`, { ...claims })
+        assert.equal((await signedIn()).user['email_verified'], expected, JSON.stringify([index, claims]))
+      }
+    }
+  })
+
+  test('another identity of the user may verify the address', async () => {
+    become('own', { email_verified: false })
+    const browser = new Browser()
+    assert.equal((await signedIn(browser)).user['email_verified'], false)
+    become('linked', {})
+    const headers = { origin: service.baseUrl, 'sec-fetch-site': 'same-origin' }
+    const start = await browser.go(new URL('/auth/other/link', service.baseUrl), { method: 'POST', headers })
+    const back = await browser.go(start.headers.get('location')!)
+    await browser.go(back.headers.get('location')!)
+    assert.equal((await session(browser)).user['email_verified'], true)
+  })
+
+  test('a picture is a web address of bounded length, and follows the provider', async () => {
+    for (const picture of [
+      'javascript:alert(1)',
+      'data:image/png;base64,AA==',
+      '//img.example/a.png',
+      7,
+      { data: {} },
+      `https://img.example/${'a'.repeat(3_000)}`,
+    ]) {
+      become('picture', { picture })
+      assert.equal((await signedIn()).user['picture'], null)
+    }
+    become('picture', { picture: 'https://img.example/new.png' })
+    assert.equal((await signedIn()).user['picture'], 'https://img.example/new.png')
+  })
+
+  test('tells when the provider last changed something', async () => {
+    become('changing', {})
+    const { sub } = await signedIn()
+    const profile = async () => (await readUserProfile(service.database.reader, sub, []))!
+    const first = await profile()
+    await signedIn()
+    assert.deepEqual(await profile(), first)
+    become('changing', { picture: 'https://img.example/ada.png' })
+    await signedIn()
+    const second = await profile()
+    assert.ok(second.updatedAt > first.updatedAt)
+    assert.deepEqual(second, {
+      ...first,
+      picture: 'https://img.example/ada.png',
+      updatedAt: second.updatedAt,
+    })
+    assert.equal(await readUserProfile(service.database.reader, 'nobody', []), undefined)
+  })
+})
+
+test('a provider with the name of another route below /auth is refused at the start', async () => {
+  for (const name of ['session', 'sessions', 'logout', 'token', 'identities', 'audit', 'providers']) {
+    const variables = { CLIENT_ID: 'id', CLIENT_SECRET: 's', ISSUER: 'https://id.example' }
+    const env = Object.fromEntries(
+      Object.entries(variables).map(([key, value]) => [`${name.toUpperCase()}_${key}`, value]),
+    )
+    await assert.rejects(startTestService(engines[0]!, { env }), (error) => {
+      assert.ok(isConfigurationError(error))
+      assert.match(
+        error.message,
+        new RegExp(`${name} cannot be the name of a provider, since /auth/${name} is`),
+      )
+      return true
+    })
+  }
+})
