@@ -2,12 +2,13 @@ import type { EmittingConfig, EventTypeDeclaration } from './emitting/config.ts'
 import type { StandardSchema } from './json/standard-schema.ts'
 import type { ListingConfig } from './listing/config.ts'
 import type { LoginConfig } from './login/config.ts'
+import type { OAuth2Config } from './oauth2/index.ts'
 import type { AnyTables, DeclaredHandler, ReceivedEvent, ReceivingConfig } from './receiving/config.ts'
 import type { Scheme } from './receiving/schemes/scheme.ts'
 
 /** What `postern.config.ts` exports by default. Everything is optional. */
 export interface PosternConfig {
-  login?: LoginConfig
+  login?: LoginConfig & OAuth2Config
   receiving?: ReceivingConfig
   emitting?: EmittingConfig
   listing?: ListingConfig

@@ -20,6 +20,7 @@ import { operations } from './http/operations/routes.ts'
 import type { ServiceModule } from './http/service-module.ts'
 import { createListing } from './listing/index.ts'
 import { createLogin } from './login/index.ts'
+import { createClients, createOAuth2 } from './oauth2/index.ts'
 import { createEvents } from './events/index.ts'
 import { longestTimeout } from './receiving/declared-handlers.ts'
 import { createReceiving } from './receiving/index.ts'
@@ -213,19 +214,22 @@ function createModules(common: Common, config: PosternConfig, spool: OpenSpool |
     noteRefusal: (...about) => accounts.noteRefusal(...about),
   })
   const { emitWithin, emitBuiltIn } = emitting
+  const clients = createClients(config.login ?? {})
   const accounts: Accounts = createAccounts({
     ...common,
     events: accountEvents,
     emit: emitBuiltIn,
-    apps: config.login?.clients ?? [],
+    findApp: (id) => clients.find(id),
   })
   const demoProvider = configuration.demo ? createDemoIdentityProvider(common) : undefined
+  const oauth2 = createOAuth2({ ...common, clients, accounts })
   const login = createLogin({
     ...common,
     config: config.login ?? {},
     accounts,
     builtIn: demoProvider?.provider,
     emit: emitWithin,
+    apps: oauth2,
   })
   const receiving = createReceiving({
     ...common,
@@ -236,7 +240,7 @@ function createModules(common: Common, config: PosternConfig, spool: OpenSpool |
   })
   const listedAdmins = () => accounts.users.listedAdmins(database.reader)
   const listing = createListing({ ...common, config: config.listing, listedAdmins })
-  const rooms: ServiceModule[] = [accounts, login, receiving, emitting, createEvents(common), listing]
+  const rooms: ServiceModule[] = [accounts, login, oauth2, receiving, emitting, createEvents(common), listing]
   return { rooms, accounts, login, emitting, receiving, demoProvider }
 }
 

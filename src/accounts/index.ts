@@ -56,8 +56,8 @@ export interface AccountsParts {
   /** Which events about accounts are emitted: `login.events` of the configuration module. */
   events: AccountEventChoice
   emit: EmitEvents
-  /** `login.clients` of the configuration module. */
-  apps: readonly AppRights[]
+  /** The rights of an app; `undefined` for an unknown one. */
+  findApp: (id: string) => Promise<AppRights | undefined>
 }
 
 export interface Accounts extends ServiceModule {
@@ -73,6 +73,7 @@ export interface Accounts extends ServiceModule {
   sessionCookie: HostCookie
   refreshTokens: RefreshTokens
   accessTokens: AccessTokens
+  signingKeys: SigningKeys
   roleChanges: RoleChanges
   recentSignIn: RecentSignIn
 }
@@ -144,7 +145,7 @@ function createServices(parts: AccountsParts) {
       reader: database.reader,
       clock,
       baseUrl,
-      apps: parts.apps,
+      findApp: parts.findApp,
       secondFactor,
       idle: limits.idle,
     }),

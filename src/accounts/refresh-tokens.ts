@@ -24,11 +24,23 @@ export interface Family {
   userId: string
   clientId: string
   authenticatedAt: number
+  acr: string | null
+  amr: string | null
+  /** The granted scopes, separated by spaces; null for a sign-in at GET /auth/{provider}, which has none. */
+  scope: string | null
+  /** The APIs that were asked for (RFC 8707), separated by spaces; null for those of the client's configuration. */
+  resource: string | null
 }
 
 export interface NewFamily extends Omit<NewSession, 'address' | 'userAgent' | 'authentication'> {
   familyId: string
   clientId: string
+  /** The browser's session that the app signed in with. */
+  sessionId: string | null
+  scope: string | null
+  resource: string | null
+  /** Milliseconds from now to its end at most. Default: SESSION_LIFETIME. */
+  lifetime?: number | undefined
   authentication: Omit<Authentication, 'proof'>
   /** Of the browser in which the user signed in. */
   address: string | null
@@ -83,7 +95,7 @@ export class RefreshTokens {
     const { userId, address, userAgent } = family
     const { at, acr, amr } = family.authentication
     const now = clock.now()
-    const expiresAt = now + limits.lifetime
+    const expiresAt = now + Math.min(limits.lifetime, family.lifetime ?? limits.lifetime)
     await tx
       .insertInto('token_families')
       .values({
@@ -100,6 +112,9 @@ export class RefreshTokens {
         amr,
         expires_at: expiresAt,
         revoked_at: null,
+        session_id: family.sessionId,
+        scope: family.scope,
+        resource: family.resource,
       })
       .execute()
     const count = await revokeBeyondLimit(tx, 'token_families', { userId, now, limit: limits.perUser })
@@ -149,7 +164,7 @@ export class RefreshTokens {
       }
       if (use === 'parallel, other address')
         await record(tx, { action: 'tokens.reused', userId, target: `app:${clientId}`, ...origin })
-      const family = { familyId, userId, clientId, authenticatedAt: row.authenticated_at }
+      const family = familyFrom(row)
       return { family, refreshToken: await this.#issue(tx, familyId, row.expires_at, hash) }
     })
   }
@@ -270,6 +285,11 @@ export class RefreshTokens {
       .execute()
     return token
   }
+}
+
+function familyFrom(row: TokenFamiliesTable): Family {
+  const { id: familyId, user_id: userId, client_id: clientId, acr, amr, scope, resource } = row
+  return { familyId, userId, clientId, authenticatedAt: row.authenticated_at, acr, amr, scope, resource }
 }
 
 async function userOf(tx: Tx, familyId: string): Promise<string | undefined> {

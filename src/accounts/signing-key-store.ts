@@ -22,11 +22,12 @@ export function withSigningKeysLocked<T>(database: Database, work: (tx: Tx) => P
   })
 }
 
-/** Inserts a key. All others retire at `retiresAt`, unless they retire earlier. */
+/** Inserts a key. All others of its algorithm retire at `retiresAt`, unless they retire earlier. */
 export async function insertSuccessor(tx: Tx, row: SigningKeysTable, retiresAt: number): Promise<void> {
   await tx
     .updateTable('signing_keys')
     .set({ retires_at: retiresAt })
+    .where('algorithm', '=', row.algorithm)
     .where((eb) => eb.or([eb('retires_at', 'is', null), eb('retires_at', '>', retiresAt)]))
     .execute()
   await tx.insertInto('signing_keys').values(row).execute()

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
-import type { CryptoKey, JSONWebKeySet, JWK } from 'jose'
+import type { CryptoKey, JSONWebKeySet, JWTPayload } from 'jose'
 import type { Clock } from '../runtime/clock.ts'
 import type { Keyring } from '../crypto/keyring.ts'
-import { sealedColumns } from '../crypto/sealed-columns.ts'
 import type { Database, Tx } from '../storage/database.ts'
 import type { SigningKeysTable } from '../storage/tables.ts'
 import type { AuditOrigin, RecordAudit } from './audit.ts'
+import { importPublicKey, newKeyRow, openPrivateKey, type LoadedKey } from './signing-key-material.ts'
 import {
   deleteRetiredKeys,
   insertSuccessor,
@@ -15,7 +15,10 @@ import {
   withSigningKeysLocked,
 } from './signing-key-store.ts'
 
-export const algorithm = 'ES256'
+/** Signs access tokens, and the id_tokens of clients that ask for no other algorithm. */
+const defaultAlgorithm = 'ES256'
+
+export type SigningAlgorithm = 'ES256' | 'RS256' | 'EdDSA'
 
 /** Milliseconds from the publication of a key to its first signature: longer than verifiers may cache the JWKS. */
 const publicationLead = 3_600_000
@@ -23,19 +26,14 @@ const publicationLead = 3_600_000
 const overlap = 3_600_000
 /** Seconds that verifiers may cache the JWKS. */
 export const jwksMaxAge = 300
+/** Seconds after its expiry that an id_token is accepted as a hint: longer than any session. */
+const longestHint = 10 * 365 * 86_400
 /** Milliseconds that loaded keys are used. Withdrawals are announced at once; planned rotations are seen after this time. */
 const cacheTime = 5_000
 /** Milliseconds between two reads for unknown key ids: anybody can send made-up ids. */
 const unknownKeyInterval = 1_000
-const contextOf = sealedColumns.signingKey.context
 /** The topic of the announcement that keys were withdrawn. */
 const topic = 'signing-keys'
-
-interface LoadedKey {
-  row: SigningKeysTable
-  jwk: JWK
-  publicKey: CryptoKey
-}
 
 interface LoadedKeys {
   keys: LoadedKey[]
@@ -52,13 +50,13 @@ export interface SigningKeysParts {
 }
 
 /**
- * The keys that sign access tokens. They are created at the first use, stored with sealed private halves, shared by all
+ * The keys that sign tokens: a line of keys for each algorithm. They are created at the first use, stored with sealed private halves, shared by all
  * processes, and rotated on a schedule. jose is imported on use, so that a service without apps does not load it.
  */
 export class SigningKeys {
   readonly #parts: SigningKeysParts
   #loaded: Promise<LoadedKeys> | undefined
-  #signer: { kid: string; key: Promise<CryptoKey> } | undefined
+  readonly #signers = new Map<string, { kid: string; key: Promise<CryptoKey> }>()
 
   constructor(parts: SigningKeysParts) {
     this.#parts = parts
@@ -67,17 +65,81 @@ export class SigningKeys {
     })
   }
 
-  /** The newest key that is active. */
-  async signer(): Promise<{ kid: string; key: CryptoKey }> {
-    const { keys } = await this.#current()
+  /**
+   * Signs claims as a JWT in compact form.
+   * @param typ the type in the header (RFC 8725, section 3.11)
+   */
+  async sign(
+    claims: JWTPayload,
+    { typ, algorithm = defaultAlgorithm }: { typ: string; algorithm?: SigningAlgorithm },
+  ): Promise<string> {
+    const { SignJWT } = await import('jose')
+    const { kid, key } = await this.#signer(algorithm)
+    return new SignJWT(claims).setProtectedHeader({ alg: algorithm, typ, kid }).sign(key)
+  }
+
+  /**
+   * The claims of a token that this service signed; `undefined` when it did not, or when its type, its audience or its time
+   * is wrong.
+   * @param algorithms those that the type of token is signed with; default ES256
+   * @param evenExpired accepts an expired token: a hint names a session, and proves nothing else
+   */
+  async verify(
+    token: string,
+    checks: {
+      issuer: string
+      typ: string
+      audience?: string[]
+      algorithms?: readonly SigningAlgorithm[]
+      evenExpired?: boolean
+    },
+  ): Promise<JWTPayload | undefined> {
+    const { errors, jwtVerify } = await import('jose')
+    const { issuer, typ, audience, algorithms = [defaultAlgorithm], evenExpired = false } = checks
+    const keyOf = async ({ kid }: { kid?: string }): Promise<CryptoKey> => {
+      const key = kid === undefined ? undefined : await this.publicKey(kid)
+      if (!key) throw new errors.JWKSNoMatchingKey()
+      return key
+    }
+    try {
+      const { payload } = await jwtVerify(token, keyOf, {
+        algorithms: [...algorithms],
+        typ,
+        issuer,
+        ...(audience && { audience }),
+        requiredClaims: ['exp'],
+        ...(evenExpired && { clockTolerance: longestHint }),
+        currentDate: new Date(this.#parts.clock.now()),
+      })
+      return payload
+    } catch (error) {
+      if (error instanceof errors.JOSEError) return undefined
+      throw error
+    }
+  }
+
+  /** The newest key of an algorithm that is active. */
+  async #signer(algorithm: SigningAlgorithm): Promise<{ kid: string; key: CryptoKey }> {
+    const loaded = await this.#current()
     const now = this.#parts.clock.now()
-    const valid = keys.filter(({ row }) => isValid(row, now))
+    const valid = (await this.#withKeyOf(loaded, algorithm)).filter(({ row }) => isValid(row, now))
     // The clock of the process that created the only key may be ahead.
     const newest = valid.findLast(({ row }) => row.active_at <= now) ?? valid[0]
-    if (!newest) throw new Error('there is no signing key')
+    if (!newest) throw new Error(`there is no signing key for ${algorithm}`)
     const { kid } = newest.row
-    if (this.#signer?.kid !== kid) this.#signer = { kid, key: this.#open(newest.row) }
-    return { kid, key: await this.#signer.key }
+    if (this.#signers.get(algorithm)?.kid !== kid)
+      this.#signers.set(algorithm, { kid, key: openPrivateKey(this.#parts.keyring, newest.row) })
+    return { kid, key: await this.#signers.get(algorithm)!.key }
+  }
+
+  /** The keys of an algorithm. The first one is created at its first use. */
+  async #withKeyOf(loaded: LoadedKeys, algorithm: SigningAlgorithm): Promise<LoadedKey[]> {
+    const now = this.#parts.clock.now()
+    const ofAlgorithm = ({ keys }: LoadedKeys): LoadedKey[] =>
+      keys.filter(({ row }) => row.algorithm === algorithm)
+    if (ofAlgorithm(loaded).some(({ row }) => isValid(row, now))) return ofAlgorithm(loaded)
+    await this.#createFirst(algorithm)
+    return ofAlgorithm(await this.#load())
   }
 
   /** The public key of an id; `undefined` when there is no valid key with this id. */
@@ -106,32 +168,37 @@ export class SigningKeys {
    */
   async rotate(how: 'planned' | 'now', origin: AuditOrigin): Promise<{ kid: string; activeAt: number }> {
     const { database, clock } = this.#parts
-    const row = await this.#newKey()
+    const inUse = algorithmsOf(await readSigningKeys(database.reader), clock.now())
+    const [first, ...others] = await Promise.all(
+      [...new Set<SigningAlgorithm>([defaultAlgorithm, ...inUse])].map((one) => this.#newKey(one)),
+    )
     const rotated = await withSigningKeysLocked(database, async (tx) => {
       const now = clock.now()
       const rows = await readSigningKeys(tx)
       const activeAt = how === 'now' || rows.length === 0 ? now : now + publicationLead
       const retiresAt = how === 'now' ? now : activeAt + overlap
-      await insertSuccessor(tx, { ...row, active_at: activeAt }, retiresAt)
-      await this.#recordRotation(tx, row.kid, activeAt, origin)
+      for (const row of [first!, ...others]) {
+        await insertSuccessor(tx, { ...row, active_at: activeAt }, retiresAt)
+        await this.#recordRotation(tx, row.kid, activeAt, origin)
+      }
       if (how === 'now') {
         const withdrawn = rows.filter((each) => isValid(each, now))
         await this.#recordWithdrawals(tx, withdrawn, origin)
       }
-      return { kid: row.kid, activeAt }
+      return { kid: first!.kid, activeAt }
     })
     this.#loaded = undefined
     return rotated
   }
 
-  /** Rotates when the newest key has signed for long enough. Without any key nothing happens: none was needed yet. */
+  /** Rotates when the newest key of an algorithm has signed for long enough. An algorithm without a key needed none yet. */
   async rotateIfDue(now: number): Promise<void> {
     const { database } = this.#parts
-    if (this.#isDue(await readSigningKeys(database.reader), now)) {
-      const row = await this.#newKey()
+    for (const algorithm of this.#dueAlgorithms(await readSigningKeys(database.reader), now)) {
+      const row = await this.#newKey(algorithm)
       await withSigningKeysLocked(database, async (tx) => {
         // Another process may have rotated in the meantime.
-        if (!this.#isDue(await readSigningKeys(tx), now)) return
+        if (!this.#dueAlgorithms(await readSigningKeys(tx), now).includes(algorithm)) return
         const activeAt = now + publicationLead
         await insertSuccessor(tx, { ...row, active_at: activeAt }, activeAt + overlap)
         await this.#recordRotation(tx, row.kid, activeAt, { actor: 'schedule' })
@@ -141,9 +208,11 @@ export class SigningKeys {
     await deleteRetiredKeys(database, now)
   }
 
-  #isDue(rows: readonly SigningKeysTable[], now: number): boolean {
-    const newest = rows.at(-1)
-    return newest !== undefined && newest.active_at + this.#parts.rotation - publicationLead <= now
+  #dueAlgorithms(rows: readonly SigningKeysTable[], now: number): SigningAlgorithm[] {
+    return algorithmsOf(rows, now).filter((algorithm) => {
+      const newest = rows.findLast((row) => row.algorithm === algorithm)!
+      return newest.active_at + this.#parts.rotation - publicationLead <= now
+    })
   }
 
   /**
@@ -184,8 +253,8 @@ export class SigningKeys {
     const { database, clock } = this.#parts
     const loadedAt = clock.now()
     let rows = await readCurrentSigningKeys(database)
-    if (!rows.some((row) => isValid(row, loadedAt))) {
-      await this.#createFirst()
+    if (!rows.some((row) => row.algorithm === defaultAlgorithm && isValid(row, loadedAt))) {
+      await this.#createFirst(defaultAlgorithm)
       rows = await readCurrentSigningKeys(database)
     }
     // The callers of the previous read got its error.
@@ -194,52 +263,32 @@ export class SigningKeys {
     for (const row of rows) {
       // Of an imported key only the times can change.
       const same = known.find(({ row: { kid } }) => kid === row.kid)
-      keys.push(same ? { ...same, row } : await importPublic(row))
+      keys.push(same ? { ...same, row } : await importPublicKey(row))
     }
     return { keys, loadedAt }
   }
 
-  async #open({ kid, private_jwk: sealed, algorithm }: SigningKeysTable): Promise<CryptoKey> {
-    const { importJWK } = await import('jose')
-    const privateJwk = this.#parts.keyring.open(sealed, contextOf({ kid })).toString()
-    return (await importJWK(JSON.parse(privateJwk) as JWK, algorithm)) as CryptoKey
-  }
-
   /** Many processes may start at once on an empty database. Under the lock, one of them creates the key. */
-  async #createFirst(): Promise<void> {
+  async #createFirst(algorithm: SigningAlgorithm): Promise<void> {
     const { database, clock } = this.#parts
-    const row = await this.#newKey()
+    const row = await this.#newKey(algorithm)
     await withSigningKeysLocked(database, async (tx) => {
       const now = clock.now()
       const existing = await readSigningKeys(tx)
-      if (!existing.some((key) => isValid(key, now)))
+      if (!existing.some((key) => key.algorithm === algorithm && isValid(key, now)))
         await tx.insertInto('signing_keys').values(row).execute()
     })
   }
 
-  async #newKey(): Promise<SigningKeysTable> {
-    const { calculateJwkThumbprint, exportJWK, generateKeyPair } = await import('jose')
-    const { keyring, clock } = this.#parts
-    const pair = await generateKeyPair(algorithm, { extractable: true })
-    const publicJwk = await exportJWK(pair.publicKey)
-    const kid = await calculateJwkThumbprint(publicJwk)
-    const now = clock.now()
-    return {
-      kid,
-      algorithm,
-      public_jwk: JSON.stringify({ ...publicJwk, kid, alg: algorithm, use: 'sig' }),
-      private_jwk: keyring.seal(JSON.stringify(await exportJWK(pair.privateKey)), contextOf({ kid })),
-      created_at: now,
-      active_at: now,
-      retires_at: null,
-    }
+  #newKey(algorithm: SigningAlgorithm): Promise<SigningKeysTable> {
+    return newKeyRow(this.#parts.keyring, algorithm, this.#parts.clock.now())
   }
 }
 
-async function importPublic(row: SigningKeysTable): Promise<LoadedKey> {
-  const { importJWK } = await import('jose')
-  const jwk = JSON.parse(row.public_jwk) as JWK
-  return { row, jwk, publicKey: (await importJWK(jwk, row.algorithm)) as CryptoKey }
+/** The algorithms of the valid keys. */
+function algorithmsOf(rows: readonly SigningKeysTable[], now: number): SigningAlgorithm[] {
+  const valid = rows.filter((row) => isValid(row, now))
+  return [...new Set(valid.map(({ algorithm }) => algorithm as SigningAlgorithm))]
 }
 
 function targetOf(kid: string): string {

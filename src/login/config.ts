@@ -1,13 +1,6 @@
-import type { AppRights } from '../accounts/access-tokens.ts'
 import type { AccountEventChoice } from '../accounts/account-events.ts'
 import type { TokenAuth } from '../config/providers.ts'
 import type { DeclaredHook, HookTables } from './hook-context.ts'
-
-/** A public client with PKCE: a single-page or mobile app, which has no secret. */
-export interface ClientConfig extends AppRights {
-  /** Compared as exact strings (RFC 9700, section 2.1). */
-  redirectUris: readonly string[]
-}
 
 /**
  * One identity provider. Environment variables of the same name (`GITHUB_WORK_…` for `github-work`) take precedence.
@@ -49,7 +42,6 @@ export interface TokenStorageConfig {
 
 /** The `login` part of the configuration module. */
 export interface LoginConfig<DB = HookTables> {
-  clients?: readonly ClientConfig[]
   /** By the provider's name, as in /auth/{name}. */
   providers?: Readonly<Record<string, ProviderConfig & TokenStorageConfig>>
   /**

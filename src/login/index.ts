@@ -10,8 +10,7 @@ import { createOutboundAgent } from '../network/outbound-agent.ts'
 import type { Database } from '../storage/database.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import { AuthorizationCodes } from './authorization-codes.ts'
-import { Apps } from './apps.ts'
+import type { AppSignIns } from './app-sign-ins.ts'
 import type { LoginConfig } from './config.ts'
 import { FlowCookie } from './flow-cookie.ts'
 import { Flows } from './flows.ts'
@@ -29,7 +28,6 @@ import { RefusalMessages } from './refusal-messages.ts'
 import { resolveLoginConfig } from './resolve-login-config.ts'
 import { SignIn } from './sign-in.ts'
 import type { StoredTokenScopes } from './keep-tokens-config.ts'
-import { tokenRoutes } from './token-routes.ts'
 
 /** The provider of demo mode, which runs in this process. Its issuer is known once the service listens. */
 export interface BuiltInProvider {
@@ -56,6 +54,7 @@ export interface LoginParts {
   builtIn?: BuiltInProvider | undefined
   /** For hooks: emits events in the transaction of the sign-in. */
   emit: EmitEvents
+  apps: AppSignIns
 }
 
 export interface Login extends ServiceModule {
@@ -66,21 +65,18 @@ export interface Login extends ServiceModule {
 }
 
 /**
- * Sign-in through identity providers, and the token endpoint for apps.
- * @throws ConfigurationError with all errors of the configured providers, apps and hooks.
+ * Sign-in through identity providers.
+ * @throws ConfigurationError with all errors of the configured providers and hooks.
  */
 export function createLogin(parts: LoginParts): Login {
-  const { configuration, config, database, keyring, clock, log, metrics, baseUrl, accounts } = parts
+  const { configuration, config, database, keyring, clock, log, metrics, baseUrl, accounts, apps } = parts
   const calls = outgoingCalls(configuration.allowPrivateNetwork)
   const { providers, stored } = createProviders(parts, calls)
-  const apps = new Apps(config.clients ?? [])
-  const { refreshTokens, users } = accounts
-  const codes = new AuthorizationCodes({ database, clock, refreshTokens, users })
   const flows = new Flows({ database, keyring, clock, baseUrl })
   const providerTokens = new ProviderTokens({ database, keyring, clock, log, providers, stored })
   const hooks = new Hooks({ config, emit: parts.emit, clock })
   const provisioning = new Provisioning({ ...accounts, hooks, tokens: providerTokens })
-  const signIn = new SignIn({ ...accounts, database, provisioning, codes, baseUrl })
+  const signIn = new SignIn({ ...accounts, database, provisioning, apps, baseUrl })
   const counter = metrics.counter('postern_sign_ins_total', 'Sign-ins that ended, by provider and outcome', [
     'provider',
     'outcome',
@@ -107,10 +103,9 @@ export function createLogin(parts: LoginParts): Login {
         count: (provider, outcome) => counter.inc({ provider, outcome }),
       })
       await formPostRoute(app, providers)
-      await tokenRoutes(app, { ...accounts, apps, codes })
       await pageRoutes(app, { ...shared, reader: database.reader })
     },
-    workers: [createSweeper('sign-ins', clock, log, [(now) => flows.sweep(now), (now) => codes.sweep(now)])],
+    workers: [createSweeper('sign-ins', clock, log, [(now) => flows.sweep(now)])],
   }
 }
 

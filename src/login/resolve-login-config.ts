@@ -1,5 +1,4 @@
 import type { ProviderSettings } from '../config/providers.ts'
-import { validateApps } from './apps.ts'
 import type { LoginConfig } from './config.ts'
 import { validateHooks } from './hooks.ts'
 import { mergeProviders } from './providers/configured-providers.ts'
@@ -14,14 +13,14 @@ import {
 
 /**
  * The providers of the environment and of the configuration module, without the built-in one, and the errors in them and in
- * the apps and hooks of the module, as messages for the operator.
+ * the hooks of the module, as messages for the operator.
  */
 export function resolveLoginConfig(
   config: LoginConfig,
   environment: readonly ProviderSettings[],
   builtIn?: string,
 ): { providers: ResolvedProvider[]; stored: StoredTokenScopes; faults: string[] } {
-  const faults = [...validateApps(config.clients ?? []), ...validateHooks(config)]
+  const faults = validateHooks(config)
   const stored = providersWithStoredTokens(config)
   const providers: ResolvedProvider[] = []
   const names = builtIn === undefined ? [] : [builtIn]

@@ -3,7 +3,7 @@ import type { RoleChanges } from '../accounts/role-changes.ts'
 import type { Sessions } from '../accounts/sessions.ts'
 import type { Database, Tx } from '../storage/database.ts'
 import type { FlowsTable } from '../storage/tables.ts'
-import type { AuthorizationCodes } from './authorization-codes.ts'
+import type { AppSignIns } from './app-sign-ins.ts'
 import { SignInFailure } from './failures.ts'
 import type { Provisioning } from './provisioning.ts'
 import type { VerifiedIdentity } from './verified-identity.ts'
@@ -25,7 +25,7 @@ export interface SignInParts {
   sessions: Sessions
   roleChanges: RoleChanges
   provisioning: Provisioning
-  codes: AuthorizationCodes
+  apps: AppSignIns
   baseUrl: () => string
 }
 
@@ -66,10 +66,10 @@ export class SignIn {
     app: { clientId: string; redirectUri: string; challenge: string },
     { origin }: Browser,
   ): Promise<SignedIn> {
-    const { provisioning, codes, baseUrl } = this.#parts
+    const { provisioning, apps, baseUrl } = this.#parts
     const code = await this.#transaction(async (tx) => {
       const user = await provisioning.findOrCreateUser(tx, verified.identity)
-      const code = await codes.issue(tx, app, signedInUser(user.userId, verified, origin))
+      const code = await apps.issueCode(tx, app, signedInUser(user.userId, verified, origin))
       const context = { origin, client: app.clientId, target: `app:${app.clientId}` }
       return { emitted: await provisioning.onSignIn(tx, user, verified, context), result: code }
     })

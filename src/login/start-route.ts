@@ -3,7 +3,7 @@ import { Problem } from '../errors.ts'
 import type { App } from '../http/app.ts'
 import { rawQuery, readOAuthParameters } from '../http/requests/query-string.ts'
 import { optionalText } from '../http/schemas/schemas.ts'
-import type { Apps } from './apps.ts'
+import type { AppSignIns } from './app-sign-ins.ts'
 import type { AuthenticationDemands } from './authorization-request.ts'
 import { safeReturnTo } from './return-to.ts'
 import {
@@ -16,7 +16,7 @@ import {
 } from './route-shared.ts'
 
 export interface StartRouteParts extends StartParts {
-  apps: Apps
+  apps: AppSignIns
   /** The `acr_values` of a sign-in with a second factor: `ADMIN_ACR_VALUES`. */
   acrValues: readonly string[]
 }
@@ -59,7 +59,7 @@ export function startRoute(routes: App, parts: StartRouteParts): void {
         })
       const query = request.query as Record<string, string | undefined>
       const returnTo = safeReturnTo(query['return_to'], parts.baseUrl())
-      const appRequest = parts.apps.parseRequest(query)
+      const appRequest = await parts.apps.parseRequest(query)
       const demands = parseDemands(query, parts.acrValues)
       const intent = { purpose: 'login', returnTo, app: appRequest, demands } as const
       const url = await startFlow(parts, request, reply, { providerClient, intent })

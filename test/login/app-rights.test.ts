@@ -6,7 +6,7 @@ import { onEachEngine } from '#test/harness/engines.ts'
 import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
 import { startTestService, type TestService } from '#test/harness/service.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
-import type { ClientConfig } from '../../src/login/config.ts'
+import type { ClientConfig } from '../../src/oauth2/clients/client-config.ts'
 import { appCode, exchange, newPkce } from './harness.ts'
 import { isConfigurationError } from '../harness/configuration-error.ts'
 

@@ -99,7 +99,7 @@ function requireScopeOf(principal: Principal, choice: ScopeChoice): void {
       challenge: `Bearer error="insufficient_scope", scope="${named[0]}"`,
     })
   }
-  if (principal.role === 'admin') return
+  if (principal.role === 'admin' || holdsScope(principal.scopes ?? [], choice)) return
   if (principal.stepUp !== undefined)
     throw new Problem('second-factor-needed', {
       detail: `This call needs an admin who signed in with a second factor: sign in at ${principal.stepUp}.`,
@@ -126,6 +126,8 @@ function requireAccess(access: Access, principal: Principal): void {
   if (typeof access === 'object') requireScopeOf(principal, access.scope)
   if (access === 'user' && !principal.userId)
     throw new Problem('forbidden', { detail: 'This call needs a signed-in user; an API key has none.' })
+  if (access === 'user' && principal.onlyScopes)
+    throw new Problem('forbidden', { detail: 'This app may call only what its scopes name.' })
   if (access === 'session' && principal.kind !== 'session')
     throw new Problem('forbidden', { detail: 'This call needs a signed-in browser session.' })
 }

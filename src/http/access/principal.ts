@@ -7,7 +7,7 @@ export interface Principal {
   /** How they showed it: the session cookie, an API key, an access token, or the cookie of the portal. */
   kind: 'session' | 'key' | 'token' | 'portal'
   role: Role
-  /** What an API key may do; other credentials have none, since their role decides. */
+  /** What an API key or an access token may do besides what the role allows. */
   scopes?: readonly Scope[]
   /** The user behind a session or an access token; an API key has none. */
   userId?: string
@@ -20,6 +20,8 @@ export interface Principal {
   stepUp?: string
   /** Set for an access token: the app's client id, when the app may see and end only its own sessions of the user. */
   onlyApp?: string
+  /** Set for the token of an app that is not the product's own: it may call only what its scopes name. */
+  onlyScopes?: true
   /** The app that an access token was issued to. */
   clientId?: string
   /** Whose subscribers the portal is open for. */

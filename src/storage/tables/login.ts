@@ -44,13 +44,26 @@ export interface TokenFamiliesTable {
   /** The absolute end; its refresh tokens end with the idle time. */
   expires_at: number
   revoked_at: number | null
+  /** The browser's session that the app signed in with; null for a sign-in at GET /auth/{provider} or by a device code. */
+  session_id: string | null
+  /** The granted scopes, separated by spaces; null for a sign-in at GET /auth/{provider}, which has none. */
+  scope: string | null
+  /** The APIs that were asked for (RFC 8707), separated by spaces; null for those of the client's configuration. */
+  resource: string | null
 }
 
 export interface AuthorizationCodesTable {
   code_hash: Uint8Array
   client_id: string
   redirect_uri: string
-  challenge: string
+  /** The PKCE challenge (S256); null for a confidential client that sent none. */
+  challenge: string | null
+  /** As in token_families. */
+  session_id: string | null
+  scope: string | null
+  resource: string | null
+  /** For the id_token. */
+  nonce: string | null
   user_id: string
   provider: string
   /** Of the browser in which the user signed in. */

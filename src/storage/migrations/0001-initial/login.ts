@@ -20,17 +20,21 @@ export const login: SchemaPart = {
       id ${sortedText} primary key, user_id ${sortedText} not null references users (id) on delete cascade,
       client_id text not null, provider text not null, address text, user_agent text,
       created_at ${time} not null, last_seen_at ${time} not null, expires_at ${time} not null, revoked_at ${time},
-      authenticated_at ${time} not null, acr ${sortedText}, amr ${sortedText}
+      authenticated_at ${time} not null, acr ${sortedText}, amr ${sortedText},
+      session_id ${sortedText}, scope text, resource text
     ) ${strictByKey};
     -- For the list of a user's apps, and for the cascade.
     create index token_families_of_user on token_families (user_id);
+    -- For the end of the browser's session that the app signed in with.
+    create index token_families_of_session on token_families (session_id) where session_id is not null;
     -- For the sweeper.
     create index token_families_by_end on token_families (expires_at);
 
     -- One row for each authorization code. The callback inserts it, and its exchange for tokens marks it as used.
     -- family_id has no foreign key: it serves to revoke the family of a code that comes twice, and a deleted family has ended.
     create table authorization_codes (
-      code_hash ${bytes} primary key, client_id text not null, redirect_uri text not null, challenge text not null,
+      code_hash ${bytes} primary key, client_id text not null, redirect_uri text not null, challenge text,
+      session_id ${sortedText}, scope text, resource text, nonce text,
       user_id ${sortedText} not null references users (id) on delete cascade, family_id text,
       provider text not null, address text, user_agent text,
       authenticated_at ${time} not null, acr ${sortedText}, amr ${sortedText},

@@ -1,5 +1,5 @@
-import { Problem } from '../errors.ts'
-import type { App } from '../http/app.ts'
+import { Problem } from '../../errors.ts'
+import type { App } from '../../http/app.ts'
 
 /** A JSON string, with the colon that follows if it is a name; or a bracket. */
 const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?|[{}[\]]/g

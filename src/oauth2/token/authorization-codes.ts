@@ -1,20 +1,34 @@
-import type { AuditOrigin } from '../accounts/audit.ts'
-import type { Family, InvalidGrant, RefreshTokens } from '../accounts/refresh-tokens.ts'
-import type { Authentication } from '../accounts/authentication.ts'
-import type { Users } from '../accounts/users.ts'
-import { storableUserAgent } from '../accounts/user-agent.ts'
-import type { Clock } from '../runtime/clock.ts'
-import { equalBytes } from '../crypto/constant-time.ts'
-import { codeChallenge } from '../crypto/pkce.ts'
-import { hashToken, newToken } from '../crypto/tokens.ts'
-import type { Database, Tx } from '../storage/database.ts'
-import type { AuthorizationCodesTable } from '../storage/tables.ts'
-import type { AppRequest } from './apps.ts'
+import type { AuditOrigin } from '../../accounts/audit.ts'
+import type { Family, InvalidGrant, RefreshTokens } from '../../accounts/refresh-tokens.ts'
+import type { Authentication } from '../../accounts/authentication.ts'
+import type { Users } from '../../accounts/users.ts'
+import { storableUserAgent } from '../../accounts/user-agent.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import { equalBytes } from '../../crypto/constant-time.ts'
+import { codeChallenge } from '../../crypto/pkce.ts'
+import { hashToken, newToken } from '../../crypto/tokens.ts'
+import type { Database, Tx } from '../../storage/database.ts'
+import type { AuthorizationCodesTable } from '../../storage/tables.ts'
 
 /** Milliseconds from the issue of a code to its exchange at most. */
 const lifetime = 60_000
 /** Milliseconds after which an expired code is deleted. Until then its second use is recognized. */
 const retention = 24 * 3_600_000
+
+/** What a code is issued for. */
+export interface CodeGrant {
+  clientId: string
+  redirectUri: string
+  /** The PKCE challenge; null for a confidential client that sent none. */
+  challenge: string | null
+  /** The browser's session; null for a sign-in at GET /auth/{provider}, which has none. */
+  sessionId: string | null
+  /** Separated by spaces; null for a sign-in at GET /auth/{provider}, which has none. */
+  scope: string | null
+  /** The APIs of the access token, separated by spaces; null for those of the client's configuration. */
+  resource: string | null
+  nonce: string | null
+}
 
 /** The user of a code, and the browser of the sign-in. */
 export interface SignedInUser {
@@ -29,7 +43,9 @@ export interface AppCodeExchange {
   code: string
   clientId: string
   redirectUri: string
-  verifier: string
+  verifier: string | undefined
+  /** Milliseconds from now to the end of the token family at most. */
+  lifetime: number | undefined
   /** The caller, for the audit log. */
   origin: AuditOrigin
 }
@@ -41,6 +57,13 @@ export interface AuthorizationCodesParts {
   users: Users
 }
 
+/** The tokens of a code, and the nonce of its request. */
+export interface ExchangedCode {
+  family: Family
+  refreshToken: string
+  nonce: string | null
+}
+
 /** One-time codes that apps exchange for tokens (RFC 6749, section 4.1; RFC 7636). */
 export class AuthorizationCodes {
   readonly #parts: AuthorizationCodesParts
@@ -49,15 +72,19 @@ export class AuthorizationCodes {
     this.#parts = parts
   }
 
-  async issue(tx: Tx, app: Omit<AppRequest, 'state'>, user: SignedInUser): Promise<string> {
+  async issue(tx: Tx, grant: CodeGrant, user: SignedInUser): Promise<string> {
     const code = newToken()
     await tx
       .insertInto('authorization_codes')
       .values({
         code_hash: hashToken(code),
-        client_id: app.clientId,
-        redirect_uri: app.redirectUri,
-        challenge: app.challenge,
+        client_id: grant.clientId,
+        redirect_uri: grant.redirectUri,
+        challenge: grant.challenge,
+        session_id: grant.sessionId,
+        scope: grant.scope,
+        resource: grant.resource,
+        nonce: grant.nonce,
         user_id: user.userId,
         provider: user.provider,
         address: user.address,
@@ -77,7 +104,7 @@ export class AuthorizationCodes {
    * Exchanges a code for a refresh token of a new family. The first exchange uses the code, even when it fails. A second
    * one shows that two callers have the code, so the family of the first one is revoked (RFC 6749, section 4.1.2).
    */
-  async exchange(request: AppCodeExchange): Promise<{ family: Family; refreshToken: string } | InvalidGrant> {
+  async exchange(request: AppCodeExchange): Promise<ExchangedCode | InvalidGrant> {
     const { database, clock, refreshTokens, users } = this.#parts
     const now = clock.now()
     const hash = hashToken(request.code)
@@ -94,10 +121,13 @@ export class AuthorizationCodes {
       const { user_id: userId, client_id: clientId, provider, address, user_agent: userAgent, acr, amr } = row
       if (!isValid(row, request, now) || (await users.isBlocked(tx, userId)))
         return { invalidGrant: true, userId }
-      const authentication = { at: row.authenticated_at, acr, amr }
-      const family = { familyId, userId, clientId, provider, address, userAgent, authentication }
-      const refreshToken = await refreshTokens.createFamily(tx, family)
-      return { family: { familyId, userId, clientId, authenticatedAt: authentication.at }, refreshToken }
+      const { authenticated_at: authenticatedAt, session_id: sessionId, scope, resource, nonce } = row
+      const authentication = { at: authenticatedAt, acr, amr }
+      const granted = { familyId, userId, clientId, scope, resource }
+      const { lifetime } = request
+      const created = { ...granted, sessionId, provider, address, userAgent, authentication, lifetime }
+      const refreshToken = await refreshTokens.createFamily(tx, created)
+      return { family: { ...granted, authenticatedAt, acr, amr }, refreshToken, nonce }
     })
   }
 
@@ -130,7 +160,16 @@ function isValid(
   { clientId, redirectUri, verifier }: AppCodeExchange,
   now: number,
 ): boolean {
-  const verifierMatches = equalBytes(Buffer.from(codeChallenge(verifier)), Buffer.from(row.challenge))
+  const verifierMatches = matchesChallenge(row.challenge, verifier)
   const sameRequest = row.client_id === clientId && row.redirect_uri === redirectUri
   return row.expires_at > now && sameRequest && verifierMatches
+}
+
+/**
+ * A verifier without a challenge is refused: somebody removed the challenge from the authorization request (RFC 9700,
+ * section 2.1.1, "PKCE downgrade").
+ */
+function matchesChallenge(challenge: string | null, verifier: string | undefined): boolean {
+  if (challenge === null || verifier === undefined) return challenge === null && verifier === undefined
+  return equalBytes(Buffer.from(codeChallenge(verifier)), Buffer.from(challenge))
 }

@@ -1,0 +1,29 @@
+import type { Authentication } from '../accounts/authentication.ts'
+import type { Tx } from '../storage/database.ts'
+
+/** An app's request at GET /auth/{provider}, validated. */
+export interface AppRequest {
+  clientId: string
+  redirectUri: string
+  challenge: string
+  state: string | null
+}
+
+/** The user of a code, and the browser of the sign-in. */
+export interface SignedInUser {
+  userId: string
+  provider: string
+  address: string
+  userAgent: string | undefined
+  authentication: Authentication
+}
+
+/** What sign-ins of apps need of the OpenID Provider, which knows the apps and issues their codes. */
+export interface AppSignIns {
+  /**
+   * The request of an app in the query of GET /auth/{provider}; `undefined` when a browser made it for itself.
+   * @throws Problem `invalid-parameter`
+   */
+  parseRequest: (query: Readonly<Record<string, string | undefined>>) => Promise<AppRequest | undefined>
+  issueCode: (tx: Tx, app: Omit<AppRequest, 'state'>, user: SignedInUser) => Promise<string>
+}

@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { allowsRedirect } from './client.ts'
+import { clientOf, validateClients } from './client-config.ts'
+
+test('a wrong redirect URI is reported with its reason', () => {
+  const faultOf = (uri: string): string => validateClients([{ id: 'spa', redirectUris: [uri] }]).join()
+  assert.equal(faultOf('com.example.app:/callback'), '')
+  assert.match(faultOf('/callback'), /must be an absolute URL without a fragment$/)
+  assert.match(faultOf('https://app.example/callback#x'), /must be an absolute URL without a fragment$/)
+  assert.match(faultOf('https://app.example/callback#'), /must be an absolute URL without a fragment$/)
+  assert.match(faultOf('javascript:alert(1)'), /must not have the scheme javascript:$/)
+})
+
+test('a public client cannot get tokens without a user, and short secrets are refused', () => {
+  const redirectUris = ['https://app.example/callback']
+  assert.match(
+    validateClients([{ id: 'job', clientCredentials: true }]).join(),
+    /clientCredentials of job needs/,
+  )
+  assert.match(
+    validateClients([{ id: 'web', redirectUris, secret: 'short' }]).join(),
+    /at least 20 characters/,
+  )
+  assert.deepEqual(validateClients([{ id: 'job', clientCredentials: true, secret: 'x'.repeat(32) }]), [])
+})
+
+test('only the port of a loopback address may differ from the registered redirect URI', () => {
+  const client = clientOf({
+    id: 'cli',
+    redirectUris: ['http://127.0.0.1/callback', 'https://app.example/callback', 'http://localhost/callback'],
+  })
+  const allowed = (uri: string): boolean => allowsRedirect(client, uri)
+  assert.ok(allowed('http://127.0.0.1:51234/callback'))
+  assert.ok(allowed('https://app.example/callback'))
+  for (const uri of [
+    'http://127.0.0.1:51234/other',
+    'http://127.0.0.1:51234@evil.example/callback',
+    'http://127.0.0.1.evil.example/callback',
+    'https://127.0.0.1:51234/callback',
+    'http://localhost:51234/callback',
+    'http://[::1]:51234/callback',
+    'https://app.example:444/callback',
+    'https://app.example/callback/',
+    'https://app.example/callback?x',
+  ])
+    assert.ok(!allowed(uri), uri)
+})

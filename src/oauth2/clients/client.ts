@@ -1,0 +1,52 @@
+import type { JWK } from 'jose'
+import type { AppRights } from '../../accounts/access-tokens.ts'
+
+export const signingAlgorithms = ['ES256', 'RS256', 'EdDSA'] as const
+export type SigningAlgorithm = (typeof signingAlgorithms)[number]
+
+/** The scopes about the user (OpenID Connect Core, section 5.4; `offline_access`: section 11). */
+export const identityScopes = ['openid', 'profile', 'email', 'groups', 'offline_access'] as const
+
+/** An application of the product: a client (RFC 6749, section 2). */
+export interface Client extends AppRights {
+  name: string
+  redirectUris: readonly string[]
+  postLogoutRedirectUris: readonly string[]
+  backchannelLogoutUri: string | undefined
+  /** SHA-256 hashes of its secrets. */
+  secretHashes: readonly Uint8Array[]
+  /** Its public keys, for `private_key_jwt`. */
+  jwks: { readonly keys: readonly JWK[] } | undefined
+  /** The scopes that it may ask for. */
+  scopes: readonly string[]
+  /** The APIs that it may ask for with `resource`. */
+  audiences: readonly string[]
+  firstParty: boolean
+  /** Seconds from a sign-in to the end of its refresh tokens at most. */
+  refreshTokenLifetime: number | undefined
+  clientCredentials: boolean
+  idTokenAlgorithm: SigningAlgorithm
+  /** Whether the configuration module declares it; otherwise it is in the database. */
+  declared: boolean
+}
+
+/** Whether the client has no credentials (RFC 6749, section 2.1). It must use PKCE, and a secret from it is refused. */
+export function isPublic({ secretHashes, jwks }: Client): boolean {
+  return secretHashes.length === 0 && jwks === undefined
+}
+
+/**
+ * Whether a redirect URI is registered: by exact comparison (RFC 9700, section 2.1), or with another port for an http
+ * URI of a loopback address (RFC 8252, section 7.3).
+ */
+export function allowsRedirect({ redirectUris }: Client, wanted: string): boolean {
+  if (redirectUris.includes(wanted)) return true
+  const portless = withoutLoopbackPort(wanted)
+  return portless !== undefined && redirectUris.some((uri) => withoutLoopbackPort(uri) === portless)
+}
+
+/** `http://127.0.0.1:PORT/path` or `http://[::1]:PORT/path` without the port; `undefined` for any other URI. */
+function withoutLoopbackPort(uri: string): string | undefined {
+  const match = /^(http:\/\/(?:127\.0\.0\.1|\[::1\]))(?::\d{1,5})?(\/[^\\@\s]*)?$/.exec(uri)
+  return match ? `${match[1]!}${match[2] ?? ''}` : undefined
+}

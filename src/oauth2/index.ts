@@ -1,0 +1,72 @@
+import type { Accounts } from '../accounts/index.ts'
+import { createSweeper } from '../accounts/sweeper.ts'
+import { ConfigurationError } from '../config/environment.ts'
+import type { ServiceModule } from '../http/service-module.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Database } from '../storage/database.ts'
+import type { Tx } from '../storage/database.ts'
+import type { Log } from '../telemetry/log.ts'
+import { isAppRequest, parseAppRequest, type AppRequest } from './clients/app-request.ts'
+import { validateClients, type ClientConfig } from './clients/client-config.ts'
+import { Clients } from './clients/clients.ts'
+import { AuthorizationCodes, type SignedInUser } from './token/authorization-codes.ts'
+import { authorizationCodeGrant, refreshTokenGrant } from './token/grants.ts'
+import { IdTokens } from './token/id-tokens.ts'
+import { tokenRoutes } from './token/token-routes.ts'
+import { UserClaims } from './user-claims.ts'
+
+/** The part of `login` in the configuration module that is about the product's applications. */
+export interface OAuth2Config {
+  /** The applications of the product, which sign in with this service. */
+  clients?: readonly ClientConfig[]
+}
+
+export interface OAuth2Parts {
+  clients: Clients
+  database: Database
+  clock: Clock
+  log: Log
+  baseUrl: () => string
+  accounts: Accounts
+}
+
+export interface OAuth2 extends ServiceModule {
+  /** For GET /auth/{provider}. */
+  parseRequest: (query: Readonly<Record<string, string | undefined>>) => Promise<AppRequest | undefined>
+  issueCode: (tx: Tx, app: Omit<AppRequest, 'state'>, user: SignedInUser) => Promise<string>
+}
+
+/**
+ * The applications that the configuration module declares. They are created first, because accounts ask for their rights.
+ * @throws ConfigurationError with all errors of the declarations
+ */
+export function createClients(config: OAuth2Config): Clients {
+  const faults = validateClients(config.clients ?? [])
+  if (faults.length > 0) throw new ConfigurationError(faults)
+  return new Clients(config.clients ?? [])
+}
+
+/** The OpenID Provider: the applications of the product sign in with this service. */
+export function createOAuth2(parts: OAuth2Parts): OAuth2 {
+  const { clients, database, clock, log, baseUrl, accounts } = parts
+  const { refreshTokens, users, signingKeys: keys } = accounts
+  const codes = new AuthorizationCodes({ database, clock, refreshTokens, users })
+  const userClaims = new UserClaims(users, database.reader)
+  const idTokens = new IdTokens({ keys, clock, baseUrl, userClaims })
+  const grants = new Map([
+    ['authorization_code', authorizationCodeGrant(codes)],
+    ['refresh_token', refreshTokenGrant(refreshTokens)],
+  ])
+  return {
+    async parseRequest(query) {
+      if (!isAppRequest(query)) return undefined
+      return parseAppRequest(await clients.find(query['client_id'] ?? ''), query)
+    },
+    issueCode: (tx, app, user) =>
+      codes.issue(tx, { ...app, sessionId: null, scope: null, resource: null, nonce: null }, user),
+    async routes(app) {
+      await tokenRoutes(app, { ...accounts, clients, idTokens, grants })
+    },
+    workers: [createSweeper('apps', clock, log, [(now) => codes.sweep(now)])],
+  }
+}

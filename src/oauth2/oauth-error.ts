@@ -1,0 +1,45 @@
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { toProblem } from '../http/responses/problem-details.ts'
+
+/** The body of an error of RFC 6749, section 5.2. */
+export const OAuthErrorBody = Type.Object({ error: Type.String(), error_description: Type.String() })
+
+/** An error that clients get in the form of RFC 6749, section 5.2. */
+export class OAuthError extends Error {
+  readonly error: string
+  readonly status: number
+  /** `WWW-Authenticate`, for a client that used the Authorization header. */
+  readonly challenge: string | undefined
+
+  constructor(
+    error: string,
+    description: string,
+    more: { status?: number; challenge?: string | undefined } = {},
+  ) {
+    super(description)
+    this.error = error
+    this.status = more.status ?? 400
+    this.challenge = more.challenge
+  }
+}
+
+/**
+ * The error handler of routes that clients call. RFC 6749 has no error code for faults of the service, rate limits and slow
+ * bodies: the common error handler answers those.
+ */
+export function answerOAuthError(
+  error: FastifyError | Error,
+  _request: FastifyRequest,
+  reply: FastifyReply,
+): void {
+  const status = error instanceof OAuthError ? error.status : toProblem(error).status
+  if (status >= 500 || status === 429 || status === 408) throw error
+  if (error instanceof OAuthError && error.challenge !== undefined)
+    void reply.header('www-authenticate', error.challenge)
+  const body =
+    error instanceof OAuthError
+      ? { error: error.error, error_description: error.message }
+      : { error: 'invalid_request', error_description: toProblem(error).message }
+  void reply.code(status === 401 ? 401 : 400).send(body)
+}

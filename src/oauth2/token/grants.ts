@@ -1,0 +1,85 @@
+import type { AuditOrigin } from '../../accounts/audit.ts'
+import type { Family, InvalidGrant, RefreshTokens } from '../../accounts/refresh-tokens.ts'
+import type { Client } from '../clients/client.ts'
+import { isPublic } from '../clients/client.ts'
+import { OAuthError } from '../oauth-error.ts'
+import type { AuthorizationCodes } from './authorization-codes.ts'
+
+/** The parameters of a call of the token endpoint, each at most once. */
+export type TokenBody = Readonly<Record<string, string | undefined>>
+
+export interface TokenRequest {
+  client: Client
+  body: TokenBody
+  /** The caller, for the audit log. */
+  origin: AuditOrigin
+}
+
+/** What a grant gives: the tokens of a sign-in, or of an app without a user. */
+export interface Granted {
+  /** Undefined for an app without a user. */
+  family: Family | undefined
+  refreshToken: string | undefined
+  /** For the id_token. */
+  nonce: string | null
+  /** Narrower than the scope of the family; separated by spaces. */
+  scope: string | null
+  resource: string | null
+}
+
+/** A grant type of the token endpoint (RFC 6749, section 4). */
+export interface Grant {
+  /** Calls are counted by this credential, so that it cannot be guessed with many calls. */
+  credential: (body: TokenBody) => string | undefined
+  /** What `invalid_grant` tells the app. */
+  invalid: string
+  exchange: (request: TokenRequest) => Promise<Granted | InvalidGrant>
+}
+
+export function authorizationCodeGrant(codes: AuthorizationCodes): Grant {
+  return {
+    credential: ({ code }) => code,
+    invalid: 'the code is wrong, was used or has expired',
+    async exchange({ client, body, origin }) {
+      const { code, code_verifier: verifier, redirect_uri: redirectUri } = body
+      if (!code) throw new OAuthError('invalid_request', 'code is missing')
+      if (!redirectUri) throw new OAuthError('invalid_request', 'redirect_uri is missing')
+      // RFC 7636, section 4.1.
+      const isVerifier = verifier !== undefined && /^[A-Za-z0-9\-._~]{43,128}$/.test(verifier)
+      if (verifier === undefined ? isPublic(client) : !isVerifier)
+        throw new OAuthError('invalid_request', 'code_verifier is missing or not of the form of RFC 7636')
+      const lifetime = client.refreshTokenLifetime && client.refreshTokenLifetime * 1000
+      const request = { code, clientId: client.id, redirectUri, verifier, origin, lifetime }
+      const exchanged = await codes.exchange(request)
+      if ('invalidGrant' in exchanged) return exchanged
+      return { ...exchanged, ...narrowed(exchanged.family, body) }
+    },
+  }
+}
+
+export function refreshTokenGrant(refreshTokens: RefreshTokens): Grant {
+  return {
+    credential: ({ refresh_token: token }) => token,
+    invalid: 'the refresh token is wrong, was used, revoked or has expired',
+    async exchange({ client, body, origin }) {
+      const { refresh_token: token } = body
+      if (!token) throw new OAuthError('invalid_request', 'refresh_token is missing')
+      const rotated = await refreshTokens.rotate(token, client.id, origin)
+      if ('invalidGrant' in rotated) return rotated
+      return { ...rotated, nonce: null, ...narrowed(rotated.family, body) }
+    },
+  }
+}
+
+/**
+ * The scope and the APIs of one access token: those of the sign-in, or fewer if the request names them (RFC 6749, section
+ * 6; RFC 8707, section 2.2). An unknown value gives no right, so it is left out.
+ */
+function narrowed({ scope, resource }: Family, body: TokenBody): Pick<Granted, 'scope' | 'resource'> {
+  const within = (granted: string | null, wanted: string | undefined): string | null => {
+    if (granted === null || wanted === undefined) return granted
+    const kept = wanted.split(' ').filter((one) => granted.split(' ').includes(one))
+    return kept.length === 0 ? granted : kept.join(' ')
+  }
+  return { scope: within(scope, body['scope']), resource: within(resource, body['resource']) }
+}

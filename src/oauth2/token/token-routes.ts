@@ -1,0 +1,94 @@
+import { Type } from 'typebox'
+import { auditOrigin, type Audit } from '../../accounts/audit.ts'
+import { acceptForms } from '../../accounts/routes.ts'
+import { hashToken } from '../../crypto/tokens.ts'
+import type { App } from '../../http/app.ts'
+import { optionalText } from '../../http/schemas/schemas.ts'
+import { authenticateClient } from '../clients/client-authentication.ts'
+import type { Clients } from '../clients/clients.ts'
+import { answerOAuthError, OAuthError, OAuthErrorBody } from '../oauth-error.ts'
+import { allowClientOrigins } from './client-origins.ts'
+import type { Grant } from './grants.ts'
+import { acceptJsonWithoutDuplicates } from './json-without-duplicates.ts'
+import { TokenAnswer, tokenResponse, type TokenResponseParts } from './token-response.ts'
+
+export interface TokenRoutesParts extends TokenResponseParts {
+  clients: Clients
+  audit: Audit
+  /** By `grant_type`. */
+  grants: ReadonlyMap<string, Grant>
+}
+
+const Body = Type.Object({
+  grant_type: optionalText('Such as authorization_code or refresh_token'),
+  client_id: Type.Optional(Type.String()),
+  client_secret: Type.Optional(Type.String()),
+  client_assertion: Type.Optional(Type.String()),
+  client_assertion_type: Type.Optional(Type.String()),
+  code: Type.Optional(Type.String()),
+  code_verifier: Type.Optional(Type.String()),
+  redirect_uri: Type.Optional(Type.String()),
+  refresh_token: Type.Optional(Type.String()),
+  device_code: Type.Optional(Type.String()),
+  scope: optionalText('Fewer scopes than those of the grant'),
+  resource: optionalText('The API of the access token (RFC 8707)'),
+})
+
+/** Exchanges of one code or refresh token in a minute: parallel tabs cause a few. */
+const perCredential = 20
+
+/** POST /oauth2/token, and /auth/token: clients exchange codes and refresh tokens, pages of their own origins included. */
+export async function tokenRoutes(app: App, parts: TokenRoutesParts): Promise<void> {
+  await app.register(async (routes: App) => {
+    acceptForms(routes)
+    acceptJsonWithoutDuplicates(routes)
+    for (const path of ['/oauth2/token', '/auth/token']) {
+      allowClientOrigins(routes, path, parts.clients)
+      tokenRoute(routes, path, parts)
+    }
+  })
+}
+
+function tokenRoute(routes: App, path: string, parts: TokenRoutesParts): void {
+  const { clients, grants } = parts
+  routes.post(
+    path,
+    {
+      config: {
+        access: 'public',
+        ownOrigins: true,
+        rateLimit: { max: 300, sharedByProcesses: true },
+        sends: { always: ['Vary'], sometimes: ['Access-Control-Allow-Origin'] },
+      },
+      schema: {
+        tags: ['sign-in'],
+        summary: 'Exchange a code or a refresh token (RFC 6749; JSON or form)',
+        body: Body,
+        response: { 200: TokenAnswer, 400: OAuthErrorBody, 401: OAuthErrorBody },
+      },
+      errorHandler: answerOAuthError,
+    },
+    async (request, reply) => {
+      const { body } = request
+      const grant = grants.get(body.grant_type ?? '')
+      // Only the credential of the grant is counted: otherwise an unused field would start a new count for it.
+      const credential = grant?.credential(body)
+      if (credential) await routes.limits.takeShared(reply, `credential ${hashOf(credential)}`, perCredential)
+      if (body.grant_type === undefined) throw new OAuthError('invalid_request', 'grant_type is missing')
+      const client = await authenticateClient(clients, request.headers.authorization, body)
+      if (!grant)
+        throw new OAuthError('unsupported_grant_type', `use one of ${[...grants.keys()].join(', ')}`)
+      const origin = auditOrigin(request)
+      const granted = await grant.exchange({ client, body, origin })
+      if (!('invalidGrant' in granted)) return tokenResponse(parts, client, granted)
+      // Somebody else may have copied the credential: its user sees the attempt in the audit log.
+      const entry = { action: 'tokens.refused', target: `app:${client.id}`, code: 'invalid-grant' } as const
+      await parts.audit.note({ ...origin, ...entry, userId: granted.userId })
+      throw new OAuthError('invalid_grant', grant.invalid)
+    },
+  )
+}
+
+function hashOf(credential: string): string {
+  return hashToken(credential).toString('base64url')
+}
