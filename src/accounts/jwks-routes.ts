@@ -26,7 +26,9 @@ export function jwksRoutes(app: App, signingKeys: SigningKeys): void {
       const { keys, tag } = await signingKeys.jwks()
       const etag = `"${tag}"`
       reply.headers({
-        'cache-control': `public, max-age=${jwksMaxAge}`,
+        // Bounds how long other verifiers take a withdrawn key: without must-revalidate a cache may serve an old answer while
+        // this service is out of reach (RFC 9111, section 5.2.2.2).
+        'cache-control': `public, max-age=${jwksMaxAge}, must-revalidate`,
         etag,
         'access-control-allow-origin': '*',
         'cross-origin-resource-policy': 'cross-origin',

@@ -24,7 +24,7 @@ export type SigningAlgorithm = 'ES256' | 'RS256' | 'EdDSA'
 const publicationLead = 3_600_000
 /** Milliseconds that a key stays valid after its successor signs: longer than the lifetime of an access token. */
 const overlap = 3_600_000
-/** Seconds that verifiers may cache the JWKS. */
+/** Seconds that verifiers may cache the JWKS: the longest time for which they take a withdrawn key. */
 export const jwksMaxAge = 300
 /** Seconds after its expiry that an id_token is accepted as a hint: longer than any session. */
 const longestHint = 10 * 365 * 86_400

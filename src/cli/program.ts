@@ -166,6 +166,10 @@ function keyCommands(program: Command): void {
       'create the next key that signs access tokens; older keys are valid until their tokens have expired',
     )
     .option('--now', 'withdraw the older keys immediately, for example if one has leaked')
+    .addHelpText(
+      'after',
+      '\nThe service refuses tokens of a withdrawn key at once. Other verifiers take them until they fetch\n/.well-known/jwks.json again: within five minutes if they follow its Cache-Control.',
+    )
     .action(async (options: { now?: boolean }) =>
       (await import('./signing-keys.ts')).rotateSigningKey(options),
     )

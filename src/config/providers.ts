@@ -24,6 +24,8 @@ export interface ProviderSettings {
   tokenAuth?: TokenAuth
   /** Whether its id_token proves a requested new authentication (`auth_time`). */
   provesAuthentication?: boolean
+  /** Whether a sign-out of an application goes on to the provider's own sign-out. */
+  endSession?: boolean
   /** Additional parameters of the authorization request. */
   authParams?: Readonly<Record<string, string>>
   /** Settings that only the preset knows, such as `TENANT`: all other variables with the prefix. */
@@ -106,6 +108,12 @@ export const companions: Readonly<Record<string, Companion>> = {
     read: flag,
     description:
       'Whether the provider authenticates a person again on request (`prompt=login`, `max_age`) and proves it (`auth_time`). Default: `on` for OpenID Connect, `off` for plain OAuth 2.0; presets set this themselves. See `RECENT_SIGN_IN_PROOF`.',
+  },
+  END_SESSION: {
+    field: 'endSession',
+    read: flag,
+    description:
+      'Whether a sign-out that an application starts at `/oauth2/end-session` goes on to the provider’s own sign-out, if its discovery document has an `end_session_endpoint`. Default: `off`.',
   },
 }
 

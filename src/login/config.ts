@@ -28,6 +28,8 @@ export interface ProviderConfig {
   pkce?: boolean | undefined
   /** Whether it reauthenticates a person on request and proves it in the id_token. */
   provesAuthentication?: boolean | undefined
+  /** Whether a sign-out of an application goes on to the provider's own sign-out. Default false. */
+  endSession?: boolean | undefined
   /** The preset's own settings, by their names in the environment: `{ TENANT: 'organizations' }`. */
   settings?: Readonly<Record<string, string | undefined>> | undefined
 }

@@ -12,6 +12,7 @@ import type { Log } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { AppSignIns } from './app-sign-ins.ts'
 import type { LoginConfig } from './config.ts'
+import type { EndSessionRequest } from './end-session.ts'
 import { FlowCookie } from './flow-cookie.ts'
 import { Flows } from './flows.ts'
 import { formPostRoute } from './form-post.ts'
@@ -60,6 +61,8 @@ export interface LoginParts {
 export interface Login extends ServiceModule {
   /** For handlers: access tokens of users at providers with `keepTokens`. */
   providerTokens: ProviderTokens
+  /** Where a browser ends its session at a provider; `undefined` when the sign-out ends here. */
+  endSessionUrl: (provider: string, request: EndSessionRequest) => Promise<URL | undefined>
   /** Call it after all modules have declared their routes. @throws ConfigurationError */
   checkProviderNames: (routes: readonly string[]) => void
 }
@@ -91,6 +94,7 @@ export function createLogin(parts: LoginParts): Login {
   }
   return {
     providerTokens,
+    endSessionUrl: async (provider, request) => providers.get(provider)?.endSessionUrl(request),
     checkProviderNames: (routes) => refuseReservedNames(providers.keys(), routes),
     async routes(app) {
       app.addHook('onClose', () => calls.close())
@@ -153,6 +157,7 @@ function resolveBuiltIn({ issuer, ...given }: BuiltInProvider): ResolvedProvider
     nonce: true,
     tokenAuth: undefined,
     provesAuthentication: true,
+    endSession: false,
     authParams: {},
     quirks: {},
     presetSetting: () => '',

@@ -174,3 +174,44 @@ for (const [what, response] of wrong) {
     await assert.rejects(begin(startClient(counting)))
   })
 }
+
+test('the provider’s own sign-out has the client id, and is off by default', async () => {
+  const endSession = async (settings: object, endpoint: unknown): Promise<string | undefined> => {
+    const provider = resolveProvider({ name: 'acme', clientId: 'id', clientSecret: 's', issuer, ...settings })
+    assert.ok('kind' in provider)
+    answer = async () => Response.json({ ...document, end_session_endpoint: endpoint })
+    const client = new ProviderClient({ provider, fetch: counting, allowPrivateNetwork: false, clock })
+    const request = { postLogoutRedirectUri: 'https://gate.example/out?a=1', state: 'x&y' }
+    return (await client.endSessionUrl(request))?.href
+  }
+  const there = `${issuer}/logout?client_id=planted&realm=a`
+  assert.equal(
+    await endSession({ endSession: true }, there),
+    `${issuer}/logout?client_id=id&realm=a&post_logout_redirect_uri=https%3A%2F%2Fgate.example%2Fout%3Fa%3D1&state=x%26y`,
+  )
+  assert.equal(await endSession({}, there), undefined)
+  for (const unusable of [undefined, 7, 'no address', 'javascript:alert(1)', 'http://id.example/logout'])
+    assert.equal(await endSession({ endSession: true }, unusable), undefined, String(unusable))
+  const oauth = {
+    endSession: true,
+    issuer: undefined,
+    authUrl: `${issuer}/a`,
+    tokenUrl: `${issuer}/t`,
+    profileUrl: `${issuer}/p`,
+  }
+  assert.equal(await endSession(oauth, there), undefined)
+  answer = async () => new Response('down', { status: 503 })
+  const provider = resolveProvider({
+    name: 'acme',
+    clientId: 'id',
+    clientSecret: 's',
+    issuer,
+    endSession: true,
+  })
+  assert.ok('kind' in provider)
+  const client = new ProviderClient({ provider, fetch: counting, allowPrivateNetwork: false, clock })
+  assert.equal(
+    await client.endSessionUrl({ postLogoutRedirectUri: 'https://gate.example', state: 's' }),
+    undefined,
+  )
+})

@@ -14,6 +14,7 @@ import {
   toIdentity,
   type ProfileDocument,
 } from './profile.ts'
+import { endSessionAddress, type EndSessionRequest } from './end-session.ts'
 import { DiscoveryFailed } from './discovery.ts'
 import { AccountNotAdmitted, ProfileRefused } from './provider-errors.ts'
 import { ProviderServerCache, type ProviderServer } from './provider-server.ts'
@@ -87,6 +88,17 @@ export class ProviderClient {
     return this.provider.kind === 'openid'
       ? this.#openIdIdentity(this.provider, server, response)
       : this.#oauthIdentity(this.provider, server, response)
+  }
+
+  /**
+   * Where a browser ends its session at the provider; `undefined` if this is not configured (`<NAME>_END_SESSION`), the provider
+   * has no such address, or discovery fails: a sign-out here does not depend on the provider.
+   */
+  async endSessionUrl(request: EndSessionRequest): Promise<URL | undefined> {
+    const { provider } = this
+    if (!provider.endSession || provider.kind === 'oauth') return undefined
+    const server = await this.#servers.current().catch(() => undefined)
+    return server && endSessionAddress(provider, server.metadata, request)
   }
 
   /** Exchanges a refresh token (RFC 6749, section 6). @throws errors of openid-client and fetch. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createPublicKey, verify } from 'node:crypto'
 import { after, before, test } from 'node:test'
-import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose'
+import { createRemoteJWKSet, decodeProtectedHeader, jwksCache, jwtVerify } from 'jose'
 import { allowInsecureRequests, validateJwtAccessToken } from 'oauth4webapi'
 import { onEachEngine } from '#test/harness/engines.ts'
 import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
@@ -103,7 +103,7 @@ onEachEngine('access tokens', (engine) => {
 
   test('the published keys are cacheable, revalidated by ETag, and readable from any origin', async () => {
     const first = await service.fetch('/.well-known/jwks.json')
-    assert.equal(first.headers.get('cache-control'), 'public, max-age=300')
+    assert.equal(first.headers.get('cache-control'), 'public, max-age=300, must-revalidate')
     assert.equal(first.headers.get('access-control-allow-origin'), '*')
     const etag = first.headers.get('etag')!
     const headers = { 'if-none-match': `"other", W/${etag}` }
@@ -189,6 +189,33 @@ onEachEngine('access tokens', (engine) => {
     const after = await refreshed(before.refresh)
     assert.equal(kidOf(after.access), kid)
     assert.equal(await statusWith(after.access), 200)
+  })
+
+  test('other verifiers take a withdrawn key until the cached answer is too old, and not longer', async () => {
+    const { access } = await newTokens()
+    const address = new URL('/.well-known/jwks.json', service.baseUrl)
+    const cached = await service.fetch(address.pathname)
+    assert.equal(cached.headers.get('cache-control'), 'public, max-age=300, must-revalidate')
+    const { keys: jwks } = (await cached.json()) as Published
+    await keys.rotate('now', { actor: 'cli' })
+    const verifiedWith = async (age: number): Promise<boolean> => {
+      const uat = Date.now() - age * 1_000
+      const options = { cacheMaxAge: 300_000, [jwksCache]: { jwks: { keys: jwks }, uat } }
+      const currentDate = new Date(clock.now())
+      const verified = jwtVerify(access, createRemoteJWKSet(address, options), { currentDate })
+      return verified.then(
+        () => true,
+        (error: { code?: string }) => {
+          assert.equal(error.code, 'ERR_JWKS_NO_MATCHING_KEY')
+          return false
+        },
+      )
+    }
+    assert.equal(await verifiedWith(200), true)
+    assert.equal(await verifiedWith(300), false)
+    const known = cached.headers.get('etag')!
+    const renewed = await service.fetch(address.pathname, { headers: { 'if-none-match': known } })
+    assert.equal(renewed.status, 200, 'the old answer is not confirmed')
   })
 
   test('a late reuse of a refresh token revokes the family, and is recorded', async () => {

@@ -17,6 +17,7 @@ const fields = {
   tokenAuth: 'tokenAuth',
   pkce: 'pkce',
   provesAuthentication: 'provesAuthentication',
+  endSession: 'endSession',
   settings: 'own',
 } as const satisfies Record<keyof ProviderConfig, keyof ProviderSettings>
 

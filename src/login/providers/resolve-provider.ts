@@ -183,6 +183,7 @@ function resolveBasics(resolving: Resolving, quirks: Quirks, openid: boolean): P
     nonce: quirks.nonce !== false,
     tokenAuth: settings.tokenAuth ?? quirks.tokenAuth,
     provesAuthentication: openid && (settings.provesAuthentication ?? quirks.provesAuthentication ?? true),
+    endSession: settings.endSession ?? false,
     authParams: { ...quirks.authParams?.(values.presetSetting), ...settings.authParams },
     quirks,
     presetSetting: values.presetSetting,

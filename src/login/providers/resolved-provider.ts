@@ -18,6 +18,8 @@ export interface ProviderBasics {
   tokenAuth: TokenAuth | undefined
   /** Whether the provider proves a reauthentication by `auth_time`. */
   provesAuthentication: boolean
+  /** Whether a sign-out of an application goes on to the provider's own sign-out. */
+  endSession: boolean
   /** Additional parameters of the authorization request. */
   authParams: Readonly<Record<string, string>>
   quirks: Quirks
