@@ -8,6 +8,7 @@ import type {
   SigningKeysTable,
   TokenFamiliesTable,
 } from './tables/login.ts'
+import type { AuthorizationRequestsTable } from './tables/oauth2.ts'
 import type { AuditExportsTable, AuditLogTable } from './tables/audit.ts'
 import type { EventsTable, JobsTable } from './tables/events.ts'
 import type {
@@ -66,6 +67,7 @@ export interface Tables {
 
   flows: FlowsTable
   token_families: TokenFamiliesTable
+  authorization_requests: AuthorizationRequestsTable
   authorization_codes: AuthorizationCodesTable
   refresh_tokens: RefreshTokensTable
   signing_keys: SigningKeysTable

@@ -8,11 +8,12 @@ import { events } from './0001-initial/events.ts'
 import { limits } from './0001-initial/limits.ts'
 import { lists } from './0001-initial/lists.ts'
 import { login } from './0001-initial/login.ts'
+import { oauth2 } from './0001-initial/oauth2.ts'
 import { receiving } from './0001-initial/receiving.ts'
 import { servers } from './0001-initial/servers.ts'
 
 /** In the order in which tables refer to each other. storage/tables/ describes their columns. */
-const parts = [accounts, login, audit, events, receiving, emitting, lists, limits, servers]
+const parts = [accounts, login, oauth2, audit, events, receiving, emitting, lists, limits, servers]
 
 function statementsFor(engine: Engine): string {
   const dialect = { sqlite, postgres }[engine]
