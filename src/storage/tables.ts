@@ -9,6 +9,12 @@ import type {
   TokenFamiliesTable,
 } from './tables/login.ts'
 import type { AuthorizationRequestsTable } from './tables/oauth2.ts'
+import type {
+  ClientAssertionsTable,
+  ClientOriginsTable,
+  ClientSecretsTable,
+  ClientsTable,
+} from './tables/clients.ts'
 import type { AuditExportsTable, AuditLogTable } from './tables/audit.ts'
 import type { EventsTable, JobsTable } from './tables/events.ts'
 import type {
@@ -46,6 +52,7 @@ import type {
 import type { ContinuityTable, ReplicaBeatsTable } from './tables/servers.ts'
 
 export type * from './tables/accounts.ts'
+export type * from './tables/clients.ts'
 export type * from './tables/login.ts'
 export type * from './tables/audit.ts'
 export type * from './tables/events.ts'
@@ -72,6 +79,11 @@ export interface Tables {
   refresh_tokens: RefreshTokensTable
   signing_keys: SigningKeysTable
   provider_tokens: ProviderTokensTable
+
+  clients: ClientsTable
+  client_secrets: ClientSecretsTable
+  client_origins: ClientOriginsTable
+  client_assertions: ClientAssertionsTable
 
   audit_log: AuditLogTable
   audit_exports: AuditExportsTable

@@ -2,6 +2,7 @@ import type { Migration } from './migration.ts'
 import type { Engine } from '../query-runner.ts'
 import { accounts } from './0001-initial/accounts.ts'
 import { audit } from './0001-initial/audit.ts'
+import { clients } from './0001-initial/clients.ts'
 import { postgres, sqlite } from './0001-initial/dialect.ts'
 import { emitting } from './0001-initial/emitting.ts'
 import { events } from './0001-initial/events.ts'
@@ -13,7 +14,7 @@ import { receiving } from './0001-initial/receiving.ts'
 import { servers } from './0001-initial/servers.ts'
 
 /** In the order in which tables refer to each other. storage/tables/ describes their columns. */
-const parts = [accounts, login, oauth2, audit, events, receiving, emitting, lists, limits, servers]
+const parts = [accounts, login, clients, oauth2, audit, events, receiving, emitting, lists, limits, servers]
 
 function statementsFor(engine: Engine): string {
   const dialect = { sqlite, postgres }[engine]

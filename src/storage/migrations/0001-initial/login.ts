@@ -18,7 +18,7 @@ export const login: SchemaPart = {
     -- One row for each sign-in of an app: its refresh tokens belong to it, and its access tokens name it as sid.
     create table token_families (
       id ${sortedText} primary key, user_id ${sortedText} not null references users (id) on delete cascade,
-      client_id text not null, provider text not null, address text, user_agent text,
+      client_id ${sortedText} not null, provider text not null, address text, user_agent text,
       created_at ${time} not null, last_seen_at ${time} not null, expires_at ${time} not null, revoked_at ${time},
       authenticated_at ${time} not null, acr ${sortedText}, amr ${sortedText},
       session_id ${sortedText}, scope text, resource text
@@ -27,6 +27,8 @@ export const login: SchemaPart = {
     create index token_families_of_user on token_families (user_id);
     -- For the end of the browser's session that the app signed in with.
     create index token_families_of_session on token_families (session_id) where session_id is not null;
+    -- For the end of a client, and to see whether it was ever used.
+    create index token_families_of_client on token_families (client_id);
     -- For the sweeper.
     create index token_families_by_end on token_families (expires_at);
 
