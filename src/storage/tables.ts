@@ -8,7 +8,12 @@ import type {
   SigningKeysTable,
   TokenFamiliesTable,
 } from './tables/login.ts'
-import type { AuthorizationRequestsTable } from './tables/oauth2.ts'
+import type {
+  AuthorizationRequestsTable,
+  BackchannelLogoutsTable,
+  ConsentsTable,
+  DeviceCodesTable,
+} from './tables/oauth2.ts'
 import type {
   ClientAssertionsTable,
   ClientOriginsTable,
@@ -54,6 +59,7 @@ import type { ContinuityTable, ReplicaBeatsTable } from './tables/servers.ts'
 export type * from './tables/accounts.ts'
 export type * from './tables/clients.ts'
 export type * from './tables/login.ts'
+export type * from './tables/oauth2.ts'
 export type * from './tables/audit.ts'
 export type * from './tables/events.ts'
 export type * from './tables/receiving.ts'
@@ -84,6 +90,10 @@ export interface Tables {
   client_secrets: ClientSecretsTable
   client_origins: ClientOriginsTable
   client_assertions: ClientAssertionsTable
+
+  consents: ConsentsTable
+  device_codes: DeviceCodesTable
+  backchannel_logouts: BackchannelLogoutsTable
 
   audit_log: AuditLogTable
   audit_exports: AuditExportsTable

@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Keyring } from '../../crypto/keyring.ts'
+import { ConsentForms } from './consent-forms.ts'
+import { consentPage } from './consent-page.ts'
+
+const request = { sessionId: 's1', clientId: 'forum', requestUri: 'urn:x', scope: 'openid email' }
+
+test('the page names the app, its host and each scope, and escapes what the app chose', () => {
+  const page = consentPage({
+    basePath: '/gate',
+    client: { id: 'forum', name: 'Forum <b>of Ada</b>' },
+    redirectUri: 'https://forum.example.com:8443/callback?x=1',
+    scope: 'openid email orders:<i>read</i>',
+    resource: 'https://api.example.com',
+    signedInAs: 'Ada & Co',
+    fields: { proof: '"><script>' },
+  })
+  assert.match(page, /Forum &lt;b&gt;of Ada&lt;\/b&gt;/)
+  assert.match(page, /<code>forum\.example\.com:8443<\/code>/)
+  assert.match(page, /<li>Recognize you by an id\.<\/li>/)
+  assert.match(page, /<li>See your e-mail address\.<\/li>/)
+  assert.match(page, /<li>Use <code>orders:&lt;i&gt;read&lt;\/i&gt;<\/code>\.<\/li>/)
+  assert.match(page, /signed in as <strong>Ada &amp; Co<\/strong>/)
+  assert.match(page, /action="\/gate\/oauth2\/consent"/)
+  assert.match(page, /value="&quot;&gt;&lt;script&gt;"/)
+  assert.doesNotMatch(page, /<script>|<b>|<i>/)
+})
+
+test('a form holds for its own session, request and scopes only', () => {
+  const forms = new ConsentForms(new Keyring(['a-master-secret-of-thirty-two-bytes']))
+  const { proof = '' } = forms.fields(request)
+  assert.ok(forms.verify(request, proof))
+  const others = [
+    { sessionId: 's2' },
+    { clientId: 'other' },
+    { requestUri: 'urn:y' },
+    { scope: 'openid email admin' },
+  ]
+  for (const other of others) assert.ok(!forms.verify({ ...request, ...other }, proof), JSON.stringify(other))
+  for (const forged of ['', 'AAAA', proof.slice(0, 16)]) assert.ok(!forms.verify(request, forged), forged)
+})

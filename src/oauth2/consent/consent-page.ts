@@ -1,0 +1,68 @@
+import { escapeHtml, narrowPage } from '../../http/pages/html.ts'
+import type { Client } from '../clients/client.ts'
+import { describeScope } from './scope-descriptions.ts'
+
+export interface ConsentPage {
+  basePath: string
+  client: Pick<Client, 'id' | 'name'>
+  /** Where the app gets its answer. */
+  redirectUri: string
+  /** What the app asks for, separated by spaces. */
+  scope: string
+  /** The APIs that the app asks for, separated by spaces. */
+  resource: string | null
+  /** The name or the e-mail address of the signed-in user. */
+  signedInAs: string
+  /** The fields of the form that name the request; see ConsentForms. */
+  fields: Readonly<Record<string, string>>
+}
+
+/** Asks whether an app may have what it asks for. It has no script: the form is posted to /oauth2/consent. */
+export function consentPage(page: ConsentPage): string {
+  const { basePath, client, redirectUri, scope, resource, signedInAs, fields } = page
+  const name = escapeHtml(client.name)
+  return narrowPage(
+    basePath,
+    `Allow ${name}?`,
+    `<p class="brand"><img src="${basePath}/assets/icon.svg" alt="">Postern</p>
+<h1>Allow ${name}?</h1>
+<p>You are signed in as <strong>${escapeHtml(signedInAs)}</strong>.</p>
+<div class="card"><p><strong>${name}</strong> asks to:</p>
+${scopeList(scope)}
+${resource === null ? '' : `<p>It uses ${resource.split(' ').map(code).join(', ')}.</p>`}
+</div>
+<p class="soft">The answer goes to ${code(hostOf(redirectUri))}. Allow this only if you know this app. You can remove it later in your account.</p>
+<form method="post" action="${basePath}/oauth2/consent" class="choice">
+${hiddenFields(fields)}
+<button class="wide primary" name="decision" value="allow">Allow</button>
+<button class="wide" name="decision" value="deny">Do not allow</button>
+</form>`,
+  )
+}
+
+/** The scopes as a list in plain words. A scope of the product's own APIs is shown by its name. */
+export function scopeList(scope: string): string {
+  const scopes = scope.split(' ').filter((one) => one !== '')
+  if (scopes.length === 0) return '<ul><li>Sign you in.</li></ul>'
+  const items = scopes.map((one) => {
+    const words = describeScope(one)
+    return `<li>${words === undefined ? `Use ${code(one)}.` : escapeHtml(words)}</li>`
+  })
+  return `<ul>${items.join('\n')}</ul>`
+}
+
+export function hiddenFields(fields: Readonly<Record<string, string>>): string {
+  return Object.entries(fields)
+    .map(([name, value]) => `<input type="hidden" name="${escapeHtml(name)}" value="${escapeHtml(value)}">`)
+    .join('\n')
+}
+
+function code(text: string): string {
+  return `<code>${escapeHtml(text)}</code>`
+}
+
+/** The host of a redirect URI; the scheme of a native app. */
+function hostOf(redirectUri: string): string {
+  const { host, protocol } = new URL(redirectUri)
+  return host === '' ? protocol : host
+}

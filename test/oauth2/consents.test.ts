@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { Consents } from '../../src/oauth2/consent/consents.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
+import type { Database } from '../../src/storage/database.ts'
+import { openDatabase } from '../../src/storage/open.ts'
+import { onEachEngine } from '../harness/engines.ts'
+
+onEachEngine('consents', (engine) => {
+  let home: Awaited<ReturnType<typeof engine.createMigratedDatabase>>
+  let database: Database
+  let consents: Consents
+  before(async () => {
+    home = await engine.createMigratedDatabase()
+    database = await openDatabase(home.url)
+    consents = new Consents(database, systemClock)
+  })
+  after(async () => {
+    await database.close()
+    await home.drop()
+  })
+
+  async function user(id: string): Promise<string> {
+    const row = { id, provider: 'acme', provider_id: id, role: 'user', created_at: 1 } as const
+    await database.transaction((tx) => tx.insertInto('users').values(row).execute())
+    return id
+  }
+  const grant = (userId: string, clientId: string, scope: string): Promise<void> =>
+    database.transaction((tx) => consents.grant(tx, userId, clientId, scope))
+
+  test('a consent covers its scopes, and further ones after another consent', async () => {
+    const [ada, bob] = [await user('ada'), await user('bob')]
+    assert.equal(await consents.covers(ada, 'forum', ''), false)
+    await grant(ada, 'forum', 'openid email')
+    assert.equal(await consents.covers(ada, 'forum', 'email openid'), true)
+    assert.equal(await consents.covers(ada, 'forum', 'openid profile'), false)
+    assert.equal(await consents.covers(ada, 'other', 'openid'), false)
+    assert.equal(await consents.covers(bob, 'forum', 'openid'), false)
+    await grant(ada, 'forum', 'profile openid')
+    assert.equal(await consents.covers(ada, 'forum', 'openid email profile'), true)
+    const [listed] = await consents.list(ada)
+    assert.equal(listed?.scope, 'email openid profile')
+  })
+
+  test('concurrent consents add up', async () => {
+    const eve = await user('eve')
+    const scopes = ['openid', 'email', 'profile', 'groups', 'offline_access']
+    await Promise.all(scopes.map((scope) => grant(eve, 'forum', scope)))
+    assert.equal(await consents.covers(eve, 'forum', scopes.join(' ')), true)
+  })
+
+  test('a revoked consent covers nothing', async () => {
+    const mia = await user('mia')
+    await grant(mia, 'forum', 'openid')
+    assert.equal(await database.transaction((tx) => consents.revoke(tx, mia, 'forum')), true)
+    assert.equal(await consents.covers(mia, 'forum', 'openid'), false)
+    assert.equal(await database.transaction((tx) => consents.revoke(tx, mia, 'forum')), false)
+  })
+})
