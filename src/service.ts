@@ -20,6 +20,7 @@ import { operations } from './http/operations/routes.ts'
 import type { ServiceModule } from './http/service-module.ts'
 import { createListing } from './listing/index.ts'
 import { createLogin } from './login/index.ts'
+import { adminGroupsOf } from './login/resolve-login-config.ts'
 import { createClients, createOAuth2 } from './oauth2/index.ts'
 import { createEvents } from './events/index.ts'
 import { longestTimeout } from './receiving/declared-handlers.ts'
@@ -218,6 +219,7 @@ function createModules(common: Common, config: PosternConfig, spool: OpenSpool |
   const accounts: Accounts = createAccounts({
     ...common,
     events: accountEvents,
+    adminGroups: adminGroupsOf(config.login ?? {}, configuration.providers),
     emit: emitBuiltIn,
     findApp: (id) => clients.find(id),
   })

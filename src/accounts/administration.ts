@@ -1,13 +1,12 @@
-import { sql } from 'kysely'
 import type { Clock } from '../runtime/clock.ts'
 import { isId } from '../crypto/ids.ts'
 import { Problem } from '../errors.ts'
-import { adminLock } from '../storage/advisory-locks.ts'
 import type { Database, Queryable, Tx } from '../storage/database.ts'
 import type { Role } from '../storage/tables.ts'
 import type { AuditEntry, AuditOrigin, RecordAudit } from './audit.ts'
 import type { Devices } from './devices.ts'
-import { isAdminIdentity, roleExpression, type IdentityKey } from './roles.ts'
+import { hasAdmin, lockAdmins } from './last-admin.ts'
+import { roleExpression, type AdminRule } from './roles.ts'
 import { lockUser } from './users.ts'
 
 /** Changes that an admin can make to an account. */
@@ -32,7 +31,7 @@ export interface AdministrationParts {
   database: Database
   clock: Clock
   devices: Devices
-  admins: readonly IdentityKey[]
+  admins: readonly AdminRule[]
   record: RecordAudit
   /** Whether the last admin may be blocked or demoted. True for the command line only, which can undo it. */
   mayRemoveLastAdmin: boolean
@@ -75,19 +74,20 @@ export class Administration {
 
   /**
    * Applies the given fields that differ. Returns the changed account; `undefined` if it does not exist.
-   * @throws Problem `conflict` when an identity in ADMIN_IDENTITIES makes the account an admin, which only that setting can
-   * change; `last-admin` when no unblocked admin would remain.
+   * @throws Problem `conflict` when an identity in ADMIN_IDENTITIES or a group makes the account an admin, which only that
+   * setting or the provider can change; `last-admin` when no unblocked admin would remain.
    */
   async change(id: string, change: AccessChange, origin: AuditOrigin): Promise<Account | undefined> {
-    const { database, devices, mayRemoveLastAdmin } = this.#parts
+    const { database, devices, admins, mayRemoveLastAdmin } = this.#parts
     return database.transaction(async (tx) => {
-      if (change.blocked === true || change.role === 'user') await this.#lockAdmins(tx)
+      if (change.blocked === true || change.role === 'user') await lockAdmins(database, tx)
       const row = await lockUser(tx, id)
       if (!row) return undefined
       const before = await this.find(tx, id)
       if (change.role === 'user' && row.role === 'user' && before?.role === 'admin')
         throw new Problem('conflict', {
-          detail: 'An identity of this account is in ADMIN_IDENTITIES: remove it from that setting.',
+          detail:
+            'An identity of this account is in ADMIN_IDENTITIES, or in a group whose members are admins: remove it there.',
         })
       const entries: AuditEntry[] = []
       if (change.blocked !== undefined && change.blocked !== (row.blocked_at !== null))
@@ -98,29 +98,10 @@ export class Administration {
       if (entries.length > 0) await devices.revokeAll(tx, id)
       const after = await this.find(tx, id)
       const removesAdmin = isUnblockedAdmin(before) && !isUnblockedAdmin(after)
-      if (removesAdmin && !mayRemoveLastAdmin && !(await this.#hasAdmin(tx))) throw new Problem('last-admin')
+      if (removesAdmin && !mayRemoveLastAdmin && !(await hasAdmin(tx, admins)))
+        throw new Problem('last-admin')
       return after
     })
-  }
-
-  /**
-   * Two admins that demote each other at the same time would each still see the other one as admin. On SQLite there is one
-   * writer at a time.
-   */
-  async #lockAdmins(tx: Tx): Promise<void> {
-    if (this.#parts.database.engine === 'postgres')
-      await sql`select pg_advisory_xact_lock(${adminLock[0]}, ${adminLock[1]})`.execute(tx)
-  }
-
-  async #hasAdmin(tx: Tx): Promise<boolean> {
-    const { admins } = this.#parts
-    const unblocked = tx.selectFrom('users').select('users.id').where('users.blocked_at', 'is', null).limit(1)
-    // A literal, not a parameter: otherwise the partial index of admins is not used.
-    if (await unblocked.where(sql<boolean>`users.role = 'admin'`).executeTakeFirst()) return true
-    const listed = unblocked
-      .innerJoin('identities', 'identities.user_id', 'users.id')
-      .where(isAdminIdentity(admins))
-    return admins.length > 0 && (await listed.executeTakeFirst()) !== undefined
   }
 
   async #setBlocked(tx: Tx, id: string, blocked: boolean): Promise<AuditEntry> {

@@ -37,6 +37,7 @@ import {
 } from './refusals.ts'
 import { RefreshTokens } from './refresh-tokens.ts'
 import { RoleChanges } from './role-changes.ts'
+import type { AdminGroup } from './roles.ts'
 import { accountsRoutes } from './routes.ts'
 import { SecondFactor, type SecondFactorPolicy } from './second-factor.ts'
 import { sessionLimits, Sessions } from './sessions.ts'
@@ -56,6 +57,8 @@ export interface AccountsParts {
   /** Which events about accounts are emitted: `login.events` of the configuration module. */
   events: AccountEventChoice
   emit: EmitEvents
+  /** The groups at providers whose members are admins. */
+  adminGroups: readonly AdminGroup[]
   /** The rights of an app; `undefined` for an unknown one. */
   findApp: (id: string) => Promise<AppRights | undefined>
 }
@@ -112,7 +115,8 @@ export function createAccounts(parts: AccountsParts): Accounts {
 
 function createServices(parts: AccountsParts) {
   const { configuration, database, keyring, clock, log, baseUrl } = parts
-  const { adminIdentities: admins, auditRetention: retention, signingKeyRotation: rotation } = configuration
+  const { auditRetention: retention, signingKeyRotation: rotation } = configuration
+  const admins = [...configuration.adminIdentities, ...parts.adminGroups]
   const limits = sessionLimits(configuration)
   const audit = new Audit({ database, clock, log, retention })
   const { record } = audit
@@ -136,7 +140,7 @@ function createServices(parts: AccountsParts) {
     refreshTokens,
     devices,
     administration: new Administration({ ...shared, devices, mayRemoveLastAdmin: false }),
-    roleChanges: new RoleChanges({ users, devices, sessions, record }),
+    roleChanges: new RoleChanges({ ...shared, users, devices, sessions }),
     signingKeys,
     secondFactor,
     accessTokens: new AccessTokens({

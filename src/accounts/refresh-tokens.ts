@@ -14,7 +14,7 @@ import {
   type CredentialFilter,
   type ListedCredential,
 } from './credential-store.ts'
-import { roleExpression, type IdentityKey } from './roles.ts'
+import { roleExpression, type AdminRule } from './roles.ts'
 import type { NewSession, SessionLimits } from './sessions.ts'
 import { storableUserAgent } from './user-agent.ts'
 
@@ -68,7 +68,7 @@ export interface RefreshTokensParts {
   database: Database
   clock: Clock
   limits: SessionLimits
-  admins: readonly IdentityKey[]
+  admins: readonly AdminRule[]
   record: RecordAudit
 }
 
@@ -237,7 +237,7 @@ export class RefreshTokens {
       .innerJoin('users', 'users.id', 'token_families.user_id')
       .select(['token_families.client_id as clientId', 'token_families.provider as provider'])
       .select(['token_families.acr as acr', 'token_families.amr as amr'])
-      .select(roleExpression(admins).as('role'))
+      .select(roleExpression(admins, 'token_families').as('role'))
       .where('token_families.id', '=', familyId)
       .where('token_families.user_id', '=', userId)
       .where('token_families.revoked_at', 'is', null)

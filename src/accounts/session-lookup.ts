@@ -2,7 +2,7 @@ import type { CompiledQuery } from 'kysely'
 import type { Database } from '../storage/database.ts'
 import type { AuthenticationProof, Role } from '../storage/tables.ts'
 import { translateError } from '../storage/unavailable.ts'
-import { roleExpression, type IdentityKey } from './roles.ts'
+import { roleExpression, type AdminRule } from './roles.ts'
 import { SessionCache } from './session-cache.ts'
 
 export interface Session {
@@ -34,7 +34,7 @@ export class SessionLookup {
   readonly #leadingParameters: readonly string[]
   readonly #cache = new SessionCache<Session>(capacity)
 
-  constructor(database: Database, admins: readonly IdentityKey[]) {
+  constructor(database: Database, admins: readonly AdminRule[]) {
     this.#database = database
     const { sql, parameters } = compile(database, admins)
     this.#sql = sql
@@ -67,7 +67,7 @@ export class SessionLookup {
   }
 }
 
-function compile({ reader }: Database, admins: readonly IdentityKey[]): CompiledQuery {
+function compile({ reader }: Database, admins: readonly AdminRule[]): CompiledQuery {
   return (
     reader
       .selectFrom('sessions')
@@ -84,7 +84,7 @@ function compile({ reader }: Database, admins: readonly IdentityKey[]): Compiled
         'sessions.amr as amr',
         'sessions.expires_at as expiresAt',
       ])
-      .select(roleExpression(admins).as('role'))
+      .select(roleExpression(admins, 'sessions').as('role'))
       .where('sessions.revoked_at', 'is', null)
       .where('users.blocked_at', 'is', null)
       // Last, because `find` appends this parameter.

@@ -14,7 +14,7 @@ import {
   type CredentialFilter,
   type ListedCredential,
 } from './credential-store.ts'
-import type { IdentityKey } from './roles.ts'
+import type { AdminRule } from './roles.ts'
 import { SessionLookup, type Session } from './session-lookup.ts'
 import { storableUserAgent } from './user-agent.ts'
 
@@ -55,7 +55,7 @@ export interface SessionsParts {
   clock: Clock
   log: Log
   limits: SessionLimits
-  admins: readonly IdentityKey[]
+  admins: readonly AdminRule[]
   record: RecordAudit
 }
 

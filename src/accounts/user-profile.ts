@@ -1,6 +1,6 @@
 import type { Queryable } from '../storage/database.ts'
 import type { Role } from '../storage/tables.ts'
-import { roleExpression, type IdentityKey } from './roles.ts'
+import { roleExpression, type AdminRule } from './roles.ts'
 
 /** A user with what the providers of the identities assert about the person. */
 export interface UserProfile {
@@ -24,11 +24,10 @@ const maxGroups = 200
 /** The identities of one user that are read. */
 const maxIdentities = 100
 
-/** @param admins ADMIN_IDENTITIES */
 export async function readUserProfile(
   db: Queryable,
   userId: string,
-  admins: readonly IdentityKey[],
+  admins: readonly AdminRule[],
 ): Promise<UserProfile | undefined> {
   const user = await db
     .selectFrom('users')

@@ -4,7 +4,7 @@ import { newId } from '../crypto/ids.ts'
 import type { Queryable, Revocations, Tx } from '../storage/database.ts'
 import type { Role } from '../storage/tables.ts'
 import { readUserProfile, storedGroups, type UserProfile } from './user-profile.ts'
-import { isAdminIdentity, roleExpression, type IdentityKey } from './roles.ts'
+import { isAdminIdentity, roleExpression, type AdminRule, type IdentityKey } from './roles.ts'
 
 /** An identity as a provider asserts it. Only its key decides which account it is; the rest is for display and contact. */
 export interface ProviderIdentity extends IdentityKey {
@@ -20,6 +20,8 @@ export interface ProviderIdentity extends IdentityKey {
   picture: string | null
   /** The person's groups at the provider, as `groupsClaim` of the provider names them; at most 200 of 255 characters. */
   groups: readonly string[]
+  /** The configured group of these that makes the person an admin here; null for none. */
+  adminGroup: string | null
 }
 
 /** An identity is bound to another issuer than the current one: the provider's name is configured for another server now. */
@@ -49,10 +51,10 @@ export interface FoundUser {
 /** Local users and the identities that link to them. */
 export class Users {
   readonly #clock: Clock
-  readonly #admins: readonly IdentityKey[]
+  readonly #admins: readonly AdminRule[]
   readonly #revocations: Revocations
 
-  constructor(clock: Clock, admins: readonly IdentityKey[], revocations: Revocations) {
+  constructor(clock: Clock, admins: readonly AdminRule[], revocations: Revocations) {
     this.#clock = clock
     this.#admins = admins
     this.#revocations = revocations
@@ -71,7 +73,37 @@ export class Users {
     return readUserProfile(db, userId, this.#admins)
   }
 
-  /** The users that are admins by ADMIN_IDENTITIES. */
+  /** The user that an identity links to. */
+  async ownerOf(db: Queryable, { provider, providerId }: IdentityKey): Promise<string | undefined> {
+    const row = await db
+      .selectFrom('identities')
+      .select('user_id')
+      .where('provider', '=', provider)
+      .where('provider_id', '=', providerId)
+      .executeTakeFirst()
+    return row?.user_id
+  }
+
+  /** What makes a user an admin beside the assigned role, for the audit log. */
+  async adminReason(db: Queryable, userId: string): Promise<'ADMIN_IDENTITIES' | 'groups' | undefined> {
+    if (this.#admins.length === 0) return undefined
+    const rows = await db
+      .selectFrom('identities')
+      .select(['provider', 'provider_id'])
+      .where('user_id', '=', userId)
+      .where(isAdminIdentity(this.#admins))
+      .execute()
+    if (rows.length === 0) return undefined
+    const isListed = rows.some((row) =>
+      this.#admins.some(
+        (rule) =>
+          'providerId' in rule && rule.provider === row.provider && rule.providerId === row.provider_id,
+      ),
+    )
+    return isListed ? 'ADMIN_IDENTITIES' : 'groups'
+  }
+
+  /** The users that are admins by ADMIN_IDENTITIES or by a group. */
   async listedAdmins(db: Queryable): Promise<ReadonlySet<string>> {
     if (this.#admins.length === 0) return new Set()
     const rows = await db
@@ -202,6 +234,7 @@ export class Users {
       name: row.name,
       picture: row.picture,
       groups: storedGroups(row.groups),
+      adminGroup: row.admin_group,
       createdAt: row.created_at,
       lastUsedAt: row.last_used_at,
     }))
@@ -277,13 +310,15 @@ export class Users {
 }
 
 /** The columns of `identities` that the provider asserts anew at each sign-in. */
-function assertedColumns({ email, emailVerified, name, picture, groups }: ProviderIdentity) {
+function assertedColumns(identity: ProviderIdentity) {
+  const { email, emailVerified, name, picture, groups, adminGroup } = identity
   return {
     email,
     email_verified: emailVerified ? 1 : 0,
     name,
     picture,
     groups: groups.length > 0 ? JSON.stringify(groups) : null,
+    admin_group: adminGroup,
   }
 }
 

@@ -8,6 +8,7 @@ import { systemClock } from '../runtime/clock.ts'
 import { Problem } from '../errors.ts'
 import type { Database } from '../storage/database.ts'
 import { createLog } from '../telemetry/log.ts'
+import { adminGroupsOf } from '../login/resolve-login-config.ts'
 import { printable } from '../telemetry/printable.ts'
 import { CommandFailure } from './command-failure.ts'
 import { print } from './output.ts'
@@ -118,7 +119,8 @@ async function withUsers<T>(work: (tools: UserTools) => Promise<T>): Promise<T> 
   return withDatabase(configuration, async (database) => {
     const record = createRecordAudit(systemClock)
     const limits = sessionLimits(configuration)
-    const admins = configuration.adminIdentities
+    const groups = adminGroupsOf({}, configuration.providers)
+    const admins = [...configuration.adminIdentities, ...groups]
     const common = { database, clock: systemClock, log: createLog('warn'), admins, record, limits }
     const devices = new Devices(database, new Sessions(common), new RefreshTokens(common))
     const administration = new Administration({ ...common, devices, mayRemoveLastAdmin: true })

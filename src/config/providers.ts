@@ -1,4 +1,4 @@
-import { flag, oneOf, type Environment } from './readers.ts'
+import { flag, list, oneOf, type Environment } from './readers.ts'
 
 /** The settings of one identity provider: `<NAME>_CLIENT_ID` and the other variables with its prefix. */
 export interface ProviderSettings {
@@ -24,12 +24,25 @@ export interface ProviderSettings {
   tokenAuth?: TokenAuth
   /** Whether its id_token proves a requested new authentication (`auth_time`). */
   provesAuthentication?: boolean
+  /** The path of the claim with the person's groups. */
+  groupsClaim?: string
+  /** The groups whose members are admins; they replace those of `roles`. */
+  adminGroups?: readonly string[]
+  roles?: GroupRoles
   /** Whether a sign-out of an application goes on to the provider's own sign-out. */
   endSession?: boolean
   /** Additional parameters of the authorization request. */
   authParams?: Readonly<Record<string, string>>
   /** Settings that only the preset knows, such as `TENANT`: all other variables with the prefix. */
   own?: Readonly<Record<string, string>>
+}
+
+/** The roles that a provider's groups give. */
+export interface GroupRoles {
+  /** The groups whose members are admins. */
+  admin?: readonly string[] | undefined
+  /** Whether a sign-in without such a group also ends a role that an admin assigned. Default false. */
+  exclusive?: boolean | undefined
 }
 
 /** How the client secret is sent (RFC 6749, section 2.3.1): as a header or in the body. */
@@ -108,6 +121,16 @@ export const companions: Readonly<Record<string, Companion>> = {
     read: flag,
     description:
       'Whether the provider authenticates a person again on request (`prompt=login`, `max_age`) and proves it (`auth_time`). Default: `on` for OpenID Connect, `off` for plain OAuth 2.0; presets set this themselves. See `RECENT_SIGN_IN_PROOF`.',
+  },
+  GROUPS_CLAIM: {
+    field: 'groupsClaim',
+    description:
+      'The claim with the person’s groups, in the id_token, the userinfo or the profile: `groups`, or a path such as `realm_access.roles`. Default: `groups` with ADMIN_GROUPS, otherwise groups are not read.',
+  },
+  ADMIN_GROUPS: {
+    field: 'adminGroups',
+    read: list,
+    description: 'The groups whose members are admins, comma-separated. Each sign-in evaluates them anew.',
   },
   END_SESSION: {
     field: 'endSession',

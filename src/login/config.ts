@@ -1,5 +1,5 @@
 import type { AccountEventChoice } from '../accounts/account-events.ts'
-import type { TokenAuth } from '../config/providers.ts'
+import type { GroupRoles, TokenAuth } from '../config/providers.ts'
 import type { DeclaredHook, HookTables } from './hook-context.ts'
 
 /**
@@ -28,6 +28,13 @@ export interface ProviderConfig {
   pkce?: boolean | undefined
   /** Whether it reauthenticates a person on request and proves it in the id_token. */
   provesAuthentication?: boolean | undefined
+  /**
+   * The claim with the person's groups: `groups`, or a path such as `realm_access.roles`. Default: `groups` with `roles`,
+   * otherwise groups are not read.
+   */
+  groupsClaim?: string | undefined
+  /** The roles that the groups give: `{ admin: ['operators'] }`. Each sign-in evaluates them anew. */
+  roles?: GroupRoles | undefined
   /** Whether a sign-out of an application goes on to the provider's own sign-out. Default false. */
   endSession?: boolean | undefined
   /** The preset's own settings, by their names in the environment: `{ TENANT: 'organizations' }`. */

@@ -157,6 +157,7 @@ function resolveBuiltIn({ issuer, ...given }: BuiltInProvider): ResolvedProvider
     nonce: true,
     tokenAuth: undefined,
     provesAuthentication: true,
+    groups: { claim: undefined, admin: [], exclusive: false },
     endSession: false,
     authParams: {},
     quirks: {},

@@ -9,7 +9,6 @@ export interface RawProfile {
   emailVerified: unknown
   /** Default: `pictureIn` of the profile. */
   picture?: unknown
-  groups?: readonly string[]
 }
 
 const maxPictureCharacters = 2_000
@@ -54,7 +53,10 @@ function emailIn({ emails, email, email_verified: emailVerified }: ProfileDocume
 }
 
 /** @throws UnusableProfile when the id is neither a text of 1 to 255 characters nor a number. */
-export function toIdentity(provider: string, raw: RawProfile): Omit<ProviderIdentity, 'issuer'> {
+export function toIdentity(
+  provider: string,
+  raw: RawProfile,
+): Omit<ProviderIdentity, 'issuer' | 'groups' | 'adminGroup'> {
   const id = typeof raw.id === 'number' ? String(raw.id) : raw.id
   if (typeof id !== 'string' || id.length === 0 || id.length > 255 || !isStorableText(id)) {
     throw new UnusableProfile('the profile has no usable id')
@@ -68,7 +70,6 @@ export function toIdentity(provider: string, raw: RawProfile): Omit<ProviderIden
     emailVerified: email !== null && (raw.emailVerified === true || raw.emailVerified === 'true'),
     name: text(raw.name, 200),
     picture: pictureAddress(raw.picture),
-    groups: raw.groups ?? [],
   }
 }
 

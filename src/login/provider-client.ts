@@ -4,6 +4,7 @@ import type { Clock } from '../runtime/clock.ts'
 import { parseAuthentication } from './authentication-claims.ts'
 import { authorizationParameters, type AuthorizationRequest } from './authorization-request.ts'
 import { checkDiscoveredIssuer, checkKnownIssuer, type ResponseOrigin } from './response-issuer.ts'
+import { readGroups } from './groups.ts'
 import { issuedTokens, type IssuedTokens } from './issued-tokens.ts'
 import type { VerifiedIdentity } from './verified-identity.ts'
 import {
@@ -139,7 +140,8 @@ export class ProviderClient {
       },
     )
     const authentication = this.#authentication(claims, response)
-    return { identity, authentication, profile: document, tokens: issuedTokens(tokens) }
+    const { exclusive: exclusiveRoles } = provider.groups
+    return { identity, exclusiveRoles, authentication, profile: document, tokens: issuedTokens(tokens) }
   }
 
   async #oauthIdentity(
@@ -160,7 +162,8 @@ export class ProviderClient {
     const source = { claims: {}, document, profileUrl: provider.profileUrl }
     const identity = await this.#readIdentity(source, configuration, { token, response })
     const authentication = this.#authentication({}, response)
-    return { identity, authentication, profile: document, tokens: issuedTokens(tokens) }
+    const { exclusive: exclusiveRoles } = provider.groups
+    return { identity, exclusiveRoles, authentication, profile: document, tokens: issuedTokens(tokens) }
   }
 
   #authentication(claims: ProfileDocument, { reauthenticationAskedAt }: CodeToExchange): Authentication {
@@ -183,11 +186,12 @@ export class ProviderClient {
     })
     const issuer = this.#identityNamespace(source.claims)
     const picture = pictureIn(source.document)
-    if (raw) return { ...toIdentity(name, { picture, ...raw }), issuer }
+    const groups = readGroups(source.document, this.provider.groups)
+    if (raw) return { ...toIdentity(name, { picture, ...raw }), ...groups, issuer }
     const standard = { ...readStandardProfile(source.document), picture }
     // With an id_token, its verified subject is the id. The profile may contain another id.
     const { sub } = source.claims
-    return { ...toIdentity(name, sub === undefined ? standard : { ...standard, id: sub }), issuer }
+    return { ...toIdentity(name, sub === undefined ? standard : { ...standard, id: sub }), ...groups, issuer }
   }
 
   /** The issuer that the identity is bound to: `iss` of the verified id_token, unless the provider has a fixed one. */

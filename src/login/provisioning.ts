@@ -1,5 +1,6 @@
 import type { AccountEvents, AccountEventType } from '../accounts/account-events.ts'
 import type { Audit, AuditEntry, AuditOrigin } from '../accounts/audit.ts'
+import type { RoleChanges } from '../accounts/role-changes.ts'
 import { IssuerMismatch, type ProviderIdentity, type Users } from '../accounts/users.ts'
 import type { Tx } from '../storage/database.ts'
 import { SignInFailure } from './failures.ts'
@@ -29,6 +30,7 @@ interface ProvisioningStep extends ProvisionedUser {
 
 export interface ProvisioningParts {
   users: Users
+  roleChanges: RoleChanges
   audit: Audit
   events: AccountEvents
   hooks: Hooks
@@ -46,10 +48,18 @@ export class Provisioning {
     this.#parts = parts
   }
 
-  /** The user of an identity; created when there is none. @throws SignInFailure `account-blocked`, `issuer-changed` */
-  async findOrCreateUser(tx: Tx, identity: ProviderIdentity): Promise<ProvisionedUser> {
-    const { userId, created, blocked } = await this.#parts.users
-      .findOrCreate(tx, identity)
+  /**
+   * The user of an identity; created when there is none. Its groups may change the role, which ends all sessions and tokens of
+   * the user. @throws SignInFailure `account-blocked`, `issuer-changed`
+   */
+  async findOrCreateUser(
+    tx: Tx,
+    { identity, exclusiveRoles: exclusive }: VerifiedIdentity,
+    origin: AuditOrigin,
+  ): Promise<ProvisionedUser> {
+    const { users, roleChanges } = this.#parts
+    const { userId, created, blocked } = await roleChanges
+      .atSignIn(tx, { identity, origin, exclusive }, () => users.findOrCreate(tx, identity))
       .catch((error: unknown) => refuseOtherIssuer(error, identity))
     if (blocked)
       throw new SignInFailure('account-blocked', undefined, { userId, providerId: identity.providerId })

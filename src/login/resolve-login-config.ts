@@ -1,3 +1,4 @@
+import type { AdminGroup } from '../accounts/roles.ts'
 import type { ProviderSettings } from '../config/providers.ts'
 import type { LoginConfig } from './config.ts'
 import { validateHooks } from './hooks.ts'
@@ -10,6 +11,16 @@ import {
   withStoredTokenScopes,
   type StoredTokenScopes,
 } from './keep-tokens-config.ts'
+
+/** The groups whose members are admins. Faults are reported by `resolveLoginConfig`. */
+export function adminGroupsOf(
+  config: LoginConfig,
+  environment: readonly ProviderSettings[],
+): readonly AdminGroup[] {
+  return resolveLoginConfig(config, environment).providers.flatMap(({ name, groups }) =>
+    groups.admin.map((group) => ({ provider: name, group })),
+  )
+}
 
 /**
  * The providers of the environment and of the configuration module, without the built-in one, and the errors in them and in

@@ -50,7 +50,7 @@ export class SignIn {
     const { sessions, provisioning } = this.#parts
     const { sessionToken, origin } = browser
     const session = await this.#transaction(async (tx) => {
-      const user = await provisioning.findOrCreateUser(tx, verified.identity)
+      const user = await provisioning.findOrCreateUser(tx, verified, origin)
       if (sessionToken !== undefined) await sessions.revokeToken(tx, sessionToken)
       const created = await sessions.create(tx, signedInUser(user.userId, verified, origin))
       const context = { origin, client: undefined, target: `session:${created.id}` }
@@ -68,7 +68,7 @@ export class SignIn {
   ): Promise<SignedIn> {
     const { provisioning, apps, baseUrl } = this.#parts
     const code = await this.#transaction(async (tx) => {
-      const user = await provisioning.findOrCreateUser(tx, verified.identity)
+      const user = await provisioning.findOrCreateUser(tx, verified, origin)
       const code = await apps.issueCode(tx, app, signedInUser(user.userId, verified, origin))
       const context = { origin, client: app.clientId, target: `app:${app.clientId}` }
       return { emitted: await provisioning.onSignIn(tx, user, verified, context), result: code }

@@ -6,6 +6,8 @@ import type { ProfileDocument } from './profile.ts'
 /** The result of a code exchange whose checks all passed. */
 export interface VerifiedIdentity {
   identity: ProviderIdentity
+  /** Whether the groups of the identity alone decide on the role. */
+  exclusiveRoles: boolean
   authentication: Authentication
   /** The provider's profile as received; with OpenID Connect, the claims merged with the userinfo response. */
   profile: ProfileDocument

@@ -46,6 +46,7 @@ onEachEngine('concurrent first sign-ins', (engine) => {
     name: 'Ada',
     picture: null,
     groups: [],
+    adminGroup: null,
   })
   const signIn = (one: ProviderIdentity) => database.transaction((tx) => users.findOrCreate(tx, one))
   const usersWith = ({ provider, providerId }: ProviderIdentity) =>

@@ -17,6 +17,8 @@ const fields = {
   tokenAuth: 'tokenAuth',
   pkce: 'pkce',
   provesAuthentication: 'provesAuthentication',
+  groupsClaim: 'groupsClaim',
+  roles: 'roles',
   endSession: 'endSession',
   settings: 'own',
 } as const satisfies Record<keyof ProviderConfig, keyof ProviderSettings>

@@ -1,6 +1,7 @@
 import type { ProviderSettings } from '../../config/providers.ts'
 import { protectedParametersIn } from './authorization-parameters.ts'
 import { letterIcon, readIcon } from './icon.ts'
+import { resolveGroups } from './resolve-groups.ts'
 import { readPresetSettings, type PresetSettingValues } from './preset-settings.ts'
 import type { Endpoints, Preset, Quirks } from './preset.ts'
 import { presets } from './presets.ts'
@@ -183,6 +184,7 @@ function resolveBasics(resolving: Resolving, quirks: Quirks, openid: boolean): P
     nonce: quirks.nonce !== false,
     tokenAuth: settings.tokenAuth ?? quirks.tokenAuth,
     provesAuthentication: openid && (settings.provesAuthentication ?? quirks.provesAuthentication ?? true),
+    groups: resolveGroups(settings, prefix, faults),
     endSession: settings.endSession ?? false,
     authParams: { ...quirks.authParams?.(values.presetSetting), ...settings.authParams },
     quirks,

@@ -1,4 +1,5 @@
 import type { TokenAuth } from '../../config/providers.ts'
+import type { GroupMapping } from '../groups.ts'
 import type { ReadPresetSetting, Quirks } from './preset.ts'
 
 /** The fields of both protocols. */
@@ -18,6 +19,7 @@ export interface ProviderBasics {
   tokenAuth: TokenAuth | undefined
   /** Whether the provider proves a reauthentication by `auth_time`. */
   provesAuthentication: boolean
+  groups: GroupMapping
   /** Whether a sign-out of an application goes on to the provider's own sign-out. */
   endSession: boolean
   /** Additional parameters of the authorization request. */

@@ -24,6 +24,8 @@ export interface IdentitiesTable {
   picture: string | null
   /** The groups of the last sign-in as a JSON array; null for none. */
   groups: string | null
+  /** The group of these that made its members admins at the last sign-in; null for none. */
+  admin_group: string | null
   created_at: number
   last_used_at: number
   /** When a sign-in last changed the e-mail address, name, picture or groups; null: not since `created_at`. */
