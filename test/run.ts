@@ -1,4 +1,4 @@
-// `npm test`: the unit tests (src/**/*.test.ts) in one process, then the black-box tests (test/**) in one each.
+// `npm test`: the unit tests (src/**/*.test.ts, packages/*/src/**/*.test.ts) in one process, then the black-box tests (test/**) in one each.
 //   npm test -- login        only files whose path contains "login"
 //   npm test -- --browser    the tests of the pages in a browser (test/browser/**) instead
 //   npm test -- --package    the black-box tests against the published package, installed in an empty folder
@@ -159,7 +159,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
 const started = performance.now()
 const browser = values['browser'] === true
 const installed = values['package'] === true ? installPostern() : undefined
-const unit = browser || installed ? [] : find('src/**/*.test.ts')
+const unit = browser || installed ? [] : find('{src,packages/*/src}/**/*.test.ts')
 const blackBox = browser
   ? find('test/browser/**/*.test.ts')
   : find('test/**/*.test.ts', installed ? notOfPackage : ['test/browser/**', 'test/package/**'])

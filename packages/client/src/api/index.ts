@@ -1,0 +1,4 @@
+export { createClient, type Client, type ClientOptions } from './client.ts'
+export type { Calls } from './calls.ts'
+export type { AnswerOf, CallOf, CommonOptions, FreeOptions, Method, RowOf } from './types.ts'
+export * from '../errors.ts'
