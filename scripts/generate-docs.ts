@@ -1,10 +1,11 @@
 /**
- * Writes docs/reference/ from the code: settings, problems, commands, HTTP calls. With `--check` it writes nothing and fails when
- * a file is not what the code says.
+ * Writes docs/reference/ from the code: settings, problems, commands, HTTP calls; and the types of the calls for the client
+ * library. With `--check` it writes nothing and fails when a file is not what the code says.
  */
 import { mkdtempSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { typesOf, type OpenApiDocument } from '../packages/client/src/types-of.ts'
 import { readEnvironment } from '../src/config/environment.ts'
 import { companions } from '../src/config/providers.ts'
 import { settings } from '../src/config/settings.ts'
@@ -86,7 +87,7 @@ interface Operation {
   security?: Record<string, string[]>[]
 }
 
-async function callsPage(): Promise<string> {
+async function readOpenApi(): Promise<unknown> {
   const home = mkdtempSync(join(tmpdir(), 'postern-docs-'))
   const secret = 'never used: nothing is served by this'
   const configuration = readEnvironment({
@@ -103,39 +104,43 @@ async function callsPage(): Promise<string> {
     roles: { http: false, workers: false },
   })
   try {
-    const { paths = {}, tags: order = [] } = service.app.swagger() as {
-      paths?: Record<string, Record<string, Operation>>
-      tags?: { name: string }[]
-    }
-    const rows = Object.entries(paths).flatMap(([path, operations]) =>
-      Object.entries(operations).map(([method, { tags = [], summary = '', security = [] }]) => [
-        tags[0] ?? '',
-        `\`${method.toUpperCase()} ${path}\``,
-        summary,
-        credentialsOf(security),
-        security
-          .flatMap(({ bearer = [] }) => bearer)
-          .map((scope) => `\`${scope}\``)
-          .join(' or '),
-      ]),
-    )
-    const used = new Set(rows.map(([tag]) => tag!))
-    const groups = [...new Set([...order.map(({ name }) => name).filter((name) => used.has(name)), ...used])]
-    const sections = groups.map(
-      (tag) =>
-        `## ${tag}\n\n${table(
-          ['call', 'what', 'credential', 'scope of a key'],
-          rows.filter(([own]) => own === tag).map(([, ...cells]) => cells),
-        )}`,
-    )
-    return `${head('HTTP calls', 'the route schemas')}The whole description, with every parameter and field, is \`GET /openapi.json\`; \`GET /docs\` shows it.\n\nWhere a scope is named, the call is for administrators: their session, an access token with their role, an API key with the scope or with \`admin\`. An API key cannot make the other calls that need a credential.\n\n${table(
-      ['scope', 'an API key with it may'],
-      Object.entries(scopes).map(([scope, meaning]) => [`\`${scope}\``, meaning]),
-    )}\n${sections.join('\n')}`
+    return service.app.swagger()
   } finally {
     await service.stop()
     rmSync(home, { recursive: true, force: true })
   }
+}
+
+function callsPage(document: unknown): string {
+  const { paths = {}, tags: order = [] } = document as {
+    paths?: Record<string, Record<string, Operation>>
+    tags?: { name: string }[]
+  }
+  const rows = Object.entries(paths).flatMap(([path, operations]) =>
+    Object.entries(operations).map(([method, { tags = [], summary = '', security = [] }]) => [
+      tags[0] ?? '',
+      `\`${method.toUpperCase()} ${path}\``,
+      summary,
+      credentialsOf(security),
+      security
+        .flatMap(({ bearer = [] }) => bearer)
+        .map((scope) => `\`${scope}\``)
+        .join(' or '),
+    ]),
+  )
+  const used = new Set(rows.map(([tag]) => tag!))
+  const groups = [...new Set([...order.map(({ name }) => name).filter((name) => used.has(name)), ...used])]
+  const sections = groups.map(
+    (tag) =>
+      `## ${tag}\n\n${table(
+        ['call', 'what', 'credential', 'scope of a key'],
+        rows.filter(([own]) => own === tag).map(([, ...cells]) => cells),
+      )}`,
+  )
+  return `${head('HTTP calls', 'the route schemas')}The whole description, with every parameter and field, is \`GET /openapi.json\`; \`GET /docs\` shows it.\n\nWhere a scope is named, the call is for administrators: their session, an access token with their role, an API key with the scope or with \`admin\`. An API key cannot make the other calls that need a credential.\n\n${table(
+    ['scope', 'an API key with it may'],
+    Object.entries(scopes).map(([scope, meaning]) => [`\`${scope}\``, meaning]),
+  )}\n${sections.join('\n')}`
 }
 
 function credentialsOf(security: readonly Record<string, string[]>[]): string {
@@ -143,12 +148,14 @@ function credentialsOf(security: readonly Record<string, string[]>[]): string {
   return [...new Set(security.flatMap((one) => Object.keys(one)))].join(' or ')
 }
 
+const openApi = await readOpenApi()
 const pages = {
   'settings.md': settingsPage(),
   'providers.md': providersPage(),
   'problems.md': problemsPage(),
   'commands.md': commandsPage(head('Commands', '`src/cli/program.ts`'), table),
-  'http.md': await callsPage(),
+  'http.md': callsPage(openApi),
+  '../../packages/client/src/api/calls.ts': `// Generated from the route schemas by \`npm run docs\`; do not edit.\n${typesOf(openApi as OpenApiDocument)}`,
 }
 const check = process.argv.includes('--check')
 let stale = 0
@@ -157,10 +164,10 @@ for (const [name, text] of Object.entries(pages)) {
   const file = join(folder, name)
   if (!check) {
     writeFileSync(file, text)
-    process.stdout.write(`docs/reference/${name}\n`)
+    process.stdout.write(`${join('docs/reference', name)}\n`)
   } else if (!sameText(file, text)) {
     stale += 1
-    process.stdout.write(`docs/reference/${name} is not what the code says: run npm run docs\n`)
+    process.stdout.write(`${join('docs/reference', name)} is not what the code says: run npm run docs\n`)
   }
 }
 process.exitCode = stale === 0 ? 0 : 1

@@ -14,7 +14,12 @@ interface Manifest {
 }
 
 const root = join(import.meta.dirname, '..')
-const manifests = ['package.json', 'package-lock.json', 'packages/create-postern/package.json']
+const manifests = [
+  'package.json',
+  'package-lock.json',
+  'packages/client/package.json',
+  'packages/create-postern/package.json',
+]
 const read = (file: string): string => readFileSync(join(root, file), 'utf8')
 const git = (...args: string[]): string => execFileSync('git', args, { cwd: root, encoding: 'utf8' }).trim()
 

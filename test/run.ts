@@ -1,4 +1,4 @@
-// `npm test`: the unit tests (src/**/*.test.ts, packages/*/src/**/*.test.ts) in one process, then the black-box tests (test/**) in one each.
+// `npm test`: the unit tests (beside the code of src and packages) in one process, then the black-box tests (test/**) in one each.
 //   npm test -- login        only files whose path contains "login"
 //   npm test -- --browser    the tests of the pages in a browser (test/browser/**) instead
 //   npm test -- --package    the black-box tests against the published package, installed in an empty folder
@@ -25,6 +25,7 @@ const notOfPackage = [
   'bench',
   'browser',
   'chaos',
+  'client',
   'crash',
   'deploy',
   'fuzz',

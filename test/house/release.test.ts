@@ -6,7 +6,12 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, test } from 'node:test'
 
 const checkout = join(import.meta.dirname, '../..')
-const manifests = ['package.json', 'package-lock.json', 'packages/create-postern/package.json']
+const manifests = [
+  'package.json',
+  'package-lock.json',
+  'packages/client/package.json',
+  'packages/create-postern/package.json',
+]
 const files = [...manifests, 'scripts/release.ts', 'test/harness/script-options.ts']
 
 interface Manifest {
@@ -51,7 +56,7 @@ describe('npm run release', () => {
     assert.equal(status, 0, stderr)
     assert.deepEqual(
       manifests.map((file) => json(file).version),
-      [version, version, version],
+      manifests.map(() => version),
     )
     assert.equal(json('package-lock.json').packages['']!.version, version)
     assert.equal(json('packages/create-postern/package.json').dependencies['postern'], version)

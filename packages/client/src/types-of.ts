@@ -65,9 +65,11 @@ function callOf(method: string, path: string, operation: Operation): string {
   })
   const body = jsonOf(requestBody?.content)
   if (body) fields.push(`    body${requestBody?.required === true ? '' : '?'}: ${typeOf(body, true)}`)
-  const answers = successes(responses).map(({ content }) =>
-    content === undefined ? 'undefined' : typeOf(jsonOf(content) ?? {}, false),
-  )
+  const answers = successes(responses).flatMap(({ content }) => {
+    if (content === undefined) return ['undefined']
+    const schema = jsonOf(content)
+    return schema ? [typeOf(schema, false)] : []
+  })
   fields.push(`    answer: ${[...new Set(answers)].join(' | ')}`)
   const comment = summary === undefined ? '' : `  /** ${summary.replaceAll('*/', '* /')} */\n`
   return `${comment}  '${method.toUpperCase()} ${path}': {\n${fields.join('\n')}\n  }`
@@ -122,6 +124,6 @@ function objectOf({ properties = {}, required = [], additionalProperties }: Sche
 }
 
 function union(types: readonly string[]): string {
-  const all = [...new Set(types)]
+  const all = [...new Set(types)].filter((type) => !type.startsWith('"') || !types.includes('string'))
   return all.includes('unknown') ? 'unknown' : all.join(' | ')
 }

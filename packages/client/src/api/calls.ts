@@ -3,18 +3,12 @@
 export interface Calls {
   /** Whether the process runs */
   'GET /healthz': {
-    answer: { status: 'ok' }
+    answer: { status: "ok" }
   }
   /** Whether it can serve: the database answers, workers keep up, and the process does not stop */
   'GET /readyz': {
-    query?: { for?: 'webhooks' | undefined }
-    answer: {
-      status: string
-      database: string
-      oldestDueSeconds: Record<string, number>
-      lastRoundSeconds?: Record<string, number>
-      spool?: { status: 'ok' | 'full' | 'unavailable'; events?: number; oldestSeconds?: number }
-    }
+    query?: { for?: "webhooks" | undefined }
+    answer: { status: string; database: string; oldestDueSeconds: Record<string, number>; lastRoundSeconds?: Record<string, number>; spool?: { status: "ok" | "full" | "unavailable"; events?: number; oldestSeconds?: number } }
   }
   /** This description */
   'GET /openapi.json': {
@@ -27,11 +21,7 @@ export interface Calls {
   }
   /** The signed-in user and the session */
   'GET /auth/session': {
-    answer: {
-      user: { id: string; email: string | null; name: string | null; role: 'user' | 'admin' }
-      session: { id: string; kind: 'session' | 'token' }
-      stepUp?: string
-    }
+    answer: { user: { id: string; email: string | null; name: string | null; role: "user" | "admin" }; session: { id: string; kind: "session" | "token" }; stepUp?: string }
   }
   /** Sign out; a form is redirected to /login */
   'POST /auth/logout': {
@@ -39,25 +29,11 @@ export interface Calls {
   }
   /** The public keys of access tokens (RFC 7517) */
   'GET /.well-known/jwks.json': {
-    answer: { keys: Record<string, unknown>[] }
+    answer: { keys: (Record<string, unknown>)[] }
   }
   /** My sessions in browsers and apps; an app sees only its own */
   'GET /auth/sessions': {
-    answer: {
-      data: {
-        id: string
-        kind: 'browser' | 'app'
-        current: boolean
-        device: string
-        app: string | null
-        provider: string
-        address: string | null
-        userAgent: string | null
-        createdAt: string
-        lastSeenAt: string
-        expiresAt: string
-      }[]
-    }
+    answer: { data: ({ id: string; kind: "browser" | "app"; current: boolean; device: string; app: string | null; provider: string; address: string | null; userAgent: string | null; createdAt: string; lastSeenAt: string; expiresAt: string })[] }
   }
   /** Sign out everywhere else: revokes my other sessions; an app revokes only its own */
   'DELETE /auth/sessions': {
@@ -71,36 +47,13 @@ export interface Calls {
   /** Block or unblock an account or change its role; revokes its sessions and tokens */
   'PATCH /users/{id}': {
     params: { id: string }
-    body: { blocked?: boolean | undefined; role?: 'user' | 'admin' | undefined }
-    answer: {
-      id: string
-      email: string | null
-      name: string | null
-      provider: string
-      providerId: string
-      role: 'user' | 'admin'
-      blockedAt: string | null
-      createdAt: string
-    }
+    body: { blocked?: boolean | undefined; role?: "user" | "admin" | undefined }
+    answer: { id: string; email: string | null; name: string | null; provider: string; providerId: string; role: "user" | "admin"; blockedAt: string | null; createdAt: string }
   }
   /** A user's sessions in browsers and apps */
   'GET /users/{id}/sessions': {
     params: { id: string }
-    answer: {
-      data: {
-        id: string
-        kind: 'browser' | 'app'
-        current: boolean
-        device: string
-        app: string | null
-        provider: string
-        address: string | null
-        userAgent: string | null
-        createdAt: string
-        lastSeenAt: string
-        expiresAt: string
-      }[]
-    }
+    answer: { data: ({ id: string; kind: "browser" | "app"; current: boolean; device: string; app: string | null; provider: string; address: string | null; userAgent: string | null; createdAt: string; lastSeenAt: string; expiresAt: string })[] }
   }
   /** Revoke all sessions of a user, in browsers and apps; the user may sign in again */
   'DELETE /users/{id}/sessions': {
@@ -114,17 +67,7 @@ export interface Calls {
   }
   /** My identities */
   'GET /auth/identities': {
-    answer: {
-      data: {
-        provider: string
-        providerId: string
-        email: string | null
-        emailVerified: boolean
-        name: string | null
-        createdAt: string
-        lastUsedAt: string
-      }[]
-    }
+    answer: { data: ({ provider: string; providerId: string; email: string | null; emailVerified: boolean; name: string | null; createdAt: string; lastUsedAt: string })[] }
   }
   /** Unlink my identities at a provider, except the last one; only shortly after a sign-in */
   'DELETE /auth/identities/{provider}': {
@@ -134,62 +77,13 @@ export interface Calls {
   }
   /** The audit log, newest first */
   'GET /audit': {
-    query?: {
-      action?: string | undefined
-      failed?: string | undefined
-      since?: string | undefined
-      until?: string | undefined
-      userId?: string | undefined
-      provider?: string | undefined
-      limit?: number | string | undefined
-      cursor?: string | undefined
-    }
-    answer: {
-      data: {
-        id: string
-        at: string
-        action: string
-        provider: string | null
-        providerId: string | null
-        target: string | null
-        code: string | null
-        supportId: string | null
-        address: string | null
-        userAgent: string | null
-        userId: string | null
-        actor: string | null
-        sessionId: string | null
-        detail: Record<string, unknown> | null
-      }[]
-      pageInfo: { hasNextPage: boolean; nextCursor: string | null }
-    }
+    query?: { action?: string | undefined; failed?: string | undefined; since?: string | undefined; until?: string | undefined; userId?: string | undefined; provider?: string | undefined; limit?: number | string | undefined; cursor?: string | undefined }
+    answer: { data: ({ id: string; at: string; action: string; provider: string | null; providerId: string | null; target: string | null; code: string | null; supportId: string | null; address: string | null; userAgent: string | null; userId: string | null; actor: string | null; sessionId: string | null; detail: Record<string, unknown> | null })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
   }
   /** The audit log of my account, newest first */
   'GET /auth/audit': {
-    query?: {
-      action?: string | undefined
-      failed?: string | undefined
-      since?: string | undefined
-      until?: string | undefined
-      limit?: number | string | undefined
-      cursor?: string | undefined
-    }
-    answer: {
-      data: {
-        id: string
-        at: string
-        action: string
-        provider: string | null
-        providerId: string | null
-        target: string | null
-        code: string | null
-        supportId: string | null
-        address: string | null
-        userAgent: string | null
-        byMe: boolean
-      }[]
-      pageInfo: { hasNextPage: boolean; nextCursor: string | null }
-    }
+    query?: { action?: string | undefined; failed?: string | undefined; since?: string | undefined; until?: string | undefined; limit?: number | string | undefined; cursor?: string | undefined }
+    answer: { data: ({ id: string; at: string; action: string; provider: string | null; providerId: string | null; target: string | null; code: string | null; supportId: string | null; address: string | null; userAgent: string | null; byMe: boolean })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
   }
   /** Link another identity to the signed-in user: redirects to the provider */
   'POST /auth/{provider}/link': {
@@ -199,19 +93,12 @@ export interface Calls {
   }
   /** Exchange a code or a refresh token (RFC 6749; JSON or form) */
   'POST /auth/token': {
-    body: {
-      grant_type?: string | undefined
-      client_id?: string | undefined
-      code?: string | undefined
-      code_verifier?: string | undefined
-      redirect_uri?: string | undefined
-      refresh_token?: string | undefined
-    }
-    answer: { access_token: string; token_type: 'Bearer'; expires_in: number; refresh_token: string }
+    body: { grant_type?: string | undefined; client_id?: string | undefined; code?: string | undefined; code_verifier?: string | undefined; redirect_uri?: string | undefined; refresh_token?: string | undefined }
+    answer: { access_token: string; token_type: "Bearer"; expires_in: number; refresh_token: string }
   }
   /** The identity providers on /login */
   'GET /auth/providers': {
-    answer: { data: { name: string; label: string }[] }
+    answer: { data: ({ name: string; label: string })[] }
   }
   /** Receive a webhook of the source provider (hmac) */
   'POST /webhooks/provider': {
@@ -219,185 +106,52 @@ export interface Calls {
   }
   /** The latest webhooks that were refused, and why, newest first */
   'GET /rejected-webhooks': {
-    query?: {
-      source?: string | undefined
-      reason?: string | undefined
-      limit?: number | string | undefined
-      cursor?: string | undefined
-    }
-    answer: {
-      data: {
-        id: number
-        source: string
-        at: string
-        reason: string
-        meaning: string
-        advice: string
-        detail: string
-        address: string | null
-        headers: Record<string, string>
-        size: number | null
-        body?: string
-        bodyBase64?: string
-      }[]
-      pageInfo: { hasNextPage: boolean; nextCursor: string | null }
-    }
+    query?: { source?: string | undefined; reason?: string | undefined; limit?: number | string | undefined; cursor?: string | undefined }
+    answer: { data: ({ id: number; source: string; at: string; reason: string; meaning: string; advice: string; detail: string; address: string | null; headers: Record<string, string>; size: number | null; body?: string; bodyBase64?: string })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
   }
   /** One refused webhook */
   'GET /rejected-webhooks/{id}': {
     params: { id: string }
-    answer: {
-      id: number
-      source: string
-      at: string
-      reason: string
-      meaning: string
-      advice: string
-      detail: string
-      address: string | null
-      headers: Record<string, string>
-      size: number | null
-      body?: string
-      bodyBase64?: string
-    }
+    answer: { id: number; source: string; at: string; reason: string; meaning: string; advice: string; detail: string; address: string | null; headers: Record<string, string>; size: number | null; body?: string; bodyBase64?: string }
   }
   /** How many webhooks were refused, by source and reason */
   'GET /rejected-webhooks/counts': {
-    answer: {
-      since: string | null
-      total: number
-      data: {
-        source: string
-        reason: string
-        meaning: string
-        advice: string
-        count: number
-        lastAt: string
-      }[]
-    }
+    answer: { since: string | null; total: number; data: ({ source: string; reason: string; meaning: string; advice: string; count: number; lastAt: string })[] }
   }
   /** Received events that have failed, or are retried, newest first */
   'GET /events/failed': {
-    query?: {
-      status?: string | undefined
-      handler?: string | undefined
-      type?: string | undefined
-      source?: string | undefined
-      error?: string | undefined
-      since?: string | undefined
-      until?: string | undefined
-      limit?: number | string | undefined
-      cursor?: string | undefined
-    }
-    answer: {
-      data: {
-        id: number
-        eventId: string
-        type: string
-        source: string
-        status: 'failed' | 'retrying'
-        createdAt: string
-        attempts: number
-        failedAt: string | null
-        nextAttemptAt: string | null
-        error: string | null
-      }[]
-      pageInfo: { hasNextPage: boolean; nextCursor: string | null }
-    }
+    query?: { status?: string | undefined; handler?: string | undefined; type?: string | undefined; source?: string | undefined; error?: string | undefined; since?: string | undefined; until?: string | undefined; limit?: number | string | undefined; cursor?: string | undefined }
+    answer: { data: ({ id: number; eventId: string; type: string; source: string; status: "failed" | "retrying"; createdAt: string; attempts: number; failedAt: string | null; nextAttemptAt: string | null; error: string | null })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
   }
   /** Run the handlers of a received event now */
   'POST /events/{id}/reprocess': {
     params: { id: string }
     body?: { dryRun?: boolean | undefined }
-    answer:
-      | {
-          outcome: 'processed' | 'failed' | 'forwarded'
-          error: string | null
-          emitted: { id?: string; type: string; data: unknown; audience?: string }[]
-          emittedTotal: number
-          forwardTo: string | null
-          durationMs: number
-        }
-      | { id: number; eventId: string; status: string }
+    answer: { outcome: "processed" | "failed" | "forwarded"; error: string | null; emitted: ({ id?: string; type: string; data: unknown; audience?: string })[]; emittedTotal: number; forwardTo: string | null; durationMs: number } | { id: number; eventId: string; status: string }
   }
   /** Run the handlers of many failed or retried events now. Returns a job */
   'POST /events/reprocess': {
-    body?: {
-      status?: string | undefined
-      handler?: string | undefined
-      type?: string | undefined
-      source?: string | undefined
-      error?: string | undefined
-      since?: string | undefined
-      until?: string | undefined
-      dryRun?: boolean | undefined
-    }
-    answer:
-      | { total: number }
-      | {
-          id: string
-          kind: 'replay' | 'reprocess'
-          subscriberId: string | null
-          status: 'running' | 'done' | 'cancelled' | 'failed'
-          total: number
-          done: number
-          rate: number | null
-          createdAt: string
-          updatedAt: string
-        }
+    body?: { status?: string | undefined; handler?: string | undefined; type?: string | undefined; source?: string | undefined; error?: string | undefined; since?: string | undefined; until?: string | undefined; dryRun?: boolean | undefined }
+    answer: { total: number } | { id: string; kind: "replay" | "reprocess"; subscriberId: string | null; status: "running" | "done" | "cancelled" | "failed"; total: number; done: number; rate: number | null; createdAt: string; updatedAt: string }
   }
   /** The catalogue of event types, with samples */
   'GET /event-types': {
-    answer: {
-      data: {
-        type: string
-        description: string | null
-        schema: unknown
-        samples: unknown[]
-        builtIn: boolean
-      }[]
-    }
+    answer: { data: ({ type: string; description: string | null; schema: unknown; samples: (unknown)[]; builtIn: boolean })[] }
   }
   /** The log of received and emitted events, in ascending order unless asked otherwise */
   'GET /events': {
-    query?: {
-      status?: string | undefined
-      type?: string | undefined
-      source?: string | undefined
-      direction?: string | undefined
-      since?: string | undefined
-      until?: string | undefined
-      limit?: number | string | undefined
-      cursor?: string | undefined
-      order?: string | undefined
-    }
-    answer: {
-      data: {
-        id: number
-        eventId: string
-        type: string
-        direction: 'received' | 'emitted'
-        source: string | null
-        status: string
-        createdAt: string
-      }[]
-      nextCursor: number | null
-    }
+    query?: { status?: string | undefined; type?: string | undefined; source?: string | undefined; direction?: string | undefined; since?: string | undefined; until?: string | undefined; limit?: number | string | undefined; cursor?: string | undefined; order?: string | undefined }
+    answer: { data: ({ id: number; eventId: string; type: string; direction: "received" | "emitted"; source: string | null; status: string; createdAt: string })[]; nextCursor: number | null }
   }
   /** Emit events to all subscribers that match them */
   'POST /events': {
-    body:
-      | { type: string; data: unknown; id?: string | undefined; audience?: string | '*' | undefined }
-      | { type: string; data: unknown; id?: string | undefined; audience?: string | '*' | undefined }[]
-    answer:
-      | unknown
-      | { id: number; eventId: string; type: string }
-      | { id: number; eventId: string; type: string }[]
+    body: { type: string; data: unknown; id?: string | undefined; audience?: string | undefined } | ({ type: string; data: unknown; id?: string | undefined; audience?: string | undefined })[]
+    answer: { id: number; eventId: string; type: string } | ({ id: number; eventId: string; type: string })[]
   }
   /** The public keys that verify the `v1a` and ed25519 signatures of one subscriber */
   'GET /.well-known/webhook-keys/{id}': {
     params: { id: string }
-    answer: { keys: { kty: string; crv: string; x: string; kid: string; alg: string; use: string }[] }
+    answer: { keys: ({ kty: string; crv: string; x: string; kid: string; alg: string; use: string })[] }
   }
   /** Create a link to the pages on which an owner manages their subscribers */
   'POST /portal-links': {
@@ -425,190 +179,23 @@ export interface Calls {
   /** Subscribers, newest first */
   'GET /subscribers': {
     query?: { limit?: number | string | undefined; cursor?: string | undefined; owner?: string | undefined }
-    answer: {
-      data: {
-        id: string
-        url: string
-        description: string | null
-        eventTypes: string[]
-        status: 'active' | 'paused' | 'disabled'
-        disabledReason: string | null
-        retrySchedule: number[] | null
-        timeout: number | null
-        rateLimit: number | null
-        concurrency: number | null
-        headers: Record<string, string>
-        ordered: boolean
-        signing: 'v1' | 'v1a' | 'both'
-        httpSignature: boolean
-        conditions: {
-          path: string
-          op: 'eq' | 'ne' | 'lt' | 'lte' | 'gt' | 'gte' | 'in' | 'prefix' | 'exists'
-          value?: unknown
-        }[]
-        owner: string | null
-        operational: boolean
-        failingSince: string | null
-        disablesAt: string | null
-        createdAt: string
-        updatedAt: string
-      }[]
-      pageInfo: { hasNextPage: boolean; nextCursor: string | null }
-    }
+    answer: { data: ({ id: string; url: string; description: string | null; eventTypes: (string)[]; status: "active" | "paused" | "disabled"; disabledReason: string | null; retrySchedule: (number)[] | null; timeout: number | null; rateLimit: number | null; concurrency: number | null; headers: Record<string, string>; ordered: boolean; signing: "v1" | "v1a" | "both"; httpSignature: boolean; conditions: ({ path: string; op: "eq" | "ne" | "lt" | "lte" | "gt" | "gte" | "in" | "prefix" | "exists"; value?: unknown })[]; owner: string | null; operational: boolean; failingSince: string | null; disablesAt: string | null; createdAt: string; updatedAt: string })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
   }
   /** Register a subscriber; only this response contains its secret */
   'POST /subscribers': {
-    body: {
-      url: string
-      secret?: string | undefined
-      sendTest?: boolean | undefined
-      description?: string | null | undefined
-      eventTypes?: string[] | undefined
-      conditions?:
-        | {
-            path: string
-            op: 'eq' | 'ne' | 'lt' | 'lte' | 'gt' | 'gte' | 'in' | 'prefix' | 'exists'
-            value?: string | number | boolean | null | (string | number | boolean | null)[] | undefined
-          }[]
-        | null
-        | undefined
-      headers?: Record<string, string> | null | undefined
-      ordered?: boolean | undefined
-      signing?: 'v1' | 'v1a' | 'both' | undefined
-      httpSignature?: boolean | undefined
-      rateLimit?: number | null | undefined
-      retrySchedule?: number[] | null | undefined
-      timeout?: number | null | undefined
-      concurrency?: number | null | undefined
-      owner?: string | null | undefined
-      operational?: boolean | undefined
-    }
-    answer: {
-      id: string
-      url: string
-      description: string | null
-      eventTypes: string[]
-      status: 'active' | 'paused' | 'disabled'
-      disabledReason: string | null
-      retrySchedule: number[] | null
-      timeout: number | null
-      rateLimit: number | null
-      concurrency: number | null
-      headers: Record<string, string>
-      ordered: boolean
-      signing: 'v1' | 'v1a' | 'both'
-      httpSignature: boolean
-      conditions: {
-        path: string
-        op: 'eq' | 'ne' | 'lt' | 'lte' | 'gt' | 'gte' | 'in' | 'prefix' | 'exists'
-        value?: unknown
-      }[]
-      owner: string | null
-      operational: boolean
-      failingSince: string | null
-      disablesAt: string | null
-      createdAt: string
-      updatedAt: string
-      secret?: string
-      publicKey?: string
-      testDeliveryId?: number
-    }
+    body: { url: string; secret?: string | undefined; sendTest?: boolean | undefined; description?: string | null | undefined; eventTypes?: (string)[] | undefined; conditions?: ({ path: string; op: "eq" | "ne" | "lt" | "lte" | "gt" | "gte" | "in" | "prefix" | "exists"; value?: string | number | boolean | null | (string | number | boolean | null)[] | undefined })[] | null | undefined; headers?: Record<string, string> | null | undefined; ordered?: boolean | undefined; signing?: "v1" | "v1a" | "both" | undefined; httpSignature?: boolean | undefined; rateLimit?: number | null | undefined; retrySchedule?: (number)[] | null | undefined; timeout?: number | null | undefined; concurrency?: number | null | undefined; owner?: string | null | undefined; operational?: boolean | undefined }
+    answer: { id: string; url: string; description: string | null; eventTypes: (string)[]; status: "active" | "paused" | "disabled"; disabledReason: string | null; retrySchedule: (number)[] | null; timeout: number | null; rateLimit: number | null; concurrency: number | null; headers: Record<string, string>; ordered: boolean; signing: "v1" | "v1a" | "both"; httpSignature: boolean; conditions: ({ path: string; op: "eq" | "ne" | "lt" | "lte" | "gt" | "gte" | "in" | "prefix" | "exists"; value?: unknown })[]; owner: string | null; operational: boolean; failingSince: string | null; disablesAt: string | null; createdAt: string; updatedAt: string; secret?: string; publicKey?: string; testDeliveryId?: number }
   }
   /** One subscriber */
   'GET /subscribers/{id}': {
     params: { id: string }
-    answer: {
-      id: string
-      url: string
-      description: string | null
-      eventTypes: string[]
-      status: 'active' | 'paused' | 'disabled'
-      disabledReason: string | null
-      retrySchedule: number[] | null
-      timeout: number | null
-      rateLimit: number | null
-      concurrency: number | null
-      headers: Record<string, string>
-      ordered: boolean
-      signing: 'v1' | 'v1a' | 'both'
-      httpSignature: boolean
-      conditions: {
-        path: string
-        op: 'eq' | 'ne' | 'lt' | 'lte' | 'gt' | 'gte' | 'in' | 'prefix' | 'exists'
-        value?: unknown
-      }[]
-      owner: string | null
-      operational: boolean
-      failingSince: string | null
-      disablesAt: string | null
-      createdAt: string
-      updatedAt: string
-      publicKeys: string[]
-      keys: {
-        id: string
-        scheme: 'v1' | 'v1a'
-        createdAt: string
-        expiresAt: string | null
-        publicKey: string | null
-      }[]
-    }
+    answer: { id: string; url: string; description: string | null; eventTypes: (string)[]; status: "active" | "paused" | "disabled"; disabledReason: string | null; retrySchedule: (number)[] | null; timeout: number | null; rateLimit: number | null; concurrency: number | null; headers: Record<string, string>; ordered: boolean; signing: "v1" | "v1a" | "both"; httpSignature: boolean; conditions: ({ path: string; op: "eq" | "ne" | "lt" | "lte" | "gt" | "gte" | "in" | "prefix" | "exists"; value?: unknown })[]; owner: string | null; operational: boolean; failingSince: string | null; disablesAt: string | null; createdAt: string; updatedAt: string; publicKeys: (string)[]; keys: ({ id: string; scheme: "v1" | "v1a"; createdAt: string; expiresAt: string | null; publicKey: string | null })[] }
   }
   /** Change, pause, resume or disable a subscriber; null selects the default */
   'PATCH /subscribers/{id}': {
     params: { id: string }
-    body: {
-      url?: string | undefined
-      status?: 'active' | 'paused' | 'disabled' | undefined
-      description?: string | null | undefined
-      eventTypes?: string[] | undefined
-      conditions?:
-        | {
-            path: string
-            op: 'eq' | 'ne' | 'lt' | 'lte' | 'gt' | 'gte' | 'in' | 'prefix' | 'exists'
-            value?: string | number | boolean | null | (string | number | boolean | null)[] | undefined
-          }[]
-        | null
-        | undefined
-      headers?: Record<string, string> | null | undefined
-      ordered?: boolean | undefined
-      signing?: 'v1' | 'v1a' | 'both' | undefined
-      httpSignature?: boolean | undefined
-      rateLimit?: number | null | undefined
-      retrySchedule?: number[] | null | undefined
-      timeout?: number | null | undefined
-      concurrency?: number | null | undefined
-      owner?: string | null | undefined
-      operational?: boolean | undefined
-    }
-    answer: {
-      id: string
-      url: string
-      description: string | null
-      eventTypes: string[]
-      status: 'active' | 'paused' | 'disabled'
-      disabledReason: string | null
-      retrySchedule: number[] | null
-      timeout: number | null
-      rateLimit: number | null
-      concurrency: number | null
-      headers: Record<string, string>
-      ordered: boolean
-      signing: 'v1' | 'v1a' | 'both'
-      httpSignature: boolean
-      conditions: {
-        path: string
-        op: 'eq' | 'ne' | 'lt' | 'lte' | 'gt' | 'gte' | 'in' | 'prefix' | 'exists'
-        value?: unknown
-      }[]
-      owner: string | null
-      operational: boolean
-      failingSince: string | null
-      disablesAt: string | null
-      createdAt: string
-      updatedAt: string
-      secret?: string
-      publicKey?: string
-    }
+    body: { url?: string | undefined; status?: "active" | "paused" | "disabled" | undefined; description?: string | null | undefined; eventTypes?: (string)[] | undefined; conditions?: ({ path: string; op: "eq" | "ne" | "lt" | "lte" | "gt" | "gte" | "in" | "prefix" | "exists"; value?: string | number | boolean | null | (string | number | boolean | null)[] | undefined })[] | null | undefined; headers?: Record<string, string> | null | undefined; ordered?: boolean | undefined; signing?: "v1" | "v1a" | "both" | undefined; httpSignature?: boolean | undefined; rateLimit?: number | null | undefined; retrySchedule?: (number)[] | null | undefined; timeout?: number | null | undefined; concurrency?: number | null | undefined; owner?: string | null | undefined; operational?: boolean | undefined }
+    answer: { id: string; url: string; description: string | null; eventTypes: (string)[]; status: "active" | "paused" | "disabled"; disabledReason: string | null; retrySchedule: (number)[] | null; timeout: number | null; rateLimit: number | null; concurrency: number | null; headers: Record<string, string>; ordered: boolean; signing: "v1" | "v1a" | "both"; httpSignature: boolean; conditions: ({ path: string; op: "eq" | "ne" | "lt" | "lte" | "gt" | "gte" | "in" | "prefix" | "exists"; value?: unknown })[]; owner: string | null; operational: boolean; failingSince: string | null; disablesAt: string | null; createdAt: string; updatedAt: string; secret?: string; publicKey?: string }
   }
   /** Remove a subscriber with its delivery log */
   'DELETE /subscribers/{id}': {
@@ -629,359 +216,66 @@ export interface Calls {
   /** The delivery log of a subscriber, newest first */
   'GET /subscribers/{id}/deliveries': {
     params: { id: string }
-    query?: {
-      status?: string | undefined
-      eventType?: string | undefined
-      since?: string | undefined
-      until?: string | undefined
-      limit?: number | string | undefined
-      cursor?: string | undefined
-    }
-    answer: {
-      data: {
-        id: number
-        event: number
-        eventId: string
-        eventType: string
-        subscriberId: string
-        status: 'pending' | 'delivered' | 'dead' | 'cancelled'
-        attemptCount: number
-        lastStatus: number | null
-        lastError: string | null
-        nextAttemptAt: string | null
-        createdAt: string
-        finishedAt: string | null
-      }[]
-      pageInfo: { hasNextPage: boolean; nextCursor: string | null }
-    }
+    query?: { status?: string | undefined; eventType?: string | undefined; since?: string | undefined; until?: string | undefined; limit?: number | string | undefined; cursor?: string | undefined }
+    answer: { data: ({ id: number; event: number; eventId: string; eventType: string; subscriberId: string; status: "pending" | "delivered" | "dead" | "cancelled"; attemptCount: number; lastStatus: number | null; lastError: string | null; nextAttemptAt: string | null; createdAt: string; finishedAt: string | null })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
   }
   /** One delivery with its attempts */
   'GET /deliveries/{id}': {
     params: { id: string }
-    answer: {
-      id: number
-      event: number
-      eventId: string
-      eventType: string
-      subscriberId: string
-      status: 'pending' | 'delivered' | 'dead' | 'cancelled'
-      attemptCount: number
-      lastStatus: number | null
-      lastError: string | null
-      nextAttemptAt: string | null
-      createdAt: string
-      finishedAt: string | null
-      attempts: {
-        number: number
-        at: string
-        status: number | null
-        durationMs: number
-        phases: {
-          reused: boolean
-          dns: number | null
-          connect: number | null
-          tls: number | null
-          firstByte: number | null
-          total: number
-        } | null
-        error: string | null
-        failure: string | null
-        advice: string | null
-        requestHeaders: Record<string, string>
-        responseHeaders: Record<string, string> | null
-        responseBody: string | null
-      }[]
-    }
+    answer: { id: number; event: number; eventId: string; eventType: string; subscriberId: string; status: "pending" | "delivered" | "dead" | "cancelled"; attemptCount: number; lastStatus: number | null; lastError: string | null; nextAttemptAt: string | null; createdAt: string; finishedAt: string | null; attempts: ({ number: number; at: string; status: number | null; durationMs: number; phases: { reused: boolean; dns: number | null; connect: number | null; tls: number | null; firstByte: number | null; total: number } | null; error: string | null; failure: string | null; advice: string | null; requestHeaders: Record<string, string>; responseHeaders: Record<string, string> | null; responseBody: string | null })[] }
   }
   /** Send a delivery again, with the same event id; one that waits for its next attempt is attempted now */
   'POST /deliveries/{id}/replay': {
     params: { id: string }
-    answer: {
-      id: number
-      event: number
-      eventId: string
-      eventType: string
-      subscriberId: string
-      status: 'pending' | 'delivered' | 'dead' | 'cancelled'
-      attemptCount: number
-      lastStatus: number | null
-      lastError: string | null
-      nextAttemptAt: string | null
-      createdAt: string
-      finishedAt: string | null
-    }
+    answer: { id: number; event: number; eventId: string; eventType: string; subscriberId: string; status: "pending" | "delivered" | "dead" | "cancelled"; attemptCount: number; lastStatus: number | null; lastError: string | null; nextAttemptAt: string | null; createdAt: string; finishedAt: string | null }
   }
   /** Send many deliveries again; without a status, the dead ones. Returns a job */
   'POST /subscribers/{id}/replay': {
     params: { id: string }
-    body?: {
-      status?: 'pending' | 'delivered' | 'dead' | 'cancelled' | undefined
-      eventType?: string | undefined
-      since?: string | undefined
-      until?: string | undefined
-      dryRun?: boolean | undefined
-      rate?: number | undefined
-    }
-    answer:
-      | { total: number }
-      | {
-          id: string
-          kind: 'replay' | 'reprocess'
-          subscriberId: string | null
-          status: 'running' | 'done' | 'cancelled' | 'failed'
-          total: number
-          done: number
-          rate: number | null
-          createdAt: string
-          updatedAt: string
-        }
+    body?: { status?: "pending" | "delivered" | "dead" | "cancelled" | undefined; eventType?: string | undefined; since?: string | undefined; until?: string | undefined; dryRun?: boolean | undefined; rate?: number | undefined }
+    answer: { total: number } | { id: string; kind: "replay" | "reprocess"; subscriberId: string | null; status: "running" | "done" | "cancelled" | "failed"; total: number; done: number; rate: number | null; createdAt: string; updatedAt: string }
   }
   /** The newest twenty bulk replays of a subscriber, newest first */
   'GET /subscribers/{id}/jobs': {
     params: { id: string }
-    answer: {
-      data: {
-        id: string
-        kind: 'replay' | 'reprocess'
-        subscriberId: string | null
-        status: 'running' | 'done' | 'cancelled' | 'failed'
-        total: number
-        done: number
-        rate: number | null
-        createdAt: string
-        updatedAt: string
-      }[]
-    }
+    answer: { data: ({ id: string; kind: "replay" | "reprocess"; subscriberId: string | null; status: "running" | "done" | "cancelled" | "failed"; total: number; done: number; rate: number | null; createdAt: string; updatedAt: string })[] }
   }
   /** The progress of a bulk replay, or of the reprocessing of many events */
   'GET /jobs/{id}': {
     params: { id: string }
-    answer: {
-      id: string
-      kind: 'replay' | 'reprocess'
-      subscriberId: string | null
-      status: 'running' | 'done' | 'cancelled' | 'failed'
-      total: number
-      done: number
-      rate: number | null
-      createdAt: string
-      updatedAt: string
-    }
+    answer: { id: string; kind: "replay" | "reprocess"; subscriberId: string | null; status: "running" | "done" | "cancelled" | "failed"; total: number; done: number; rate: number | null; createdAt: string; updatedAt: string }
   }
   /** Cancel a job; its completed steps are not undone */
   'DELETE /jobs/{id}': {
     params: { id: string }
-    answer: {
-      id: string
-      kind: 'replay' | 'reprocess'
-      subscriberId: string | null
-      status: 'running' | 'done' | 'cancelled' | 'failed'
-      total: number
-      done: number
-      rate: number | null
-      createdAt: string
-      updatedAt: string
-    }
+    answer: { id: string; kind: "replay" | "reprocess"; subscriberId: string | null; status: "running" | "done" | "cancelled" | "failed"; total: number; done: number; rate: number | null; createdAt: string; updatedAt: string }
   }
   /** Successful and failed attempts, and their durations, by the hour */
   'GET /subscribers/{id}/health': {
     params: { id: string }
     query?: { since?: string | undefined; until?: string | undefined }
-    answer: {
-      since: string
-      until: string
-      delivered: number
-      failed: number
-      successRate: number | null
-      p50: number | null
-      p99: number | null
-      hours: {
-        hour: string
-        delivered: number
-        failed: number
-        successRate: number | null
-        p50: number | null
-        p99: number | null
-      }[]
-    }
+    answer: { since: string; until: string; delivered: number; failed: number; successRate: number | null; p50: number | null; p99: number | null; hours: ({ hour: string; delivered: number; failed: number; successRate: number | null; p50: number | null; p99: number | null })[] }
   }
   /** Subscribers, newest first */
   'GET /portal/subscribers': {
     query?: { limit?: number | string | undefined; cursor?: string | undefined }
-    answer: {
-      data: {
-        id: string
-        url: string
-        description: string | null
-        eventTypes: string[]
-        status: 'active' | 'paused' | 'disabled'
-        disabledReason: string | null
-        retrySchedule: number[] | null
-        timeout: number | null
-        rateLimit: number | null
-        concurrency: number | null
-        headers: Record<string, string>
-        ordered: boolean
-        signing: 'v1' | 'v1a' | 'both'
-        httpSignature: boolean
-        conditions: {
-          path: string
-          op: 'eq' | 'ne' | 'lt' | 'lte' | 'gt' | 'gte' | 'in' | 'prefix' | 'exists'
-          value?: unknown
-        }[]
-        owner: string | null
-        operational: boolean
-        failingSince: string | null
-        disablesAt: string | null
-        createdAt: string
-        updatedAt: string
-      }[]
-      pageInfo: { hasNextPage: boolean; nextCursor: string | null }
-    }
+    answer: { data: ({ id: string; url: string; description: string | null; eventTypes: (string)[]; status: "active" | "paused" | "disabled"; disabledReason: string | null; retrySchedule: (number)[] | null; timeout: number | null; rateLimit: number | null; concurrency: number | null; headers: Record<string, string>; ordered: boolean; signing: "v1" | "v1a" | "both"; httpSignature: boolean; conditions: ({ path: string; op: "eq" | "ne" | "lt" | "lte" | "gt" | "gte" | "in" | "prefix" | "exists"; value?: unknown })[]; owner: string | null; operational: boolean; failingSince: string | null; disablesAt: string | null; createdAt: string; updatedAt: string })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
   }
   /** Register a subscriber; only this response contains its secret */
   'POST /portal/subscribers': {
-    body: {
-      url: string
-      secret?: string | undefined
-      sendTest?: boolean | undefined
-      description?: string | null | undefined
-      eventTypes?: string[] | undefined
-      conditions?:
-        | {
-            path: string
-            op: 'eq' | 'ne' | 'lt' | 'lte' | 'gt' | 'gte' | 'in' | 'prefix' | 'exists'
-            value?: string | number | boolean | null | (string | number | boolean | null)[] | undefined
-          }[]
-        | null
-        | undefined
-      headers?: Record<string, string> | null | undefined
-      ordered?: boolean | undefined
-      signing?: 'v1' | 'v1a' | 'both' | undefined
-      httpSignature?: boolean | undefined
-      rateLimit?: number | null | undefined
-    }
-    answer: {
-      id: string
-      url: string
-      description: string | null
-      eventTypes: string[]
-      status: 'active' | 'paused' | 'disabled'
-      disabledReason: string | null
-      retrySchedule: number[] | null
-      timeout: number | null
-      rateLimit: number | null
-      concurrency: number | null
-      headers: Record<string, string>
-      ordered: boolean
-      signing: 'v1' | 'v1a' | 'both'
-      httpSignature: boolean
-      conditions: {
-        path: string
-        op: 'eq' | 'ne' | 'lt' | 'lte' | 'gt' | 'gte' | 'in' | 'prefix' | 'exists'
-        value?: unknown
-      }[]
-      owner: string | null
-      operational: boolean
-      failingSince: string | null
-      disablesAt: string | null
-      createdAt: string
-      updatedAt: string
-      secret?: string
-      publicKey?: string
-      testDeliveryId?: number
-    }
+    body: { url: string; secret?: string | undefined; sendTest?: boolean | undefined; description?: string | null | undefined; eventTypes?: (string)[] | undefined; conditions?: ({ path: string; op: "eq" | "ne" | "lt" | "lte" | "gt" | "gte" | "in" | "prefix" | "exists"; value?: string | number | boolean | null | (string | number | boolean | null)[] | undefined })[] | null | undefined; headers?: Record<string, string> | null | undefined; ordered?: boolean | undefined; signing?: "v1" | "v1a" | "both" | undefined; httpSignature?: boolean | undefined; rateLimit?: number | null | undefined }
+    answer: { id: string; url: string; description: string | null; eventTypes: (string)[]; status: "active" | "paused" | "disabled"; disabledReason: string | null; retrySchedule: (number)[] | null; timeout: number | null; rateLimit: number | null; concurrency: number | null; headers: Record<string, string>; ordered: boolean; signing: "v1" | "v1a" | "both"; httpSignature: boolean; conditions: ({ path: string; op: "eq" | "ne" | "lt" | "lte" | "gt" | "gte" | "in" | "prefix" | "exists"; value?: unknown })[]; owner: string | null; operational: boolean; failingSince: string | null; disablesAt: string | null; createdAt: string; updatedAt: string; secret?: string; publicKey?: string; testDeliveryId?: number }
   }
   /** One subscriber */
   'GET /portal/subscribers/{id}': {
     params: { id: string }
-    answer: {
-      id: string
-      url: string
-      description: string | null
-      eventTypes: string[]
-      status: 'active' | 'paused' | 'disabled'
-      disabledReason: string | null
-      retrySchedule: number[] | null
-      timeout: number | null
-      rateLimit: number | null
-      concurrency: number | null
-      headers: Record<string, string>
-      ordered: boolean
-      signing: 'v1' | 'v1a' | 'both'
-      httpSignature: boolean
-      conditions: {
-        path: string
-        op: 'eq' | 'ne' | 'lt' | 'lte' | 'gt' | 'gte' | 'in' | 'prefix' | 'exists'
-        value?: unknown
-      }[]
-      owner: string | null
-      operational: boolean
-      failingSince: string | null
-      disablesAt: string | null
-      createdAt: string
-      updatedAt: string
-      publicKeys: string[]
-      keys: {
-        id: string
-        scheme: 'v1' | 'v1a'
-        createdAt: string
-        expiresAt: string | null
-        publicKey: string | null
-      }[]
-    }
+    answer: { id: string; url: string; description: string | null; eventTypes: (string)[]; status: "active" | "paused" | "disabled"; disabledReason: string | null; retrySchedule: (number)[] | null; timeout: number | null; rateLimit: number | null; concurrency: number | null; headers: Record<string, string>; ordered: boolean; signing: "v1" | "v1a" | "both"; httpSignature: boolean; conditions: ({ path: string; op: "eq" | "ne" | "lt" | "lte" | "gt" | "gte" | "in" | "prefix" | "exists"; value?: unknown })[]; owner: string | null; operational: boolean; failingSince: string | null; disablesAt: string | null; createdAt: string; updatedAt: string; publicKeys: (string)[]; keys: ({ id: string; scheme: "v1" | "v1a"; createdAt: string; expiresAt: string | null; publicKey: string | null })[] }
   }
   /** Change, pause, resume or disable a subscriber; null selects the default */
   'PATCH /portal/subscribers/{id}': {
     params: { id: string }
-    body: {
-      url?: string | undefined
-      status?: 'active' | 'paused' | 'disabled' | undefined
-      description?: string | null | undefined
-      eventTypes?: string[] | undefined
-      conditions?:
-        | {
-            path: string
-            op: 'eq' | 'ne' | 'lt' | 'lte' | 'gt' | 'gte' | 'in' | 'prefix' | 'exists'
-            value?: string | number | boolean | null | (string | number | boolean | null)[] | undefined
-          }[]
-        | null
-        | undefined
-      headers?: Record<string, string> | null | undefined
-      ordered?: boolean | undefined
-      signing?: 'v1' | 'v1a' | 'both' | undefined
-      httpSignature?: boolean | undefined
-      rateLimit?: number | null | undefined
-    }
-    answer: {
-      id: string
-      url: string
-      description: string | null
-      eventTypes: string[]
-      status: 'active' | 'paused' | 'disabled'
-      disabledReason: string | null
-      retrySchedule: number[] | null
-      timeout: number | null
-      rateLimit: number | null
-      concurrency: number | null
-      headers: Record<string, string>
-      ordered: boolean
-      signing: 'v1' | 'v1a' | 'both'
-      httpSignature: boolean
-      conditions: {
-        path: string
-        op: 'eq' | 'ne' | 'lt' | 'lte' | 'gt' | 'gte' | 'in' | 'prefix' | 'exists'
-        value?: unknown
-      }[]
-      owner: string | null
-      operational: boolean
-      failingSince: string | null
-      disablesAt: string | null
-      createdAt: string
-      updatedAt: string
-      secret?: string
-      publicKey?: string
-    }
+    body: { url?: string | undefined; status?: "active" | "paused" | "disabled" | undefined; description?: string | null | undefined; eventTypes?: (string)[] | undefined; conditions?: ({ path: string; op: "eq" | "ne" | "lt" | "lte" | "gt" | "gte" | "in" | "prefix" | "exists"; value?: string | number | boolean | null | (string | number | boolean | null)[] | undefined })[] | null | undefined; headers?: Record<string, string> | null | undefined; ordered?: boolean | undefined; signing?: "v1" | "v1a" | "both" | undefined; httpSignature?: boolean | undefined; rateLimit?: number | null | undefined }
+    answer: { id: string; url: string; description: string | null; eventTypes: (string)[]; status: "active" | "paused" | "disabled"; disabledReason: string | null; retrySchedule: (number)[] | null; timeout: number | null; rateLimit: number | null; concurrency: number | null; headers: Record<string, string>; ordered: boolean; signing: "v1" | "v1a" | "both"; httpSignature: boolean; conditions: ({ path: string; op: "eq" | "ne" | "lt" | "lte" | "gt" | "gte" | "in" | "prefix" | "exists"; value?: unknown })[]; owner: string | null; operational: boolean; failingSince: string | null; disablesAt: string | null; createdAt: string; updatedAt: string; secret?: string; publicKey?: string }
   }
   /** Remove a subscriber with its delivery log */
   'DELETE /portal/subscribers/{id}': {
@@ -1002,270 +296,70 @@ export interface Calls {
   /** The delivery log of a subscriber, newest first */
   'GET /portal/subscribers/{id}/deliveries': {
     params: { id: string }
-    query?: {
-      status?: string | undefined
-      eventType?: string | undefined
-      since?: string | undefined
-      until?: string | undefined
-      limit?: number | string | undefined
-      cursor?: string | undefined
-    }
-    answer: {
-      data: {
-        id: number
-        event: number
-        eventId: string
-        eventType: string
-        subscriberId: string
-        status: 'pending' | 'delivered' | 'dead' | 'cancelled'
-        attemptCount: number
-        lastStatus: number | null
-        lastError: string | null
-        nextAttemptAt: string | null
-        createdAt: string
-        finishedAt: string | null
-      }[]
-      pageInfo: { hasNextPage: boolean; nextCursor: string | null }
-    }
+    query?: { status?: string | undefined; eventType?: string | undefined; since?: string | undefined; until?: string | undefined; limit?: number | string | undefined; cursor?: string | undefined }
+    answer: { data: ({ id: number; event: number; eventId: string; eventType: string; subscriberId: string; status: "pending" | "delivered" | "dead" | "cancelled"; attemptCount: number; lastStatus: number | null; lastError: string | null; nextAttemptAt: string | null; createdAt: string; finishedAt: string | null })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
   }
   /** One delivery with its attempts */
   'GET /portal/deliveries/{id}': {
     params: { id: string }
-    answer: {
-      id: number
-      event: number
-      eventId: string
-      eventType: string
-      subscriberId: string
-      status: 'pending' | 'delivered' | 'dead' | 'cancelled'
-      attemptCount: number
-      lastStatus: number | null
-      lastError: string | null
-      nextAttemptAt: string | null
-      createdAt: string
-      finishedAt: string | null
-      attempts: {
-        number: number
-        at: string
-        status: number | null
-        durationMs: number
-        phases: {
-          reused: boolean
-          dns: number | null
-          connect: number | null
-          tls: number | null
-          firstByte: number | null
-          total: number
-        } | null
-        error: string | null
-        failure: string | null
-        advice: string | null
-        requestHeaders: Record<string, string>
-        responseHeaders: Record<string, string> | null
-        responseBody: string | null
-      }[]
-    }
+    answer: { id: number; event: number; eventId: string; eventType: string; subscriberId: string; status: "pending" | "delivered" | "dead" | "cancelled"; attemptCount: number; lastStatus: number | null; lastError: string | null; nextAttemptAt: string | null; createdAt: string; finishedAt: string | null; attempts: ({ number: number; at: string; status: number | null; durationMs: number; phases: { reused: boolean; dns: number | null; connect: number | null; tls: number | null; firstByte: number | null; total: number } | null; error: string | null; failure: string | null; advice: string | null; requestHeaders: Record<string, string>; responseHeaders: Record<string, string> | null; responseBody: string | null })[] }
   }
   /** Send a delivery again, with the same event id; one that waits for its next attempt is attempted now */
   'POST /portal/deliveries/{id}/replay': {
     params: { id: string }
-    answer: {
-      id: number
-      event: number
-      eventId: string
-      eventType: string
-      subscriberId: string
-      status: 'pending' | 'delivered' | 'dead' | 'cancelled'
-      attemptCount: number
-      lastStatus: number | null
-      lastError: string | null
-      nextAttemptAt: string | null
-      createdAt: string
-      finishedAt: string | null
-    }
+    answer: { id: number; event: number; eventId: string; eventType: string; subscriberId: string; status: "pending" | "delivered" | "dead" | "cancelled"; attemptCount: number; lastStatus: number | null; lastError: string | null; nextAttemptAt: string | null; createdAt: string; finishedAt: string | null }
   }
   /** Send many deliveries again; without a status, the dead ones. Returns a job */
   'POST /portal/subscribers/{id}/replay': {
     params: { id: string }
-    body?: {
-      status?: 'pending' | 'delivered' | 'dead' | 'cancelled' | undefined
-      eventType?: string | undefined
-      since?: string | undefined
-      until?: string | undefined
-      dryRun?: boolean | undefined
-      rate?: number | undefined
-    }
-    answer:
-      | { total: number }
-      | {
-          id: string
-          kind: 'replay' | 'reprocess'
-          subscriberId: string | null
-          status: 'running' | 'done' | 'cancelled' | 'failed'
-          total: number
-          done: number
-          rate: number | null
-          createdAt: string
-          updatedAt: string
-        }
+    body?: { status?: "pending" | "delivered" | "dead" | "cancelled" | undefined; eventType?: string | undefined; since?: string | undefined; until?: string | undefined; dryRun?: boolean | undefined; rate?: number | undefined }
+    answer: { total: number } | { id: string; kind: "replay" | "reprocess"; subscriberId: string | null; status: "running" | "done" | "cancelled" | "failed"; total: number; done: number; rate: number | null; createdAt: string; updatedAt: string }
   }
   /** The newest twenty bulk replays of a subscriber, newest first */
   'GET /portal/subscribers/{id}/jobs': {
     params: { id: string }
-    answer: {
-      data: {
-        id: string
-        kind: 'replay' | 'reprocess'
-        subscriberId: string | null
-        status: 'running' | 'done' | 'cancelled' | 'failed'
-        total: number
-        done: number
-        rate: number | null
-        createdAt: string
-        updatedAt: string
-      }[]
-    }
+    answer: { data: ({ id: string; kind: "replay" | "reprocess"; subscriberId: string | null; status: "running" | "done" | "cancelled" | "failed"; total: number; done: number; rate: number | null; createdAt: string; updatedAt: string })[] }
   }
   /** The progress of a bulk replay, or of the reprocessing of many events */
   'GET /portal/jobs/{id}': {
     params: { id: string }
-    answer: {
-      id: string
-      kind: 'replay' | 'reprocess'
-      subscriberId: string | null
-      status: 'running' | 'done' | 'cancelled' | 'failed'
-      total: number
-      done: number
-      rate: number | null
-      createdAt: string
-      updatedAt: string
-    }
+    answer: { id: string; kind: "replay" | "reprocess"; subscriberId: string | null; status: "running" | "done" | "cancelled" | "failed"; total: number; done: number; rate: number | null; createdAt: string; updatedAt: string }
   }
   /** Cancel a job; its completed steps are not undone */
   'DELETE /portal/jobs/{id}': {
     params: { id: string }
-    answer: {
-      id: string
-      kind: 'replay' | 'reprocess'
-      subscriberId: string | null
-      status: 'running' | 'done' | 'cancelled' | 'failed'
-      total: number
-      done: number
-      rate: number | null
-      createdAt: string
-      updatedAt: string
-    }
+    answer: { id: string; kind: "replay" | "reprocess"; subscriberId: string | null; status: "running" | "done" | "cancelled" | "failed"; total: number; done: number; rate: number | null; createdAt: string; updatedAt: string }
   }
   /** Successful and failed attempts, and their durations, by the hour */
   'GET /portal/subscribers/{id}/health': {
     params: { id: string }
     query?: { since?: string | undefined; until?: string | undefined }
-    answer: {
-      since: string
-      until: string
-      delivered: number
-      failed: number
-      successRate: number | null
-      p50: number | null
-      p99: number | null
-      hours: {
-        hour: string
-        delivered: number
-        failed: number
-        successRate: number | null
-        p50: number | null
-        p99: number | null
-      }[]
-    }
+    answer: { since: string; until: string; delivered: number; failed: number; successRate: number | null; p50: number | null; p99: number | null; hours: ({ hour: string; delivered: number; failed: number; successRate: number | null; p50: number | null; p99: number | null })[] }
   }
   /** One event with its payload, how it was verified, what became of it and what it caused */
   'GET /events/{id}': {
     params: { id: string }
-    answer: {
-      id: number
-      eventId: string
-      type: string
-      direction: 'received' | 'emitted'
-      source: string | null
-      status: string
-      createdAt: string
-      contentType: string
-      audience: string | null
-      headers: Record<string, string> | null
-      verification: { scheme: string; secret: number | null; signedAt: string | null } | null
-      causedBy: number | null
-      emitted: { id: number; eventId: string; type: string | null }[]
-      processing: {
-        attempts: number
-        processedAt: string | null
-        nextAttemptAt: string | null
-        failures: { number: number; at: string | null; durationMs: number; error: string }[]
-      } | null
-      deliveries: {
-        id: number
-        subscriberId: string
-        status: string
-        attempts: number
-        lastStatus: number | null
-        lastError: string | null
-        nextAttemptAt: string | null
-        createdAt: string | null
-        finishedAt: string | null
-      }[]
-      payload?: unknown
-      payloadBase64?: string
-    }
+    answer: { id: number; eventId: string; type: string; direction: "received" | "emitted"; source: string | null; status: string; createdAt: string; contentType: string; audience: string | null; headers: Record<string, string> | null; verification: { scheme: string; secret: number | null; signedAt: string | null } | null; causedBy: number | null; emitted: ({ id: number; eventId: string; type: string | null })[]; processing: { attempts: number; processedAt: string | null; nextAttemptAt: string | null; failures: ({ number: number; at: string | null; durationMs: number; error: string })[] } | null; deliveries: ({ id: number; subscriberId: string; status: string; attempts: number; lastStatus: number | null; lastError: string | null; nextAttemptAt: string | null; createdAt: string | null; finishedAt: string | null })[]; payload?: unknown; payloadBase64?: string }
   }
   /** Local users, in the order in which they were created */
   'GET /users': {
     query?: { limit?: number | string | undefined; page?: number | string | undefined }
-    answer: {
-      data: {
-        id: string
-        email: string | null
-        name: string | null
-        provider: string
-        providerId: string
-        role: string
-        createdAt: string
-      }[]
-      pagination: { page: number; limit: number; total: number; totalPages: number; hasNext: boolean }
-    }
+    answer: { data: ({ id: string; email: string | null; name: string | null; provider: string; providerId: string; role: string; createdAt: string })[]; pagination: { page: number; limit: number; total: number; totalPages: number; hasNext: boolean } }
   }
   /** Products, filtered and sorted */
   'GET /products': {
-    query?: {
-      limit?: number | string | undefined
-      cursor?: string | undefined
-      sort?: string | undefined
-      category?: string | undefined
-      minPrice?: number | string | undefined
-      inStock?: string | undefined
-    }
-    answer: {
-      data: { id: string; category: string; price: number; stock: number; name: string; createdAt: string }[]
-      pageInfo: { hasNextPage: boolean; nextCursor: string | null }
-    }
+    query?: { limit?: number | string | undefined; cursor?: string | undefined; sort?: string | undefined; category?: string | undefined; minPrice?: number | string | undefined; inStock?: string | undefined }
+    answer: { data: ({ id: string; category: string; price: number; stock: number; name: string; createdAt: string })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
   }
   /** Create a product */
   'POST /products': {
-    body: {
-      id?: string | undefined
-      category: string
-      price: number
-      stock: number
-      name: string
-      createdAt?: string | undefined
-    }
+    body: { id?: string | undefined; category: string; price: number; stock: number; name: string; createdAt?: string | undefined }
     answer: { id: string; category: string; price: number; stock: number; name: string; createdAt: string }
   }
   /** Posts, newest first */
   'GET /api/posts': {
     query?: { limit?: number | string | undefined; cursor?: string | undefined }
-    answer: {
-      data: { _id: string; title: string; body: string; createdAt: string }[]
-      pageInfo: { hasNextPage: boolean; nextCursor: string | null }
-    }
+    answer: { data: ({ _id: string; title: string; body: string; createdAt: string })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
   }
   /** Create a post */
   'POST /api/posts': {
@@ -1275,13 +369,7 @@ export interface Calls {
   /** Change a product */
   'PATCH /products/{id}': {
     params: { id: string }
-    body: {
-      category?: string | undefined
-      price?: number | undefined
-      stock?: number | undefined
-      name?: string | undefined
-      createdAt?: string | undefined
-    }
+    body: { category?: string | undefined; price?: number | undefined; stock?: number | undefined; name?: string | undefined; createdAt?: string | undefined }
     answer: { id: string; category: string; price: number; stock: number; name: string; createdAt: string }
   }
   /** Delete a product */

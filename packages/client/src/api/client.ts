@@ -20,33 +20,33 @@ export interface ClientOptions {
 
 /** The calls of the service. `C` describes them; generate your own with `postern-client URL`, when you declare lists. */
 export interface Client<C = Calls> {
-  get<P extends PathOf<C, 'GET'>>(
+  get: <P extends PathOf<C, 'GET'>>(
     path: P,
     ...rest: Arguments<CallOf<C, 'GET', P>>
-  ): Promise<AnswerOf<CallOf<C, 'GET', P>>>
-  post<P extends PathOf<C, 'POST'>>(
+  ) => Promise<AnswerOf<CallOf<C, 'GET', P>>>
+  post: <P extends PathOf<C, 'POST'>>(
     path: P,
     ...rest: Arguments<CallOf<C, 'POST', P>>
-  ): Promise<AnswerOf<CallOf<C, 'POST', P>>>
-  patch<P extends PathOf<C, 'PATCH'>>(
+  ) => Promise<AnswerOf<CallOf<C, 'POST', P>>>
+  patch: <P extends PathOf<C, 'PATCH'>>(
     path: P,
     ...rest: Arguments<CallOf<C, 'PATCH', P>>
-  ): Promise<AnswerOf<CallOf<C, 'PATCH', P>>>
-  put<P extends PathOf<C, 'PUT'>>(
+  ) => Promise<AnswerOf<CallOf<C, 'PATCH', P>>>
+  put: <P extends PathOf<C, 'PUT'>>(
     path: P,
     ...rest: Arguments<CallOf<C, 'PUT', P>>
-  ): Promise<AnswerOf<CallOf<C, 'PUT', P>>>
-  delete<P extends PathOf<C, 'DELETE'>>(
+  ) => Promise<AnswerOf<CallOf<C, 'PUT', P>>>
+  delete: <P extends PathOf<C, 'DELETE'>>(
     path: P,
     ...rest: Arguments<CallOf<C, 'DELETE', P>>
-  ): Promise<AnswerOf<CallOf<C, 'DELETE', P>>>
+  ) => Promise<AnswerOf<CallOf<C, 'DELETE', P>>>
   /** All rows of a list, page after page, fetched as they are read. */
-  list<P extends ListPathOf<C>>(
+  list: <P extends ListPathOf<C>>(
     path: P,
     ...rest: Arguments<CallOf<C, 'GET', P & string>>
-  ): AsyncGenerator<RowOf<CallOf<C, 'GET', P & string>>, void>
+  ) => AsyncGenerator<RowOf<CallOf<C, 'GET', P & string>>, void>
   /** A call that the types do not describe. */
-  request<T = unknown>(method: Method, path: string, options?: FreeOptions): Promise<T>
+  request: <T = unknown>(method: Method, path: string, options?: FreeOptions) => Promise<T>
 }
 
 /** Calls the service over HTTP. All errors are PosternErrors, except the reason of a signal that was aborted. */
@@ -108,7 +108,7 @@ function fill(path: string, params: Readonly<Record<string, string | number>>): 
 function search(query: Readonly<Record<string, unknown>>): string {
   const parameters = new URLSearchParams()
   for (const [name, value] of Object.entries(query))
-    for (const one of [value].flat())
+    for (const one of [value as string | number | boolean | null | undefined].flat())
       if (one !== undefined && one !== null) parameters.append(name, String(one))
   const text = parameters.toString()
   return text === '' ? '' : `?${text}`

@@ -1,4 +1,4 @@
-import { PosternError, RateLimitedError, UnavailableError } from '../errors.ts'
+import { type PosternError, RateLimitedError, UnavailableError } from '../errors.ts'
 
 export interface RetryOptions {
   /** Attempts after the first one. */
@@ -38,10 +38,10 @@ function passes(error: unknown): error is PosternError {
 /** @param milliseconds bounded by the caller. @throws the reason of the signal when it is aborted meanwhile. */
 export function sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
   return new Promise((done, fail) => {
-    if (signal?.aborted === true) return fail(signal.reason)
+    if (signal?.aborted === true) return fail(signal.reason as Error)
     const abort = (): void => {
       clearTimeout(timer)
-      fail(signal?.reason)
+      fail(signal?.reason as Error)
     }
     const timer = setTimeout(() => {
       signal?.removeEventListener('abort', abort)

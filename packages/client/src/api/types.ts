@@ -1,11 +1,3 @@
-/** One call of the service, as `calls.ts` describes it. */
-export interface Call {
-  params?: object
-  query?: object
-  body?: unknown
-  answer: unknown
-}
-
 export type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE'
 
 /** The paths of a method among the calls. */
@@ -29,11 +21,9 @@ type Field<C, Name extends string> = Name extends keyof C ? C[Name] : undefined
 /** An option that may be left out when all that it holds may be. */
 type OptionFor<Name extends string, Value> = [Value] extends [undefined]
   ? { [N in Name]?: undefined }
-  : Record<never, never> extends Value
+  : Partial<Value> extends Value
     ? { [N in Name]?: Value }
-    : undefined extends Value
-      ? { [N in Name]?: Value }
-      : { [N in Name]: Value }
+    : { [N in Name]: Value }
 
 export type OptionsOf<C> = OptionFor<'params', Field<C, 'params'>> &
   OptionFor<'query', Field<C, 'query'>> &
@@ -42,7 +32,7 @@ export type OptionsOf<C> = OptionFor<'params', Field<C, 'params'>> &
 
 /** The second argument of a call: none is needed when everything in it may be left out. */
 export type Arguments<C> =
-  Record<never, never> extends OptionsOf<C> ? [options?: OptionsOf<C>] : [options: OptionsOf<C>]
+  Partial<OptionsOf<C>> extends OptionsOf<C> ? [options?: OptionsOf<C>] : [options: OptionsOf<C>]
 
 export type AnswerOf<C> = C extends { answer: infer Answer } ? Answer : never
 

@@ -40,14 +40,14 @@ export interface Sessions {
    * token or the session cookie is sent on.
    * @throws UnavailableError when the service does not answer: nobody is taken for signed out by a failure.
    */
-  getSession(request: HeaderSource): Promise<Session | null>
+  getSession: (request: HeaderSource) => Promise<Session | null>
   /**
    * The same, for a request that needs a user.
    * @throws NotSignedInError (401) and ForbiddenError (403)
    */
-  requireUser(request: HeaderSource, demands?: UserDemands): Promise<Session>
+  requireUser: (request: HeaderSource, demands?: UserDemands) => Promise<Session>
   /** In a browser: the session of the page's own cookie; null when signed out. */
-  currentSession(): Promise<Session | null>
+  currentSession: () => Promise<Session | null>
 }
 
 /** Asks the service who is signed in. */

@@ -65,9 +65,12 @@ export async function importPublicKey(jwk: Jwk): Promise<PublicKey | undefined> 
   )
   const { import: parameters, verify, hash } = kinds[algorithm]
   if (nodeCrypto) {
-    const { createPublicKey, verify: verifySync } = nodeCrypto
-    const key = { key: createPublicKey({ key: bare, format: 'jwk' }), dsaEncoding: 'ieee-p1363' } as const
-    return { algorithm, verify: (data, signature) => verifySync(hash, data, key, signature) }
+    const node = nodeCrypto
+    const key = {
+      key: node.createPublicKey({ key: bare, format: 'jwk' }),
+      dsaEncoding: 'ieee-p1363',
+    } as const
+    return { algorithm, verify: (data, signature) => node.verify(hash, data, key, signature) }
   }
   const { subtle } = await webCrypto()
   const key = await subtle.importKey('jwk', bare, parameters, false, ['verify'])

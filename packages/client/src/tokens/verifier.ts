@@ -60,7 +60,7 @@ export interface Verifier {
    * The claims of a valid access token of the service for this API.
    * @throws NotSignedInError `invalid-token`, ForbiddenError `insufficient-scope`, UnavailableError `keys-unavailable`
    */
-  verify(token: string, demands?: TokenDemands): Promise<AccessTokenClaims>
+  verify: (token: string, demands?: TokenDemands) => Promise<AccessTokenClaims>
 }
 
 const maxLength = 16_384

@@ -1,0 +1,217 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { createClient, type ClientOptions } from './client.ts'
+
+const url = 'https://gate.example.com'
+
+interface Call {
+  method: string
+  path: string
+  headers: Headers
+  body: string | undefined
+}
+
+/** A client of a service that gives the answers one after the other. */
+function clientOf(answers: (() => Response | Promise<Response>)[], options: Partial<ClientOptions> = {}) {
+  const calls: Call[] = []
+  const client = createClient({
+    url,
+    async fetch(address, { method = 'GET', headers, body } = {}) {
+      const { pathname, search } = new URL(address)
+      calls.push({
+        method,
+        path: pathname + search,
+        headers: new Headers(headers),
+        body: body as string | undefined,
+      })
+      return (answers.shift() ?? (() => assert.fail('one call too many')))()
+    },
+    ...options,
+  })
+  return { client, calls }
+}
+
+const problem = (status: number, code: string, headers: Record<string, string> = {}) =>
+  Response.json({ code, status, title: code, detail: `${code}.`, requestId: 'r1' }, { status, headers })
+const rows = async <T>(list: AsyncIterable<T>): Promise<T[]> => {
+  const all: T[] = []
+  for await (const row of list) all.push(row)
+  return all
+}
+
+describe('calls', () => {
+  test('fill the path, the query and the body, and carry the token', async () => {
+    const { client, calls } = clientOf(
+      [() => Response.json({ id: 1 }), () => new Response(null, { status: 204 })],
+      {
+        token: async () => 'pk_1',
+      },
+    )
+    await client.patch('/users/{id}', { params: { id: 'a/../b ?' }, body: { role: 'admin' } })
+    assert.equal(await client.delete('/portal-links', { query: { owner: 'a&b' } }), undefined)
+    assert.deepEqual(
+      calls.map(({ method, path, body }) => [method, path, body]),
+      [
+        ['PATCH', '/users/a%2F..%2Fb%20%3F', '{"role":"admin"}'],
+        ['DELETE', '/portal-links?owner=a%26b', undefined],
+      ],
+    )
+    assert.equal(calls[0]!.headers.get('authorization'), 'Bearer pk_1')
+    assert.equal(calls[0]!.headers.get('content-type'), 'application/json')
+    assert.equal(calls[1]!.headers.get('content-type'), null)
+  })
+
+  test('an id that would name another path is refused here', async () => {
+    const { client, calls } = clientOf([])
+    for (const id of ['', '.', '..'])
+      await assert.rejects(client.get('/subscribers/{id}', { params: { id } }), TypeError)
+    assert.deepEqual(calls, [])
+  })
+
+  test('a wrong path, parameter or body does not compile', () => {
+    const { client } = clientOf([])
+    const uncalled = [
+      // @ts-expect-error: there is no such call.
+      () => client.get('/nowhere'),
+      // @ts-expect-error: the id is missing.
+      () => client.get('/subscribers/{id}'),
+      // @ts-expect-error: there is no such role.
+      () => client.patch('/users/{id}', { params: { id: '1' }, body: { role: 'king' } }),
+      // @ts-expect-error: GET /auth/session is no list.
+      () => client.list('/auth/session'),
+      async () => {
+        const { url } = await client.post('/portal-links', { body: { owner: 'acme' } })
+        for await (const { email } of client.list('/users')) return [url, email?.length]
+        // @ts-expect-error: a user has no such field.
+        for await (const user of client.list('/users')) return user.phone
+        return client.request<{ data: number[] }>('GET', '/orders')
+      },
+    ]
+    assert.equal(uncalled.length, 5)
+  })
+})
+
+describe('errors', () => {
+  const cases: [status: number, code: string, name: string][] = [
+    [400, 'invalid-body', 'PosternError'],
+    [401, 'not-signed-in', 'NotSignedInError'],
+    [403, 'insufficient-scope', 'ForbiddenError'],
+    [404, 'not-found', 'NotFoundError'],
+    [409, 'id-conflict', 'ConflictError'],
+    [410, 'no-longer-kept', 'NotFoundError'],
+    [429, 'too-many-requests', 'RateLimitedError'],
+    [503, 'overloaded', 'UnavailableError'],
+  ]
+  for (const [status, code, name] of cases)
+    test(`${status} is a ${name} with the code of the problem`, async () => {
+      const { client } = clientOf([() => problem(status, code, { 'retry-after': '7' })], { retries: 0 })
+      const expected = { name, code, status, detail: `${code}.`, requestId: 'r1', retryAfter: 7 }
+      await assert.rejects(client.get('/users'), expected)
+    })
+
+  test('an answer that is not of the service is an error, too', async () => {
+    const json = { headers: { 'content-type': 'application/json' } }
+    const { client } = clientOf([
+      () => new Response('<html>', { status: 404 }),
+      () => new Response('{', json),
+      () => Response.redirect(url),
+    ])
+    await assert.rejects(client.get('/users'), { name: 'NotFoundError', code: 'unexpected-answer' })
+    for (let time = 0; time < 2; time += 1)
+      await assert.rejects(client.get('/users'), { code: 'unexpected-answer', status: 502 })
+  })
+})
+
+describe('retries', () => {
+  const busy = () => problem(503, 'overloaded', { 'retry-after': '0' })
+  const broken = () => Promise.reject(new TypeError('fetch failed'))
+  const fine = () => Response.json({ data: [] })
+
+  test('calls that read are repeated after 429, 5xx and failures of the network, as often as allowed', async () => {
+    const limited = () => problem(429, 'too-many-requests', { 'retry-after': '0' })
+    const { client, calls } = clientOf([busy, limited, broken, fine])
+    await client.get('/auth/providers')
+    assert.equal(calls.length, 4)
+    const given = clientOf([busy, busy], { retries: 1 })
+    await assert.rejects(given.client.get('/auth/providers'), { code: 'overloaded' })
+    assert.equal(given.calls.length, 2)
+  })
+
+  test('other refusals are not', async () => {
+    const { client, calls } = clientOf([() => problem(404, 'not-found')])
+    await assert.rejects(client.get('/users'), { status: 404 })
+    assert.equal(calls.length, 1)
+  })
+
+  test('a POST is repeated only with an idempotency key, or when the caller says so', async () => {
+    const body = { type: 'order.paid', data: {}, id: 'o1' }
+    const bare = clientOf([busy])
+    await assert.rejects(bare.client.post('/events', { body }), { code: 'overloaded' })
+    assert.equal(bare.calls.length, 1)
+    const keyed = clientOf([busy, fine])
+    await keyed.client.post('/events', { body, idempotencyKey: 'k1' })
+    assert.deepEqual(
+      keyed.calls.map(({ headers }) => headers.get('idempotency-key')),
+      ['k1', 'k1'],
+    )
+    const said = clientOf([busy, fine])
+    await said.client.post('/events', { body, idempotent: true })
+    assert.equal(said.calls.length, 2)
+  })
+
+  test('a Retry-After above the bound is thrown', async () => {
+    const { client, calls } = clientOf([() => problem(503, 'overloaded', { 'retry-after': '31' })])
+    await assert.rejects(client.get('/users'), { retryAfter: 31 })
+    assert.equal(calls.length, 1)
+  })
+
+  test('an abort ends the wait with the reason of the signal', async () => {
+    const control = new AbortController()
+    const waiting = () => {
+      setTimeout(() => control.abort(new Error('left')), 5)
+      return problem(503, 'overloaded', { 'retry-after': '20' })
+    }
+    const { client } = clientOf([waiting])
+    await assert.rejects(client.get('/users', { signal: control.signal }), { message: 'left' })
+    await assert.rejects(client.get('/users', { signal: control.signal }), { message: 'left' })
+  })
+})
+
+describe('lists', () => {
+  test('of all three forms are read to their end', async () => {
+    const cursor = clientOf([
+      () => Response.json({ data: [1], pageInfo: { hasNextPage: true, nextCursor: 'c1' } }),
+      () => Response.json({ data: [2], pageInfo: { hasNextPage: false, nextCursor: null } }),
+    ])
+    assert.deepEqual(await rows<unknown>(cursor.client.list('/products', { query: { limit: 1 } })), [1, 2])
+    assert.deepEqual(
+      cursor.calls.map(({ path }) => path),
+      ['/products?limit=1', '/products?limit=1&cursor=c1'],
+    )
+    const keyset = clientOf([
+      () => Response.json({ data: [], nextCursor: 7 }),
+      () => Response.json({ data: [8], nextCursor: null }),
+    ])
+    assert.deepEqual(await rows<unknown>(keyset.client.list('/events')), [8])
+    const offset = clientOf([
+      () => Response.json({ data: [1], pagination: { page: 1, hasNext: true } }),
+      () => Response.json({ data: [2], pagination: { page: 2, hasNext: false } }),
+    ])
+    assert.deepEqual(await rows<unknown>(offset.client.list('/users')), [1, 2])
+    assert.equal(offset.calls[1]!.path, '/users?page=2')
+    const whole = clientOf([() => Response.json({ data: [1, 2] })])
+    assert.deepEqual(await rows<unknown>(whole.client.list('/auth/sessions')), [1, 2])
+  })
+
+  test('a page is fetched only when it is read', async () => {
+    const { client, calls } = clientOf([() => Response.json({ data: [1, 2], nextCursor: 2 })])
+    for await (const _row of client.list('/events')) break
+    assert.equal(calls.length, 1)
+  })
+
+  test('a page that names itself as the next one ends the list with an error', async () => {
+    const same = () => Response.json({ data: [1], nextCursor: 2 })
+    const { client } = clientOf([same, same])
+    await assert.rejects(rows(client.list('/events')), { code: 'unexpected-answer' })
+  })
+})

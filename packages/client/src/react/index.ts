@@ -1,0 +1,5 @@
+'use client'
+export { PosternProvider, useSession, type PageSession, type ProviderProps } from './provider.ts'
+export { SignedIn, SignedOut, UserButton, WebhookPortal } from './components.ts'
+export type { ChildrenProps, UserButtonProps, WebhookPortalProps } from './components.ts'
+export { cookieSource, tokenSource, type PageUser, type SessionSource } from './sources.ts'

@@ -1,0 +1,71 @@
+import {
+  createContext,
+  createElement,
+  useContext,
+  useEffect,
+  useMemo,
+  useState,
+  type ReactElement,
+  type ReactNode,
+} from 'react'
+import type { PageUser, SessionSource } from './sources.ts'
+
+interface Known {
+  /** `failed`: the service did not answer; nobody is taken for signed out by that. */
+  status: 'loading' | 'signed-in' | 'signed-out' | 'failed'
+  user: PageUser | null
+  error?: unknown
+}
+
+export interface PageSession extends Known {
+  signIn: () => Promise<void>
+  signOut: () => Promise<void>
+  /** Asks again who is signed in. */
+  refresh: () => Promise<void>
+}
+
+const SessionContext = createContext<PageSession | undefined>(undefined)
+
+export interface ProviderProps {
+  /** `cookieSource(…)` or `tokenSource(…)`, created once, outside of components. */
+  source: SessionSource
+  children?: ReactNode
+}
+
+/** Knows the session for all components below it. */
+export function PosternProvider({ source, children }: ProviderProps): ReactElement {
+  const [known, setKnown] = useState<Known>({ status: 'loading', user: null })
+  const actions = useMemo(() => {
+    const refresh = async (): Promise<void> => setKnown(await load(source))
+    return {
+      refresh,
+      signIn: () => source.signIn(),
+      async signOut(): Promise<void> {
+        await source.signOut()
+        await refresh()
+      },
+    }
+  }, [source])
+  useEffect(() => {
+    void actions.refresh()
+    return source.onChange?.(() => void actions.refresh())
+  }, [source, actions])
+  const session = useMemo(() => ({ ...known, ...actions }), [known, actions])
+  return createElement(SessionContext.Provider, { value: session }, children)
+}
+
+async function load(source: SessionSource): Promise<Known> {
+  try {
+    const user = await source.load()
+    return { status: user ? 'signed-in' : 'signed-out', user }
+  } catch (error) {
+    return { status: 'failed', user: null, error }
+  }
+}
+
+/** The session of the nearest PosternProvider. @throws Error without one. */
+export function useSession(): PageSession {
+  const session = useContext(SessionContext)
+  if (!session) throw new Error('useSession needs a <PosternProvider> above it')
+  return session
+}
