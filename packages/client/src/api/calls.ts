@@ -21,7 +21,7 @@ export interface Calls {
   }
   /** The signed-in user and the session */
   'GET /auth/session': {
-    answer: { user: { id: string; email: string | null; name: string | null; role: "user" | "admin" }; session: { id: string; kind: "session" | "token" }; stepUp?: string }
+    answer: { sub: string; user: { id: string; sub: string; email: string | null; email_verified: boolean; name: string | null; picture: string | null; role: "user" | "admin" }; session: { id: string; kind: "session" | "token" }; stepUp?: string }
   }
   /** Sign out; a form is redirected to /login */
   'POST /auth/logout': {
@@ -91,14 +91,19 @@ export interface Calls {
     query?: { return_to?: string | undefined }
     answer: string
   }
-  /** Exchange a code or a refresh token (RFC 6749; JSON or form) */
-  'POST /auth/token': {
-    body: { grant_type?: string | undefined; client_id?: string | undefined; code?: string | undefined; code_verifier?: string | undefined; redirect_uri?: string | undefined; refresh_token?: string | undefined }
-    answer: { access_token: string; token_type: "Bearer"; expires_in: number; refresh_token: string }
-  }
   /** The identity providers on /login */
   'GET /auth/providers': {
     answer: { data: ({ name: string; label: string })[] }
+  }
+  /** Exchange a code or a refresh token (RFC 6749; JSON or form) */
+  'POST /oauth2/token': {
+    body: { grant_type?: string | undefined; client_id?: string | undefined; client_secret?: string | undefined; client_assertion?: string | undefined; client_assertion_type?: string | undefined; code?: string | undefined; code_verifier?: string | undefined; redirect_uri?: string | undefined; refresh_token?: string | undefined; device_code?: string | undefined; scope?: string | undefined; resource?: string | undefined }
+    answer: { access_token: string; token_type: "Bearer"; expires_in: number; refresh_token?: string; id_token?: string; scope?: string }
+  }
+  /** Exchange a code or a refresh token (RFC 6749; JSON or form) */
+  'POST /auth/token': {
+    body: { grant_type?: string | undefined; client_id?: string | undefined; client_secret?: string | undefined; client_assertion?: string | undefined; client_assertion_type?: string | undefined; code?: string | undefined; code_verifier?: string | undefined; redirect_uri?: string | undefined; refresh_token?: string | undefined; device_code?: string | undefined; scope?: string | undefined; resource?: string | undefined }
+    answer: { access_token: string; token_type: "Bearer"; expires_in: number; refresh_token?: string; id_token?: string; scope?: string }
   }
   /** Receive a webhook of the source provider (hmac) */
   'POST /webhooks/provider': {
