@@ -244,7 +244,16 @@ function createModules(common: Common, config: PosternConfig, spool: OpenSpool |
   })
   const listedAdmins = () => accounts.users.listedAdmins(database.reader)
   const listing = createListing({ ...common, config: config.listing, listedAdmins })
-  const rooms: ServiceModule[] = [accounts, login, oauth2, forwardAuth, receiving, emitting, createEvents(common), listing]
+  const rooms: ServiceModule[] = [
+    accounts,
+    login,
+    oauth2,
+    forwardAuth,
+    receiving,
+    emitting,
+    createEvents(common),
+    listing,
+  ]
   return { rooms, accounts, login, emitting, receiving, demoProvider }
 }
 

@@ -78,7 +78,6 @@ export interface Accounts extends ServiceModule {
   sessions: Sessions
   sessionCookie: HostCookie
   hostSessions: HostSessions
-  signingKeys: SigningKeys
   secondFactor: SecondFactor
   refreshTokens: RefreshTokens
   accessTokens: AccessTokens

@@ -73,15 +73,16 @@ function navigates(headers: IncomingMessage['headers']): boolean {
 
 // oxlint-disable-next-line no-control-regex -- it matches control characters
 const safePath = /^\/(?![/\\])[^\\\u0000-\u0020\u007f-\uffff]*$/
+/** Characters of an escaped path: /login takes 2,048, and the path is in a parameter of its parameter. */
 const longestReturn = 1_500
 
 /**
- * Where the browser returns to at the same host: a path and query. One that a browser could take for another site is replaced by `/`; of one
- * that is too long, the query is left out.
+ * Where the browser returns to at the same host: a path and query. One that a browser could take for another site is replaced by `/`;
+ * of one that is too long, the query is left out.
  */
 export function returnPath(uri: string | undefined): string {
   if (uri === undefined || !safePath.test(uri)) return '/'
-  if (uri.length <= longestReturn) return uri
-  const path = /^[^?]*/.exec(uri)![0]
-  return path.length <= longestReturn ? path : '/'
+  if (encodeURIComponent(uri).length <= longestReturn) return uri
+  const path = /^[^?#]*/.exec(uri)![0]
+  return encodeURIComponent(path).length <= longestReturn ? path : '/'
 }

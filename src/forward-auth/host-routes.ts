@@ -93,8 +93,9 @@ function signInRoute(app: App, parts: HostRoutesParts): void {
       const token = sessionCookie.read(request)
       const session = token === undefined ? undefined : await sessions.find(token)
       if (!session) {
-        const back = `${app.basePath}${paths.signIn}?${new URLSearchParams({ host, browser, return_to: returnPath(returnTo) })}`
-        return reply.redirect(`${app.basePath}/login?${new URLSearchParams({ return_to: back })}`, 303)
+        const query = new URLSearchParams({ host, browser, return_to: returnPath(returnTo) }).toString()
+        const back = encodeURIComponent(`${app.basePath}${paths.signIn}?${query}`)
+        return reply.redirect(`${app.basePath}/login?return_to=${back}`, 303)
       }
       app.limits.take(reply, `codes of session ${session.id}`, mostCodes)
       const code = await codes.issue({

@@ -64,7 +64,7 @@ export function compileHosts(config: ForwardAuthConfig, baseUrl: string): Readon
 
 /** Whether any rule asks for identities. */
 export function namesIdentities({ hosts = {} }: ForwardAuthConfig): boolean {
-  const rules = Object.values(hosts).flatMap(({ allow, paths = {} }) => [allow, ...Object.values(paths)])
+  const rules = Object.values(hosts).flatMap(({ allow, paths = {} }) => [allow].concat(Object.values(paths)))
   return rules
     .map((rule) => compileRule(rule))
     .some((rule) => typeof rule !== 'string' && rule.some(({ identities }) => identities !== undefined))
@@ -72,12 +72,9 @@ export function namesIdentities({ hosts = {} }: ForwardAuthConfig): boolean {
 
 function compileRule(allowed: Allowed): Rule {
   if (typeof allowed === 'string') return allowed
-  return (
-    Array.isArray(allowed) ? (allowed as readonly PeopleCondition[]) : [allowed as PeopleCondition]
-  ).map(({ roles, emailDomains, identities, groups }) => ({
-    ...(roles && { roles: new Set(roles) }),
-    ...(emailDomains && { emailDomains: new Set(emailDomains) }),
-    ...(identities && { identities: new Set(identities) }),
-    ...(groups && { groups: new Set(groups) }),
-  }))
+  const conditions = Array.isArray(allowed) ? (allowed as readonly PeopleCondition[]) : [allowed]
+  return conditions.map((condition) => {
+    const fields = Object.entries(condition).filter(([, values]) => values !== undefined)
+    return Object.fromEntries(fields.map(([field, values]) => [field, new Set(values)]))
+  })
 }

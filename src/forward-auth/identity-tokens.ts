@@ -51,21 +51,18 @@ export class IdentityTokens {
     return token
   }
 
-  async #sign(host: GuardedHost, { userId, email, name, groups }: Person, now: number): Promise<string> {
-    const { SignJWT } = await import('jose')
-    const { kid, key } = await this.#keys.signer()
-    const issued = Math.floor(now / 1000)
-    return new SignJWT({
+  #sign(host: GuardedHost, { userId, email, name, groups }: Person, now: number): Promise<string> {
+    const iat = Math.floor(now / 1000)
+    const claims = {
+      iss: this.#baseUrl(),
+      aud: host.origin,
+      sub: userId,
+      iat,
+      exp: iat + lifetime,
       ...(email !== undefined && { email, email_verified: true }),
       ...(name !== undefined && { name }),
-      groups,
-    })
-      .setProtectedHeader({ alg: 'ES256', typ: type, kid })
-      .setIssuer(this.#baseUrl())
-      .setAudience(host.origin)
-      .setSubject(userId)
-      .setIssuedAt(issued)
-      .setExpirationTime(issued + lifetime)
-      .sign(key)
+      groups: [...groups],
+    }
+    return this.#keys.sign(claims, { typ: type })
   }
 }

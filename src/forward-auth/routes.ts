@@ -12,7 +12,7 @@ export function forwardRoute(app: App, gate: Gate): void {
     path: forwardPath,
     sends: { sometimes: ['Location', ...identityHeaders, 'Remote-Token', 'Cookie'] },
     // token-lookups.ts has the limit.
-    rateLimit: 'none',
+    uncounted: true,
     schema: {
       tags: ['sign-in'],
       summary: 'For reverse proxies: whether a request may reach an application',

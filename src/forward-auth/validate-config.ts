@@ -57,7 +57,8 @@ function faultsOfCondition(name: string, condition: Record<string, unknown>): st
   const given = Object.entries(condition).filter(
     ([field, values]) => conditionFields.includes(field) && values !== undefined,
   )
-  if (given.length === 0) faults.push(`${name} has no condition: write 'signed-in' to allow every user`)
+  if (given.length === 0 && faults.length === 0)
+    faults.push(`${name} has no condition: write 'signed-in' to allow every user`)
   for (const [field, values] of given) {
     if (!Array.isArray(values) || values.length === 0 || values.some((value) => typeof value !== 'string'))
       faults.push(`${name}.${field} must be a list of texts that is not empty`)

@@ -96,7 +96,9 @@ export interface Tables {
   consents: ConsentsTable
   device_codes: DeviceCodesTable
   backchannel_logouts: BackchannelLogoutsTable
-import type { HostCodesTable, HostSessionsTable } from './tables/forward-auth.ts'
+
+  host_sessions: HostSessionsTable
+  host_codes: HostCodesTable
 
   audit_log: AuditLogTable
   audit_exports: AuditExportsTable

@@ -219,7 +219,8 @@ onEachEngine('forward authentication', (engine) => {
     assert.equal(
       await ask('/admin', {
         cookie,
-        ...{ 'x-forwarded-uri': '/health', 'x-forwarded-host': 'other.example.org' },
+        'x-forwarded-uri': '/health',
+        'x-forwarded-host': 'other.example.org',
       }),
       403,
     )
@@ -253,6 +254,20 @@ onEachEngine('forward authentication', (engine) => {
       for (const host of hosts) assert.equal((await site.ask(browser, host, '/')).status, 401)
       assert.equal((await site.ask(browser, site.ownHost, '/')).status, 401)
     })
+
+  test('linking an identity replaces the tokens of other hosts, as it does that of the session', async () => {
+    const browser = await site.signedIn('links')
+    await passedOf((await browser.open(`http://${app}/`)).response)
+    const cookie = `postern_host=${browser.cookies(`http://${app}`).get('postern_host')}`
+    assert.equal((await site.ask(undefined, app, '/', { headers: { cookie } })).status, 204)
+    const headers = { origin: site.service.baseUrl, 'sec-fetch-site': 'same-origin' }
+    site.provider.profile = { id: `linked-${Math.random()}`, displayName: 'links' }
+    const start = await browser.go(`${site.service.baseUrl}/auth/other/link`, { method: 'POST', headers })
+    await browser.follow(start.headers.get('location')!)
+    assert.equal((await site.ask(undefined, app, '/', { headers: { cookie } })).status, 401)
+    // The browser itself gets a new one without being asked.
+    await passedOf((await browser.open(`http://${app}/`)).response)
+  })
 })
 
 describe('limits of forward authentication', () => {

@@ -84,7 +84,13 @@ export class GuardedSite {
       const port = await freePort()
       this.ownHost = `127.0.0.1:${port}`
       this.service = await startTestService(engine, {
-        env: { ...this.provider.env('ACME'), PORT: String(port), TRUSTED_PROXIES: '127.0.0.1', ...env },
+        env: {
+          ...this.provider.env('ACME'),
+          ...this.provider.env('OTHER'),
+          PORT: String(port),
+          TRUSTED_PROXIES: '127.0.0.1',
+          ...env,
+        },
         config: { forwardAuth: config(this.ownHost) },
         parts: { clock: { ...systemClock, now: () => Date.now() + this.shift } },
       })

@@ -32,8 +32,9 @@ export interface RouteLimit {
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** `none` for a raw route that does not count calls. */
-    rateLimit?: RouteLimit | 'none'
+    rateLimit?: RouteLimit
+    /** For a raw route that counts no calls: its answers have no headers of a limit. */
+    uncounted?: true
   }
   interface FastifyInstance {
     limits: RateLimits
@@ -86,7 +87,7 @@ export class RateLimits {
   countByIp(request: FastifyRequest, reply: FastifyReply): Promise<void> | undefined {
     if (!this.#limiter) return undefined
     const { url, config } = request.routeOptions
-    const limit = config.rateLimit === 'none' ? undefined : config.rateLimit
+    const limit = config.rateLimit
     const network = clientNetwork(request)
     // The key has the route instead of the requested path, which can be written in many ways.
     if (!limit) {
@@ -111,8 +112,7 @@ export class RateLimits {
     const key = keyId === undefined ? undefined : `key ${keyId}`
     const who = key ?? (userId === undefined ? `owner ${owner}` : `user ${userId}`)
     this.take(reply, who, key === undefined ? perUser : perKey)
-    const { perAccount: max, sharedByProcesses } =
-      config.rateLimit === 'none' ? {} : (config.rateLimit ?? {})
+    const { perAccount: max, sharedByProcesses } = config.rateLimit ?? {}
     if (max === undefined) return undefined
     const call = { key: `${who} ${url}`, max }
     this.take(reply, call.key, max)

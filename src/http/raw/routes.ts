@@ -18,8 +18,7 @@ export interface RawRoute {
   /** For the OpenAPI description. */
   schema: FastifySchema
   sends?: FastifyContextConfig['sends']
-  /** `none` if no answer has the headers of a limit. */
-  rateLimit?: 'none'
+  uncounted?: FastifyContextConfig['uncounted']
   /** Answers a request, or throws the error that the problem in the answer describes. */
   answer: (call: RawCall) => Promise<RawAnswer>
 }
@@ -68,11 +67,10 @@ export class RawRoutes {
   }
 
   #listen({ path, answer }: RawTree): Listener {
-    return (request, response) =>
-      void this.#answer(new RawCall(this.#parts, path, request, response), answer)
+    return (request, response) => void this.#answer(new RawCall(this.#parts, path, request, response), answer)
   }
 
-  #describe({ method, path, schema, sends, rateLimit }: Omit<RawRoute, 'answer'>): void {
+  #describe({ method, path, schema, sends, uncounted }: Omit<RawRoute, 'answer'>): void {
     this.#app.route({
       method,
       url: path,
@@ -82,7 +80,7 @@ export class RawRoutes {
         quiet: true,
         forMachines: true,
         ...(sends && { sends }),
-        ...(rateLimit && { rateLimit }),
+        ...(uncounted && { uncounted }),
       },
       handler: async () => {
         throw new Problem('not-found')

@@ -161,7 +161,7 @@ function describeRoute(
   config: FastifyContextConfig = {},
   { demo, limited, crossOrigin }: DescriptionParts,
 ): FastifySchema {
-  const { openInDemo, optionalBody, sends = {}, ownOrigins, forMachines, rateLimit } = config
+  const { openInDemo, optionalBody, sends = {}, ownOrigins, forMachines, uncounted } = config
   // A route without it stops the start (access.ts).
   const access = config.access!
   const described = { ...schema } as Record<string, unknown>
@@ -175,7 +175,7 @@ function describeRoute(
   described[senderMark] = {
     access,
     sends,
-    limited: limited && rateLimit !== 'none',
+    limited: limited && uncounted !== true,
     crossOrigin: crossOrigin && ownOrigins !== true && forMachines !== true,
   } satisfies DescribedSender
   return described

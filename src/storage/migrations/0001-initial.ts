@@ -15,7 +15,20 @@ import { receiving } from './0001-initial/receiving.ts'
 import { servers } from './0001-initial/servers.ts'
 
 /** In the order in which tables refer to each other. storage/tables/ describes their columns. */
-const parts = [accounts, login, clients, oauth2, forwardAuth, audit, events, receiving, emitting, lists, limits, servers]
+const parts = [
+  accounts,
+  login,
+  clients,
+  oauth2,
+  forwardAuth,
+  audit,
+  events,
+  receiving,
+  emitting,
+  lists,
+  limits,
+  servers,
+]
 
 function statementsFor(engine: Engine): string {
   const dialect = { sqlite, postgres }[engine]
