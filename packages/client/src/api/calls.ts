@@ -105,6 +105,10 @@ export interface Calls {
     body: { grant_type?: string | undefined; client_id?: string | undefined; client_secret?: string | undefined; client_assertion?: string | undefined; client_assertion_type?: string | undefined; code?: string | undefined; code_verifier?: string | undefined; redirect_uri?: string | undefined; refresh_token?: string | undefined; device_code?: string | undefined; scope?: string | undefined; resource?: string | undefined }
     answer: { access_token: string; token_type: "Bearer"; expires_in: number; refresh_token?: string; id_token?: string; scope?: string }
   }
+  /** For reverse proxies: whether a request may reach an application */
+  'GET /auth/forward': {
+    answer: undefined
+  }
   /** Receive a webhook of the source provider (hmac) */
   'POST /webhooks/provider': {
     answer: { received: true }
