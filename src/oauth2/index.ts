@@ -1,12 +1,19 @@
 import type { Accounts } from '../accounts/index.ts'
 import { createSweeper } from '../accounts/sweeper.ts'
 import { ConfigurationError } from '../config/environment.ts'
+import type { Keyring } from '../crypto/keyring.ts'
 import type { ServiceModule } from '../http/service-module.ts'
+import { Cursors } from '../paging/cursor.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Database, Tx } from '../storage/database.ts'
 import type { Log } from '../telemetry/log.ts'
 import { isAppRequest, parseAppRequest, type AppRequest } from './clients/app-request.ts'
-import { validateClients, type ClientConfig } from './clients/client-config.ts'
+import type { ClientConfig } from './clients/client-config.ts'
+import { validateClients } from './clients/client-faults.ts'
+import { ClientManagement } from './clients/client-management.ts'
+import { clientRoutes } from './clients/client-routes.ts'
+import { deleteEndedSecrets } from './clients/client-secrets.ts'
+import { StoredClients } from './clients/client-store.ts'
 import { Clients } from './clients/clients.ts'
 import { AuthorizationCodes, type SignedInUser } from './token/authorization-codes.ts'
 import { authorizationCodeGrant, refreshTokenGrant } from './token/grants.ts'
@@ -23,6 +30,7 @@ export interface OAuth2Config {
 export interface OAuth2Parts {
   clients: Clients
   database: Database
+  keyring: Keyring
   clock: Clock
   log: Log
   baseUrl: () => string
@@ -36,22 +44,32 @@ export interface OAuth2 extends ServiceModule {
 }
 
 /**
- * The applications that the configuration module declares. They are created first, because accounts ask for their rights.
+ * The applications of the product. They are created first, because accounts ask for their rights.
  * @throws ConfigurationError with all errors of the declarations
  */
-export function createClients(config: OAuth2Config): Clients {
-  const faults = validateClients(config.clients ?? [])
+export function createClients(
+  { clients = [] }: OAuth2Config,
+  { database, clock }: Pick<OAuth2Parts, 'database' | 'clock'>,
+): Clients {
+  const faults = validateClients(clients)
   if (faults.length > 0) throw new ConfigurationError(faults)
-  return new Clients(config.clients ?? [])
+  return new Clients(clients, new StoredClients(database, clock))
 }
 
 /** The OpenID Provider: the applications of the product sign in with this service. */
 export function createOAuth2(parts: OAuth2Parts): OAuth2 {
-  const { clients, database, clock, log, baseUrl, accounts } = parts
+  const { clients, database, keyring, clock, log, baseUrl, accounts } = parts
   const { refreshTokens, users, signingKeys: keys } = accounts
   const codes = new AuthorizationCodes({ database, clock, refreshTokens, users })
   const userClaims = new UserClaims(users, database.reader)
   const idTokens = new IdTokens({ keys, clock, baseUrl, userClaims })
+  const management = new ClientManagement({
+    database,
+    clock,
+    record: accounts.audit.record,
+    cursors: new Cursors(keyring),
+    declared: clients.declared(),
+  })
   const grants = new Map([
     ['authorization_code', authorizationCodeGrant(codes)],
     ['refresh_token', refreshTokenGrant(refreshTokens)],
@@ -64,8 +82,14 @@ export function createOAuth2(parts: OAuth2Parts): OAuth2 {
     issueCode: (tx, app, user) =>
       codes.issue(tx, { ...app, sessionId: null, scope: null, resource: null, nonce: null }, user),
     async routes(app) {
+      clientRoutes(app, management)
       await tokenRoutes(app, { ...accounts, clients, idTokens, grants })
     },
-    workers: [createSweeper('apps', clock, log, [(now) => codes.sweep(now)])],
+    workers: [
+      createSweeper('apps', clock, log, [
+        (now) => codes.sweep(now),
+        (now) => database.transaction((tx) => deleteEndedSecrets(tx, now), { priority: 'work' }),
+      ]),
+    ],
   }
 }

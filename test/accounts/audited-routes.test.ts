@@ -21,6 +21,7 @@ const exceptions: Record<string, string> = {
   'POST /auth/:provider/callback': 'leads on to the GET route, which writes the entry of the sign-in',
   'POST /auth/:provider/link': 'begins a flow; its callback writes identity.linked or identity.link_failed',
   'POST /auth/token': 'the sign-in that it completes has its entry; refused codes and tokens have theirs',
+  'POST /oauth2/token': 'as /auth/token',
 }
 
 interface Owner {
@@ -204,9 +205,37 @@ onEachEngine('the audit log and all routes', (engine) => {
     }
   }
 
+  function clientCalls(): Record<string, [AuditAction, () => Promise<Response>]> {
+    const app = { name: 'app', redirectUris: ['https://app.example.com/callback'] }
+    const make = async (): Promise<string> =>
+      idOf(await expectJson(service, 201, '/clients', { method: 'POST', json: app }))
+    const secretOf = async (id: string): Promise<string> =>
+      idOf(await expectJson(service, 201, `/clients/${id}/secrets`, { method: 'POST' }))
+    return {
+      'POST /clients': ['client.created', () => admin('POST', '/clients', app)],
+      'PATCH /clients/:id': [
+        'client.changed',
+        async () => admin('PATCH', `/clients/${await make()}`, { name: 'b' }),
+      ],
+      'DELETE /clients/:id': ['client.deleted', async () => admin('DELETE', `/clients/${await make()}`)],
+      'POST /clients/:id/secrets': [
+        'client.secret_created',
+        async () => admin('POST', `/clients/${await make()}/secrets`),
+      ],
+      'DELETE /clients/:id/secrets/:secretId': [
+        'client.secret_removed',
+        async () => {
+          const id = await make()
+          return admin('DELETE', `/clients/${id}/secrets/${await secretOf(id)}`)
+        },
+      ],
+    }
+  }
+
   const calls = (): Record<string, [AuditAction, () => Promise<Response>]> => ({
     ...subscriberCalls('', async () => ({ call: admin })),
     ...subscriberCalls('/portal', enter),
+    ...clientCalls(),
     ...itemCalls('/products', { name: 'Lamp', category: 'home', price: 1, stock: 1 }),
     ...itemCalls('/api/posts', { title: 'Hello', body: 'World' }),
     'POST /events/reprocess': ['reprocess.started', () => admin('POST', '/events/reprocess', {})],

@@ -139,6 +139,8 @@ onEachEngine('scopes of API keys', (engine) => {
       'POST /portal-links': 'subscribers:write',
       'GET /users': 'users:read',
       'PATCH /users/:id': 'users:write',
+      'GET /clients': 'clients:read',
+      'POST /clients/:id/secrets': 'clients:write',
       'POST /products': 'lists:write',
       'DELETE /api/posts/:id': 'lists:write',
       'GET /shelf': 'lists:read',

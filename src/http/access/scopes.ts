@@ -11,6 +11,9 @@ export const scopes = {
   'users:read': 'Read the list of users, and where they are signed in.',
   'users:write':
     'Block users, change their roles, end their sessions. A key with this scope can make any user an administrator.',
+  'clients:read': 'Read the apps that sign in here, without their secrets.',
+  'clients:write':
+    'Create, change and delete apps without special rights, and rotate their secrets. Apps of the product itself need `admin`.',
   'lists:read': 'Read the declared lists that are for administrators.',
   'lists:write': 'Create, change and delete products and posts.',
   'webhooks:read': 'Read the webhooks that were refused, and the jobs that process events again.',

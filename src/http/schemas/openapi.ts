@@ -108,6 +108,7 @@ const tags = [
   { name: 'events', description: 'The log of received and emitted events' },
   { name: 'lists', description: 'Bounded pages' },
   { name: 'sign-in', description: 'Identity providers, sessions, tokens, accounts' },
+  { name: 'apps', description: 'Applications of the product, which sign in with this service' },
   { name: 'operations', description: 'Health, metrics, this document' },
   { name: 'pages', description: 'For people, in a browser' },
   { name: 'events that are sent', description: 'The requests that subscribers get' },
@@ -161,7 +162,7 @@ function describeRoute(
   config: FastifyContextConfig = {},
   { demo, limited, crossOrigin }: DescriptionParts,
 ): FastifySchema {
-  const { openInDemo, optionalBody, sends = {}, ownOrigins, forMachines, uncounted } = config
+  const { openInDemo, optionalBody, sends = {}, ownOrigins, forMachines } = config
   // A route without it stops the start (access.ts).
   const access = config.access!
   const described = { ...schema } as Record<string, unknown>
@@ -175,7 +176,7 @@ function describeRoute(
   described[senderMark] = {
     access,
     sends,
-    limited: limited && uncounted !== true,
+    limited,
     crossOrigin: crossOrigin && ownOrigins !== true && forMachines !== true,
   } satisfies DescribedSender
   return described

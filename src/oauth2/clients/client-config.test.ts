@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { allowsRedirect } from './client.ts'
-import { clientOf, validateClients } from './client-config.ts'
+import { clientOf } from './client-config.ts'
+import { validateClients } from './client-faults.ts'
 
 test('a wrong redirect URI is reported with its reason', () => {
   const faultOf = (uri: string): string => validateClients([{ id: 'spa', redirectUris: [uri] }]).join()

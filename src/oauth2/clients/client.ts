@@ -13,7 +13,9 @@ export interface Client extends AppRights {
   redirectUris: readonly string[]
   postLogoutRedirectUris: readonly string[]
   backchannelLogoutUri: string | undefined
-  /** SHA-256 hashes of its secrets. */
+  /** Whether it must authenticate (RFC 6749, section 2.1). Otherwise it must use PKCE, and a secret from it is refused. */
+  confidential: boolean
+  /** SHA-256 hashes of its valid secrets. A confidential client may have none, and cannot authenticate then. */
   secretHashes: readonly Uint8Array[]
   /** Its public keys, for `private_key_jwt`. */
   jwks: { readonly keys: readonly JWK[] } | undefined
@@ -30,9 +32,9 @@ export interface Client extends AppRights {
   declared: boolean
 }
 
-/** Whether the client has no credentials (RFC 6749, section 2.1). It must use PKCE, and a secret from it is refused. */
-export function isPublic({ secretHashes, jwks }: Client): boolean {
-  return secretHashes.length === 0 && jwks === undefined
+/** Whether the client cannot keep a secret (RFC 6749, section 2.1). */
+export function isPublic({ confidential }: Client): boolean {
+  return !confidential
 }
 
 /**
@@ -49,4 +51,13 @@ export function allowsRedirect({ redirectUris }: Client, wanted: string): boolea
 function withoutLoopbackPort(uri: string): string | undefined {
   const match = /^(http:\/\/(?:127\.0\.0\.1|\[::1\]))(?::\d{1,5})?(\/[^\\@\s]*)?$/.exec(uri)
   return match ? `${match[1]!}${match[2] ?? ''}` : undefined
+}
+
+/** The origins of a client's pages. */
+export function originsOf({ redirectUris }: Pick<Client, 'redirectUris'>): string[] {
+  const origins = redirectUris
+    .map((uri) => new URL(uri))
+    .filter(({ protocol }) => /^https?:$/.test(protocol))
+    .map(({ origin }) => origin)
+  return [...new Set(origins)]
 }

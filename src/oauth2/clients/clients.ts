@@ -1,31 +1,31 @@
-import type { Client } from './client.ts'
+import { originsOf, type Client } from './client.ts'
 import { clientOf, type ClientConfig } from './client-config.ts'
+import type { StoredClients } from './client-store.ts'
 
-/** The applications of the product: those that the configuration module declares. */
+/** The applications of the product: those that the configuration module declares, and those of the database. */
 export class Clients {
   readonly #declared: ReadonlyMap<string, Client>
   readonly #origins: ReadonlySet<string>
+  readonly #stored: StoredClients
 
-  constructor(declared: readonly ClientConfig[]) {
+  constructor(declared: readonly ClientConfig[], stored: StoredClients) {
     const clients = declared.map(clientOf)
     this.#declared = new Map(clients.map((client) => [client.id, client]))
     this.#origins = new Set(clients.flatMap(originsOf))
+    this.#stored = stored
   }
 
   async find(id: string): Promise<Client | undefined> {
-    return this.#declared.get(id)
+    return this.#declared.get(id) ?? this.#stored.find(id)
+  }
+
+  /** The clients of the configuration module. */
+  declared(): Client[] {
+    return [...this.#declared.values()]
   }
 
   /** Whether pages of this origin may call the token endpoint: a client has a redirect URI there. */
   async allowsOrigin(origin: string): Promise<boolean> {
-    return this.#origins.has(origin)
+    return this.#origins.has(origin) || this.#stored.hasOrigin(origin)
   }
-}
-
-/** The origins of a client's pages. */
-function originsOf({ redirectUris }: Client): string[] {
-  return redirectUris
-    .map((uri) => new URL(uri))
-    .filter(({ protocol }) => /^https?:$/.test(protocol))
-    .map(({ origin }) => origin)
 }

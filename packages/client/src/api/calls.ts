@@ -95,6 +95,43 @@ export interface Calls {
   'GET /auth/providers': {
     answer: { data: ({ name: string; label: string })[] }
   }
+  /** Apps, declared ones included; of the others the newest first */
+  'GET /clients': {
+    query?: { limit?: number | string | undefined; cursor?: string | undefined }
+    answer: { data: ({ id: string; name: string; declared: boolean; registered: boolean; confidential: boolean; redirectUris: (string)[]; postLogoutRedirectUris: (string)[]; backchannelLogoutUri: string | null; jwks: { keys: (Record<string, unknown>)[] } | null; scopes: (string)[]; audience: (string)[] | null; audiences: (string)[]; firstParty: boolean; clientCredentials: boolean; admin: boolean; managesSessions: boolean; accessTokenLifetime: number | null; refreshTokenLifetime: number | null; idTokenAlgorithm: "ES256" | "RS256" | "EdDSA"; createdAt: string | null; updatedAt: string | null })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
+  }
+  /** Create an app; only this response contains its secret */
+  'POST /clients': {
+    body: { name: string; confidential?: boolean | undefined; redirectUris?: (string)[] | undefined; postLogoutRedirectUris?: (string)[] | undefined; backchannelLogoutUri?: string | null | undefined; jwks?: { keys: (Record<string, unknown>)[] } | null | undefined; scopes?: (string)[] | null | undefined; audience?: string | (string)[] | null | undefined; audiences?: (string)[] | null | undefined; firstParty?: boolean | null | undefined; clientCredentials?: boolean | null | undefined; admin?: boolean | null | undefined; managesSessions?: boolean | null | undefined; accessTokenLifetime?: number | null | undefined; refreshTokenLifetime?: number | null | undefined; idTokenAlgorithm?: "ES256" | "RS256" | "EdDSA" | null | undefined }
+    answer: { id: string; name: string; declared: boolean; registered: boolean; confidential: boolean; redirectUris: (string)[]; postLogoutRedirectUris: (string)[]; backchannelLogoutUri: string | null; jwks: { keys: (Record<string, unknown>)[] } | null; scopes: (string)[]; audience: (string)[] | null; audiences: (string)[]; firstParty: boolean; clientCredentials: boolean; admin: boolean; managesSessions: boolean; accessTokenLifetime: number | null; refreshTokenLifetime: number | null; idTokenAlgorithm: "ES256" | "RS256" | "EdDSA"; createdAt: string | null; updatedAt: string | null; secret?: string }
+  }
+  /** One app */
+  'GET /clients/{id}': {
+    params: { id: string }
+    answer: { id: string; name: string; declared: boolean; registered: boolean; confidential: boolean; redirectUris: (string)[]; postLogoutRedirectUris: (string)[]; backchannelLogoutUri: string | null; jwks: { keys: (Record<string, unknown>)[] } | null; scopes: (string)[]; audience: (string)[] | null; audiences: (string)[]; firstParty: boolean; clientCredentials: boolean; admin: boolean; managesSessions: boolean; accessTokenLifetime: number | null; refreshTokenLifetime: number | null; idTokenAlgorithm: "ES256" | "RS256" | "EdDSA"; createdAt: string | null; updatedAt: string | null; secrets: ({ id: string; begins: string; createdAt: string; expiresAt: string | null })[] }
+  }
+  /** Change an app; null selects the default */
+  'PATCH /clients/{id}': {
+    params: { id: string }
+    body: { name?: string | undefined; redirectUris?: (string)[] | undefined; postLogoutRedirectUris?: (string)[] | undefined; backchannelLogoutUri?: string | null | undefined; jwks?: { keys: (Record<string, unknown>)[] } | null | undefined; scopes?: (string)[] | null | undefined; audience?: string | (string)[] | null | undefined; audiences?: (string)[] | null | undefined; firstParty?: boolean | null | undefined; clientCredentials?: boolean | null | undefined; admin?: boolean | null | undefined; managesSessions?: boolean | null | undefined; accessTokenLifetime?: number | null | undefined; refreshTokenLifetime?: number | null | undefined; idTokenAlgorithm?: "ES256" | "RS256" | "EdDSA" | null | undefined }
+    answer: { id: string; name: string; declared: boolean; registered: boolean; confidential: boolean; redirectUris: (string)[]; postLogoutRedirectUris: (string)[]; backchannelLogoutUri: string | null; jwks: { keys: (Record<string, unknown>)[] } | null; scopes: (string)[]; audience: (string)[] | null; audiences: (string)[]; firstParty: boolean; clientCredentials: boolean; admin: boolean; managesSessions: boolean; accessTokenLifetime: number | null; refreshTokenLifetime: number | null; idTokenAlgorithm: "ES256" | "RS256" | "EdDSA"; createdAt: string | null; updatedAt: string | null }
+  }
+  /** Delete an app; its tokens are refused from then on */
+  'DELETE /clients/{id}': {
+    params: { id: string }
+    answer: undefined
+  }
+  /** Create a new secret, shown only once; an app has two at most */
+  'POST /clients/{id}/secrets': {
+    params: { id: string }
+    body?: { overlapSeconds?: number | undefined }
+    answer: { id: string; begins: string; createdAt: string; expiresAt: string | null; secret: string }
+  }
+  /** Remove a secret; it is refused from then on */
+  'DELETE /clients/{id}/secrets/{secretId}': {
+    params: { id: string; secretId: string }
+    answer: undefined
+  }
   /** Exchange a code or a refresh token (RFC 6749; JSON or form) */
   'POST /oauth2/token': {
     body: { grant_type?: string | undefined; client_id?: string | undefined; client_secret?: string | undefined; client_assertion?: string | undefined; client_assertion_type?: string | undefined; code?: string | undefined; code_verifier?: string | undefined; redirect_uri?: string | undefined; refresh_token?: string | undefined; device_code?: string | undefined; scope?: string | undefined; resource?: string | undefined }
@@ -104,10 +141,6 @@ export interface Calls {
   'POST /auth/token': {
     body: { grant_type?: string | undefined; client_id?: string | undefined; client_secret?: string | undefined; client_assertion?: string | undefined; client_assertion_type?: string | undefined; code?: string | undefined; code_verifier?: string | undefined; redirect_uri?: string | undefined; refresh_token?: string | undefined; device_code?: string | undefined; scope?: string | undefined; resource?: string | undefined }
     answer: { access_token: string; token_type: "Bearer"; expires_in: number; refresh_token?: string; id_token?: string; scope?: string }
-  }
-  /** For reverse proxies: whether a request may reach an application */
-  'GET /auth/forward': {
-    answer: undefined
   }
   /** Receive a webhook of the source provider (hmac) */
   'POST /webhooks/provider': {

@@ -17,6 +17,8 @@ export const oauth2: SchemaPart = {
       scope text not null, granted_at ${time} not null, updated_at ${time} not null,
       primary key (user_id, client_id)
     ) ${strictByKey};
+    -- For the end of a client.
+    create index consents_of_client on consents (client_id);
 
     -- One row for each device that asks for a sign-in (RFC 8628). The device inserts it and polls it; a user approves it.
     create table device_codes (

@@ -1,0 +1,128 @@
+import { isId } from '../../crypto/ids.ts'
+import { signingAlgorithms } from './client.ts'
+import { secretsOf, type ClientConfig, type ClientSettings } from './client-config.ts'
+import { keyFaults } from './client-keys.ts'
+
+/** The errors in `login.clients`, as messages for the operator. */
+export function validateClients(clients: readonly ClientConfig[]): string[] {
+  const seen = new Set<string>()
+  return clients.flatMap((client) => {
+    const { id, name, secret, ...settings } = client
+    const faults = [...idFaults(id, seen), ...nameFaults(name, id), ...secretFaults(secret, id)]
+    seen.add(id)
+    const confidential = secret !== undefined || settings.jwks !== undefined
+    return [...faults, ...settingsFaults(settings, { named: id, confidential })].map(
+      (fault) => `login.clients: ${fault}`,
+    )
+  })
+}
+
+const flags = ['admin', 'managesSessions', 'firstParty', 'clientCredentials'] as const
+const uriLists = ['redirectUris', 'postLogoutRedirectUris'] as const
+/** Characters of a secret at least: 128 bits in base64url are 22. */
+const shortestSecret = 20
+/** Characters of a name and of a URI at most, and entries of a list: a client is read at each use of its tokens. */
+export const longestName = 100
+export const longestUri = 2_000
+export const mostListed = 50
+
+function idFaults(id: string, seen: ReadonlySet<string>): string[] {
+  if (id === '' || seen.has(id)) return [`the id ${JSON.stringify(id)} is empty or used twice`]
+  // The `sub` of a token without a user is the client's id (RFC 9068, section 5).
+  if (isId(id))
+    return [`the id ${id} has the form of a user's id, so tokens of the app would look like that user's`]
+  return []
+}
+
+/** @param named the client in the message. */
+export function nameFaults(name: string | undefined, named: string): string[] {
+  if (name === undefined || (isName(name) && name.length <= longestName)) return []
+  return [`name of ${named} must be a text of at most ${longestName} characters`]
+}
+
+function secretFaults(secret: ClientConfig['secret'], named: string): string[] {
+  if (secret === undefined) return []
+  const isText = typeof secret === 'string' || secret.every((one) => typeof one === 'string')
+  if (isText && secretsOf(secret).every((one) => one.length >= shortestSecret)) return []
+  return [`secret of ${named} must have at least ${shortestSecret} characters`]
+}
+
+/**
+ * The errors in the settings of a client, of the configuration or of the database.
+ * @param about.named the client in the messages
+ */
+export function settingsFaults(
+  client: ClientSettings,
+  { named, confidential }: { named: string; confidential: boolean },
+): string[] {
+  const faults = flags.flatMap((flag) =>
+    client[flag] === undefined || typeof client[flag] === 'boolean'
+      ? []
+      : [`${flag} of ${named} must be true or false`],
+  )
+  faults.push(...nameListFaults(client, named), ...uriListFaults(client, named))
+  if (client.idTokenAlgorithm !== undefined && !signingAlgorithms.includes(client.idTokenAlgorithm))
+    faults.push(`idTokenAlgorithm of ${named} must be one of ${signingAlgorithms.join(', ')}`)
+  if (!isSeconds(client.accessTokenLifetime, 60, 3600))
+    faults.push(`accessTokenLifetime of ${named} must be 60 to 3600 seconds`)
+  if (!isSeconds(client.refreshTokenLifetime, 60, Infinity))
+    faults.push(`refreshTokenLifetime of ${named} must be at least 60 seconds`)
+  if (!confidential && client.clientCredentials === true)
+    faults.push(`clientCredentials of ${named} needs a secret or jwks`)
+  if (client.jwks !== undefined) faults.push(...keyFaults(client.jwks, `jwks of ${named}`))
+  return faults
+}
+
+function nameListFaults({ audience, audiences, scopes }: ClientSettings, named: string): string[] {
+  const faults: string[] = []
+  const isNames = (value: unknown): boolean =>
+    Array.isArray(value) && value.length <= mostListed && value.every(isName)
+  if (audience !== undefined && !isName(audience) && (!isNames(audience) || audience.length === 0))
+    faults.push(`audience of ${named} must be a string or a list of strings`)
+  if (audiences !== undefined && !isNames(audiences))
+    faults.push(`audiences of ${named} must be a list of strings`)
+  const isScopeText = (scope: string): boolean => /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(scope)
+  if (scopes !== undefined && (!isNames(scopes) || !scopes.every(isScopeText)))
+    faults.push(`scopes of ${named} must be a list of scopes (RFC 6749, section 3.3)`)
+  // Several audiences are stored with spaces in between.
+  if ([audience ?? [], audiences ?? []].flat().some((one) => typeof one === 'string' && /\s/.test(one)))
+    faults.push(`an audience of ${named} contains a space`)
+  return faults
+}
+
+function uriListFaults(client: ClientSettings, named: string): string[] {
+  const faults: string[] = []
+  if ((client.redirectUris ?? []).length === 0 && client.clientCredentials !== true)
+    faults.push(`${named} has no redirectUris`)
+  for (const list of uriLists) {
+    const uris = client[list] ?? []
+    if (uris.length > mostListed) faults.push(`${list} of ${named} has more than ${mostListed} entries`)
+    for (const uri of uris)
+      faults.push(...uriFaults(uri, `the redirect URI ${JSON.stringify(uri)} of ${named}`))
+  }
+  if (client.backchannelLogoutUri !== undefined) {
+    const uri = `backchannelLogoutUri of ${named}`
+    if (!/^https?:/.test(client.backchannelLogoutUri)) faults.push(`${uri} must be an http or https URL`)
+    else faults.push(...uriFaults(client.backchannelLogoutUri, uri))
+  }
+  return faults
+}
+
+/** @param named the URI in the message. */
+export function uriFaults(uri: string, named: string): string[] {
+  const url = URL.canParse(uri) ? new URL(uri) : undefined
+  if (!url || url.hash !== '' || uri.endsWith('#'))
+    return [`${named} must be an absolute URL without a fragment`]
+  if (/^(javascript|data|vbscript|file|blob|about):$/.test(url.protocol))
+    return [`${named} must not have the scheme ${url.protocol}`]
+  if (uri.length > longestUri) return [`${named} is longer than ${longestUri} characters`]
+  return []
+}
+
+function isSeconds(value: number | undefined, least: number, most: number): boolean {
+  return value === undefined || (Number.isInteger(value) && value >= least && value <= most)
+}
+
+function isName(value: unknown): boolean {
+  return typeof value === 'string' && value !== ''
+}

@@ -1,0 +1,305 @@
+import type { AuditEntry, AuditOrigin, RecordAudit } from '../../accounts/audit.ts'
+import { Problem } from '../../errors.ts'
+import { isScope } from '../../http/access/scopes.ts'
+import type { Cursors, CursorScope } from '../../paging/cursor.ts'
+import type { PageOfRows } from '../../paging/page.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { Database, Queryable, Tx } from '../../storage/database.ts'
+import type { ClientsTable } from '../../storage/tables.ts'
+import { originsOf, type Client } from './client.ts'
+import type { ClientSettings } from './client-config.ts'
+import { nameFaults, settingsFaults } from './client-faults.ts'
+import { addSecret, removeSecret, secretsOfClient, type ListedSecret } from './client-secrets.ts'
+import { announceClients, isClientId, newClientId, storedClient, type StoredClient } from './client-store.ts'
+
+/** Settings to store; `null` selects the default. */
+export type GivenSettings = { [K in keyof ClientSettings]?: ClientSettings[K] | null | undefined }
+
+export interface NewClient {
+  name: string
+  /** Whether it must authenticate. */
+  confidential: boolean
+  settings: GivenSettings
+  origin: ClientsTable['origin']
+}
+
+/** Who asks for a change, and whether they may make and change privileged clients. */
+export interface ClientCaller {
+  origin: AuditOrigin
+  /** @throws Problem unless the caller has all rights of an admin */
+  requireAdmin: () => void
+}
+
+export interface ClientManagementParts {
+  database: Database
+  clock: Clock
+  record: RecordAudit
+  cursors: Cursors
+  /** The clients of the configuration module. */
+  declared: readonly Client[]
+}
+
+/** Rows that one transaction changes at most, so that other writers do not wait long. */
+const batch = 1_000
+
+/** The audit log's name of a client. */
+export const clientTarget = (id: string): string => `app:${id}`
+
+/** Creates and changes the clients of the database. Declared clients are only listed. */
+export class ClientManagement {
+  readonly #parts: ClientManagementParts
+
+  constructor(parts: ClientManagementParts) {
+    this.#parts = parts
+  }
+
+  /** Declared and stored clients, by id, the highest first: new clients come before older ones. */
+  async list(limit: number, cursor: string | undefined): Promise<PageOfRows<Client | StoredClient>> {
+    const { database, cursors, declared } = this.#parts
+    const scope: CursorScope = { list: 'clients', keys: [{ name: 'id', type: 'text' }], query: {} }
+    const last = cursor === undefined ? undefined : (cursors.decode(scope, cursor)[0] as string)
+    let query = database.reader
+      .selectFrom('clients')
+      .selectAll()
+      .orderBy('id', 'desc')
+      .limit(limit + 1)
+    if (last !== undefined) query = query.where('id', '<', last)
+    const stored = (await query.execute()).map(storedClient)
+    const others = declared.filter(({ id }) => last === undefined || compareIds(id, last) < 0)
+    const found = [...others, ...stored].toSorted((a, b) => compareIds(b.id, a.id)).slice(0, limit + 1)
+    return cursors.page(scope, found, limit, ({ id }) => [id])
+  }
+
+  /** One client and its valid secrets. @throws Problem `not-found` */
+  async get(id: string): Promise<{ client: Client | StoredClient; secrets: ListedSecret[] }> {
+    const { database, declared, clock } = this.#parts
+    const found = declared.find((client) => client.id === id)
+    if (found) return { client: found, secrets: [] }
+    const client = await this.#read(database.reader, id)
+    return { client, secrets: await secretsOfClient(database.reader, id, clock.now()) }
+  }
+
+  /**
+   * Stores a client. A confidential one without `jwks` gets a secret, which is never shown again.
+   * @throws Problem `invalid-body`
+   */
+  async create(
+    { name, confidential, settings: given, origin: kind }: NewClient,
+    caller: ClientCaller,
+  ): Promise<{ client: StoredClient; secret: string | undefined }> {
+    const { database, clock, record } = this.#parts
+    const now = clock.now()
+    const settings = checked(name, withoutNulls(given), confidential)
+    const id = newClientId(now)
+    const row: ClientsTable = {
+      id,
+      name,
+      confidential: confidential ? 1 : 0,
+      origin: kind,
+      settings: JSON.stringify(settings),
+      created_at: now,
+      updated_at: now,
+    }
+    const client = storedClient(row)
+    if (isPrivileged(client)) caller.requireAdmin()
+    const secret = await database.transaction(async (tx) => {
+      await tx.insertInto('clients').values(row).execute()
+      await writeOrigins(tx, client)
+      const action = kind === 'api' ? 'client.created' : 'client.registered'
+      await record(tx, { ...entryOf(action, client), ...caller.origin })
+      if (!confidential || settings.jwks !== undefined) return undefined
+      return (await addSecret(tx, id, { now, overlap: 0 })).secret
+    })
+    return { client, secret }
+  }
+
+  /** @throws Problem `not-found`, `conflict` for a declared client, `invalid-body` */
+  async change(
+    id: string,
+    { name, ...given }: GivenSettings & { name?: string | undefined },
+    caller: ClientCaller,
+  ): Promise<StoredClient> {
+    const { database, clock, record } = this.#parts
+    return database.transaction(async (tx) => {
+      const before = await this.#lock(tx, id, caller)
+      if (!before.confidential && given.jwks)
+        throw new Problem('invalid-body', { detail: 'A public app has no keys.', pointer: '/jwks' })
+      const settings = checked(
+        name ?? before.name,
+        withoutNulls({ ...before.settings, ...withoutUndefined(given) }),
+        before.confidential,
+      )
+      const row = await tx
+        .updateTable('clients')
+        .set({
+          name: name ?? before.name,
+          settings: JSON.stringify(settings),
+          updated_at: Math.max(clock.now(), before.updatedAt + 1),
+        })
+        .where('id', '=', id)
+        .returningAll()
+        .executeTakeFirstOrThrow()
+      const after = storedClient(row)
+      if (isPrivileged(after)) caller.requireAdmin()
+      await tx.deleteFrom('client_origins').where('client_id', '=', id).execute()
+      await writeOrigins(tx, after)
+      const fields = Object.keys({ ...given, ...(name !== undefined && { name }) }).join(' ')
+      await record(tx, {
+        action: 'client.changed',
+        target: clientTarget(id),
+        detail: { fields },
+        ...caller.origin,
+      })
+      await announceClients(database, tx)
+      return after
+    })
+  }
+
+  /**
+   * Deletes a client. From then on its tokens are refused and its codes and refresh tokens cannot be used, because they name a
+   * client that does not exist. Its sign-ins and consents are removed afterwards, in steps.
+   * @throws Problem `not-found`, `conflict` for a declared client
+   */
+  async remove(id: string, caller: ClientCaller): Promise<void> {
+    const { database, record } = this.#parts
+    await database.transaction(async (tx) => {
+      const client = await this.#lock(tx, id, caller)
+      await tx.deleteFrom('clients').where('id', '=', id).execute()
+      await record(tx, { ...entryOf('client.deleted', client), ...caller.origin })
+      await announceClients(database, tx)
+    })
+    await this.#forget(id)
+  }
+
+  /**
+   * Makes a secret. Older ones are valid for `overlap` milliseconds more; of those only the newest stays.
+   * @throws Problem `not-found`; `conflict` for a declared or a public client
+   */
+  async addSecret(
+    id: string,
+    overlap: number,
+    caller: ClientCaller,
+  ): Promise<{ listed: ListedSecret; secret: string }> {
+    const { database, clock, record } = this.#parts
+    return database.transaction(async (tx) => {
+      const client = await this.#lock(tx, id, caller)
+      if (!client.confidential)
+        throw new Problem('conflict', { detail: 'A public app has no secret. Create a confidential one.' })
+      const added = await addSecret(tx, id, { now: clock.now(), overlap })
+      const detail = { secret: added.listed.id, overlapSeconds: overlap / 1000 }
+      await record(tx, {
+        action: 'client.secret_created',
+        target: clientTarget(id),
+        detail,
+        ...caller.origin,
+      })
+      await announceClients(database, tx)
+      return added
+    })
+  }
+
+  /** @throws Problem `not-found`; `conflict` for a declared client */
+  async removeSecret(id: string, secretId: string, caller: ClientCaller): Promise<void> {
+    const { database, record } = this.#parts
+    await database.transaction(async (tx) => {
+      await this.#lock(tx, id, caller)
+      if (!(await removeSecret(tx, id, secretId)))
+        throw new Problem('not-found', { detail: 'There is no such secret.' })
+      const detail = { secret: secretId }
+      await record(tx, {
+        action: 'client.secret_removed',
+        target: clientTarget(id),
+        detail,
+        ...caller.origin,
+      })
+      await announceClients(database, tx)
+    })
+  }
+
+  /** The client, locked against other changes. Only admins may change a privileged one, or who authenticates as it. */
+  async #lock(tx: Tx, id: string, caller: ClientCaller): Promise<StoredClient> {
+    if (this.#parts.declared.some((client) => client.id === id))
+      throw new Problem('conflict', {
+        detail: 'This app is declared in the configuration module: change it there.',
+      })
+    if (this.#parts.database.engine === 'postgres')
+      await tx.selectFrom('clients').select('id').where('id', '=', id).forUpdate().execute()
+    const client = await this.#read(tx, id)
+    if (isPrivileged(client)) caller.requireAdmin()
+    return client
+  }
+
+  async #read(db: Queryable, id: string): Promise<StoredClient> {
+    const row = isClientId(id)
+      ? await db.selectFrom('clients').selectAll().where('id', '=', id).executeTakeFirst()
+      : undefined
+    if (!row) throw new Problem('not-found', { detail: 'There is no such app.' })
+    return storedClient(row)
+  }
+
+  /** If the process ends meanwhile, the rest stays without effect: the client does not exist. */
+  async #forget(clientId: string): Promise<void> {
+    const inSteps = async (step: (tx: Tx) => Promise<number>): Promise<void> => {
+      const { database } = this.#parts
+      for (let done = batch; done === batch;) done = await database.transaction(step, { priority: 'work' })
+    }
+    await inSteps((tx) => endFamilies(tx, clientId, this.#parts.clock.now()))
+    await inSteps((tx) => deleteConsents(tx, clientId))
+  }
+}
+
+async function endFamilies(tx: Tx, clientId: string, now: number): Promise<number> {
+  const some = tx
+    .selectFrom('token_families')
+    .select('id')
+    .where('client_id', '=', clientId)
+    .where('revoked_at', 'is', null)
+    .limit(batch)
+  const ended = tx.updateTable('token_families').set({ revoked_at: now }).where('id', 'in', some)
+  return Number((await ended.executeTakeFirst()).numUpdatedRows)
+}
+
+async function deleteConsents(tx: Tx, clientId: string): Promise<number> {
+  const some = tx.selectFrom('consents').select('user_id').where('client_id', '=', clientId).limit(batch)
+  const deleted = tx.deleteFrom('consents').where('client_id', '=', clientId).where('user_id', 'in', some)
+  return Number((await deleted.executeTakeFirst()).numDeletedRows)
+}
+
+/** Whether a client has rights that only admins may give: its tokens reach more than what a user consented to. */
+export function isPrivileged({ admin, managesSessions, firstParty, scopes }: Client): boolean {
+  return admin === true || managesSessions === true || firstParty || scopes.some(isScope)
+}
+
+/** @throws Problem `invalid-body` */
+function checked(name: string, settings: ClientSettings, confidential: boolean): ClientSettings {
+  const [fault] = [
+    ...nameFaults(name, 'the app'),
+    ...settingsFaults(settings, { named: 'the app', confidential }),
+  ]
+  if (fault !== undefined) throw new Problem('invalid-body', { detail: `${fault}.` })
+  return settings
+}
+
+function withoutNulls(given: GivenSettings): ClientSettings {
+  return Object.fromEntries(
+    Object.entries(given).filter(([, value]) => value !== null && value !== undefined),
+  )
+}
+
+function withoutUndefined(given: GivenSettings): GivenSettings {
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
+}
+
+async function writeOrigins(tx: Tx, client: StoredClient): Promise<void> {
+  const rows = originsOf(client).map((origin) => ({ origin, client_id: client.id }))
+  if (rows.length > 0) await tx.insertInto('client_origins').values(rows).execute()
+}
+
+function entryOf(action: AuditEntry['action'], { id, name, confidential }: StoredClient): AuditEntry {
+  return { action, target: clientTarget(id), detail: { name, confidential } }
+}
+
+/** By bytes, as the databases compare ids. */
+function compareIds(a: string, b: string): number {
+  return Buffer.compare(Buffer.from(a), Buffer.from(b))
+}

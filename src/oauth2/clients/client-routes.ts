@@ -1,0 +1,182 @@
+import type { FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { auditOrigin } from '../../accounts/audit.ts'
+import { isId } from '../../crypto/ids.ts'
+import { Problem } from '../../errors.ts'
+import { requireScope } from '../../http/access/access.ts'
+import type { App } from '../../http/app.ts'
+import { readLimit } from '../../paging/limit.ts'
+import { pageSchema, viewPage } from '../../paging/page.ts'
+import { limitParameter } from '../../paging/parameters.ts'
+import type { ClientCaller, ClientManagement, GivenSettings } from './client-management.ts'
+import {
+  ClientChangeBody,
+  ClientView,
+  NewClientBody,
+  NewSecret,
+  Secrets,
+  viewClient,
+  viewSecret,
+} from './client-views.ts'
+
+const tags = ['apps']
+const params = Type.Object({ id: Type.String() })
+const secretParams = Type.Object({ id: Type.String(), secretId: Type.String() })
+const read = { access: { scope: 'clients:read' } } as const
+const write = { access: { scope: 'clients:write' } } as const
+const limits = { default: 20, max: 100 }
+/** Seconds for which the secret before a new one is valid. */
+const defaultOverlap = 86_400
+const longestOverlap = 30 * 86_400
+
+const WithSecrets = Type.Object({ ...ClientView.properties, secrets: Secrets })
+const Created = Type.Object({
+  ...ClientView.properties,
+  secret: Type.Optional(Type.String({ description: 'The client_secret. Only this response contains it.' })),
+})
+
+/** /clients: the applications of the product, for admins. */
+export function clientRoutes(routes: App, clients: ClientManagement): void {
+  readRoutes(routes, clients)
+  changeRoutes(routes, clients)
+  secretRoutes(routes, clients)
+}
+
+function readRoutes(routes: App, clients: ClientManagement): void {
+  const querystring = Type.Object({
+    limit: limitParameter(limits),
+    cursor: Type.Optional(Type.String({ minLength: 1 })),
+  })
+  routes.get(
+    '/clients',
+    {
+      config: read,
+      schema: {
+        tags,
+        summary: 'Apps, declared ones included; of the others the newest first',
+        querystring,
+        response: { 200: pageSchema(ClientView) },
+      },
+    },
+    async ({ query }) =>
+      viewPage(await clients.list(readLimit(query.limit, limits), query.cursor), viewClient),
+  )
+  routes.get(
+    '/clients/:id',
+    { config: read, schema: { tags, summary: 'One app', params, response: { 200: WithSecrets } } },
+    async ({ params: { id } }) => {
+      const { client, secrets } = await clients.get(id)
+      return { ...viewClient(client), secrets: secrets.map(viewSecret) }
+    },
+  )
+}
+
+function changeRoutes(routes: App, clients: ClientManagement): void {
+  routes.post(
+    '/clients',
+    {
+      config: write,
+      schema: {
+        tags,
+        summary: 'Create an app; only this response contains its secret',
+        body: NewClientBody,
+        response: { 201: Created },
+      },
+    },
+    async (request, reply) => {
+      const { name, confidential = true, ...settings } = request.body
+      const given = { name, confidential, settings: settings as GivenSettings, origin: 'api' } as const
+      const { client, secret } = await clients.create(given, callerOf(request))
+      return reply.code(201).send({ ...viewClient(client), ...(secret !== undefined && { secret }) })
+    },
+  )
+  routes.patch(
+    '/clients/:id',
+    {
+      config: write,
+      schema: {
+        tags,
+        summary: 'Change an app; null selects the default',
+        params,
+        body: ClientChangeBody,
+        response: { 200: ClientView },
+      },
+    },
+    async (request, reply) => {
+      const given = request.body as GivenSettings & { name?: string }
+      const client = await clients.change(request.params.id, given, callerOf(request))
+      return reply.send(viewClient(client))
+    },
+  )
+  routes.delete(
+    '/clients/:id',
+    {
+      config: write,
+      schema: {
+        tags,
+        summary: 'Delete an app; its tokens are refused from then on',
+        params,
+        response: { 204: Type.Null() },
+      },
+    },
+    async (request, reply) => {
+      await clients.remove(request.params.id, callerOf(request))
+      return reply.code(204).send(null)
+    },
+  )
+}
+
+function secretRoutes(routes: App, clients: ClientManagement): void {
+  const Body = Type.Object(
+    {
+      overlapSeconds: Type.Optional(
+        Type.Number({
+          minimum: 0,
+          maximum: longestOverlap,
+          description: 'Seconds for which the secret before is valid as well; default 24 hours',
+        }),
+      ),
+    },
+    { additionalProperties: false },
+  )
+  routes.post(
+    '/clients/:id/secrets',
+    {
+      config: { ...write, optionalBody: true },
+      schema: {
+        tags,
+        summary: 'Create a new secret, shown only once; an app has two at most',
+        params,
+        body: Body,
+        response: { 201: NewSecret },
+      },
+    },
+    async (request, reply) => {
+      const overlap = Math.round((request.body.overlapSeconds ?? defaultOverlap) * 1000)
+      const { listed, secret } = await clients.addSecret(request.params.id, overlap, callerOf(request))
+      return reply.code(201).send({ ...viewSecret(listed), secret })
+    },
+  )
+  routes.delete(
+    '/clients/:id/secrets/:secretId',
+    {
+      config: write,
+      schema: {
+        tags,
+        summary: 'Remove a secret; it is refused from then on',
+        params: secretParams,
+        response: { 204: Type.Null() },
+      },
+    },
+    async (request, reply) => {
+      const { id, secretId } = request.params
+      if (!isId(secretId)) throw new Problem('not-found', { detail: 'There is no such secret.' })
+      await clients.removeSecret(id, secretId, callerOf(request))
+      return reply.code(204).send(null)
+    },
+  )
+}
+
+function callerOf(request: FastifyRequest): ClientCaller {
+  return { origin: auditOrigin(request), requireAdmin: () => requireScope(request, 'admin') }
+}

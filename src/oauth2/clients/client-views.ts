@@ -1,0 +1,137 @@
+import { Type } from 'typebox'
+import { DateTime, nullable, NullableText } from '../../http/schemas/schemas.ts'
+import { isoTime } from '../../runtime/iso-time.ts'
+import { isPublic, signingAlgorithms, type Client } from './client.ts'
+import { longestName, longestUri, mostListed } from './client-faults.ts'
+import type { ListedSecret } from './client-secrets.ts'
+import type { StoredClient } from './client-store.ts'
+
+/** Excludes U+0000 and lone surrogates, which databases cannot store. */
+const text = '^[^\\u0000\\ud800-\\udfff]*$'
+const Name = Type.String({ minLength: 1, maxLength: longestName, pattern: text })
+const Uris = (description: string) =>
+  Type.Array(Type.String({ maxLength: longestUri, pattern: text }), { maxItems: mostListed, description })
+const Names = (description: string) =>
+  Type.Array(Type.String({ minLength: 1, maxLength: 1000, pattern: text }), {
+    maxItems: mostListed,
+    description,
+  })
+const orDefault = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) =>
+  Type.Optional(Type.Union([schema, Type.Null()]))
+
+const settings = {
+  redirectUris: Type.Optional(Uris('Compared as exact strings; the port of a loopback address may differ')),
+  postLogoutRedirectUris: Type.Optional(Uris('Where the browser may go after a sign-out')),
+  backchannelLogoutUri: orDefault(Type.String({ maxLength: longestUri, pattern: text })),
+  jwks: orDefault(
+    Type.Object(
+      { keys: Type.Array(Type.Record(Type.String(), Type.Unknown()), { minItems: 1, maxItems: 10 }) },
+      {
+        description: 'The public keys of a client that authenticates with private_key_jwt',
+        additionalProperties: false,
+      },
+    ),
+  ),
+  scopes: orDefault(Names('The scopes that it may ask for. Scopes of this API need an admin.')),
+  audience: orDefault(
+    Type.Union([Type.String({ minLength: 1, maxLength: 1000, pattern: text }), Names('Several')]),
+  ),
+  audiences: orDefault(Names('The APIs that it may ask for with `resource`')),
+  firstParty: orDefault(Type.Boolean({ description: 'No consent page. Needs an admin. Default false.' })),
+  clientCredentials: orDefault(Type.Boolean({ description: 'Tokens without a user. Default false.' })),
+  admin: orDefault(Type.Boolean({ description: 'Its tokens may have the admin role. Needs an admin.' })),
+  managesSessions: orDefault(
+    Type.Boolean({ description: 'Its tokens may list and end all sessions of their user. Needs an admin.' }),
+  ),
+  accessTokenLifetime: orDefault(Type.Integer({ minimum: 60, maximum: 3600, description: 'Seconds' })),
+  refreshTokenLifetime: orDefault(Type.Integer({ minimum: 60, maximum: 1e9, description: 'Seconds' })),
+  idTokenAlgorithm: orDefault(Type.Enum(signingAlgorithms)),
+}
+
+export const NewClientBody = Type.Object(
+  {
+    name: Name,
+    confidential: Type.Optional(
+      Type.Boolean({
+        description: 'Whether it keeps a secret. Default true; false for apps in browsers and on devices.',
+      }),
+    ),
+    ...settings,
+  },
+  { additionalProperties: false },
+)
+
+export const ClientChangeBody = Type.Object(
+  { name: Type.Optional(Name), ...settings },
+  { additionalProperties: false, minProperties: 1 },
+)
+
+const SecretView = {
+  id: Type.String(),
+  begins: Type.String({ description: 'Its first characters' }),
+  createdAt: DateTime,
+  expiresAt: nullable(DateTime, 'Set when a newer secret was made'),
+}
+export const Secrets = Type.Array(Type.Object(SecretView), {
+  description: 'Those that are valid, newest first',
+})
+export const NewSecret = Type.Object({
+  ...SecretView,
+  secret: Type.String({ description: 'Only this response contains it' }),
+})
+
+export const ClientView = Type.Object({
+  id: Type.String({ description: 'The client_id' }),
+  name: Type.String(),
+  declared: Type.Boolean({ description: 'In the configuration module: it cannot be changed here' }),
+  registered: Type.Boolean({ description: 'Whether it registered itself (RFC 7591)' }),
+  confidential: Type.Boolean(),
+  redirectUris: Type.Array(Type.String()),
+  postLogoutRedirectUris: Type.Array(Type.String()),
+  backchannelLogoutUri: NullableText,
+  jwks: nullable(Type.Object({ keys: Type.Array(Type.Record(Type.String(), Type.Unknown())) })),
+  scopes: Type.Array(Type.String()),
+  audience: nullable(Type.Array(Type.String()), 'Null: this service'),
+  audiences: Type.Array(Type.String()),
+  firstParty: Type.Boolean(),
+  clientCredentials: Type.Boolean(),
+  admin: Type.Boolean(),
+  managesSessions: Type.Boolean(),
+  accessTokenLifetime: nullable(Type.Integer(), 'Seconds; null for the default'),
+  refreshTokenLifetime: nullable(Type.Integer(), 'Seconds; null for the default'),
+  idTokenAlgorithm: Type.Enum(signingAlgorithms),
+  createdAt: nullable(DateTime),
+  updatedAt: nullable(DateTime),
+})
+
+export function viewClient(client: Client | StoredClient) {
+  const stored = 'createdAt' in client ? client : undefined
+  return {
+    id: client.id,
+    name: client.name,
+    declared: client.declared,
+    registered: stored?.origin === 'registration',
+    confidential: !isPublic(client),
+    redirectUris: [...client.redirectUris],
+    postLogoutRedirectUris: [...client.postLogoutRedirectUris],
+    backchannelLogoutUri: client.backchannelLogoutUri ?? null,
+    jwks: client.jwks === undefined ? null : { keys: client.jwks.keys.map((key) => ({ ...key })) },
+    scopes: [...client.scopes],
+    audience: client.audience === undefined ? null : [client.audience].flat(),
+    audiences: [...client.audiences],
+    firstParty: client.firstParty,
+    clientCredentials: client.clientCredentials,
+    admin: client.admin === true,
+    managesSessions: client.managesSessions === true,
+    accessTokenLifetime: client.accessTokenLifetime ?? null,
+    refreshTokenLifetime: client.refreshTokenLifetime ?? null,
+    idTokenAlgorithm: client.idTokenAlgorithm,
+    createdAt: stored ? isoTime(stored.createdAt) : null,
+    updatedAt: stored ? isoTime(stored.updatedAt) : null,
+  }
+}
+
+export function viewSecret({ id, prefix, created_at: createdAt, expires_at: end }: ListedSecret) {
+  const expiresAt = end === null ? null : isoTime(end)
+  return { id, begins: prefix, createdAt: isoTime(createdAt), expiresAt }
+}
