@@ -29,6 +29,10 @@ export interface ProviderSettings {
   /** The groups whose members are admins; they replace those of `roles`. */
   adminGroups?: readonly string[]
   roles?: GroupRoles
+  /** Only members of one of these groups may sign in. */
+  allowedGroups?: readonly string[]
+  /** Only people with a verified e-mail address of one of these domains may sign in. */
+  allowedEmailDomains?: readonly string[]
   /** Whether a sign-out of an application goes on to the provider's own sign-out. */
   endSession?: boolean
   /** Additional parameters of the authorization request. */
@@ -125,12 +129,24 @@ export const companions: Readonly<Record<string, Companion>> = {
   GROUPS_CLAIM: {
     field: 'groupsClaim',
     description:
-      'The claim with the person’s groups, in the id_token, the userinfo or the profile: `groups`, or a path such as `realm_access.roles`. Default: `groups` with ADMIN_GROUPS, otherwise groups are not read.',
+      'The claim with the person’s groups, in the id_token, the userinfo or the profile: `groups`, or a path such as `realm_access.roles`. Default: `groups` with ADMIN_GROUPS or ALLOWED_GROUPS, otherwise groups are not read.',
   },
   ADMIN_GROUPS: {
     field: 'adminGroups',
     read: list,
     description: 'The groups whose members are admins, comma-separated. Each sign-in evaluates them anew.',
+  },
+  ALLOWED_GROUPS: {
+    field: 'allowedGroups',
+    read: list,
+    description:
+      'Only members of one of these groups may sign in, comma-separated: organizations (`acme`) and teams (`acme/operators`) of GitHub, groups of GitLab, or those of GROUPS_CLAIM.',
+  },
+  ALLOWED_EMAIL_DOMAINS: {
+    field: 'allowedEmailDomains',
+    read: list,
+    description:
+      'Only people with an e-mail address of one of these domains may sign in, if the provider asserts that it is verified: `example.com,*.example.org`, comma-separated.',
   },
   END_SESSION: {
     field: 'endSession',

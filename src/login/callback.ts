@@ -3,7 +3,7 @@ import type { FlowsTable } from '../storage/tables.ts'
 import { SignInFailure, type FailureCode } from './failures.ts'
 import type { ConsumedFlow, Flows } from './flows.ts'
 import type { ProviderClient } from './provider-client.ts'
-import { providerErrorCode, ProviderReturnedError } from './provider-errors.ts'
+import { AccountNotAdmitted, providerErrorCode, ProviderReturnedError } from './provider-errors.ts'
 import { appRedirect, type Browser, type SignedIn, type SignIn } from './sign-in.ts'
 import type { VerifiedIdentity } from './verified-identity.ts'
 
@@ -52,7 +52,8 @@ export async function finishSignIn(
     if (!consumed) throw expired('the state is unknown, used, expired, or of another browser or provider')
     flow = consumed.row
     const verified = await identify(providerClient, consumed, state, response).catch((error: unknown) => {
-      throw new SignInFailure(providerErrorCode(error), error)
+      const providerId = error instanceof AccountNotAdmitted ? error.providerId : undefined
+      throw new SignInFailure(providerErrorCode(error), error, providerId === undefined ? {} : { providerId })
     })
     return { ok: true, signedIn: await signIn.complete(flow, verified, browser) }
   } catch (error) {

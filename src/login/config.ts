@@ -29,12 +29,19 @@ export interface ProviderConfig {
   /** Whether it reauthenticates a person on request and proves it in the id_token. */
   provesAuthentication?: boolean | undefined
   /**
-   * The claim with the person's groups: `groups`, or a path such as `realm_access.roles`. Default: `groups` with `roles`,
-   * otherwise groups are not read.
+   * The claim with the person's groups: `groups`, or a path such as `realm_access.roles`. Default: `groups` with `roles`
+   * or `allowedGroups`, otherwise groups are not read.
    */
   groupsClaim?: string | undefined
   /** The roles that the groups give: `{ admin: ['operators'] }`. Each sign-in evaluates them anew. */
   roles?: GroupRoles | undefined
+  /** Only members of one of these groups may sign in. */
+  allowedGroups?: readonly string[] | undefined
+  /**
+   * Only people with an e-mail address of one of these domains may sign in, if the provider asserts that it is verified:
+   * `example.com`, or `*.example.com` for all domains below it.
+   */
+  allowedEmailDomains?: readonly string[] | undefined
   /** Whether a sign-out of an application goes on to the provider's own sign-out. Default false. */
   endSession?: boolean | undefined
   /** The preset's own settings, by their names in the environment: `{ TENANT: 'organizations' }`. */

@@ -1,5 +1,6 @@
 import { isStorableText } from '../storage/text.ts'
 import { isObject, type ProfileDocument } from './profile.ts'
+import type { GroupSource, Quirks } from './providers/preset.ts'
 
 /** Where a provider names the groups of a person, and which of them have a role here. */
 export interface GroupMapping {
@@ -11,23 +12,37 @@ export interface GroupMapping {
   exclusive: boolean
 }
 
+/** The claim of the groups that a preset reads from the provider's API. */
+export const defaultClaim = 'groups'
+
 /** The most groups of one identity. */
 const maxGroups = 200
 /** The longest name of a group, in UTF-16 code units. A cut name could be that of another group. */
 export const maxGroupCharacters = 255
 
-/** The groups in a provider's verified answer, and the first configured one that makes the person an admin. */
-export function readGroups(
+/**
+ * All groups that the provider's verified answer names. A preset may read them from the API.
+ * @throws ProfileRefused when the API refuses to tell, so that a role neither begins nor ends by a failure.
+ */
+export async function readGroups(
   document: ProfileDocument,
-  { claim, admin }: GroupMapping,
+  { claim }: GroupMapping,
+  groups: Quirks['groups'],
+  source: GroupSource,
+): Promise<ReadonlySet<string>> {
+  if (claim === undefined) return new Set()
+  const value = groups && claim === defaultClaim ? await groups.read(source) : claimAt(document, claim)
+  return new Set((Array.isArray(value) ? value : [value]).filter((one) => isGroup(one)))
+}
+
+/** The groups to store, and the first configured one that makes the person an admin. */
+export function mapGroups(
+  named: ReadonlySet<string>,
+  { admin }: GroupMapping,
 ): { groups: readonly string[]; adminGroup: string | null } {
-  if (claim === undefined) return { groups: [], adminGroup: null }
-  const value = claimAt(document, claim)
-  const named = new Set((Array.isArray(value) ? value : [value]).filter((one) => isGroup(one)))
   const mapped = admin.filter((group) => named.has(group))
   // Of too many, those with a role are kept.
-  const groups = [...new Set([...mapped, ...named])].slice(0, maxGroups)
-  return { groups, adminGroup: mapped[0] ?? null }
+  return { groups: [...new Set([...mapped, ...named])].slice(0, maxGroups), adminGroup: mapped[0] ?? null }
 }
 
 function isGroup(value: unknown): value is string {

@@ -158,6 +158,7 @@ function resolveBuiltIn({ issuer, ...given }: BuiltInProvider): ResolvedProvider
     tokenAuth: undefined,
     provesAuthentication: true,
     groups: { claim: undefined, admin: [], exclusive: false },
+    admission: { emailDomains: [], groups: [] },
     endSession: false,
     authParams: {},
     quirks: {},

@@ -14,6 +14,7 @@ test('the form of the specification and the OpenID claims are both understood', 
     name: 'Ada',
     email: 'a@x.example',
     emailVerified: false,
+    picture: null,
   })
   const claims = identityOf('{"sub":"7","name":"Ada","email":"a@x.example","email_verified":true}')
   assert.deepEqual(claims, { ...specified, emailVerified: true })
@@ -44,6 +45,14 @@ test('only true and "true" count as verified', () => {
     false,
     'nothing is verified without an address',
   )
+})
+
+test('an address is taken unchanged or not at all, because a changed one is that of somebody else', () => {
+  const of = (email: unknown) => identityOf(JSON.stringify({ id: '1', email, email_verified: true }))
+  assert.equal(of(' a@x.example ').email, 'a@x.example')
+  for (const email of [`${'a'.repeat(311)}@x.example`, 'a@x\u0000.example', 'a@x\ud800.example', ' ', 7]) {
+    assert.deepEqual([of(email).email, of(email).emailVerified], [null, false])
+  }
 })
 
 test('the verification of one address does not apply to another', () => {

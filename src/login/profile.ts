@@ -12,6 +12,7 @@ export interface RawProfile {
 }
 
 const maxPictureCharacters = 2_000
+const maxEmailCharacters = 320
 
 export type ProfileDocument = Record<string, unknown>
 
@@ -61,7 +62,7 @@ export function toIdentity(
   if (typeof id !== 'string' || id.length === 0 || id.length > 255 || !isStorableText(id)) {
     throw new UnusableProfile('the profile has no usable id')
   }
-  const email = text(raw.email, 320)
+  const email = emailAddress(raw.email)
   return {
     provider,
     providerId: id,
@@ -102,6 +103,12 @@ export function parseProfile(json: string): ProfileDocument {
 
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Unchanged or not at all: a cut address, or one without a character, is that of somebody else. */
+function emailAddress(value: unknown): string | null {
+  const address = typeof value === 'string' ? value.trim() : ''
+  return address !== '' && address.length <= maxEmailCharacters && isStorableText(address) ? address : null
 }
 
 function text(value: unknown, maxCharacters: number): string | null {

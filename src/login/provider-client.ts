@@ -2,9 +2,10 @@ import type { AuthorizationCodeGrantChecks, Configuration } from 'openid-client'
 import type { Authentication } from '../accounts/authentication.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { parseAuthentication } from './authentication-claims.ts'
+import { refusalOf } from './admission.ts'
 import { authorizationParameters, type AuthorizationRequest } from './authorization-request.ts'
 import { checkDiscoveredIssuer, checkKnownIssuer, type ResponseOrigin } from './response-issuer.ts'
-import { readGroups } from './groups.ts'
+import { mapGroups, readGroups } from './groups.ts'
 import { issuedTokens, type IssuedTokens } from './issued-tokens.ts'
 import type { VerifiedIdentity } from './verified-identity.ts'
 import {
@@ -125,7 +126,7 @@ export class ProviderClient {
     const claims = tokens.claims()
     if (!claims) throw new Error('the token response has no id_token')
     if (quirks.admits?.(claims, presetSetting, server.metadata.issuer) === false)
-      throw new AccountNotAdmitted()
+      throw new AccountNotAdmitted('the account is not of the configured organization, tenant or workspace')
     const discovered = quirks.userinfo === false ? undefined : server.metadata.userinfo_endpoint
     const profileUrl = provider.profileUrl ?? discovered
     const userinfo =
@@ -177,21 +178,26 @@ export class ProviderClient {
     configuration: Configuration,
     { token, response }: { token: string; response: CodeToExchange },
   ) {
-    const { name, quirks, presetSetting } = this.provider
+    const { name, quirks, presetSetting, groups, admission } = this.provider
     const raw = await quirks.readProfile?.({
       ...source,
       presetSetting,
       givenName: response.givenName,
       readMore: (url) => this.#readMore(configuration, token, url),
     })
-    const issuer = this.#identityNamespace(source.claims)
     const picture = pictureIn(source.document)
-    const groups = readGroups(source.document, this.provider.groups)
-    if (raw) return { ...toIdentity(name, { picture, ...raw }), ...groups, issuer }
     const standard = { ...readStandardProfile(source.document), picture }
     // With an id_token, its verified subject is the id. The profile may contain another id.
     const { sub } = source.claims
-    return { ...toIdentity(name, sub === undefined ? standard : { ...standard, id: sub }), ...groups, issuer }
+    const profile = raw ? { picture, ...raw } : { ...standard, ...(sub !== undefined && { id: sub }) }
+    const identity = toIdentity(name, profile)
+    const named = await readGroups(source.document, groups, quirks.groups, {
+      profileUrl: source.profileUrl,
+      readNeeded: (url) => this.#readNeeded(configuration, token, url),
+    })
+    const refusal = refusalOf(identity, named, admission)
+    if (refusal !== undefined) throw new AccountNotAdmitted(refusal, identity.providerId)
+    return { ...identity, ...mapGroups(named, groups), issuer: this.#identityNamespace(source.claims) }
   }
 
   /** The issuer that the identity is bound to: `iss` of the verified id_token, unless the provider has a fixed one. */
@@ -212,6 +218,12 @@ export class ProviderClient {
       // This document is optional, and many users do not grant access to it. The sign-in continues without it.
       return undefined
     }
+  }
+
+  async #readNeeded(configuration: Configuration, token: string, url: string): Promise<unknown> {
+    const response = await this.#fetchWith(configuration, token, new URL(url), 'GET')
+    if (response.status !== 200) throw new ProfileRefused(response.status)
+    return response.json()
   }
 
   async #fetchWith(configuration: Configuration, token: string, url: URL, method: string): Promise<Response> {

@@ -24,8 +24,11 @@ export class ProfileRefused extends Error {
 
 /** The account exists at the provider, but the configuration does not admit it. */
 export class AccountNotAdmitted extends Error {
-  constructor() {
-    super('the account is not of the organization, tenant or workspace that is configured')
+  /** The verified id of the account, if it was read already. */
+  readonly providerId: string | undefined
+  constructor(reason: string, providerId?: string) {
+    super(reason)
+    this.providerId = providerId
     this.name = 'AccountNotAdmitted'
   }
 }

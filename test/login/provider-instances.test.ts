@@ -86,12 +86,17 @@ onEachEngine('several instances of one preset', (engine) => {
   test('all errors of the providers are reported at once, without secrets', async () => {
     const wrong = startTestService(engine, {
       env: { OKTA_CLIENT_ID: 'x', OKTA_CLIENT_SECRET: 'hush-hush', LINKEDIN_CLIENT_ID: 'x' },
-      config: { login: { providers: { apple: { clientId: 'x' }, sessions: { clientId: 'x' } } } },
+      config: { login: { providers: { apple: { clientId: 'x' }, 'Git Hub': { clientId: 'x' } } } },
     })
     await assert.rejects(wrong, (error: unknown) => {
       assert.ok(isConfigurationError(error))
       const text = error.faults.join('\n')
-      for (const part of ['OKTA_DOMAIN', 'LINKEDIN_CLIENT_SECRET', 'APPLE_PRIVATE_KEY', 'sessions cannot be'])
+      for (const part of [
+        'OKTA_DOMAIN',
+        'LINKEDIN_CLIENT_SECRET',
+        'APPLE_PRIVATE_KEY',
+        '"Git Hub" cannot be',
+      ])
         assert.ok(text.includes(part), part)
       assert.ok(!text.includes('hush-hush'))
       return true

@@ -19,6 +19,8 @@ const fields = {
   provesAuthentication: 'provesAuthentication',
   groupsClaim: 'groupsClaim',
   roles: 'roles',
+  allowedGroups: 'allowedGroups',
+  allowedEmailDomains: 'allowedEmailDomains',
   endSession: 'endSession',
   settings: 'own',
 } as const satisfies Record<keyof ProviderConfig, keyof ProviderSettings>

@@ -1,4 +1,5 @@
-import type { Preset } from './preset.ts'
+import { list } from '../../config/readers.ts'
+import type { Preset, ReadPresetSetting } from './preset.ts'
 
 /** The issuer in tokens for older clients: without the scheme. Google documents both forms. */
 const bareIssuer = 'accounts.google.com'
@@ -14,7 +15,8 @@ export const google: Preset = {
   ],
   settings: {
     HOSTED_DOMAIN: {
-      description: 'Only accounts of this Google Workspace domain may sign in; `*` for any Workspace.',
+      description:
+        'Only accounts of this Google Workspace domain, or of these, comma-separated, may sign in; `*` for any Workspace.',
       optional: true,
       form: 'text',
     },
@@ -24,8 +26,11 @@ export const google: Preset = {
   tokenAuth: 'post',
   // Google sends a refresh token only after a consent.
   storedTokens: { authParams: { access_type: 'offline', prompt: 'consent' } },
-  authParams: (presetSetting) =>
-    presetSetting('HOSTED_DOMAIN') === '' ? {} : { hd: presetSetting('HOSTED_DOMAIN') },
+  authParams: (presetSetting) => {
+    const [first, ...more] = domainsOf(presetSetting)
+    // Google takes one domain. The claim decides.
+    return first === undefined ? {} : { hd: more.length === 0 ? first : '*' }
+  },
   expectedTokenIssuer: ({ iss }, issuer) =>
     iss === bareIssuer && issuer === `https://${bareIssuer}` ? bareIssuer : issuer,
   identityNamespace: (named) => (named === bareIssuer ? `https://${bareIssuer}` : named),
@@ -35,9 +40,13 @@ export const google: Preset = {
   demandParams: ({ secondFactor }) =>
     secondFactor ? { claims: JSON.stringify({ id_token: { amr: { essential: true } } }) } : {},
   admits: ({ hd }, presetSetting) => {
-    const domain = presetSetting('HOSTED_DOMAIN').toLowerCase()
-    if (domain === '') return true
+    const domains = domainsOf(presetSetting)
+    if (domains.length === 0) return true
     if (typeof hd !== 'string' || hd === '') return false
-    return domain === '*' || hd.toLowerCase() === domain
+    return domains.includes('*') || domains.includes(hd.toLowerCase())
   },
+}
+
+function domainsOf(presetSetting: ReadPresetSetting): string[] {
+  return list(presetSetting('HOSTED_DOMAIN').toLowerCase())
 }

@@ -1,3 +1,4 @@
+import { list } from '../../config/readers.ts'
 import type { ProfileDocument } from '../profile.ts'
 import type { Preset } from './preset.ts'
 
@@ -30,6 +31,12 @@ export const microsoft: Preset = {
         'Who may sign in: `common` (everybody), `organizations` (work and school), `consumers` (personal), or the id or domain of one tenant.',
       default: 'common',
       form: 'word',
+    },
+    ALLOWED_TENANTS: {
+      description:
+        'With TENANT `organizations` or `common`: only accounts of the tenants with these ids, comma-separated.',
+      optional: true,
+      form: 'guids',
     },
   },
   endpoints: (presetSetting) => ({
@@ -65,6 +72,8 @@ export const microsoft: Preset = {
   admits: (claims, presetSetting, issuer) => {
     const { tid, oid } = claims
     if (typeof tid !== 'string' || !guid.test(tid) || typeof oid !== 'string') return false
+    const allowed = list(presetSetting('ALLOWED_TENANTS').toLowerCase())
+    if (allowed.length > 0 && !allowed.includes(tid)) return false
     const tenant = presetSetting('TENANT').toLowerCase()
     if (tenant === 'organizations') return tid !== personal
     if (tenant === 'consumers') return tid === personal

@@ -37,6 +37,10 @@ export function readPresetSettings(
 
 const forms = {
   host: [/^(?=.{1,253}$)[a-z0-9-]+(\.[a-z0-9-]+)+(:\d{1,5})?$/i, 'a host name without https://'],
+  guids: [
+    /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}(\s*,\s*[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12})*$/i,
+    'ids such as 72f988bf-86f1-41af-91ab-2d7cd011db47, comma-separated',
+  ],
   word: [/^[\w.-]{1,200}$/, 'letters, digits, dots, - and _'],
 } as const
 

@@ -13,7 +13,7 @@ export interface PresetSetting {
   default?: string
   /** The endpoints do not need it. */
   optional?: true
-  form: 'host' | 'url' | 'word' | 'text'
+  form: 'host' | 'url' | 'word' | 'text' | 'guids'
 }
 
 export interface Endpoints {
@@ -37,6 +37,13 @@ export interface ProfileSource {
   presetSetting: ReadPresetSetting
   /** The name in the authorization response: Apple's only. */
   givenName: string | undefined
+}
+
+/** What a preset reads groups with. */
+export interface GroupSource {
+  profileUrl: string
+  /** As `ReadMore`, but the document is needed. @throws ProfileRefused unless the status is 200. */
+  readNeeded: (url: string) => Promise<unknown>
 }
 
 /** How the request for the profile differs from a plain GET. */
@@ -87,6 +94,8 @@ export interface Quirks {
   acceptsResponseIssuer?: (named: string, issuer: string) => boolean
   /** Whether an account with these verified claims may sign in; `issuer` is that of the discovery document. */
   admits?: (claims: ProfileDocument, presetSetting: ReadPresetSetting, issuer: string) => boolean
+  /** Groups that are in no claim but in the provider's API. They are read only if they are configured to have a meaning. */
+  groups?: { /** Requested only then. */ scope: string; read: (source: GroupSource) => Promise<string[]> }
   /** Reads a profile of a non-standard form. With OpenID Connect the id must come from the claims. */
   readProfile?: (source: ProfileSource) => RawProfile | Promise<RawProfile>
 }

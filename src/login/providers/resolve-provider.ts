@@ -81,7 +81,7 @@ function withIssuer(
 ): ResolvedProvider {
   // The preset's endpoints belong to the preset's issuer.
   const presetEndpoints = settings.issuer === undefined ? known : {}
-  const scope = settings.scope ?? preset?.scope ?? 'openid email profile'
+  const scope = withScopes(settings.scope ?? preset?.scope ?? 'openid email profile', basics.scope)
   const { authUrl, tokenUrl, profileUrl, jwksUrl } = settings
   return {
     ...basics,
@@ -135,7 +135,7 @@ function withEndpoints(
     expectedResponseIssuer: known.expectedResponseIssuer,
     identityNamespace: identityNamespaceOf(settings, known, { authUrl, tokenUrl, profileUrl }),
     hasConfiguredAuthUrl: settings.authUrl !== undefined || known.expectedResponseIssuer === undefined,
-    scope: settings.scope ?? preset?.scope ?? 'email profile',
+    scope: withScopes(settings.scope ?? preset?.scope ?? 'email profile', basics.scope),
   }
 }
 
@@ -167,6 +167,7 @@ function resolveBasics(resolving: Resolving, quirks: Quirks, openid: boolean): P
     faults.push(`${prefix}AUTH_PARAMS or ${prefix}AUTH_URL: ${parameter} belongs to the sign-in itself`)
   }
   const label = settings.label ?? (settings.preset === undefined ? preset?.label : undefined) ?? titled(name)
+  const { groupScope, ...access } = resolveGroups(settings, quirks, prefix, faults)
   let icon = letterIcon(label, preset?.colour ?? '#5d6763')
   try {
     if (settings.icon !== undefined) icon = readIcon(settings.icon)
@@ -179,12 +180,12 @@ function resolveBasics(resolving: Resolving, quirks: Quirks, openid: boolean): P
     icon,
     clientId: clientId ?? '',
     clientSecret,
-    scope: '',
+    scope: groupScope,
     pkce,
     nonce: quirks.nonce !== false,
     tokenAuth: settings.tokenAuth ?? quirks.tokenAuth,
     provesAuthentication: openid && (settings.provesAuthentication ?? quirks.provesAuthentication ?? true),
-    groups: resolveGroups(settings, prefix, faults),
+    ...access,
     endSession: settings.endSession ?? false,
     authParams: { ...quirks.authParams?.(values.presetSetting), ...settings.authParams },
     quirks,
@@ -212,4 +213,9 @@ function titled(name: string): string {
 function withOpenId(scope: string): string {
   const scopes = scope.split(/[\s,]+/).filter((item) => item !== '')
   return scopes.includes('openid') ? scopes.join(' ') : ['openid', ...scopes].join(' ')
+}
+
+function withScopes(scope: string, more: string): string {
+  if (more === '' || scope.split(/[\s,]+/).includes(more)) return scope
+  return `${scope} ${more}`
 }

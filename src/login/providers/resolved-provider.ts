@@ -1,4 +1,5 @@
 import type { TokenAuth } from '../../config/providers.ts'
+import type { Admission } from '../admission.ts'
 import type { GroupMapping } from '../groups.ts'
 import type { ReadPresetSetting, Quirks } from './preset.ts'
 
@@ -20,6 +21,7 @@ export interface ProviderBasics {
   /** Whether the provider proves a reauthentication by `auth_time`. */
   provesAuthentication: boolean
   groups: GroupMapping
+  admission: Admission
   /** Whether a sign-out of an application goes on to the provider's own sign-out. */
   endSession: boolean
   /** Additional parameters of the authorization request. */
