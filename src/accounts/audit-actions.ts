@@ -6,6 +6,8 @@ export const auditActions = {
   'user.blocked': 'An account was blocked.',
   'user.unblocked': 'An account was unblocked.',
   'user.role_changed': 'The role of an account changed.',
+  'user.profile_changed':
+    'A sign-in changed the e-mail address or name of an account; the detail names the fields without their values.',
   'sign_in.failed': 'A sign-in failed; the code says why.',
   'identity.linked': 'An identity was linked to an account.',
   'identity.unlinked': 'An identity was unlinked from an account.',

@@ -153,6 +153,34 @@ export class Users {
   }
 
   /**
+   * Copies e-mail address and name of an identity to its user, if it is the one that `users.provider` names: others would make
+   * the values change with each way of signing in. What the provider does not tell stays. Returns the changed fields.
+   */
+  async updateProfile(tx: Tx, userId: string, identity: ProviderIdentity): Promise<('email' | 'name')[]> {
+    const row = await tx
+      .selectFrom('users')
+      .select(['email', 'name'])
+      .where('id', '=', userId)
+      .where('provider', '=', identity.provider)
+      .where('provider_id', '=', identity.providerId)
+      .executeTakeFirst()
+    if (!row) return []
+    const values = { email: identity.email ?? row.email, name: identity.name ?? row.name }
+    const changed = (['email', 'name'] as const).filter((field) => values[field] !== row[field])
+    if (changed.length === 0) return []
+    const now = this.#clock.now()
+    await tx.updateTable('users').set(values).where('id', '=', userId).execute()
+    // The identity itself may have changed before, when this was not configured.
+    await tx
+      .updateTable('identities')
+      .set({ updated_at: now })
+      .where('provider', '=', identity.provider)
+      .where('provider_id', '=', identity.providerId)
+      .execute()
+    return changed
+  }
+
+  /**
    * Links an identity to a user. `taken` when it belongs to another one; nothing is moved then.
    * @throws IssuerMismatch
    */

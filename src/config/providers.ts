@@ -33,6 +33,8 @@ export interface ProviderSettings {
   allowedGroups?: readonly string[]
   /** Only people with a verified e-mail address of one of these domains may sign in. */
   allowedEmailDomains?: readonly string[]
+  /** Whether each sign-in updates the e-mail address and name of the user. */
+  updateProfile?: boolean
   /** Whether a sign-out of an application goes on to the provider's own sign-out. */
   endSession?: boolean
   /** Additional parameters of the authorization request. */
@@ -147,6 +149,12 @@ export const companions: Readonly<Record<string, Companion>> = {
     read: list,
     description:
       'Only people with an e-mail address of one of these domains may sign in, if the provider asserts that it is verified: `example.com,*.example.org`, comma-separated.',
+  },
+  UPDATE_PROFILE: {
+    field: 'updateProfile',
+    read: flag,
+    description:
+      'Whether each sign-in updates the e-mail address and name of the user. Default: `login.updateProfile` of the configuration module, otherwise `off`: they stay as at the first sign-in.',
   },
   END_SESSION: {
     field: 'endSession',

@@ -42,6 +42,8 @@ export interface ProviderConfig {
    * `example.com`, or `*.example.com` for all domains below it.
    */
   allowedEmailDomains?: readonly string[] | undefined
+  /** Whether each sign-in updates the e-mail address and name of the user. Default: `login.updateProfile`. */
+  updateProfile?: boolean | undefined
   /** Whether a sign-out of an application goes on to the provider's own sign-out. Default false. */
   endSession?: boolean | undefined
   /** The preset's own settings, by their names in the environment: `{ TENANT: 'organizations' }`. */
@@ -60,6 +62,11 @@ export interface TokenStorageConfig {
 export interface LoginConfig<DB = HookTables> {
   /** By the provider's name, as in /auth/{name}. */
   providers?: Readonly<Record<string, ProviderConfig & TokenStorageConfig>>
+  /**
+   * Whether each sign-in updates the e-mail address and name of the user to those of the provider. Default false: they stay as
+   * at the first sign-in.
+   */
+  updateProfile?: boolean
   /**
    * The events about accounts that are emitted: `true` for user.created, user.signed_in, identity.linked and
    * identity.unlinked, or a list of them. Default: no events.

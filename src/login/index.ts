@@ -140,7 +140,7 @@ function createProviders(
     providers.map((provider) => [provider.name, new ProviderClient({ ...common, provider })]),
   )
   if (builtIn && !providerClients.has(builtIn.name)) {
-    const provider = resolveBuiltIn(builtIn)
+    const provider = resolveBuiltIn(builtIn, config.updateProfile ?? false)
     providerClients.set(
       builtIn.name,
       new ProviderClient({ provider, fetch: calls.inside, allowPrivateNetwork: true, clock }),
@@ -149,7 +149,7 @@ function createProviders(
   return { providers: providerClients, stored }
 }
 
-function resolveBuiltIn({ issuer, ...given }: BuiltInProvider): ResolvedProvider {
+function resolveBuiltIn({ issuer, ...given }: BuiltInProvider, updateProfile: boolean): ResolvedProvider {
   return {
     ...given,
     icon: letterIcon('Demo', '#1f6f5c'),
@@ -159,6 +159,7 @@ function resolveBuiltIn({ issuer, ...given }: BuiltInProvider): ResolvedProvider
     provesAuthentication: true,
     groups: { claim: undefined, admin: [], exclusive: false },
     admission: { emailDomains: [], groups: [] },
+    updateProfile,
     endSession: false,
     authParams: {},
     quirks: {},

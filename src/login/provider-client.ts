@@ -46,6 +46,8 @@ export interface ProviderClientParts {
   timeout?: number
 }
 
+type ReadIdentity = Omit<VerifiedIdentity, 'exclusiveRoles' | 'updateProfile'>
+
 /** The client of one identity provider. It loads openid-client at the first sign-in. */
 export class ProviderClient {
   readonly provider: ResolvedProvider
@@ -87,9 +89,13 @@ export class ProviderClient {
    */
   async identity(response: CodeToExchange): Promise<VerifiedIdentity> {
     const server = await this.#servers.current()
-    return this.provider.kind === 'openid'
-      ? this.#openIdIdentity(this.provider, server, response)
-      : this.#oauthIdentity(this.provider, server, response)
+    const { provider } = this
+    const verified =
+      provider.kind === 'openid'
+        ? await this.#openIdIdentity(provider, server, response)
+        : await this.#oauthIdentity(provider, server, response)
+    const { groups, updateProfile } = provider
+    return { ...verified, exclusiveRoles: groups.exclusive, updateProfile }
   }
 
   /**
@@ -114,7 +120,7 @@ export class ProviderClient {
     provider: OpenIdProvider,
     server: ProviderServer,
     response: CodeToExchange,
-  ): Promise<VerifiedIdentity> {
+  ): Promise<ReadIdentity> {
     const { fetchUserInfo } = await import('openid-client')
     const { quirks, presetSetting } = provider
     const { tokens, configuration } = await exchangeForIdToken(this.#servers, {
@@ -141,15 +147,14 @@ export class ProviderClient {
       },
     )
     const authentication = this.#authentication(claims, response)
-    const { exclusive: exclusiveRoles } = provider.groups
-    return { identity, exclusiveRoles, authentication, profile: document, tokens: issuedTokens(tokens) }
+    return { identity, authentication, profile: document, tokens: issuedTokens(tokens) }
   }
 
   async #oauthIdentity(
     provider: OAuthProvider,
     { configuration }: ProviderServer,
     response: CodeToExchange,
-  ): Promise<VerifiedIdentity> {
+  ): Promise<ReadIdentity> {
     const { authorizationCodeGrant } = await import('openid-client')
     const tokens = await authorizationCodeGrant(configuration, new URL(response.url), checksOf(response))
     const token = tokens.access_token
@@ -163,8 +168,7 @@ export class ProviderClient {
     const source = { claims: {}, document, profileUrl: provider.profileUrl }
     const identity = await this.#readIdentity(source, configuration, { token, response })
     const authentication = this.#authentication({}, response)
-    const { exclusive: exclusiveRoles } = provider.groups
-    return { identity, exclusiveRoles, authentication, profile: document, tokens: issuedTokens(tokens) }
+    return { identity, authentication, profile: document, tokens: issuedTokens(tokens) }
   }
 
   #authentication(claims: ProfileDocument, { reauthenticationAskedAt }: CodeToExchange): Authentication {

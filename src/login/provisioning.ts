@@ -54,7 +54,7 @@ export class Provisioning {
    */
   async findOrCreateUser(
     tx: Tx,
-    { identity, exclusiveRoles: exclusive }: VerifiedIdentity,
+    { identity, exclusiveRoles: exclusive, updateProfile }: VerifiedIdentity,
     origin: AuditOrigin,
   ): Promise<ProvisionedUser> {
     const { users, roleChanges } = this.#parts
@@ -63,7 +63,29 @@ export class Provisioning {
       .catch((error: unknown) => refuseOtherIssuer(error, identity))
     if (blocked)
       throw new SignInFailure('account-blocked', undefined, { userId, providerId: identity.providerId })
+    if (updateProfile && !created) await this.#updateProfile(tx, userId, identity, origin)
     return { userId, created }
+  }
+
+  async #updateProfile(
+    tx: Tx,
+    userId: string,
+    identity: ProviderIdentity,
+    origin: AuditOrigin,
+  ): Promise<void> {
+    const { users, audit } = this.#parts
+    const changed = await users.updateProfile(tx, userId, identity)
+    if (changed.length === 0) return
+    const { provider, providerId } = identity
+    const detail = { fields: changed.join(' ') }
+    await audit.record(tx, {
+      ...origin,
+      action: 'user.profile_changed',
+      userId,
+      provider,
+      providerId,
+      detail,
+    })
   }
 
   /**

@@ -37,7 +37,7 @@ export function resolveLoginConfig(
   const names = builtIn === undefined ? [] : [builtIn]
   for (const settings of mergeProviders(environment, config.providers ?? {}, faults)) {
     names.push(settings.name)
-    const provider = resolveProvider(settings)
+    const provider = resolveProvider({ updateProfile: config.updateProfile ?? false, ...settings })
     if ('faults' in provider) faults.push(...provider.faults)
     else providers.push(withStoredTokenScopes(provider, stored))
   }

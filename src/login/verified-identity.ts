@@ -8,6 +8,8 @@ export interface VerifiedIdentity {
   identity: ProviderIdentity
   /** Whether the groups of the identity alone decide on the role. */
   exclusiveRoles: boolean
+  /** Whether a sign-in updates the e-mail address and name of the user. */
+  updateProfile: boolean
   authentication: Authentication
   /** The provider's profile as received; with OpenID Connect, the claims merged with the userinfo response. */
   profile: ProfileDocument

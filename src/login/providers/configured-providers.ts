@@ -21,6 +21,7 @@ const fields = {
   roles: 'roles',
   allowedGroups: 'allowedGroups',
   allowedEmailDomains: 'allowedEmailDomains',
+  updateProfile: 'updateProfile',
   endSession: 'endSession',
   settings: 'own',
 } as const satisfies Record<keyof ProviderConfig, keyof ProviderSettings>

@@ -186,6 +186,7 @@ function resolveBasics(resolving: Resolving, quirks: Quirks, openid: boolean): P
     tokenAuth: settings.tokenAuth ?? quirks.tokenAuth,
     provesAuthentication: openid && (settings.provesAuthentication ?? quirks.provesAuthentication ?? true),
     ...access,
+    updateProfile: settings.updateProfile ?? false,
     endSession: settings.endSession ?? false,
     authParams: { ...quirks.authParams?.(values.presetSetting), ...settings.authParams },
     quirks,

@@ -22,6 +22,8 @@ export interface ProviderBasics {
   provesAuthentication: boolean
   groups: GroupMapping
   admission: Admission
+  /** Whether each sign-in updates the e-mail address and name of the user. */
+  updateProfile: boolean
   /** Whether a sign-out of an application goes on to the provider's own sign-out. */
   endSession: boolean
   /** Additional parameters of the authorization request. */

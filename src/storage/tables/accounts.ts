@@ -28,7 +28,7 @@ export interface IdentitiesTable {
   admin_group: string | null
   created_at: number
   last_used_at: number
-  /** When a sign-in last changed the e-mail address, name, picture or groups; null: not since `created_at`. */
+  /** When a sign-in last changed one of these values here or in the user's row; null: not since `created_at`. */
   updated_at: number | null
   /** The issuer of its id_token; null until a sign-in has recorded it. */
   issuer: string | null
